@@ -1,0 +1,2443 @@
+/* compgrad.h - gradient compression in one header.                    version 0.1.0, MIT licence
+
+   One vector, one moment: turn n floats into a small packet and back.
+
+       #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
+       #include "compgrad.h"
+
+       cg_op  op  = cg_then(cg_topk(0.01f), cg_f16());  // the 1 % largest, each as a half float
+       cg_tag tag = { 42, step, layer, rank };          // seed, step, tensor, rank
+       size_t cap = cg_bound(&op, n), len;
+       void  *packet = malloc(cap), *scratch = malloc(cg_scratch(&op, n));
+
+       cg_status s = cg_compress(&op, &tag, grad, n, packet, cap, &len, scratch, cg_scratch(&op, n));
+       if (s != CG_OK) { puts(cg_status_str(s)); return 1; }
+       // ... send len bytes, receive somebody's packet, add a quarter of what is in it:
+       s = cg_decompress_add(packet, len, 0.25f, sum, n);
+
+   THE IDEA. An operator is a row of stages; every named method is a choice in each slot.
+
+       x --> sample --> transform --> select --> quantize --> code --> packet
+
+   cg_then(a, b) fills from b the slots that a left empty, so any sample, any selection and any
+   quantizer combine. The same thing as text: cg_op_parse(&op, "randk:0.1|topk:0.01|absmax:4:512").
+
+   OPERATORS          text                  bits per element      biased   needs error feedback
+     cg_dense         dense                 32                    exact    no
+     cg_f16           f16                   16                    nearest  no
+     cg_bf16          bf16                  16                    nearest  no
+     cg_absmax(b,B)   absmax:b:B            b + 32/B              no       no at 8 bits, helps below 4
+     cg_minmax(b,B)   minmax:b:B            b + 64/B              no       no at 8 bits, helps below 4
+       cg_nearest(op) ...:nearest           the same              yes      yes below 8 bits
+     cg_terngrad      terngrad              2                     no       helps
+     cg_sign          sign                  1                     yes      (majority vote) yes
+     cg_efsign        efsign                1                     yes      yes
+     cg_topk(r)       topk:r                r (32 + 2 + log2 1/r) yes      yes
+     cg_threshold(v)  threshold:v           as top-k              yes      yes
+     cg_randk(r)      randk:r               32 r                  no       no (much variance)
+       cg_unscaled(op) ...:unscaled         the same              yes      yes
+   b = 1..8 bits, B = values that share a scale, r = fraction kept, 0 < r <= 1. Every packet has a
+   header of CG_HEADER_BYTES. Biased operators lose what they do not send unless you remember it.
+
+   MEMORY. The caller owns every buffer; nothing here allocates, and there are no globals but one
+   word that caches which SIMD instructions the CPU has. cg_bound(op, n) bytes always suffice for
+   a packet and cg_scratch(op, n) bytes for scratch (0 for operators without a selection). Any
+   alignment and any n is fine, 0 included. Nothing beyond a stated capacity is ever touched.
+   At most 40 KiB of stack.
+
+   ERRORS. Every function that can fail returns a cg_status; 0 is success, and cg_status_str says
+   what to do. NaN or Inf in x is refused (CG_E_NONFINITE) before anything can remember it; a
+   sampling operator looks only at the values it would send. A packet may be any bytes at all:
+   decoding returns an error or a result, never reads or writes out of range, and leaves y as it
+   was unless it returns CG_OK. The checksum finds accidents; it is not what makes decoding safe.
+
+   THREADS. Every function is re-entrant. With COMPGRAD_OPENMP (and -fopenmp) large vectors are
+   split by blocks over threads; that changes no bit of any result.
+
+   DETERMINISM. Same input, operator and tag give the same packet and the same floats on every
+   CPU, compiler, thread count and byte order. The rounding mode, flush-to-zero and -ffast-math
+   of the caller do not matter, and are restored. Random numbers are a function of (tag, index).
+
+   CONFIGURATION, before the include:
+     COMPGRAD_IMPLEMENTATION   compile the code here (one file of the program)
+     COMPGRAD_STATIC           ... as static functions, private to that file
+     COMPGRAD_NO_SIMD          plain C only
+     COMPGRAD_OPENMP           use OpenMP, where the compiler has it on
+     COMPGRAD_ASSERT(c)        checks inside the library; default: none
+   Needs memcpy, memset and memmove from outside and nothing else; works with -ffreestanding.
+
+   THE PACKET, little-endian, no padding but zeros, every section a multiple of 4 bytes:
+
+     byte 0        4  5  6    8                              80       88      96      104
+         +---------+--+--+----+------------------------------+--------+--------+--------+
+         | "cgpk"  |v |ix| 0  | six stages of 12 bytes each  | n      | drawn  | k      |
+         +---------+--+--+----+------------------------------+--------+--------+--------+
+        104       112      120    124    128         136         144         148  152        168
+         +--------+--------+------+------+-----------+-----------+-----------+----+----------+
+         | seed   | step   |tensor| rank | v. bytes  | ix. bytes | threshold | 0  | checksum |
+         +--------+--------+------+------+-----------+-----------+-----------+----+----------+
+        168
+         +----------------+---------------------+----------------------------+
+         | scales (f32)   | codes, bit-packed   | indices                    |
+         +----------------+---------------------+----------------------------+
+          <------------- value bytes ----------> <------ index bytes ------->
+
+     v          1, the version of the format
+     ix         how indices are written: 0 none, 1 Elias-Fano, 2 bitmap
+     stage      id u8, flags u8, arg u16, size u32, value f32: sample, transform, select, quantize,
+                code, and one that must be zero
+     n          values in x; drawn: what the sample left of them; k: how many were coded
+     threshold  smallest magnitude that top-k kept, else 0
+     codes      value j at bits [j*b, j*b+b), least significant bit first
+     Elias-Fano with l = floor(log2(drawn/k)): the k low parts of l bits each, filled to 4 bytes;
+                then a bit string with bit (index>>l)+i set for the i-th index, filled to 4 bytes
+     bitmap     bit i set if value i is coded
+     checksum   two 64-bit sums over the packet as u32 words w[0..M), the checksum itself as zeros:
+                A = sum w[i], B = sum (M-i)*w[i], modulo 2^64. A change within any two words less
+                than 16 GiB apart shows (d1+d2 = 0 and (i-j)*d1 = 0 mod 2^64 force d1 = 0), so
+                every one- and two-bit error and every burst of up to 33 bits does. */
+
+#ifndef COMPGRAD_H
+#define COMPGRAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CG_VERSION_MAJOR 0
+#define CG_VERSION_MINOR 1
+#define CG_VERSION_PATCH 0
+#define CG_VERSION_STRING "0.1.0"
+#define CG_HEADER_BYTES 168
+
+#ifdef COMPGRAD_STATIC
+#  if defined(__GNUC__)
+#    define CG_API_ static __attribute__((unused))
+#  else
+#    define CG_API_ static
+#  endif
+#elif defined(__cplusplus)
+#  define CG_API_ extern "C"
+#else
+#  define CG_API_ extern
+#endif
+#if defined(__GNUC__)
+#  define CG_CHECKED_ __attribute__((warn_unused_result))
+#else
+#  define CG_CHECKED_
+#endif
+#ifdef __cplusplus
+#  define CG_ZERO {}                    /* cg_side side = CG_ZERO; silent in C and in C++ */
+#else
+#  define CG_ZERO {0}
+#endif
+
+/* ---- status --------------------------------------------------------------------------------- */
+
+#define CG_STATUS_LIST_(X)                                                                          \
+    X(CG_OK,             0, "ok")                                                                   \
+    X(CG_E_ARG,         10, "bad argument: a null pointer, or an operator parameter out of range "  \
+                            "(0 < ratio <= 1, 1 <= bits <= 8, bucket >= 1, a slot filled twice)")   \
+    X(CG_E_CAPACITY,    11, "buffer too small: give cg_bound() bytes for the packet and "           \
+                            "cg_scratch() bytes of scratch")                                        \
+    X(CG_E_CORRUPT,     20, "not an intact compgrad packet: send it again")                         \
+    X(CG_E_VERSION,     21, "packet uses a format version, stage or codec that this build does "    \
+                            "not know: update compgrad, or pass the codec in cg_side.codecs")       \
+    X(CG_E_MISMATCH,    22, "packet is intact but for another vector: compare n, tensor, step "     \
+                            "and seed on both sides")                                               \
+    X(CG_E_NONFINITE,   30, "NaN or Inf in the gradient: skip this step, or lower the loss scale")  \
+    X(CG_E_TRANSPORT,   40, "a transport callback failed: see its code in the report")              \
+    X(CG_E_PEER,        41, "another rank failed in this step: see its rank in the report")         \
+    X(CG_E_MEMORY,      50, "not enough memory given")                                              \
+    X(CG_E_STATE,       51, "call out of order")                                                    \
+    X(CG_E_UNSUPPORTED, 60, "this combination is not supported")
+
+typedef enum cg_status {
+#define CG_STATUS_ENUM_(name, number, text) name = number,
+    CG_STATUS_LIST_(CG_STATUS_ENUM_)
+#undef CG_STATUS_ENUM_
+    CG_STATUS_FORCE_INT_ = 0x7fffffff
+} cg_status;
+
+CG_API_ const char *cg_status_str(cg_status status);
+CG_API_ const char *cg_version(void);
+
+/* ---- operators: plain data, all zero = dense f32 ------------------------------------------- */
+
+typedef struct cg_stage {    /* what fills one slot */
+    uint8_t  id;             /* 0: the slot is empty */
+    uint8_t  flags;          /* CG_FLAG_* */
+    uint16_t arg;            /* bits */
+    uint32_t size;           /* bucket: values that share a scale */
+    float    value;          /* ratio kept, or threshold */
+} cg_stage;
+
+typedef struct cg_op {
+    cg_stage sample, transform, select, quantize, code, spare;
+    uint64_t k;              /* 0: from the ratio; else how many values top-k keeps, or random-k without one */
+    uint64_t reserved;       /* 0 */
+} cg_op;
+
+enum { CG_SAMPLE_RANDK = 1 };
+enum { CG_SELECT_TOPK = 1, CG_SELECT_THRESHOLD = 2 };
+enum { CG_QUANTIZE_F16 = 1, CG_QUANTIZE_BF16, CG_QUANTIZE_SIGN, CG_QUANTIZE_EFSIGN, CG_QUANTIZE_ABSMAX,
+       CG_QUANTIZE_MINMAX, CG_QUANTIZE_TERNARY, CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */ };
+enum { CG_FLAG_NEAREST = 1 /* quantize */, CG_FLAG_UNSCALED = 1 /* sample */ };
+typedef enum cg_coding { CG_CODE_AUTO = 0, CG_CODE_ELIAS_FANO = 1, CG_CODE_BITMAP = 2 } cg_coding;
+
+CG_API_ cg_op cg_dense(void);
+CG_API_ cg_op cg_f16(void);
+CG_API_ cg_op cg_bf16(void);
+CG_API_ cg_op cg_absmax(int bits, uint32_t bucket);   /* levels of the bucket's largest magnitude */
+CG_API_ cg_op cg_minmax(int bits, uint32_t bucket);   /* levels from the bucket's minimum to its maximum */
+CG_API_ cg_op cg_sign(void);                          /* +1 or -1; the sign of zero is + */
+CG_API_ cg_op cg_efsign(void);                        /* sign times the mean magnitude */
+CG_API_ cg_op cg_terngrad(void);                      /* -s, 0 or s with s the largest magnitude */
+CG_API_ cg_op cg_topk(float ratio);                   /* largest magnitudes; of equals, the lowest index */
+CG_API_ cg_op cg_threshold(float magnitude);          /* all with |x| > magnitude */
+CG_API_ cg_op cg_randk(float ratio);                  /* one of every n/k, drawn from the tag, times n/k */
+CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value);  /* a cg_codec of yours, as quantizer */
+CG_API_ cg_op cg_nearest(cg_op op);                   /* rounds to nearest, not at random */
+CG_API_ cg_op cg_unscaled(cg_op op);                  /* random-k without the n/k */
+CG_API_ cg_op cg_coded(cg_op op, cg_coding coding);   /* same values, another code */
+CG_API_ cg_op cg_then(cg_op first, cg_op second);
+CG_API_ CG_CHECKED_ cg_status cg_op_parse(cg_op *op, const char *text);
+CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);   /* 128 bytes suffice */
+
+/* ---- compress and decode -------------------------------------------------------------------- */
+
+typedef struct cg_tag {      /* travels in the packet; NULL = zeros */
+    uint64_t seed, step;     /* shared randomness is a function of (seed, step, tensor), */
+    uint32_t tensor, rank;   /* private randomness (rounding) of that and rank */
+} cg_tag;
+
+/* Your own quantizer: const data, id 128..255, used through cg_side.codecs. It sees the values that
+   sample and selection left, as a dense vector. decode is asked for values [first, first + count),
+   first a multiple of 2048 and count at most 2048, in any order and more than once; it must accept
+   any bytes: return CG_OK with finite values, or CG_E_CORRUPT. */
+typedef struct cg_codec {
+    uint8_t id;
+    size_t    (*bound)(const struct cg_codec *self, const cg_stage *stage, size_t n);    /* 0: bad parameters */
+    cg_status (*compress)(const struct cg_codec *self, const cg_stage *stage, const cg_tag *tag,
+                          const float *x, size_t n, void *out, size_t cap, size_t *len);
+    cg_status (*decode)(const struct cg_codec *self, const cg_stage *stage, const void *in, size_t len,
+                        size_t n, size_t first, size_t count, float *out);
+    const void *user;
+} cg_codec;
+
+enum { CG_DECODE_DIRECT = 1 };   /* one pass; if the packet turns out corrupt, y is unspecified */
+
+typedef struct cg_side {     /* what encoding or decoding may know beside; NULL = nothing */
+    const float *aux;
+    const float *scale;
+    const void *support;
+    size_t support_len;
+    const cg_codec *const *codecs;
+    size_t codec_count;
+    uint32_t flags;
+} cg_side;
+
+typedef struct cg_info {
+    cg_op op;
+    cg_tag tag;
+    uint64_t n, drawn, k;                            /* as in the packet's header */
+    uint32_t index_code;
+    float threshold;
+    size_t value_bytes, index_bytes, packet_bytes;
+} cg_info;
+
+/* A packet of (op, n) is never larger; 0: bad operator, or the size overflows. */
+CG_API_ size_t cg_bound(const cg_op *op, size_t n);
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n);
+/* Bytes of scratch that cg_compress needs; 0 = none (or a bad operator, which cg_bound tells). */
+CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
+
+/* x[0..n) to packet[0..*len). Succeeds if cap >= cg_bound() and x is finite. On error *len is 0. */
+CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n,
+    void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+CG_API_ CG_CHECKED_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
+    size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+
+/* y = beta*y + alpha*D(packet); y is not read if beta is 0. The other two are this one. */
+CG_API_ CG_CHECKED_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta,
+    float *y, size_t n);
+CG_API_ CG_CHECKED_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n);
+CG_API_ CG_CHECKED_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n);
+/* y[i] = 0 for every i that the packet has a value for. */
+CG_API_ CG_CHECKED_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n);
+/* Reads and checks the header alone: the first CG_HEADER_BYTES are enough to learn packet_bytes. */
+CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info);
+
+/* ---- 16-bit gradients: nearest even; what is too large becomes the largest finite value, Inf and
+        NaN stay what they are --------------------------------------------------------------- */
+
+CG_API_ void cg_f16_from_f32(const float *x, size_t n, uint16_t *half);
+CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x);
+CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half);
+CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x);
+
+/* ---- SIMD: found at run time; all give the same bits, so this is for tests and curiosity ----- */
+
+typedef enum cg_isa { CG_ISA_AUTO = 0, CG_ISA_SCALAR = 1, CG_ISA_AVX2 = 2, CG_ISA_NEON = 3 } cg_isa;
+CG_API_ int cg_isa_found(cg_isa isa);                 /* 1 if this build and CPU have it */
+CG_API_ cg_isa cg_isa_used(void);
+CG_API_ CG_CHECKED_ cg_status cg_isa_force(cg_isa isa);   /* AUTO undoes it; CG_E_UNSUPPORTED if not found */
+CG_API_ const char *cg_isa_name(cg_isa isa);
+
+#endif /* COMPGRAD_H */
+
+/* ============================================================================================== */
+#ifdef COMPGRAD_IMPLEMENTATION
+#ifndef COMPGRAD_IMPLEMENTED_          /* so that a second include with the macro still set does no harm */
+#define COMPGRAD_IMPLEMENTED_
+
+/* ---- >>platform ------------------------------------------------------------------------------ */
+
+#if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
+#  ifdef __cplusplus
+extern "C" {
+#  endif
+void *memcpy(void *to, const void *from, size_t bytes);
+void *memset(void *to, int byte, size_t bytes);
+void *memmove(void *to, const void *from, size_t bytes);
+#  ifdef __cplusplus
+}
+#  endif
+#else
+#  include <string.h>
+#endif
+
+#ifndef COMPGRAD_ASSERT
+#  define COMPGRAD_ASSERT(condition) ((void)0)
+#endif
+
+#if defined(__i386__) && !defined(__SSE2_MATH__)
+#  error "compgrad: x87 arithmetic rounds differently; compile with -msse2 -mfpmath=sse"
+#endif
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#  define CG_BIG_ENDIAN_ 1
+#else
+#  define CG_BIG_ENDIAN_ 0
+#endif
+
+#if !defined(COMPGRAD_NO_SIMD) && defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+#  define CG_AVX2_ 1
+#  define CG_NEON_ 0
+#elif !defined(COMPGRAD_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) && !CG_BIG_ENDIAN_
+#  define CG_AVX2_ 0
+#  define CG_NEON_ 1
+#else
+#  define CG_AVX2_ 0
+#  define CG_NEON_ 0
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#  define CG_INLINE_ static inline __attribute__((always_inline, unused))
+#  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
+#  define CG_PREFETCH_(p) __builtin_prefetch(p)
+#else
+#  define CG_INLINE_ static inline
+#  define CG_LIKELY_(c) (c)
+#  define CG_PREFETCH_(p) ((void)(p))
+#endif
+
+/* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
+   here and the end of this file, and nothing of it leaks into the includer's own code. */
+#if defined(__clang__)
+#  pragma float_control(push)
+#  pragma float_control(precise, on)
+#  pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#  pragma GCC push_options
+#  pragma GCC optimize("no-fast-math", "fp-contract=off")
+#endif
+
+#if CG_AVX2_
+#  include <immintrin.h>
+#endif
+#if CG_NEON_
+#  include <arm_neon.h>
+#endif
+
+#define CG_CHUNK_ 2048u            /* values handled while they stay in L1 */
+#define CG_BLOCK_ 65536u           /* values per unit of randomness, summation and threads */
+#define CG_WAVE_ 64u               /* blocks whose partial results are held at once */
+#define CG_NONFINITE_ 0x7f800000u  /* magnitude bits of Inf; NaN is above */
+#define CG_MAGNITUDE_ 0x7fffffffu
+#define CG_FLT_MAX_ 3.402823466e+38f
+
+/* ---- >>bytes: the wire is little-endian, and floats may lie at any address -------------------- */
+
+CG_INLINE_ uint16_t cg_get16_(const uint8_t *p) { return (uint16_t)(p[0] | (unsigned)p[1] << 8); }
+CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
+#if CG_BIG_ENDIAN_
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+#else
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+#endif
+}
+CG_INLINE_ uint64_t cg_get64_(const uint8_t *p) { return cg_get32_(p) | (uint64_t)cg_get32_(p + 4) << 32; }
+CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) { p[0] = (uint8_t)v; p[1] = (uint8_t)(v >> 8); }
+CG_INLINE_ void cg_put32_(uint8_t *p, uint32_t v) {
+#if CG_BIG_ENDIAN_
+    p[0] = (uint8_t)v; p[1] = (uint8_t)(v >> 8); p[2] = (uint8_t)(v >> 16); p[3] = (uint8_t)(v >> 24);
+#else
+    memcpy(p, &v, 4);
+#endif
+}
+CG_INLINE_ void cg_put64_(uint8_t *p, uint64_t v) { cg_put32_(p, (uint32_t)v); cg_put32_(p + 4, (uint32_t)(v >> 32)); }
+
+CG_INLINE_ uint32_t cg_bits_(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
+CG_INLINE_ float cg_float_(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
+CG_INLINE_ float cg_load_(const float *v, size_t i) { float f; memcpy(&f, (const uint8_t *)v + 4 * i, 4); return f; }
+CG_INLINE_ uint32_t cg_load_bits_(const float *v, size_t i) { uint32_t u; memcpy(&u, (const uint8_t *)v + 4 * i, 4); return u; }
+CG_INLINE_ void cg_store_(float *v, size_t i, float f) { memcpy((uint8_t *)v + 4 * i, &f, 4); }
+CG_INLINE_ const float *cg_at_(const float *v, size_t i) { return (const float *)(const void *)((const uint8_t *)v + 4 * i); }
+CG_INLINE_ float *cg_at_mut_(float *v, size_t i) { return (float *)(void *)((uint8_t *)v + 4 * i); }
+
+CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
+CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
+CG_INLINE_ float cg_saturate_(float v) { return v > CG_FLT_MAX_ ? CG_FLT_MAX_ : v < -CG_FLT_MAX_ ? -CG_FLT_MAX_ : v; }
+
+CG_INLINE_ unsigned cg_log2_(uint64_t v) {          /* floor; v > 0 */
+#if defined(__GNUC__)
+    return 63u - (unsigned)__builtin_clzll(v);
+#else
+    unsigned l = 0;
+    while (v >>= 1) l++;
+    return l;
+#endif
+}
+CG_INLINE_ unsigned cg_ctz_(uint64_t v) {           /* v > 0 */
+#if defined(__GNUC__)
+    return (unsigned)__builtin_ctzll(v);
+#else
+    unsigned c = 0;
+    while (!(v & 1)) { v >>= 1; c++; }
+    return c;
+#endif
+}
+CG_INLINE_ unsigned cg_popcount_(uint64_t v) {
+    v = v - (v >> 1 & 0x5555555555555555u);
+    v = (v & 0x3333333333333333u) + (v >> 2 & 0x3333333333333333u);
+    v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (unsigned)(v * 0x0101010101010101u >> 56);
+}
+
+/* Sizes: sums and products that stick at the top, so that an overflow is seen once, at the end. */
+#define CG_TOO_LARGE_ UINT64_MAX
+CG_INLINE_ uint64_t cg_add_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
+CG_INLINE_ uint64_t cg_mul_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
+CG_INLINE_ uint64_t cg_words_(uint64_t bits) {      /* bytes of whole u32 words that hold so many bits */
+    return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
+}
+CG_INLINE_ size_t cg_size_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
+
+/* ---- >>environment: the caller's rounding mode, flush-to-zero and traps change no bit --------- */
+
+typedef struct cg_env_ { uint64_t saved; } cg_env_;
+
+CG_INLINE_ cg_env_ cg_env_enter_(void) {
+    cg_env_ env = { 0 };
+#if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
+    uint32_t now = 0, clean = 0x1f80;                   /* nearest, no FTZ or DAZ, all traps masked */
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");       /* stmxcsr (%rax): tcc has no name for it */
+    env.saved = now;
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");     /* ldmxcsr (%rax) */
+#elif defined(__aarch64__) && defined(__GNUC__)
+    uint64_t now, clean = 0;
+    __asm__ __volatile__("mrs %0, fpcr" : "=r"(now));
+    env.saved = now;
+    if (now) __asm__ __volatile__("msr fpcr, %0" : : "r"(clean));
+#elif defined(__s390x__) && defined(__GNUC__)
+    uint32_t now, clean = 0;
+    __asm__ __volatile__("efpc %0" : "=r"(now));
+    env.saved = now;
+    __asm__ __volatile__("sfpc %0" : : "r"(clean));
+#elif defined(__riscv_flen) && defined(__GNUC__)
+    unsigned long now, clean = 0;
+    __asm__ __volatile__("fsrm %0, %1" : "=r"(now) : "r"(clean));
+    env.saved = now;
+#endif
+    return env;
+}
+CG_INLINE_ void cg_env_leave_(cg_env_ env) {
+#if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
+    uint32_t was = (uint32_t)env.saved;
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&was) : "memory");
+#elif defined(__aarch64__) && defined(__GNUC__)
+    if (env.saved) __asm__ __volatile__("msr fpcr, %0" : : "r"(env.saved));
+#elif defined(__s390x__) && defined(__GNUC__)
+    uint32_t was = (uint32_t)env.saved;
+    __asm__ __volatile__("sfpc %0" : : "r"(was));
+#elif defined(__riscv_flen) && defined(__GNUC__)
+    unsigned long was = (unsigned long)env.saved, unused;
+    __asm__ __volatile__("fsrm %0, %1" : "=r"(unused) : "r"(was));
+    (void)unused;
+#else
+    (void)env;
+#endif
+}
+
+/* ---- >>random: a pure function of (tag, position); part of the wire format -------------------- */
+
+#define CG_GOLDEN_ 0x9E3779B97F4A7C15u
+
+CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+static uint64_t cg_shared_key_(const cg_tag *tag) {
+    uint64_t z = cg_mix64_(tag->seed + CG_GOLDEN_);
+    z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));
+    return cg_mix64_(z ^ (tag->tensor + 3 * CG_GOLDEN_));
+}
+static uint64_t cg_private_key_(const cg_tag *tag) { return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_)); }
+
+/* Two words per block of 65536 positions: with one, the counters of two blocks would overlap too often. */
+typedef struct cg_key_ { uint32_t a, b; } cg_key_;
+CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
+    uint64_t s = cg_mix64_(key + (block + 1) * CG_GOLDEN_);
+    cg_key_ k;
+    k.a = (uint32_t)s;
+    k.b = (uint32_t)(s >> 32);
+    return k;
+}
+CG_INLINE_ uint32_t cg_hash32_(cg_key_ key, uint32_t counter) {
+    uint32_t h = counter ^ key.a;
+    h = (h ^ h >> 16) * 0x7FEB352Du;
+    h = ((h ^ h >> 15) + key.b) * 0x846CA68Bu;
+    return h ^ h >> 16;
+}
+/* Rounding noise in [-0.5, 0.5]. One hash serves two values: each sees all 32 bits, in two orders. */
+CG_INLINE_ float cg_noise_(cg_key_ key, uint32_t position) {
+    uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
+    if (position & 8) h = h << 16 | h >> 16;
+    return (float)(int32_t)h * 2.3283064365386963e-10f;
+}
+
+/* ---- >>kernels -------------------------------------------------------------------------------
+   The scalar kernel is the specification; its SIMD versions stand below it and return the same bits. */
+
+typedef struct cg_sum_ { uint64_t a, b, words; } cg_sum_;      /* the checksum of some run of words */
+
+typedef struct cg_levels_ {        /* a bucket's grid; see cg_levels_make_ */
+    float prescale, sub, inv;      /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
+    int32_t bias, top;             /* plus bias, within [0, top] */
+    float base, step, post;        /* decode: (base + (code - bias)*step)*post, kept finite */
+    int stochastic;
+} cg_levels_;
+
+typedef struct cg_kernels_ {
+    cg_isa isa;
+    /* encode: each returns the largest magnitude as bits, which is the finite check */
+    uint32_t (*top)(const float *v, size_t n);
+    uint32_t (*range)(const float *v, size_t n, float *lo, float *hi);
+    uint32_t (*copy)(const float *v, size_t n, uint8_t *out);
+    uint32_t (*half)(const float *v, size_t n, uint8_t *out);
+    uint32_t (*brain)(const float *v, size_t n, uint8_t *out);
+    uint32_t (*sign)(const float *v, size_t n, uint8_t *out, double *lanes /* NULL, or adds |v| to 16 */);
+    void (*levels)(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
+    void (*pack)(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out);
+    size_t (*filter)(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value);
+    uint32_t (*tally)(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal);
+    /* decode */
+    void (*unpack)(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols);
+    void (*unlevels)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out);
+    void (*unsign)(const uint8_t *in, size_t n, float scale, float *out);
+    void (*unhalf)(const uint8_t *in, size_t n, float *out);
+    void (*unbrain)(const uint8_t *in, size_t n, float *out);
+    uint32_t (*top16)(const uint8_t *in, size_t n);
+    void (*emit)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
+    void (*sum)(cg_sum_ *sum, const uint8_t *words, size_t count);
+} cg_kernels_;
+
+
+/* largest magnitude */
+static uint32_t cg_top_scalar_(const float *v, size_t n) {
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_load_bits_(v, i) & CG_MAGNITUDE_);
+    return top;
+}
+#define cg_top_avx2_ cg_top_scalar_
+#define cg_top_neon_ cg_top_scalar_
+
+/* smallest and largest value: lo and hi are updated */
+static uint32_t cg_range_scalar_(const float *v, size_t n, float *lo, float *hi) {
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        float f = cg_load_(v, i);
+        top = cg_max32_(top, cg_bits_(f) & CG_MAGNITUDE_);
+        *lo = f < *lo ? f : *lo;
+        *hi = f > *hi ? f : *hi;
+    }
+    return top;
+}
+#define cg_range_avx2_ cg_range_scalar_
+#define cg_range_neon_ cg_range_scalar_
+
+/* f32 as it is */
+static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = cg_load_bits_(v, i);
+        top = cg_max32_(top, u & CG_MAGNITUDE_);
+        cg_put32_(out + 4 * i, u);
+    }
+    return top;
+}
+#define cg_copy_avx2_ cg_copy_scalar_
+#define cg_copy_neon_ cg_copy_scalar_
+
+/* f16: to nearest even; what is too large becomes 65504 */
+#define CG_HALF_LIMIT_ 0x477fefffu    /* magnitude bits of the largest value that rounds to 65504 */
+CG_INLINE_ uint32_t cg_half_(uint32_t u) {
+    uint32_t sign = u >> 16 & 0x8000u, m = u & CG_MAGNITUDE_, shift, rest, h;
+    if (m > CG_HALF_LIMIT_) {
+        if (m < CG_NONFINITE_) return sign | 0x7bffu;
+        return sign | (m == CG_NONFINITE_ ? 0x7c00u : 0x7e00u);
+    }
+    if (m < 0x33000000u) return sign;               /* below half of the smallest denormal */
+    if (m < 0x38800000u) {                          /* becomes denormal */
+        shift = 126u - (m >> 23);
+        m = (m & 0x7fffffu) | 0x800000u;
+    } else {
+        shift = 13;
+        m -= 0x38000000u;
+    }
+    h = m >> shift;
+    rest = m & ((1u << shift) - 1u);
+    h += rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && (h & 1u));
+    return sign | h;
+}
+static uint32_t cg_half_scalar_(const float *v, size_t n, uint8_t *out) {
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = cg_load_bits_(v, i);
+        top = cg_max32_(top, u & CG_MAGNITUDE_);
+        cg_put16_(out + 2 * i, cg_half_(u));
+    }
+    return top;
+}
+#define cg_half_avx2_ cg_half_scalar_
+#define cg_half_neon_ cg_half_scalar_
+
+/* bf16: the same; the largest is 0x7f7f */
+#define CG_BRAIN_LIMIT_ 0x7f7f7fffu
+CG_INLINE_ uint32_t cg_brain_(uint32_t u) {
+    uint32_t m = u & CG_MAGNITUDE_;
+    if (m > CG_BRAIN_LIMIT_) {
+        if (m < CG_NONFINITE_) return (u >> 16 & 0x8000u) | 0x7f7fu;
+        return u >> 16 | (m > CG_NONFINITE_ ? 0x40u : 0u);
+    }
+    return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
+}
+static uint32_t cg_brain_scalar_(const float *v, size_t n, uint8_t *out) {
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = cg_load_bits_(v, i);
+        top = cg_max32_(top, u & CG_MAGNITUDE_);
+        cg_put16_(out + 2 * i, cg_brain_(u));
+    }
+    return top;
+}
+#define cg_brain_avx2_ cg_brain_scalar_
+#define cg_brain_neon_ cg_brain_scalar_
+
+/* sign bits, straight to the wire; v is the start of a chunk, or n < 8 ends it */
+static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        float f = cg_load_(v, i);
+        uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
+        top = cg_max32_(top, m);
+        if (lanes) lanes[i % 16] += (double)cg_float_(m);
+        if (i % 8 == 0) out[i / 8] = 0;
+        out[i / 8] = (uint8_t)(out[i / 8] | (unsigned)(f < 0.0f) << i % 8);
+    }
+    return top;
+}
+#define cg_sign_avx2_ cg_sign_scalar_
+#define cg_sign_neon_ cg_sign_scalar_
+
+/* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
+   adding 1.5*2^23 rounds to nearest even; a wild v only meets the clamp. */
+CG_INLINE_ uint8_t cg_level_(const cg_levels_ *q, float v, float noise) {
+    float t = (v * q->prescale - q->sub) * q->inv;
+    int32_t level;
+    if (q->stochastic) t = t + noise;
+    t = t < -1024.0f ? -1024.0f : t > 1024.0f ? 1024.0f : t;
+    level = (int32_t)(cg_bits_(t + 12582912.0f) - 0x4b400000u) + q->bias;
+    return (uint8_t)(level < 0 ? 0 : level > q->top ? q->top : level);
+}
+static void cg_levels_scalar_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+    for (size_t i = 0; i < n; i++)
+        symbols[i] = cg_level_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
+}
+#define cg_levels_avx2_ cg_levels_scalar_
+#define cg_levels_neon_ cg_levels_scalar_
+
+/* pack: symbols of 1..7 bits, eight of them into so many bytes */
+CG_INLINE_ void cg_pack_tail_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
+    for (size_t i = 0; i < n; i += 8) {
+        uint64_t w = 0;
+        unsigned many = (unsigned)cg_min_(8, n - i);
+        for (unsigned j = 0; j < many; j++) w |= (uint64_t)symbols[i + j] << j * bits;
+        for (unsigned j = 0; j < (many * bits + 7) / 8; j++) *out++ = (uint8_t)(w >> 8 * j);
+    }
+}
+static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) { cg_pack_tail_(symbols, n, bits, out); }
+#define cg_pack_avx2_ cg_pack_scalar_
+#define cg_pack_neon_ cg_pack_scalar_
+
+CG_INLINE_ void cg_unpack_tail_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
+    for (size_t i = 0; i < n; i += 8) {
+        uint64_t w = 0;
+        unsigned many = (unsigned)cg_min_(8, n - i);
+        for (unsigned j = 0; j < (many * bits + 7) / 8; j++) w |= (uint64_t)*in++ << 8 * j;
+        for (unsigned j = 0; j < many; j++) symbols[i + j] = (uint8_t)(w >> j * bits & ((1u << bits) - 1u));
+    }
+}
+static void cg_unpack_scalar_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) { cg_unpack_tail_(in, n, bits, symbols); }
+#define cg_unpack_avx2_ cg_unpack_scalar_
+#define cg_unpack_neon_ cg_unpack_scalar_
+
+/* filter: index (from `first` on) and value of what reaches the bound as magnitude bits; NaN always does.
+   Room for n values, and CG_SLACK_ more that may be scribbled on. n <= CG_CHUNK_ */
+#define CG_SLACK_ 16u
+static size_t cg_filter_scalar_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = cg_load_bits_(v, i);
+        index[count] = first + (uint32_t)i;
+        value[count] = cg_float_(u);
+        count += (u & CG_MAGNITUDE_) >= bound;
+    }
+    return count;
+}
+#define cg_filter_avx2_ cg_filter_scalar_
+#define cg_filter_neon_ cg_filter_scalar_
+
+/* tally: how many magnitudes are above the pivot, and how many equal it */
+static uint32_t cg_tally_scalar_(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal) {
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t m = cg_load_bits_(v, i) & CG_MAGNITUDE_;
+        top = cg_max32_(top, m);
+        *above += m > pivot;
+        *equal += m == pivot;
+    }
+    return top;
+}
+#define cg_tally_avx2_ cg_tally_scalar_
+#define cg_tally_neon_ cg_tally_scalar_
+
+/* unlevels: any symbol is a legal level */
+static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
+    for (size_t i = 0; i < n; i++) {
+        int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
+        out[i] = cg_saturate_((q->base + (float)(level - q->bias) * q->step) * q->post);
+    }
+}
+#define cg_unlevels_avx2_ cg_unlevels_scalar_
+#define cg_unlevels_neon_ cg_unlevels_scalar_
+
+static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *out) {
+    for (size_t i = 0; i < n; i++) out[i] = in[i / 8] >> i % 8 & 1 ? -scale : scale;
+}
+#define cg_unsign_avx2_ cg_unsign_scalar_
+#define cg_unsign_neon_ cg_unsign_scalar_
+
+CG_INLINE_ float cg_unhalf_(uint32_t h) {
+    uint32_t sign = (h & 0x8000u) << 16, m = h & 0x7fffu;
+    if (m >= 0x7c00u) return cg_float_(sign | (m << 13) | 0x7f800000u | (m > 0x7c00u ? 0x400000u : 0u));
+    if (m < 0x400u) return cg_float_(sign | cg_bits_((float)m * 5.9604644775390625e-8f));
+    return cg_float_(sign | ((m << 13) + 0x38000000u));
+}
+static void cg_unhalf_scalar_(const uint8_t *in, size_t n, float *out) {
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_unhalf_(cg_get16_(in + 2 * i)));
+}
+#define cg_unhalf_avx2_ cg_unhalf_scalar_
+#define cg_unhalf_neon_ cg_unhalf_scalar_
+
+static void cg_unbrain_scalar_(const uint8_t *in, size_t n, float *out) {
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
+}
+#define cg_unbrain_avx2_ cg_unbrain_scalar_
+#define cg_unbrain_neon_ cg_unbrain_scalar_
+
+/* top16: largest magnitude among 16-bit floats, as bits: the finite check of a packet */
+static uint32_t cg_top16_scalar_(const uint8_t *in, size_t n) {
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get16_(in + 2 * i) & 0x7fffu);
+    return top;
+}
+#define cg_top16_avx2_ cg_top16_scalar_
+#define cg_top16_neon_ cg_top16_scalar_
+
+/* emit: y = beta*y + alpha*d; y is not read if beta is 0. stream: y is larger than the cache */
+static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+    (void)stream;
+    if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
+    else if (beta == 0.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, alpha * d[i]);
+    else if (beta == 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_load_(y, i) + alpha * d[i]);
+    else for (size_t i = 0; i < n; i++) cg_store_(y, i, beta * cg_load_(y, i) + alpha * d[i]);
+}
+#define cg_emit_avx2_ cg_emit_scalar_
+#define cg_emit_neon_ cg_emit_scalar_
+
+/* sum: absorbs whole words */
+static void cg_sum_scalar_(cg_sum_ *sum, const uint8_t *words, size_t count) {
+    uint64_t a = sum->a, b = sum->b;
+    for (size_t i = 0; i < count; i++) {
+        a += cg_get32_(words + 4 * i);
+        b += a;
+    }
+    sum->a = a;
+    sum->b = b;
+    sum->words += count;
+}
+#define cg_sum_avx2_ cg_sum_scalar_
+#define cg_sum_neon_ cg_sum_scalar_
+
+#define CG_KERNELS_(isa, x)                                                                                                   \
+    { isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_, cg_levels_##x##_, \
+      cg_pack_##x##_, cg_filter_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
+      cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_sum_##x##_ }
+static const cg_kernels_ cg_kernels_scalar_ = CG_KERNELS_(CG_ISA_SCALAR, scalar);
+#if CG_AVX2_
+static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
+#endif
+#if CG_NEON_
+static const cg_kernels_ cg_kernels_neon_ = CG_KERNELS_(CG_ISA_NEON, neon);
+#endif
+
+/* ---- >>dispatch: one word, 0 until the CPU has been asked -------------------------------------- */
+
+static int cg_isa_word_;               /* a cg_isa; every thread that writes it writes the same, or was told to */
+
+#if defined(__GNUC__)
+CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_word_, __ATOMIC_RELAXED); }
+CG_INLINE_ void cg_isa_save_(int isa) { __atomic_store_n(&cg_isa_word_, isa, __ATOMIC_RELAXED); }
+#else
+CG_INLINE_ int cg_isa_load_(void) { return cg_isa_word_; }
+CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_word_ = isa; }
+#endif
+
+#if CG_AVX2_
+static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
+    uint32_t a = leaf, b, c = 0, d;
+#if defined(__i386__)                  /* ebx may hold the GOT pointer */
+    __asm__ __volatile__("xchgl %%ebx, %1\n\tcpuid\n\txchgl %%ebx, %1" : "+a"(a), "=&r"(b), "+c"(c), "=d"(d));
+#else
+    __asm__ __volatile__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+#endif
+    out[0] = a; out[1] = b; out[2] = c; out[3] = d;
+}
+static int cg_has_avx2_(void) {
+    uint32_t r[4], lo, hi;
+    cg_cpuid_(0, r);
+    if (r[0] < 7) return 0;
+    cg_cpuid_(1, r);                   /* popcnt, xsave, avx, f16c */
+    if ((r[2] & 0x38800000u) != 0x38800000u) return 0;
+    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0));    /* xgetbv: does the OS save ymm? */
+    if ((lo & 6) != 6) return 0;
+    cg_cpuid_(7, r);                   /* bmi1, avx2, bmi2 */
+    return (r[1] & 0x128u) == 0x128u;
+}
+#endif
+CG_API_ int cg_isa_found(cg_isa isa) {
+    switch (isa) {
+        case CG_ISA_AUTO: case CG_ISA_SCALAR: return 1;
+#if CG_AVX2_
+        case CG_ISA_AVX2: return cg_has_avx2_();
+#endif
+#if CG_NEON_
+        case CG_ISA_NEON: return 1;
+#endif
+        default: return 0;
+    }
+}
+CG_API_ cg_isa cg_isa_used(void) {
+    int isa = cg_isa_load_();
+    if (isa == CG_ISA_AUTO) {
+        isa = cg_isa_found(CG_ISA_AVX2) ? CG_ISA_AVX2 : cg_isa_found(CG_ISA_NEON) ? CG_ISA_NEON : CG_ISA_SCALAR;
+        cg_isa_save_(isa);
+    }
+    return (cg_isa)isa;
+}
+CG_API_ cg_status cg_isa_force(cg_isa isa) {
+    if (!cg_isa_found(isa)) return CG_E_UNSUPPORTED;
+    cg_isa_save_((int)isa);
+    return CG_OK;
+}
+CG_API_ const char *cg_isa_name(cg_isa isa) {
+    return isa == CG_ISA_AUTO ? "auto" : isa == CG_ISA_SCALAR ? "scalar" : isa == CG_ISA_AVX2 ? "avx2" : isa == CG_ISA_NEON ? "neon" : "?";
+}
+static const cg_kernels_ *cg_kernels_now_(void) {
+    switch (cg_isa_used()) {
+#if CG_AVX2_
+        case CG_ISA_AVX2: return &cg_kernels_avx2_;
+#endif
+#if CG_NEON_
+        case CG_ISA_NEON: return &cg_kernels_neon_;
+#endif
+        default: return &cg_kernels_scalar_;
+    }
+}
+
+/* ---- >>stages: one row names a stage, its parameters and their ranges; parse, print and every check read it */
+
+enum { CG_SLOT_SAMPLE_, CG_SLOT_TRANSFORM_, CG_SLOT_SELECT_, CG_SLOT_QUANTIZE_, CG_SLOT_CODE_, CG_SLOT_SPARE_, CG_SLOTS_ };
+enum { CG_HAS_RATIO_ = 1, CG_HAS_VALUE_ = 2, CG_HAS_BITS_ = 4, CG_HAS_BUCKET_ = 8 };
+
+typedef struct cg_stage_row_ {
+    uint8_t slot, id;
+    uint8_t has, flags;         /* CG_HAS_*_; which CG_FLAG_* may be set */
+    const char *name, *flag;    /* as text */
+} cg_stage_row_;
+
+static const cg_stage_row_ cg_stage_rows_[] = {
+    { CG_SLOT_SAMPLE_,   CG_SAMPLE_RANDK,     CG_HAS_RATIO_, CG_FLAG_UNSCALED,                 "randk",     "unscaled" },
+    { CG_SLOT_SELECT_,   CG_SELECT_TOPK,      CG_HAS_RATIO_, 0,                                "topk",      "" },
+    { CG_SLOT_SELECT_,   CG_SELECT_THRESHOLD, CG_HAS_VALUE_, 0,                                "threshold", "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16,     0, 0,                                            "f16",       "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16,    0, 0,                                            "bf16",      "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN,    0, 0,                                            "sign",      "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN,  0, 0,                                            "efsign",    "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX,  CG_HAS_BITS_ | CG_HAS_BUCKET_, CG_FLAG_NEAREST,  "absmax",    "nearest" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX,  CG_HAS_BITS_ | CG_HAS_BUCKET_, CG_FLAG_NEAREST,  "minmax",    "nearest" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, CG_FLAG_NEAREST,                              "terngrad",  "nearest" },
+    { CG_SLOT_CODE_,     CG_CODE_ELIAS_FANO,  0, 0,                                            "eliasfano", "" },
+    { CG_SLOT_CODE_,     CG_CODE_BITMAP,      0, 0,                                            "bitmap",    "" },
+};
+#define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
+
+static cg_stage *cg_slot_(cg_op *op, unsigned slot) {
+    cg_stage *const slots[CG_SLOTS_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code, &op->spare };
+    return slots[slot];
+}
+static const cg_stage *cg_slot_const_(const cg_op *op, unsigned slot) {
+    const cg_stage *const slots[CG_SLOTS_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code, &op->spare };
+    return slots[slot];
+}
+static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
+    for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
+        if (cg_stage_rows_[i].slot == slot && cg_stage_rows_[i].id == id) return &cg_stage_rows_[i];
+    return NULL;
+}
+static int cg_is_user_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
+static int cg_is_finite_(float f) { return (cg_bits_(f) & CG_MAGNITUDE_) < CG_NONFINITE_; }
+
+/* CG_E_VERSION: a stage that this build does not know. CG_E_ARG: known, but parameters out of range. */
+static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
+    const cg_stage_row_ *row;
+    if (s->id == 0) return s->flags || s->arg || s->size || cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+    if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_(s)) return CG_OK;
+    row = cg_stage_row_of_(slot, s->id);
+    if (!row || (s->flags & ~row->flags)) return CG_E_VERSION;
+    if (row->has & CG_HAS_BITS_ ? s->arg < 1 || s->arg > 8 : s->arg != 0) return CG_E_ARG;
+    if (row->has & CG_HAS_BUCKET_ ? s->size == 0 : s->size != 0) return CG_E_ARG;
+    if (row->has & CG_HAS_RATIO_) return s->value > 0.0f && s->value <= 1.0f ? CG_OK : CG_E_ARG;
+    if (row->has & CG_HAS_VALUE_) return cg_is_finite_(s->value) && s->value >= 0.0f ? CG_OK : CG_E_ARG;
+    return cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+}
+static cg_status cg_op_check_(const cg_op *op) {
+    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
+        cg_status s = cg_stage_check_(slot, cg_slot_const_(op, slot));
+        if (s != CG_OK) return s;
+    }
+    if (op->reserved) return CG_E_ARG;
+    if (op->k && op->select.id != CG_SELECT_TOPK && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
+    return op->code.id && !op->select.id ? CG_E_ARG : CG_OK;      /* a code for indices where there are none */
+}
+
+/* ---- >>presets ------------------------------------------------------------------------------- */
+
+static cg_op cg_op_of_(unsigned slot, int id, int arg, uint32_t size, float value) {
+    cg_op op = CG_ZERO;
+    cg_stage *s = cg_slot_(&op, slot);
+    s->id = (uint8_t)id;
+    s->arg = (uint16_t)(arg < 0 || arg > 65535 ? 65535 : arg);
+    s->size = size;
+    s->value = value;
+    return op;
+}
+CG_API_ cg_op cg_dense(void)                           { return cg_op_of_(CG_SLOT_QUANTIZE_, 0, 0, 0, 0.0f); }
+CG_API_ cg_op cg_f16(void)                             { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_bf16(void)                            { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_absmax(int bits, uint32_t bucket)     { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_minmax(int bits, uint32_t bucket)     { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_sign(void)                            { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_efsign(void)                          { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_terngrad(void)                        { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
+CG_API_ cg_op cg_topk(float ratio)                     { return cg_op_of_(CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, ratio); }
+CG_API_ cg_op cg_threshold(float magnitude)            { return cg_op_of_(CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, magnitude); }
+CG_API_ cg_op cg_randk(float ratio)                    { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
+
+static cg_op cg_op_invalid_(void) {                    /* the spare slot must be empty */
+    cg_op op = CG_ZERO;
+    op.spare.id = 255;
+    return op;
+}
+CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
+    return id < CG_QUANTIZE_USER || id > 255 ? cg_op_invalid_() : cg_op_of_(CG_SLOT_QUANTIZE_, id, arg, size, value);
+}
+CG_API_ cg_op cg_nearest(cg_op op)  { op.quantize.flags |= CG_FLAG_NEAREST; return op; }
+CG_API_ cg_op cg_unscaled(cg_op op) { op.sample.flags |= CG_FLAG_UNSCALED; return op; }
+CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) { op.code.id = (uint8_t)coding; return op; }
+
+CG_API_ cg_op cg_then(cg_op first, cg_op second) {
+    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
+        cg_stage *a = cg_slot_(&first, slot);
+        const cg_stage *b = cg_slot_const_(&second, slot);
+        if (a->id && b->id) return cg_op_invalid_();
+        if (b->id) *a = *b;
+    }
+    if (first.k && second.k) return cg_op_invalid_();
+    first.k |= second.k;
+    first.reserved |= second.reserved;
+    return first;
+}
+
+/* ---- >>text ---------------------------------------------------------------------------------- */
+
+typedef struct cg_text_ { char *at, *end; } cg_text_;          /* at == end: full */
+
+static void cg_text_char_(cg_text_ *t, char c) { if (t->at < t->end) *t->at++ = c; }
+static void cg_text_str_(cg_text_ *t, const char *s) { while (*s) cg_text_char_(t, *s++); }
+static void cg_text_uint_(cg_text_ *t, uint64_t v) {
+    char digits[20];
+    int count = 0;
+    do { digits[count++] = (char)('0' + v % 10); v /= 10; } while (v);
+    while (count) cg_text_char_(t, digits[--count]);
+}
+static double cg_power10_(int e) {
+    double p = 1.0;
+    while (e-- > 0) p *= 10.0;
+    return p;
+}
+/* digits * 10^exponent as the nearest float, nearly always; print relies on no more than that it is fixed */
+static float cg_decimal_(uint64_t digits, int exponent) {
+    double d = (double)digits;
+    if (!digits || exponent < -80) return 0.0f;
+    if (exponent > 60) return CG_FLT_MAX_;
+    d = exponent < 0 ? d / cg_power10_(-exponent) : d * cg_power10_(exponent);
+    return d >= (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : (float)d;
+}
+/* The shortest decimal that reads back as the same float. f >= 0 and finite. */
+static void cg_text_float_(cg_text_ *t, float f) {
+    uint64_t digits = 0;
+    int exponent = 0, point;
+    double d = (double)f;
+    if (f > 0.0f) {
+        while (d >= 1.0) { d /= 10.0; exponent++; }
+        while (d < 0.1) { d *= 10.0; exponent--; }             /* d in [0.1, 1), f = d*10^exponent */
+        for (int many = 1; many <= 17; many++) {
+            digits = (uint64_t)(d * cg_power10_(many) + 0.5);
+            if (cg_decimal_(digits, exponent - many) == f) { exponent -= many; break; }
+        }
+    }
+    for (; digits && digits % 10 == 0; digits /= 10) exponent++;
+    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {}   /* digits before the last */
+    if (exponent >= 0 && exponent + point <= 8) {
+        cg_text_uint_(t, digits * (uint64_t)cg_power10_(exponent));
+    } else if (exponent < 0 && exponent >= -9) {
+        uint64_t unit = (uint64_t)cg_power10_(-exponent);
+        cg_text_uint_(t, digits / unit);
+        cg_text_char_(t, '.');
+        for (digits %= unit, unit /= 10; unit; digits %= unit, unit /= 10) cg_text_char_(t, (char)('0' + digits / unit));
+    } else {
+        cg_text_uint_(t, digits);
+        cg_text_char_(t, 'e');
+        if (exponent < 0) cg_text_char_(t, '-');
+        cg_text_uint_(t, (uint64_t)(exponent < 0 ? -exponent : exponent));
+    }
+}
+
+static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
+    const cg_stage *s = cg_slot_const_(op, slot);
+    const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
+    int counted = op->k && slot == (op->select.id == CG_SELECT_TOPK ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    if (!row) {
+        cg_text_str_(t, "user:");
+        cg_text_uint_(t, s->id);
+        cg_text_char_(t, ':');
+        cg_text_uint_(t, s->arg);
+        cg_text_char_(t, ':');
+        cg_text_uint_(t, s->size);
+        cg_text_char_(t, ':');
+        if (s->value < 0.0f) cg_text_char_(t, '-');
+        cg_text_float_(t, s->value < 0.0f ? -s->value : s->value);
+        return;
+    }
+    cg_text_str_(t, row->name);
+    if (row->has & CG_HAS_BITS_) { cg_text_char_(t, ':'); cg_text_uint_(t, s->arg); }
+    if (row->has & CG_HAS_BUCKET_) { cg_text_char_(t, ':'); cg_text_uint_(t, s->size); }
+    if (row->has & CG_HAS_RATIO_ && counted) { cg_text_str_(t, ":k="); cg_text_uint_(t, op->k); }
+    else if (row->has & (CG_HAS_RATIO_ | CG_HAS_VALUE_)) { cg_text_char_(t, ':'); cg_text_float_(t, s->value); }
+    if (s->flags) { cg_text_char_(t, ':'); cg_text_str_(t, row->flag); }
+}
+CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
+    cg_text_ t;
+    int first = 1;
+    if (!op || !text) return CG_E_ARG;
+    if (cap) text[0] = 0;
+    if (cg_op_check_(op) != CG_OK || (cg_is_user_(&op->quantize) && !cg_is_finite_(op->quantize.value))) return CG_E_ARG;
+    t.at = text;
+    t.end = text + cap;
+    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
+        if (!cg_slot_const_(op, slot)->id) continue;
+        if (!first) cg_text_char_(&t, '|');
+        first = 0;
+        cg_text_stage_(&t, op, slot);
+    }
+    if (first) cg_text_str_(&t, "dense");
+    if (t.at == t.end) { if (cap) text[0] = 0; return CG_E_CAPACITY; }
+    *t.at = 0;
+    return CG_OK;
+}
+
+/* Parsing: each takes what it wants from *text and says whether it was there. */
+static int cg_take_(const char **text, const char *word) {
+    const char *p = *text;
+    while (*word) if (*p++ != *word++) return 0;
+    *text = p;
+    return 1;
+}
+static int cg_take_name_(const char **text, const char *name) {
+    const char *p = *text;
+    if (!cg_take_(&p, name) || (*p && *p != ':' && *p != '|')) return 0;
+    *text = p;
+    return 1;
+}
+static int cg_take_uint_(const char **text, uint64_t limit, uint64_t *v) {
+    const char *p = *text;
+    uint64_t r = 0;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        uint64_t digit = (uint64_t)(*p - '0');
+        if (r > (limit - digit) / 10) return 0;
+        r = r * 10 + digit;
+    }
+    if (p == *text) return 0;
+    *text = p;
+    *v = r;
+    return 1;
+}
+static int cg_take_float_(const char **text, float *f) {
+    const char *p = *text;
+    uint64_t digits = 0, e = 0;
+    int exponent = 0, any = 0, point = 0, minus = 0;
+    for (;; p++) {
+        if (*p == '.' && !point) { point = 1; continue; }
+        if (*p < '0' || *p > '9') break;
+        any = 1;
+        if (digits < 100000000000000000u) { digits = digits * 10 + (uint64_t)(*p - '0'); exponent -= point; }
+        else exponent += !point;
+        if (exponent > 100000) exponent = 100000;
+    }
+    if (!any) return 0;
+    if (*p == 'e' || *p == 'E') {
+        p++;
+        minus = *p == '-';
+        if (*p == '-' || *p == '+') p++;
+        if (!cg_take_uint_(&p, 100000, &e)) return 0;
+        exponent += minus ? -(int)e : (int)e;
+    }
+    *text = p;
+    *f = cg_decimal_(digits, exponent);
+    return 1;
+}
+static int cg_take_user_(const char **text, cg_op *op) {
+    uint64_t id, arg, size;
+    float value, sign;
+    if (!cg_take_uint_(text, 255, &id) || !cg_take_(text, ":") || !cg_take_uint_(text, 65535, &arg) || !cg_take_(text, ":") ||
+        !cg_take_uint_(text, 0xffffffffu, &size) || !cg_take_(text, ":")) return 0;
+    sign = cg_take_(text, "-") ? -1.0f : 1.0f;
+    if (!cg_take_float_(text, &value)) return 0;
+    *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
+    return 1;
+}
+static int cg_take_stage_(const char **text, cg_op *op) {
+    const cg_stage_row_ *row = NULL;
+    cg_stage s = CG_ZERO;
+    uint64_t v;
+    *op = cg_dense();
+    if (cg_take_name_(text, "dense")) return 1;
+    if (cg_take_(text, "user:")) return cg_take_user_(text, op);
+    for (size_t i = 0; i < CG_STAGE_ROWS_ && !row; i++)
+        if (cg_take_name_(text, cg_stage_rows_[i].name)) row = &cg_stage_rows_[i];
+    if (!row) return 0;
+    s.id = row->id;
+    if (row->has & CG_HAS_BITS_) { if (!cg_take_(text, ":") || !cg_take_uint_(text, 65535, &v)) return 0; s.arg = (uint16_t)v; }
+    if (row->has & CG_HAS_BUCKET_) { if (!cg_take_(text, ":") || !cg_take_uint_(text, 0xffffffffu, &v)) return 0; s.size = (uint32_t)v; }
+    if (row->has & CG_HAS_RATIO_ && cg_take_(text, ":k=")) {
+        if (!cg_take_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
+        s.value = 1.0f;                                        /* any legal ratio; k decides */
+    } else if (row->has & (CG_HAS_RATIO_ | CG_HAS_VALUE_)) {
+        if (!cg_take_(text, ":") || !cg_take_float_(text, &s.value)) return 0;
+    }
+    if (row->flags && cg_take_(text, ":")) { if (!cg_take_(text, row->flag)) return 0; s.flags = row->flags; }
+    *cg_slot_(op, row->slot) = s;
+    return 1;
+}
+CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
+    cg_op all = CG_ZERO, one;
+    int more;
+    if (!op) return CG_E_ARG;
+    *op = all;
+    if (!text) return CG_E_ARG;
+    do {
+        if (!cg_take_stage_(&text, &one)) return CG_E_ARG;
+        all = cg_then(all, one);
+        more = cg_take_(&text, "|");
+    } while (more);
+    if (*text || cg_op_check_(&all) != CG_OK) return CG_E_ARG;
+    *op = all;
+    return CG_OK;
+}
+
+/* ---- >>packet: header and checksum ----------------------------------------------------------- */
+
+static cg_sum_ cg_sum_join_(cg_sum_ s, cg_sum_ t) {            /* of s followed by t */
+    s.b += t.words * s.a + t.b;
+    s.a += t.a;
+    s.words += t.words;
+    return s;
+}
+static cg_sum_ cg_sum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
+    cg_sum_ s = { 0, 0, 0 };
+    kernels->sum(&s, p, bytes / 4);
+    return s;
+}
+
+#define CG_CHECKSUM_AT_ (CG_HEADER_BYTES - 16)
+static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 };
+
+static void cg_header_put_(uint8_t *p, const cg_info *info) {
+    memset(p, 0, CG_HEADER_BYTES);
+    memcpy(p, cg_magic_, 5);
+    p[5] = (uint8_t)info->index_code;
+    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
+        const cg_stage *s = cg_slot_const_(&info->op, slot);
+        uint8_t *q = p + 8 + 12 * slot;
+        q[0] = s->id;
+        q[1] = s->flags;
+        cg_put16_(q + 2, s->arg);
+        cg_put32_(q + 4, s->size);
+        cg_put32_(q + 8, cg_bits_(s->value));
+    }
+    cg_put64_(p + 80, info->n);
+    cg_put64_(p + 88, info->drawn);
+    cg_put64_(p + 96, info->k);
+    cg_put64_(p + 104, info->tag.seed);
+    cg_put64_(p + 112, info->tag.step);
+    cg_put32_(p + 120, info->tag.tensor);
+    cg_put32_(p + 124, info->tag.rank);
+    cg_put64_(p + 128, info->value_bytes);
+    cg_put64_(p + 136, info->index_bytes);
+    cg_put32_(p + 144, cg_bits_(info->threshold));
+}
+
+/* k = clamp(floor(ratio*n + 0.5), 1, n), or the count asked for */
+static uint64_t cg_count_(float ratio, uint64_t asked, uint64_t n) {
+    double want = (double)ratio * (double)n + 0.5;
+    uint64_t k = want >= (double)n ? n : (uint64_t)want;
+    if (asked) k = asked;
+    return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
+}
+static uint64_t cg_drawn_(const cg_op *op, uint64_t n) {       /* what the sample leaves */
+    if (!op->sample.id) return n;
+    return cg_count_(op->sample.value, op->select.id == CG_SELECT_TOPK ? 0 : op->k, n);
+}
+
+/* Indices: Elias-Fano with l low bits each, or a bitmap. */
+static unsigned cg_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
+static uint64_t cg_low_bytes_(uint64_t drawn, uint64_t k) { return cg_words_(cg_mul_(k, cg_low_bits_(drawn, k))); }
+static uint64_t cg_high_bits_(uint64_t drawn, uint64_t k) { return k ? cg_add_(k, ((drawn - 1) >> cg_low_bits_(drawn, k)) + 1) : 0; }
+static uint64_t cg_index_bytes_(uint32_t code, uint64_t drawn, uint64_t k) {
+    if (code == CG_CODE_AUTO || k == 0) return 0;
+    if (code == CG_CODE_BITMAP) return cg_words_(drawn);
+    return cg_add_(cg_low_bytes_(drawn, k), cg_words_(cg_high_bits_(drawn, k)));
+}
+static uint32_t cg_index_code_(const cg_op *op, uint64_t drawn, uint64_t k) {
+    if (!op->select.id) return CG_CODE_AUTO;                   /* none */
+    if (k == 0) return CG_CODE_ELIAS_FANO;
+    if (op->code.id) return op->code.id;
+    return cg_index_bytes_(CG_CODE_BITMAP, drawn, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, drawn, k) ? CG_CODE_BITMAP : CG_CODE_ELIAS_FANO;
+}
+
+static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
+    cg_status s;
+    uint64_t value_bytes, index_bytes;
+    cg_info zero = CG_ZERO;
+    *info = zero;
+    if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
+    for (int i = 0; i < 4; i++) if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
+    if (p[4] != cg_magic_[4]) return CG_E_VERSION;
+    info->index_code = p[5];
+    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
+        cg_stage *stage = cg_slot_(&info->op, slot);
+        const uint8_t *q = p + 8 + 12 * slot;
+        stage->id = q[0];
+        stage->flags = q[1];
+        stage->arg = cg_get16_(q + 2);
+        stage->size = cg_get32_(q + 4);
+        stage->value = cg_float_(cg_get32_(q + 8));
+    }
+    s = cg_op_check_(&info->op);
+    if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
+    info->n = cg_get64_(p + 80);
+    info->drawn = cg_get64_(p + 88);
+    info->k = cg_get64_(p + 96);
+    info->tag.seed = cg_get64_(p + 104);
+    info->tag.step = cg_get64_(p + 112);
+    info->tag.tensor = cg_get32_(p + 120);
+    info->tag.rank = cg_get32_(p + 124);
+    value_bytes = cg_get64_(p + 128);
+    index_bytes = cg_get64_(p + 136);
+    info->threshold = cg_float_(cg_get32_(p + 144));
+    if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
+    if (!cg_is_finite_(info->threshold) || cg_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
+    if (info->op.select.id != CG_SELECT_TOPK && cg_bits_(info->threshold)) return CG_E_CORRUPT;
+    /* n, drawn and k must be what the stages can leave; the counts may have been asked for (op.k) */
+    if (info->op.sample.id ? info->drawn > info->n || (info->n && !info->drawn) : info->drawn != info->n) return CG_E_CORRUPT;
+    if (info->op.select.id ? info->k > info->drawn || (info->op.select.id == CG_SELECT_TOPK && info->drawn && !info->k)
+                           : info->k != info->drawn) return CG_E_CORRUPT;
+    if (info->op.select.id == CG_SELECT_TOPK) {
+        if (info->drawn != cg_drawn_(&info->op, info->n)) return CG_E_CORRUPT;
+        if (info->k != cg_count_(info->op.select.value, 0, info->drawn)) info->op.k = info->k;
+    } else if (info->op.sample.id && info->drawn != cg_count_(info->op.sample.value, 0, info->n)) {
+        info->op.k = info->drawn;
+    }
+    if (info->index_code != cg_index_code_(&info->op, info->drawn, info->k)) return CG_E_CORRUPT;
+    if (index_bytes != cg_index_bytes_(info->index_code, info->drawn, info->k)) return CG_E_CORRUPT;
+    if (value_bytes % 4 || cg_add_(cg_add_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2) return CG_E_CORRUPT;
+    info->value_bytes = (size_t)value_bytes;
+    info->index_bytes = (size_t)index_bytes;
+    info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
+    return CG_OK;
+}
+
+/* ---- >>quantizers: a row each -------------------------------------------------------------------
+   know: what must be known of a bucket before its values can be coded. The loop (cg_encode_block_) does
+   the rest: blocks, chunks, buckets, the finite check, packing and the checksum. */
+
+enum { CG_KNOW_NOTHING_, CG_KNOW_BUCKET_, CG_KNOW_LATE_ };
+
+typedef struct cg_stat_ { uint32_t top; float lo, hi; } cg_stat_;
+
+typedef struct cg_quantizer_ {
+    uint8_t id, know;
+    uint8_t scales;                    /* floats stored per bucket */
+    uint8_t bits;                      /* per value; 0: the stage's arg */
+    uint8_t bytewise;                  /* 1: encode leaves a byte per value, for packing; 0: wire-ready bits */
+    void (*measure)(const cg_kernels_ *kernels, const float *v, size_t n, cg_stat_ *stat);
+    void (*settle)(const cg_stat_ *stat, float *scales);
+    int (*legal)(const float *scales);           /* are these scales that an encoder can have stored? */
+    uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position,
+                       const float *v, size_t n, uint8_t *out, double *lanes);
+    void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out);
+    uint32_t (*top)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);   /* stored values: Inf or NaN if >= limit */
+    uint32_t limit;
+} cg_quantizer_;
+
+/* Grids. Tiny magnitudes are scaled up so that neither the step nor its inverse leaves the normal range, huge ones
+   down so that a range cannot overflow; both by powers of two, which lose nothing that counts. */
+static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
+    cg_levels_ q;
+    int ternary = stage->id == CG_QUANTIZE_TERNARY, bits = ternary ? 2 : stage->arg;
+    int symmetric = stage->id != CG_QUANTIZE_MINMAX;
+    float lo = symmetric ? -scales[0] : scales[0], hi = symmetric ? scales[0] : scales[1];
+    uint32_t top = cg_max32_(cg_bits_(lo) & CG_MAGNITUDE_, cg_bits_(hi) & CG_MAGNITUDE_);
+    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? 1.2676506002282294e30f : 1.0f;    /* 2^126, 2^-80, 2^100 */
+    q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? 7.888609052210118e-31f : 1.0f;
+    q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
+    lo *= q.prescale;
+    hi *= q.prescale;
+    if (symmetric && bits > 1) {
+        q.bias = (1 << (bits - 1)) - 1;
+        q.top = 2 * q.bias;
+        q.sub = q.base = 0.0f;
+        q.inv = hi > 0.0f ? (float)q.bias / hi : 0.0f;
+        q.step = hi / (float)q.bias;
+    } else {
+        float range = hi - lo;
+        q.bias = 0;
+        q.top = (1 << bits) - 1;
+        q.sub = q.base = lo;
+        q.inv = range > 0.0f ? (float)q.top / range : 0.0f;
+        q.step = range / (float)q.top;
+    }
+    return q;
+}
+static void cg_measure_top_(const cg_kernels_ *kernels, const float *v, size_t n, cg_stat_ *stat) {
+    stat->top = cg_max32_(stat->top, kernels->top(v, n));
+}
+static void cg_measure_range_(const cg_kernels_ *kernels, const float *v, size_t n, cg_stat_ *stat) {
+    stat->top = cg_max32_(stat->top, kernels->range(v, n, &stat->lo, &stat->hi));
+}
+static void cg_settle_top_(const cg_stat_ *stat, float *scales) { scales[0] = cg_float_(stat->top); }
+static void cg_settle_range_(const cg_stat_ *stat, float *scales) {
+    scales[0] = stat->lo + 0.0f;                     /* -0 and +0 must not depend on who came first */
+    scales[1] = stat->hi + 0.0f;
+}
+static int cg_legal_magnitude_(const float *scales) { return cg_bits_(scales[0]) < CG_NONFINITE_; }
+static int cg_legal_range_(const float *scales) {
+    return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]) && scales[0] <= scales[1];
+}
+static uint32_t cg_encode_levels_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position,
+                                  const float *v, size_t n, uint8_t *out, double *lanes) {
+    cg_levels_ q = cg_levels_make_(stage, scales);
+    (void)lanes;
+    kernels->levels(&q, key, position, v, n, out);
+    return 0;                                        /* measured before */
+}
+static void cg_decode_levels_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out) {
+    cg_levels_ q = cg_levels_make_(stage, scales);
+    kernels->unlevels(&q, in, n, out);
+}
+
+#define CG_PLAIN_(name, kernel)                                                                                                 \
+    static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position, \
+                         const float *v, size_t n, uint8_t *out, double *lanes) {                                               \
+        (void)stage; (void)scales; (void)key; (void)position; (void)lanes;                                                      \
+        return kernels->kernel;                                                                                                 \
+    }
+CG_PLAIN_(cg_encode_f32_, copy(v, n, out))
+CG_PLAIN_(cg_encode_f16_, half(v, n, out))
+CG_PLAIN_(cg_encode_bf16_, brain(v, n, out))
+CG_PLAIN_(cg_encode_sign_, sign(v, n, out, NULL))
+CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
+#undef CG_PLAIN_
+
+#define CG_PLAIN_(name, statement)                                                                                              \
+    static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out) { \
+        (void)kernels; (void)stage; (void)scales;                                                                               \
+        statement;                                                                                                              \
+    }
+CG_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) out[i] = cg_float_(cg_get32_(in + 4 * i)))
+CG_PLAIN_(cg_decode_f16_, kernels->unhalf(in, n, out))
+CG_PLAIN_(cg_decode_bf16_, kernels->unbrain(in, n, out))
+CG_PLAIN_(cg_decode_sign_, kernels->unsign(in, n, 1.0f, out))
+CG_PLAIN_(cg_decode_efsign_, kernels->unsign(in, n, scales[0], out))
+#undef CG_PLAIN_
+
+static uint32_t cg_top_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
+#if CG_BIG_ENDIAN_
+    uint32_t top = 0;
+    (void)kernels;
+    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get32_(in + 4 * i) & CG_MAGNITUDE_);
+    return top;
+#else
+    return kernels->top((const float *)(const void *)in, n);
+#endif
+}
+static uint32_t cg_top_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) { return kernels->top16(in, n); }
+
+static const cg_quantizer_ cg_quantizers_[] = {
+    { 0, CG_KNOW_NOTHING_, 0, 32, 0, NULL, NULL, NULL, cg_encode_f32_, cg_decode_f32_, cg_top_f32_, CG_NONFINITE_ },
+    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, 16, 0, NULL, NULL, NULL, cg_encode_f16_, cg_decode_f16_, cg_top_16_, 0x7c00 },
+    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, 16, 0, NULL, NULL, NULL, cg_encode_bf16_, cg_decode_bf16_, cg_top_16_, 0x7f80 },
+    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, 1, 0, NULL, NULL, NULL, cg_encode_sign_, cg_decode_sign_, NULL, 0 },
+    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, 1, 0, NULL, NULL, cg_legal_magnitude_, cg_encode_efsign_, cg_decode_efsign_, NULL, 0 },
+    { CG_QUANTIZE_ABSMAX, CG_KNOW_BUCKET_, 1, 0, 1, cg_measure_top_, cg_settle_top_, cg_legal_magnitude_, cg_encode_levels_, cg_decode_levels_, NULL, 0 },
+    { CG_QUANTIZE_TERNARY, CG_KNOW_BUCKET_, 1, 2, 1, cg_measure_top_, cg_settle_top_, cg_legal_magnitude_, cg_encode_levels_, cg_decode_levels_, NULL, 0 },
+    { CG_QUANTIZE_MINMAX, CG_KNOW_BUCKET_, 2, 0, 1, cg_measure_range_, cg_settle_range_, cg_legal_range_, cg_encode_levels_, cg_decode_levels_, NULL, 0 },
+};
+
+/* What a quantizer writes for k values. */
+typedef struct cg_layout_ {
+    const cg_quantizer_ *row;          /* NULL: a codec of the user's */
+    const cg_codec *codec;
+    unsigned bits;
+    uint64_t k, bucket, scale_bytes, code_bytes;
+} cg_layout_;
+
+static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay) {
+    const cg_stage *q = &op->quantize;
+    memset(lay, 0, sizeof *lay);
+    lay->k = k;
+    if (cg_is_user_(q)) {
+        for (size_t i = 0; side && i < side->codec_count; i++)
+            if (side->codecs[i] && side->codecs[i]->id == q->id) lay->codec = side->codecs[i];
+        return lay->codec ? CG_OK : CG_E_VERSION;
+    }
+    for (size_t i = 0; i < sizeof cg_quantizers_ / sizeof cg_quantizers_[0]; i++)
+        if (cg_quantizers_[i].id == q->id) lay->row = &cg_quantizers_[i];
+    if (!lay->row) return CG_E_VERSION;
+    lay->bits = lay->row->bits ? lay->row->bits : q->arg;
+    lay->bucket = q->size && q->size < k ? q->size : k ? k : 1;      /* no size: one bucket */
+    lay->scale_bytes = cg_mul_(k / lay->bucket + (k % lay->bucket != 0), 4u * lay->row->scales);
+    lay->code_bytes = cg_words_(cg_mul_(k, lay->bits));
+    return CG_OK;
+}
+
+/* ---- >>sample: which coordinates random-k draws, one from each of k strata --------------------- */
+
+static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) {    /* floor(j*n/k), j <= k */
+    uint64_t r, q, rest = 0;
+    if ((n | j) >> 32 == 0) return j * n / k;
+    q = n / k;
+    r = n % k;
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 cg_wide_;
+    rest = (uint64_t)((cg_wide_)j * r / k);
+#else
+    {   /* j*r/k bit by bit: part < k throughout */
+        uint64_t part = 0;
+        for (int bit = 63; bit >= 0; bit--) {
+            rest <<= 1;
+            if (part >= k - part) { part -= k - part; rest++; } else part += part;
+            if (j >> bit & 1) { if (part >= k - r) { part -= k - r; rest++; } else part += r; }
+        }
+    }
+#endif
+    return j * q + rest;
+}
+static uint64_t cg_high_product_(uint64_t a, uint64_t b) {           /* upper half of a*b */
+    uint64_t al = a & 0xffffffffu, ah = a >> 32, bl = b & 0xffffffffu, bh = b >> 32;
+    uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
+    return ah * bh + (mid >> 32) + (mid2 >> 32);
+}
+/* Where in x the j-th drawn value lies, given its stratum. */
+static uint64_t cg_draw_(uint64_t key, uint64_t j, uint64_t start, uint64_t length) {
+    cg_key_ block = cg_block_key_(key, j >> 16), swapped;
+    uint32_t h = cg_hash32_(block, (uint32_t)(j & 0xffff));
+    if (length >> 32 == 0) return start + ((uint64_t)h * length >> 32);
+    swapped.a = block.b;
+    swapped.b = block.a;
+    return start + cg_high_product_((uint64_t)h << 32 | cg_hash32_(swapped, (uint32_t)(j & 0xffff)), length);
+}
+
+/* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ------------------ */
+
+typedef struct cg_source_ {
+    const float *x;              /* the values themselves; or, drawn, where to draw them from */
+    uint64_t n, count;           /* count values, drawn from n if drawn is set */
+    uint64_t key;
+    int drawn, scaled;
+} cg_source_;
+
+/* At most CG_CHUNK_ values from `first` on: in place, or gathered into buf. */
+static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
+    size_t at[64];
+    uint64_t start, end;
+    if (!src->drawn) return cg_at_(src->x, first);
+    start = cg_stratum_(src->n, src->count, first);
+    for (size_t i = 0; i < count; i += 64) {         /* ask for 64 cache lines before waiting for the first */
+        size_t many = cg_min_(64, count - i);
+        for (size_t j = 0; j < many; j++, start = end) {
+            end = cg_stratum_(src->n, src->count, first + i + j + 1);
+            at[j] = (size_t)cg_draw_(src->key, first + i + j, start, end - start);
+            CG_PREFETCH_(cg_at_(src->x, at[j]));
+            buf[i + j] = src->scaled ? (float)(end - start) : 1.0f;
+        }
+        for (size_t j = 0; j < many; j++) {
+            float f = cg_load_(src->x, at[j]);
+            buf[i + j] = cg_is_finite_(f) ? cg_saturate_(f * buf[i + j]) : f;
+        }
+    }
+    return buf;
+}
+
+/* ---- >>select: (index, value) lists in scratch -------------------------------------------------- */
+
+typedef struct cg_list_ {
+    uint32_t *low;               /* index modulo 2^32, ascending */
+    float *value;
+    uint64_t *segment;           /* segment[s]: how many entries have an index below s*2^32 */
+    uint64_t segments;
+    size_t count, room;
+    float *gathered;             /* the sample, where a selection follows it */
+} cg_list_;
+
+static size_t cg_list_room_(const cg_op *op, uint64_t drawn) {
+    uint64_t k = cg_count_(op->select.value, op->k, drawn), room = drawn;
+    if (op->select.id == CG_SELECT_TOPK) room = cg_add_(cg_mul_(k, 2), CG_BLOCK_);
+    return (size_t)(room < drawn ? room : drawn);
+}
+static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
+    uint64_t drawn = cg_drawn_(op, n), bytes = 0;
+    if (op->select.id) {
+        bytes = cg_mul_(8, cg_add_(cg_list_room_(op, drawn), CG_CHUNK_ + CG_SLACK_));
+        bytes = cg_add_(bytes, 8 * ((drawn >> 32) + 2));
+    }
+    if (op->sample.id && (op->select.id || cg_is_user_(&op->quantize))) bytes = cg_add_(bytes, cg_mul_(4, drawn));
+    return bytes ? cg_add_(bytes, 64) : 0;
+}
+static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t drawn, void *scratch) {
+    uint8_t *p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
+    memset(list, 0, sizeof *list);
+    if (op->select.id) {
+        size_t slots;
+        list->room = cg_list_room_(op, drawn);
+        list->segments = (drawn >> 32) + 1;
+        slots = list->room + CG_CHUNK_ + CG_SLACK_;
+        list->segment = (uint64_t *)(void *)p;
+        p += 8 * (size_t)(list->segments + 1);
+        list->low = (uint32_t *)(void *)p;
+        p += 4 * slots;
+        list->value = (float *)(void *)p;
+        p += 4 * slots;
+    }
+    list->gathered = (float *)(void *)p;
+}
+
+/* The rank-th largest magnitude (rank from 1) among those in [lo, hi]: each pass narrows by 2048 bins.
+   rank becomes its rank among its equals. */
+static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uint32_t hi) {
+    uint32_t bins[2048];
+    do {
+        uint32_t width = hi - lo, shift = width >> 11 ? cg_log2_(width) - 10 : 0, bin = width >> shift;
+        memset(bins, 0, sizeof bins);
+        for (size_t i = 0; i < n; i++) {
+            uint32_t m = (cg_bits_(v[i]) & CG_MAGNITUDE_) - lo;
+            if (m <= width) bins[m >> shift]++;
+        }
+        for (; bin > 0 && bins[bin] < *rank; bin--) *rank -= bins[bin];
+        lo += bin << shift;
+        if (hi - lo >= 1u << shift) hi = lo + ((1u << shift) - 1u);
+    } while (lo < hi);
+    return lo;
+}
+/* Moves entries [from, to) down to *kept on: those above the key, and of its equals as many as are left to take. */
+static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t key, size_t *left) {
+    size_t k = *kept, l = *left;
+    for (size_t i = from; i < to; i++) {
+        uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+        size_t equal = m == key, take = (m > key) | (equal & (l > 0));
+        list->low[k] = list->low[i];
+        list->value[k] = list->value[i];
+        l -= equal & take;
+        k += take;
+    }
+    *kept = k;
+    *left = l;
+}
+
+/* All whose magnitude reaches `bound`. 0: did not fit. */
+static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list) {
+    list->count = 0;
+    for (size_t i = 0; i < n; i += CG_CHUNK_) {
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
+                                       list->low + list->count, list->value + list->count);
+        if (list->count > list->room) return 0;
+    }
+    list->segment[list->segments] = list->count;
+    return 1;
+}
+/* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
+static void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t key, size_t above, size_t k, cg_list_ *list) {
+    size_t left = k - above, from, found;
+    list->count = 0;
+    for (size_t i = 0; i < n; i += CG_CHUNK_) {
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
+        from = list->count;
+        found = kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), left ? key : key + 1, (uint32_t)i,
+                                list->low + from, list->value + from);
+        cg_list_cut_(list, from, from + found, &list->count, key, &left);
+    }
+    list->segment[list->segments] = list->count;
+}
+
+/* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there. */
+static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample) {
+    size_t draws = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, rank;
+    size_t stride = n / draws;
+    cg_key_ key = cg_block_key_(salt, n);
+    double expect, spread = 1.0;
+    if (stride == 0) return lo;
+    for (size_t i = 0; i < draws; i++) {
+        float f = cg_load_(x, i * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)i) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32));
+        uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
+        sample[count] = f;
+        count += m >= lo && m < hi;
+    }
+    if (!count) return lo + (hi - lo) / 2;
+    expect = (double)count * (double)want / (double)inside;
+    while (spread * spread < expect) spread += 1.0;              /* a square root, roughly */
+    expect += 3.0 * spread + 4.0;
+    if (expect >= (double)count) return lo;
+    rank = (size_t)expect;
+    return cg_kth_(sample, count, &rank, lo, hi - 1);
+}
+
+/* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed.
+   When that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key. */
+static cg_status cg_topk_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, uint32_t *key) {
+    uint32_t lo = 0, hi = 0x80000000u;                           /* the k-th key is in [lo, hi) */
+    size_t at_least_lo = n, at_least_hi = 0, left;
+    for (uint32_t tries = 0;; tries++) {
+        uint32_t bound = lo;
+        if (list->room < n || n > 8192) {
+            if (tries < 8) bound = cg_guess_(x, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value);
+            else bound = lo + (hi - lo) / 2;
+        }
+        if (cg_filter_all_(kernels, x, n, bound, list)) {
+            if (list->count >= k) break;
+            hi = bound;
+            at_least_hi = list->count;
+        } else {
+            size_t above = 0, equal = 0;
+            uint32_t top = 0;
+            for (size_t i = 0; i < n; i += CG_CHUNK_)
+                top = cg_max32_(top, kernels->tally(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, &above, &equal));
+            if (top >= CG_NONFINITE_) return CG_E_NONFINITE;
+            if (above < k && above + equal >= k) {
+                *key = bound;
+                cg_filter_ties_(kernels, x, n, bound, above, k, list);
+                return CG_OK;
+            }
+            if (above < k) { hi = bound; at_least_hi = above + equal; }      /* fewer than k reach it after all */
+            else { lo = bound + 1; at_least_lo = above; }
+        }
+    }
+    lo = kernels->top(list->value, list->count);
+    if (lo >= CG_NONFINITE_) return CG_E_NONFINITE;
+    left = k;
+    *key = cg_kth_(list->value, list->count, &left, 0, lo);
+    list->count = 0;
+    for (uint64_t s = 0, from = 0, to; s < list->segments; s++, from = to) {
+        to = list->segment[s + 1];
+        list->segment[s] = list->count;
+        cg_list_cut_(list, (size_t)from, (size_t)to, &list->count, *key, &left);
+    }
+    list->segment[list->segments] = list->count;
+    return CG_OK;
+}
+
+/* ---- >>indices --------------------------------------------------------------------------------- */
+
+typedef struct cg_bit_writer_ { uint8_t *at; uint64_t word; unsigned filled; } cg_bit_writer_;
+
+static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {     /* bits <= 32 */
+    w->word |= v << w->filled;
+    w->filled += bits;
+    if (w->filled >= 32) {
+        cg_put32_(w->at, (uint32_t)w->word);
+        w->at += 4;
+        w->word >>= 32;
+        w->filled -= 32;
+    }
+}
+static void cg_bits_flush_(cg_bit_writer_ *w) {                              /* to a whole u32 */
+    if (w->filled) cg_put32_(w->at, (uint32_t)w->word);
+}
+/* Sets single bits in ascending order; bits between are 0. */
+typedef struct cg_bit_setter_ { uint8_t *at; uint64_t base; uint32_t word; } cg_bit_setter_;
+
+static void cg_bit_set_(cg_bit_setter_ *w, uint64_t bit) {
+    while (bit - w->base >= 32) {
+        cg_put32_(w->at, w->word);
+        w->at += 4;
+        w->base += 32;
+        w->word = 0;
+    }
+    w->word |= 1u << (bit - w->base);
+}
+static void cg_bit_set_end_(cg_bit_setter_ *w, uint8_t *end) {
+    for (; w->at < end; w->at += 4, w->word = 0) cg_put32_(w->at, w->word);
+}
+static void cg_index_put_(uint32_t code, uint64_t drawn, const cg_list_ *list, uint8_t *out) {
+    unsigned l = cg_low_bits_(drawn, list->count);
+    cg_bit_writer_ low = { NULL, 0, 0 };
+    cg_bit_setter_ set = { NULL, 0, 0 };
+    uint8_t *end = out + (size_t)cg_index_bytes_(code, drawn, list->count);
+    int bitmap = code == CG_CODE_BITMAP;
+    if (out == end) return;
+    low.at = out;
+    set.at = bitmap ? out : out + (size_t)cg_low_bytes_(drawn, list->count);
+    for (uint64_t s = 0; s < list->segments; s++) {
+        for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) {
+            uint64_t index = s << 32 | list->low[i];
+            if (bitmap) { cg_bit_set_(&set, index); continue; }
+            if (l > 32) {
+                cg_bits_put_(&low, index & 0xffffffffu, 32);
+                cg_bits_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
+            } else {
+                cg_bits_put_(&low, index & (((uint64_t)1 << l) - 1), l);
+            }
+            cg_bit_set_(&set, (index >> l) + i);
+        }
+    }
+    if (!bitmap) cg_bits_flush_(&low);
+    cg_bit_set_end_(&set, end);
+}
+
+typedef struct cg_index_reader_ {
+    const uint8_t *low, *high, *end;   /* low parts end where high begins */
+    uint64_t word, base, i;            /* unread bits of the current word; its bit number less 64; indices read */
+    unsigned l;
+    int bitmap;
+} cg_index_reader_;
+
+static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
+    cg_index_reader_ r;
+    r.bitmap = info->index_code == CG_CODE_BITMAP;
+    r.l = r.bitmap ? 0 : cg_low_bits_(info->drawn, info->k);
+    r.low = p;
+    r.high = r.bitmap ? p : p + (size_t)cg_low_bytes_(info->drawn, info->k);
+    r.end = p + info->index_bytes;
+    r.word = 0;
+    r.base = (uint64_t)0 - 64;
+    r.i = 0;
+    return r;
+}
+/* Up to `count` more indices; fewer only where the bits run out. */
+static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+    uint64_t word = r->word, base = r->base, i = r->i, at = r->i * r->l;
+    const uint64_t mask = ((uint64_t)1 << r->l) - 1;
+    const uint8_t *next = r->high;
+    size_t done = 0;
+    while (done < count) {
+        while (!word) {
+            if (next >= r->end) goto out;
+            if (r->end - next >= 8) word = cg_get64_(next);
+            else word = cg_get32_(next);                       /* sections are whole u32 words */
+            next += r->end - next >= 8 ? 8 : 4;
+            base += 64;
+        }
+        {
+            uint64_t h = base + cg_ctz_(word);
+            word &= word - 1;
+            if (!r->bitmap) h -= i;
+            if (r->l) {
+                const uint8_t *p = r->low + (size_t)(at >> 3);
+                unsigned shift = (unsigned)(at & 7);
+                uint64_t low = cg_get64_(p) >> shift;          /* the high part and padding follow: never out of range */
+                if (r->l + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
+                h = h << r->l | (low & mask);
+                at += r->l;
+            }
+            index[done++] = h;
+            i++;
+        }
+    }
+out:
+    r->word = word;
+    r->base = base;
+    r->i = i;
+    r->high = next;
+    return done;
+}
+
+/* ---- >>compress -------------------------------------------------------------------------------- */
+
+#if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
+#  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1)")
+#else
+#  define CG_PARALLEL_
+#endif
+
+typedef struct cg_encoder_ {
+    const cg_kernels_ *kernels;
+    const cg_stage *stage;
+    const cg_layout_ *lay;
+    const cg_source_ *src;
+    uint64_t key;
+    uint8_t *scales, *codes;
+} cg_encoder_;
+
+typedef struct cg_part_ { cg_sum_ sum; cg_stat_ stat; double total; } cg_part_;   /* what a block tells */
+
+static const cg_stat_ cg_stat_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_ };
+
+static void cg_stat_join_(cg_stat_ *s, const cg_stat_ *t) {
+    s->top = cg_max32_(s->top, t->top);
+    s->lo = t->lo < s->lo ? t->lo : s->lo;
+    s->hi = t->hi > s->hi ? t->hi : s->hi;
+}
+/* Statistic of values [first, last). v holds [have, have_end) of them already. */
+static cg_stat_ cg_measure_(const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
+    cg_stat_ stat = cg_stat_none_;
+    float buf[CG_CHUNK_];
+    for (size_t i = first, many; i < last; i += many) {
+        if (i >= have && i < have_end) {
+            many = cg_min_(last, have_end) - i;
+            e->lay->row->measure(e->kernels, cg_at_(v, i - have), many, &stat);
+        } else {
+            many = cg_min_(CG_CHUNK_, last - i);
+            e->lay->row->measure(e->kernels, cg_fetch_(e->src, i, many, buf), many, &stat);
+        }
+    }
+    return stat;
+}
+static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
+    unsigned per = e->lay->row->scales;
+    for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_bits_(scales[i]));
+}
+static void cg_scales_get_(const uint8_t *p, unsigned per, size_t bucket, float *scales) {
+    for (unsigned i = 0; i < per; i++) scales[i] = cg_float_(cg_get32_(p + 4 * (bucket * per + i)));
+}
+
+/* The loop: a block in chunks, a chunk in buckets. A bucket's statistic is taken when its first value comes up; it
+   belongs to the block it starts in. Buckets longer than a block have been measured before (cg_encode_values_). */
+static void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
+    const cg_layout_ *lay = e->lay;
+    const cg_quantizer_ *row = lay->row;
+    const size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket, begin = block * CG_BLOCK_, end = cg_min_(k, begin + CG_BLOCK_);
+    const cg_key_ key = cg_block_key_(e->key, block);
+    size_t current = SIZE_MAX;
+    float scales[2] = { 0.0f, 0.0f };
+    double lanes[16] = { 0.0 };
+    float buf[CG_CHUNK_];
+    uint8_t symbols[CG_CHUNK_];
+    cg_env_ env = cg_env_enter_();                   /* threads have their own */
+    part->sum.a = part->sum.b = part->sum.words = 0;
+    part->stat = cg_stat_none_;
+    for (size_t first = begin, many; first < end && part->stat.top < CG_NONFINITE_; first += many) {
+        uint8_t *out = e->codes + first / 8 * lay->bits, *to = row->bytewise && lay->bits < 8 ? symbols : out;
+        const float *v;
+        size_t bytes;
+        many = cg_min_(CG_CHUNK_, end - first);
+        bytes = (many * lay->bits + 7) / 8;
+        v = cg_fetch_(e->src, first, many, buf);
+        if (row->know == CG_KNOW_BUCKET_) {
+            for (size_t i = first, stop; i < first + many; i = stop) {
+                size_t b = i / bucket;
+                stop = cg_min_(first + many, bucket > k - b * bucket ? k : (b + 1) * bucket);
+                if (b != current && bucket > CG_BLOCK_) {
+                    cg_scales_get_(e->scales, row->scales, b, scales);
+                } else if (b != current) {
+                    cg_stat_ stat = cg_measure_(e, b * bucket, bucket > k - b * bucket ? k : (b + 1) * bucket, v, first, first + many);
+                    cg_stat_join_(&part->stat, &stat);
+                    if (stat.top >= CG_NONFINITE_) break;
+                    row->settle(&stat, scales);
+                    if (b * bucket >= begin) cg_scales_put_(e, b, scales);
+                }
+                current = b;
+                row->encode(e->kernels, e->stage, scales, key, (uint32_t)(i - begin), cg_at_(v, i - first), stop - i, to + (i - first), NULL);
+            }
+            if (part->stat.top >= CG_NONFINITE_) break;
+        } else {
+            part->stat.top = cg_max32_(part->stat.top, row->encode(e->kernels, e->stage, NULL, key, (uint32_t)(first - begin), v, many, to, lanes));
+        }
+        if (to == symbols) e->kernels->pack(symbols, many, lay->bits, out);
+        while (bytes % 4) out[bytes++] = 0;          /* the end of the section */
+        e->kernels->sum(&part->sum, out, bytes / 4);
+    }
+    for (unsigned w = 8; w; w /= 2) for (unsigned i = 0; i < w; i++) lanes[i] += lanes[i + w];
+    part->total = lanes[0];
+    cg_env_leave_(env);
+}
+static void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_part_ *part) {
+    cg_env_ env = cg_env_enter_();
+    part->stat = cg_measure_(e, first, last, NULL, 0, 0);
+    cg_env_leave_(env);
+}
+static int cg_wave_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
+
+/* Pass 0, for buckets longer than a block. */
+static cg_status cg_measure_long_(const cg_encoder_ *e) {
+    const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket;
+    cg_part_ part[CG_WAVE_];
+    for (size_t b = 0; b * bucket < k; b++) {
+        const size_t last = bucket > k - b * bucket ? k : (b + 1) * bucket;
+        cg_stat_ stat = cg_stat_none_;
+        float scales[2];
+        for (size_t first = b * bucket; first < last;) {
+            int many = cg_wave_((last - first - 1) / CG_BLOCK_ + 1);
+            CG_PARALLEL_
+            for (int i = 0; i < many; i++) {
+                size_t from = first + (size_t)i * CG_BLOCK_;
+                cg_measure_block_(e, from, cg_min_(CG_BLOCK_, last - from) + from, &part[i]);
+            }
+            for (int i = 0; i < many; i++) cg_stat_join_(&stat, &part[i].stat);
+            if (stat.top >= CG_NONFINITE_) return CG_E_NONFINITE;
+            first += cg_min_((size_t)many * CG_BLOCK_, last - first);
+        }
+        e->lay->row->settle(&stat, scales);
+        cg_scales_put_(e, b, scales);
+    }
+    return CG_OK;
+}
+/* Scales and codes; sum absorbs both. */
+static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum) {
+    const cg_layout_ *lay = e->lay;
+    const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
+    cg_part_ part[CG_WAVE_];
+    cg_sum_ codes = { 0, 0, 0 };
+    double total = 0.0;
+    if (lay->row->know == CG_KNOW_BUCKET_ && lay->bucket > CG_BLOCK_ && cg_measure_long_(e) != CG_OK) return CG_E_NONFINITE;
+    for (size_t block = 0; block < blocks; block += CG_WAVE_) {
+        int many = cg_wave_(blocks - block);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++) cg_encode_block_(e, block + (size_t)i, &part[i]);
+        for (int i = 0; i < many; i++) {
+            if (part[i].stat.top >= CG_NONFINITE_) return CG_E_NONFINITE;
+            codes = cg_sum_join_(codes, part[i].sum);
+            total += part[i].total;
+        }
+    }
+    if (lay->row->know == CG_KNOW_LATE_ && k) {
+        float mean = (float)(total / (double)k);
+        cg_scales_put_(e, 0, &mean);
+    }
+    *sum = cg_sum_join_(*sum, cg_sum_of_(e->kernels, e->scales, (size_t)lay->scale_bytes));
+    *sum = cg_sum_join_(*sum, codes);
+    return CG_OK;
+}
+
+/* Sizes of a packet whose selection left k values (or will leave at most k). */
+static cg_status cg_sizes_(const cg_op *op, const cg_side *side, uint64_t n, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
+    cg_status s = cg_layout_make_(op, side, k, lay);
+    (void)n;
+    if (s != CG_OK) return s;
+    *value_bytes = cg_add_(lay->scale_bytes, lay->code_bytes);
+    if (lay->codec) {
+        size_t most = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
+        if (!most && k) return CG_E_ARG;
+        *value_bytes = cg_add_(most, 3) & ~(uint64_t)3;
+    }
+    return CG_OK;
+}
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
+    cg_layout_ lay;
+    uint64_t drawn, k, values, indices = 0;
+    if (!op || cg_op_check_(op) != CG_OK) return 0;
+    k = drawn = cg_drawn_(op, n);
+    if (op->select.id == CG_SELECT_TOPK) k = cg_count_(op->select.value, op->k, drawn);
+    if (cg_sizes_(op, side, n, k, &lay, &values) != CG_OK) return 0;
+    if (op->select.id) indices = cg_index_bytes_(cg_index_code_(op, drawn, k), drawn, k);
+    if (op->select.id == CG_SELECT_THRESHOLD) {      /* any k: a bitmap at worst, or Elias-Fano's two bits each and padding */
+        indices = cg_words_(drawn);
+        if (op->code.id == CG_CODE_ELIAS_FANO) indices = cg_add_(cg_mul_(indices, 2), 8);
+    }
+    return cg_size_(cg_add_(cg_add_(values, indices), CG_HEADER_BYTES));
+}
+CG_API_ size_t cg_bound(const cg_op *op, size_t n) { return cg_bound_with(op, NULL, n); }
+
+CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
+    return !op || cg_op_check_(op) != CG_OK ? 0 : cg_size_(cg_scratch_bytes_(op, n));
+}
+
+/* Sample and selection: what the quantizer will see. */
+static cg_status cg_pick_(const cg_kernels_ *kernels, cg_info *info, cg_source_ *src, cg_list_ *list) {
+    const cg_op *op = &info->op;
+    uint32_t key = 0;
+    if (src->drawn && (op->select.id || cg_is_user_(&op->quantize))) {
+        size_t drawn = (size_t)info->drawn;
+        for (size_t i = 0; i < drawn; i += CG_CHUNK_) cg_fetch_(src, i, cg_min_(CG_CHUNK_, drawn - i), list->gathered + i);
+        if (kernels->top(list->gathered, drawn) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        src->x = list->gathered;
+        src->n = src->count;
+        src->drawn = 0;
+    }
+    info->k = info->drawn;
+    if (!op->select.id) return CG_OK;
+    if (op->select.id == CG_SELECT_TOPK) {
+        cg_status s = CG_OK;
+        info->k = cg_count_(op->select.value, op->k, info->drawn);
+        if (info->k) s = cg_topk_(kernels, src->x, (size_t)info->drawn, (size_t)info->k, list, &key);
+        if (s != CG_OK) return s;
+        info->threshold = cg_float_(key);
+    } else {
+        cg_filter_all_(kernels, src->x, (size_t)info->drawn, cg_bits_(op->select.value + 0.0f) + 1, list);
+        if (kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        info->k = list->count;
+    }
+    src->x = list->value;
+    src->n = src->count = info->k;
+    return CG_OK;
+}
+static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src, const cg_kernels_ *kernels,
+                                 uint8_t *out, size_t cap, size_t *bytes, cg_sum_ *sum) {
+    cg_status s;
+    for (size_t i = 0; i < lay->k; i += CG_CHUNK_)
+        if (kernels->top(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    *bytes = 0;
+    s = lay->codec->compress(lay->codec, &info->op.quantize, &info->tag, src->x, (size_t)lay->k, out, cap, bytes);
+    if (s != CG_OK) return s;
+    if (*bytes > cap) return CG_E_CAPACITY;
+    if (cap - *bytes < (4 - *bytes % 4) % 4) return CG_E_CAPACITY;
+    while (*bytes % 4) out[(*bytes)++] = 0;
+    *sum = cg_sum_join_(*sum, cg_sum_of_(kernels, out, *bytes));
+    return CG_OK;
+}
+
+static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    cg_layout_ lay;
+    cg_list_ list;
+    cg_source_ src;
+    cg_sum_ body = { 0, 0, 0 }, head;
+    uint64_t value_bytes, index_bytes, need;
+    cg_status s;
+    info->drawn = cg_drawn_(&info->op, info->n);
+    src.x = x;
+    src.n = info->n;
+    src.count = info->drawn;
+    src.key = cg_shared_key_(&info->tag);
+    src.drawn = info->op.sample.id != 0;
+    src.scaled = !(info->op.sample.flags & CG_FLAG_UNSCALED);
+    cg_list_place_(&list, &info->op, info->drawn, scratch);
+    s = cg_pick_(kernels, info, &src, &list);
+    if (s != CG_OK) return s;
+    s = cg_sizes_(&info->op, side, info->n, info->k, &lay, &value_bytes);
+    if (s != CG_OK) return s == CG_E_VERSION ? CG_E_ARG : s;
+    info->index_code = cg_index_code_(&info->op, info->drawn, info->k);
+    index_bytes = cg_index_bytes_(info->index_code, info->drawn, info->k);
+    need = cg_add_(cg_add_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
+    if (need > cap) return CG_E_CAPACITY;
+    info->index_bytes = (size_t)index_bytes;
+    if (lay.codec) {
+        s = cg_encode_user_(&lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
+    } else {
+        cg_encoder_ e;
+        e.kernels = kernels;
+        e.stage = &info->op.quantize;
+        e.lay = &lay;
+        e.src = &src;
+        e.key = cg_private_key_(&info->tag);
+        e.scales = packet + CG_HEADER_BYTES;
+        e.codes = e.scales + (size_t)lay.scale_bytes;
+        info->value_bytes = (size_t)value_bytes;
+        s = cg_encode_values_(&e, &body);
+    }
+    if (s != CG_OK) return s;
+    if (info->index_bytes) {
+        uint8_t *out = packet + CG_HEADER_BYTES + info->value_bytes;
+        cg_index_put_(info->index_code, info->drawn, &list, out);
+        body = cg_sum_join_(body, cg_sum_of_(kernels, out, info->index_bytes));
+    }
+    cg_header_put_(packet, info);
+    head = cg_sum_join_(cg_sum_of_(kernels, packet, CG_HEADER_BYTES), body);
+    cg_put64_(packet + CG_CHECKSUM_AT_, head.a);
+    cg_put64_(packet + CG_CHECKSUM_AT_ + 8, head.b);
+    *len = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
+    return CG_OK;
+}
+CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
+    size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    cg_info info = CG_ZERO;
+    cg_env_ env;
+    cg_status s;
+    if (len) *len = 0;
+    if (!op || !len || !packet || (!x && n)) return CG_E_ARG;
+    if (cg_op_check_(op) != CG_OK || cg_bound_with(op, side, n) == 0) return CG_E_ARG;
+    if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
+    if (scratch_bytes && !scratch) return CG_E_ARG;
+    info.op = *op;
+    info.n = n;
+    if (tag) info.tag = *tag;
+    env = cg_env_enter_();
+    s = cg_compress_packet_(&info, side, x, (uint8_t *)packet, cap, len, scratch);
+    cg_env_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n,
+    void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    return cg_compress_with(op, tag, NULL, x, n, packet, cap, len, scratch, scratch_bytes);
+}
+
+/* ---- >>decode ---------------------------------------------------------------------------------- */
+
+typedef struct cg_decoder_ {
+    const cg_kernels_ *kernels;
+    const uint8_t *packet, *scales, *codes, *index;
+    const cg_side *side;
+    cg_info info;
+    cg_layout_ lay;
+    float alpha, beta;
+    float *y;
+    int stream;                        /* y is larger than the caches */
+} cg_decoder_;
+
+/* Values [first, first + many) as floats; first is a multiple of CG_CHUNK_, many at most that. */
+static cg_status cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t many, float *out) {
+    const cg_layout_ *lay = &d->lay;
+    const cg_quantizer_ *row = lay->row;
+    const uint8_t *in;
+    uint8_t symbols[CG_CHUNK_];
+    float scales[2];
+    if (lay->codec) {
+        cg_status s = lay->codec->decode(lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
+        if (s != CG_OK) return CG_E_CORRUPT;
+        return d->kernels->top(out, many) < CG_NONFINITE_ ? CG_OK : CG_E_CORRUPT;
+    }
+    in = d->codes + first / 8 * lay->bits;
+    if (row->bytewise && lay->bits < 8) {
+        d->kernels->unpack(in, many, lay->bits, symbols);
+        in = symbols;
+    }
+    if (row->know != CG_KNOW_BUCKET_) {
+        if (row->scales) cg_scales_get_(d->scales, row->scales, 0, scales);
+        row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out);
+        return CG_OK;
+    }
+    for (size_t i = first, stop, bucket = (size_t)lay->bucket; i < first + many; i = stop) {
+        size_t b = i / bucket;
+        stop = cg_min_(first + many, bucket > (size_t)lay->k - b * bucket ? (size_t)lay->k : (b + 1) * bucket);
+        cg_scales_get_(d->scales, row->scales, b, scales);
+        row->decode(d->kernels, &d->info.op.quantize, scales, in + (i - first), stop - i, out + (i - first));
+    }
+    return CG_OK;
+}
+static int cg_scales_legal_(const cg_decoder_ *d) {
+    const unsigned per = d->lay.row ? d->lay.row->scales : 0;
+    float scales[2];
+    if (!per) return 1;
+    for (size_t b = 0; b < (size_t)d->lay.scale_bytes / 4 / per; b++) {
+        cg_scales_get_(d->scales, per, b, scales);
+        if (!d->lay.row->legal(scales)) return 0;
+    }
+    return 1;
+}
+static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {       /* from bit `bits` to the end of its u32 */
+    for (uint64_t i = bits; i % 32; i++) if (p[i / 8] >> i % 8 & 1) return 0;
+    return 1;
+}
+/* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
+static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_sum_ *sum) {
+    const uint8_t *in = d->codes + first / 8 * d->lay.bits;
+    const cg_quantizer_ *row = d->lay.row;
+    d->kernels->sum(sum, in, (size_t)cg_words_((uint64_t)many * d->lay.bits) / 4);
+    return !row->top || row->top(d->kernels, in, many) < row->limit;
+}
+static int cg_index_check_(const cg_decoder_ *d) {
+    const cg_info *info = &d->info;
+    cg_index_reader_ r = cg_index_open_(info, d->index);
+    uint64_t index[512], next = 0, seen = 0, extra;
+    if (!info->index_bytes) return 1;
+    if (!cg_padding_zero_(r.high, r.bitmap ? info->drawn : cg_high_bits_(info->drawn, info->k))) return 0;
+    if (!r.bitmap && !cg_padding_zero_(r.low, info->k * r.l)) return 0;
+    while (seen < info->k) {
+        size_t want = (size_t)(info->k - seen < 512 ? info->k - seen : 512);
+        int bad = 0;
+        if (cg_index_get_(&r, index, want) < want) return 0;
+        for (size_t i = 0; i < want; i++) {
+            bad |= index[i] < next;
+            next = index[i] + 1;
+        }
+        if (bad || next > info->drawn || next == 0) return 0;
+        seen += want;
+    }
+    return cg_index_get_(&r, &extra, 1) == 0;
+}
+/* The checksum of everything but the codes, and then the packet's verdict. */
+static int cg_checksum_ok_(const cg_decoder_ *d, cg_sum_ codes) {
+    static const uint8_t zeros[16] = { 0 };
+    cg_sum_ s = cg_sum_of_(d->kernels, d->packet, CG_CHECKSUM_AT_);
+    s = cg_sum_join_(s, cg_sum_of_(d->kernels, zeros, 16));
+    s = cg_sum_join_(s, cg_sum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
+    s = cg_sum_join_(s, codes);
+    s = cg_sum_join_(s, cg_sum_of_(d->kernels, d->index, d->info.index_bytes));
+    return s.a == cg_get64_(d->packet + CG_CHECKSUM_AT_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_AT_ + 8);
+}
+/* Everything that can be wrong with values and indices. */
+static cg_status cg_verify_(const cg_decoder_ *d) {
+    const size_t k = (size_t)d->lay.k;
+    cg_sum_ sum = { 0, 0, 0 };
+    float out[CG_CHUNK_];
+    int finite = 1;
+    if (d->lay.codec) sum = cg_sum_of_(d->kernels, d->codes, d->info.value_bytes);
+    else for (size_t i = 0; i < k; i += CG_CHUNK_) finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
+    if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
+    for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
+        if (cg_decode_chunk_(d, i, cg_min_(CG_CHUNK_, k - i), out) != CG_OK) return CG_E_CORRUPT;
+    return CG_OK;
+}
+
+/* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
+static int cg_decode_block_(const cg_decoder_ *d, size_t block, int direct, cg_sum_ *sum) {
+    const size_t n = (size_t)d->lay.k, end = cg_min_(n, (block + 1) * CG_BLOCK_);
+    float out[CG_CHUNK_];
+    int ok = 1;
+    cg_env_ env = cg_env_enter_();
+    sum->a = sum->b = sum->words = 0;
+    for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
+        many = cg_min_(CG_CHUNK_, end - first);
+        if (direct && !d->lay.codec) ok = cg_codes_check_(d, first, many, sum);
+        ok &= cg_decode_chunk_(d, first, many, out) == CG_OK;
+        if (ok) d->kernels->emit(out, many, d->alpha, d->beta, cg_at_mut_(d->y, first), d->stream);
+    }
+    cg_env_leave_(env);
+    return ok;
+}
+static cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
+    const size_t n = (size_t)d->lay.k, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
+    cg_sum_ part[CG_WAVE_], sum = { 0, 0, 0 };
+    int ok[CG_WAVE_];
+    for (size_t block = 0; block < blocks; block += CG_WAVE_) {
+        int many = cg_wave_(blocks - block);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++) ok[i] = cg_decode_block_(d, block + (size_t)i, direct, &part[i]);
+        for (int i = 0; i < many; i++) {
+            if (!ok[i]) return CG_E_CORRUPT;
+            sum = cg_sum_join_(sum, part[i]);
+        }
+    }
+    if (direct && d->lay.codec) sum = cg_sum_of_(d->kernels, d->codes, d->info.value_bytes);
+    return !direct || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
+}
+
+/* Where the packet has values, in ascending order: `many` more from value `first` on. */
+static void cg_positions_(const cg_decoder_ *d, cg_index_reader_ *r, uint64_t key, size_t first, size_t many, uint64_t *at) {
+    if (d->info.op.select.id) cg_index_get_(r, at, many);
+    else for (size_t i = 0; i < many; i++) at[i] = first + i;
+    if (!d->info.op.sample.id) return;
+    for (size_t i = 0; i < many; i++) {
+        uint64_t start = cg_stratum_(d->info.n, d->info.drawn, at[i]);
+        at[i] = cg_draw_(key, at[i], start, cg_stratum_(d->info.n, d->info.drawn, at[i] + 1) - start);
+    }
+}
+static void cg_scale_run_(float *y, size_t n, float beta) {          /* where the packet has no value */
+    if (beta == 0.0f) memset(y, 0, 4 * n);
+    else if (beta != 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, beta * cg_load_(y, i));
+}
+/* Sparse: fill and scatter a stretch at a time, while it is in the cache. */
+static void cg_decode_sparse_(const cg_decoder_ *d) {
+    enum { STRETCH = 256 };
+    const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
+    const uint64_t key = cg_shared_key_(&d->info.tag);
+    cg_index_reader_ r = cg_index_open_(&d->info, d->index);
+    size_t filled = 0;
+    float out[CG_CHUNK_];
+    uint64_t at[STRETCH];
+    for (size_t first = 0; first < k; first += STRETCH) {
+        const size_t many = cg_min_(STRETCH, k - first);
+        const float *v = out + first % CG_CHUNK_;
+        size_t upto;
+        if (first % CG_CHUNK_ == 0 && cg_decode_chunk_(d, first, cg_min_(CG_CHUNK_, k - first), out) != CG_OK) return;
+        cg_positions_(d, &r, key, first, many, at);
+        upto = (size_t)at[many - 1] + 1;
+        cg_scale_run_(cg_at_mut_(d->y, filled), upto - filled, d->beta);
+        filled = upto;
+        if (d->beta == 0.0f && d->alpha == 1.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], v[i]);
+        else if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], d->alpha * v[i]);
+        else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], cg_load_(d->y, (size_t)at[i]) + d->alpha * v[i]);
+    }
+    cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
+}
+
+/* Everything up to the first look at the values: the header agrees with itself, with len and with n. */
+static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n) {
+    uint64_t value_bytes;
+    cg_status s;
+    if (!packet || (!y && n)) return CG_E_ARG;
+    s = cg_header_get_((const uint8_t *)packet, len, &d->info);
+    if (s != CG_OK) return s;
+    if (d->info.n != n) return CG_E_MISMATCH;
+    if (d->info.packet_bytes != len) return CG_E_CORRUPT;
+    s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
+    if (s != CG_OK) return s;
+    value_bytes = cg_add_(d->lay.scale_bytes, d->lay.code_bytes);
+    if (!d->lay.codec && value_bytes != d->info.value_bytes) return CG_E_CORRUPT;
+    d->kernels = cg_kernels_now_();
+    d->side = side;
+    d->packet = (const uint8_t *)packet;
+    d->scales = d->packet + CG_HEADER_BYTES;
+    d->codes = d->scales + (size_t)d->lay.scale_bytes;
+    d->index = d->scales + d->info.value_bytes;
+    d->y = y;
+    if (!d->lay.codec && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.bits)) return CG_E_CORRUPT;
+    return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
+}
+CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    cg_decoder_ d;
+    cg_env_ env = cg_env_enter_();
+    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, y, n) : CG_E_ARG;
+    if (s == CG_OK) {
+        int dense = !d.info.op.sample.id && !d.info.op.select.id;
+        int direct = dense && side && (side->flags & CG_DECODE_DIRECT);
+        d.alpha = alpha;
+        d.beta = beta;
+        d.stream = beta == 0.0f && n >= (size_t)1 << 20;
+        if (!direct) s = cg_verify_(&d);
+        if (s == CG_OK && dense) s = cg_decode_dense_(&d, direct);
+        else if (s == CG_OK) cg_decode_sparse_(&d);
+    }
+    cg_env_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n) {
+    return cg_decode(NULL, packet, len, 1.0f, 0.0f, y, n);
+}
+CG_API_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n) {
+    return cg_decode(NULL, packet, len, weight, 1.0f, y, n);
+}
+CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
+    cg_decoder_ d;
+    cg_status s = cg_open_(&d, NULL, packet, len, y, n);
+    if (s == CG_OK) s = cg_verify_(&d);
+    if (s != CG_OK) return s;
+    if (!d.info.op.sample.id && !d.info.op.select.id) {
+        if (n) memset(y, 0, 4 * n);
+    } else {
+        const uint64_t key = cg_shared_key_(&d.info.tag);
+        cg_index_reader_ r = cg_index_open_(&d.info, d.index);
+        uint64_t at[256];
+        for (size_t first = 0, many; first < (size_t)d.lay.k; first += many) {
+            many = cg_min_(256, (size_t)d.lay.k - first);
+            cg_positions_(&d, &r, key, first, many, at);
+            for (size_t i = 0; i < many; i++) cg_store_(y, (size_t)at[i], 0.0f);
+        }
+    }
+    return CG_OK;
+}
+CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
+    if (!packet || !info) return CG_E_ARG;
+    return cg_header_get_((const uint8_t *)packet, len, info);
+}
+
+/* ---- >>halves ---------------------------------------------------------------------------------- */
+
+#if CG_BIG_ENDIAN_
+#  define CG_NATIVE_(p, n) for (size_t i = 0; i < (n); i++) { uint16_t h_ = cg_get16_((uint8_t *)(p) + 2 * i); memcpy((uint8_t *)(p) + 2 * i, &h_, 2); }
+#else
+#  define CG_NATIVE_(p, n)
+#endif
+CG_API_ void cg_f16_from_f32(const float *x, size_t n, uint16_t *half) {
+    cg_env_ env = cg_env_enter_();
+    cg_kernels_now_()->half(x, n, (uint8_t *)half);
+    CG_NATIVE_(half, n)
+    cg_env_leave_(env);
+}
+CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
+    cg_kernels_now_()->brain(x, n, (uint8_t *)half);
+    CG_NATIVE_(half, n)
+}
+#undef CG_NATIVE_
+CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) {
+    cg_env_ env = cg_env_enter_();
+#if CG_BIG_ENDIAN_
+    for (size_t i = 0; i < n; i++) { uint16_t h; memcpy(&h, (const uint8_t *)half + 2 * i, 2); cg_store_(x, i, cg_unhalf_(h)); }
+#else
+    cg_kernels_now_()->unhalf((const uint8_t *)half, n, x);
+#endif
+    cg_env_leave_(env);
+}
+CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
+#if CG_BIG_ENDIAN_
+    for (size_t i = 0; i < n; i++) { uint16_t h; memcpy(&h, (const uint8_t *)half + 2 * i, 2); cg_store_(x, i, cg_float_((uint32_t)h << 16)); }
+#else
+    cg_kernels_now_()->unbrain((const uint8_t *)half, n, x);
+#endif
+}
+
+/* ---- >>status ---------------------------------------------------------------------------------- */
+
+CG_API_ const char *cg_status_str(cg_status status) {
+    switch (status) {
+#define CG_STATUS_CASE_(name, number, text) case name: return text;
+        CG_STATUS_LIST_(CG_STATUS_CASE_)
+#undef CG_STATUS_CASE_
+        case CG_STATUS_FORCE_INT_: break;
+    }
+    return "not a cg_status: is it uninitialised?";
+}
+CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
+
+#if defined(__clang__)
+#  pragma float_control(pop)
+#elif defined(__GNUC__)
+#  pragma GCC pop_options
+#endif
+
+#endif /* COMPGRAD_IMPLEMENTED_ */
+#endif /* COMPGRAD_IMPLEMENTATION */
