@@ -554,14 +554,42 @@ typedef struct cg_kernels_ {
     void (*sum)(cg_sum_ *sum, const uint8_t *words, size_t count);
 } cg_kernels_;
 
-
+#if CG_AVX2_
+#define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi")))
+#define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi")))
+CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)((const uint8_t *)v + 4 * i));
+}
+CG_AVX2_INLINE_ __m256i cg_bytes_avx2_(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
+CG_AVX2_INLINE_ void cg_store_avx2_(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
+CG_AVX2_INLINE_ __m256i cg_abs_avx2_(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)); }
+CG_AVX2_INLINE_ uint32_t cg_fold_top_avx2_(__m256i t) {
+    __m128i m = _mm_max_epu32(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1));
+    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
+    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
+    return (uint32_t)_mm_cvtsi128_si32(m);
+}
+#endif
 /* largest magnitude */
 static uint32_t cg_top_scalar_(const float *v, size_t n) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_load_bits_(v, i) & CG_MAGNITUDE_);
     return top;
 }
-#define cg_top_avx2_ cg_top_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static uint32_t cg_top_avx2_(const float *v, size_t n) {
+    __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(cg_load8_avx2_(v, i)));
+        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
+        t2 = _mm256_max_epu32(t2, cg_abs_avx2_(cg_load8_avx2_(v, i + 16)));
+        t3 = _mm256_max_epu32(t3, cg_abs_avx2_(cg_load8_avx2_(v, i + 24)));
+    }
+    t0 = _mm256_max_epu32(_mm256_max_epu32(t0, t1), _mm256_max_epu32(t2, t3));
+    return cg_max32_(cg_fold_top_avx2_(t0), cg_top_scalar_(cg_at_(v, i), n - i));
+}
+#endif
 #define cg_top_neon_ cg_top_scalar_
 
 /* smallest and largest value: lo and hi are updated */
@@ -575,7 +603,30 @@ static uint32_t cg_range_scalar_(const float *v, size_t n, float *lo, float *hi)
     }
     return top;
 }
-#define cg_range_avx2_ cg_range_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static uint32_t cg_range_avx2_(const float *v, size_t n, float *lo, float *hi) {
+    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+    __m256 l0 = _mm256_set1_ps(*lo), l1 = l0, h0 = _mm256_set1_ps(*hi), h1 = h0;
+    float lows[8], highs[8];
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
+        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
+        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
+        l0 = _mm256_min_ps(l0, _mm256_castsi256_ps(a));
+        l1 = _mm256_min_ps(l1, _mm256_castsi256_ps(b));
+        h0 = _mm256_max_ps(h0, _mm256_castsi256_ps(a));
+        h1 = _mm256_max_ps(h1, _mm256_castsi256_ps(b));
+    }
+    _mm256_storeu_ps(lows, _mm256_min_ps(l0, l1));
+    _mm256_storeu_ps(highs, _mm256_max_ps(h0, h1));
+    for (int j = 0; j < 8; j++) {
+        *lo = lows[j] < *lo ? lows[j] : *lo;
+        *hi = highs[j] > *hi ? highs[j] : *hi;
+    }
+    return cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
+}
+#endif
 #define cg_range_neon_ cg_range_scalar_
 
 /* f32 as it is */
@@ -588,7 +639,20 @@ static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
     }
     return top;
 }
-#define cg_copy_avx2_ cg_copy_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static uint32_t cg_copy_avx2_(const float *v, size_t n, uint8_t *out) {
+    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
+        cg_store_avx2_(out + 4 * i, a);
+        cg_store_avx2_(out + 4 * i + 32, b);
+        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
+        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
+    }
+    return cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
+}
+#endif
 #define cg_copy_neon_ cg_copy_scalar_
 
 /* f16: to nearest even; what is too large becomes 65504 */
@@ -621,7 +685,23 @@ static uint32_t cg_half_scalar_(const float *v, size_t n, uint8_t *out) {
     }
     return top;
 }
-#define cg_half_avx2_ cg_half_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static uint32_t cg_half_avx2_(const float *v, size_t n, uint8_t *out) {
+    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+    uint32_t top;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
+        __m128i x = _mm256_cvtps_ph(_mm256_castsi256_ps(a), 0), y = _mm256_cvtps_ph(_mm256_castsi256_ps(b), 0);
+        cg_store_avx2_(out + 2 * i, _mm256_inserti128_si256(_mm256_castsi128_si256(x), y, 1));
+        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
+        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
+    }
+    top = cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out);    /* rare: saturate */
+    return top;
+}
+#endif
 #define cg_half_neon_ cg_half_scalar_
 
 /* bf16: the same; the largest is 0x7f7f */
@@ -643,7 +723,27 @@ static uint32_t cg_brain_scalar_(const float *v, size_t n, uint8_t *out) {
     }
     return top;
 }
-#define cg_brain_avx2_ cg_brain_scalar_
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_brain8_avx2_(__m256i u) {
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+    return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
+}
+CG_TARGET_AVX2_ static uint32_t cg_brain_avx2_(const float *v, size_t n, uint8_t *out) {
+    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+    uint32_t top;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
+        __m256i h = _mm256_packus_epi32(cg_brain8_avx2_(a), cg_brain8_avx2_(b));
+        cg_store_avx2_(out + 2 * i, _mm256_permute4x64_epi64(h, 0xd8));
+        t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
+        t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
+    }
+    top = cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_brain_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_BRAIN_LIMIT_) cg_brain_scalar_(v, i, out);
+    return top;
+}
+#endif
 #define cg_brain_neon_ cg_brain_scalar_
 
 /* sign bits, straight to the wire; v is the start of a chunk, or n < 8 ends it */
@@ -659,7 +759,42 @@ static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *
     }
     return top;
 }
-#define cg_sign_avx2_ cg_sign_scalar_
+#if CG_AVX2_
+CG_AVX2_INLINE_ uint32_t cg_below_avx2_(__m256i v) {
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ));
+}
+CG_TARGET_AVX2_ static uint32_t cg_sign_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
+    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+    __m256d s[4];
+    uint32_t top;
+    size_t i = 0;
+    for (int j = 0; j < 4 && lanes; j++) s[j] = _mm256_loadu_pd(lanes + 4 * j);
+    for (; i + 32 <= n; i += 32) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        cg_put32_(out + i / 8, cg_below_avx2_(a) | cg_below_avx2_(b) << 8 | cg_below_avx2_(c) << 16 | cg_below_avx2_(d) << 24);
+        a = cg_abs_avx2_(a);
+        b = cg_abs_avx2_(b);
+        c = cg_abs_avx2_(c);
+        d = cg_abs_avx2_(d);
+        t0 = _mm256_max_epu32(t0, _mm256_max_epu32(a, b));
+        t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
+        if (lanes) {
+            const __m256 fa = _mm256_castsi256_ps(a), fb = _mm256_castsi256_ps(b), fc = _mm256_castsi256_ps(c), fd = _mm256_castsi256_ps(d);
+            s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(fa)));
+            s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(fa, 1)));
+            s[2] = _mm256_add_pd(s[2], _mm256_cvtps_pd(_mm256_castps256_ps128(fb)));
+            s[3] = _mm256_add_pd(s[3], _mm256_cvtps_pd(_mm256_extractf128_ps(fb, 1)));
+            s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(fc)));
+            s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(fc, 1)));
+            s[2] = _mm256_add_pd(s[2], _mm256_cvtps_pd(_mm256_castps256_ps128(fd)));
+            s[3] = _mm256_add_pd(s[3], _mm256_cvtps_pd(_mm256_extractf128_ps(fd, 1)));
+        }
+    }
+    for (int j = 0; j < 4 && lanes; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
+    top = cg_fold_top_avx2_(_mm256_max_epu32(t0, t1));
+    return cg_max32_(top, cg_sign_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
+}
+#endif
 #define cg_sign_neon_ cg_sign_scalar_
 
 /* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
@@ -676,7 +811,59 @@ static void cg_levels_scalar_(const cg_levels_ *q, cg_key_ key, uint32_t positio
     for (size_t i = 0; i < n; i++)
         symbols[i] = cg_level_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
 }
-#define cg_levels_avx2_ cg_levels_scalar_
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) {      /* of eight counters on */
+    __m256i h = _mm256_add_epi32(_mm256_set1_epi32((int)counter), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    h = _mm256_xor_si256(h, _mm256_set1_epi32((int)key.a));
+    h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)), _mm256_set1_epi32(0x7FEB352D));
+    h = _mm256_add_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 15)), _mm256_set1_epi32((int)key.b));
+    h = _mm256_mullo_epi32(h, _mm256_set1_epi32((int)0x846CA68Bu));
+    return _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
+}
+CG_AVX2_INLINE_ __m256i cg_level8_avx2_(__m256i v, __m256i h, const cg_levels_ *q, int stochastic, int plain) {
+    __m256 t = _mm256_castsi256_ps(v);
+    if (!plain) t = _mm256_sub_ps(_mm256_mul_ps(t, _mm256_set1_ps(q->prescale)), _mm256_set1_ps(q->sub));
+    t = _mm256_mul_ps(t, _mm256_set1_ps(q->inv));
+    if (stochastic) t = _mm256_add_ps(t, _mm256_mul_ps(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
+    return _mm256_cvtps_epi32(t);
+}
+CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
+                                         int stochastic, int plain) {
+    const __m256i bias = _mm256_set1_epi16((short)q->bias), most = _mm256_set1_epi8((char)q->top);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i swap = _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i h = _mm256_setzero_si256(), g = h, a, b, c, d;
+        if (stochastic) {
+            uint32_t p = position + (uint32_t)i;
+            h = cg_hash8_avx2_(key, p >> 1);
+            g = cg_hash8_avx2_(key, (p >> 1) + 8);
+        }
+        a = cg_level8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, plain);
+        b = cg_level8_avx2_(cg_load8_avx2_(v, i + 8), _mm256_shuffle_epi8(h, swap), q, stochastic, plain);
+        c = cg_level8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, plain);
+        d = cg_level8_avx2_(cg_load8_avx2_(v, i + 24), _mm256_shuffle_epi8(g, swap), q, stochastic, plain);
+        a = _mm256_add_epi16(_mm256_packs_epi32(a, b), bias);
+        c = _mm256_add_epi16(_mm256_packs_epi32(c, d), bias);
+        a = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, c), order);
+        cg_store_avx2_(symbols + i, _mm256_min_epu8(a, most));
+    }
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_levels_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+    const int plain = q->prescale == 1.0f && q->sub == 0.0f;
+    size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
+    cg_levels_scalar_(q, key, position, v, head, symbols);
+    v = cg_at_(v, head);
+    position += (uint32_t)head;
+    symbols += head;
+    n -= head;
+    if (q->stochastic) done = plain ? cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1) : cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0);
+    else done = plain ? cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 1) : cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0);
+    cg_levels_scalar_(q, key, position + (uint32_t)done, cg_at_(v, done), n - done, symbols + done);
+}
+#endif
 #define cg_levels_neon_ cg_levels_scalar_
 
 /* pack: symbols of 1..7 bits, eight of them into so many bytes */
@@ -689,7 +876,42 @@ CG_INLINE_ void cg_pack_tail_(const uint8_t *symbols, size_t n, unsigned bits, u
     }
 }
 static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) { cg_pack_tail_(symbols, n, bits, out); }
-#define cg_pack_avx2_ cg_pack_scalar_
+#if CG_AVX2_
+CG_AVX2_INLINE_ size_t cg_pack_bits_avx2_(const uint8_t *symbols, size_t n, uint8_t *out) {
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(cg_bytes_avx2_(symbols + i), 7)));
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
+    size_t i = 0;
+    if (bits == 1) {
+        i = cg_pack_bits_avx2_(symbols, n, out);
+    } else if (bits == 4) {
+        for (; i + 64 <= n; i += 64) {
+            const __m256i times = _mm256_set1_epi16(0x1001);
+            __m256i a = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i), times), b = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i + 32), times);
+            cg_store_avx2_(out + i / 2, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
+        }
+    } else {    /* 2 symbols to 16 bits, 4 to 32, 8 to 64, then the bytes that count side by side */
+        const __m256i pair = _mm256_set1_epi16((short)(1 | 1 << (8 + bits))), quad = _mm256_set1_epi32(1 | 1 << (16 + 2 * bits));
+        const __m128i up = _mm_cvtsi32_si128((int)(32 - 4 * bits));
+        uint8_t move[16];
+        __m256i squeeze;
+        for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j < bits ? j : j < 2 * bits ? 8 + j - bits : 0x80);
+        squeeze = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
+        for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
+            uint8_t *to = out + i / 8 * bits;
+            __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_bytes_avx2_(symbols + i)), quad);
+            w = _mm256_or_si256(_mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)),
+                                _mm256_srl_epi64(_mm256_andnot_si256(_mm256_set1_epi64x(0xffffffff), w), up));
+            w = _mm256_shuffle_epi8(w, squeeze);
+            _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(w));
+            _mm_storeu_si128((__m128i *)(void *)(to + 2 * bits), _mm256_extracti128_si256(w, 1));
+        }
+    }
+    cg_pack_tail_(symbols + i, n - i, bits, out + i / 8 * bits);
+}
+#endif
 #define cg_pack_neon_ cg_pack_scalar_
 
 CG_INLINE_ void cg_unpack_tail_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
@@ -701,7 +923,29 @@ CG_INLINE_ void cg_unpack_tail_(const uint8_t *in, size_t n, unsigned bits, uint
     }
 }
 static void cg_unpack_scalar_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) { cg_unpack_tail_(in, n, bits, symbols); }
-#define cg_unpack_avx2_ cg_unpack_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
+    const __m128i by4 = _mm_cvtsi32_si128((int)(4 * bits)), by2 = _mm_cvtsi32_si128((int)(2 * bits)), by1 = _mm_cvtsi32_si128((int)bits);
+    const __m256i low4 = _mm256_set1_epi64x((long long)(((uint64_t)1 << 4 * bits) - 1)), low2 = _mm256_set1_epi32((int)((1u << 2 * bits) - 1u));
+    const __m256i low1 = _mm256_set1_epi16((short)((1u << bits) - 1u));
+    uint8_t move[16];
+    __m256i spread;
+    size_t i = 0;
+    for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
+    spread = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
+    for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
+        const uint8_t *p = in + i / 8 * bits;
+        __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p)),
+                                            _mm_loadu_si128((const __m128i *)(const void *)(p + 2 * bits)), 1);
+        w = _mm256_shuffle_epi8(w, spread);
+        w = _mm256_or_si256(_mm256_and_si256(w, low4), _mm256_slli_epi64(_mm256_and_si256(_mm256_srl_epi64(w, by4), low4), 32));
+        w = _mm256_or_si256(_mm256_and_si256(w, low2), _mm256_slli_epi32(_mm256_and_si256(_mm256_srl_epi32(w, by2), low2), 16));
+        w = _mm256_or_si256(_mm256_and_si256(w, low1), _mm256_slli_epi16(_mm256_and_si256(_mm256_srl_epi16(w, by1), low1), 8));
+        cg_store_avx2_(symbols + i, w);
+    }
+    cg_unpack_tail_(in + i / 8 * bits, n - i, bits, symbols + i);
+}
+#endif
 #define cg_unpack_neon_ cg_unpack_scalar_
 
 /* filter: index (from `first` on) and value of what reaches the bound as magnitude bits; NaN always does.
@@ -717,7 +961,40 @@ static size_t cg_filter_scalar_(const float *v, size_t n, uint32_t bound, uint32
     }
     return count;
 }
-#define cg_filter_avx2_ cg_filter_scalar_
+#if CG_AVX2_
+CG_AVX2_INLINE_ uint64_t cg_reach_avx2_(const float *v, size_t i, __m256i below) {
+    return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), below)));
+}
+CG_TARGET_AVX2_ static size_t cg_filter_avx2_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
+    const __m256i below = _mm256_set1_epi32((int)(bound - 1u));
+    const uint64_t last = (uint64_t)1 << 63;
+    size_t count = 0, i = 0;
+    for (; i + 64 <= n; i += 64) {
+        uint64_t m = cg_reach_avx2_(v, i, below) | cg_reach_avx2_(v, i + 8, below) << 8 | cg_reach_avx2_(v, i + 16, below) << 16 |
+                     cg_reach_avx2_(v, i + 24, below) << 24 | cg_reach_avx2_(v, i + 32, below) << 32 | cg_reach_avx2_(v, i + 40, below) << 40 |
+                     cg_reach_avx2_(v, i + 48, below) << 48 | cg_reach_avx2_(v, i + 56, below) << 56;
+        size_t many = (size_t)__builtin_popcountll(m), j;
+        /* two without asking: which of 0, 1, 2 it is cannot be predicted */
+        j = i + (size_t)__builtin_ctzll(m | last);
+        index[count] = first + (uint32_t)j;
+        value[count] = cg_load_(v, j);
+        m &= m - 1;
+        j = i + (size_t)__builtin_ctzll(m | last);
+        index[count + 1] = first + (uint32_t)j;
+        value[count + 1] = cg_load_(v, j);
+        if (many > 2) {
+            for (size_t c = 2; c < many; c++) {
+                m &= m - 1;
+                j = i + (size_t)__builtin_ctzll(m);
+                index[count + c] = first + (uint32_t)j;
+                value[count + c] = cg_load_(v, j);
+            }
+        }
+        count += many;
+    }
+    return count + cg_filter_scalar_(cg_at_(v, i), n - i, bound, first + (uint32_t)i, index + count, value + count);
+}
+#endif
 #define cg_filter_neon_ cg_filter_scalar_
 
 /* tally: how many magnitudes are above the pivot, and how many equal it */
@@ -731,7 +1008,24 @@ static uint32_t cg_tally_scalar_(const float *v, size_t n, uint32_t pivot, size_
     }
     return top;
 }
-#define cg_tally_avx2_ cg_tally_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static uint32_t cg_tally_avx2_(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal) {
+    const __m256i p = _mm256_set1_epi32((int)pivot);
+    __m256i top = _mm256_setzero_si256(), gt = top, eq = top;
+    uint32_t g[8], e[8];
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m256i m = cg_abs_avx2_(cg_load8_avx2_(v, i));
+        top = _mm256_max_epu32(top, m);
+        gt = _mm256_sub_epi32(gt, _mm256_cmpgt_epi32(m, p));
+        eq = _mm256_sub_epi32(eq, _mm256_cmpeq_epi32(m, p));
+    }
+    cg_store_avx2_(g, gt);
+    cg_store_avx2_(e, eq);
+    for (int j = 0; j < 8; j++) { *above += g[j]; *equal += e[j]; }
+    return cg_max32_(cg_fold_top_avx2_(top), cg_tally_scalar_(cg_at_(v, i), n - i, pivot, above, equal));
+}
+#endif
 #define cg_tally_neon_ cg_tally_scalar_
 
 /* unlevels: any symbol is a legal level */
@@ -741,13 +1035,44 @@ static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, siz
         out[i] = cg_saturate_((q->base + (float)(level - q->bias) * q->step) * q->post);
     }
 }
-#define cg_unlevels_avx2_ cg_unlevels_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_unlevels_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
+    const __m256 base = _mm256_set1_ps(q->base), step = _mm256_set1_ps(q->step), post = _mm256_set1_ps(q->post);
+    const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
+    const __m256i bias = _mm256_set1_epi32(q->bias);
+    const __m128i top = _mm_set1_epi8((char)q->top);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), top);
+        for (int j = 0; j < 2; j++, s = _mm_srli_si128(s, 8)) {
+            __m256 f = _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_cvtepu8_epi32(s), bias));
+            f = _mm256_mul_ps(_mm256_add_ps(base, _mm256_mul_ps(f, step)), post);
+            _mm256_storeu_ps(out + i + 8 * (size_t)j, _mm256_max_ps(_mm256_min_ps(f, most), least));
+        }
+    }
+    cg_unlevels_scalar_(q, symbols + i, n - i, out + i);
+}
+#endif
 #define cg_unlevels_neon_ cg_unlevels_scalar_
 
 static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *out) {
     for (size_t i = 0; i < n; i++) out[i] = in[i / 8] >> i % 8 & 1 ? -scale : scale;
 }
-#define cg_unsign_avx2_ cg_unsign_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float scale, float *out) {
+    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_bits_(scale));
+    const __m256i lane = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
+        for (int j = 0; j < 4; j++) {
+            __m256i s = _mm256_sllv_epi32(w, _mm256_sub_epi32(lane, _mm256_set1_epi32(8 * j)));
+            cg_store_avx2_(out + i + 8 * (size_t)j, _mm256_xor_si256(_mm256_and_si256(s, minus), plus));
+        }
+    }
+    cg_unsign_scalar_(in + i / 8, n - i, scale, out + i);
+}
+#endif
 #define cg_unsign_neon_ cg_unsign_scalar_
 
 CG_INLINE_ float cg_unhalf_(uint32_t h) {
@@ -759,13 +1084,27 @@ CG_INLINE_ float cg_unhalf_(uint32_t h) {
 static void cg_unhalf_scalar_(const uint8_t *in, size_t n, float *out) {
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_unhalf_(cg_get16_(in + 2 * i)));
 }
-#define cg_unhalf_avx2_ cg_unhalf_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *out) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        cg_store_avx2_(cg_at_mut_(out, i), _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))));
+    cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
+}
+#endif
 #define cg_unhalf_neon_ cg_unhalf_scalar_
 
 static void cg_unbrain_scalar_(const uint8_t *in, size_t n, float *out) {
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
 }
-#define cg_unbrain_avx2_ cg_unbrain_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float *out) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        cg_store_avx2_(cg_at_mut_(out, i), _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16));
+    cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
+}
+#endif
 #define cg_unbrain_neon_ cg_unbrain_scalar_
 
 /* top16: largest magnitude among 16-bit floats, as bits: the finite check of a packet */
@@ -774,7 +1113,20 @@ static uint32_t cg_top16_scalar_(const uint8_t *in, size_t n) {
     for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get16_(in + 2 * i) & 0x7fffu);
     return top;
 }
-#define cg_top16_avx2_ cg_top16_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static uint32_t cg_top16_avx2_(const uint8_t *in, size_t n) {
+    const __m256i low = _mm256_set1_epi16(0x7fff);
+    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        t0 = _mm256_max_epu16(t0, _mm256_and_si256(cg_bytes_avx2_(in + 2 * i), low));
+        t1 = _mm256_max_epu16(t1, _mm256_and_si256(cg_bytes_avx2_(in + 2 * i + 32), low));
+    }
+    t0 = _mm256_max_epu16(t0, t1);
+    t0 = _mm256_max_epu32(_mm256_srli_epi32(t0, 16), _mm256_and_si256(t0, _mm256_set1_epi32(0xffff)));
+    return cg_max32_(cg_fold_top_avx2_(t0), cg_top16_scalar_(in + 2 * i, n - i));
+}
+#endif
 #define cg_top16_neon_ cg_top16_scalar_
 
 /* emit: y = beta*y + alpha*d; y is not read if beta is 0. stream: y is larger than the cache */
@@ -785,7 +1137,33 @@ static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, f
     else if (beta == 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_load_(y, i) + alpha * d[i]);
     else for (size_t i = 0; i < n; i++) cg_store_(y, i, beta * cg_load_(y, i) + alpha * d[i]);
 }
-#define cg_emit_avx2_ cg_emit_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+    const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
+    size_t i = 0;
+    if (stream && beta == 0.0f && ((uintptr_t)y & 3) == 0) {
+        size_t head = cg_min_(n, (32 - ((uintptr_t)y & 31)) % 32 / 4);
+        cg_emit_scalar_(d, head, alpha, beta, y, 0);
+        i = head;
+        if (alpha == 1.0f) for (; i + 8 <= n; i += 8) _mm256_stream_ps(y + i, _mm256_loadu_ps(d + i));
+        else for (; i + 8 <= n; i += 8) _mm256_stream_ps(y + i, _mm256_mul_ps(a, _mm256_loadu_ps(d + i)));
+        _mm_sfence();
+    } else if (beta == 1.0f) {
+        for (; i + 8 <= n; i += 8) {
+            __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
+            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, _mm256_mul_ps(a, _mm256_loadu_ps(d + i)))));
+        }
+    } else if (beta != 0.0f) {
+        for (; i + 8 <= n; i += 8) {
+            __m256 f = _mm256_mul_ps(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i)));
+            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, _mm256_mul_ps(a, _mm256_loadu_ps(d + i)))));
+        }
+    } else if (alpha != 1.0f) {
+        for (; i + 8 <= n; i += 8) cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_mul_ps(a, _mm256_loadu_ps(d + i))));
+    }
+    cg_emit_scalar_(d + i, n - i, alpha, beta, cg_at_mut_(y, i), 0);
+}
+#endif
 #define cg_emit_neon_ cg_emit_scalar_
 
 /* sum: absorbs whole words */
@@ -799,7 +1177,33 @@ static void cg_sum_scalar_(cg_sum_ *sum, const uint8_t *words, size_t count) {
     sum->b = b;
     sum->words += count;
 }
-#define cg_sum_avx2_ cg_sum_scalar_
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_sum_avx2_(cg_sum_ *sum, const uint8_t *words, size_t count) {
+    const __m256i low = _mm256_set1_epi64x(0xffffffff);
+    __m256i ae = _mm256_setzero_si256(), ao = ae, be = ae, bo = ae;
+    uint64_t a[8], b[8], sa = 0, sb = 0;
+    const size_t rows = count / 8;
+    for (size_t i = 0; i < rows; i++) {
+        __m256i w = cg_bytes_avx2_(words + 32 * i);
+        ae = _mm256_add_epi64(ae, _mm256_and_si256(w, low));
+        ao = _mm256_add_epi64(ao, _mm256_srli_epi64(w, 32));
+        be = _mm256_add_epi64(be, ae);
+        bo = _mm256_add_epi64(bo, ao);
+    }
+    cg_store_avx2_(a, ae);
+    cg_store_avx2_(a + 4, ao);
+    cg_store_avx2_(b, be);
+    cg_store_avx2_(b + 4, bo);
+    for (unsigned j = 0; j < 8; j++) {               /* lane j holds words 2j, or 2(j-4)+1, of each row of eight */
+        sa += a[j];
+        sb += 8 * b[j] - (j < 4 ? 2 * j : 2 * (j - 4) + 1) * a[j];
+    }
+    sum->b += 8 * (uint64_t)rows * sum->a + sb;
+    sum->a += sa;
+    sum->words += 8 * (uint64_t)rows;
+    cg_sum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+}
+#endif
 #define cg_sum_neon_ cg_sum_scalar_
 
 #define CG_KERNELS_(isa, x)                                                                                                   \
@@ -1148,7 +1552,7 @@ static int cg_take_float_(const char **text, float *f) {
     }
     *text = p;
     *f = cg_decimal_(digits, exponent);
-    return 1;
+    return *f < CG_FLT_MAX_ || cg_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f;    /* not beyond the range */
 }
 static int cg_take_user_(const char **text, cg_op *op) {
     uint64_t id, arg, size;
@@ -1418,7 +1822,11 @@ CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
         (void)kernels; (void)stage; (void)scales;                                                                               \
         statement;                                                                                                              \
     }
+#if CG_BIG_ENDIAN_
 CG_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) out[i] = cg_float_(cg_get32_(in + 4 * i)))
+#else
+CG_PLAIN_(cg_decode_f32_, memcpy(out, in, 4 * n))
+#endif
 CG_PLAIN_(cg_decode_f16_, kernels->unhalf(in, n, out))
 CG_PLAIN_(cg_decode_bf16_, kernels->unbrain(in, n, out))
 CG_PLAIN_(cg_decode_sign_, kernels->unsign(in, n, 1.0f, out))
@@ -1559,10 +1967,13 @@ static size_t cg_list_room_(const cg_op *op, uint64_t drawn) {
     if (op->select.id == CG_SELECT_TOPK) room = cg_add_(cg_mul_(k, 2), CG_BLOCK_);
     return (size_t)(room < drawn ? room : drawn);
 }
+static uint64_t cg_list_slots_(uint64_t room, uint64_t drawn) {     /* a chunk may overshoot the room before it is seen */
+    return cg_add_(room, room < drawn ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
+}
 static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
     uint64_t drawn = cg_drawn_(op, n), bytes = 0;
     if (op->select.id) {
-        bytes = cg_mul_(8, cg_add_(cg_list_room_(op, drawn), CG_CHUNK_ + CG_SLACK_));
+        bytes = cg_mul_(8, cg_list_slots_(cg_list_room_(op, drawn), drawn));
         bytes = cg_add_(bytes, 8 * ((drawn >> 32) + 2));
     }
     if (op->sample.id && (op->select.id || cg_is_user_(&op->quantize))) bytes = cg_add_(bytes, cg_mul_(4, drawn));
@@ -1575,7 +1986,7 @@ static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t drawn, void
         size_t slots;
         list->room = cg_list_room_(op, drawn);
         list->segments = (drawn >> 32) + 1;
-        slots = list->room + CG_CHUNK_ + CG_SLACK_;
+        slots = (size_t)cg_list_slots_(list->room, drawn);
         list->segment = (uint64_t *)(void *)p;
         p += 8 * (size_t)(list->segments + 1);
         list->low = (uint32_t *)(void *)p;
