@@ -527,6 +527,7 @@ typedef struct cg_levels_ {        /* a bucket's grid; see cg_levels_make_ */
     float prescale, sub, inv;      /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
     int32_t bias, top;             /* plus bias, within [0, top] */
     float base, step, post;        /* decode: (base + (code - bias)*step)*post, kept finite */
+    float span;                    /* what inv is taken of; see cg_encode_levels_ */
     int stochastic;
 } cg_levels_;
 
@@ -551,6 +552,7 @@ typedef struct cg_kernels_ {
     void (*unbrain)(const uint8_t *in, size_t n, float *out);
     uint32_t (*top16)(const uint8_t *in, size_t n);
     void (*emit)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
+    void (*drain)(void);                                       /* after the last emit that streamed */
     void (*sum)(cg_sum_ *sum, const uint8_t *words, size_t count);
 } cg_kernels_;
 
@@ -568,6 +570,26 @@ CG_AVX2_INLINE_ uint32_t cg_fold_top_avx2_(__m256i t) {
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
     return (uint32_t)_mm_cvtsi128_si32(m);
+}
+#endif
+#if CG_NEON_
+/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators: vmulq_f32 and the like
+   would keep the flags under which the includer may already have read arm_neon.h, and clang would fuse them under -ffast-math. */
+CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) { return vreinterpretq_u32_u8(vld1q_u8((const uint8_t *)v + 4 * i)); }
+CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) { vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f)); }
+CG_INLINE_ float32x4_t cg_floats_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
+CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_MAGNITUDE_)); }
+CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {      /* masks, to a byte each */
+    uint16x8_t ab = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
+    uint16x8_t cd = vuzp1q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
+    return vuzp1q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd));
+}
+CG_INLINE_ uint64_t cg_mask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {          /* 64 such bytes, to a bit each */
+    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
+    a = vpaddq_u8(vandq_u8(a, bit), vandq_u8(b, bit));
+    c = vpaddq_u8(vandq_u8(c, bit), vandq_u8(d, bit));
+    a = vpaddq_u8(a, c);
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(a, a)), 0);
 }
 #endif
 /* largest magnitude */
@@ -590,7 +612,20 @@ CG_TARGET_AVX2_ static uint32_t cg_top_avx2_(const float *v, size_t n) {
     return cg_max32_(cg_fold_top_avx2_(t0), cg_top_scalar_(cg_at_(v, i), n - i));
 }
 #endif
-#define cg_top_neon_ cg_top_scalar_
+#if CG_NEON_
+static uint32_t cg_top_neon_(const float *v, size_t n) {
+    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0, t2 = t0, t3 = t0;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        t0 = vmaxq_u32(t0, cg_abs_neon_(cg_load4_neon_(v, i)));
+        t1 = vmaxq_u32(t1, cg_abs_neon_(cg_load4_neon_(v, i + 4)));
+        t2 = vmaxq_u32(t2, cg_abs_neon_(cg_load4_neon_(v, i + 8)));
+        t3 = vmaxq_u32(t3, cg_abs_neon_(cg_load4_neon_(v, i + 12)));
+    }
+    t0 = vmaxq_u32(vmaxq_u32(t0, t1), vmaxq_u32(t2, t3));
+    return cg_max32_(vmaxvq_u32(t0), cg_top_scalar_(cg_at_(v, i), n - i));
+}
+#endif
 
 /* smallest and largest value: lo and hi are updated */
 static uint32_t cg_range_scalar_(const float *v, size_t n, float *lo, float *hi) {
@@ -627,7 +662,25 @@ CG_TARGET_AVX2_ static uint32_t cg_range_avx2_(const float *v, size_t n, float *
     return cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
 }
 #endif
-#define cg_range_neon_ cg_range_scalar_
+#if CG_NEON_
+static uint32_t cg_range_neon_(const float *v, size_t n, float *lo, float *hi) {
+    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
+    float32x4_t l0 = vdupq_n_f32(*lo), l1 = l0, h0 = vdupq_n_f32(*hi), h1 = h0;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
+        t0 = vmaxq_u32(t0, cg_abs_neon_(a));
+        t1 = vmaxq_u32(t1, cg_abs_neon_(b));
+        l0 = vminq_f32(l0, cg_floats_neon_(a));
+        l1 = vminq_f32(l1, cg_floats_neon_(b));
+        h0 = vmaxq_f32(h0, cg_floats_neon_(a));
+        h1 = vmaxq_f32(h1, cg_floats_neon_(b));
+    }
+    *lo = vminvq_f32(vminq_f32(l0, l1));
+    *hi = vmaxvq_f32(vmaxq_f32(h0, h1));
+    return cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
+}
+#endif
 
 /* f32 as it is */
 static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
@@ -653,7 +706,20 @@ CG_TARGET_AVX2_ static uint32_t cg_copy_avx2_(const float *v, size_t n, uint8_t 
     return cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
 }
 #endif
-#define cg_copy_neon_ cg_copy_scalar_
+#if CG_NEON_
+static uint32_t cg_copy_neon_(const float *v, size_t n, uint8_t *out) {
+    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
+        vst1q_u8(out + 4 * i, vreinterpretq_u8_u32(a));
+        vst1q_u8(out + 4 * i + 16, vreinterpretq_u8_u32(b));
+        t0 = vmaxq_u32(t0, cg_abs_neon_(a));
+        t1 = vmaxq_u32(t1, cg_abs_neon_(b));
+    }
+    return cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
+}
+#endif
 
 /* f16: to nearest even; what is too large becomes 65504 */
 #define CG_HALF_LIMIT_ 0x477fefffu    /* magnitude bits of the largest value that rounds to 65504 */
@@ -702,7 +768,22 @@ CG_TARGET_AVX2_ static uint32_t cg_half_avx2_(const float *v, size_t n, uint8_t 
     return top;
 }
 #endif
-#define cg_half_neon_ cg_half_scalar_
+#if CG_NEON_
+static uint32_t cg_half_neon_(const float *v, size_t n, uint8_t *out) {
+    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
+    uint32_t top;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
+        vst1q_u8(out + 2 * i, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_floats_neon_(a)), cg_floats_neon_(b))));
+        t0 = vmaxq_u32(t0, cg_abs_neon_(a));
+        t1 = vmaxq_u32(t1, cg_abs_neon_(b));
+    }
+    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out);    /* rare: saturate */
+    return top;
+}
+#endif
 
 /* bf16: the same; the largest is 0x7f7f */
 #define CG_BRAIN_LIMIT_ 0x7f7f7fffu
@@ -744,7 +825,26 @@ CG_TARGET_AVX2_ static uint32_t cg_brain_avx2_(const float *v, size_t n, uint8_t
     return top;
 }
 #endif
-#define cg_brain_neon_ cg_brain_scalar_
+#if CG_NEON_
+CG_INLINE_ uint32x4_t cg_round_neon_(uint32x4_t u) {         /* what to add for the upper half to be to nearest even */
+    return vaddq_u32(vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
+}
+static uint32_t cg_brain_neon_(const float *v, size_t n, uint8_t *out) {
+    uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
+    uint32_t top;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
+        uint16x8_t h = vaddhn_high_u32(vaddhn_u32(a, cg_round_neon_(a)), b, cg_round_neon_(b));
+        vst1q_u8(out + 2 * i, vreinterpretq_u8_u16(h));
+        t0 = vmaxq_u32(t0, cg_abs_neon_(a));
+        t1 = vmaxq_u32(t1, cg_abs_neon_(b));
+    }
+    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_brain_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_BRAIN_LIMIT_) cg_brain_scalar_(v, i, out);
+    return top;
+}
+#endif
 
 /* sign bits, straight to the wire; v is the start of a chunk, or n < 8 ends it */
 static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
@@ -760,42 +860,105 @@ static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *
     return top;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ uint32_t cg_below_avx2_(__m256i v) {
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ));
+CG_AVX2_INLINE_ __m256i cg_below_avx2_(__m256i v) { return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ)); }
+CG_AVX2_INLINE_ void cg_add_abs_avx2_(__m256d *s, __m256 m) {
+    s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(m)));
+    s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(m, 1)));
 }
-CG_TARGET_AVX2_ static uint32_t cg_sign_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
+/* In a sum of magnitudes a NaN or Inf shows, so that one needs no maximum beside it. */
+CG_AVX2_INLINE_ size_t cg_sign32_avx2_(const float *v, size_t n, uint8_t *out, __m256i *top, __m256d *s, int sums) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
-    __m256d s[4];
-    uint32_t top;
     size_t i = 0;
-    for (int j = 0; j < 4 && lanes; j++) s[j] = _mm256_loadu_pd(lanes + 4 * j);
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
-        cg_put32_(out + i / 8, cg_below_avx2_(a) | cg_below_avx2_(b) << 8 | cg_below_avx2_(c) << 16 | cg_below_avx2_(d) << 24);
+        __m256i ab = _mm256_packs_epi32(cg_below_avx2_(a), cg_below_avx2_(b)), cd = _mm256_packs_epi32(cg_below_avx2_(c), cg_below_avx2_(d));
+        __m256i bits = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
+        cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(bits));
         a = cg_abs_avx2_(a);
         b = cg_abs_avx2_(b);
         c = cg_abs_avx2_(c);
         d = cg_abs_avx2_(d);
-        t0 = _mm256_max_epu32(t0, _mm256_max_epu32(a, b));
-        t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
-        if (lanes) {
-            const __m256 fa = _mm256_castsi256_ps(a), fb = _mm256_castsi256_ps(b), fc = _mm256_castsi256_ps(c), fd = _mm256_castsi256_ps(d);
-            s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(fa)));
-            s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(fa, 1)));
-            s[2] = _mm256_add_pd(s[2], _mm256_cvtps_pd(_mm256_castps256_ps128(fb)));
-            s[3] = _mm256_add_pd(s[3], _mm256_cvtps_pd(_mm256_extractf128_ps(fb, 1)));
-            s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(fc)));
-            s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(fc, 1)));
-            s[2] = _mm256_add_pd(s[2], _mm256_cvtps_pd(_mm256_castps256_ps128(fd)));
-            s[3] = _mm256_add_pd(s[3], _mm256_cvtps_pd(_mm256_extractf128_ps(fd, 1)));
+        if (sums) {
+            cg_add_abs_avx2_(s, _mm256_castsi256_ps(a));
+            cg_add_abs_avx2_(s + 2, _mm256_castsi256_ps(b));
+            cg_add_abs_avx2_(s, _mm256_castsi256_ps(c));
+            cg_add_abs_avx2_(s + 2, _mm256_castsi256_ps(d));
+        } else {
+            t0 = _mm256_max_epu32(t0, _mm256_max_epu32(a, b));
+            t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
         }
     }
-    for (int j = 0; j < 4 && lanes; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
-    top = cg_fold_top_avx2_(_mm256_max_epu32(t0, t1));
-    return cg_max32_(top, cg_sign_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
+    *top = _mm256_max_epu32(t0, t1);
+    return i;
+}
+CG_TARGET_AVX2_ static uint32_t cg_sign_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
+    __m256i top;
+    __m256d s[4];
+    uint32_t most;
+    size_t i;
+    if (lanes) {
+        double any = 0.0;
+        for (int j = 0; j < 4; j++) s[j] = _mm256_loadu_pd(lanes + 4 * j);
+        i = cg_sign32_avx2_(v, n, out, &top, s, 1);
+        for (int j = 0; j < 4; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
+        for (int j = 0; j < 16; j++) any += lanes[j];
+        most = any < 1.7e308 ? 0 : CG_NONFINITE_;    /* false for NaN as well */
+    } else {
+        i = cg_sign32_avx2_(v, n, out, &top, s, 0);
+        most = cg_fold_top_avx2_(top);
+    }
+    return i < n ? cg_max32_(most, cg_sign_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes)) : most;
 }
 #endif
-#define cg_sign_neon_ cg_sign_scalar_
+#if CG_NEON_
+CG_INLINE_ void cg_lanes_neon_(float64x2_t *s, uint32x4_t m) {
+    s[0] = s[0] + vcvt_f64_f32(vget_low_f32(cg_floats_neon_(m)));
+    s[1] = s[1] + vcvt_high_f64_f32(cg_floats_neon_(m));
+}
+/* 16 values: their signs as byte masks; top and, if asked for, the 16 lanes are updated */
+CG_INLINE_ uint8x16_t cg_sign16_neon_(const float *v, size_t i, uint32x4_t *top, float64x2x4_t *s, int summed) {
+    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
+    uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_floats_neon_(a)), vcltzq_f32(cg_floats_neon_(b)),
+                                      vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
+    a = cg_abs_neon_(a);
+    b = cg_abs_neon_(b);
+    c = cg_abs_neon_(c);
+    d = cg_abs_neon_(d);
+    *top = vmaxq_u32(*top, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
+    if (summed) {
+        cg_lanes_neon_(&s[0].val[0], a);
+        cg_lanes_neon_(&s[0].val[2], b);
+        cg_lanes_neon_(&s[1].val[0], c);
+        cg_lanes_neon_(&s[1].val[2], d);
+    }
+    return mask;
+}
+CG_INLINE_ size_t cg_signs_neon_(const float *v, size_t n, uint8_t *out, uint32x4_t *top, float64x2x4_t *s, int summed) {
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        uint8x16_t a = cg_sign16_neon_(v, i, top, s, summed), b = cg_sign16_neon_(v, i + 16, top, s, summed);
+        uint8x16_t c = cg_sign16_neon_(v, i + 32, top, s, summed), d = cg_sign16_neon_(v, i + 48, top, s, summed);
+        cg_put64_(out + i / 8, cg_mask_neon_(a, b, c, d));
+    }
+    return i;
+}
+static uint32_t cg_sign_neon_(const float *v, size_t n, uint8_t *out, double *lanes) {
+    uint32x4_t top = vdupq_n_u32(0);
+    float64x2x4_t s[2];
+    size_t i;
+    if (lanes) {
+        s[0] = vld1q_f64_x4(lanes);
+        s[1] = vld1q_f64_x4(lanes + 8);
+        i = cg_signs_neon_(v, n, out, &top, s, 1);
+        vst1q_f64_x4(lanes, s[0]);
+        vst1q_f64_x4(lanes + 8, s[1]);
+    } else {
+        i = cg_signs_neon_(v, n, out, &top, NULL, 0);
+    }
+    return cg_max32_(vmaxvq_u32(top), cg_sign_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
+}
+#endif
 
 /* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
    adding 1.5*2^23 rounds to nearest even; a wild v only meets the clamp. */
@@ -820,30 +983,33 @@ CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) {      /* 
     h = _mm256_mullo_epi32(h, _mm256_set1_epi32((int)0x846CA68Bu));
     return _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
 }
-CG_AVX2_INLINE_ __m256i cg_level8_avx2_(__m256i v, __m256i h, const cg_levels_ *q, int stochastic, int plain) {
+CG_AVX2_INLINE_ __m256i cg_level8_avx2_(__m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
     __m256 t = _mm256_castsi256_ps(v);
-    if (!plain) t = _mm256_sub_ps(_mm256_mul_ps(t, _mm256_set1_ps(q->prescale)), _mm256_set1_ps(q->sub));
+    if (rescale) t = _mm256_mul_ps(t, _mm256_set1_ps(q->prescale));
+    if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->sub));
     t = _mm256_mul_ps(t, _mm256_set1_ps(q->inv));
     if (stochastic) t = _mm256_add_ps(t, _mm256_mul_ps(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
     return _mm256_cvtps_epi32(t);
 }
 CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
-                                         int stochastic, int plain) {
+                                         int stochastic, int rescale, int shift) {
     const __m256i bias = _mm256_set1_epi16((short)q->bias), most = _mm256_set1_epi8((char)q->top);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i swap = _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i h = _mm256_setzero_si256(), g = h, a, b, c, d;
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));      /* the next chunk arrives while this one is worked on */
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         if (stochastic) {
             uint32_t p = position + (uint32_t)i;
             h = cg_hash8_avx2_(key, p >> 1);
             g = cg_hash8_avx2_(key, (p >> 1) + 8);
         }
-        a = cg_level8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, plain);
-        b = cg_level8_avx2_(cg_load8_avx2_(v, i + 8), _mm256_shuffle_epi8(h, swap), q, stochastic, plain);
-        c = cg_level8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, plain);
-        d = cg_level8_avx2_(cg_load8_avx2_(v, i + 24), _mm256_shuffle_epi8(g, swap), q, stochastic, plain);
+        a = cg_level8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, rescale, shift);
+        b = cg_level8_avx2_(cg_load8_avx2_(v, i + 8), _mm256_shuffle_epi8(h, swap), q, stochastic, rescale, shift);
+        c = cg_level8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, rescale, shift);
+        d = cg_level8_avx2_(cg_load8_avx2_(v, i + 24), _mm256_shuffle_epi8(g, swap), q, stochastic, rescale, shift);
         a = _mm256_add_epi16(_mm256_packs_epi32(a, b), bias);
         c = _mm256_add_epi16(_mm256_packs_epi32(c, d), bias);
         a = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, c), order);
@@ -852,6 +1018,62 @@ CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint3
     return i;
 }
 CG_TARGET_AVX2_ static void cg_levels_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+    const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->sub != 0.0f ? 1 : 0);
+    size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
+    if (head) cg_levels_scalar_(q, key, position, v, head, symbols);
+    v = cg_at_(v, head);
+    position += (uint32_t)head;
+    symbols += head;
+    n -= head;
+    switch (mode) {
+        case 0: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
+        case 1: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
+        case 2: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
+        case 3: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
+        case 4: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
+        default: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
+    }
+    if (i < n) cg_levels_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) {        /* of four counters on */
+    const uint32x4_t lane = { 0, 1, 2, 3 };
+    uint32x4_t h = veorq_u32(vaddq_u32(vdupq_n_u32(counter), lane), vdupq_n_u32(key.a));
+    h = vmulq_u32(veorq_u32(h, vshrq_n_u32(h, 16)), vdupq_n_u32(0x7FEB352Du));
+    h = vmulq_u32(vaddq_u32(veorq_u32(h, vshrq_n_u32(h, 15)), vdupq_n_u32(key.b)), vdupq_n_u32(0x846CA68Bu));
+    return veorq_u32(h, vshrq_n_u32(h, 16));
+}
+CG_INLINE_ uint32x4_t cg_swap_neon_(uint32x4_t h) { return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h))); }
+CG_INLINE_ int16x4_t cg_level4_neon_(uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
+    float32x4_t t = cg_floats_neon_(v);
+    if (!plain) t = t * vdupq_n_f32(q->prescale) - vdupq_n_f32(q->sub);
+    t = t * vdupq_n_f32(q->inv);
+    if (stochastic) t = t + vcvtq_f32_s32(vreinterpretq_s32_u32(h)) * vdupq_n_f32(2.3283064365386963e-10f);
+    return vqmovn_s32(vcvtnq_s32_f32(t));                    /* both saturate, and so does adding the bias: the clamp of a wild v */
+}
+CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
+                                    int stochastic, int plain) {
+    const int16x8_t bias = vdupq_n_s16((int16_t)q->bias);
+    const uint8x16_t most = vdupq_n_u8((uint8_t)q->top);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        uint32x4_t h = vdupq_n_u32(0), g = h;
+        int16x4_t a, b, c, d;
+        if (stochastic) {
+            h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
+            g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
+        }
+        a = cg_level4_neon_(cg_load4_neon_(v, i), h, q, stochastic, plain);
+        b = cg_level4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, plain);
+        c = cg_level4_neon_(cg_load4_neon_(v, i + 8), cg_swap_neon_(h), q, stochastic, plain);
+        d = cg_level4_neon_(cg_load4_neon_(v, i + 12), cg_swap_neon_(g), q, stochastic, plain);
+        vst1q_u8(symbols + i, vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), bias)),
+                                                   vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), bias))), most));
+    }
+    return i;
+}
+static void cg_levels_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int plain = q->prescale == 1.0f && q->sub == 0.0f;
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
     cg_levels_scalar_(q, key, position, v, head, symbols);
@@ -859,12 +1081,13 @@ CG_TARGET_AVX2_ static void cg_levels_avx2_(const cg_levels_ *q, cg_key_ key, ui
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    if (q->stochastic) done = plain ? cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1) : cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0);
-    else done = plain ? cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 1) : cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0);
+    if (q->stochastic && plain) done = cg_levels16_neon_(q, key, position, v, n, symbols, 1, 1);
+    else if (q->stochastic) done = cg_levels16_neon_(q, key, position, v, n, symbols, 1, 0);
+    else if (plain) done = cg_levels16_neon_(q, key, position, v, n, symbols, 0, 1);
+    else done = cg_levels16_neon_(q, key, position, v, n, symbols, 0, 0);
     cg_levels_scalar_(q, key, position + (uint32_t)done, cg_at_(v, done), n - done, symbols + done);
 }
 #endif
-#define cg_levels_neon_ cg_levels_scalar_
 
 /* pack: symbols of 1..7 bits, eight of them into so many bytes */
 CG_INLINE_ void cg_pack_tail_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
@@ -912,7 +1135,45 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
     cg_pack_tail_(symbols + i, n - i, bits, out + i / 8 * bits);
 }
 #endif
-#define cg_pack_neon_ cg_pack_scalar_
+#if CG_NEON_
+static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
+    size_t i = 0;
+    if (bits == 1) {
+        for (; i + 64 <= n; i += 64) {
+            uint8x16_t a = vld1q_u8(symbols + i), b = vld1q_u8(symbols + i + 16), c = vld1q_u8(symbols + i + 32), d = vld1q_u8(symbols + i + 48);
+            cg_put64_(out + i / 8, cg_mask_neon_(vtstq_u8(a, a), vtstq_u8(b, b), vtstq_u8(c, c), vtstq_u8(d, d)));
+        }
+    } else if (bits == 2) {
+        for (; i + 64 <= n; i += 64) {
+            uint8x16x4_t s = vld4q_u8(symbols + i);
+            vst1q_u8(out + i / 4, vsliq_n_u8(vsliq_n_u8(s.val[0], s.val[1], 2), vsliq_n_u8(s.val[2], s.val[3], 2), 4));
+        }
+    } else if (bits == 4) {
+        for (; i + 32 <= n; i += 32) {
+            uint8x16x2_t s = vld2q_u8(symbols + i);
+            vst1q_u8(out + i / 2, vsliq_n_u8(s.val[0], s.val[1], 4));
+        }
+    } else {    /* 2 symbols to 16 bits, 4 to 32, 8 to 64: the upper of two moves down to the lower, of which the low bits are kept */
+        const int b = (int)bits;
+        const int16x8_t down2 = vdupq_n_s16((int16_t)(b - 8));
+        const int32x4_t down4 = vdupq_n_s32(2 * b - 16);
+        const int64x2_t down8 = vdupq_n_s64(4 * b - 32);
+        const uint16x8_t low2 = vdupq_n_u16((uint16_t)((1u << bits) - 1u));
+        const uint32x4_t low4 = vdupq_n_u32((1u << 2 * bits) - 1u);
+        const uint64x2_t low8 = vdupq_n_u64(((uint64_t)1 << 4 * bits) - 1);
+        /* the second store, or the next one, writes over what the first leaves beyond its bits */
+        for (; i + 16 <= n && i / 8 * bits + bits + 8 <= n / 8 * bits; i += 16) {
+            uint16x8_t w2 = vreinterpretq_u16_u8(vld1q_u8(symbols + i));
+            uint32x4_t w4 = vreinterpretq_u32_u16(vbslq_u16(low2, w2, vshlq_u16(w2, down2)));
+            uint64x2_t w8 = vreinterpretq_u64_u32(vbslq_u32(low4, w4, vshlq_u32(w4, down4)));
+            uint8x16_t w = vreinterpretq_u8_u64(vbslq_u64(low8, w8, vshlq_u64(w8, down8)));
+            vst1_u8(out + i / 8 * bits, vget_low_u8(w));
+            vst1_u8(out + i / 8 * bits + bits, vget_high_u8(w));
+        }
+    }
+    cg_pack_tail_(symbols + i, n - i, bits, out + i / 8 * bits);
+}
+#endif
 
 CG_INLINE_ void cg_unpack_tail_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
     for (size_t i = 0; i < n; i += 8) {
@@ -946,7 +1207,44 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
     cg_unpack_tail_(in + i / 8 * bits, n - i, bits, symbols + i);
 }
 #endif
-#define cg_unpack_neon_ cg_unpack_scalar_
+#if CG_NEON_
+static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
+    const uint8x16_t low = vdupq_n_u8((uint8_t)((1u << bits) - 1u));
+    size_t i = 0;
+    if (bits == 2) {
+        for (; i + 64 <= n; i += 64) {
+            uint8x16_t w = vld1q_u8(in + i / 4);
+            uint8x16x4_t s;
+            s.val[0] = vandq_u8(w, low);
+            s.val[1] = vandq_u8(vshrq_n_u8(w, 2), low);
+            s.val[2] = vandq_u8(vshrq_n_u8(w, 4), low);
+            s.val[3] = vshrq_n_u8(w, 6);
+            vst4q_u8(symbols + i, s);
+        }
+    } else if (bits == 4) {
+        for (; i + 32 <= n; i += 32) {
+            uint8x16_t w = vld1q_u8(in + i / 2);
+            uint8x16x2_t s;
+            s.val[0] = vandq_u8(w, low);
+            s.val[1] = vshrq_n_u8(w, 4);
+            vst2q_u8(symbols + i, s);
+        }
+    } else {    /* the reverse of packing; what else is in a byte goes at the end */
+        const int b = (int)bits;
+        const int64x2_t up8 = vdupq_n_s64(32 - 4 * b);
+        const int32x4_t up4 = vdupq_n_s32(16 - 2 * b);
+        const int16x8_t up2 = vdupq_n_s16((int16_t)(8 - b));
+        for (; i + 16 <= n && i / 8 * bits + bits + 8 <= n / 8 * bits; i += 16) {
+            const uint8_t *p = in + i / 8 * bits;
+            uint64x2_t w8 = vreinterpretq_u64_u8(vcombine_u8(vld1_u8(p), vld1_u8(p + bits)));
+            uint32x4_t w4 = vreinterpretq_u32_u64(vbslq_u64(vdupq_n_u64(0xffffffffu), w8, vshlq_u64(w8, up8)));
+            uint16x8_t w2 = vreinterpretq_u16_u32(vbslq_u32(vdupq_n_u32(0xffff), w4, vshlq_u32(w4, up4)));
+            vst1q_u8(symbols + i, vandq_u8(vreinterpretq_u8_u16(vbslq_u16(vdupq_n_u16(0xff), w2, vshlq_u16(w2, up2))), low));
+        }
+    }
+    cg_unpack_tail_(in + i / 8 * bits, n - i, bits, symbols + i);
+}
+#endif
 
 /* filter: index (from `first` on) and value of what reaches the bound as magnitude bits; NaN always does.
    Room for n values, and CG_SLACK_ more that may be scribbled on. n <= CG_CHUNK_ */
@@ -995,7 +1293,38 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(const float *v, size_t n, uint32_t
     return count + cg_filter_scalar_(cg_at_(v, i), n - i, bound, first + (uint32_t)i, index + count, value + count);
 }
 #endif
-#define cg_filter_neon_ cg_filter_scalar_
+#if CG_NEON_
+CG_INLINE_ uint8x16_t cg_reach_neon_(const float *v, size_t i, uint32x4_t bound) {           /* 16 values */
+    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), bound), vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), bound),
+                           vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), bound), vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), bound));
+}
+static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
+    const uint32x4_t least = vdupq_n_u32(bound);
+    const uint64_t last = (uint64_t)1 << 63;
+    size_t count = 0, i = 0;
+    for (; i + 64 <= n; i += 64) {
+        uint64_t m = cg_mask_neon_(cg_reach_neon_(v, i, least), cg_reach_neon_(v, i + 16, least),
+                                   cg_reach_neon_(v, i + 32, least), cg_reach_neon_(v, i + 48, least));
+        size_t many = cg_popcount_(m), j;
+        /* two without asking: which of 0, 1, 2 it is cannot be predicted */
+        j = i + cg_ctz_(m | last);
+        index[count] = first + (uint32_t)j;
+        value[count] = cg_load_(v, j);
+        m &= m - 1;
+        j = i + cg_ctz_(m | last);
+        index[count + 1] = first + (uint32_t)j;
+        value[count + 1] = cg_load_(v, j);
+        for (size_t c = 2; c < many; c++) {
+            m &= m - 1;
+            j = i + cg_ctz_(m);
+            index[count + c] = first + (uint32_t)j;
+            value[count + c] = cg_load_(v, j);
+        }
+        count += many;
+    }
+    return count + cg_filter_scalar_(cg_at_(v, i), n - i, bound, first + (uint32_t)i, index + count, value + count);
+}
+#endif
 
 /* tally: how many magnitudes are above the pivot, and how many equal it */
 static uint32_t cg_tally_scalar_(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal) {
@@ -1026,37 +1355,81 @@ CG_TARGET_AVX2_ static uint32_t cg_tally_avx2_(const float *v, size_t n, uint32_
     return cg_max32_(cg_fold_top_avx2_(top), cg_tally_scalar_(cg_at_(v, i), n - i, pivot, above, equal));
 }
 #endif
-#define cg_tally_neon_ cg_tally_scalar_
+#if CG_NEON_
+static uint32_t cg_tally_neon_(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal) {
+    const uint32x4_t p = vdupq_n_u32(pivot);
+    uint32x4_t top = vdupq_n_u32(0), gt = top, eq = top;
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        uint32x4_t m = cg_abs_neon_(cg_load4_neon_(v, i));
+        top = vmaxq_u32(top, m);
+        gt = vsubq_u32(gt, vcgtq_u32(m, p));
+        eq = vsubq_u32(eq, vceqq_u32(m, p));
+    }
+    *above += (size_t)vaddlvq_u32(gt);
+    *equal += (size_t)vaddlvq_u32(eq);
+    return cg_max32_(vmaxvq_u32(top), cg_tally_scalar_(cg_at_(v, i), n - i, pivot, above, equal));
+}
+#endif
 
 /* unlevels: any symbol is a legal level */
 static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
     for (size_t i = 0; i < n; i++) {
         int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
-        out[i] = cg_saturate_((q->base + (float)(level - q->bias) * q->step) * q->post);
+        cg_store_(out, i, cg_saturate_((q->base + (float)(level - q->bias) * q->step) * q->post));
     }
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unlevels_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
+/* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
+CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int usual, int symmetric) {
     const __m256 base = _mm256_set1_ps(q->base), step = _mm256_set1_ps(q->step), post = _mm256_set1_ps(q->post);
     const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m256i bias = _mm256_set1_epi32(q->bias);
-    const __m128i top = _mm_set1_epi8((char)q->top);
+    const __m128i top = _mm_set1_epi8((char)q->top), bias = _mm_set1_epi8((char)q->bias);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), top);
+        if (symmetric) s = _mm_sub_epi8(s, bias);    /* within -127 and 127 */
         for (int j = 0; j < 2; j++, s = _mm_srli_si128(s, 8)) {
-            __m256 f = _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_cvtepu8_epi32(s), bias));
-            f = _mm256_mul_ps(_mm256_add_ps(base, _mm256_mul_ps(f, step)), post);
-            _mm256_storeu_ps(out + i + 8 * (size_t)j, _mm256_max_ps(_mm256_min_ps(f, most), least));
+            __m256 f = _mm256_mul_ps(_mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
+            if (!usual || !symmetric) f = _mm256_add_ps(base, f);
+            if (!usual) f = _mm256_max_ps(_mm256_min_ps(_mm256_mul_ps(f, post), most), least);
+            cg_store_avx2_(cg_at_mut_(out, i + 8 * (size_t)j), _mm256_castps_si256(f));
         }
     }
-    cg_unlevels_scalar_(q, symbols + i, n - i, out + i);
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_unlevels_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
+    size_t i = q->bias ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, 1, 1) : cg_unlevels16_avx2_(q, symbols, n, out, 0, 1)
+                       : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, 1, 0) : cg_unlevels16_avx2_(q, symbols, n, out, 0, 0);
+    if (i < n) cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i));
 }
 #endif
-#define cg_unlevels_neon_ cg_unlevels_scalar_
+#if CG_NEON_
+CG_INLINE_ void cg_unlevel4_neon_(const cg_levels_ *q, int16x4_t level, float *out, size_t i) {
+    float32x4_t f = vcvtq_f32_s32(vmovl_s16(level));
+    f = (vdupq_n_f32(q->base) + f * vdupq_n_f32(q->step)) * vdupq_n_f32(q->post);
+    cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
+}
+static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
+    const cg_levels_ g = *q;           /* a copy: out cannot alias it */
+    const uint8x16_t most = vdupq_n_u8((uint8_t)g.top);
+    const int16x8_t bias = vdupq_n_s16((int16_t)g.bias);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), most);
+        int16x8_t a = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(s))), bias);
+        int16x8_t b = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(s))), bias);
+        cg_unlevel4_neon_(&g, vget_low_s16(a), out, i);
+        cg_unlevel4_neon_(&g, vget_high_s16(a), out, i + 4);
+        cg_unlevel4_neon_(&g, vget_low_s16(b), out, i + 8);
+        cg_unlevel4_neon_(&g, vget_high_s16(b), out, i + 12);
+    }
+    cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i));
+}
+#endif
 
 static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *out) {
-    for (size_t i = 0; i < n; i++) out[i] = in[i / 8] >> i % 8 & 1 ? -scale : scale;
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, in[i / 8] >> i % 8 & 1 ? -scale : scale);
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float scale, float *out) {
@@ -1067,13 +1440,25 @@ CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float s
         __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
         for (int j = 0; j < 4; j++) {
             __m256i s = _mm256_sllv_epi32(w, _mm256_sub_epi32(lane, _mm256_set1_epi32(8 * j)));
-            cg_store_avx2_(out + i + 8 * (size_t)j, _mm256_xor_si256(_mm256_and_si256(s, minus), plus));
+            cg_store_avx2_(cg_at_mut_(out, i + 8 * (size_t)j), _mm256_xor_si256(_mm256_and_si256(s, minus), plus));
         }
     }
-    cg_unsign_scalar_(in + i / 8, n - i, scale, out + i);
+    cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i));
 }
 #endif
-#define cg_unsign_neon_ cg_unsign_scalar_
+#if CG_NEON_
+static void cg_unsign_neon_(const uint8_t *in, size_t n, float scale, float *out) {
+    const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_bits_(scale));
+    const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const uint32x4_t w = vdupq_n_u32(in[i / 8]);
+        cg_store4_neon_(out, i, cg_floats_neon_(veorq_u32(vandq_u32(vshlq_u32(w, low), minus), plus)));
+        cg_store4_neon_(out, i + 4, cg_floats_neon_(veorq_u32(vandq_u32(vshlq_u32(w, high), minus), plus)));
+    }
+    cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i));
+}
+#endif
 
 CG_INLINE_ float cg_unhalf_(uint32_t h) {
     uint32_t sign = (h & 0x8000u) << 16, m = h & 0x7fffu;
@@ -1092,7 +1477,17 @@ CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *
     cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
 }
 #endif
-#define cg_unhalf_neon_ cg_unhalf_scalar_
+#if CG_NEON_
+static void cg_unhalf_neon_(const uint8_t *in, size_t n, float *out) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(in + 2 * i));
+        cg_store4_neon_(out, i, vcvt_f32_f16(vget_low_f16(h)));
+        cg_store4_neon_(out, i + 4, vcvt_high_f32_f16(h));
+    }
+    cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
+}
+#endif
 
 static void cg_unbrain_scalar_(const uint8_t *in, size_t n, float *out) {
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
@@ -1105,7 +1500,18 @@ CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float 
     cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
 }
 #endif
-#define cg_unbrain_neon_ cg_unbrain_scalar_
+#if CG_NEON_
+static void cg_unbrain_neon_(const uint8_t *in, size_t n, float *out) {
+    const uint16x8_t zero = vdupq_n_u16(0);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint16x8_t h = vreinterpretq_u16_u8(vld1q_u8(in + 2 * i));
+        cg_store4_neon_(out, i, vreinterpretq_f32_u16(vzip1q_u16(zero, h)));
+        cg_store4_neon_(out, i + 4, vreinterpretq_f32_u16(vzip2q_u16(zero, h)));
+    }
+    cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
+}
+#endif
 
 /* top16: largest magnitude among 16-bit floats, as bits: the finite check of a packet */
 static uint32_t cg_top16_scalar_(const uint8_t *in, size_t n) {
@@ -1127,15 +1533,26 @@ CG_TARGET_AVX2_ static uint32_t cg_top16_avx2_(const uint8_t *in, size_t n) {
     return cg_max32_(cg_fold_top_avx2_(t0), cg_top16_scalar_(in + 2 * i, n - i));
 }
 #endif
-#define cg_top16_neon_ cg_top16_scalar_
+#if CG_NEON_
+static uint32_t cg_top16_neon_(const uint8_t *in, size_t n) {
+    const uint16x8_t low = vdupq_n_u16(0x7fff);
+    uint16x8_t t0 = vdupq_n_u16(0), t1 = t0;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        t0 = vmaxq_u16(t0, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i)), low));
+        t1 = vmaxq_u16(t1, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i + 16)), low));
+    }
+    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_top16_scalar_(in + 2 * i, n - i));
+}
+#endif
 
 /* emit: y = beta*y + alpha*d; y is not read if beta is 0. stream: y is larger than the cache */
 static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     (void)stream;
     if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
-    else if (beta == 0.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, alpha * d[i]);
-    else if (beta == 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_load_(y, i) + alpha * d[i]);
-    else for (size_t i = 0; i < n; i++) cg_store_(y, i, beta * cg_load_(y, i) + alpha * d[i]);
+    else if (beta == 0.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, alpha * cg_load_(d, i));
+    else if (beta == 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_load_(y, i) + alpha * cg_load_(d, i));
+    else for (size_t i = 0; i < n; i++) cg_store_(y, i, beta * cg_load_(y, i) + alpha * cg_load_(d, i));
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
@@ -1145,26 +1562,45 @@ CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha,
         size_t head = cg_min_(n, (32 - ((uintptr_t)y & 31)) % 32 / 4);
         cg_emit_scalar_(d, head, alpha, beta, y, 0);
         i = head;
-        if (alpha == 1.0f) for (; i + 8 <= n; i += 8) _mm256_stream_ps(y + i, _mm256_loadu_ps(d + i));
-        else for (; i + 8 <= n; i += 8) _mm256_stream_ps(y + i, _mm256_mul_ps(a, _mm256_loadu_ps(d + i)));
-        _mm_sfence();
+        if (alpha == 1.0f) for (; i + 8 <= n; i += 8) _mm256_stream_ps(y + i, _mm256_castsi256_ps(cg_load8_avx2_(d, i)));
+        else for (; i + 8 <= n; i += 8) _mm256_stream_ps(y + i, _mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))));
     } else if (beta == 1.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
-            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, _mm256_mul_ps(a, _mm256_loadu_ps(d + i)))));
+            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, _mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
         }
     } else if (beta != 0.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_mul_ps(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i)));
-            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, _mm256_mul_ps(a, _mm256_loadu_ps(d + i)))));
+            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, _mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
         }
     } else if (alpha != 1.0f) {
-        for (; i + 8 <= n; i += 8) cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_mul_ps(a, _mm256_loadu_ps(d + i))));
+        for (; i + 8 <= n; i += 8) cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
     }
-    cg_emit_scalar_(d + i, n - i, alpha, beta, cg_at_mut_(y, i), 0);
+    cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
 #endif
-#define cg_emit_neon_ cg_emit_scalar_
+#if CG_NEON_
+static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+    const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
+    size_t i = 0;
+    (void)stream;
+    if (beta == 1.0f) {
+        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, cg_floats_neon_(cg_load4_neon_(y, i)) + a * cg_floats_neon_(cg_load4_neon_(d, i)));
+    } else if (beta != 0.0f) {
+        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, b * cg_floats_neon_(cg_load4_neon_(y, i)) + a * cg_floats_neon_(cg_load4_neon_(d, i)));
+    } else if (alpha != 1.0f) {
+        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_floats_neon_(cg_load4_neon_(d, i)));
+    }
+    cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
+}
+#endif
+
+static void cg_drain_scalar_(void) {}
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_drain_avx2_(void) { _mm_sfence(); }
+#endif
+#define cg_drain_neon_ cg_drain_scalar_
 
 /* sum: absorbs whole words */
 static void cg_sum_scalar_(cg_sum_ *sum, const uint8_t *words, size_t count) {
@@ -1204,12 +1640,45 @@ CG_TARGET_AVX2_ static void cg_sum_avx2_(cg_sum_ *sum, const uint8_t *words, siz
     cg_sum_scalar_(sum, words + 32 * rows, count - 8 * rows);
 }
 #endif
-#define cg_sum_neon_ cg_sum_scalar_
+#if CG_NEON_
+static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
+    uint64x2_t a0 = vdupq_n_u64(0), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
+    uint64_t a[8], b[8], sa = 0, sb = 0;
+    const size_t rows = count / 8;
+    for (size_t i = 0; i < rows; i++) {
+        uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i)), w = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i + 16));
+        a0 = vaddw_u32(a0, vget_low_u32(v));
+        a1 = vaddw_high_u32(a1, v);
+        a2 = vaddw_u32(a2, vget_low_u32(w));
+        a3 = vaddw_high_u32(a3, w);
+        b0 = vaddq_u64(b0, a0);
+        b1 = vaddq_u64(b1, a1);
+        b2 = vaddq_u64(b2, a2);
+        b3 = vaddq_u64(b3, a3);
+    }
+    vst1q_u64(a, a0);
+    vst1q_u64(a + 2, a1);
+    vst1q_u64(a + 4, a2);
+    vst1q_u64(a + 6, a3);
+    vst1q_u64(b, b0);
+    vst1q_u64(b + 2, b1);
+    vst1q_u64(b + 4, b2);
+    vst1q_u64(b + 6, b3);
+    for (unsigned j = 0; j < 8; j++) {                       /* lane j holds word j of each row of eight */
+        sa += a[j];
+        sb += 8 * b[j] - j * a[j];
+    }
+    sum->b += 8 * (uint64_t)rows * sum->a + sb;
+    sum->a += sa;
+    sum->words += 8 * (uint64_t)rows;
+    cg_sum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+}
+#endif
 
 #define CG_KERNELS_(isa, x)                                                                                                   \
     { isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_, cg_levels_##x##_, \
       cg_pack_##x##_, cg_filter_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
-      cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_sum_##x##_ }
+      cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_drain_##x##_, cg_sum_##x##_ }
 static const cg_kernels_ cg_kernels_scalar_ = CG_KERNELS_(CG_ISA_SCALAR, scalar);
 #if CG_AVX2_
 static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
@@ -1759,20 +2228,21 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? 1.2676506002282294e30f : 1.0f;    /* 2^126, 2^-80, 2^100 */
     q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? 7.888609052210118e-31f : 1.0f;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
+    q.inv = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
     if (symmetric && bits > 1) {
         q.bias = (1 << (bits - 1)) - 1;
         q.top = 2 * q.bias;
         q.sub = q.base = 0.0f;
-        q.inv = hi > 0.0f ? (float)q.bias / hi : 0.0f;
+        q.span = hi;
         q.step = hi / (float)q.bias;
     } else {
         float range = hi - lo;
         q.bias = 0;
         q.top = (1 << bits) - 1;
         q.sub = q.base = lo;
-        q.inv = range > 0.0f ? (float)q.top / range : 0.0f;
+        q.span = range;
         q.step = range / (float)q.top;
     }
     return q;
@@ -1796,6 +2266,7 @@ static uint32_t cg_encode_levels_(const cg_kernels_ *kernels, const cg_stage *st
                                   const float *v, size_t n, uint8_t *out, double *lanes) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     (void)lanes;
+    if (q.span > 0.0f) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
     kernels->levels(&q, key, position, v, n, out);
     return 0;                                        /* measured before */
 }
@@ -1822,11 +2293,7 @@ CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
         (void)kernels; (void)stage; (void)scales;                                                                               \
         statement;                                                                                                              \
     }
-#if CG_BIG_ENDIAN_
-CG_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) out[i] = cg_float_(cg_get32_(in + 4 * i)))
-#else
-CG_PLAIN_(cg_decode_f32_, memcpy(out, in, 4 * n))
-#endif
+CG_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_(cg_get32_(in + 4 * i))))
 CG_PLAIN_(cg_decode_f16_, kernels->unhalf(in, n, out))
 CG_PLAIN_(cg_decode_bf16_, kernels->unbrain(in, n, out))
 CG_PLAIN_(cg_decode_sign_, kernels->unsign(in, n, 1.0f, out))
@@ -1997,13 +2464,15 @@ static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t drawn, void
     list->gathered = (float *)(void *)p;
 }
 
-/* The rank-th largest magnitude (rank from 1) among those in [lo, hi]: each pass narrows by 2048 bins.
-   rank becomes its rank among its equals. */
+/* The rank-th largest magnitude (rank from 1) among those in [lo, hi]: 2048 bins at a time, until few are left to
+   sort. rank becomes its rank among its equals. */
 static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uint32_t hi) {
-    uint32_t bins[2048];
-    do {
+    enum { FEW = 64 };
+    uint32_t bins[2048], few[FEW];
+    for (;;) {
         uint32_t width = hi - lo, shift = width >> 11 ? cg_log2_(width) - 10 : 0, bin = width >> shift;
-        memset(bins, 0, sizeof bins);
+        size_t count = 0;
+        memset(bins, 0, 4 * (bin + 1));
         for (size_t i = 0; i < n; i++) {
             uint32_t m = (cg_bits_(v[i]) & CG_MAGNITUDE_) - lo;
             if (m <= width) bins[m >> shift]++;
@@ -2011,8 +2480,21 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         for (; bin > 0 && bins[bin] < *rank; bin--) *rank -= bins[bin];
         lo += bin << shift;
         if (hi - lo >= 1u << shift) hi = lo + ((1u << shift) - 1u);
-    } while (lo < hi);
-    return lo;
+        if (lo == hi) return lo;
+        if (bins[bin] > FEW) continue;
+        for (size_t i = 0; i < n; i++) {             /* insertion sort, largest first */
+            uint32_t m = cg_bits_(v[i]) & CG_MAGNITUDE_;
+            if (m - lo <= hi - lo) {
+                size_t j = count++;
+                for (; j > 0 && few[j - 1] < m; j--) few[j] = few[j - 1];
+                few[j] = m;
+            }
+        }
+        lo = few[*rank - 1];
+        for (count = 0; few[count] != lo; count++) {}
+        *rank -= count;                              /* those above it */
+        return lo;
+    }
 }
 /* Moves entries [from, to) down to *kept on: those above the key, and of its equals as many as are left to take. */
 static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t key, size_t *left) {
@@ -2082,10 +2564,11 @@ static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t insi
    When that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key. */
 static cg_status cg_topk_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, uint32_t *key) {
     uint32_t lo = 0, hi = 0x80000000u;                           /* the k-th key is in [lo, hi) */
+    uint32_t bound;
     size_t at_least_lo = n, at_least_hi = 0, left;
     for (uint32_t tries = 0;; tries++) {
-        uint32_t bound = lo;
-        if (list->room < n || n > 8192) {
+        bound = lo;
+        if (n > CG_CHUNK_) {
             if (tries < 8) bound = cg_guess_(x, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value);
             else bound = lo + (hi - lo) / 2;
         }
@@ -2111,7 +2594,7 @@ static cg_status cg_topk_(const cg_kernels_ *kernels, const float *x, size_t n, 
     lo = kernels->top(list->value, list->count);
     if (lo >= CG_NONFINITE_) return CG_E_NONFINITE;
     left = k;
-    *key = cg_kth_(list->value, list->count, &left, 0, lo);
+    *key = cg_kth_(list->value, list->count, &left, bound, lo);
     list->count = 0;
     for (uint64_t s = 0, from = 0, to; s < list->segments; s++, from = to) {
         to = list->segment[s + 1];
@@ -2220,8 +2703,15 @@ static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) 
             if (r->l) {
                 const uint8_t *p = r->low + (size_t)(at >> 3);
                 unsigned shift = (unsigned)(at & 7);
-                uint64_t low = cg_get64_(p) >> shift;          /* the high part and padding follow: never out of range */
-                if (r->l + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
+                uint64_t low;
+                if (CG_LIKELY_(r->end - p > 8)) {
+                    low = cg_get64_(p) >> shift;
+                    if (r->l + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
+                } else {                                       /* within the last 8 bytes, and l + shift <= 64: high bits follow */
+                    low = 0;
+                    for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
+                    low >>= shift;
+                }
                 h = h << r->l | (low & mask);
                 at += r->l;
             }
@@ -2240,7 +2730,7 @@ out:
 /* ---- >>compress -------------------------------------------------------------------------------- */
 
 #if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
-#  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1)")
+#  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1) if (many > 1)")
 #else
 #  define CG_PARALLEL_
 #endif
@@ -2559,8 +3049,9 @@ typedef struct cg_decoder_ {
     int stream;                        /* y is larger than the caches */
 } cg_decoder_;
 
-/* Values [first, first + many) as floats; first is a multiple of CG_CHUNK_, many at most that. */
-static cg_status cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t many, float *out) {
+/* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
+   multiple of CG_CHUNK_, many at most that. */
+static const float *cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t many, float *out) {
     const cg_layout_ *lay = &d->lay;
     const cg_quantizer_ *row = lay->row;
     const uint8_t *in;
@@ -2568,10 +3059,12 @@ static cg_status cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t man
     float scales[2];
     if (lay->codec) {
         cg_status s = lay->codec->decode(lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
-        if (s != CG_OK) return CG_E_CORRUPT;
-        return d->kernels->top(out, many) < CG_NONFINITE_ ? CG_OK : CG_E_CORRUPT;
+        return s == CG_OK && d->kernels->top(out, many) < CG_NONFINITE_ ? out : NULL;
     }
     in = d->codes + first / 8 * lay->bits;
+#if !CG_BIG_ENDIAN_
+    if (lay->bits == 32) return (const float *)(const void *)(d->codes + 4 * first);      /* f32 as it lies */
+#endif
     if (row->bytewise && lay->bits < 8) {
         d->kernels->unpack(in, many, lay->bits, symbols);
         in = symbols;
@@ -2579,15 +3072,15 @@ static cg_status cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t man
     if (row->know != CG_KNOW_BUCKET_) {
         if (row->scales) cg_scales_get_(d->scales, row->scales, 0, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out);
-        return CG_OK;
+        return out;
     }
     for (size_t i = first, stop, bucket = (size_t)lay->bucket; i < first + many; i = stop) {
         size_t b = i / bucket;
         stop = cg_min_(first + many, bucket > (size_t)lay->k - b * bucket ? (size_t)lay->k : (b + 1) * bucket);
         cg_scales_get_(d->scales, row->scales, b, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in + (i - first), stop - i, out + (i - first));
+        row->decode(d->kernels, &d->info.op.quantize, scales, in + (i - first), stop - i, cg_at_mut_(out, i - first));
     }
-    return CG_OK;
+    return out;
 }
 static int cg_scales_legal_(const cg_decoder_ *d) {
     const unsigned per = d->lay.row ? d->lay.row->scales : 0;
@@ -2650,13 +3143,14 @@ static cg_status cg_verify_(const cg_decoder_ *d) {
     else for (size_t i = 0; i < k; i += CG_CHUNK_) finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
-        if (cg_decode_chunk_(d, i, cg_min_(CG_CHUNK_, k - i), out) != CG_OK) return CG_E_CORRUPT;
+        if (!cg_decode_chunk_(d, i, cg_min_(CG_CHUNK_, k - i), out)) return CG_E_CORRUPT;
     return CG_OK;
 }
 
 /* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
 static int cg_decode_block_(const cg_decoder_ *d, size_t block, int direct, cg_sum_ *sum) {
     const size_t n = (size_t)d->lay.k, end = cg_min_(n, (block + 1) * CG_BLOCK_);
+    const int in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->stream && !d->lay.codec;
     float out[CG_CHUNK_];
     int ok = 1;
     cg_env_ env = cg_env_enter_();
@@ -2664,9 +3158,14 @@ static int cg_decode_block_(const cg_decoder_ *d, size_t block, int direct, cg_s
     for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
         many = cg_min_(CG_CHUNK_, end - first);
         if (direct && !d->lay.codec) ok = cg_codes_check_(d, first, many, sum);
-        ok &= cg_decode_chunk_(d, first, many, out) == CG_OK;
-        if (ok) d->kernels->emit(out, many, d->alpha, d->beta, cg_at_mut_(d->y, first), d->stream);
+        if (ok) {
+            float *y = cg_at_mut_(d->y, first);
+            const float *v = cg_decode_chunk_(d, first, many, in_place ? y : out);
+            if (v && v != y) d->kernels->emit(v, many, d->alpha, d->beta, y, d->stream);
+            ok = v != NULL;
+        }
     }
+    if (d->stream) d->kernels->drain();
     cg_env_leave_(env);
     return ok;
 }
@@ -2701,29 +3200,73 @@ static void cg_scale_run_(float *y, size_t n, float beta) {          /* where th
     if (beta == 0.0f) memset(y, 0, 4 * n);
     else if (beta != 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, beta * cg_load_(y, i));
 }
-/* Sparse: fill and scatter a stretch at a time, while it is in the cache. */
-static void cg_decode_sparse_(const cg_decoder_ *d) {
-    enum { STRETCH = 256 };
+/* The values of a sparse packet, a stretch at a time. */
+enum { CG_STRETCH_ = 256 };
+typedef struct cg_sparse_ {
+    cg_index_reader_ reader;
+    uint64_t key, at[CG_STRETCH_];     /* positions, ascending */
+    const float *chunk;
+    float out[CG_CHUNK_], value[CG_STRETCH_];    /* times alpha */
+} cg_sparse_;
+
+static void cg_sparse_open_(cg_sparse_ *s, const cg_decoder_ *d) {
+    s->reader = cg_index_open_(&d->info, d->index);
+    s->key = cg_shared_key_(&d->info.tag);
+    s->chunk = NULL;
+}
+/* How many there are from value `first` on, a multiple of CG_STRETCH_. */
+static size_t cg_sparse_next_(cg_sparse_ *s, const cg_decoder_ *d, size_t first) {
+    const size_t k = (size_t)d->lay.k, many = cg_min_(CG_STRETCH_, k - first);
+    if (first % CG_CHUNK_ == 0) s->chunk = cg_decode_chunk_(d, first, cg_min_(CG_CHUNK_, k - first), s->out);
+    if (!s->chunk) return 0;                         /* a codec that changed its mind after cg_verify_ */
+    cg_positions_(d, &s->reader, s->key, first, many, s->at);
+    if (d->alpha == 1.0f) memcpy(s->value, cg_at_(s->chunk, first % CG_CHUNK_), 4 * many);
+    else for (size_t i = 0; i < many; i++) s->value[i] = d->alpha * cg_load_(s->chunk, first % CG_CHUNK_ + i);
+    return many;
+}
+/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. */
+static void cg_scatter_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
-    const uint64_t key = cg_shared_key_(&d->info.tag);
-    cg_index_reader_ r = cg_index_open_(&d->info, d->index);
     size_t filled = 0;
-    float out[CG_CHUNK_];
-    uint64_t at[STRETCH];
-    for (size_t first = 0; first < k; first += STRETCH) {
-        const size_t many = cg_min_(STRETCH, k - first);
-        const float *v = out + first % CG_CHUNK_;
-        size_t upto;
-        if (first % CG_CHUNK_ == 0 && cg_decode_chunk_(d, first, cg_min_(CG_CHUNK_, k - first), out) != CG_OK) return;
-        cg_positions_(d, &r, key, first, many, at);
-        upto = (size_t)at[many - 1] + 1;
-        cg_scale_run_(cg_at_mut_(d->y, filled), upto - filled, d->beta);
-        filled = upto;
-        if (d->beta == 0.0f && d->alpha == 1.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], v[i]);
-        else if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], d->alpha * v[i]);
-        else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], cg_load_(d->y, (size_t)at[i]) + d->alpha * v[i]);
+    cg_sparse_ s;
+    cg_sparse_open_(&s, d);
+    for (size_t first = 0, many; first < k; first += many) {
+        many = cg_sparse_next_(&s, d, first);
+        if (!many) return;
+        cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)s.at[many - 1] + 1 - filled, d->beta);
+        filled = (size_t)s.at[many - 1] + 1;
+        if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)s.at[i], s.value[i]);
+        else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)s.at[i], cg_load_(d->y, (size_t)s.at[i]) + s.value[i]);
     }
     cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
+}
+/* Into a y larger than the cache: chunks are put together in L1, mostly zeros, and streamed out. */
+static void cg_scatter_stream_(const cg_decoder_ *d) {
+    const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
+    float chunk[CG_CHUNK_];
+    uint16_t touched[CG_CHUNK_];
+    size_t base = 0, marks = 0;
+    cg_sparse_ s;
+    cg_sparse_open_(&s, d);
+    memset(chunk, 0, sizeof chunk);
+    for (size_t first = 0, many; first < k; first += many) {
+        many = cg_sparse_next_(&s, d, first);
+        if (!many) return;
+        for (size_t i = 0; i < many; i++) {
+            while ((size_t)s.at[i] - base >= CG_CHUNK_) {
+                d->kernels->emit(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
+                while (marks) chunk[touched[--marks]] = 0.0f;
+                base += CG_CHUNK_;
+            }
+            touched[marks] = (uint16_t)((size_t)s.at[i] - base);
+            chunk[touched[marks++]] = s.value[i];
+        }
+    }
+    for (; base < n; base += CG_CHUNK_) {
+        d->kernels->emit(chunk, cg_min_(CG_CHUNK_, n - base), 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
+        while (marks) chunk[touched[--marks]] = 0.0f;
+    }
+    d->kernels->drain();
 }
 
 /* Everything up to the first look at the values: the header agrees with itself, with len and with n. */
@@ -2758,10 +3301,11 @@ CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len,
         int direct = dense && side && (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
-        d.stream = beta == 0.0f && n >= (size_t)1 << 20;
+        d.stream = beta == 0.0f && n >= (size_t)1 << 22;
         if (!direct) s = cg_verify_(&d);
         if (s == CG_OK && dense) s = cg_decode_dense_(&d, direct);
-        else if (s == CG_OK) cg_decode_sparse_(&d);
+        else if (s == CG_OK && d.stream) cg_scatter_stream_(&d);
+        else if (s == CG_OK) cg_scatter_(&d);
     }
     cg_env_leave_(env);
     return s;

@@ -1,0 +1,51 @@
+# compgrad is header-only: nothing has to be built to use it. This is for its tests, demo and measurements.
+
+CC      ?= cc
+CFLAGS  ?= -O2
+PREFIX  ?= /usr/local
+PYTHON  ?= /usr/bin/python3
+BENCH   ?=
+
+HEADERS  := $(wildcard compgrad*.h)
+EXAMPLES := $(patsubst examples/%.c,build/%,$(wildcard examples/*.c))
+
+help:
+	@echo 'make demo       compress a realistic gradient with every operator: bits, error, GB/s'
+	@echo 'make test       run all tests                  (GREATEST=path: with that greatest.h)'
+	@echo 'make bench      speed against the memory and against plain C  (BENCH=--quick: a short one)'
+	@echo 'make examples   build and run examples/'
+	@echo 'make install    copy the headers to PREFIX/include            (PREFIX=$(PREFIX), DESTDIR)'
+	@echo 'make clean      remove what was built'
+	@echo 'CC and CFLAGS are $(CC) and $(CFLAGS).'
+
+test:
+	CC='$(CC)' GREATEST='$(GREATEST)' sh tests/run.sh
+
+demo: build/demo
+	@build/demo
+
+bench: build/bench
+	@mkdir -p bench/out
+	@build/bench $(BENCH)
+	@$(PYTHON) bench/torch_bench.py 2>/dev/null || echo 'torch: skipped, $(PYTHON) did not run it'
+
+examples: $(EXAMPLES)
+	@set -e; for e in $(EXAMPLES); do echo "== $$e"; $$e; done
+
+build/%: bench/%.c $(HEADERS) | build
+	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -lm
+
+build/%: examples/%.c $(HEADERS) | build
+	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS)
+
+build:
+	@mkdir -p build
+
+install:
+	mkdir -p '$(DESTDIR)$(PREFIX)/include'
+	cp $(HEADERS) '$(DESTDIR)$(PREFIX)/include/'
+
+clean:
+	rm -rf build bench/out
+
+.PHONY: help test demo bench examples install clean

@@ -1,0 +1,47 @@
+/* Several copies of the library in one program. Compiled with -DCOPY=name this is a function of that
+   name beside its own implementation (private with COMPGRAD_STATIC); without, the program that calls
+   them and uses the one public copy itself. All must make the same packets and floats. */
+#include <stdio.h>
+#include "golden.h"
+#ifdef COPY
+#  define COMPGRAD_IMPLEMENTATION
+#else
+#  define COPY mine
+#endif
+#include "compgrad.h"
+
+#ifdef __cplusplus
+#  define LINKED extern "C"
+#else
+#  define LINKED extern
+#endif
+LINKED uint64_t COPY(void);
+LINKED uint64_t copy_a(void);
+LINKED uint64_t copy_b(void);
+LINKED uint64_t copy_c(void);
+
+static float x[GOLDEN_N], y[GOLDEN_N];
+static unsigned char packet[1 << 16], scratch[1 << 21];
+
+uint64_t COPY(void) {
+    uint64_t h = 0;
+    for (int i = 0; i < GOLDEN_CASES; i++) {
+        size_t n = golden_cases[i].n, len;
+        cg_op op;
+        if (n > GOLDEN_N) continue;
+        golden_fill(x, n);
+        if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) return 0;
+        if (cg_compress(&op, NULL, x, n, packet, sizeof packet, &len, scratch, sizeof scratch) != CG_OK) return 0;
+        if (cg_decompress(packet, len, y, n) != CG_OK) return 0;
+        h = h * 31 + golden_hash(packet, len) + golden_hash_floats(y, n);
+    }
+    return h;
+}
+
+#ifndef COMPGRAD_IMPLEMENTATION
+int main(void) {
+    uint64_t a = copy_a(), b = copy_b(), c = copy_c(), m = mine();
+    printf("%lx %lx %lx %lx\n", (unsigned long)a, (unsigned long)b, (unsigned long)c, (unsigned long)m);
+    return m == 0 || a != m || b != m || c != m;
+}
+#endif

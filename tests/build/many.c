@@ -1,0 +1,18 @@
+/* The header five times in one file: implementation after a plain include, twice, and plain again. */
+#include "compgrad.h"
+#include "compgrad.h"
+#define COMPGRAD_IMPLEMENTATION
+#include "compgrad.h"
+#include "compgrad.h"
+#undef COMPGRAD_IMPLEMENTATION
+#include "compgrad.h"
+
+int main(void) {
+    float x[3] = { 1, -2, 3 }, y[3] = { 0, 0, 0 };
+    unsigned char packet[CG_HEADER_BYTES + 12];
+    size_t len;
+    cg_op op = cg_dense();
+    if (cg_compress(&op, NULL, x, 3, packet, sizeof packet, &len, NULL, 0) != CG_OK) return 1;
+    if (cg_decompress(packet, len, y, 3) != CG_OK) return 2;
+    return y[0] < 1 || y[1] > -2 || y[2] < 3;
+}

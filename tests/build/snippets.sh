@@ -1,0 +1,55 @@
+# Every piece of C that the documentation shows compiles and runs, every example by its own first line.
+wrap() {        # wrap FILE: a whole program as it is; else preprocessor lines first, the rest as a main
+    grep -q 'int main' "$1" && { cat "$1"; return; }
+    printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n'
+    grep -q COMPGRAD_IMPLEMENTATION "$1" || printf '#define COMPGRAD_IMPLEMENTATION\n'
+    grep '^ *#' "$1"
+    grep -q 'compgrad\.h' "$1" || printf '#include "compgrad.h"\n'
+    cat <<'END'
+static float grad[1000], sum[1000];
+int main(void) {
+    size_t n = 1000;
+    uint64_t step = 1;
+    uint32_t layer = 2, rank = 3;
+    for (size_t i = 0; i < n; i++) grad[i] = (float)(i * 37 % 101) - 50;
+    (void)n, (void)step, (void)layer, (void)rank, (void)grad, (void)sum;
+    {
+END
+    grep -v '^ *#' "$1"
+    printf '    }\n    return 0;\n}\n'
+}
+
+snippet() {     # snippet NAME FILE
+    wrap "$2" >"$tmp/snippet.c"
+    built "$1" $CC -std=c99 -Wall -Wextra -Werror -O1 -I. "$tmp/snippet.c" -o "$tmp/snippet" -lm && check "$1" "$tmp/snippet"
+}
+
+awk 'NR > 20 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad.h >"$tmp/header.txt"
+snippet "the code in the first 20 lines of compgrad.h" "$tmp/header.txt"
+
+if [ -f README.md ]; then
+    awk -v to="$tmp/block" '/^```c *$/ { file = to (++blocks); next } /^```/ { file = "" } file { print >file }' README.md
+    for f in "$tmp"/block*; do
+        if [ -f "$f" ]; then snippet "C block ${f##*/block} of README.md" "$f"; else check "README.md shows C code" false; fi
+    done
+else
+    skip "no README.md"
+fi
+
+example() {     # example FILE: the command in its first line, in a copy of the repository; then the program
+    command=$(sed -n '1{s,^/[*/] *,,;s, *\*/.*,,;p;}' "$1")
+    case $command in
+    "cc "*) command="$CC ${command#cc }" ;;
+    "c++ "*) has "$CXX" || { skip "no $CXX: $1"; return; }; command="$CXX ${command#c++ }" ;;
+    *) check "$1 opens with its compile command" false; return ;;
+    esac
+    dir=$tmp/clone
+    case $command in *examples/*) ;; *) dir=$dir/examples ;; esac
+    case $command in *-fopenmp*) openmp $CC || { skip "$CC has no -fopenmp: $1"; return; } ;; esac
+    case $command in *'&&'*) ;; *) out=$(echo "$command" | sed -n 's/.* -o *\([^ ]*\).*/\1/p'); command="$command && ./${out:-a.out}" ;; esac
+    check "$1" sh -c "cd '$dir' && $command"
+}
+mkdir -p "$tmp/clone" && cp -R compgrad.h examples "$tmp/clone"
+for f in examples/*.c examples/*.cpp; do
+    [ -f "$f" ] && example "$f"
+done
