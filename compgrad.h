@@ -544,15 +544,15 @@ typedef struct cg_kernels_ {
     void (*pack)(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out);
     size_t (*filter)(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value);
     uint32_t (*tally)(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal);
-    /* decode */
+    /* decode; stream: out is larger than the caches and aligned to 16 bytes, so go around them */
     void (*unpack)(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols);
-    void (*unlevels)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out);
-    void (*unsign)(const uint8_t *in, size_t n, float scale, float *out);
-    void (*unhalf)(const uint8_t *in, size_t n, float *out);
-    void (*unbrain)(const uint8_t *in, size_t n, float *out);
+    void (*unlevels)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream);
+    void (*unsign)(const uint8_t *in, size_t n, float scale, float *out, int stream);
+    void (*unhalf)(const uint8_t *in, size_t n, float *out, int stream);
+    void (*unbrain)(const uint8_t *in, size_t n, float *out, int stream);
     uint32_t (*top16)(const uint8_t *in, size_t n);
     void (*emit)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
-    void (*drain)(void);                                       /* after the last emit that streamed */
+    void (*drain)(void);                                       /* after the last that streamed */
     void (*sum)(cg_sum_ *sum, const uint8_t *words, size_t count);
 } cg_kernels_;
 
@@ -571,13 +571,28 @@ CG_AVX2_INLINE_ uint32_t cg_fold_top_avx2_(__m256i t) {
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
+CG_AVX2_INLINE_ void cg_out_avx2_(float *y, size_t i, __m256i v, int stream) {      /* by 16 bytes: what malloc aligns to */
+    if (stream) {
+        _mm_stream_si128((__m128i *)(void *)(y + i), _mm256_castsi256_si128(v));
+        _mm_stream_si128((__m128i *)(void *)(y + i + 4), _mm256_extracti128_si256(v, 1));
+    } else {
+        cg_store_avx2_(cg_at_mut_(y, i), v);
+    }
+}
 #endif
 #if CG_NEON_
-/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators: vmulq_f32 and the like
-   would keep the flags under which the includer may already have read arm_neon.h, and clang would fuse them under -ffast-math. */
+/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators, as vmulq_f32 and the like
+   would keep the flags under which the includer may already have read arm_neon.h. */
 CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) { return vreinterpretq_u32_u8(vld1q_u8((const uint8_t *)v + 4 * i)); }
 CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) { vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f)); }
 CG_INLINE_ float32x4_t cg_floats_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
+CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {       /* a product that is going to be added to something */
+    float32x4_t p = a * b;
+#ifdef __clang__                       /* given -ffp-contract=fast its backend fuses whatever the pragmas say; not through this */
+    __asm__("" : "+w"(p));
+#endif
+    return p;
+}
 CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_MAGNITUDE_)); }
 CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {      /* masks, to a byte each */
     uint16x8_t ab = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
@@ -1047,9 +1062,9 @@ CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) {        /* 
 CG_INLINE_ uint32x4_t cg_swap_neon_(uint32x4_t h) { return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h))); }
 CG_INLINE_ int16x4_t cg_level4_neon_(uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
     float32x4_t t = cg_floats_neon_(v);
-    if (!plain) t = t * vdupq_n_f32(q->prescale) - vdupq_n_f32(q->sub);
-    t = t * vdupq_n_f32(q->inv);
-    if (stochastic) t = t + vcvtq_f32_s32(vreinterpretq_s32_u32(h)) * vdupq_n_f32(2.3283064365386963e-10f);
+    if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->sub);
+    t = cg_times_neon_(t, vdupq_n_f32(q->inv));
+    if (stochastic) t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
     return vqmovn_s32(vcvtnq_s32_f32(t));                    /* both saturate, and so does adding the bias: the clamp of a wild v */
 }
 CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
@@ -1260,17 +1275,21 @@ static size_t cg_filter_scalar_(const float *v, size_t n, uint32_t bound, uint32
     return count;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ uint64_t cg_reach_avx2_(const float *v, size_t i, __m256i below) {
-    return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), below)));
+CG_AVX2_INLINE_ __m256i cg_reach_avx2_(const float *v, size_t i, __m256i below) {
+    return _mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), below);
+}
+CG_AVX2_INLINE_ uint64_t cg_reach32_avx2_(const float *v, size_t i, __m256i below) {       /* a bit each */
+    __m256i a = _mm256_packs_epi32(cg_reach_avx2_(v, i, below), cg_reach_avx2_(v, i + 8, below));
+    __m256i b = _mm256_packs_epi32(cg_reach_avx2_(v, i + 16, below), cg_reach_avx2_(v, i + 24, below));
+    a = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    return (uint32_t)_mm256_movemask_epi8(a);
 }
 CG_TARGET_AVX2_ static size_t cg_filter_avx2_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
     const __m256i below = _mm256_set1_epi32((int)(bound - 1u));
     const uint64_t last = (uint64_t)1 << 63;
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint64_t m = cg_reach_avx2_(v, i, below) | cg_reach_avx2_(v, i + 8, below) << 8 | cg_reach_avx2_(v, i + 16, below) << 16 |
-                     cg_reach_avx2_(v, i + 24, below) << 24 | cg_reach_avx2_(v, i + 32, below) << 32 | cg_reach_avx2_(v, i + 40, below) << 40 |
-                     cg_reach_avx2_(v, i + 48, below) << 48 | cg_reach_avx2_(v, i + 56, below) << 56;
+        uint64_t m = cg_reach32_avx2_(v, i, below) | cg_reach32_avx2_(v, i + 32, below) << 32;
         size_t many = (size_t)__builtin_popcountll(m), j;
         /* two without asking: which of 0, 1, 2 it is cannot be predicted */
         j = i + (size_t)__builtin_ctzll(m | last);
@@ -1373,7 +1392,8 @@ static uint32_t cg_tally_neon_(const float *v, size_t n, uint32_t pivot, size_t 
 #endif
 
 /* unlevels: any symbol is a legal level */
-static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
+static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+    (void)stream;
     for (size_t i = 0; i < n; i++) {
         int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
         cg_store_(out, i, cg_saturate_((q->base + (float)(level - q->bias) * q->step) * q->post));
@@ -1381,7 +1401,7 @@ static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, siz
 }
 #if CG_AVX2_
 /* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
-CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int usual, int symmetric) {
+CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
     const __m256 base = _mm256_set1_ps(q->base), step = _mm256_set1_ps(q->step), post = _mm256_set1_ps(q->post);
     const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
     const __m128i top = _mm_set1_epi8((char)q->top), bias = _mm_set1_epi8((char)q->bias);
@@ -1393,21 +1413,21 @@ CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *s
             __m256 f = _mm256_mul_ps(_mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
             if (!usual || !symmetric) f = _mm256_add_ps(base, f);
             if (!usual) f = _mm256_max_ps(_mm256_min_ps(_mm256_mul_ps(f, post), most), least);
-            cg_store_avx2_(cg_at_mut_(out, i + 8 * (size_t)j), _mm256_castps_si256(f));
+            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
         }
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_unlevels_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
-    size_t i = q->bias ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, 1, 1) : cg_unlevels16_avx2_(q, symbols, n, out, 0, 1)
-                       : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, 1, 0) : cg_unlevels16_avx2_(q, symbols, n, out, 0, 0);
-    if (i < n) cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i));
+CG_TARGET_AVX2_ static void cg_unlevels_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+    size_t i = q->bias ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 1) : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 1)
+                       : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 0) : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 0);
+    if (i < n) cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
 CG_INLINE_ void cg_unlevel4_neon_(const cg_levels_ *q, int16x4_t level, float *out, size_t i) {
     float32x4_t f = vcvtq_f32_s32(vmovl_s16(level));
-    f = (vdupq_n_f32(q->base) + f * vdupq_n_f32(q->step)) * vdupq_n_f32(q->post);
+    f = (vdupq_n_f32(q->base) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->post);
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
 static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
@@ -1428,11 +1448,12 @@ static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_
 }
 #endif
 
-static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *out) {
+static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
+    (void)stream;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, in[i / 8] >> i % 8 & 1 ? -scale : scale);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float scale, float *out) {
+CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
     const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_bits_(scale));
     const __m256i lane = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     size_t i = 0;
@@ -1440,10 +1461,10 @@ CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float s
         __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
         for (int j = 0; j < 4; j++) {
             __m256i s = _mm256_sllv_epi32(w, _mm256_sub_epi32(lane, _mm256_set1_epi32(8 * j)));
-            cg_store_avx2_(cg_at_mut_(out, i + 8 * (size_t)j), _mm256_xor_si256(_mm256_and_si256(s, minus), plus));
+            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_xor_si256(_mm256_and_si256(s, minus), plus), stream);
         }
     }
-    cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i));
+    cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
@@ -1466,15 +1487,16 @@ CG_INLINE_ float cg_unhalf_(uint32_t h) {
     if (m < 0x400u) return cg_float_(sign | cg_bits_((float)m * 5.9604644775390625e-8f));
     return cg_float_(sign | ((m << 13) + 0x38000000u));
 }
-static void cg_unhalf_scalar_(const uint8_t *in, size_t n, float *out) {
+static void cg_unhalf_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
+    (void)stream;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_unhalf_(cg_get16_(in + 2 * i)));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *out) {
+CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_store_avx2_(cg_at_mut_(out, i), _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))));
-    cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
+        cg_out_avx2_(out, i, _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
+    cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
@@ -1489,15 +1511,16 @@ static void cg_unhalf_neon_(const uint8_t *in, size_t n, float *out) {
 }
 #endif
 
-static void cg_unbrain_scalar_(const uint8_t *in, size_t n, float *out) {
+static void cg_unbrain_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
+    (void)stream;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float *out) {
+CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_store_avx2_(cg_at_mut_(out, i), _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16));
-    cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
+        cg_out_avx2_(out, i, _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16), stream);
+    cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
@@ -1546,7 +1569,7 @@ static uint32_t cg_top16_neon_(const uint8_t *in, size_t n) {
 }
 #endif
 
-/* emit: y = beta*y + alpha*d; y is not read if beta is 0. stream: y is larger than the cache */
+/* emit: y = beta*y + alpha*d; y is not read if beta is 0 */
 static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     (void)stream;
     if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
@@ -1558,12 +1581,8 @@ static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, f
 CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     size_t i = 0;
-    if (stream && beta == 0.0f && ((uintptr_t)y & 3) == 0) {
-        size_t head = cg_min_(n, (32 - ((uintptr_t)y & 31)) % 32 / 4);
-        cg_emit_scalar_(d, head, alpha, beta, y, 0);
-        i = head;
-        if (alpha == 1.0f) for (; i + 8 <= n; i += 8) _mm256_stream_ps(y + i, _mm256_castsi256_ps(cg_load8_avx2_(d, i)));
-        else for (; i + 8 <= n; i += 8) _mm256_stream_ps(y + i, _mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))));
+    if (stream && beta == 0.0f) {
+        for (; i + 8 <= n; i += 8) cg_out_avx2_(y, i, _mm256_castps_si256(_mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
     } else if (beta == 1.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
@@ -1585,12 +1604,16 @@ static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, flo
     const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
     size_t i = 0;
     (void)stream;
-    if (beta == 1.0f) {
-        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, cg_floats_neon_(cg_load4_neon_(y, i)) + a * cg_floats_neon_(cg_load4_neon_(d, i)));
-    } else if (beta != 0.0f) {
-        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, b * cg_floats_neon_(cg_load4_neon_(y, i)) + a * cg_floats_neon_(cg_load4_neon_(d, i)));
-    } else if (alpha != 1.0f) {
+    if (beta == 0.0f && alpha == 1.0f) {
+        /* a copy, below */
+    } else if (beta == 0.0f) {
         for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_floats_neon_(cg_load4_neon_(d, i)));
+    } else {
+        const int keep = beta == 1.0f;
+        for (; i + 4 <= n; i += 4) {
+            float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)), g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
+            cg_store4_neon_(y, i, (keep ? f : cg_times_neon_(b, f)) + g);
+        }
     }
     cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
@@ -2212,7 +2235,8 @@ typedef struct cg_quantizer_ {
     int (*legal)(const float *scales);           /* are these scales that an encoder can have stored? */
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position,
                        const float *v, size_t n, uint8_t *out, double *lanes);
-    void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out);
+    void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
+                   float *out, int stream);
     uint32_t (*top)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);   /* stored values: Inf or NaN if >= limit */
     uint32_t limit;
 } cg_quantizer_;
@@ -2270,9 +2294,10 @@ static uint32_t cg_encode_levels_(const cg_kernels_ *kernels, const cg_stage *st
     kernels->levels(&q, key, position, v, n, out);
     return 0;                                        /* measured before */
 }
-static void cg_decode_levels_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out) {
+static void cg_decode_levels_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out,
+                              int stream) {
     cg_levels_ q = cg_levels_make_(stage, scales);
-    kernels->unlevels(&q, in, n, out);
+    kernels->unlevels(&q, in, n, out, stream);
 }
 
 #define CG_PLAIN_(name, kernel)                                                                                                 \
@@ -2289,15 +2314,16 @@ CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
 #undef CG_PLAIN_
 
 #define CG_PLAIN_(name, statement)                                                                                              \
-    static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out) { \
-        (void)kernels; (void)stage; (void)scales;                                                                               \
+    static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out, \
+                     int stream) {                                                                                              \
+        (void)kernels; (void)stage; (void)scales; (void)stream;                                                                               \
         statement;                                                                                                              \
     }
 CG_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_(cg_get32_(in + 4 * i))))
-CG_PLAIN_(cg_decode_f16_, kernels->unhalf(in, n, out))
-CG_PLAIN_(cg_decode_bf16_, kernels->unbrain(in, n, out))
-CG_PLAIN_(cg_decode_sign_, kernels->unsign(in, n, 1.0f, out))
-CG_PLAIN_(cg_decode_efsign_, kernels->unsign(in, n, scales[0], out))
+CG_PLAIN_(cg_decode_f16_, kernels->unhalf(in, n, out, stream))
+CG_PLAIN_(cg_decode_bf16_, kernels->unbrain(in, n, out, stream))
+CG_PLAIN_(cg_decode_sign_, kernels->unsign(in, n, 1.0f, out, stream))
+CG_PLAIN_(cg_decode_efsign_, kernels->unsign(in, n, scales[0], out, stream))
 #undef CG_PLAIN_
 
 static uint32_t cg_top_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
@@ -2377,14 +2403,43 @@ static uint64_t cg_high_product_(uint64_t a, uint64_t b) {           /* upper ha
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
 }
-/* Where in x the j-th drawn value lies, given its stratum. */
-static uint64_t cg_draw_(uint64_t key, uint64_t j, uint64_t start, uint64_t length) {
-    cg_key_ block = cg_block_key_(key, j >> 16), swapped;
-    uint32_t h = cg_hash32_(block, (uint32_t)(j & 0xffff));
-    if (length >> 32 == 0) return start + ((uint64_t)h * length >> 32);
-    swapped.a = block.b;
-    swapped.b = block.a;
-    return start + cg_high_product_((uint64_t)h << 32 | cg_hash32_(swapped, (uint32_t)(j & 0xffff)), length);
+/* Stratum after stratum: [start, start + length) is the j-th, rest = j*n mod k. */
+typedef struct cg_strata_ {
+    uint64_t n, k, each, extra;        /* n = each*k + extra */
+    uint64_t j, start, rest, length;
+    uint64_t key;
+    cg_key_ block;
+} cg_strata_;
+
+static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
+    s->j = j;
+    s->start = cg_stratum_(s->n, s->k, j);
+    s->rest = j * s->n - s->start * s->k;            /* less than k, so wrapping does no harm */
+    s->length = s->each + (s->extra >= s->k - s->rest);
+    s->block = cg_block_key_(s->key, j >> 16);
+}
+static void cg_strata_open_(cg_strata_ *s, uint64_t n, uint64_t k, uint64_t key, uint64_t j) {
+    s->n = n;
+    s->k = k;
+    s->each = n / k;
+    s->extra = n % k;
+    s->key = key;
+    cg_strata_seek_(s, j);
+}
+CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
+    s->start += s->length;
+    s->rest = s->extra >= s->k - s->rest ? s->rest - (s->k - s->extra) : s->rest + s->extra;
+    s->length = s->each + (s->extra >= s->k - s->rest);
+    if ((++s->j & 0xffff) == 0) s->block = cg_block_key_(s->key, s->j >> 16);
+}
+/* Which coordinate of the stratum is drawn. */
+CG_INLINE_ uint64_t cg_draw_(const cg_strata_ *s) {
+    uint32_t c = (uint32_t)(s->j & 0xffff), h = cg_hash32_(s->block, c);
+    cg_key_ swapped;
+    if (CG_LIKELY_(s->length >> 32 == 0)) return s->start + ((uint64_t)h * s->length >> 32);
+    swapped.a = s->block.b;
+    swapped.b = s->block.a;
+    return s->start + cg_high_product_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
 }
 
 /* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ------------------ */
@@ -2399,16 +2454,15 @@ typedef struct cg_source_ {
 /* At most CG_CHUNK_ values from `first` on: in place, or gathered into buf. */
 static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     size_t at[64];
-    uint64_t start, end;
+    cg_strata_ strata;
     if (!src->drawn) return cg_at_(src->x, first);
-    start = cg_stratum_(src->n, src->count, first);
+    cg_strata_open_(&strata, src->n, src->count, src->key, first);
     for (size_t i = 0; i < count; i += 64) {         /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
-        for (size_t j = 0; j < many; j++, start = end) {
-            end = cg_stratum_(src->n, src->count, first + i + j + 1);
-            at[j] = (size_t)cg_draw_(src->key, first + i + j, start, end - start);
+        for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
+            at[j] = (size_t)cg_draw_(&strata);
             CG_PREFETCH_(cg_at_(src->x, at[j]));
-            buf[i + j] = src->scaled ? (float)(end - start) : 1.0f;
+            buf[i + j] = src->scaled ? (float)strata.length : 1.0f;
         }
         for (size_t j = 0; j < many; j++) {
             float f = cg_load_(src->x, at[j]);
@@ -3046,12 +3100,12 @@ typedef struct cg_decoder_ {
     cg_layout_ lay;
     float alpha, beta;
     float *y;
-    int stream;                        /* y is larger than the caches */
+    int stream;                        /* y is larger than the caches, and aligned */
 } cg_decoder_;
 
 /* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
    multiple of CG_CHUNK_, many at most that. */
-static const float *cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t many, float *out) {
+static const float *cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
     const cg_quantizer_ *row = lay->row;
     const uint8_t *in;
@@ -3071,14 +3125,15 @@ static const float *cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t 
     }
     if (row->know != CG_KNOW_BUCKET_) {
         if (row->scales) cg_scales_get_(d->scales, row->scales, 0, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out);
+        row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return out;
     }
     for (size_t i = first, stop, bucket = (size_t)lay->bucket; i < first + many; i = stop) {
         size_t b = i / bucket;
         stop = cg_min_(first + many, bucket > (size_t)lay->k - b * bucket ? (size_t)lay->k : (b + 1) * bucket);
         cg_scales_get_(d->scales, row->scales, b, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in + (i - first), stop - i, cg_at_mut_(out, i - first));
+        row->decode(d->kernels, &d->info.op.quantize, scales, in + (i - first), stop - i, cg_at_mut_(out, i - first),
+                    stream && (i - first) % 4 == 0);
     }
     return out;
 }
@@ -3143,14 +3198,15 @@ static cg_status cg_verify_(const cg_decoder_ *d) {
     else for (size_t i = 0; i < k; i += CG_CHUNK_) finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
-        if (!cg_decode_chunk_(d, i, cg_min_(CG_CHUNK_, k - i), out)) return CG_E_CORRUPT;
+        if (!cg_decode_chunk_(d, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
     return CG_OK;
 }
 
 /* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
 static int cg_decode_block_(const cg_decoder_ *d, size_t block, int direct, cg_sum_ *sum) {
     const size_t n = (size_t)d->lay.k, end = cg_min_(n, (block + 1) * CG_BLOCK_);
-    const int in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->stream && !d->lay.codec;
+    const int in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec;
+    const size_t ahead = CG_CHUNK_ / 8 * d->lay.bits;
     float out[CG_CHUNK_];
     int ok = 1;
     cg_env_ env = cg_env_enter_();
@@ -3160,7 +3216,9 @@ static int cg_decode_block_(const cg_decoder_ *d, size_t block, int direct, cg_s
         if (direct && !d->lay.codec) ok = cg_codes_check_(d, first, many, sum);
         if (ok) {
             float *y = cg_at_mut_(d->y, first);
-            const float *v = cg_decode_chunk_(d, first, many, in_place ? y : out);
+            const float *v;
+            for (size_t i = ahead; d->stream && i < 2 * ahead; i += 64) CG_PREFETCH_(d->codes + first / 8 * d->lay.bits + i);
+            v = cg_decode_chunk_(d, first, many, in_place ? y : out, in_place && d->stream);
             if (v && v != y) d->kernels->emit(v, many, d->alpha, d->beta, y, d->stream);
             ok = v != NULL;
         }
@@ -3188,12 +3246,13 @@ static cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
 
 /* Where the packet has values, in ascending order: `many` more from value `first` on. */
 static void cg_positions_(const cg_decoder_ *d, cg_index_reader_ *r, uint64_t key, size_t first, size_t many, uint64_t *at) {
+    cg_strata_ strata;
     if (d->info.op.select.id) cg_index_get_(r, at, many);
-    else for (size_t i = 0; i < many; i++) at[i] = first + i;
     if (!d->info.op.sample.id) return;
-    for (size_t i = 0; i < many; i++) {
-        uint64_t start = cg_stratum_(d->info.n, d->info.drawn, at[i]);
-        at[i] = cg_draw_(key, at[i], start, cg_stratum_(d->info.n, d->info.drawn, at[i] + 1) - start);
+    cg_strata_open_(&strata, d->info.n, d->info.drawn, key, first);
+    for (size_t i = 0; i < many; i++, cg_strata_next_(&strata)) {
+        if (d->info.op.select.id) cg_strata_seek_(&strata, at[i]);
+        at[i] = cg_draw_(&strata);
     }
 }
 static void cg_scale_run_(float *y, size_t n, float beta) {          /* where the packet has no value */
@@ -3217,7 +3276,7 @@ static void cg_sparse_open_(cg_sparse_ *s, const cg_decoder_ *d) {
 /* How many there are from value `first` on, a multiple of CG_STRETCH_. */
 static size_t cg_sparse_next_(cg_sparse_ *s, const cg_decoder_ *d, size_t first) {
     const size_t k = (size_t)d->lay.k, many = cg_min_(CG_STRETCH_, k - first);
-    if (first % CG_CHUNK_ == 0) s->chunk = cg_decode_chunk_(d, first, cg_min_(CG_CHUNK_, k - first), s->out);
+    if (first % CG_CHUNK_ == 0) s->chunk = cg_decode_chunk_(d, first, cg_min_(CG_CHUNK_, k - first), s->out, 0);
     if (!s->chunk) return 0;                         /* a codec that changed its mind after cg_verify_ */
     cg_positions_(d, &s->reader, s->key, first, many, s->at);
     if (d->alpha == 1.0f) memcpy(s->value, cg_at_(s->chunk, first % CG_CHUNK_), 4 * many);
@@ -3301,7 +3360,7 @@ CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len,
         int direct = dense && side && (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
-        d.stream = beta == 0.0f && n >= (size_t)1 << 22;
+        d.stream = beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct) s = cg_verify_(&d);
         if (s == CG_OK && dense) s = cg_decode_dense_(&d, direct);
         else if (s == CG_OK && d.stream) cg_scatter_stream_(&d);
@@ -3363,7 +3422,7 @@ CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) {
 #if CG_BIG_ENDIAN_
     for (size_t i = 0; i < n; i++) { uint16_t h; memcpy(&h, (const uint8_t *)half + 2 * i, 2); cg_store_(x, i, cg_unhalf_(h)); }
 #else
-    cg_kernels_now_()->unhalf((const uint8_t *)half, n, x);
+    cg_kernels_now_()->unhalf((const uint8_t *)half, n, x, 0);
 #endif
     cg_env_leave_(env);
 }
@@ -3371,7 +3430,7 @@ CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
 #if CG_BIG_ENDIAN_
     for (size_t i = 0; i < n; i++) { uint16_t h; memcpy(&h, (const uint8_t *)half + 2 * i, 2); cg_store_(x, i, cg_float_((uint32_t)h << 16)); }
 #else
-    cg_kernels_now_()->unbrain((const uint8_t *)half, n, x);
+    cg_kernels_now_()->unbrain((const uint8_t *)half, n, x, 0);
 #endif
 }
 

@@ -1,10 +1,27 @@
 # Every piece of C that the documentation shows compiles and runs, every example by its own first line.
-wrap() {        # wrap FILE: a whole program as it is; else preprocessor lines first, the rest as a main
+wrap() {        # wrap FILE: a program, or functions, as they are; else preprocessor lines first, the rest as a main
     grep -q 'int main' "$1" && { cat "$1"; return; }
     printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n'
     grep -q COMPGRAD_IMPLEMENTATION "$1" || printf '#define COMPGRAD_IMPLEMENTATION\n'
     grep '^ *#' "$1"
     grep -q 'compgrad\.h' "$1" || printf '#include "compgrad.h"\n'
+    if grep -q '^{' "$1"; then
+        grep -v '^ *#' "$1"
+        if grep -q '^int send_gradient' "$1"; then cat <<'END'
+int main(void) {
+    static float grad[1000], sum[1000];
+    static unsigned char packet[1 << 16], scratch[1 << 21];
+    size_t len;
+    for (int i = 0; i < 1000; i++) grad[i] = (float)(i - 300);
+    if (send_gradient(grad, 1000, packet, sizeof packet, scratch, &len)) return 1;
+    if (add_gradient(packet, len, sum, 1000)) return 2;
+    return sum[999] < 174 || sum[999] > 175.5f || sum[0] < 0 || sum[0] > 0;      /* 0.25 * 699 */
+}
+END
+        else echo 'int main(void) { return 0; }'
+        fi
+        return
+    fi
     cat <<'END'
 static float grad[1000], sum[1000];
 int main(void) {
