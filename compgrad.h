@@ -41,15 +41,15 @@
 
    MEMORY. The caller owns every buffer; nothing here allocates, and there are no globals but one
    word that caches which SIMD instructions the CPU has. cg_bound(op, n) bytes always suffice for
-   a packet and cg_scratch(op, n) bytes for scratch (0 for operators without a selection). Any
+   a packet and cg_scratch(op, n) bytes for scratch (0 without a selection or a codec of yours). Any
    alignment and any n is fine, 0 included. Nothing beyond a stated capacity is ever touched.
-   At most 40 KiB of stack.
+   At most 40 KiB of stack, if the compiler optimises.
 
    ERRORS. Every function that can fail returns a cg_status; 0 is success, and cg_status_str says
    what to do. NaN or Inf in x is refused (CG_E_NONFINITE) before anything can remember it; a
    sampling operator looks only at the values it would send. A packet may be any bytes at all:
    decoding returns an error or a result, never reads or writes out of range, and leaves y as it
-   was unless it returns CG_OK. The checksum finds accidents; it is not what makes decoding safe.
+   was unless it returns CG_OK (or CG_DECODE_DIRECT allowed otherwise). The checksum finds accidents; it is not what makes decoding safe.
 
    THREADS. Every function is re-entrant. With COMPGRAD_OPENMP (and -fopenmp) large vectors are
    split by blocks over threads; that changes no bit of any result.
@@ -64,7 +64,7 @@
      COMPGRAD_NO_SIMD          plain C only
      COMPGRAD_OPENMP           use OpenMP, where the compiler has it on
      COMPGRAD_ASSERT(c)        checks inside the library; default: none
-   Needs memcpy, memset and memmove from outside and nothing else; works with -ffreestanding.
+   Needs memcpy, memset and memmove from outside (tcc also its own runtime); works with -ffreestanding.
 
    THE PACKET, little-endian, no padding but zeros, every section a multiple of 4 bytes:
 
@@ -173,7 +173,7 @@ typedef struct cg_stage {    /* what fills one slot */
 
 typedef struct cg_op {
     cg_stage sample, transform, select, quantize, code, spare;
-    uint64_t k;              /* 0: from the ratio; else how many values top-k keeps, or random-k without one */
+    uint64_t k;              /* 0: from the ratio; else how many values top-k keeps, or random-k without one (at most all) */
     uint64_t reserved;       /* 0 */
 } cg_op;
 
@@ -212,8 +212,10 @@ typedef struct cg_tag {      /* travels in the packet; NULL = zeros */
 
 /* Your own quantizer: const data, id 128..255, used through cg_side.codecs. It sees the values that
    sample and selection left, as a dense vector. decode is asked for values [first, first + count),
-   first a multiple of 2048 and count at most 2048, in any order and more than once; it must accept
-   any bytes: return CG_OK with finite values, or CG_E_CORRUPT. */
+   first a multiple of 2048 and count at most 2048, in any order, more than once, and with OpenMP by
+   several threads; it must accept any bytes: return CG_OK with finite values, or CG_E_CORRUPT. Its
+   len is what compress wrote, filled with zeros to a multiple of 4. x and in may lie at any address;
+   bound must not shrink as n grows. */
 typedef struct cg_codec {
     uint8_t id;
     size_t    (*bound)(const struct cg_codec *self, const cg_stage *stage, size_t n);    /* 0: bad parameters */
@@ -224,7 +226,7 @@ typedef struct cg_codec {
     const void *user;
 } cg_codec;
 
-enum { CG_DECODE_DIRECT = 1 };   /* one pass; if the packet turns out corrupt, y is unspecified */
+enum { CG_DECODE_DIRECT = 1 };   /* dense packets in one pass; if one turns out corrupt, y is unspecified */
 
 typedef struct cg_side {     /* what encoding or decoding may know beside; NULL = nothing */
     const float *aux;
@@ -257,7 +259,7 @@ CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, co
 CG_API_ CG_CHECKED_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
     size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 
-/* y = beta*y + alpha*D(packet); y is not read if beta is 0. The other two are this one. */
+/* y = beta*y + alpha*D(packet), alpha and beta finite; y is not read if beta is 0. The other two are this one. */
 CG_API_ CG_CHECKED_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta,
     float *y, size_t n);
 CG_API_ CG_CHECKED_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n);
@@ -310,8 +312,11 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define COMPGRAD_ASSERT(condition) ((void)0)
 #endif
 
-#if defined(__i386__) && !defined(__SSE2_MATH__)
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ == 2
 #  error "compgrad: x87 arithmetic rounds differently; compile with -msse2 -mfpmath=sse"
+#endif
+#if defined(__clang__) && defined(__FAST_MATH__) && !defined(__x86_64__) && !defined(__i386__)
+#  error "compgrad: here clang's -ffast-math cannot be undone; compile this file without it"
 #endif
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #  define CG_BIG_ENDIAN_ 1
@@ -322,7 +327,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 #if !defined(COMPGRAD_NO_SIMD) && defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 #  define CG_AVX2_ 1
 #  define CG_NEON_ 0
-#elif !defined(COMPGRAD_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) && !CG_BIG_ENDIAN_
+#elif !defined(COMPGRAD_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) && defined(__ARM_NEON) && !CG_BIG_ENDIAN_
 #  define CG_AVX2_ 0
 #  define CG_NEON_ 1
 #else
@@ -343,8 +348,10 @@ void *memmove(void *to, const void *from, size_t bytes);
 /* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
    here and the end of this file, and nothing of it leaks into the includer's own code. */
 #if defined(__clang__)
-#  pragma float_control(push)
-#  pragma float_control(precise, on)
+#  if defined(__x86_64__) || defined(__i386__)
+#    pragma float_control(push)
+#    pragma float_control(precise, on)
+#  endif
 #  pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
 #  pragma GCC push_options
@@ -356,6 +363,15 @@ void *memmove(void *to, const void *from, size_t bytes);
 #endif
 #if CG_NEON_
 #  include <arm_neon.h>
+#endif
+
+/* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas say: hide the product. */
+#if defined(__clang__) && defined(__FMA__)
+#  define CG_FENCE_(product) __asm__("" : "+x"(product))
+#elif defined(__clang__) && defined(__aarch64__)
+#  define CG_FENCE_(product) __asm__("" : "+w"(product))
+#else
+#  define CG_FENCE_(product) ((void)0)
 #endif
 
 #define CG_CHUNK_ 2048u            /* values handled while they stay in L1 */
@@ -390,6 +406,10 @@ CG_INLINE_ void cg_put64_(uint8_t *p, uint64_t v) { cg_put32_(p, (uint32_t)v); c
 
 CG_INLINE_ uint32_t cg_bits_(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
 CG_INLINE_ float cg_float_(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
+CG_INLINE_ float cg_saturate_(float v) {             /* Inf to the largest finite, by bits: fast math knows no Inf */
+    uint32_t u = cg_bits_(v);
+    return cg_float_(u - ((u & CG_MAGNITUDE_) == CG_NONFINITE_));
+}
 CG_INLINE_ float cg_load_(const float *v, size_t i) { float f; memcpy(&f, (const uint8_t *)v + 4 * i, 4); return f; }
 CG_INLINE_ uint32_t cg_load_bits_(const float *v, size_t i) { uint32_t u; memcpy(&u, (const uint8_t *)v + 4 * i, 4); return u; }
 CG_INLINE_ void cg_store_(float *v, size_t i, float f) { memcpy((uint8_t *)v + 4 * i, &f, 4); }
@@ -398,7 +418,6 @@ CG_INLINE_ float *cg_at_mut_(float *v, size_t i) { return (float *)(void *)((uin
 
 CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
 CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
-CG_INLINE_ float cg_saturate_(float v) { return v > CG_FLT_MAX_ ? CG_FLT_MAX_ : v < -CG_FLT_MAX_ ? -CG_FLT_MAX_ : v; }
 
 CG_INLINE_ unsigned cg_log2_(uint64_t v) {          /* floor; v > 0 */
 #if defined(__GNUC__)
@@ -425,6 +444,11 @@ CG_INLINE_ unsigned cg_popcount_(uint64_t v) {
     return (unsigned)(v * 0x0101010101010101u >> 56);
 }
 
+/* One rounding each, also where the compiler evaluates float expressions in double (FLT_EVAL_METHOD 1). */
+CG_INLINE_ float cg_plus_(float a, float b) { return (float)(a + b); }
+CG_INLINE_ float cg_minus_(float a, float b) { return (float)(a - b); }
+CG_INLINE_ float cg_times_(float a, float b) { float p = a * b; CG_FENCE_(p); return p; }
+
 /* Sizes: sums and products that stick at the top, so that an overflow is seen once, at the end. */
 #define CG_TOO_LARGE_ UINT64_MAX
 CG_INLINE_ uint64_t cg_add_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
@@ -447,17 +471,17 @@ CG_INLINE_ cg_env_ cg_env_enter_(void) {
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");     /* ldmxcsr (%rax) */
 #elif defined(__aarch64__) && defined(__GNUC__)
     uint64_t now, clean = 0;
-    __asm__ __volatile__("mrs %0, fpcr" : "=r"(now));
+    __asm__ __volatile__("mrs %0, fpcr" : "=r"(now) : : "memory");
     env.saved = now;
-    if (now) __asm__ __volatile__("msr fpcr, %0" : : "r"(clean));
+    if (now) __asm__ __volatile__("msr fpcr, %0" : : "r"(clean) : "memory");
 #elif defined(__s390x__) && defined(__GNUC__)
     uint32_t now, clean = 0;
-    __asm__ __volatile__("efpc %0" : "=r"(now));
+    __asm__ __volatile__("efpc %0" : "=r"(now) : : "memory");
     env.saved = now;
-    __asm__ __volatile__("sfpc %0" : : "r"(clean));
+    __asm__ __volatile__("sfpc %0" : : "r"(clean) : "memory");
 #elif defined(__riscv_flen) && defined(__GNUC__)
     unsigned long now, clean = 0;
-    __asm__ __volatile__("fsrm %0, %1" : "=r"(now) : "r"(clean));
+    __asm__ __volatile__("fsrm %0, %1" : "=r"(now) : "r"(clean) : "memory");
     env.saved = now;
 #endif
     return env;
@@ -467,13 +491,13 @@ CG_INLINE_ void cg_env_leave_(cg_env_ env) {
     uint32_t was = (uint32_t)env.saved;
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&was) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
-    if (env.saved) __asm__ __volatile__("msr fpcr, %0" : : "r"(env.saved));
+    if (env.saved) __asm__ __volatile__("msr fpcr, %0" : : "r"(env.saved) : "memory");
 #elif defined(__s390x__) && defined(__GNUC__)
     uint32_t was = (uint32_t)env.saved;
-    __asm__ __volatile__("sfpc %0" : : "r"(was));
+    __asm__ __volatile__("sfpc %0" : : "r"(was) : "memory");
 #elif defined(__riscv_flen) && defined(__GNUC__)
     unsigned long was = (unsigned long)env.saved, unused;
-    __asm__ __volatile__("fsrm %0, %1" : "=r"(unused) : "r"(was));
+    __asm__ __volatile__("fsrm %0, %1" : "=r"(unused) : "r"(was) : "memory");
     (void)unused;
 #else
     (void)env;
@@ -533,7 +557,7 @@ typedef struct cg_levels_ {        /* a bucket's grid; see cg_levels_make_ */
 
 typedef struct cg_kernels_ {
     cg_isa isa;
-    /* encode: each returns the largest magnitude as bits, which is the finite check */
+    /* encode; the finite check: each returns the largest magnitude as bits, or where sums show it 0 or Inf's */
     uint32_t (*top)(const float *v, size_t n);
     uint32_t (*range)(const float *v, size_t n, float *lo, float *hi);
     uint32_t (*copy)(const float *v, size_t n, uint8_t *out);
@@ -543,7 +567,7 @@ typedef struct cg_kernels_ {
     void (*levels)(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
     void (*pack)(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out);
     size_t (*filter)(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value);
-    uint32_t (*tally)(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal);
+    uint32_t (*tally)(const float *v, size_t n, uint32_t pivot, size_t *above);
     /* decode; stream: out is larger than the caches and aligned to 16 bytes, so go around them */
     void (*unpack)(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols);
     void (*unlevels)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream);
@@ -579,6 +603,7 @@ CG_AVX2_INLINE_ void cg_out_avx2_(float *y, size_t i, __m256i v, int stream) {  
         cg_store_avx2_(cg_at_mut_(y, i), v);
     }
 }
+CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) { __m256 p = _mm256_mul_ps(a, b); CG_FENCE_(p); return p; }
 #endif
 #if CG_NEON_
 /* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators, as vmulq_f32 and the like
@@ -588,9 +613,7 @@ CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) { vst1q_u8((u
 CG_INLINE_ float32x4_t cg_floats_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
 CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {       /* a product that is going to be added to something */
     float32x4_t p = a * b;
-#ifdef __clang__                       /* given -ffp-contract=fast its backend fuses whatever the pragmas say; not through this */
-    __asm__("" : "+w"(p));
-#endif
+    CG_FENCE_(p);
     return p;
 }
 CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_MAGNITUDE_)); }
@@ -861,7 +884,7 @@ static uint32_t cg_brain_neon_(const float *v, size_t n, uint8_t *out) {
 }
 #endif
 
-/* sign bits, straight to the wire; v is the start of a chunk, or n < 8 ends it */
+/* sign bits, straight to the wire; v is the start of a chunk, or 16*i values into one */
 static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
@@ -978,11 +1001,11 @@ static uint32_t cg_sign_neon_(const float *v, size_t n, uint8_t *out, double *la
 /* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
    adding 1.5*2^23 rounds to nearest even; a wild v only meets the clamp. */
 CG_INLINE_ uint8_t cg_level_(const cg_levels_ *q, float v, float noise) {
-    float t = (v * q->prescale - q->sub) * q->inv;
+    float t = cg_times_(cg_minus_(cg_times_(v, q->prescale), q->sub), q->inv);
     int32_t level;
-    if (q->stochastic) t = t + noise;
+    if (q->stochastic) t = cg_plus_(t, noise);
     t = t < -1024.0f ? -1024.0f : t > 1024.0f ? 1024.0f : t;
-    level = (int32_t)(cg_bits_(t + 12582912.0f) - 0x4b400000u) + q->bias;
+    level = (int32_t)(cg_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->bias;
     return (uint8_t)(level < 0 ? 0 : level > q->top ? q->top : level);
 }
 static void cg_levels_scalar_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
@@ -1000,10 +1023,10 @@ CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) {      /* 
 }
 CG_AVX2_INLINE_ __m256i cg_level8_avx2_(__m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
     __m256 t = _mm256_castsi256_ps(v);
-    if (rescale) t = _mm256_mul_ps(t, _mm256_set1_ps(q->prescale));
+    if (rescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
     if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->sub));
-    t = _mm256_mul_ps(t, _mm256_set1_ps(q->inv));
-    if (stochastic) t = _mm256_add_ps(t, _mm256_mul_ps(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
+    t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv));
+    if (stochastic) t = _mm256_add_ps(t, cg_mul8_avx2_(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
     return _mm256_cvtps_epi32(t);
 }
 CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
@@ -1105,7 +1128,7 @@ static void cg_levels_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position,
 #endif
 
 /* pack: symbols of 1..7 bits, eight of them into so many bytes */
-CG_INLINE_ void cg_pack_tail_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
+static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
     for (size_t i = 0; i < n; i += 8) {
         uint64_t w = 0;
         unsigned many = (unsigned)cg_min_(8, n - i);
@@ -1113,7 +1136,6 @@ CG_INLINE_ void cg_pack_tail_(const uint8_t *symbols, size_t n, unsigned bits, u
         for (unsigned j = 0; j < (many * bits + 7) / 8; j++) *out++ = (uint8_t)(w >> 8 * j);
     }
 }
-static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) { cg_pack_tail_(symbols, n, bits, out); }
 #if CG_AVX2_
 CG_AVX2_INLINE_ size_t cg_pack_bits_avx2_(const uint8_t *symbols, size_t n, uint8_t *out) {
     size_t i = 0;
@@ -1147,7 +1169,7 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
             _mm_storeu_si128((__m128i *)(void *)(to + 2 * bits), _mm256_extracti128_si256(w, 1));
         }
     }
-    cg_pack_tail_(symbols + i, n - i, bits, out + i / 8 * bits);
+    cg_pack_scalar_(symbols + i, n - i, bits, out + i / 8 * bits);
 }
 #endif
 #if CG_NEON_
@@ -1186,11 +1208,11 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
             vst1_u8(out + i / 8 * bits + bits, vget_high_u8(w));
         }
     }
-    cg_pack_tail_(symbols + i, n - i, bits, out + i / 8 * bits);
+    cg_pack_scalar_(symbols + i, n - i, bits, out + i / 8 * bits);
 }
 #endif
 
-CG_INLINE_ void cg_unpack_tail_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
+static void cg_unpack_scalar_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
     for (size_t i = 0; i < n; i += 8) {
         uint64_t w = 0;
         unsigned many = (unsigned)cg_min_(8, n - i);
@@ -1198,7 +1220,6 @@ CG_INLINE_ void cg_unpack_tail_(const uint8_t *in, size_t n, unsigned bits, uint
         for (unsigned j = 0; j < many; j++) symbols[i + j] = (uint8_t)(w >> j * bits & ((1u << bits) - 1u));
     }
 }
-static void cg_unpack_scalar_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) { cg_unpack_tail_(in, n, bits, symbols); }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
     const __m128i by4 = _mm_cvtsi32_si128((int)(4 * bits)), by2 = _mm_cvtsi32_si128((int)(2 * bits)), by1 = _mm_cvtsi32_si128((int)bits);
@@ -1219,7 +1240,7 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
         w = _mm256_or_si256(_mm256_and_si256(w, low1), _mm256_slli_epi16(_mm256_and_si256(_mm256_srl_epi16(w, by1), low1), 8));
         cg_store_avx2_(symbols + i, w);
     }
-    cg_unpack_tail_(in + i / 8 * bits, n - i, bits, symbols + i);
+    cg_unpack_scalar_(in + i / 8 * bits, n - i, bits, symbols + i);
 }
 #endif
 #if CG_NEON_
@@ -1257,7 +1278,7 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
             vst1q_u8(symbols + i, vandq_u8(vreinterpretq_u8_u16(vbslq_u16(vdupq_n_u16(0xff), w2, vshlq_u16(w2, up2))), low));
         }
     }
-    cg_unpack_tail_(in + i / 8 * bits, n - i, bits, symbols + i);
+    cg_unpack_scalar_(in + i / 8 * bits, n - i, bits, symbols + i);
 }
 #endif
 
@@ -1345,49 +1366,44 @@ static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t
 }
 #endif
 
-/* tally: how many magnitudes are above the pivot, and how many equal it */
-static uint32_t cg_tally_scalar_(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal) {
+/* tally: how many magnitudes are above the pivot */
+static uint32_t cg_tally_scalar_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t m = cg_load_bits_(v, i) & CG_MAGNITUDE_;
         top = cg_max32_(top, m);
         *above += m > pivot;
-        *equal += m == pivot;
     }
     return top;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_tally_avx2_(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal) {
+CG_TARGET_AVX2_ static uint32_t cg_tally_avx2_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     const __m256i p = _mm256_set1_epi32((int)pivot);
-    __m256i top = _mm256_setzero_si256(), gt = top, eq = top;
-    uint32_t g[8], e[8];
+    __m256i top = _mm256_setzero_si256(), gt = top;
+    uint32_t g[8];
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         __m256i m = cg_abs_avx2_(cg_load8_avx2_(v, i));
         top = _mm256_max_epu32(top, m);
         gt = _mm256_sub_epi32(gt, _mm256_cmpgt_epi32(m, p));
-        eq = _mm256_sub_epi32(eq, _mm256_cmpeq_epi32(m, p));
     }
     cg_store_avx2_(g, gt);
-    cg_store_avx2_(e, eq);
-    for (int j = 0; j < 8; j++) { *above += g[j]; *equal += e[j]; }
-    return cg_max32_(cg_fold_top_avx2_(top), cg_tally_scalar_(cg_at_(v, i), n - i, pivot, above, equal));
+    for (int j = 0; j < 8; j++) *above += g[j];
+    return cg_max32_(cg_fold_top_avx2_(top), cg_tally_scalar_(cg_at_(v, i), n - i, pivot, above));
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_tally_neon_(const float *v, size_t n, uint32_t pivot, size_t *above, size_t *equal) {
+static uint32_t cg_tally_neon_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     const uint32x4_t p = vdupq_n_u32(pivot);
-    uint32x4_t top = vdupq_n_u32(0), gt = top, eq = top;
+    uint32x4_t top = vdupq_n_u32(0), gt = top;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         uint32x4_t m = cg_abs_neon_(cg_load4_neon_(v, i));
         top = vmaxq_u32(top, m);
         gt = vsubq_u32(gt, vcgtq_u32(m, p));
-        eq = vsubq_u32(eq, vceqq_u32(m, p));
     }
     *above += (size_t)vaddlvq_u32(gt);
-    *equal += (size_t)vaddlvq_u32(eq);
-    return cg_max32_(vmaxvq_u32(top), cg_tally_scalar_(cg_at_(v, i), n - i, pivot, above, equal));
+    return cg_max32_(vmaxvq_u32(top), cg_tally_scalar_(cg_at_(v, i), n - i, pivot, above));
 }
 #endif
 
@@ -1396,7 +1412,7 @@ static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, siz
     (void)stream;
     for (size_t i = 0; i < n; i++) {
         int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
-        cg_store_(out, i, cg_saturate_((q->base + (float)(level - q->bias) * q->step) * q->post));
+        cg_store_(out, i, cg_saturate_(cg_times_(cg_plus_(q->base, cg_times_((float)(level - q->bias), q->step)), q->post)));
     }
 }
 #if CG_AVX2_
@@ -1410,9 +1426,9 @@ CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *s
         __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), top);
         if (symmetric) s = _mm_sub_epi8(s, bias);    /* within -127 and 127 */
         for (int j = 0; j < 2; j++, s = _mm_srli_si128(s, 8)) {
-            __m256 f = _mm256_mul_ps(_mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
+            __m256 f = cg_mul8_avx2_(_mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
             if (!usual || !symmetric) f = _mm256_add_ps(base, f);
-            if (!usual) f = _mm256_max_ps(_mm256_min_ps(_mm256_mul_ps(f, post), most), least);
+            if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, post), most), least);
             cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
         }
     }
@@ -1430,7 +1446,7 @@ CG_INLINE_ void cg_unlevel4_neon_(const cg_levels_ *q, int16x4_t level, float *o
     f = (vdupq_n_f32(q->base) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->post);
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
-static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out) {
+static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     const cg_levels_ g = *q;           /* a copy: out cannot alias it */
     const uint8x16_t most = vdupq_n_u8((uint8_t)g.top);
     const int16x8_t bias = vdupq_n_s16((int16_t)g.bias);
@@ -1444,7 +1460,7 @@ static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_
         cg_unlevel4_neon_(&g, vget_low_s16(b), out, i + 8);
         cg_unlevel4_neon_(&g, vget_high_s16(b), out, i + 12);
     }
-    cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i));
+    cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
@@ -1468,7 +1484,7 @@ CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float s
 }
 #endif
 #if CG_NEON_
-static void cg_unsign_neon_(const uint8_t *in, size_t n, float scale, float *out) {
+static void cg_unsign_neon_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
     const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_bits_(scale));
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
@@ -1477,7 +1493,7 @@ static void cg_unsign_neon_(const uint8_t *in, size_t n, float scale, float *out
         cg_store4_neon_(out, i, cg_floats_neon_(veorq_u32(vandq_u32(vshlq_u32(w, low), minus), plus)));
         cg_store4_neon_(out, i + 4, cg_floats_neon_(veorq_u32(vandq_u32(vshlq_u32(w, high), minus), plus)));
     }
-    cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i));
+    cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), stream);
 }
 #endif
 
@@ -1500,14 +1516,14 @@ CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *
 }
 #endif
 #if CG_NEON_
-static void cg_unhalf_neon_(const uint8_t *in, size_t n, float *out) {
+static void cg_unhalf_neon_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(in + 2 * i));
         cg_store4_neon_(out, i, vcvt_f32_f16(vget_low_f16(h)));
         cg_store4_neon_(out, i + 4, vcvt_high_f32_f16(h));
     }
-    cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
+    cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
@@ -1524,7 +1540,7 @@ CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float 
 }
 #endif
 #if CG_NEON_
-static void cg_unbrain_neon_(const uint8_t *in, size_t n, float *out) {
+static void cg_unbrain_neon_(const uint8_t *in, size_t n, float *out, int stream) {
     const uint16x8_t zero = vdupq_n_u16(0);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -1532,7 +1548,7 @@ static void cg_unbrain_neon_(const uint8_t *in, size_t n, float *out) {
         cg_store4_neon_(out, i, vreinterpretq_f32_u16(vzip1q_u16(zero, h)));
         cg_store4_neon_(out, i + 4, vreinterpretq_f32_u16(vzip2q_u16(zero, h)));
     }
-    cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i));
+    cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
@@ -1573,28 +1589,28 @@ static uint32_t cg_top16_neon_(const uint8_t *in, size_t n) {
 static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     (void)stream;
     if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
-    else if (beta == 0.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, alpha * cg_load_(d, i));
-    else if (beta == 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_load_(y, i) + alpha * cg_load_(d, i));
-    else for (size_t i = 0; i < n; i++) cg_store_(y, i, beta * cg_load_(y, i) + alpha * cg_load_(d, i));
+    else if (beta == 0.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(alpha, cg_load_(d, i)));
+    else if (beta == 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_times_(alpha, cg_load_(d, i))));
+    else for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(d, i))));
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     size_t i = 0;
     if (stream && beta == 0.0f) {
-        for (; i + 8 <= n; i += 8) cg_out_avx2_(y, i, _mm256_castps_si256(_mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
+        for (; i + 8 <= n; i += 8) cg_out_avx2_(y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
     } else if (beta == 1.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
-            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, _mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
         }
     } else if (beta != 0.0f) {
         for (; i + 8 <= n; i += 8) {
-            __m256 f = _mm256_mul_ps(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i)));
-            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, _mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+            __m256 f = cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i)));
+            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
         }
     } else if (alpha != 1.0f) {
-        for (; i + 8 <= n; i += 8) cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_mul_ps(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
+        for (; i + 8 <= n; i += 8) cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
     }
     cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
@@ -1603,7 +1619,6 @@ CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha,
 static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
     size_t i = 0;
-    (void)stream;
     if (beta == 0.0f && alpha == 1.0f) {
         /* a copy, below */
     } else if (beta == 0.0f) {
@@ -1615,7 +1630,7 @@ static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, flo
             cg_store4_neon_(y, i, (keep ? f : cg_times_neon_(b, f)) + g);
         }
     }
-    cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
+    cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), stream);
 }
 #endif
 
@@ -1623,7 +1638,9 @@ static void cg_drain_scalar_(void) {}
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_drain_avx2_(void) { _mm_sfence(); }
 #endif
-#define cg_drain_neon_ cg_drain_scalar_
+#if CG_NEON_
+static void cg_drain_neon_(void) {}
+#endif
 
 /* sum: absorbs whole words */
 static void cg_sum_scalar_(cg_sum_ *sum, const uint8_t *words, size_t count) {
@@ -1811,14 +1828,11 @@ static const cg_stage_row_ cg_stage_rows_[] = {
 };
 #define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
 
-static cg_stage *cg_slot_(cg_op *op, unsigned slot) {
-    cg_stage *const slots[CG_SLOTS_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code, &op->spare };
-    return slots[slot];
-}
 static const cg_stage *cg_slot_const_(const cg_op *op, unsigned slot) {
     const cg_stage *const slots[CG_SLOTS_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code, &op->spare };
     return slots[slot];
 }
+static cg_stage *cg_slot_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_slot_const_(op, slot); }
 static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
     for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
         if (cg_stage_rows_[i].slot == slot && cg_stage_rows_[i].id == id) return &cg_stage_rows_[i];
@@ -1831,7 +1845,7 @@ static int cg_is_finite_(float f) { return (cg_bits_(f) & CG_MAGNITUDE_) < CG_NO
 static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
     if (s->id == 0) return s->flags || s->arg || s->size || cg_bits_(s->value) ? CG_E_ARG : CG_OK;
-    if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_(s)) return CG_OK;
+    if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_(s)) return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
     row = cg_stage_row_of_(slot, s->id);
     if (!row || (s->flags & ~row->flags)) return CG_E_VERSION;
     if (row->has & CG_HAS_BITS_ ? s->arg < 1 || s->arg > 8 : s->arg != 0) return CG_E_ARG;
@@ -1879,17 +1893,17 @@ static cg_op cg_op_invalid_(void) {                    /* the spare slot must be
     return op;
 }
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
-    return id < CG_QUANTIZE_USER || id > 255 ? cg_op_invalid_() : cg_op_of_(CG_SLOT_QUANTIZE_, id, arg, size, value);
+    return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_() : cg_op_of_(CG_SLOT_QUANTIZE_, id, arg, size, value);
 }
 CG_API_ cg_op cg_nearest(cg_op op)  { op.quantize.flags |= CG_FLAG_NEAREST; return op; }
 CG_API_ cg_op cg_unscaled(cg_op op) { op.sample.flags |= CG_FLAG_UNSCALED; return op; }
-CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) { op.code.id = (uint8_t)coding; return op; }
+CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) { op.code.id = (uint8_t)((unsigned)coding > 255 ? 255 : coding); return op; }
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
         cg_stage *a = cg_slot_(&first, slot);
         const cg_stage *b = cg_slot_const_(&second, slot);
-        if (a->id && b->id) return cg_op_invalid_();
+        if ((a->id || a->flags) && b->id) return cg_op_invalid_();       /* twice, or cg_nearest() before there was what rounds */
         if (b->id) *a = *b;
     }
     if (first.k && second.k) return cg_op_invalid_();
@@ -1933,7 +1947,7 @@ static void cg_text_float_(cg_text_ *t, float f) {
         while (d < 0.1) { d *= 10.0; exponent--; }             /* d in [0.1, 1), f = d*10^exponent */
         for (int many = 1; many <= 17; many++) {
             digits = (uint64_t)(d * cg_power10_(many) + 0.5);
-            if (cg_decimal_(digits, exponent - many) == f) { exponent -= many; break; }
+            if (cg_decimal_(digits, exponent - many) == f || many == 17) { exponent -= many; break; }
         }
     }
     for (; digits && digits % 10 == 0; digits /= 10) exponent++;
@@ -1976,12 +1990,12 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     else if (row->has & (CG_HAS_RATIO_ | CG_HAS_VALUE_)) { cg_text_char_(t, ':'); cg_text_float_(t, s->value); }
     if (s->flags) { cg_text_char_(t, ':'); cg_text_str_(t, row->flag); }
 }
-CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
+static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     cg_text_ t;
     int first = 1;
     if (!op || !text) return CG_E_ARG;
     if (cap) text[0] = 0;
-    if (cg_op_check_(op) != CG_OK || (cg_is_user_(&op->quantize) && !cg_is_finite_(op->quantize.value))) return CG_E_ARG;
+    if (cg_op_check_(op) != CG_OK) return CG_E_ARG;
     t.at = text;
     t.end = text + cap;
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
@@ -1994,6 +2008,13 @@ CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
     if (t.at == t.end) { if (cap) text[0] = 0; return CG_E_CAPACITY; }
     *t.at = 0;
     return CG_OK;
+}
+
+CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s = cg_op_print_(op, text, cap);
+    cg_env_leave_(env);
+    return s;
 }
 
 /* Parsing: each takes what it wants from *text and says whether it was there. */
@@ -2079,7 +2100,7 @@ static int cg_take_stage_(const char **text, cg_op *op) {
     *cg_slot_(op, row->slot) = s;
     return 1;
 }
-CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
+static cg_status cg_op_parse_(cg_op *op, const char *text) {
     cg_op all = CG_ZERO, one;
     int more;
     if (!op) return CG_E_ARG;
@@ -2093,6 +2114,12 @@ CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
     if (*text || cg_op_check_(&all) != CG_OK) return CG_E_ARG;
     *op = all;
     return CG_OK;
+}
+CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s = cg_op_parse_(op, text);
+    cg_env_leave_(env);
+    return s;
 }
 
 /* ---- >>packet: header and checksum ----------------------------------------------------------- */
@@ -2139,9 +2166,11 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
 
 /* k = clamp(floor(ratio*n + 0.5), 1, n), or the count asked for */
 static uint64_t cg_count_(float ratio, uint64_t asked, uint64_t n) {
-    double want = (double)ratio * (double)n + 0.5;
-    uint64_t k = want >= (double)n ? n : (uint64_t)want;
-    if (asked) k = asked;
+    double want = (double)ratio * (double)n;
+    uint64_t k;
+    CG_FENCE_(want);
+    want += 0.5;
+    k = asked ? asked : want >= (double)n ? n : (uint64_t)want;
     return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
 }
 static uint64_t cg_drawn_(const cg_op *op, uint64_t n) {       /* what the sample leaves */
@@ -2279,8 +2308,8 @@ static void cg_measure_range_(const cg_kernels_ *kernels, const float *v, size_t
 }
 static void cg_settle_top_(const cg_stat_ *stat, float *scales) { scales[0] = cg_float_(stat->top); }
 static void cg_settle_range_(const cg_stat_ *stat, float *scales) {
-    scales[0] = stat->lo + 0.0f;                     /* -0 and +0 must not depend on who came first */
-    scales[1] = stat->hi + 0.0f;
+    scales[0] = stat->lo == 0.0f ? 0.0f : stat->lo;  /* -0 or +0 must not depend on who came first */
+    scales[1] = stat->hi == 0.0f ? 0.0f : stat->hi;
 }
 static int cg_legal_magnitude_(const float *scales) { return cg_bits_(scales[0]) < CG_NONFINITE_; }
 static int cg_legal_range_(const float *scales) {
@@ -2362,7 +2391,7 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
     memset(lay, 0, sizeof *lay);
     lay->k = k;
     if (cg_is_user_(q)) {
-        for (size_t i = 0; side && i < side->codec_count; i++)
+        for (size_t i = 0; side && side->codecs && i < side->codec_count; i++)
             if (side->codecs[i] && side->codecs[i]->id == q->id) lay->codec = side->codecs[i];
         return lay->codec ? CG_OK : CG_E_VERSION;
     }
@@ -2383,19 +2412,11 @@ static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) {    /* floor(j*
     if ((n | j) >> 32 == 0) return j * n / k;
     q = n / k;
     r = n % k;
-#if defined(__SIZEOF_INT128__)
-    __extension__ typedef unsigned __int128 cg_wide_;
-    rest = (uint64_t)((cg_wide_)j * r / k);
-#else
-    {   /* j*r/k bit by bit: part < k throughout */
-        uint64_t part = 0;
-        for (int bit = 63; bit >= 0; bit--) {
-            rest <<= 1;
-            if (part >= k - part) { part -= k - part; rest++; } else part += part;
-            if (j >> bit & 1) { if (part >= k - r) { part -= k - r; rest++; } else part += r; }
-        }
+    for (uint64_t bit = (uint64_t)1 << 63, part = 0; bit; bit >>= 1) {       /* j*r/k bit by bit; part < k throughout */
+        rest <<= 1;
+        if (part >= k - part) { part -= k - part; rest++; } else part += part;
+        if (j & bit) { if (part >= k - r) { part -= k - r; rest++; } else part += r; }
     }
-#endif
     return j * q + rest;
 }
 static uint64_t cg_high_product_(uint64_t a, uint64_t b) {           /* upper half of a*b */
@@ -2466,7 +2487,7 @@ static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count,
         }
         for (size_t j = 0; j < many; j++) {
             float f = cg_load_(src->x, at[j]);
-            buf[i + j] = cg_is_finite_(f) ? cg_saturate_(f * buf[i + j]) : f;
+            buf[i + j] = cg_is_finite_(f) ? cg_saturate_(cg_times_(f, buf[i + j])) : f;
         }
     }
     return buf;
@@ -2501,12 +2522,14 @@ static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
     return bytes ? cg_add_(bytes, 64) : 0;
 }
 static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t drawn, void *scratch) {
-    uint8_t *p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
+    uint8_t *p;
     memset(list, 0, sizeof *list);
+    if (!scratch) return;
+    p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
     if (op->select.id) {
         size_t slots;
         list->room = cg_list_room_(op, drawn);
-        list->segments = (drawn >> 32) + 1;
+        list->segments = drawn ? ((drawn - 1) >> 32) + 1 : 1;
         slots = (size_t)cg_list_slots_(list->room, drawn);
         list->segment = (uint64_t *)(void *)p;
         p += 8 * (size_t)(list->segments + 1);
@@ -2522,11 +2545,12 @@ static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t drawn, void
    sort. rank becomes its rank among its equals. */
 static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uint32_t hi) {
     enum { FEW = 64 };
-    uint32_t bins[2048], few[FEW];
+    size_t bins[2048];
+    uint32_t few[FEW];
     for (;;) {
         uint32_t width = hi - lo, shift = width >> 11 ? cg_log2_(width) - 10 : 0, bin = width >> shift;
         size_t count = 0;
-        memset(bins, 0, 4 * (bin + 1));
+        memset(bins, 0, sizeof bins[0] * (bin + 1));
         for (size_t i = 0; i < n; i++) {
             uint32_t m = (cg_bits_(v[i]) & CG_MAGNITUDE_) - lo;
             if (m <= width) bins[m >> shift]++;
@@ -2598,7 +2622,6 @@ static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t insi
     size_t stride = n / draws;
     cg_key_ key = cg_block_key_(salt, n);
     double expect, spread = 1.0;
-    if (stride == 0) return lo;
     for (size_t i = 0; i < draws; i++) {
         float f = cg_load_(x, i * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)i) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32));
         uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
@@ -2631,18 +2654,19 @@ static cg_status cg_topk_(const cg_kernels_ *kernels, const float *x, size_t n, 
             hi = bound;
             at_least_hi = list->count;
         } else {
-            size_t above = 0, equal = 0;
+            size_t above = 0;
             uint32_t top = 0;
             for (size_t i = 0; i < n; i += CG_CHUNK_)
-                top = cg_max32_(top, kernels->tally(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, &above, &equal));
+                top = cg_max32_(top, kernels->tally(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, &above));
             if (top >= CG_NONFINITE_) return CG_E_NONFINITE;
-            if (above < k && above + equal >= k) {
+            if (above < k) {                                     /* more than k reach it, so it is the k-th itself */
                 *key = bound;
                 cg_filter_ties_(kernels, x, n, bound, above, k, list);
+                COMPGRAD_ASSERT(list->count == k);
                 return CG_OK;
             }
-            if (above < k) { hi = bound; at_least_hi = above + equal; }      /* fewer than k reach it after all */
-            else { lo = bound + 1; at_least_lo = above; }
+            lo = bound + 1;
+            at_least_lo = above;
         }
     }
     lo = kernels->top(list->value, list->count);
@@ -2656,6 +2680,7 @@ static cg_status cg_topk_(const cg_kernels_ *kernels, const float *x, size_t n, 
         cg_list_cut_(list, (size_t)from, (size_t)to, &list->count, *key, &left);
     }
     list->segment[list->segments] = list->count;
+    COMPGRAD_ASSERT(list->count == k);
     return CG_OK;
 }
 
@@ -2807,6 +2832,10 @@ static void cg_stat_join_(cg_stat_ *s, const cg_stat_ *t) {
     s->lo = t->lo < s->lo ? t->lo : s->lo;
     s->hi = t->hi > s->hi ? t->hi : s->hi;
 }
+static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
+    size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket, start = b * bucket;
+    return bucket > k - start ? k : start + bucket;
+}
 /* Statistic of values [first, last). v holds [have, have_end) of them already. */
 static cg_stat_ cg_measure_(const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
     cg_stat_ stat = cg_stat_none_;
@@ -2855,11 +2884,11 @@ static void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ *part)
         if (row->know == CG_KNOW_BUCKET_) {
             for (size_t i = first, stop; i < first + many; i = stop) {
                 size_t b = i / bucket;
-                stop = cg_min_(first + many, bucket > k - b * bucket ? k : (b + 1) * bucket);
+                stop = cg_min_(first + many, cg_bucket_end_(lay, b));
                 if (b != current && bucket > CG_BLOCK_) {
                     cg_scales_get_(e->scales, row->scales, b, scales);
                 } else if (b != current) {
-                    cg_stat_ stat = cg_measure_(e, b * bucket, bucket > k - b * bucket ? k : (b + 1) * bucket, v, first, first + many);
+                    cg_stat_ stat = cg_measure_(e, b * bucket, cg_bucket_end_(lay, b), v, first, first + many);
                     cg_stat_join_(&part->stat, &stat);
                     if (stat.top >= CG_NONFINITE_) break;
                     row->settle(&stat, scales);
@@ -2892,7 +2921,7 @@ static cg_status cg_measure_long_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket;
     cg_part_ part[CG_WAVE_];
     for (size_t b = 0; b * bucket < k; b++) {
-        const size_t last = bucket > k - b * bucket ? k : (b + 1) * bucket;
+        const size_t last = cg_bucket_end_(e->lay, b);
         cg_stat_ stat = cg_stat_none_;
         float scales[2];
         for (size_t first = b * bucket; first < last;) {
@@ -2939,9 +2968,8 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum) {
 }
 
 /* Sizes of a packet whose selection left k values (or will leave at most k). */
-static cg_status cg_sizes_(const cg_op *op, const cg_side *side, uint64_t n, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
+static cg_status cg_sizes_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
     cg_status s = cg_layout_make_(op, side, k, lay);
-    (void)n;
     if (s != CG_OK) return s;
     *value_bytes = cg_add_(lay->scale_bytes, lay->code_bytes);
     if (lay->codec) {
@@ -2951,13 +2979,13 @@ static cg_status cg_sizes_(const cg_op *op, const cg_side *side, uint64_t n, uin
     }
     return CG_OK;
 }
-CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
+static size_t cg_bound_(const cg_op *op, const cg_side *side, size_t n) {
     cg_layout_ lay;
     uint64_t drawn, k, values, indices = 0;
     if (!op || cg_op_check_(op) != CG_OK) return 0;
     k = drawn = cg_drawn_(op, n);
     if (op->select.id == CG_SELECT_TOPK) k = cg_count_(op->select.value, op->k, drawn);
-    if (cg_sizes_(op, side, n, k, &lay, &values) != CG_OK) return 0;
+    if (cg_sizes_(op, side, k, &lay, &values) != CG_OK) return 0;
     if (op->select.id) indices = cg_index_bytes_(cg_index_code_(op, drawn, k), drawn, k);
     if (op->select.id == CG_SELECT_THRESHOLD) {      /* any k: a bitmap at worst, or Elias-Fano's two bits each and padding */
         indices = cg_words_(drawn);
@@ -2965,10 +2993,19 @@ CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
     }
     return cg_size_(cg_add_(cg_add_(values, indices), CG_HEADER_BYTES));
 }
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
+    cg_env_ env = cg_env_enter_();
+    size_t bytes = cg_bound_(op, side, n);
+    cg_env_leave_(env);
+    return bytes;
+}
 CG_API_ size_t cg_bound(const cg_op *op, size_t n) { return cg_bound_with(op, NULL, n); }
 
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
-    return !op || cg_op_check_(op) != CG_OK ? 0 : cg_size_(cg_scratch_bytes_(op, n));
+    cg_env_ env = cg_env_enter_();
+    size_t bytes = !op || cg_op_check_(op) != CG_OK ? 0 : cg_size_(cg_scratch_bytes_(op, n));
+    cg_env_leave_(env);
+    return bytes;
 }
 
 /* Sample and selection: what the quantizer will see. */
@@ -2980,7 +3017,6 @@ static cg_status cg_pick_(const cg_kernels_ *kernels, cg_info *info, cg_source_ 
         for (size_t i = 0; i < drawn; i += CG_CHUNK_) cg_fetch_(src, i, cg_min_(CG_CHUNK_, drawn - i), list->gathered + i);
         if (kernels->top(list->gathered, drawn) >= CG_NONFINITE_) return CG_E_NONFINITE;
         src->x = list->gathered;
-        src->n = src->count;
         src->drawn = 0;
     }
     info->k = info->drawn;
@@ -2992,12 +3028,12 @@ static cg_status cg_pick_(const cg_kernels_ *kernels, cg_info *info, cg_source_ 
         if (s != CG_OK) return s;
         info->threshold = cg_float_(key);
     } else {
-        cg_filter_all_(kernels, src->x, (size_t)info->drawn, cg_bits_(op->select.value + 0.0f) + 1, list);
+        cg_filter_all_(kernels, src->x, (size_t)info->drawn, (cg_bits_(op->select.value) & CG_MAGNITUDE_) + 1, list);
         if (kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
         info->k = list->count;
     }
     src->x = list->value;
-    src->n = src->count = info->k;
+    src->count = info->k;
     return CG_OK;
 }
 static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src, const cg_kernels_ *kernels,
@@ -3033,8 +3069,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const f
     cg_list_place_(&list, &info->op, info->drawn, scratch);
     s = cg_pick_(kernels, info, &src, &list);
     if (s != CG_OK) return s;
-    s = cg_sizes_(&info->op, side, info->n, info->k, &lay, &value_bytes);
-    if (s != CG_OK) return s == CG_E_VERSION ? CG_E_ARG : s;
+    s = cg_sizes_(&info->op, side, info->k, &lay, &value_bytes);
+    if (s != CG_OK) return s;
     info->index_code = cg_index_code_(&info->op, info->drawn, info->k);
     index_bytes = cg_index_bytes_(info->index_code, info->drawn, info->k);
     need = cg_add_(cg_add_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
@@ -3067,21 +3103,23 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const f
     *len = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
 }
-CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
+static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
     size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
-    cg_env_ env;
-    cg_status s;
+    const float none = 0.0f;                         /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
-    if (!op || !len || !packet || (!x && n)) return CG_E_ARG;
-    if (cg_op_check_(op) != CG_OK || cg_bound_with(op, side, n) == 0) return CG_E_ARG;
+    if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
     if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
     if (scratch_bytes && !scratch) return CG_E_ARG;
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
-    env = cg_env_enter_();
-    s = cg_compress_packet_(&info, side, x, (uint8_t *)packet, cap, len, scratch);
+    return cg_compress_packet_(&info, side, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
+}
+CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
+    size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s = cg_compress_checked_(op, tag, side, x, n, packet, cap, len, scratch, scratch_bytes);
     cg_env_leave_(env);
     return s;
 }
@@ -3095,11 +3133,11 @@ CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x
 typedef struct cg_decoder_ {
     const cg_kernels_ *kernels;
     const uint8_t *packet, *scales, *codes, *index;
-    const cg_side *side;
     cg_info info;
     cg_layout_ lay;
     float alpha, beta;
     float *y;
+    float none;                        /* y, where there are no values: NULL + 0 is undefined */
     int stream;                        /* y is larger than the caches, and aligned */
 } cg_decoder_;
 
@@ -3128,9 +3166,9 @@ static const float *cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t 
         row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return out;
     }
-    for (size_t i = first, stop, bucket = (size_t)lay->bucket; i < first + many; i = stop) {
-        size_t b = i / bucket;
-        stop = cg_min_(first + many, bucket > (size_t)lay->k - b * bucket ? (size_t)lay->k : (b + 1) * bucket);
+    for (size_t i = first, stop; i < first + many; i = stop) {
+        size_t b = i / (size_t)lay->bucket;
+        stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(d->scales, row->scales, b, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales, in + (i - first), stop - i, cg_at_mut_(out, i - first),
                     stream && (i - first) % 4 == 0);
@@ -3194,7 +3232,7 @@ static cg_status cg_verify_(const cg_decoder_ *d) {
     cg_sum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (d->lay.codec) sum = cg_sum_of_(d->kernels, d->codes, d->info.value_bytes);
+    if (!d->lay.row) sum = cg_sum_of_(d->kernels, d->codes, d->info.value_bytes);
     else for (size_t i = 0; i < k; i += CG_CHUNK_) finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
@@ -3257,7 +3295,7 @@ static void cg_positions_(const cg_decoder_ *d, cg_index_reader_ *r, uint64_t ke
 }
 static void cg_scale_run_(float *y, size_t n, float beta) {          /* where the packet has no value */
     if (beta == 0.0f) memset(y, 0, 4 * n);
-    else if (beta != 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, beta * cg_load_(y, i));
+    else if (beta != 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(beta, cg_load_(y, i)));
 }
 /* The values of a sparse packet, a stretch at a time. */
 enum { CG_STRETCH_ = 256 };
@@ -3280,27 +3318,28 @@ static size_t cg_sparse_next_(cg_sparse_ *s, const cg_decoder_ *d, size_t first)
     if (!s->chunk) return 0;                         /* a codec that changed its mind after cg_verify_ */
     cg_positions_(d, &s->reader, s->key, first, many, s->at);
     if (d->alpha == 1.0f) memcpy(s->value, cg_at_(s->chunk, first % CG_CHUNK_), 4 * many);
-    else for (size_t i = 0; i < many; i++) s->value[i] = d->alpha * cg_load_(s->chunk, first % CG_CHUNK_ + i);
+    else for (size_t i = 0; i < many; i++) s->value[i] = cg_times_(d->alpha, cg_load_(s->chunk, first % CG_CHUNK_ + i));
     return many;
 }
 /* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. */
-static void cg_scatter_(const cg_decoder_ *d) {
+static cg_status cg_scatter_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
     size_t filled = 0;
     cg_sparse_ s;
     cg_sparse_open_(&s, d);
     for (size_t first = 0, many; first < k; first += many) {
         many = cg_sparse_next_(&s, d, first);
-        if (!many) return;
+        if (!many) return CG_E_CORRUPT;
         cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)s.at[many - 1] + 1 - filled, d->beta);
         filled = (size_t)s.at[many - 1] + 1;
         if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)s.at[i], s.value[i]);
-        else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)s.at[i], cg_load_(d->y, (size_t)s.at[i]) + s.value[i]);
+        else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)s.at[i], cg_plus_(cg_load_(d->y, (size_t)s.at[i]), s.value[i]));
     }
     cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
+    return CG_OK;
 }
 /* Into a y larger than the cache: chunks are put together in L1, mostly zeros, and streamed out. */
-static void cg_scatter_stream_(const cg_decoder_ *d) {
+static cg_status cg_scatter_stream_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
     float chunk[CG_CHUNK_];
     uint16_t touched[CG_CHUNK_];
@@ -3310,7 +3349,7 @@ static void cg_scatter_stream_(const cg_decoder_ *d) {
     memset(chunk, 0, sizeof chunk);
     for (size_t first = 0, many; first < k; first += many) {
         many = cg_sparse_next_(&s, d, first);
-        if (!many) return;
+        if (!many) return CG_E_CORRUPT;
         for (size_t i = 0; i < many; i++) {
             while ((size_t)s.at[i] - base >= CG_CHUNK_) {
                 d->kernels->emit(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
@@ -3326,10 +3365,12 @@ static void cg_scatter_stream_(const cg_decoder_ *d) {
         while (marks) chunk[touched[--marks]] = 0.0f;
     }
     d->kernels->drain();
+    return CG_OK;
 }
 
-/* Everything up to the first look at the values: the header agrees with itself, with len and with n. */
-static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n) {
+/* Everything up to the first look at the values: the header agrees with itself, with len and with n.
+   values: a user's codec must be at hand. */
+static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
@@ -3338,23 +3379,22 @@ static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packe
     if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
     s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
-    if (s != CG_OK) return s;
+    if (s != CG_OK && (values || !cg_is_user_(&d->info.op.quantize))) return s;
     value_bytes = cg_add_(d->lay.scale_bytes, d->lay.code_bytes);
-    if (!d->lay.codec && value_bytes != d->info.value_bytes) return CG_E_CORRUPT;
+    if (d->lay.row && value_bytes != d->info.value_bytes) return CG_E_CORRUPT;
     d->kernels = cg_kernels_now_();
-    d->side = side;
     d->packet = (const uint8_t *)packet;
     d->scales = d->packet + CG_HEADER_BYTES;
     d->codes = d->scales + (size_t)d->lay.scale_bytes;
     d->index = d->scales + d->info.value_bytes;
-    d->y = y;
-    if (!d->lay.codec && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.bits)) return CG_E_CORRUPT;
+    d->y = y ? y : &d->none;
+    if (d->lay.row && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.bits)) return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
 CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_decoder_ d;
     cg_env_ env = cg_env_enter_();
-    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, y, n) : CG_E_ARG;
+    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, y, n, 1) : CG_E_ARG;
     if (s == CG_OK) {
         int dense = !d.info.op.sample.id && !d.info.op.select.id;
         int direct = dense && side && (side->flags & CG_DECODE_DIRECT);
@@ -3363,8 +3403,7 @@ CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len,
         d.stream = beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct) s = cg_verify_(&d);
         if (s == CG_OK && dense) s = cg_decode_dense_(&d, direct);
-        else if (s == CG_OK && d.stream) cg_scatter_stream_(&d);
-        else if (s == CG_OK) cg_scatter_(&d);
+        else if (s == CG_OK) s = d.stream ? cg_scatter_stream_(&d) : cg_scatter_(&d);
     }
     cg_env_leave_(env);
     return s;
@@ -3375,13 +3414,13 @@ CG_API_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t
 CG_API_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n) {
     return cg_decode(NULL, packet, len, weight, 1.0f, y, n);
 }
-CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
+static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_decoder_ d;
-    cg_status s = cg_open_(&d, NULL, packet, len, y, n);
+    cg_status s = cg_open_(&d, NULL, packet, len, y, n, 0);
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
     if (!d.info.op.sample.id && !d.info.op.select.id) {
-        if (n) memset(y, 0, 4 * n);
+        memset(d.y, 0, 4 * n);
     } else {
         const uint64_t key = cg_shared_key_(&d.info.tag);
         cg_index_reader_ r = cg_index_open_(&d.info, d.index);
@@ -3389,50 +3428,60 @@ CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
         for (size_t first = 0, many; first < (size_t)d.lay.k; first += many) {
             many = cg_min_(256, (size_t)d.lay.k - first);
             cg_positions_(&d, &r, key, first, many, at);
-            for (size_t i = 0; i < many; i++) cg_store_(y, (size_t)at[i], 0.0f);
+            for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)at[i], 0.0f);
         }
     }
     return CG_OK;
 }
+CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s = cg_clear_(packet, len, y, n);
+    cg_env_leave_(env);
+    return s;
+}
 CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
-    if (!packet || !info) return CG_E_ARG;
-    return cg_header_get_((const uint8_t *)packet, len, info);
+    cg_env_ env = cg_env_enter_();
+    cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info);
+    cg_env_leave_(env);
+    return s;
 }
 
 /* ---- >>halves ---------------------------------------------------------------------------------- */
 
-#if CG_BIG_ENDIAN_
-#  define CG_NATIVE_(p, n) for (size_t i = 0; i < (n); i++) { uint16_t h_ = cg_get16_((uint8_t *)(p) + 2 * i); memcpy((uint8_t *)(p) + 2 * i, &h_, 2); }
-#else
-#  define CG_NATIVE_(p, n)
-#endif
+static void cg_swap16_(uint16_t *half, size_t n) {   /* between the wire's order and the machine's */
+    for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
+        uint16_t h = cg_get16_((const uint8_t *)half + 2 * i);
+        memcpy((uint8_t *)half + 2 * i, &h, 2);
+    }
+}
 CG_API_ void cg_f16_from_f32(const float *x, size_t n, uint16_t *half) {
     cg_env_ env = cg_env_enter_();
-    cg_kernels_now_()->half(x, n, (uint8_t *)half);
-    CG_NATIVE_(half, n)
+    if (n) cg_kernels_now_()->half(x, n, (uint8_t *)half);
+    cg_swap16_(half, n);
     cg_env_leave_(env);
 }
 CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
-    cg_kernels_now_()->brain(x, n, (uint8_t *)half);
-    CG_NATIVE_(half, n)
+    if (n) cg_kernels_now_()->brain(x, n, (uint8_t *)half);
+    cg_swap16_(half, n);
 }
-#undef CG_NATIVE_
-CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) {
+/* Chunks, because a big-endian machine has to bring them into the wire's order first. */
+static void cg_widen_(void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
+    uint16_t wire[CG_CHUNK_];
     cg_env_ env = cg_env_enter_();
-#if CG_BIG_ENDIAN_
-    for (size_t i = 0; i < n; i++) { uint16_t h; memcpy(&h, (const uint8_t *)half + 2 * i, 2); cg_store_(x, i, cg_unhalf_(h)); }
-#else
-    cg_kernels_now_()->unhalf((const uint8_t *)half, n, x, 0);
-#endif
+    for (size_t i = 0, many; i < n; i += many) {
+        const uint8_t *in = (const uint8_t *)half + 2 * i;
+        many = cg_min_(CG_CHUNK_, n - i);
+        if (CG_BIG_ENDIAN_) {
+            memcpy(wire, in, 2 * many);
+            cg_swap16_(wire, many);
+            in = (const uint8_t *)wire;
+        }
+        widen(in, many, cg_at_mut_(x, i), 0);
+    }
     cg_env_leave_(env);
 }
-CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
-#if CG_BIG_ENDIAN_
-    for (size_t i = 0; i < n; i++) { uint16_t h; memcpy(&h, (const uint8_t *)half + 2 * i, 2); cg_store_(x, i, cg_float_((uint32_t)h << 16)); }
-#else
-    cg_kernels_now_()->unbrain((const uint8_t *)half, n, x, 0);
-#endif
-}
+CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(cg_kernels_now_()->unhalf, half, n, x); }
+CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(cg_kernels_now_()->unbrain, half, n, x); }
 
 /* ---- >>status ---------------------------------------------------------------------------------- */
 
@@ -3448,7 +3497,10 @@ CG_API_ const char *cg_status_str(cg_status status) {
 CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 
 #if defined(__clang__)
-#  pragma float_control(pop)
+#  pragma STDC FP_CONTRACT DEFAULT
+#  if defined(__x86_64__) || defined(__i386__)
+#    pragma float_control(pop)
+#  endif
 #elif defined(__GNUC__)
 #  pragma GCC pop_options
 #endif
