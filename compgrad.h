@@ -604,6 +604,11 @@ CG_AVX2_INLINE_ void cg_out_avx2_(float *y, size_t i, __m256i v, int stream) {  
     }
 }
 CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) { __m256 p = _mm256_mul_ps(a, b); CG_FENCE_(p); return p; }
+/* Memory should not rest while a chunk is packed and summed: ask for what comes after it, two lines for 32 values. */
+CG_AVX2_INLINE_ void cg_ahead_avx2_(const float *v, size_t i) {
+    CG_PREFETCH_(cg_at_(v, i + 1536));
+    CG_PREFETCH_(cg_at_(v, i + 1552));
+}
 #endif
 #if CG_NEON_
 /* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators, as vmulq_f32 and the like
@@ -797,6 +802,7 @@ CG_TARGET_AVX2_ static uint32_t cg_half_avx2_(const float *v, size_t n, uint8_t 
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
         __m128i x = _mm256_cvtps_ph(_mm256_castsi256_ps(a), 0), y = _mm256_cvtps_ph(_mm256_castsi256_ps(b), 0);
+        CG_PREFETCH_(cg_at_(v, i + 1536));
         cg_store_avx2_(out + 2 * i, _mm256_inserti128_si256(_mm256_castsi128_si256(x), y, 1));
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
@@ -854,6 +860,7 @@ CG_TARGET_AVX2_ static uint32_t cg_brain_avx2_(const float *v, size_t n, uint8_t
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
         __m256i h = _mm256_packus_epi32(cg_brain8_avx2_(a), cg_brain8_avx2_(b));
+        CG_PREFETCH_(cg_at_(v, i + 1536));
         cg_store_avx2_(out + 2 * i, _mm256_permute4x64_epi64(h, 0xd8));
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
@@ -912,6 +919,7 @@ CG_AVX2_INLINE_ size_t cg_sign32_avx2_(const float *v, size_t n, uint8_t *out, _
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
         __m256i ab = _mm256_packs_epi32(cg_below_avx2_(a), cg_below_avx2_(b)), cd = _mm256_packs_epi32(cg_below_avx2_(c), cg_below_avx2_(d));
         __m256i bits = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
+        cg_ahead_avx2_(v, i);
         cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(bits));
         a = cg_abs_avx2_(a);
         b = cg_abs_avx2_(b);
@@ -1037,7 +1045,7 @@ CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint3
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i h = _mm256_setzero_si256(), g = h, a, b, c, d;
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));      /* the next chunk arrives while this one is worked on */
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));      /* this chunk has been read already: the next one */
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         if (stochastic) {
             uint32_t p = position + (uint32_t)i;
@@ -1228,6 +1236,12 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
     uint8_t move[16];
     __m256i spread;
     size_t i = 0;
+    if (bits == 4) {
+        for (; i + 32 <= n; i += 32) {
+            __m256i w = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(in + i / 2)));
+            cg_store_avx2_(symbols + i, _mm256_and_si256(_mm256_or_si256(w, _mm256_slli_epi16(w, 4)), _mm256_set1_epi8(15)));
+        }
+    }
     for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
     spread = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
     for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
