@@ -3203,6 +3203,12 @@ static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {       /* from bit
     for (uint64_t i = bits; i % 32; i++) if (p[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }
+/* Asks for the first half of the next chunk's codes, which sets the hardware going; all of it is slower. */
+static void cg_codes_ahead_(const cg_decoder_ *d, size_t first) {
+    const size_t bytes = CG_CHUNK_ / 8 * d->lay.bits;
+    const uint8_t *next = d->codes + first / 8 * d->lay.bits + bytes;
+    for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
+}
 /* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_sum_ *sum) {
     const uint8_t *in = d->codes + first / 8 * d->lay.bits;
@@ -3247,7 +3253,10 @@ static cg_status cg_verify_(const cg_decoder_ *d) {
     float out[CG_CHUNK_];
     int finite = 1;
     if (!d->lay.row) sum = cg_sum_of_(d->kernels, d->codes, d->info.value_bytes);
-    else for (size_t i = 0; i < k; i += CG_CHUNK_) finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
+    else for (size_t i = 0; i < k; i += CG_CHUNK_) {
+        cg_codes_ahead_(d, i);
+        finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
+    }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
         if (!cg_decode_chunk_(d, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
@@ -3258,7 +3267,6 @@ static cg_status cg_verify_(const cg_decoder_ *d) {
 static int cg_decode_block_(const cg_decoder_ *d, size_t block, int direct, cg_sum_ *sum) {
     const size_t n = (size_t)d->lay.k, end = cg_min_(n, (block + 1) * CG_BLOCK_);
     const int in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec;
-    const size_t ahead = CG_CHUNK_ / 8 * d->lay.bits;
     float out[CG_CHUNK_];
     int ok = 1;
     cg_env_ env = cg_env_enter_();
@@ -3269,7 +3277,7 @@ static int cg_decode_block_(const cg_decoder_ *d, size_t block, int direct, cg_s
         if (ok) {
             float *y = cg_at_mut_(d->y, first);
             const float *v;
-            for (size_t i = ahead; d->stream && i < 2 * ahead; i += 64) CG_PREFETCH_(d->codes + first / 8 * d->lay.bits + i);
+            cg_codes_ahead_(d, first);
             v = cg_decode_chunk_(d, first, many, in_place ? y : out, in_place && d->stream);
             if (v && v != y) d->kernels->emit(v, many, d->alpha, d->beta, y, d->stream);
             ok = v != NULL;

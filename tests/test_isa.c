@@ -14,7 +14,7 @@
 #  define HAVE_MXCSR 0
 #endif
 
-enum { MOST = (1 << 20) + 5, ALIGN = 16 };        /* large enough for stores that pass by the cache */
+enum { MOST = (1 << 20) + 5, ALIGN = 16 };
 static const cg_tag TAG = { 5, 6, 7, 8 };
 static char note[256];
 
@@ -250,6 +250,59 @@ TEST same_bytes_in(int which, cg_isa isa)
     PASS();
 }
 
+/* A result larger than the cache is streamed, if it is aligned: the same floats as into one that is not. */
+TEST streamed(const char *text, cg_isa isa)
+{
+    const size_t n = ((size_t)1 << 22) + 13;
+    float *v = (float *)ref_alloc(4 * n), *y = (float *)ref_alloc(4 * n + 64), *z = (float *)ref_alloc(4 * n + 64), *aligned = y, *off = z + 1;
+    ops_packet pk;
+    cg_op op;
+    int same;
+    while ((uintptr_t)aligned % 16) aligned++;
+    while ((uintptr_t)off % 16 != 4) off++;
+    ref_fill(REF_LAPLACE, 9, v, n);
+    ASSERT_ENUM_EQ(CG_OK, cg_op_parse(&op, text), ops_status);
+    ASSERT_ENUM_EQ(CG_OK, cg_isa_force(isa), ops_status);
+    pk = ops_pack(&op, &TAG, v, n);
+    ASSERT_ENUM_EQ(CG_OK, pk.status, ops_status);
+    memset(y, 0xee, 4 * n + 64);
+    ASSERT_ENUM_EQ(CG_OK, cg_decompress(pk.p, pk.len, aligned, n), ops_status);
+    ASSERT_ENUM_EQ(CG_OK, cg_decompress(pk.p, pk.len, off, n), ops_status);
+    same = memcmp(aligned, off, 4 * n) == 0 && *((unsigned char *)(aligned + n)) == 0xee;
+    ASSERT_ENUM_EQ(CG_OK, cg_decode(NULL, pk.p, pk.len, -0.7f, 0, aligned, n), ops_status);
+    ASSERT_ENUM_EQ(CG_OK, cg_decode(NULL, pk.p, pk.len, -0.7f, 0, off, n), ops_status);
+    same = same && memcmp(aligned, off, 4 * n) == 0;
+    free(pk.p);
+    free(z);
+    free(y);
+    free(v);
+    ASSERTm(text, same);
+    PASS();
+}
+
+/* Sizes and texts are computed in the library's own environment, too: ranks must agree on k. */
+TEST sizes_and_texts_in(int which)
+{
+    cg_op want, got, tiny = cg_topk(1e-40f), ratio = cg_topk(0.3f);
+    char text[2][128];
+    size_t bound[2], room[2];
+    cg_op level = cg_threshold(1e-40f);
+    ASSERT_ENUM_EQ(CG_OK, cg_op_parse(&want, "topk:0.01|absmax:4:512"), ops_status);
+    ASSERT_ENUM_EQ(CG_OK, cg_op_print(&level, text[0], sizeof text[0]), ops_status);
+    bound[0] = cg_bound(&tiny, 1000) + cg_bound(&ratio, (size_t)1 << 25);
+    room[0] = cg_scratch(&ratio, ((size_t)1 << 25) + 1);
+    if (!environment_set(which)) { environment_reset(); SKIPm("no such floating-point setting"); }
+    if (cg_op_parse(&got, "topk:0.01|absmax:4:512") != CG_OK) got = cg_dense();
+    if (cg_op_print(&level, text[1], sizeof text[1]) != CG_OK) text[1][0] = 0;
+    bound[1] = cg_bound(&tiny, 1000) + cg_bound(&ratio, (size_t)1 << 25);
+    room[1] = cg_scratch(&ratio, ((size_t)1 << 25) + 1);
+    environment_reset();
+    ASSERT_EQ_FMT(ref_bits(want.select.value), ref_bits(got.select.value), "%08x");
+    ASSERT_STR_EQ(text[0], text[1]);
+    ASSERT(bound[0] == bound[1] && room[0] == room[1]);
+    PASS();
+}
+
 TEST environment_survives_errors(cg_isa isa)
 {
     float x[4] = { 1, 2, 3, 4 }, y[4];
@@ -300,9 +353,20 @@ SUITE(isa)
     }
 }
 
+SUITE(large_results)
+{
+    static const char *const texts[] = { "dense", "f16", "bf16", "sign", "efsign", "terngrad", "absmax:8:512", "absmax:4:101", "minmax:3:64",
+                                         "topk:0.01", "topk:0.3|f16", "threshold:2", "randk:0.1", "randk:0.5|topk:0.1|absmax:4:64" };
+    size_t i;
+    int which;
+    for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++)
+        for (i = 0; cg_isa_found((cg_isa)which) && i < sizeof texts / sizeof *texts; i++) RUN_TESTp(streamed, texts[i], (cg_isa)which);
+}
+
 SUITE(fp_environment)
 {
     int which, setting;
+    for (setting = 0; setting < 8; setting++) RUN_TEST1(sizes_and_texts_in, setting);
     for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++) {
         if (!cg_isa_found((cg_isa)which)) continue;
         for (setting = 0; setting < 8; setting++) RUN_TESTp(same_bytes_in, setting, (cg_isa)which);
@@ -316,6 +380,7 @@ int main(int argc, char **argv)
 {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(isa);
+    if (!getenv("CG_TEST_QUICK")) RUN_SUITE(large_results);
     RUN_SUITE(fp_environment);
     GREATEST_MAIN_END();
 }

@@ -1,9 +1,17 @@
 /* Top-k is exact for every input, k and size; ties go to the lowest index. */
+#define _DEFAULT_SOURCE                             /* MAP_ANONYMOUS, MAP_NORESERVE */
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
 #include "ref.h"
 #include "ops.h"
 #include "greatest.h"
+
+#if defined(__linux__) && SIZE_MAX > 0xffffffffu
+#  include <sys/mman.h>
+#  define HAVE_GIANTS 1
+#else
+#  define HAVE_GIANTS 0
+#endif
 
 enum { BIG = (1 << 20) + 3 };
 static float *x;                                    /* BIG of them */
@@ -182,6 +190,49 @@ SUITE(topk)
     RUN_TEST(threshold_selects);
 }
 
+/* More values than 32 bits can count: pages of zeros that take no memory, and a few others. */
+TEST giant(size_t beyond, const char *text)
+{
+#if HAVE_GIANTS
+    const size_t n = ((size_t)1 << 32) + beyond, at[] = { 5, n / 2, ((size_t)1 << 32) - 1, n - 1 };
+    float *v = (float *)mmap(NULL, 4 * n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    float *y = (float *)mmap(NULL, 4 * n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ops_packet pk;
+    cg_status added, cleared;
+    cg_info info;
+    cg_op op;
+    int i, right = 1;
+    if (v == MAP_FAILED || y == MAP_FAILED) SKIPm("not enough address space");
+    ASSERT_ENUM_EQ(CG_OK, cg_op_parse(&op, text), ops_status);
+    for (i = 0; i < 4; i++) v[at[i]] = (float)(i + 1);
+    y[7] = 1;
+    pk = ops_pack(&op, NULL, v, n);
+    ASSERT_ENUM_EQ(CG_OK, pk.status, ops_status);
+    ASSERT_ENUM_EQ(CG_OK, cg_inspect(pk.p, pk.len, &info), ops_status);
+    added = cg_decompress_add(pk.p, pk.len, 1, y, n);
+    for (i = 0; i < 4; i++) right &= y[at[i]] == v[at[i]];
+    cleared = cg_clear(pk.p, pk.len, y, n);
+    for (i = 0; i < 4; i++) right &= y[at[i]] == 0;
+    right &= y[7] == 1 && info.n == n;
+    free(pk.p);
+    munmap(v, 4 * n);
+    munmap(y, 4 * n);
+    ASSERT_ENUM_EQ(CG_OK, added, ops_status);
+    ASSERT_ENUM_EQ(CG_OK, cleared, ops_status);
+    ASSERTm(text, right);
+    PASS();
+#else
+    (void)beyond; (void)text;
+    SKIPm("needs 64-bit Linux");
+#endif
+}
+
+SUITE(topk_giant)
+{
+    RUN_TESTp(giant, (size_t)0, "topk:k=4|eliasfano");         /* a multiple of 2^32 exactly */
+    RUN_TESTp(giant, (size_t)3, "topk:k=9|f16");               /* some zeros come along: the first ones */
+}
+
 SUITE(topk_large)
 {
     int k;
@@ -201,6 +252,7 @@ int main(int argc, char **argv)
     x = (float *)ref_alloc(BIG * sizeof *x);
     RUN_SUITE(topk);
     RUN_SUITE(topk_large);
+    if (!getenv("CG_TEST_QUICK")) RUN_SUITE(topk_giant);
     free(x);
     GREATEST_MAIN_END();
 }
