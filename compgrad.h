@@ -2321,9 +2321,10 @@ static void cg_measure_range_(const cg_kernels_ *kernels, const float *v, size_t
     stat->top = cg_max32_(stat->top, kernels->range(v, n, &stat->lo, &stat->hi));
 }
 static void cg_settle_top_(const cg_stat_ *stat, float *scales) { scales[0] = cg_float_(stat->top); }
-static void cg_settle_range_(const cg_stat_ *stat, float *scales) {
-    scales[0] = stat->lo == 0.0f ? 0.0f : stat->lo;  /* -0 or +0 must not depend on who came first */
-    scales[1] = stat->hi == 0.0f ? 0.0f : stat->hi;
+static float cg_plus_zero_(float v) { return cg_float_(cg_bits_(v) & CG_MAGNITUDE_ ? cg_bits_(v) : 0u); }     /* for -0 */
+static void cg_settle_range_(const cg_stat_ *stat, float *scales) {      /* which zero came first must not matter */
+    scales[0] = cg_plus_zero_(stat->lo);
+    scales[1] = cg_plus_zero_(stat->hi);
 }
 static int cg_legal_magnitude_(const float *scales) { return cg_bits_(scales[0]) < CG_NONFINITE_; }
 static int cg_legal_range_(const float *scales) {
