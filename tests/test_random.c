@@ -182,7 +182,7 @@ TEST unscaled_contracts(int kind)
     vector(kind, x);
     for (i = 0; i < N; i++) norm += (double)x[i] * (double)x[i];
     ASSERT_IN_RANGE(0.875, measure(&plain, x, BY_STEP).error / norm, 0.03);
-    ASSERT_GT(measure(&scaled, x, BY_STEP).error / norm, 3.0);
+    ASSERT(measure(&scaled, x, BY_STEP).error / norm > 3.0);
     PASS();
 }
 

@@ -103,7 +103,7 @@ TEST composes(int sample, int select, int code, size_t n)
             float q = nearbyintf(ref_div(d[i], UNIT));
             d[i] = ref_mul((float)(int)(q > 127 ? 127 : q < -127 ? -127 : q), UNIT);   /* no -0 */
         }
-    ASSERT_GTE(bound, (size_t)CG_HEADER_BYTES);
+    ASSERT(bound >= (size_t)CG_HEADER_BYTES);
     pk = pack(&op, &side, x, n);
     ASSERT_ENUM_EQ(CG_OK, pk.status, ops_status);
     ASSERT(!pk.touched && pk.len <= bound && pk.len % 4 == 0);
@@ -190,7 +190,7 @@ TEST misbehaves(mode how, int select, size_t n)
     state.how = how;
     pk = pack(&op, &side, x, n);
     if (how == FAILS_TO_COMPRESS || how == TOO_LONG || how == TOO_LONG_BY_FAR) {
-        ASSERT_NEQ(CG_OK, pk.status);
+        ASSERT(pk.status != CG_OK);
         ASSERT_EQ(0u, pk.len);
     } else {
         ASSERT_ENUM_EQ(CG_OK, pk.status, ops_status);
@@ -239,7 +239,7 @@ TEST damaged_packets(int select)
             copy[at / 8] = (unsigned char)(copy[at / 8] ^ 1u << at % 8);
             if (sealed) ref_seal(copy, pk.len);
             s = cg_decode(&side, copy, pk.len, 1, 0, y, 33);
-            if (!sealed) ASSERT_NEQ(CG_OK, s);
+            ASSERT(sealed || s != CG_OK);
             if (s != CG_OK) ASSERT_MEM_EQ(before, y, sizeof y);
             else for (i = 0; i < 33; i++) ASSERT(ref_finite(y[i]));
             memcpy(y, before, sizeof y);
