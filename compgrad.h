@@ -229,13 +229,13 @@ typedef struct cg_codec {
 enum { CG_DECODE_DIRECT = 1 };   /* dense packets in one pass; if one turns out corrupt, y is unspecified */
 
 typedef struct cg_side {     /* what encoding or decoding may know beside; NULL = nothing */
-    const float *aux;
+    const float *aux;        /* the first four serve operators to come: until then zero, or CG_E_UNSUPPORTED */
     const float *scale;
     const void *support;
     size_t support_len;
     const cg_codec *const *codecs;
     size_t codec_count;
-    uint32_t flags;
+    uint32_t flags;          /* CG_DECODE_* */
 } cg_side;
 
 typedef struct cg_info {
@@ -2401,6 +2401,10 @@ typedef struct cg_layout_ {
     uint64_t k, bucket, scale_bytes, code_bytes;
 } cg_layout_;
 
+static cg_status cg_side_check_(const cg_side *side) {
+    if (side && (side->aux || side->scale || side->support || side->support_len)) return CG_E_UNSUPPORTED;
+    return side && (side->flags & ~(uint32_t)CG_DECODE_DIRECT) ? CG_E_ARG : CG_OK;
+}
 static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay) {
     const cg_stage *q = &op->quantize;
     memset(lay, 0, sizeof *lay);
@@ -3124,6 +3128,7 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     const float none = 0.0f;                         /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
+    if (cg_side_check_(side) != CG_OK) return cg_side_check_(side);
     if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
     if (scratch_bytes && !scratch) return CG_E_ARG;
     info.op = *op;
@@ -3397,7 +3402,8 @@ static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packe
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
-    s = cg_header_get_((const uint8_t *)packet, len, &d->info);
+    s = cg_side_check_(side);
+    if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
     if (s != CG_OK) return s;
     if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;

@@ -88,6 +88,31 @@ static ops_packet sample_packet(const cg_op *op, size_t n)
 
 /* ---- arguments ------------------------------------------------------------------------------ */
 
+/* What no operator uses yet must not be ignored in silence. */
+TEST side_that_nobody_uses(void)
+{
+    float x[4] = { 1, 2, 3, 4 }, out[4] = { 0 };
+    unsigned char packet[512];
+    size_t len;
+    cg_op op = cg_f16();
+    cg_side aux = CG_ZERO, scale = CG_ZERO, support = CG_ZERO, flags = CG_ZERO;
+    const cg_side *sides[4];
+    int i;
+    aux.aux = x;
+    scale.scale = x;
+    support.support = x;
+    flags.flags = 1u << 31;
+    sides[0] = &aux; sides[1] = &scale; sides[2] = &support; sides[3] = &flags;
+    for (i = 0; i < 4; i++) {
+        cg_status want = i < 3 ? CG_E_UNSUPPORTED : CG_E_ARG;
+        ASSERT_ENUM_EQ(want, cg_compress_with(&op, NULL, sides[i], x, 4, packet, sizeof packet, &len, NULL, 0), ops_status);
+        ASSERT_ENUM_EQ(CG_OK, cg_compress(&op, NULL, x, 4, packet, sizeof packet, &len, NULL, 0), ops_status);
+        ASSERT_ENUM_EQ(want, cg_decode(sides[i], packet, len, 1, 0, out, 4), ops_status);
+        ASSERT(out[0] == 0 && out[3] == 0);
+    }
+    PASS();
+}
+
 TEST null_arguments(void)
 {
     static unsigned char packet[1024], scratch[2u << 20];
@@ -380,6 +405,7 @@ SUITE(arguments)
 {
     int i;
     RUN_TEST(null_arguments);
+    RUN_TEST(side_that_nobody_uses);
     for (i = 0; i < FAMILIES; i++) {
         RUN_TEST1(empty_vector, i);
         RUN_TEST1(nonfinite, i);
