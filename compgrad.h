@@ -581,6 +581,7 @@ typedef struct cg_kernels_ {
 } cg_kernels_;
 
 #if CG_AVX2_
+/* Kernels that end in a call for the rest say _mm256_zeroupper() themselves: gcc leaves it out before a tail call. */
 #define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi")))
 #define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi")))
 CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
@@ -1079,6 +1080,7 @@ CG_TARGET_AVX2_ static void cg_levels_avx2_(const cg_levels_ *q, cg_key_ key, ui
         case 4: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
         default: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
     }
+    _mm256_zeroupper();
     if (i < n) cg_levels_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
@@ -1177,7 +1179,8 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
             _mm_storeu_si128((__m128i *)(void *)(to + 2 * bits), _mm256_extracti128_si256(w, 1));
         }
     }
-    cg_pack_scalar_(symbols + i, n - i, bits, out + i / 8 * bits);
+    _mm256_zeroupper();
+    if (i < n) cg_pack_scalar_(symbols + i, n - i, bits, out + i / 8 * bits);
 }
 #endif
 #if CG_NEON_
@@ -1254,7 +1257,8 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
         w = _mm256_or_si256(_mm256_and_si256(w, low1), _mm256_slli_epi16(_mm256_and_si256(_mm256_srl_epi16(w, by1), low1), 8));
         cg_store_avx2_(symbols + i, w);
     }
-    cg_unpack_scalar_(in + i / 8 * bits, n - i, bits, symbols + i);
+    _mm256_zeroupper();
+    if (i < n) cg_unpack_scalar_(in + i / 8 * bits, n - i, bits, symbols + i);
 }
 #endif
 #if CG_NEON_
@@ -1451,6 +1455,7 @@ CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *s
 CG_TARGET_AVX2_ static void cg_unlevels_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     size_t i = q->bias ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 1) : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 1)
                        : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 0) : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 0);
+    _mm256_zeroupper();
     if (i < n) cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
@@ -1494,7 +1499,8 @@ CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float s
             cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_xor_si256(_mm256_and_si256(s, minus), plus), stream);
         }
     }
-    cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
+    _mm256_zeroupper();
+    if (i < n) cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
@@ -1526,7 +1532,8 @@ CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         cg_out_avx2_(out, i, _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
-    cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
+    _mm256_zeroupper();
+    if (i < n) cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
@@ -1550,7 +1557,8 @@ CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float 
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         cg_out_avx2_(out, i, _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16), stream);
-    cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
+    _mm256_zeroupper();
+    if (i < n) cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
@@ -1626,7 +1634,8 @@ CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha,
     } else if (alpha != 1.0f) {
         for (; i + 8 <= n; i += 8) cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
     }
-    cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
+    _mm256_zeroupper();
+    if (i < n) cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
 #endif
 #if CG_NEON_
