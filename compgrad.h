@@ -3040,7 +3040,7 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
 static cg_status cg_pick_(const cg_kernels_ *kernels, cg_info *info, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
     uint32_t key = 0;
-    if (src->drawn && (op->select.id || cg_is_user_(&op->quantize))) {
+    if (src->drawn && info->drawn && (op->select.id || cg_is_user_(&op->quantize))) {
         size_t drawn = (size_t)info->drawn;
         for (size_t i = 0; i < drawn; i += CG_CHUNK_) cg_fetch_(src, i, cg_min_(CG_CHUNK_, drawn - i), list->gathered + i);
         if (kernels->top(list->gathered, drawn) >= CG_NONFINITE_) return CG_E_NONFINITE;
