@@ -1490,14 +1490,15 @@ static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *o
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
     const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_bits_(scale));
-    const __m256i lane = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24), s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
+    const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) {
+    for (; i + 32 <= n; i += 32) {                   /* bring each bit to where the sign is */
         __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
-        for (int j = 0; j < 4; j++) {
-            __m256i s = _mm256_sllv_epi32(w, _mm256_sub_epi32(lane, _mm256_set1_epi32(8 * j)));
-            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_xor_si256(_mm256_and_si256(s, minus), plus), stream);
-        }
+        cg_out_avx2_(out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), stream);
+        cg_out_avx2_(out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), stream);
+        cg_out_avx2_(out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), stream);
+        cg_out_avx2_(out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), stream);
     }
     _mm256_zeroupper();
     if (i < n) cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
