@@ -57,6 +57,7 @@ REF_FN ops_packet ops_pack_cap(const cg_op *op, const cg_tag *tag, const cg_side
     ops_packet r;
     size_t need = cg_scratch(op, n), i;
     void *scratch = need ? malloc(need) : NULL;
+    if (scratch) memset(scratch, 0xa5, need);      /* nobody promised zeros */
     r.cap = cap;
     r.p = (unsigned char *)ref_alloc(cap + OPS_CANARY);
     memset(r.p, 0xA5, cap + OPS_CANARY);
