@@ -177,29 +177,85 @@ typedef struct cg_op {
     uint64_t reserved;       /* 0 */
 } cg_op;
 
-enum { CG_SAMPLE_RANDK = 1 };
-enum { CG_SELECT_TOPK = 1, CG_SELECT_THRESHOLD = 2 };
-enum { CG_QUANTIZE_F16 = 1, CG_QUANTIZE_BF16, CG_QUANTIZE_SIGN, CG_QUANTIZE_EFSIGN, CG_QUANTIZE_ABSMAX,
-       CG_QUANTIZE_MINMAX, CG_QUANTIZE_TERNARY, CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */ };
-enum { CG_FLAG_NEAREST = 1 /* quantize */, CG_FLAG_UNSCALED = 1 /* sample */ };
-typedef enum cg_coding { CG_CODE_AUTO = 0, CG_CODE_ELIAS_FANO = 1, CG_CODE_BITMAP = 2 } cg_coding;
+enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2 };
+enum { CG_TRANSFORM_ROTATE = 1, CG_TRANSFORM_DCT, CG_TRANSFORM_LOWRANK, CG_TRANSFORM_ATOMO };
+enum { CG_SELECT_TOPK = 1, CG_SELECT_THRESHOLD = 2, CG_SELECT_DGC, CG_SELECT_MSTOPK, CG_SELECT_SIDCO, CG_SELECT_WANGNI, CG_SELECT_WANGNI_VARIANCE,
+       CG_SELECT_ADACOMP, CG_SELECT_SIDES, CG_SELECT_SIDE, CG_SELECT_CHUNKED, CG_SELECT_BLOCKS, CG_SELECT_GIVEN, CG_SELECT_VARIANCE };
+enum { CG_QUANTIZE_F16 = 1, CG_QUANTIZE_BF16, CG_QUANTIZE_SIGN, CG_QUANTIZE_EFSIGN, CG_QUANTIZE_ABSMAX, CG_QUANTIZE_MINMAX, CG_QUANTIZE_TERNARY,
+       CG_QUANTIZE_QSGD, CG_QUANTIZE_STEPS, CG_QUANTIZE_THREELC, CG_QUANTIZE_STROM, CG_QUANTIZE_ONEBIT, CG_QUANTIZE_MEAN, CG_QUANTIZE_NATURAL,
+       CG_QUANTIZE_DITHER, CG_QUANTIZE_DYNAMIC8, CG_QUANTIZE_E4M3, CG_QUANTIZE_E5M2, CG_QUANTIZE_MXFP4, CG_QUANTIZE_MXE4M3, CG_QUANTIZE_MXE5M2,
+       CG_QUANTIZE_NF4, CG_QUANTIZE_LLOYD, CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */ };
+enum { CG_FLAG_UNSCALED = 1 /* sample */, CG_FLAG_NEAREST = 1 /* quantize */,
+       CG_FLAG_MAX = 2 /* of qsgd and dither: the largest magnitude, not the L2 norm */, CG_FLAG_CLIP = 2 /* of terngrad: at 2.5 sigma */,
+       CG_FLAG_NORM = 2 /* of minmax: the range is sqrt(2) times the L2 norm */ };
+typedef enum cg_coding {
+    CG_CODE_AUTO = 0, CG_CODE_ELIAS_FANO = 1, CG_CODE_BITMAP = 2, CG_CODE_GOLOMB = 3,           /* of indices; auto: the shorter of the first two */
+    CG_CODE_PACKED = 16, CG_CODE_GAMMA, CG_CODE_DELTA, CG_CODE_OMEGA, CG_CODE_HUFFMAN, CG_CODE_QUARTIC      /* of values */
+} cg_coding;
 
+/* quantizers */
 CG_API_ cg_op cg_dense(void);
 CG_API_ cg_op cg_f16(void);
 CG_API_ cg_op cg_bf16(void);
 CG_API_ cg_op cg_absmax(int bits, uint32_t bucket);   /* levels of the bucket's largest magnitude */
 CG_API_ cg_op cg_minmax(int bits, uint32_t bucket);   /* levels from the bucket's minimum to its maximum */
+CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);   /* the same over sqrt(2) times the L2 norm, Huffman coded (Suresh) */
+CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket);/* integers times a power of two, to nearest */
+CG_API_ cg_op cg_qsgd(int levels);                    /* 0..levels of the L2 norm, either sign, Elias omega */
 CG_API_ cg_op cg_sign(void);                          /* +1 or -1; the sign of zero is + */
 CG_API_ cg_op cg_efsign(void);                        /* sign times the mean magnitude */
+CG_API_ cg_op cg_onebit(uint32_t column);             /* by sign one of two means; 0: one column */
 CG_API_ cg_op cg_terngrad(void);                      /* -s, 0 or s with s the largest magnitude */
+CG_API_ cg_op cg_threelc(float s);                    /* to nearest of -m, 0, m with m = s * largest, 1 <= s < 2; quartic code */
+CG_API_ cg_op cg_strom(float tau);                    /* +-tau where |x| > tau, else 0; 2 bits */
+CG_API_ cg_op cg_natural(void);                       /* powers of two, 9 bits */
+CG_API_ cg_op cg_dither(int bits, uint32_t bucket);   /* the L2 norm times powers of two; 0: one bucket */
+CG_API_ cg_op cg_dynamic8(void);                      /* Dettmers' 8-bit numbers, largest = 1 */
+CG_API_ cg_op cg_fp8(void);                           /* E4M3, 512 to a scale */
+CG_API_ cg_op cg_fp8_e5m2(void);
+CG_API_ cg_op cg_mxfp4(void);                         /* OCP microscaling: 32 to a power of two */
+CG_API_ cg_op cg_mxfp8(void);                         /* E4M3 */
+CG_API_ cg_op cg_mxfp8_e5m2(void);
+CG_API_ cg_op cg_nf4(void);                           /* 16 normal quantiles, 64 to a scale */
+CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value);  /* a cg_codec of yours */
+/* selections; a ratio is the fraction kept */
 CG_API_ cg_op cg_topk(float ratio);                   /* largest magnitudes; of equals, the lowest index */
 CG_API_ cg_op cg_threshold(float magnitude);          /* all with |x| > magnitude */
-CG_API_ cg_op cg_randk(float ratio);                  /* one of every n/k, drawn from the tag, times n/k */
-CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value);  /* a cg_codec of yours, as quantizer */
+CG_API_ cg_op cg_dgc(float ratio);                    /* a threshold from a sample; 0.8 to 1.3 of the ratio */
+CG_API_ cg_op cg_mstopk(float ratio);                 /* a threshold by bisection */
+CG_API_ cg_op cg_sidco(float ratio);                  /* a threshold from fitted exponentials; 0.8 to 1.3 of the ratio */
+CG_API_ cg_op cg_wangni(float ratio);                 /* each with a probability by its magnitude; so many on average */
+CG_API_ cg_op cg_wangni_variance(float epsilon);      /* the fewest for a variance of epsilon |x|^2 */
+CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk);/* the largest of every chunk */
+CG_API_ cg_op cg_blocks(uint32_t block);              /* blocks that are not all zero */
+CG_API_ cg_op cg_given(void);                         /* where the packet cg_side.support has values; carries no indices */
+CG_API_ cg_op cg_variance(float alpha);               /* where x^2 > alpha * cg_side.aux */
+/* samples, from the tag: no indices travel */
+CG_API_ cg_op cg_randk(float ratio);                  /* one of every n/k, times n/k */
+CG_API_ cg_op cg_permk(uint32_t workers);             /* every rank another one of `workers` neighbours, times workers */
+/* transforms */
+CG_API_ cg_op cg_rotate(int rounds);                  /* 1 or 2 of random signs and Hadamard, in blocks of 1024 */
+CG_API_ cg_op cg_dct(void);                           /* DCT-II in blocks of 64 */
+CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank);    /* two factors of a row-major matrix: one power iteration */
+CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget);    /* so many of its singular triples, drawn so that the mean is right */
+/* compositions that have a name */
+CG_API_ cg_op cg_srq(int bits);                       /* rotated, then minmax */
+CG_API_ cg_op cg_drive(void);                         /* rotated, then signs, scaled to be unbiased */
+CG_API_ cg_op cg_eden(float bits);                    /* the same with 1 to 4 bits, in steps of 1/32; below 1 of a random sample */
+CG_API_ cg_op cg_demo(float ratio);                   /* the largest of 64 frequencies */
+CG_API_ cg_op cg_stc(float ratio);                    /* top-k as signs of one magnitude, Golomb */
+CG_API_ cg_op cg_sbc(float ratio);                    /* the largest above or below zero, as their mean, Golomb */
+CG_API_ cg_op cg_adaq(float ratio);                   /* the largest above and below zero, as their two means */
+CG_API_ cg_op cg_adacomp(uint32_t bin);               /* by bins; cg_side.aux: the latest gradient, part of x */
+CG_API_ cg_op cg_qsparse(float ratio, int levels);    /* top-k, then levels of its L2 norm */
+CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits);     /* random sample, top-k of it, levels */
+/* changes */
 CG_API_ cg_op cg_nearest(cg_op op);                   /* rounds to nearest, not at random */
+CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);  /* qsgd, dither: of the largest magnitude of every bucket */
+CG_API_ cg_op cg_clipped(cg_op op);                   /* terngrad: what is beyond 2.5 standard deviations is cut off */
 CG_API_ cg_op cg_unscaled(cg_op op);                  /* random-k without the n/k */
 CG_API_ cg_op cg_coded(cg_op op, cg_coding coding);   /* same values, another code */
-CG_API_ cg_op cg_then(cg_op first, cg_op second);
+CG_API_ cg_op cg_then(cg_op first, cg_op second);     /* the slots of both; no slot twice */
 CG_API_ CG_CHECKED_ cg_status cg_op_parse(cg_op *op, const char *text);
 CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);   /* 128 bytes suffice */
 
@@ -229,9 +285,9 @@ typedef struct cg_codec {
 enum { CG_DECODE_DIRECT = 1 };   /* dense packets in one pass; if one turns out corrupt, y is unspecified */
 
 typedef struct cg_side {     /* what encoding or decoding may know beside; NULL = nothing */
-    const float *aux;        /* the first four serve operators to come: until then zero, or CG_E_UNSUPPORTED */
-    const float *scale;
-    const void *support;
+    const float *aux;        /* n floats: the gradient in x (cg_adacomp), or its variance (cg_variance) */
+    const float *scale;      /* scales that all ranks agreed on, in the packet's order, instead of the vector's own */
+    const void *support;     /* a packet whose index set is the selection (cg_given), to compress and to decode */
     size_t support_len;
     const cg_codec *const *codecs;
     size_t codec_count;
@@ -268,6 +324,15 @@ CG_API_ CG_CHECKED_ cg_status cg_decompress_add(const void *packet, size_t len, 
 CG_API_ CG_CHECKED_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n);
 /* Reads and checks the header alone: the first CG_HEADER_BYTES are enough to learn packet_bytes. */
 CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info);
+
+/* ---- packets added without leaving their domain: one vector (n, seed, step, tensor), one sample, one transform -----
+   The result is a packet like any other. Sparse packets merge by index; packets of one grid (equal scales: cg_side.scale)
+   add as integers, if 8 bits hold the sum; all others as f32, in their order: y = y + d, then one inverse transform when
+   the result is decoded. cg_vote: of up to 64 cg_sign packets the majority's sign, + for a tie. CG_E_UNSUPPORTED: PermK, matrices. */
+CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch);
+CG_API_ CG_CHECKED_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len,
+    void *scratch, size_t scratch_bytes);
+CG_API_ CG_CHECKED_ cg_status cg_vote(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len);
 
 /* ---- 16-bit gradients: nearest even; what is too large becomes the largest finite value, Inf and
         NaN stay what they are --------------------------------------------------------------- */
@@ -376,6 +441,8 @@ void *memmove(void *to, const void *from, size_t bytes);
 
 #define CG_CHUNK_ 2048u            /* values handled while they stay in L1 */
 #define CG_BLOCK_ 65536u           /* values per unit of randomness, summation and threads */
+#define CG_TURN_ 1024u             /* values that are rotated together */
+#define CG_DCT_ 64u
 #define CG_WAVE_ 64u               /* blocks whose partial results are held at once */
 #define CG_NONFINITE_ 0x7f800000u  /* magnitude bits of Inf; NaN is above */
 #define CG_MAGNITUDE_ 0x7fffffffu
@@ -541,6 +608,11 @@ CG_INLINE_ float cg_noise_(cg_key_ key, uint32_t position) {
     if (position & 8) h = h << 16 | h >> 16;
     return (float)(int32_t)h * 2.3283064365386963e-10f;
 }
+/* Which of a group of `size` neighbours a rank takes: every rank another one. */
+CG_INLINE_ uint64_t cg_perm_(uint64_t key, uint64_t group, uint32_t size, uint32_t rank) {
+    uint64_t start = (uint64_t)cg_hash32_(cg_block_key_(key, group >> 16), (uint32_t)(group & 0xffff)) * size >> 32;
+    return start + rank < size ? start + rank : start + rank - size;
+}
 
 /* ---- >>kernels -------------------------------------------------------------------------------
    The scalar kernel is the specification; its SIMD versions stand below it and return the same bits. */
@@ -554,6 +626,9 @@ typedef struct cg_levels_ {        /* a bucket's grid; see cg_levels_make_ */
     float span;                    /* what inv is taken of; see cg_encode_levels_ */
     int stochastic;
 } cg_levels_;
+
+typedef struct cg_grades_ { float inv; int32_t count; float limit[7]; uint8_t sign; } cg_grades_;
+typedef struct cg_dither_ { float inv; unsigned bits; int stochastic; } cg_dither_;
 
 typedef struct cg_kernels_ {
     cg_isa isa;
@@ -578,6 +653,28 @@ typedef struct cg_kernels_ {
     void (*emit)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
     void (*drain)(void);                                       /* after the last that streamed */
     void (*sum)(cg_sum_ *sum, const uint8_t *words, size_t count);
+    /* transforms and sums */
+    void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
+    void (*dct)(float *v, int inverse);
+    void (*total)(const float *v, size_t n, int what, double *lanes);
+    /* more formats */
+    void (*grade)(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes);
+    void (*rank)(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols);
+    void (*untable)(const float *table, const uint8_t *symbols, size_t n, float *out, int stream);
+    void (*fp8)(const float *v, size_t n, float inv, int kind, uint8_t *out);
+    void (*unfp8)(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream);
+    uint32_t (*natural)(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out);
+    void (*unnatural)(const uint8_t *in, size_t n, float *out, int stream);
+    void (*dither)(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
+    void (*undither)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream);
+    void (*dynamic)(const float *v, size_t n, float inv, uint8_t *symbols);
+    void (*undynamic)(const uint8_t *symbols, size_t n, float scale, float *out, int stream);
+    void (*fixed)(const float *v, size_t n, float tau, uint8_t *symbols);
+    void (*vote)(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out);
+    /* matrices */
+    void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank, double *p, size_t p_stride);
+    void (*collect)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank, double *q, size_t q_stride);
+    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count, float *out, size_t out_stride, int stream);
 } cg_kernels_;
 
 #if CG_AVX2_
@@ -1739,10 +1836,2231 @@ static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
 }
 #endif
 
+enum { CG_TOTAL_MAGNITUDES_, CG_TOTAL_SQUARES_, CG_TOTAL_BELOW_, CG_TOTAL_ABOVE_, CG_TOTAL_VALUES_ };     /* what of total() */
+
+/* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i % 32 of flips[32*r + i/32]
+   negates v[i] in round r. One scaling at the end, by a power of two. The order of the strides is part of the wire format, and is what suits
+   vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512. What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
+#define CG_ROTATED_ 1024u
+#define CG_MINUS_ 0x80000000u
+CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
+static void cg_flip_scalar_(float *v, const uint32_t *flips) {
+    for (size_t i = 0; i < CG_ROTATED_; i++) cg_store_(v, i, cg_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
+}
+CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) {       /* strides s and 2s */
+    float a = cg_load_(v, i), b = cg_load_(v, i + s), c = cg_load_(v, i + 2 * s), d = cg_load_(v, i + 3 * s);
+    float ab = cg_plus_(a, b), ba = cg_minus_(a, b), cd = cg_plus_(c, d), dc = cg_minus_(c, d);
+    cg_store_(v, i, cg_plus_(ab, cd));
+    cg_store_(v, i + s, cg_plus_(ba, dc));
+    cg_store_(v, i + 2 * s, cg_minus_(ab, cd));
+    cg_store_(v, i + 3 * s, cg_minus_(ba, dc));
+}
+static void cg_hadamard_scalar_(float *v) {
+    for (size_t i = 0; i < CG_ROTATED_; i += 8) {
+        for (size_t j = i; j < i + 4; j++) {
+            float a = cg_load_(v, j), b = cg_load_(v, j + 4);
+            cg_store_(v, j, cg_plus_(a, b));
+            cg_store_(v, j + 4, cg_minus_(a, b));
+        }
+        cg_quad_(v, i, 1);
+        cg_quad_(v, i + 4, 1);
+    }
+    for (size_t s = 8; s < 512; s *= 4)
+        for (size_t i = 0; i < CG_ROTATED_; i += 4 * s)
+            for (size_t j = i; j < i + s; j++) cg_quad_(v, j, s);
+    for (size_t i = 0; i < 512; i++) {
+        float a = cg_load_(v, i), b = cg_load_(v, i + 512);
+        cg_store_(v, i, cg_plus_(a, b));
+        cg_store_(v, i + 512, cg_minus_(a, b));
+    }
+}
+static void cg_rotate_scalar_(float *v, const uint32_t *flips, int rounds, int inverse) {
+    const float scale = cg_rotate_scale_(rounds);
+    for (int r = 0; r < rounds; r++) {
+        if (!inverse) cg_flip_scalar_(v, flips + 32 * r);
+        cg_hadamard_scalar_(v);
+        if (inverse) cg_flip_scalar_(v, flips + 32 * (rounds - 1 - r));
+    }
+    for (size_t i = 0; i < CG_ROTATED_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
+}
+/* the same of 1024 floats elsewhere (or of v itself), for callers that would copy them first */
+static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
+    if (from != v) memcpy(v, from, 4 * CG_ROTATED_);
+    cg_rotate_scalar_(v, flips, rounds, inverse);
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256 cg_floats8_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
+CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) { cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f)); }
+CG_AVX2_INLINE_ __m256 cg_minus_where_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) {     /* -0 where 1 */
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
+}
+/* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or from 4 on.
+   From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add three. */
+#define CG_FLIP_ROW_(a, b, c, d) { a, b, c, d, a, b, c, d, a ^ CG_MINUS_, b ^ CG_MINUS_, c ^ CG_MINUS_, d ^ CG_MINUS_, 0, 0, 0, 0 }
+#define CG_FLIP_ROWS_(c, d) \
+    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_MINUS_, 0u, c, d), CG_FLIP_ROW_(0u, CG_MINUS_, c, d), CG_FLIP_ROW_(CG_MINUS_, CG_MINUS_, c, d)
+static const uint32_t cg_flip_rows_[16][16] = {
+    CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_MINUS_, 0u), CG_FLIP_ROWS_(0u, CG_MINUS_), CG_FLIP_ROWS_(CG_MINUS_, CG_MINUS_)
+};
+CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
+    const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
+    return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)));
+}
+CG_AVX2_INLINE_ void cg_pair_avx2_(__m256 *a, __m256 *b) {
+    __m256 d = _mm256_sub_ps(*a, *b);
+    *a = _mm256_add_ps(*a, *b);
+    *b = d;
+}
+CG_AVX2_INLINE_ void cg_across_avx2_(__m256 *x) {        /* three strides between eight vectors */
+    cg_pair_avx2_(x, x + 1); cg_pair_avx2_(x + 2, x + 3); cg_pair_avx2_(x + 4, x + 5); cg_pair_avx2_(x + 6, x + 7);
+    cg_pair_avx2_(x, x + 2); cg_pair_avx2_(x + 1, x + 3); cg_pair_avx2_(x + 4, x + 6); cg_pair_avx2_(x + 5, x + 7);
+    cg_pair_avx2_(x, x + 4); cg_pair_avx2_(x + 1, x + 5); cg_pair_avx2_(x + 2, x + 6); cg_pair_avx2_(x + 3, x + 7);
+}
+/* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half without a shuffle. */
+CG_AVX2_INLINE_ __m256 cg_within_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
+    __m256 x = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i))));
+    __m256 y = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i + 4))));
+    if (flip) {
+        const uint32_t byte = ((const uint8_t *)flips)[i / 8];
+        x = _mm256_xor_ps(x, _mm256_castsi256_ps(cg_bytes_avx2_((const uint8_t *)cg_flip_rows_[byte & 15u])));
+        y = _mm256_xor_ps(y, _mm256_castsi256_ps(cg_bytes_avx2_((const uint8_t *)(cg_flip_rows_[byte >> 4] + 4))));
+    } else {
+        y = _mm256_xor_ps(y, cg_minus_where_avx2_(0, 0, 0, 0, 1, 1, 1, 1));
+    }
+    x = _mm256_add_ps(x, y);
+    x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_minus_where_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
+    return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_minus_where_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
+}
+CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {      /* strides up to 32 */
+    for (size_t i = 0; i < CG_ROTATED_; i += 64) {
+        __m256 x[8];
+        CG_PREFETCH_(cg_at_(ahead, i / 2));
+        CG_PREFETCH_(cg_at_(ahead, i / 2 + 16));
+        x[0] = cg_within_avx2_(from, i, flips, flip);
+        x[1] = cg_within_avx2_(from, i + 8, flips, flip);
+        x[2] = cg_within_avx2_(from, i + 16, flips, flip);
+        x[3] = cg_within_avx2_(from, i + 24, flips, flip);
+        x[4] = cg_within_avx2_(from, i + 32, flips, flip);
+        x[5] = cg_within_avx2_(from, i + 40, flips, flip);
+        x[6] = cg_within_avx2_(from, i + 48, flips, flip);
+        x[7] = cg_within_avx2_(from, i + 56, flips, flip);
+        cg_across_avx2_(x);
+        cg_store8_avx2_(v, i, x[0]);
+        cg_store8_avx2_(v, i + 8, x[1]);
+        cg_store8_avx2_(v, i + 16, x[2]);
+        cg_store8_avx2_(v, i + 24, x[3]);
+        cg_store8_avx2_(v, i + 32, x[4]);
+        cg_store8_avx2_(v, i + 40, x[5]);
+        cg_store8_avx2_(v, i + 48, x[6]);
+        cg_store8_avx2_(v, i + 56, x[7]);
+    }
+}
+CG_AVX2_INLINE_ void cg_rows_avx2_(const float *v, size_t i, __m256 *x) {         /* strides 64, 128, 256 of eight rows of 64 */
+    x[0] = cg_floats8_avx2_(v, i);
+    x[1] = cg_floats8_avx2_(v, i + 64);
+    x[2] = cg_floats8_avx2_(v, i + 128);
+    x[3] = cg_floats8_avx2_(v, i + 192);
+    x[4] = cg_floats8_avx2_(v, i + 256);
+    x[5] = cg_floats8_avx2_(v, i + 320);
+    x[6] = cg_floats8_avx2_(v, i + 384);
+    x[7] = cg_floats8_avx2_(v, i + 448);
+    cg_across_avx2_(x);
+}
+CG_AVX2_INLINE_ void cg_leave_avx2_(float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
+    __m256 a = cg_floats8_avx2_(v, i);
+    cg_pair_avx2_(&a, &b);
+    if (flip) {
+        a = cg_flip8_avx2_(a, ((const uint8_t *)flips)[i / 8]);
+        b = cg_flip8_avx2_(b, ((const uint8_t *)flips)[i / 8 + 64]);
+    }
+    cg_store8_avx2_(v, i, last ? _mm256_mul_ps(a, scale) : a);
+    cg_store8_avx2_(v, i + 512, last ? _mm256_mul_ps(b, scale) : b);
+}
+/* Strides 64 to 512. Sixteen vectors and a spare one do not fit the registers: half of them waits in its place. */
+CG_AVX2_INLINE_ void cg_far64_avx2_(float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
+    const __m256 scale = _mm256_set1_ps(times);
+    for (size_t i = 0; i < 64; i += 8) {
+        __m256 x[8];
+        CG_PREFETCH_(cg_at_(ahead, 8 * i));
+        CG_PREFETCH_(cg_at_(ahead, 8 * i + 16));
+        CG_PREFETCH_(cg_at_(ahead, 8 * i + 32));
+        CG_PREFETCH_(cg_at_(ahead, 8 * i + 48));
+        cg_rows_avx2_(v, i, x);
+        cg_store8_avx2_(v, i, x[0]);
+        cg_store8_avx2_(v, i + 64, x[1]);
+        cg_store8_avx2_(v, i + 128, x[2]);
+        cg_store8_avx2_(v, i + 192, x[3]);
+        cg_store8_avx2_(v, i + 256, x[4]);
+        cg_store8_avx2_(v, i + 320, x[5]);
+        cg_store8_avx2_(v, i + 384, x[6]);
+        cg_store8_avx2_(v, i + 448, x[7]);
+        cg_rows_avx2_(v, i + 512, x);
+        cg_leave_avx2_(v, i, x[0], flips, scale, flip, last);
+        cg_leave_avx2_(v, i + 64, x[1], flips, scale, flip, last);
+        cg_leave_avx2_(v, i + 128, x[2], flips, scale, flip, last);
+        cg_leave_avx2_(v, i + 192, x[3], flips, scale, flip, last);
+        cg_leave_avx2_(v, i + 256, x[4], flips, scale, flip, last);
+        cg_leave_avx2_(v, i + 320, x[5], flips, scale, flip, last);
+        cg_leave_avx2_(v, i + 384, x[6], flips, scale, flip, last);
+        cg_leave_avx2_(v, i + 448, x[7], flips, scale, flip, last);
+    }
+}
+CG_TARGET_AVX2_ static void cg_near_avx2_(const float *from, float *v, const float *ahead) { cg_near64_avx2_(from, v, NULL, ahead, 0); }
+CG_TARGET_AVX2_ static void cg_near_flip_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead) {
+    cg_near64_avx2_(from, v, flips, ahead, 1);
+}
+CG_TARGET_AVX2_ static void cg_far_avx2_(float *v, const float *ahead) { cg_far64_avx2_(v, NULL, 1.0f, ahead, 0, 0); }
+CG_TARGET_AVX2_ static void cg_far_last_avx2_(float *v, float scale, const float *ahead) { cg_far64_avx2_(v, NULL, scale, ahead, 0, 1); }
+CG_TARGET_AVX2_ static void cg_far_flip_avx2_(float *v, const uint32_t *flips, float scale, const float *ahead) {
+    cg_far64_avx2_(v, flips, scale, ahead, 1, 1);
+}
+/* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass of the first round. */
+CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
+    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_ROTATED_);
+    if (inverse) cg_near_avx2_(from, v, ahead);
+    else cg_near_flip_avx2_(from, v, flips, ahead);
+    ahead = cg_at_(ahead, 512);
+    if (rounds == 2) {
+        cg_far_avx2_(v, ahead);
+        cg_near_flip_avx2_(v, v, flips + 32, v);
+        ahead = v;
+    }
+    if (inverse) cg_far_flip_avx2_(v, flips, scale, ahead);
+    else cg_far_last_avx2_(v, scale, ahead);
+}
+CG_TARGET_AVX2_ static void cg_rotate_avx2_(float *v, const uint32_t *flips, int rounds, int inverse) {
+    cg_rotate_from_avx2_(v, v, flips, rounds, inverse);
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) {     /* the four low bits */
+    const int32x4_t up = { 31, 30, 29, 28 };
+    return cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_MINUS_))));
+}
+CG_INLINE_ void cg_pair_neon_(float32x4_t *a, float32x4_t *b) {
+    float32x4_t d = *a - *b;
+    *a = *a + *b;
+    *b = d;
+}
+CG_INLINE_ void cg_four_neon_(float32x4_t *x, size_t s) {                 /* four pairs, each s apart */
+    cg_pair_neon_(x, x + s);
+    cg_pair_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
+    cg_pair_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
+    cg_pair_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
+}
+CG_INLINE_ float32x4_t cg_within_neon_(float32x4_t x) {                   /* strides 1, 2: the pair's other value, plus this one or minus it */
+    const uint32x4_t odd = { 0, CG_MINUS_, 0, CG_MINUS_ }, high = { 0, 0, CG_MINUS_, CG_MINUS_ };
+    x = vrev64q_f32(x) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
+    return vextq_f32(x, x, 2) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
+}
+CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {       /* strides up to 16 */
+    x[0] = cg_floats_neon_(cg_load4_neon_(v, i));
+    x[1] = cg_floats_neon_(cg_load4_neon_(v, i + 4));
+    x[2] = cg_floats_neon_(cg_load4_neon_(v, i + 8));
+    x[3] = cg_floats_neon_(cg_load4_neon_(v, i + 12));
+    x[4] = cg_floats_neon_(cg_load4_neon_(v, i + 16));
+    x[5] = cg_floats_neon_(cg_load4_neon_(v, i + 20));
+    x[6] = cg_floats_neon_(cg_load4_neon_(v, i + 24));
+    x[7] = cg_floats_neon_(cg_load4_neon_(v, i + 28));
+    if (flip) {
+        const uint32_t w = flips[i / 32];
+        x[0] = cg_flip4_neon_(x[0], w);
+        x[1] = cg_flip4_neon_(x[1], w >> 4);
+        x[2] = cg_flip4_neon_(x[2], w >> 8);
+        x[3] = cg_flip4_neon_(x[3], w >> 12);
+        x[4] = cg_flip4_neon_(x[4], w >> 16);
+        x[5] = cg_flip4_neon_(x[5], w >> 20);
+        x[6] = cg_flip4_neon_(x[6], w >> 24);
+        x[7] = cg_flip4_neon_(x[7], w >> 28);
+    }
+    cg_four_neon_(x, 1);
+    x[0] = cg_within_neon_(x[0]);
+    x[1] = cg_within_neon_(x[1]);
+    x[2] = cg_within_neon_(x[2]);
+    x[3] = cg_within_neon_(x[3]);
+    x[4] = cg_within_neon_(x[4]);
+    x[5] = cg_within_neon_(x[5]);
+    x[6] = cg_within_neon_(x[6]);
+    x[7] = cg_within_neon_(x[7]);
+    cg_four_neon_(x, 2);
+    cg_four_neon_(x, 4);
+}
+CG_INLINE_ void cg_near64_neon_(float *v, const uint32_t *flips, int flip) {
+    for (size_t i = 0; i < CG_ROTATED_; i += 64) {
+        float32x4_t x[8], y[8];
+        cg_near32_neon_(v, i, flips, x, flip);
+        cg_near32_neon_(v, i + 32, flips, y, flip);
+        for (size_t j = 0; j < 8; j++) {
+            cg_store4_neon_(v, i + 4 * j, x[j] + y[j]);
+            cg_store4_neon_(v, i + 4 * j + 32, x[j] - y[j]);
+        }
+    }
+}
+CG_INLINE_ void cg_rows_neon_(const float *v, size_t i, float32x4_t *x) {
+    x[0] = cg_floats_neon_(cg_load4_neon_(v, i));
+    x[1] = cg_floats_neon_(cg_load4_neon_(v, i + 64));
+    x[2] = cg_floats_neon_(cg_load4_neon_(v, i + 128));
+    x[3] = cg_floats_neon_(cg_load4_neon_(v, i + 192));
+    x[4] = cg_floats_neon_(cg_load4_neon_(v, i + 256));
+    x[5] = cg_floats_neon_(cg_load4_neon_(v, i + 320));
+    x[6] = cg_floats_neon_(cg_load4_neon_(v, i + 384));
+    x[7] = cg_floats_neon_(cg_load4_neon_(v, i + 448));
+    cg_four_neon_(x, 1);
+    cg_four_neon_(x, 2);
+    cg_four_neon_(x, 4);
+}
+CG_INLINE_ void cg_far64_neon_(float *v, const uint32_t *flips, float times, int flip) {
+    const float32x4_t scale = vdupq_n_f32(times);
+    for (size_t i = 0; i < 64; i += 4) {
+        float32x4_t x[8], y[8];
+        cg_rows_neon_(v, i, x);
+        cg_rows_neon_(v, i + 512, y);
+        for (size_t j = 0; j < 8; j++) {
+            float32x4_t a = x[j] + y[j], b = x[j] - y[j];
+            const size_t at = i + 64 * j;
+            if (flip) {
+                a = cg_flip4_neon_(a, flips[at / 32] >> at % 32);
+                b = cg_flip4_neon_(b, flips[at / 32 + 16] >> at % 32);
+            }
+            cg_store4_neon_(v, at, a * scale);
+            cg_store4_neon_(v, at + 512, b * scale);
+        }
+    }
+}
+static void cg_rotate_neon_(float *v, const uint32_t *flips, int rounds, int inverse) {
+    const float scale = cg_rotate_scale_(rounds);
+    if (inverse) cg_near64_neon_(v, NULL, 0);
+    else cg_near64_neon_(v, flips, 1);
+    if (rounds == 2) {
+        cg_far64_neon_(v, NULL, 1.0f, 0);
+        cg_near64_neon_(v, flips + 32, 1);
+    }
+    if (inverse) cg_far64_neon_(v, flips, scale, 1);
+    else cg_far64_neon_(v, NULL, scale, 0);
+}
+static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
+    if (from != v) memcpy(v, from, 4 * CG_ROTATED_);
+    cg_rotate_neon_(v, flips, rounds, inverse);
+}
+#endif
+
+/* total: adds to 16 lanes, by position, magnitudes (0), squares (1), what is below 0 (2), what is not (3), or the values (4) */
+CG_INLINE_ double cg_fold_(double *lanes) {
+    for (int w = 8; w; w /= 2) for (int i = 0; i < w; i++) lanes[i] += lanes[i + w];
+    return lanes[0];
+}
+static void cg_total_scalar_(const float *v, size_t n, int what, double *lanes) {
+    for (size_t i = 0; i < n; i++) {
+        const float f = cg_load_(v, i);
+        const double d = (double)f;
+        double *lane = lanes + i % 16;
+        switch (what) {
+            case 0: *lane += (double)cg_float_(cg_bits_(f) & CG_MAGNITUDE_); break;
+            case 1: *lane += d * d; break;                 /* exact: fused or not, the sum is the same */
+            case 2: *lane += f < 0.0f ? d : 0.0; break;
+            case 3: *lane += f >= 0.0f ? d : 0.0; break;
+            default: *lane += d;
+        }
+    }
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256d cg_term_avx2_(const float *v, size_t i, int what) {
+    const __m256d d = _mm256_cvtps_pd(_mm_castsi128_ps(cg_load4_avx2_(cg_at_(v, i))));
+    switch (what) {
+        case 0: return _mm256_andnot_pd(_mm256_set1_pd(-0.0), d);
+        case 1: return _mm256_mul_pd(d, d);
+        case 2: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_LT_OQ));
+        case 3: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_GE_OQ));
+        default: return d;
+    }
+}
+CG_AVX2_INLINE_ size_t cg_total16_avx2_(const float *v, size_t n, double *lanes, int what) {
+    __m256d s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8), s3 = _mm256_loadu_pd(lanes + 12);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        CG_PREFETCH_(cg_at_(v, i + 1536));
+        s0 = _mm256_add_pd(s0, cg_term_avx2_(v, i, what));
+        s1 = _mm256_add_pd(s1, cg_term_avx2_(v, i + 4, what));
+        s2 = _mm256_add_pd(s2, cg_term_avx2_(v, i + 8, what));
+        s3 = _mm256_add_pd(s3, cg_term_avx2_(v, i + 12, what));
+    }
+    _mm256_storeu_pd(lanes, s0);
+    _mm256_storeu_pd(lanes + 4, s1);
+    _mm256_storeu_pd(lanes + 8, s2);
+    _mm256_storeu_pd(lanes + 12, s3);
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_total_avx2_(const float *v, size_t n, int what, double *lanes) {
+    size_t i;
+    switch (what) {
+        case 0: i = cg_total16_avx2_(v, n, lanes, 0); break;
+        case 1: i = cg_total16_avx2_(v, n, lanes, 1); break;
+        case 2: i = cg_total16_avx2_(v, n, lanes, 2); break;
+        case 3: i = cg_total16_avx2_(v, n, lanes, 3); break;
+        default: i = cg_total16_avx2_(v, n, lanes, 4);
+    }
+    _mm256_zeroupper();
+    if (i < n) cg_total_scalar_(cg_at_(v, i), n - i, what, lanes);
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ void cg_total4_neon_(float64x2_t *s, const float *v, size_t i, int what) {
+    uint32x4_t u = cg_load4_neon_(v, i);
+    float64x2_t low, high;
+    if (what == 0) u = cg_abs_neon_(u);
+    if (what == 2) u = vandq_u32(u, vcltzq_f32(cg_floats_neon_(u)));
+    if (what == 3) u = vandq_u32(u, vcgezq_f32(cg_floats_neon_(u)));
+    low = vcvt_f64_f32(vget_low_f32(cg_floats_neon_(u)));
+    high = vcvt_high_f64_f32(cg_floats_neon_(u));
+    s[0] = s[0] + (what == 1 ? low * low : low);
+    s[1] = s[1] + (what == 1 ? high * high : high);
+}
+CG_INLINE_ size_t cg_total16_neon_(const float *v, size_t n, double *lanes, int what) {
+    float64x2_t s[8];
+    size_t i = 0;
+    for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
+    for (; i + 16 <= n; i += 16) {
+        cg_total4_neon_(s, v, i, what);
+        cg_total4_neon_(s + 2, v, i + 4, what);
+        cg_total4_neon_(s + 4, v, i + 8, what);
+        cg_total4_neon_(s + 6, v, i + 12, what);
+    }
+    for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
+    return i;
+}
+static void cg_total_neon_(const float *v, size_t n, int what, double *lanes) {
+    size_t i;
+    switch (what) {
+        case 0: i = cg_total16_neon_(v, n, lanes, 0); break;
+        case 1: i = cg_total16_neon_(v, n, lanes, 1); break;
+        case 2: i = cg_total16_neon_(v, n, lanes, 2); break;
+        case 3: i = cg_total16_neon_(v, n, lanes, 3); break;
+        default: i = cg_total16_neon_(v, n, lanes, 4);
+    }
+    cg_total_scalar_(cg_at_(v, i), n - i, what, lanes);
+}
+#endif
+
+/* grade: how many of `count` ascending limits |v|*inv is above, and the sign. With lanes, centre[grade]*|v| is added to them. */
+static void cg_grade_scalar_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_grades_ q = *g;           /* a copy: symbols cannot alias it */
+    for (size_t i = 0; i < n; i++) {
+        const float f = cg_load_(v, i), size = cg_float_(cg_bits_(f) & CG_MAGNITUDE_), t = cg_times_(size, q.inv);
+        unsigned m = 0;
+        for (int32_t j = 0; j < q.count; j++) m += t > q.limit[j];
+        symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign : 0u));
+        if (lanes) lanes[i % 16] += (double)centre[m] * (double)size;      /* exact, as above */
+    }
+}
+CG_INLINE_ int cg_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }      /* of a tree with so many nodes */
+CG_INLINE_ void cg_limits_(const cg_grades_ *g, float *limit) {            /* seven: nothing is above Inf */
+    const int32_t all = (1 << cg_depth_(g->count)) - 1;
+    for (int32_t j = 0; j < 7; j++) limit[j] = j < g->count && j < all ? g->limit[j] : cg_float_(CG_NONFINITE_);
+}
+#if CG_AVX2_
+/* A tree search: the answers so far, as a number that is minus the rank, choose the next limit from a vector of them. A shuffle looks only at
+   the low 2 bits of a number, or 3: so rank r stands at (4 - r) % 4, or (8 - r) % 8. */
+CG_AVX2_INLINE_ __m256 cg_by_rank_avx2_(const float *value, size_t first, size_t stride, size_t many, size_t size) {
+    float at[8] = { 0 };
+    for (size_t r = 0; r < many; r++) at[(size - r) % size] = value[first + r * stride];
+    if (size == 4) memcpy(at + 4, at, 16);
+    return _mm256_loadu_ps(at);
+}
+typedef struct cg_tree_avx2_ { __m256 step[4]; } cg_tree_avx2_;
+CG_AVX2_INLINE_ cg_tree_avx2_ cg_tree_make_avx2_(const float *limit, int depth) {       /* of 2^depth - 1 limits */
+    cg_tree_avx2_ t;
+    t.step[0] = t.step[1] = t.step[2] = t.step[3] = _mm256_setzero_ps();
+    if (depth > 0) t.step[0] = _mm256_set1_ps(limit[((size_t)1 << (depth - 1)) - 1]);
+    if (depth > 1) t.step[1] = cg_by_rank_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
+    if (depth > 2) t.step[2] = cg_by_rank_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
+    if (depth > 3) t.step[3] = cg_by_rank_avx2_(limit, 0, 2, 8, 8);
+    return t;
+}
+CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) { return _mm256_castps_si256(_mm256_cmp_ps(t, limit, _CMP_GT_OQ)); }
+CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_tree_avx2_ *tree, int depth) {       /* minus the rank */
+    __m256i r = _mm256_setzero_si256();
+    if (depth > 0) r = cg_exceeds_avx2_(t, tree->step[0]);
+    if (depth > 1) r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[1], r)));
+    if (depth > 2) r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[2], r)));
+    if (depth > 3) r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->step[3], r)));
+    return r;
+}
+CG_AVX2_INLINE_ __m256i cg_bytes4_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {      /* out of order: see cg_in_order_avx2_ */
+    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+}
+CG_AVX2_INLINE_ __m256i cg_in_order_avx2_(__m256i bytes) { return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)); }
+CG_AVX2_INLINE_ void cg_weigh_avx2_(__m256d *s, __m256 centre, __m256 size) {
+    s[0] = _mm256_add_pd(s[0], _mm256_mul_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(centre)), _mm256_cvtps_pd(_mm256_castps256_ps128(size))));
+    s[1] = _mm256_add_pd(s[1], _mm256_mul_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(centre, 1)), _mm256_cvtps_pd(_mm256_extractf128_ps(size, 1))));
+}
+CG_AVX2_INLINE_ __m256i cg_grade8_avx2_(__m256i v, __m256 inv, const cg_tree_avx2_ *tree, __m256 centre, __m256d *s, int depth, int sums) {
+    const __m256 size = _mm256_castsi256_ps(cg_abs_avx2_(v));
+    const __m256i r = cg_search_avx2_(cg_mul8_avx2_(size, inv), tree, depth);
+    if (sums) cg_weigh_avx2_(s, depth == 0 ? centre : depth < 3 ? _mm256_permutevar_ps(centre, r) : _mm256_permutevar8x32_ps(centre, r), size);
+    return r;
+}
+CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes,
+                                        int depth, int sums) {
+    const __m256 inv = _mm256_set1_ps(g->inv);
+    const __m256i sign = _mm256_set1_epi8((char)g->sign);
+    __m256 weight = _mm256_setzero_ps();
+    __m256d s[4];
+    cg_tree_avx2_ tree;
+    float limit[7];
+    size_t i = 0;
+    cg_limits_(g, limit);
+    tree = cg_tree_make_avx2_(limit, depth);
+    if (sums) {
+        weight = depth == 0 ? _mm256_set1_ps(centre[0]) : cg_by_rank_avx2_(centre, 0, 1, (size_t)g->count + 1, depth < 3 ? 4 : 8);
+        s[0] = _mm256_loadu_pd(lanes);
+        s[1] = _mm256_loadu_pd(lanes + 4);
+        s[2] = _mm256_loadu_pd(lanes + 8);
+        s[3] = _mm256_loadu_pd(lanes + 12);
+    }
+    for (; i + 32 <= n; i += 32) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        const __m256i below = cg_bytes4_avx2_(cg_below_avx2_(a), cg_below_avx2_(b), cg_below_avx2_(c), cg_below_avx2_(d));
+        a = cg_grade8_avx2_(a, inv, &tree, weight, s, depth, sums);
+        b = cg_grade8_avx2_(b, inv, &tree, weight, s + 2, depth, sums);
+        c = cg_grade8_avx2_(c, inv, &tree, weight, s, depth, sums);
+        d = cg_grade8_avx2_(d, inv, &tree, weight, s + 2, depth, sums);
+        a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d));
+        cg_store_avx2_(symbols + i, cg_in_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(below, sign))));
+    }
+    if (sums) {
+        _mm256_storeu_pd(lanes, s[0]);
+        _mm256_storeu_pd(lanes + 4, s[1]);
+        _mm256_storeu_pd(lanes + 8, s[2]);
+        _mm256_storeu_pd(lanes + 12, s[3]);
+    }
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_grade_avx2_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    size_t i;
+    switch (cg_depth_(g->count) + (lanes ? 4 : 0)) {
+        case 0: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
+        case 1: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
+        case 2: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
+        case 3: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 0); break;
+        case 4: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 1); break;
+        case 5: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 1); break;
+        case 6: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 1); break;
+        default: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 1);
+    }
+    _mm256_zeroupper();
+    if (i < n) cg_grade_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+}
+#endif
+#if CG_NEON_
+/* A tree search: the answers so far choose the next limit from a table of up to eight floats. */
+CG_INLINE_ float32x4_t cg_pick_neon_(uint8x16x2_t table, uint32x4_t r) {
+    const uint32x4_t at = r * vdupq_n_u32(0x04040404u) + vdupq_n_u32(0x03020100u);
+    return vreinterpretq_f32_u8(vqtbl2q_u8(table, vreinterpretq_u8_u32(at)));
+}
+CG_INLINE_ uint8x16x2_t cg_table_neon_(const float *value, size_t first, size_t stride, size_t many) {
+    float at[8] = { 0 };
+    uint8x16x2_t t;
+    for (size_t r = 0; r < many; r++) at[r] = value[first + r * stride];
+    t.val[0] = vreinterpretq_u8_f32(vld1q_f32(at));
+    t.val[1] = vreinterpretq_u8_f32(vld1q_f32(at + 4));
+    return t;
+}
+typedef struct cg_tree_neon_ { float32x4_t root; uint8x16x2_t step[3]; } cg_tree_neon_;
+CG_INLINE_ cg_tree_neon_ cg_tree_make_neon_(const float *limit, int depth) {            /* of 2^depth - 1 limits, depth > 0 */
+    cg_tree_neon_ t;
+    t.root = vdupq_n_f32(limit[((size_t)1 << (depth - 1)) - 1]);
+    for (int j = 0; j < 3; j++) {
+        const size_t at = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0, stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
+        t.step[j] = cg_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
+    }
+    return t;
+}
+CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_tree_neon_ *tree, int depth) {
+    uint32x4_t r = vdupq_n_u32(0);
+    if (depth > 0) r = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
+    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[0], r)));
+    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[1], r)));
+    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[2], r)));
+    return r;
+}
+CG_INLINE_ uint32x4_t cg_grade4_neon_(uint32x4_t v, float32x4_t inv, const cg_tree_neon_ *tree, uint8x16x2_t centre, float64x2_t *s, int depth, int sums) {
+    const float32x4_t size = cg_floats_neon_(cg_abs_neon_(v));
+    const uint32x4_t r = cg_search_neon_(cg_times_neon_(size, inv), tree, depth);
+    if (sums) {
+        const float32x4_t c = cg_pick_neon_(centre, r);
+        s[0] = s[0] + vcvt_f64_f32(vget_low_f32(c)) * vcvt_f64_f32(vget_low_f32(size));
+        s[1] = s[1] + vcvt_high_f64_f32(c) * vcvt_high_f64_f32(size);
+    }
+    return r;
+}
+CG_INLINE_ size_t cg_grade16_neon_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes, int depth, int sums) {
+    const float32x4_t inv = vdupq_n_f32(g->inv);
+    const uint8x16_t sign = vdupq_n_u8(g->sign);
+    uint8x16x2_t weight = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
+    cg_tree_neon_ tree;
+    float64x2_t s[8];
+    float limit[7];
+    size_t i = 0;
+    cg_limits_(g, limit);
+    tree = cg_tree_make_neon_(limit, depth ? depth : 1);
+    if (sums) {
+        weight = cg_table_neon_(centre, 0, 1, (size_t)g->count + 1);
+        for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
+    }
+    for (; i + 16 <= n; i += 16) {
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
+        const uint8x16_t below = cg_narrow_neon_(vcltzq_f32(cg_floats_neon_(a)), vcltzq_f32(cg_floats_neon_(b)),
+                                                 vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
+        a = cg_grade4_neon_(a, inv, &tree, weight, s, depth, sums);
+        b = cg_grade4_neon_(b, inv, &tree, weight, s + 2, depth, sums);
+        c = cg_grade4_neon_(c, inv, &tree, weight, s + 4, depth, sums);
+        d = cg_grade4_neon_(d, inv, &tree, weight, s + 6, depth, sums);
+        vst1q_u8(symbols + i, vorrq_u8(cg_narrow_neon_(a, b, c, d), vandq_u8(below, sign)));
+    }
+    if (sums) for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
+    return i;
+}
+static void cg_grade_neon_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    size_t i;
+    switch (cg_depth_(g->count) + (lanes ? 4 : 0)) {
+        case 0: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
+        case 1: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
+        case 2: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
+        case 3: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 0); break;
+        case 4: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 1); break;
+        case 5: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 1); break;
+        case 6: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 1); break;
+        default: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 1);
+    }
+    cg_grade_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+}
+#endif
+
+/* untable: 16 values, already scaled */
+static void cg_untable_scalar_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+    (void)stream;
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_load_(table, symbols[i] & 15u));
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ size_t cg_untable16_avx2_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+    const __m256 low = cg_floats8_avx2_(table, 0), high = cg_floats8_avx2_(table, 8);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const __m128i s = cg_load4_avx2_(symbols + i);
+        const __m256i a = _mm256_cvtepu8_epi32(s), b = _mm256_cvtepu8_epi32(_mm_srli_si128(s, 8));
+        const __m256 x = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, a), _mm256_permutevar8x32_ps(high, a), _mm256_castsi256_ps(_mm256_slli_epi32(a, 28)));
+        const __m256 y = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, b), _mm256_permutevar8x32_ps(high, b), _mm256_castsi256_ps(_mm256_slli_epi32(b, 28)));
+        cg_out_avx2_(out, i, _mm256_castps_si256(x), stream);
+        cg_out_avx2_(out, i + 8, _mm256_castps_si256(y), stream);
+    }
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_untable_avx2_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+    size_t i = stream ? cg_untable16_avx2_(table, symbols, n, out, 1) : cg_untable16_avx2_(table, symbols, n, out, 0);
+    _mm256_zeroupper();
+    if (i < n) cg_untable_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
+}
+#endif
+#if CG_NEON_
+static void cg_untable_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+    const uint8_t *p = (const uint8_t *)table;
+    uint8x16x4_t t;
+    size_t i = 0;
+    t.val[0] = vld1q_u8(p);
+    t.val[1] = vld1q_u8(p + 16);
+    t.val[2] = vld1q_u8(p + 32);
+    t.val[3] = vld1q_u8(p + 48);
+    for (; i + 8 <= n; i += 8) {
+        const uint16x8_t s = vmovl_u8(vand_u8(vld1_u8(symbols + i), vdup_n_u8(15)));
+        const uint32x4_t times = vdupq_n_u32(0x04040404u), plus = vdupq_n_u32(0x03020100u);
+        const uint32x4_t a = vmovl_u16(vget_low_u16(s)) * times + plus, b = vmovl_u16(vget_high_u16(s)) * times + plus;
+        cg_store4_neon_(out, i, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(a))));
+        cg_store4_neon_(out, i + 4, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(b))));
+    }
+    cg_untable_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), stream);
+}
+#endif
+
+/* rank: how many of 15 ascending limits v*inv is above */
+static void cg_rank_scalar_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+    float l[15];                       /* a copy: symbols cannot alias it */
+    memcpy(l, limit, sizeof l);
+    for (size_t i = 0; i < n; i++) {
+        const float t = cg_times_(cg_load_(v, i), inv);
+        unsigned r = t > l[7] ? 8u : 0u;
+        r += t > l[r + 3] ? 4u : 0u;
+        r += t > l[r + 1] ? 2u : 0u;
+        r += t > l[r] ? 1u : 0u;
+        symbols[i] = (uint8_t)r;
+    }
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_rank8_avx2_(const float *v, size_t i, __m256 inv, const cg_tree_avx2_ *tree) {
+    return cg_search_avx2_(cg_mul8_avx2_(cg_floats8_avx2_(v, i), inv), tree, 4);
+}
+CG_TARGET_AVX2_ static void cg_rank_avx2_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+    const __m256 by = _mm256_set1_ps(inv);
+    cg_tree_avx2_ tree;
+    float l[15];
+    size_t i = 0;
+    memcpy(l, limit, sizeof l);
+    tree = cg_tree_make_avx2_(l, 4);
+    for (; i + 32 <= n; i += 32) {
+        const __m256i a = cg_rank8_avx2_(v, i, by, &tree), b = cg_rank8_avx2_(v, i + 8, by, &tree);
+        const __m256i c = cg_rank8_avx2_(v, i + 16, by, &tree), d = cg_rank8_avx2_(v, i + 24, by, &tree);
+        cg_ahead_avx2_(v, i);
+        cg_store_avx2_(symbols + i, cg_in_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d))));
+    }
+    _mm256_zeroupper();
+    if (i < n) cg_rank_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+}
+#endif
+#if CG_NEON_
+static void cg_rank_neon_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+    const float32x4_t by = vdupq_n_f32(inv);
+    cg_tree_neon_ tree;
+    float l[15];
+    size_t i = 0;
+    memcpy(l, limit, sizeof l);
+    tree = cg_tree_make_neon_(l, 4);
+    for (; i + 16 <= n; i += 16) {
+        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i)), by), &tree, 4);
+        const uint32x4_t b = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i + 4)), by), &tree, 4);
+        const uint32x4_t c = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i + 8)), by), &tree, 4);
+        const uint32x4_t d = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i + 12)), by), &tree, 4);
+        vst1q_u8(symbols + i, cg_narrow_neon_(a, b, c, d));
+    }
+    cg_rank_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+}
+#endif
+
+/* dct: orthonormal DCT-II of 64 values, or its inverse. Folding turns a DCT-II into a DCT-II and a DCT-IV of half the size; turning pairs by
+   (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products with matrices of 8*8, which hold the scaling too:
+   every way takes three halvings, each of which leaves out a factor of sqrt(1/2). */
+static const float cg_dct_two_[64] = {      /* DCT-II of 8 over sqrt(8): a row per input */
+    0.125f, 0.173379987f, 0.163320377f, 0.146984443f, 0.125f, 0.0982118696f, 0.0676495135f, 0.0344874226f,
+    0.125f, 0.146984443f, 0.0676495135f, -0.0344874226f, -0.125f, -0.173379987f, -0.163320377f, -0.0982118696f,
+    0.125f, 0.0982118696f, -0.0676495135f, -0.173379987f, -0.125f, 0.0344874226f, 0.163320377f, 0.146984443f,
+    0.125f, 0.0344874226f, -0.163320377f, -0.0982118696f, 0.125f, 0.146984443f, -0.0676495135f, -0.173379987f,
+    0.125f, -0.0344874226f, -0.163320377f, 0.0982118696f, 0.125f, -0.146984443f, -0.0676495135f, 0.173379987f,
+    0.125f, -0.0982118696f, -0.0676495135f, 0.173379987f, -0.125f, -0.0344874226f, 0.163320377f, -0.146984443f,
+    0.125f, -0.146984443f, 0.0676495135f, 0.0344874226f, -0.125f, 0.173379987f, -0.163320377f, 0.0982118696f,
+    0.125f, -0.173379987f, 0.163320377f, -0.146984443f, 0.125f, -0.0982118696f, 0.0676495135f, -0.0344874226f,
+};
+static const float cg_dct_three_[64] = {    /* DCT-III */
+    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
+    0.173379987f, 0.146984443f, 0.0982118696f, 0.0344874226f, -0.0344874226f, -0.0982118696f, -0.146984443f, -0.173379987f,
+    0.163320377f, 0.0676495135f, -0.0676495135f, -0.163320377f, -0.163320377f, -0.0676495135f, 0.0676495135f, 0.163320377f,
+    0.146984443f, -0.0344874226f, -0.173379987f, -0.0982118696f, 0.0982118696f, 0.173379987f, 0.0344874226f, -0.146984443f,
+    0.125f, -0.125f, -0.125f, 0.125f, 0.125f, -0.125f, -0.125f, 0.125f,
+    0.0982118696f, -0.173379987f, 0.0344874226f, 0.146984443f, -0.146984443f, -0.0344874226f, 0.173379987f, -0.0982118696f,
+    0.0676495135f, -0.163320377f, 0.163320377f, -0.0676495135f, -0.0676495135f, 0.163320377f, -0.163320377f, 0.0676495135f,
+    0.0344874226f, -0.0982118696f, 0.146984443f, -0.173379987f, 0.173379987f, -0.146984443f, 0.0982118696f, -0.0344874226f,
+};
+static const float cg_dct_four_[64] = {     /* DCT-IV, its own inverse */
+    0.175925463f, 0.169164747f, 0.155903131f, 0.136650234f, 0.112145945f, 0.0833319575f, 0.0513155647f, 0.0173271466f,
+    0.169164747f, 0.112145945f, 0.0173271466f, -0.0833319575f, -0.155903131f, -0.175925463f, -0.136650234f, -0.0513155647f,
+    0.155903131f, 0.0173271466f, -0.136650234f, -0.169164747f, -0.0513155647f, 0.112145945f, 0.175925463f, 0.0833319575f,
+    0.136650234f, -0.0833319575f, -0.169164747f, 0.0173271466f, 0.175925463f, 0.0513155647f, -0.155903131f, -0.112145945f,
+    0.112145945f, -0.155903131f, -0.0513155647f, 0.175925463f, -0.0173271466f, -0.169164747f, 0.0833319575f, 0.136650234f,
+    0.0833319575f, -0.175925463f, 0.112145945f, 0.0513155647f, -0.169164747f, 0.136650234f, 0.0173271466f, -0.155903131f,
+    0.0513155647f, -0.136650234f, 0.175925463f, -0.155903131f, 0.0833319575f, 0.0173271466f, -0.112145945f, 0.169164747f,
+    0.0173271466f, -0.0513155647f, 0.0833319575f, -0.112145945f, 0.136650234f, -0.155903131f, 0.169164747f, -0.175925463f,
+};
+static const float cg_dct_cos_[24] = {      /* of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
+    0.999698818f, 0.997290432f, 0.992479563f, 0.985277653f, 0.975702107f, 0.963776052f, 0.949528158f, 0.932992816f,
+    0.914209783f, 0.893224299f, 0.870086968f, 0.84485358f, 0.817584813f, 0.78834641f, 0.757208824f, 0.724247098f,
+    0.99879545f, 0.989176512f, 0.970031261f, 0.941544056f, 0.903989315f, 0.857728601f, 0.803207517f, 0.740951121f,
+};
+static const float cg_dct_sin_[24] = {
+    0.024541229f, 0.0735645667f, 0.122410677f, 0.170961887f, 0.219101235f, 0.266712755f, 0.313681751f, 0.359895051f,
+    0.405241311f, 0.449611336f, 0.492898196f, 0.534997642f, 0.575808167f, 0.615231574f, 0.653172851f, 0.689540565f,
+    0.0490676761f, 0.146730468f, 0.242980182f, 0.336889863f, 0.427555084f, 0.514102757f, 0.59569931f, 0.671558976f,
+};
+CG_INLINE_ void cg_halve_(const float *x, size_t n, float *even, float *odd) {
+    for (size_t i = 0; i < n; i++) {
+        const float a = x[i], b = x[2 * n - 1 - i];
+        even[i] = cg_plus_(a, b);
+        odd[i] = cg_minus_(a, b);
+    }
+}
+CG_INLINE_ void cg_unhalve_(const float *even, const float *odd, size_t n, float *x) {
+    for (size_t i = 0; i < n; i++) {
+        const float a = even[i], b = odd[i];
+        x[i] = cg_plus_(a, b);
+        x[2 * n - 1 - i] = cg_minus_(a, b);
+    }
+}
+CG_INLINE_ float cg_alternate_(float f, size_t i) { return cg_float_(cg_bits_(f) ^ (uint32_t)(i & 1) << 31); }
+CG_INLINE_ void cg_dct_turn_(const float *x, size_t n, float *p, float *q) {       /* n is 16 or 8 */
+    const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
+    for (size_t i = 0; i < n; i++) {
+        const float a = x[i], b = x[2 * n - 1 - i];
+        p[i] = cg_plus_(cg_times_(a, c[i]), cg_times_(b, s[i]));
+        q[i] = cg_alternate_(cg_minus_(cg_times_(b, c[i]), cg_times_(a, s[i])), i);
+    }
+}
+CG_INLINE_ void cg_dct_unturn_(const float *p, const float *q, size_t n, float *x) {
+    const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
+    for (size_t i = 0; i < n; i++) {
+        const float a = p[i], b = cg_alternate_(q[i], i);
+        x[i] = cg_minus_(cg_times_(a, c[i]), cg_times_(b, s[i]));
+        x[2 * n - 1 - i] = cg_plus_(cg_times_(a, s[i]), cg_times_(b, c[i]));
+    }
+}
+/* out of the two DCT-II p and q, both as if followed by a 0, the even and the odd outputs of the DCT-IV */
+CG_INLINE_ void cg_cross_(const float *p, const float *q, size_t n, float *even, float *odd, size_t stride) {
+    const float root = 1.41421354f;
+    for (size_t i = 0; i < n; i++) {
+        const float a = i ? p[i] : cg_times_(p[0], root), b = i + 1 < n ? q[n - 1 - i] : cg_times_(q[0], root);
+        even[i * stride] = cg_plus_(a, i ? q[n - i] : 0.0f);
+        odd[i * stride] = cg_minus_(i + 1 < n ? p[i + 1] : 0.0f, b);
+    }
+}
+CG_INLINE_ void cg_uncross_(const float *even, const float *odd, size_t stride, size_t n, float *p, float *q) {
+    const float root = 1.41421354f;
+    for (size_t i = 0; i < n; i++) {
+        p[i] = cg_plus_(even[i * stride], i ? odd[(i - 1) * stride] : 0.0f);
+        q[n - 1 - i] = cg_minus_(i + 1 < n ? even[(i + 1) * stride] : 0.0f, odd[i * stride]);
+    }
+    p[0] = cg_times_(p[0], root);
+    q[0] = cg_times_(q[0], root);
+}
+CG_INLINE_ void cg_weave_(const float *a, const float *b, size_t n, float *x) {
+    for (size_t i = 0; i < n; i++) {
+        x[2 * i] = a[i];
+        x[2 * i + 1] = b[i];
+    }
+}
+CG_INLINE_ void cg_unweave_(const float *x, size_t n, float *a, float *b) {
+    for (size_t i = 0; i < n; i++) {
+        a[i] = x[2 * i];
+        b[i] = x[2 * i + 1];
+    }
+}
+/* t: eight inputs of a DCT-II, a DCT-IV, two DCT-II, then a DCT-II and a DCT-IV twice */
+static void cg_dct_open_(const float *v, float *t) {
+    float u[64], w[32];
+    cg_halve_(v, 32, u, u + 32);
+    cg_halve_(u, 16, w, w + 16);
+    cg_halve_(w, 8, t, t + 8);
+    cg_dct_turn_(w + 16, 8, t + 16, t + 24);
+    cg_dct_turn_(u + 32, 16, w, w + 16);
+    cg_halve_(w, 8, t + 32, t + 40);
+    cg_halve_(w + 16, 8, t + 48, t + 56);
+}
+static void cg_dct_close_(const float *t, float *v) {
+    float p[16], q[16];
+    for (size_t i = 0; i < 8; i++) {
+        v[8 * i] = t[i];
+        v[8 * i + 4] = t[8 + i];
+    }
+    cg_cross_(t + 16, t + 24, 8, v + 2, v + 6, 8);
+    cg_weave_(t + 32, t + 40, 8, p);
+    cg_weave_(t + 48, t + 56, 8, q);
+    cg_cross_(p, q, 16, v + 1, v + 3, 4);
+}
+static void cg_idct_open_(const float *v, float *t) {
+    float p[16], q[16];
+    for (size_t i = 0; i < 8; i++) {
+        t[i] = v[8 * i];
+        t[8 + i] = v[8 * i + 4];
+    }
+    cg_uncross_(v + 2, v + 6, 8, 8, t + 16, t + 24);
+    cg_uncross_(v + 1, v + 3, 4, 16, p, q);
+    cg_unweave_(p, 8, t + 32, t + 40);
+    cg_unweave_(q, 8, t + 48, t + 56);
+}
+static void cg_idct_close_(const float *t, float *v) {
+    float u[64], w[32];
+    cg_unhalve_(t + 32, t + 40, 8, w);
+    cg_unhalve_(t + 48, t + 56, 8, w + 16);
+    cg_dct_unturn_(w, w + 16, 16, u + 32);
+    cg_dct_unturn_(t + 16, t + 24, 8, w + 16);
+    cg_unhalve_(t, t + 8, 8, w);
+    cg_unhalve_(w, w + 16, 16, u);
+    cg_unhalve_(u, u + 32, 32, v);
+}
+CG_INLINE_ const float *cg_dct_matrix_(size_t group, int inverse) {
+    return group == 1 || group == 5 || group == 7 ? cg_dct_four_ : inverse ? cg_dct_three_ : cg_dct_two_;
+}
+static void cg_dct_scalar_(float *v, int inverse) {
+    float x[64], t[64], y[64];
+    memcpy(x, v, sizeof x);
+    if (inverse) cg_idct_open_(x, t);
+    else cg_dct_open_(x, t);
+    for (size_t g = 0; g < 8; g++) {
+        const float *m = cg_dct_matrix_(g, inverse);
+        for (size_t j = 0; j < 8; j++) {
+            float s = cg_times_(m[j], t[8 * g]);
+            for (size_t i = 1; i < 8; i++) s = cg_plus_(s, cg_times_(m[8 * i + j], t[8 * g + i]));
+            y[8 * g + j] = s;
+        }
+    }
+    if (inverse) cg_idct_close_(y, x);
+    else cg_dct_close_(y, x);
+    memcpy(v, x, sizeof x);
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) { return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0)); }
+CG_AVX2_INLINE_ __m256 cg_later_avx2_(__m256 x, __m256 next) {           /* from the second on, and the first of the next */
+    return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
+}
+CG_AVX2_INLINE_ __m256 cg_earlier_avx2_(__m256 x, __m256 last) {         /* the last of the one before, and all but the last */
+    return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
+}
+CG_AVX2_INLINE_ void cg_halve8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {      /* b lies the other way round */
+    b = cg_reverse_avx2_(b);
+    *even = _mm256_add_ps(a, b);
+    *odd = _mm256_sub_ps(a, b);
+}
+CG_AVX2_INLINE_ void cg_unhalve8_avx2_(__m256 even, __m256 odd, __m256 *a, __m256 *b) {
+    *a = _mm256_add_ps(even, odd);
+    *b = cg_reverse_avx2_(_mm256_sub_ps(even, odd));
+}
+CG_AVX2_INLINE_ void cg_turn8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __m256 *q) {
+    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
+    b = cg_reverse_avx2_(b);
+    *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
+    *q = _mm256_xor_ps(_mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_minus_where_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+}
+CG_AVX2_INLINE_ void cg_unturn8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
+    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
+    q = _mm256_xor_ps(q, cg_minus_where_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+    *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
+    *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
+}
+CG_AVX2_INLINE_ __m256 cg_edge_avx2_(__m256 x) { return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1)); }
+CG_AVX2_INLINE_ void cg_weave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
+    const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
+    *x = _mm256_permute2f128_ps(low, high, 0x20);
+    *y = _mm256_permute2f128_ps(low, high, 0x31);
+}
+CG_AVX2_INLINE_ __m256 cg_dct_order_avx2_(__m256 x) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8)); }
+CG_AVX2_INLINE_ void cg_unweave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
+    *a = cg_dct_order_avx2_(_mm256_shuffle_ps(x, y, 0x88));
+    *b = cg_dct_order_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
+}
+CG_AVX2_INLINE_ __m256 cg_dct8_avx2_(const float *m, const float *t) {
+    __m256 s = cg_mul8_avx2_(_mm256_loadu_ps(m), _mm256_broadcast_ss(t));
+    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 8), _mm256_broadcast_ss(t + 1)));
+    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 16), _mm256_broadcast_ss(t + 2)));
+    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 24), _mm256_broadcast_ss(t + 3)));
+    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 32), _mm256_broadcast_ss(t + 4)));
+    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 40), _mm256_broadcast_ss(t + 5)));
+    s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 48), _mm256_broadcast_ss(t + 6)));
+    return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
+}
+CG_AVX2_INLINE_ void cg_dct_middle_avx2_(__m256 *x, int inverse) {       /* through memory: it gives single values away for nothing */
+    const float *two = inverse ? cg_dct_three_ : cg_dct_two_;
+    float t[64];
+    _mm256_storeu_ps(t, x[0]);
+    _mm256_storeu_ps(t + 8, x[1]);
+    _mm256_storeu_ps(t + 16, x[2]);
+    _mm256_storeu_ps(t + 24, x[3]);
+    _mm256_storeu_ps(t + 32, x[4]);
+    _mm256_storeu_ps(t + 40, x[5]);
+    _mm256_storeu_ps(t + 48, x[6]);
+    _mm256_storeu_ps(t + 56, x[7]);
+    x[0] = cg_dct8_avx2_(two, t);
+    x[1] = cg_dct8_avx2_(cg_dct_four_, t + 8);
+    x[2] = cg_dct8_avx2_(two, t + 16);
+    x[3] = cg_dct8_avx2_(two, t + 24);
+    x[4] = cg_dct8_avx2_(two, t + 32);
+    x[5] = cg_dct8_avx2_(cg_dct_four_, t + 40);
+    x[6] = cg_dct8_avx2_(two, t + 48);
+    x[7] = cg_dct8_avx2_(cg_dct_four_, t + 56);
+}
+CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
+    const __m256 none = _mm256_setzero_ps();
+    __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
+    cg_halve8_avx2_(cg_floats8_avx2_(v, 0), cg_floats8_avx2_(v, 56), &u0, &w0);
+    cg_halve8_avx2_(cg_floats8_avx2_(v, 8), cg_floats8_avx2_(v, 48), &u1, &w1);
+    cg_halve8_avx2_(cg_floats8_avx2_(v, 16), cg_floats8_avx2_(v, 40), &u2, &w2);
+    cg_halve8_avx2_(cg_floats8_avx2_(v, 24), cg_floats8_avx2_(v, 32), &u3, &w3);
+    cg_halve8_avx2_(u0, u3, &e0, &o0);
+    cg_halve8_avx2_(u1, u2, &e1, &o1);
+    cg_halve8_avx2_(e0, e1, x, x + 1);
+    cg_turn8_avx2_(o0, o1, 16, x + 2, x + 3);
+    cg_turn8_avx2_(w0, w3, 0, &p0, &q0);
+    cg_turn8_avx2_(w1, w2, 8, &p1, &q1);
+    cg_halve8_avx2_(p0, p1, x + 4, x + 5);
+    cg_halve8_avx2_(q0, q1, x + 6, x + 7);
+    cg_dct_middle_avx2_(x, 0);
+    p0 = cg_edge_avx2_(x[2]);
+    q0 = cg_edge_avx2_(x[3]);
+    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_later_avx2_(q0, none)));
+    o0 = _mm256_sub_ps(cg_later_avx2_(p0, none), cg_reverse_avx2_(q0));
+    cg_weave8_avx2_(e0, o0, &e0, &e1);                   /* 2, 6, 10, ... */
+    cg_weave8_avx2_(x[0], x[1], &o0, &o1);               /* 0, 4, 8, ... */
+    cg_weave8_avx2_(o0, e0, &u0, &u1);
+    cg_weave8_avx2_(o1, e1, &u2, &u3);
+    cg_weave8_avx2_(x[4], x[5], &p0, &p1);
+    cg_weave8_avx2_(x[6], x[7], &q0, &q1);
+    p0 = cg_edge_avx2_(p0);
+    q0 = cg_edge_avx2_(q0);
+    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_later_avx2_(q1, none)));
+    e1 = _mm256_add_ps(p1, cg_reverse_avx2_(cg_later_avx2_(q0, q1)));
+    o0 = _mm256_sub_ps(cg_later_avx2_(p0, p1), cg_reverse_avx2_(q1));
+    o1 = _mm256_sub_ps(cg_later_avx2_(p1, none), cg_reverse_avx2_(q0));
+    cg_weave8_avx2_(e0, o0, &w0, &w1);
+    cg_weave8_avx2_(e1, o1, &w2, &w3);
+    cg_weave8_avx2_(u0, w0, x, x + 1);
+    cg_weave8_avx2_(u1, w1, x + 2, x + 3);
+    cg_weave8_avx2_(u2, w2, x + 4, x + 5);
+    cg_weave8_avx2_(u3, w3, x + 6, x + 7);
+    for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
+}
+CG_TARGET_AVX2_ static void cg_dct_inverse_avx2_(float *v) {
+    const __m256 none = _mm256_setzero_ps();
+    __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
+    cg_unweave8_avx2_(cg_floats8_avx2_(v, 0), cg_floats8_avx2_(v, 8), &u0, &w0);
+    cg_unweave8_avx2_(cg_floats8_avx2_(v, 16), cg_floats8_avx2_(v, 24), &u1, &w1);
+    cg_unweave8_avx2_(cg_floats8_avx2_(v, 32), cg_floats8_avx2_(v, 40), &u2, &w2);
+    cg_unweave8_avx2_(cg_floats8_avx2_(v, 48), cg_floats8_avx2_(v, 56), &u3, &w3);
+    cg_unweave8_avx2_(w0, w1, &e0, &o0);
+    cg_unweave8_avx2_(w2, w3, &e1, &o1);
+    p0 = cg_edge_avx2_(_mm256_add_ps(e0, cg_earlier_avx2_(o0, none)));
+    p1 = _mm256_add_ps(e1, cg_earlier_avx2_(o1, o0));
+    q1 = cg_reverse_avx2_(_mm256_sub_ps(cg_later_avx2_(e0, e1), o0));
+    q0 = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_later_avx2_(e1, none), o1)));
+    cg_unweave8_avx2_(p0, p1, x + 4, x + 5);
+    cg_unweave8_avx2_(q0, q1, x + 6, x + 7);
+    cg_unweave8_avx2_(u0, u1, &p0, &q0);
+    cg_unweave8_avx2_(u2, u3, &p1, &q1);
+    cg_unweave8_avx2_(p0, p1, x, x + 1);
+    cg_unweave8_avx2_(q0, q1, &e0, &o0);
+    x[2] = cg_edge_avx2_(_mm256_add_ps(e0, cg_earlier_avx2_(o0, none)));
+    x[3] = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_later_avx2_(e0, none), o0)));
+    cg_dct_middle_avx2_(x, 1);
+    cg_unhalve8_avx2_(x[4], x[5], &p0, &p1);
+    cg_unhalve8_avx2_(x[6], x[7], &q0, &q1);
+    cg_unturn8_avx2_(p0, q0, 0, &w0, &w3);
+    cg_unturn8_avx2_(p1, q1, 8, &w1, &w2);
+    cg_unhalve8_avx2_(x[0], x[1], &e0, &e1);
+    cg_unturn8_avx2_(x[2], x[3], 16, &o0, &o1);
+    cg_unhalve8_avx2_(e0, o0, &u0, &u3);
+    cg_unhalve8_avx2_(e1, o1, &u1, &u2);
+    cg_unhalve8_avx2_(u0, w0, x, x + 7);
+    cg_unhalve8_avx2_(u1, w1, x + 1, x + 6);
+    cg_unhalve8_avx2_(u2, w2, x + 2, x + 5);
+    cg_unhalve8_avx2_(u3, w3, x + 3, x + 4);
+    for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
+}
+CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
+    if (inverse) cg_dct_inverse_avx2_(v);
+    else cg_dct_forward_avx2_(v);
+}
+#endif
+#if CG_NEON_
+static void cg_dct_neon_(float *v, int inverse) {        /* the products; the rest is small beside them */
+    float x[64], t[64], y[64];
+    memcpy(x, v, sizeof x);
+    if (inverse) cg_idct_open_(x, t);
+    else cg_dct_open_(x, t);
+    for (size_t g = 0; g < 8; g++) {
+        const float *m = cg_dct_matrix_(g, inverse);
+        float32x4_t a = cg_times_neon_(vld1q_f32(m), vdupq_n_f32(t[8 * g])), b = cg_times_neon_(vld1q_f32(m + 4), vdupq_n_f32(t[8 * g]));
+        for (size_t i = 1; i < 8; i++) {
+            a = a + cg_times_neon_(vld1q_f32(m + 8 * i), vdupq_n_f32(t[8 * g + i]));
+            b = b + cg_times_neon_(vld1q_f32(m + 8 * i + 4), vdupq_n_f32(t[8 * g + i]));
+        }
+        vst1q_f32(y + 8 * g, a);
+        vst1q_f32(y + 8 * g + 4, b);
+    }
+    if (inverse) cg_idct_close_(y, x);
+    else cg_dct_close_(y, x);
+    memcpy(v, x, sizeof x);
+}
+#endif
+
+/* ---- float formats and power-of-two quantizers --------------------------------------------------- */
+
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_order_avx2_(__m256i packed) {     /* four vectors packed to bytes stand in pairs of lanes: in order again */
+    return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+/* packing with signed saturation keeps the sign, so that the top bit of each byte is that of the float */
+CG_AVX2_INLINE_ __m256i cg_signs_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_and_si256(_mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
+}
+CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {        /* 0..255 */
+    return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+}
+CG_AVX2_INLINE_ __m256i cg_swap_avx2_(__m256i h) {
+    return _mm256_shuffle_epi8(h, _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ uint8x16_t cg_signs_neon_of_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {    /* the top bit of each float, as that of a byte */
+    uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
+    uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
+    return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
+}
+#endif
+/* The hash that a value rounds with: the bits of cg_noise_ */
+CG_INLINE_ uint32_t cg_coin_(cg_key_ key, uint32_t position) {
+    uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
+    return position & 8 ? h << 16 | h >> 16 : h;
+}
+
+/* fp8 of v*inv, kind 0: E4M3, 1: E5M2, to nearest even; what is too large becomes 448 or 57344; zeros keep their sign.
+   Adding a power of two so much larger that the sum's last bit is the code's last bit does the rounding. */
+typedef struct cg_fp8_ { uint32_t drop, least, most, bias; } cg_fp8_;     /* bits dropped; smallest normal, largest, as f32 bits; code of `least` - 1 step */
+CG_INLINE_ cg_fp8_ cg_fp8_kind_(int kind) {
+    const cg_fp8_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
+    return kind ? e5m2 : e4m3;
+}
+static void cg_fp8_scalar_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
+    const cg_fp8_ q = cg_fp8_kind_(kind);
+    for (size_t i = 0; i < n; i++) {
+        float f = cg_load_(v, i);
+        uint32_t m = cg_bits_(cg_times_(f, inv)) & CG_MAGNITUDE_, e, large, sum;
+        m = m < q.most ? m : q.most;
+        e = cg_max32_(m & 0x7f800000u, q.least);
+        large = e + (q.drop << 23);
+        sum = cg_bits_(cg_plus_(cg_float_(m), cg_float_(large)));
+        out[i] = (uint8_t)((cg_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.drop) - q.bias));
+    }
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_fp88_avx2_(__m256i v, __m256 inv, cg_fp8_ q) {             /* the magnitude, and q.bias more */
+    __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
+    m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.most));
+    e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.least));
+    large = _mm256_add_epi32(e, _mm256_set1_epi32((int)(q.drop << 23)));
+    sum = _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(m), _mm256_castsi256_ps(large)));
+    return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.drop)));
+}
+CG_AVX2_INLINE_ size_t cg_fp832_avx2_(const float *v, size_t n, float inv, cg_fp8_ q, uint8_t *out) {
+    const __m256 by = _mm256_set1_ps(inv);
+    const __m256i bias = _mm256_set1_epi16((short)q.bias);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i ab = _mm256_sub_epi16(_mm256_packs_epi32(cg_fp88_avx2_(a, by, q), cg_fp88_avx2_(b, by, q)), bias);
+        __m256i cd = _mm256_sub_epi16(_mm256_packs_epi32(cg_fp88_avx2_(c, by, q), cg_fp88_avx2_(d, by, q)), bias);
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
+        cg_store_avx2_(out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_signs_avx2_(a, b, c, d))));
+    }
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_fp8_avx2_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
+    size_t i = kind ? cg_fp832_avx2_(v, n, inv, cg_fp8_kind_(1), out) : cg_fp832_avx2_(v, n, inv, cg_fp8_kind_(0), out);
+    _mm256_zeroupper();
+    if (i < n) cg_fp8_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ uint32x4_t cg_fp84_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_ q) {
+    uint32x4_t m = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(q.most));
+    uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.least));
+    uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.drop << 23));
+    uint32x4_t sum = vreinterpretq_u32_f32(cg_floats_neon_(m) + cg_floats_neon_(large));
+    return vsubq_u32(vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.drop))), vdupq_n_u32(q.bias));
+}
+static void cg_fp8_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
+    const cg_fp8_ q = cg_fp8_kind_(kind);
+    const float32x4_t by = vdupq_n_f32(inv);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
+        uint8x16_t m = cg_narrow_neon_(cg_fp84_neon_(a, by, q), cg_fp84_neon_(b, by, q), cg_fp84_neon_(c, by, q), cg_fp84_neon_(d, by, q));
+        vst1q_u8(out + i, vorrq_u8(m, cg_signs_neon_of_(a, b, c, d)));
+    }
+    cg_fp8_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+}
+#endif
+
+/* Both formats are halves that lack mantissa bits, E4M3 one that lacks an exponent bit too: its values are 2^-8 there.
+   NaN and Inf codes decode as the largest value, so that any byte is legal. */
+static void cg_unfp8_scalar_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+    (void)stream;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t m = in[i] & 0x7fu, most = kind ? 0x7bu : 0x7eu;
+        float f = cg_unhalf_((in[i] & 0x80u) << 8 | (m < most ? m : most) << (kind ? 8 : 7));
+        cg_store_(out, i, cg_saturate_(cg_times_(cg_times_(f, kind ? 1.0f : 256.0f), scale)));
+    }
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ size_t cg_unfp816_avx2_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+    const __m256 by = _mm256_set1_ps(scale), most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
+    const __m128i top = _mm_set1_epi8(kind ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f), zero = _mm_setzero_si128();
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i)), s = _mm_andnot_si128(low, b), m = _mm_min_epu8(_mm_and_si128(b, low), top), h[2];
+        h[0] = _mm_unpacklo_epi8(zero, m);
+        h[1] = _mm_unpackhi_epi8(zero, m);
+        if (!kind) {
+            h[0] = _mm_srli_epi16(h[0], 1);
+            h[1] = _mm_srli_epi16(h[1], 1);
+        }
+        h[0] = _mm_or_si128(h[0], _mm_unpacklo_epi8(zero, s));
+        h[1] = _mm_or_si128(h[1], _mm_unpackhi_epi8(zero, s));
+        for (int j = 0; j < 2; j++) {
+            __m256 f = _mm256_cvtph_ps(h[j]);
+            if (!kind) f = cg_mul8_avx2_(f, _mm256_set1_ps(256.0f));
+            f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, by), most), least);
+            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
+        }
+    }
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_unfp8_avx2_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+    size_t i = kind ? stream ? cg_unfp816_avx2_(in, n, scale, 1, out, 1) : cg_unfp816_avx2_(in, n, scale, 1, out, 0)
+                    : stream ? cg_unfp816_avx2_(in, n, scale, 0, out, 1) : cg_unfp816_avx2_(in, n, scale, 0, out, 0);
+    _mm256_zeroupper();
+    if (i < n) cg_unfp8_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), 0);
+}
+#endif
+#if CG_NEON_
+static void cg_unfp8_neon_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+    const float32x4_t by = vdupq_n_f32(scale), lift = vdupq_n_f32(kind ? 1.0f : 256.0f);
+    const float32x4_t most = vdupq_n_f32(CG_FLT_MAX_), least = vdupq_n_f32(-CG_FLT_MAX_);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint8x8_t b = vld1_u8(in + i), m = vmin_u8(vand_u8(b, vdup_n_u8(0x7f)), vdup_n_u8(kind ? 0x7b : 0x7e));
+        uint16x8_t w = vshlq_u16(vmovl_u8(m), vdupq_n_s16(kind ? 8 : 7));
+        float16x8_t h = vreinterpretq_f16_u16(vorrq_u16(w, vshll_n_u8(vand_u8(b, vdup_n_u8(0x80)), 8)));
+        cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(vcvt_f32_f16(vget_low_f16(h)) * lift * by, most), least));
+        cg_store4_neon_(out, i + 4, vmaxq_f32(vminq_f32(vcvt_high_f32_f16(h) * lift * by, most), least));
+    }
+    cg_unfp8_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), stream);
+}
+#endif
+
+/* E2M1: code i+1 or more where t > limits[i]. To nearest, ties to the even code: a tie that goes up has the float below it as its limit. */
+static const float cg_e2m1_values_[8] = { 0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f };
+static const float cg_e2m1_limits_[7] = { 0.25f, 0.749999940f, 1.25f, 1.74999988f, 2.5f, 3.49999976f, 5.0f };
+
+/* E8M0: the byte b stands for 2^(b-127). top/2^emax's power of two, rounded down; 0 gives the smallest. 255, which is NaN, counts as 254. */
+static unsigned cg_e8m0_(uint32_t top_bits, int emax) {
+    int e;
+    if (!top_bits) return 0;
+    e = (top_bits >> 23 ? (int)(top_bits >> 23) : (int)cg_log2_(top_bits) - 22) - emax;
+    return (unsigned)(e < 0 ? 0 : e > 254 ? 254 : e);
+}
+static float cg_e8m0_value_(unsigned byte) { return cg_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23); }
+static float cg_e8m0_inverse_(unsigned byte) { return cg_float_(byte < 254 ? (uint32_t)(254 - byte) << 23 : 0x00400000u); }
+
+/* natural compression: a power of two is sent as its exponent byte (0: zero), n of them, then n sign bits (of a zero: 0).
+   Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest adds a half: ties go away
+   from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to round to. */
+CG_INLINE_ uint32_t cg_natural_run_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *exponents, uint8_t *signs) {
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = cg_load_bits_(v, i), m = u & CG_MAGNITUDE_;
+        uint32_t e = (m + (stochastic ? cg_coin_(key, position + (uint32_t)i) >> 9 : 0x400000u)) >> 23;
+        top = cg_max32_(top, m);
+        exponents[i] = (uint8_t)(e < 254 ? e : 254);
+        if (i % 8 == 0) signs[i / 8] = 0;
+        signs[i / 8] = (uint8_t)(signs[i / 8] | (e ? u >> 31 : 0) << i % 8);
+    }
+    return top;
+}
+static uint32_t cg_natural_scalar_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
+    return cg_natural_run_(v, n, key, position, stochastic, out, out + n);
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ size_t cg_natural32_avx2_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *top) {
+    __m256i t0 = _mm256_setzero_si256(), t1 = t0;
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i s = cg_signs_avx2_(a, b, c, d), p, q, r, t, e;
+        cg_ahead_avx2_(v, i);
+        a = cg_abs_avx2_(a);
+        b = cg_abs_avx2_(b);
+        c = cg_abs_avx2_(c);
+        d = cg_abs_avx2_(d);
+        t0 = _mm256_max_epu32(t0, _mm256_max_epu32(a, b));
+        t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
+        if (stochastic) {
+            p = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
+            r = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
+            q = _mm256_srli_epi32(cg_swap_avx2_(p), 9);
+            t = _mm256_srli_epi32(cg_swap_avx2_(r), 9);
+            p = _mm256_srli_epi32(p, 9);
+            r = _mm256_srli_epi32(r, 9);
+        } else {
+            p = q = r = t = _mm256_set1_epi32(0x400000);
+        }
+        a = _mm256_srli_epi32(_mm256_add_epi32(a, p), 23);
+        b = _mm256_srli_epi32(_mm256_add_epi32(b, q), 23);
+        c = _mm256_srli_epi32(_mm256_add_epi32(c, r), 23);
+        d = _mm256_srli_epi32(_mm256_add_epi32(d, t), 23);
+        e = _mm256_min_epu8(cg_narrow_avx2_(a, b, c, d), _mm256_set1_epi8((char)-2));
+        s = _mm256_andnot_si256(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()), s);
+        cg_store_avx2_(out + i, cg_order_avx2_(e));
+        cg_put32_(out + n + i / 8, (uint32_t)_mm256_movemask_epi8(cg_order_avx2_(s)));
+    }
+    *top = _mm256_max_epu32(t0, t1);
+    return i;
+}
+CG_TARGET_AVX2_ static uint32_t cg_natural_avx2_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
+    __m256i top;
+    uint32_t most;
+    size_t i;
+    if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
+    i = stochastic ? cg_natural32_avx2_(v, n, key, position, 1, out, &top) : cg_natural32_avx2_(v, n, key, position, 0, out, &top);
+    most = cg_fold_top_avx2_(top);
+    return i < n ? cg_max32_(most, cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8)) : most;
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ uint32x4_t cg_natural4_neon_(uint32x4_t m, uint32x4_t h, int stochastic) {
+    m = stochastic ? vaddq_u32(m, vshrq_n_u32(h, 9)) : vaddq_u32(m, vdupq_n_u32(0x400000u));
+    return vminq_u32(vshrq_n_u32(m, 23), vdupq_n_u32(254));
+}
+/* 16 values: their exponents go out, their signs come back as byte masks */
+CG_INLINE_ uint8x16_t cg_natural16_neon_(const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
+    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12), h = a, g = a;
+    uint8x16_t s = cg_signs_neon_of_(a, b, c, d), e;
+    a = cg_abs_neon_(a);
+    b = cg_abs_neon_(b);
+    c = cg_abs_neon_(c);
+    d = cg_abs_neon_(d);
+    *top = vmaxq_u32(*top, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
+    if (stochastic) {
+        h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
+        g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
+    }
+    e = cg_narrow_neon_(cg_natural4_neon_(a, h, stochastic), cg_natural4_neon_(b, g, stochastic),
+                        cg_natural4_neon_(c, cg_swap_neon_(h), stochastic), cg_natural4_neon_(d, cg_swap_neon_(g), stochastic));
+    vst1q_u8(out + i, e);
+    return vandq_u8(vtstq_u8(s, s), vtstq_u8(e, e));
+}
+static uint32_t cg_natural_neon_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
+    uint32x4_t top = vdupq_n_u32(0);
+    size_t i = 0;
+    if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
+    for (; i + 64 <= n; i += 64) {
+        uint8x16_t a = cg_natural16_neon_(v, i, key, position, stochastic, out, &top), b = cg_natural16_neon_(v, i + 16, key, position, stochastic, out, &top);
+        uint8x16_t c = cg_natural16_neon_(v, i + 32, key, position, stochastic, out, &top), d = cg_natural16_neon_(v, i + 48, key, position, stochastic, out, &top);
+        cg_put64_(out + n + i / 8, cg_mask_neon_(a, b, c, d));
+    }
+    return cg_max32_(vmaxvq_u32(top), cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
+}
+#endif
+
+CG_INLINE_ void cg_unnatural_run_(const uint8_t *exponents, const uint8_t *signs, size_t n, float *out) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t e = exponents[i] < 254 ? exponents[i] : 254u;
+        cg_store_(out, i, cg_float_(e << 23 | (e ? (uint32_t)(signs[i / 8] >> i % 8 & 1) << 31 : 0u)));
+    }
+}
+static void cg_unnatural_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
+    (void)stream;
+    cg_unnatural_run_(in, in + n, n, out);
+}
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_unnatural_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i e = _mm256_min_epu8(cg_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
+        uint32_t zeros = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()));
+        __m128i part[4];
+        part[0] = _mm256_castsi256_si128(e);
+        part[2] = _mm256_extracti128_si256(e, 1);
+        part[1] = _mm_srli_si128(part[0], 8);
+        part[3] = _mm_srli_si128(part[2], 8);
+        w = _mm256_set1_epi32((int)(cg_get32_(in + n + i / 8) & ~zeros));
+        for (int j = 0; j < 4; j++) {                /* bring each bit to where the sign is */
+            __m256i s = _mm256_and_si256(_mm256_sllv_epi32(w, _mm256_sub_epi32(s0, _mm256_set1_epi32(8 * j))), minus);
+            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(part[j]), 23)), stream);
+        }
+    }
+    _mm256_zeroupper();
+    if (i < n) cg_unnatural_run_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
+}
+#endif
+#if CG_NEON_
+static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+    const uint32x4_t minus = vdupq_n_u32(0x80000000u);
+    const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
+    size_t i = 0;
+    (void)stream;
+    for (; i + 8 <= n; i += 8) {
+        const uint32x4_t w = vdupq_n_u32(in[n + i / 8]);
+        uint16x8_t e = vmovl_u8(vmin_u8(vld1_u8(in + i), vdup_n_u8(254)));
+        uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);        /* a widening shift goes no further */
+        a = vorrq_u32(vshlq_n_u32(a, 7), vandq_u32(vandq_u32(vshlq_u32(w, low), minus), vtstq_u32(a, a)));
+        b = vorrq_u32(vshlq_n_u32(b, 7), vandq_u32(vandq_u32(vshlq_u32(w, high), minus), vtstq_u32(b, b)));
+        cg_store4_neon_(out, i, cg_floats_neon_(a));
+        cg_store4_neon_(out, i + 4, cg_floats_neon_(b));
+    }
+    cg_unnatural_run_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
+}
+#endif
+
+/* natural dithering: magnitude level 0, or m = 1..s for 2^(m-s), s = 2^(bits-1)-1, of t = |v|*inv <= 1; the bit above is the sign (of level 0: 0).
+   From the lowest power on, as natural compression rounds. Below it, 1 with probability t/2^(1-s); nearest: if more than half of that. */
+CG_INLINE_ unsigned cg_dither_levels_(unsigned bits) { return (1u << (bits - 1)) - 1u; }
+static void cg_dither_scalar_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+    const unsigned s = cg_dither_levels_(q->bits);
+    const uint32_t least = (uint32_t)(128 - s) << 23;
+    const float lift = cg_float_((uint32_t)(126 + s) << 23);         /* 2^(s-1) */
+    for (size_t i = 0; i < n; i++) {
+        float f = cg_load_(v, i), limit = 0.5f;
+        uint32_t t = cg_bits_(cg_times_(f, q->inv)) & CG_MAGNITUDE_, add = 0x400000u, m = 0;
+        if (q->stochastic) {
+            uint32_t h = cg_coin_(key, position + (uint32_t)i);
+            add = h >> 9;
+            limit = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
+        }
+        t = t < 0x3f800000u ? t : 0x3f800000u;
+        if (limit < cg_times_(cg_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);      /* surely, if t >= 2^(1-s) */
+        symbols[i] = (uint8_t)(m | (m ? cg_bits_(f) >> 31 : 0) << (q->bits - 1));
+    }
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_dither8_avx2_(__m256i v, __m256i h, __m256 inv, __m256i least, __m256 lift, int stochastic) {
+    __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), add = _mm256_set1_epi32(0x400000);
+    __m256 limit = _mm256_set1_ps(0.5f);
+    if (stochastic) {
+        add = _mm256_srli_epi32(h, 9);
+        limit = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
+    }
+    t = _mm256_min_epu32(t, _mm256_set1_epi32(0x3f800000));
+    limit = _mm256_cmp_ps(limit, cg_mul8_avx2_(_mm256_castsi256_ps(t), lift), _CMP_LT_OQ);
+    return _mm256_and_si256(_mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, least), add), 23), _mm256_castps_si256(limit));
+}
+CG_AVX2_INLINE_ size_t cg_dither32_avx2_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
+    const unsigned s = cg_dither_levels_(q->bits);
+    const __m256 inv = _mm256_set1_ps(q->inv), lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
+    const __m256i least = _mm256_set1_epi32((int)((128 - s) << 23)), bias = _mm256_set1_epi8((char)(127 - s));
+    const __m128i down = _mm_cvtsi32_si128((int)(8 - q->bits));
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i sign = _mm256_srl_epi16(cg_signs_avx2_(a, b, c, d), down), h = a, g = a, m;
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
+        if (stochastic) {
+            h = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
+            g = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
+        }
+        a = cg_dither8_avx2_(a, h, inv, least, lift, stochastic);
+        b = cg_dither8_avx2_(b, cg_swap_avx2_(h), inv, least, lift, stochastic);
+        c = cg_dither8_avx2_(c, g, inv, least, lift, stochastic);
+        d = cg_dither8_avx2_(d, cg_swap_avx2_(g), inv, least, lift, stochastic);
+        m = _mm256_subs_epu8(cg_narrow_avx2_(a, b, c, d), bias);
+        sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(m, _mm256_setzero_si256()), sign);
+        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(m, sign)));
+    }
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_dither_avx2_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+    size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i;
+    if (head) cg_dither_scalar_(q, key, position, v, head, symbols);
+    v = cg_at_(v, head);
+    position += (uint32_t)head;
+    symbols += head;
+    n -= head;
+    i = q->stochastic ? cg_dither32_avx2_(q, key, position, v, n, symbols, 1) : cg_dither32_avx2_(q, key, position, v, n, symbols, 0);
+    _mm256_zeroupper();
+    if (i < n) cg_dither_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ uint32x4_t cg_dither4_neon_(uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t least, float32x4_t lift, int stochastic) {
+    uint32x4_t t = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
+    uint32x4_t add = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
+    float32x4_t limit = stochastic ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f)) : vdupq_n_f32(0.5f);
+    uint32x4_t some = vcltq_f32(limit, cg_times_neon_(cg_floats_neon_(t), lift));
+    return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, least), add), 23), some);
+}
+static void cg_dither_neon_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+    const unsigned s = cg_dither_levels_(q->bits);
+    const int random = q->stochastic, down = (int)q->bits - 8;
+    const float32x4_t inv = vdupq_n_f32(q->inv), lift = cg_floats_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
+    const uint32x4_t least = vdupq_n_u32((uint32_t)(128 - s) << 23);
+    const size_t head = random ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
+    size_t i = head;
+    cg_dither_scalar_(q, key, position, v, head, symbols);
+    for (; i + 16 <= n; i += 16) {
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12), h = a, g = a;
+        uint8x16_t sign = vshlq_u8(cg_signs_neon_of_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
+        if (random) {
+            h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
+            g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
+        }
+        m = cg_narrow_neon_(cg_dither4_neon_(a, h, inv, least, lift, random), cg_dither4_neon_(b, g, inv, least, lift, random),
+                            cg_dither4_neon_(c, cg_swap_neon_(h), inv, least, lift, random), cg_dither4_neon_(d, cg_swap_neon_(g), inv, least, lift, random));
+        m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - s)));
+        vst1q_u8(symbols + i, vorrq_u8(m, vandq_u8(sign, vtstq_u8(m, m))));
+    }
+    cg_dither_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+}
+#endif
+
+/* undither: only the low `bits` of a symbol count */
+static void cg_undither_scalar_(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
+    const unsigned s = cg_dither_levels_(bits);
+    (void)stream;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t m = symbols[i] & s, sign = (uint32_t)(symbols[i] >> (bits - 1) & 1) << 31;
+        cg_store_(out, i, cg_times_(cg_float_(m ? sign | (m + 127 - s) << 23 : 0u), scale));
+    }
+}
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_undither_avx2_(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
+    const unsigned s = cg_dither_levels_(bits);
+    const __m256 by = _mm256_set1_ps(scale);
+    const __m128i levels = _mm_set1_epi8((char)s), bias = _mm_set1_epi8((char)(127 - s)), up = _mm_cvtsi32_si128((int)(8 - bits));
+    const __m128i high = _mm_set1_epi8((char)(1u << (bits - 1)));
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), m = _mm_and_si128(b, levels);
+        __m128i none = _mm_cmpeq_epi8(m, _mm_setzero_si128()), sign = _mm_sll_epi16(_mm_andnot_si128(none, _mm_and_si128(b, high)), up);
+        m = _mm_andnot_si128(none, _mm_add_epi8(m, bias));
+        for (int j = 0; j < 2; j++, m = _mm_srli_si128(m, 8), sign = _mm_srli_si128(sign, 8)) {
+            __m256i f = _mm256_or_si256(_mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
+            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), by)), stream);
+        }
+    }
+    _mm256_zeroupper();
+    if (i < n) cg_undither_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), 0);
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ void cg_undither4_neon_(uint16x4_t m, uint16x4_t sign, float32x4_t scale, float *out, size_t i) {
+    uint32x4_t f = vorrq_u32(vshlq_n_u32(vmovl_u16(m), 23), vshlq_n_u32(vmovl_u16(sign), 24));
+    cg_store4_neon_(out, i, cg_floats_neon_(f) * scale);
+}
+static void cg_undither_neon_(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
+    const unsigned s = cg_dither_levels_(bits);
+    const float32x4_t by = vdupq_n_f32(scale);
+    const int up = 8 - (int)bits;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint8x8_t b = vld1_u8(symbols + i), m = vand_u8(b, vdup_n_u8((uint8_t)s)), some = vtst_u8(m, m);
+        uint8x8_t sign = vand_u8(vand_u8(vshl_u8(b, vdup_n_s8((int8_t)up)), vdup_n_u8(0x80)), some);
+        uint16x8_t w = vmovl_u8(vand_u8(vadd_u8(m, vdup_n_u8((uint8_t)(127 - s))), some)), g = vmovl_u8(sign);
+        cg_undither4_neon_(vget_low_u16(w), vget_low_u16(g), by, out, i);
+        cg_undither4_neon_(vget_high_u16(w), vget_high_u16(g), by, out, i + 4);
+    }
+    cg_undither_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), stream);
+}
+#endif
+
+/* dynamic8, Dettmers' tree: sign, then 7 bits that are z zeros, a 1, and 6-z bits f: 10^-z*(0.1 + 0.9*(f + 0.5)/2^(6-z)); no 1 at all: 0.
+   So far it is the positive half of bitsandbytes' map, which has 1.0 in addition, on that side alone; here the code 127 is 1.0 (not
+   0.99297), so that the largest magnitude is exact on both. As a number the 7 bits are the rank of the magnitude; level 0 has no sign.
+   Encoding is to the nearest of these floats, ties to the lower: rank i+1 or more where t > limits[i], the midpoint rounded down. */
+static const float cg_dynamic_values_[128] = {
+    .0f, 5.49999982e-7f, 3.24999996e-6f, 7.7499999e-6f, 2.12499999e-5f, 4.37499984e-5f, 6.62500024e-5f, 8.87499991e-5f, .000156249997f,
+    .000268750009f, .000381249993f, .000493749976f, .000606250018f, .000718750001f, .000831249985f, .000943750027f, .00128125004f, .00184375001f,
+    .00240624999f, .00296874996f, .00353124994f, .00409374991f, .00465625012f, .00521874987f, .00578125007f, .00634374982f, .00690625003f,
+    .00746874977f, .00803124998f, .00859375019f, .00915625039f, .00971874967f, .0114062503f, .0142187504f, .0170312505f, .0198437497f,
+    .0226562507f, .0254687499f, .0282812491f, .0310937501f, .0339062512f, .0367187485f, .0395312496f, .0423437506f, .0451562516f, .047968749f,
+    .05078125f, .053593751f, .0564062484f, .0592187494f, .0620312504f, .0648437515f, .0676562488f, .0704687536f, .0732812509f, .0760937482f,
+    .078906253f, .0817187503f, .0845312476f, .0873437524f, .0901562497f, .092968747f, .0957812518f, .0985937491f, .107031249f, .12109375f,
+    .135156244f, .149218753f, .163281247f, .177343756f, .19140625f, .205468744f, .219531253f, .233593747f, .247656256f, .26171875f, .275781244f,
+    .289843738f, .303906262f, .317968756f, .33203125f, .346093744f, .360156238f, .374218762f, .388281256f, .40234375f, .416406244f, .430468738f,
+    .444531262f, .458593756f, .47265625f, .486718744f, .500781238f, .514843762f, .528906226f, .54296875f, .557031274f, .571093738f, .585156262f,
+    .599218726f, .61328125f, .627343774f, .641406238f, .655468762f, .669531226f, .68359375f, .697656274f, .711718738f, .725781262f, .739843726f,
+    .75390625f, .767968774f, .782031238f, .796093762f, .810156226f, .82421875f, .838281274f, .852343738f, .866406262f, .880468726f, .89453125f,
+    .908593774f, .922656238f, .936718762f, .950781226f, .96484375f, .978906274f, 1.0f
+};
+static const float cg_dynamic_limits_[128] = {
+    2.74999991e-7f, 1.89999992e-6f, 5.49999959e-6f, 1.44999995e-5f, 3.24999965e-5f, 5.50000004e-5f, 7.75000008e-5f, .000122499987f,
+    .000212500003f, .000325000001f, .000437499984f, .000549999997f, .000662499981f, .000774999964f, .000887500006f, .00111249997f, .00156250002f,
+    .00212499988f, .00268749986f, .00324999983f, .00381249981f, .00437500002f, .00493749976f, .00549999997f, .00606249971f, .00662499992f,
+    .00718749966f, .00774999987f, .00831250008f, .00887500029f, .00943749957f, .0105625f, .0128124999f, .015625f, .0184374992f, .0212500002f,
+    .0240624994f, .0268749986f, .0296874996f, .0324999988f, .0353124999f, .0381249972f, .0409374982f, .0437499993f, .0465625003f, .0493749976f,
+    .0521874987f, .0549999997f, .057812497f, .0606249981f, .0634374991f, .0662499964f, .0690625012f, .0718749985f, .0746874958f, .0775000006f,
+    .0803124979f, .0831249952f, .0859375f, .0887499973f, .0915624946f, .0943749994f, .0971874967f, .102812499f, .114062496f, .128124997f,
+    .142187491f, .15625f, .170312494f, .184375003f, .198437497f, .212499991f, .2265625f, .240624994f, .254687488f, .268749982f, .282812476f,
+    .296875f, .310937494f, .324999988f, .339062482f, .353124976f, .3671875f, .381249994f, .395312488f, .409374982f, .423437476f, .4375f,
+    .451562494f, .465624988f, .479687482f, .493749976f, .5078125f, .521874964f, .535937488f, .550000012f, .564062476f, .578125f, .592187464f,
+    .606249988f, .620312512f, .634374976f, .6484375f, .662499964f, .676562488f, .690625012f, .704687476f, .71875f, .732812464f, .746874988f,
+    .760937512f, .774999976f, .7890625f, .803124964f, .817187488f, .831250012f, .845312476f, .859375f, .873437464f, .887499988f, .901562512f,
+    .915624976f, .9296875f, .943749964f, .957812488f, .971875012f, .989453137f, CG_FLT_MAX_
+};
+static void cg_dynamic_scalar_(const float *v, size_t n, float inv, uint8_t *symbols) {
+    for (size_t i = 0; i < n; i++) {
+        float f = cg_load_(v, i);
+        uint32_t u = cg_bits_(cg_times_(f, inv)) & CG_MAGNITUDE_, rank = 0;
+        float t = cg_float_(u < 0x3f800000u ? u : 0x3f800000u);
+        for (uint32_t step = 64; step; step /= 2) rank += t > cg_dynamic_limits_[rank + step - 1] ? step : 0;
+        symbols[i] = (uint8_t)(rank | (rank ? cg_bits_(f) >> 24 & 0x80u : 0u));
+    }
+}
+/* Over t the rank climbs along seven lines, one per decade, each the lowest of them where it counts. Drawn 0.6 too low they give, rounded
+   down, the rank or one less (with 0.2 to spare, so that rounding does no harm): one limit decides. */
+#if CG_AVX2_ || CG_NEON_
+static const float cg_dynamic_slope_[8] = { 1111111.11f, 222222.222f, 44444.4444f, 8888.88889f, 1777.77778f, 355.555556f, 71.1111111f, 0.0f };
+static const float cg_dynamic_start_[8] = { .288888889f, 1.17777778f, 2.95555556f, 6.51111111f, 13.6222222f, 27.8444444f, 56.2888889f, 0.0f };
+#endif
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256 cg_look8_avx2_(const float *table, const uint32_t *at) {      /* no slower than a gather, and where those are patched, faster */
+    return _mm256_setr_ps(table[at[0]], table[at[1]], table[at[2]], table[at[3]], table[at[4]], table[at[5]], table[at[6]], table[at[7]]);
+}
+CG_AVX2_INLINE_ __m256i cg_above_avx2_(__m256i u, float limit) { return _mm256_cmpgt_epi32(u, _mm256_castps_si256(_mm256_set1_ps(limit))); }
+CG_AVX2_INLINE_ __m256i cg_dynamic8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 start) {
+    __m256i u = _mm256_min_epu32(cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), _mm256_set1_epi32(0x3f800000));
+    __m256i a = _mm256_add_epi32(cg_above_avx2_(u, 1e-1f), cg_above_avx2_(u, 1e-2f)), b = _mm256_add_epi32(cg_above_avx2_(u, 1e-3f), cg_above_avx2_(u, 1e-4f));
+    __m256i decade = _mm256_abs_epi32(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(cg_above_avx2_(u, 1e-5f), cg_above_avx2_(u, 1e-6f))));
+    __m256 t = _mm256_castsi256_ps(u), x = cg_mul8_avx2_(t, _mm256_permutevar8x32_ps(slope, decade));
+    __m256i rank = _mm256_cvttps_epi32(_mm256_add_ps(x, _mm256_permutevar8x32_ps(start, decade)));
+    uint32_t at[8];
+    cg_store_avx2_(at, rank);
+    return _mm256_sub_epi32(rank, _mm256_castps_si256(_mm256_cmp_ps(t, cg_look8_avx2_(cg_dynamic_limits_, at), _CMP_GT_OQ)));
+}
+CG_TARGET_AVX2_ static void cg_dynamic_avx2_(const float *v, size_t n, float inv, uint8_t *symbols) {
+    const __m256 by = _mm256_set1_ps(inv), slope = _mm256_loadu_ps(cg_dynamic_slope_), start = _mm256_loadu_ps(cg_dynamic_start_);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i rank = cg_narrow_avx2_(cg_dynamic8_avx2_(a, by, slope, start), cg_dynamic8_avx2_(b, by, slope, start),
+                                       cg_dynamic8_avx2_(c, by, slope, start), cg_dynamic8_avx2_(d, by, slope, start));
+        __m256i sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(rank, _mm256_setzero_si256()), cg_signs_avx2_(a, b, c, d));
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
+        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(rank, sign)));
+    }
+    _mm256_zeroupper();
+    if (i < n) cg_dynamic_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ uint32x4_t cg_dynamic4_neon_(uint32x4_t v, float32x4_t inv) {
+    uint32x4_t u = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(0x3f800000u)), rank;
+    float32x4_t t = cg_floats_neon_(u), x = cg_times_neon_(t, vdupq_n_f32(cg_dynamic_slope_[6])) + vdupq_n_f32(cg_dynamic_start_[6]), limit = x;
+    for (int j = 0; j < 6; j++) x = vminq_f32(x, cg_times_neon_(t, vdupq_n_f32(cg_dynamic_slope_[j])) + vdupq_n_f32(cg_dynamic_start_[j]));
+    rank = vcvtq_u32_f32(x);
+    limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 0)], limit, 0);
+    limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 1)], limit, 1);
+    limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 2)], limit, 2);
+    limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 3)], limit, 3);
+    return vsubq_u32(rank, vcgtq_f32(t, limit));
+}
+static void cg_dynamic_neon_(const float *v, size_t n, float inv, uint8_t *symbols) {
+    const float32x4_t by = vdupq_n_f32(inv);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
+        uint8x16_t rank = cg_narrow_neon_(cg_dynamic4_neon_(a, by), cg_dynamic4_neon_(b, by), cg_dynamic4_neon_(c, by), cg_dynamic4_neon_(d, by));
+        vst1q_u8(symbols + i, vorrq_u8(rank, vandq_u8(cg_signs_neon_of_(a, b, c, d), vtstq_u8(rank, rank))));
+    }
+    cg_dynamic_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
+}
+#endif
+
+static void cg_undynamic_scalar_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
+    (void)stream;
+    for (size_t i = 0; i < n; i++) {
+        float f = cg_dynamic_values_[symbols[i] & 0x7f];
+        cg_store_(out, i, cg_times_(symbols[i] > 0x80 ? -f : f, scale));
+    }
+}
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_undynamic_avx2_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
+    const float *value = cg_dynamic_values_;
+    const __m256 by = _mm256_set1_ps(scale);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(symbols + i)), s = _mm_cmpeq_epi8(b, _mm_set1_epi8(-128));
+        __m256i w = _mm256_cvtepi8_epi32(_mm_andnot_si128(s, b));        /* -0 becomes 0 */
+        const uint8_t *p = symbols + i;
+        __m256 f = _mm256_setr_ps(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
+                                  value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
+        f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0x80000000u))));
+        cg_out_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, by)), stream);
+    }
+    _mm256_zeroupper();
+    if (i < n) cg_undynamic_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
+}
+#endif
+#if CG_NEON_
+static void cg_undynamic_neon_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
+    const float32x4_t by = vdupq_n_f32(scale);
+    size_t i = 0;
+    (void)stream;
+    for (; i + 4 <= n; i += 4) {
+        float f[4];
+        for (size_t j = 0; j < 4; j++) f[j] = symbols[i + j] > 0x80 ? -cg_dynamic_values_[symbols[i + j] & 0x7f] : cg_dynamic_values_[symbols[i + j] & 0x7f];
+        cg_store4_neon_(out, i, cg_floats_neon_(cg_load4_neon_(f, 0)) * by);
+    }
+    cg_undynamic_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
+}
+#endif
+
+/* fixed threshold: 2 above tau, 0 below -tau, 1 between; tau >= 0 */
+static void cg_fixed_scalar_(const float *v, size_t n, float tau, uint8_t *symbols) {
+    for (size_t i = 0; i < n; i++) {
+        float f = cg_load_(v, i);
+        symbols[i] = (uint8_t)(1 + (f > tau) - (f < -tau));
+    }
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_fixed8_avx2_(const float *v, size_t i, __m256 tau, __m256 minus) {
+    __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(v, i));
+    return _mm256_sub_epi32(_mm256_castps_si256(_mm256_cmp_ps(f, minus, _CMP_LT_OQ)), _mm256_castps_si256(_mm256_cmp_ps(f, tau, _CMP_GT_OQ)));
+}
+CG_TARGET_AVX2_ static void cg_fixed_avx2_(const float *v, size_t n, float tau, uint8_t *symbols) {
+    const __m256 t = _mm256_set1_ps(tau), m = _mm256_set1_ps(-tau);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i ab = _mm256_packs_epi32(cg_fixed8_avx2_(v, i, t, m), cg_fixed8_avx2_(v, i + 8, t, m));
+        __m256i cd = _mm256_packs_epi32(cg_fixed8_avx2_(v, i + 16, t, m), cg_fixed8_avx2_(v, i + 24, t, m));
+        cg_ahead_avx2_(v, i);
+        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
+    }
+    _mm256_zeroupper();
+    if (i < n) cg_fixed_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ uint32x4_t cg_fixed4_neon_(const float *v, size_t i, float32x4_t tau, float32x4_t minus) {
+    float32x4_t f = cg_floats_neon_(cg_load4_neon_(v, i));
+    return vsubq_u32(vcltq_f32(f, minus), vcgtq_f32(f, tau));
+}
+static void cg_fixed_neon_(const float *v, size_t n, float tau, uint8_t *symbols) {
+    const float32x4_t t = vdupq_n_f32(tau), m = vdupq_n_f32(-tau);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        vst1q_u8(symbols + i, vaddq_u8(cg_narrow_neon_(cg_fixed4_neon_(v, i, t, m), cg_fixed4_neon_(v, i + 4, t, m), cg_fixed4_neon_(v, i + 8, t, m),
+                                                       cg_fixed4_neon_(v, i + 12, t, m)), vdupq_n_u8(1)));
+    cg_fixed_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
+}
+#endif
+
+/* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes, eight strings added at a
+   time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
+#define CG_VOTE_PLANES_ 16u
+CG_INLINE_ unsigned cg_vote_top_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
+CG_INLINE_ uint32_t cg_vote_start_(size_t count) { return (1u << cg_vote_top_(count)) - 1u - (uint32_t)(count / 2); }
+CG_INLINE_ uint64_t cg_full_(uint64_t *s, uint64_t a, uint64_t b) {              /* s += a + b; the carry */
+    uint64_t x = *s ^ a, carry = (*s & a) | (x & b);
+    *s = x ^ b;
+    return carry;
+}
+static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, size_t bytes, uint8_t *out) {
+    const unsigned top = cg_vote_top_(count);
+    const uint32_t start = cg_vote_start_(count);
+    for (; from < bytes; from += 64) {               /* a cache line of each at a time */
+        const size_t many = cg_min_(64, bytes - from);
+        uint64_t planes[8][CG_VOTE_PLANES_];
+        for (unsigned j = 0; j < 8; j++)
+            for (unsigned p = 0; p <= top; p++) planes[j][p] = start >> p & 1 ? ~(uint64_t)0 : 0;
+        for (size_t i = 0; i < count; i += 8) {
+            for (size_t j = 0; 8 * j < many; j++) {
+                uint64_t w[8], *s = planes[j], a, b, c, d;
+                const size_t left = cg_min_(8, many - 8 * j);
+                for (size_t k = 0; k < 8; k++) {
+                    w[k] = 0;
+                    if (i + k >= count) continue;
+                    if (left == 8) memcpy(&w[k], in[i + k] + from + 8 * j, 8);
+                    else memcpy(&w[k], in[i + k] + from + 8 * j, left);
+                }
+                a = cg_full_(&s[0], w[0], w[1]);
+                b = cg_full_(&s[0], w[2], w[3]);
+                c = cg_full_(&s[1], a, b);
+                a = cg_full_(&s[0], w[4], w[5]);
+                b = cg_full_(&s[0], w[6], w[7]);
+                d = cg_full_(&s[1], a, b);
+                c = cg_full_(&s[2], c, d);
+                for (unsigned p = 3; p <= top; p++) {
+                    d = s[p] & c;
+                    s[p] ^= c;
+                    c = d;
+                }
+            }
+        }
+        for (size_t j = 0; 8 * j < many; j++) memcpy(out + from + 8 * j, &planes[j][top], cg_min_(8, many - 8 * j));
+    }
+}
+static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) { cg_vote_from_(in, count, 0, bytes, out); }
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_full_avx2_(__m256i *s, __m256i a, __m256i b) {
+    __m256i x = _mm256_xor_si256(*s, a), carry = _mm256_or_si256(_mm256_and_si256(*s, a), _mm256_and_si256(x, b));
+    *s = _mm256_xor_si256(x, b);
+    return carry;
+}
+CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many /* <= 8 */, size_t at, __m256i *s) {        /* the carry out of three planes */
+    __m256i w[8], a, b, c, d;
+    for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
+    a = cg_full_avx2_(&s[0], w[0], w[1]);
+    b = cg_full_avx2_(&s[0], w[2], w[3]);
+    c = cg_full_avx2_(&s[1], a, b);
+    a = cg_full_avx2_(&s[0], w[4], w[5]);
+    b = cg_full_avx2_(&s[0], w[6], w[7]);
+    d = cg_full_avx2_(&s[1], a, b);
+    return cg_full_avx2_(&s[2], c, d);
+}
+CG_AVX2_INLINE_ __m256i cg_spread_avx2_(uint32_t start, unsigned p) { return _mm256_set1_epi32(start >> p & 1 ? -1 : 0); }
+CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+    const uint32_t start = cg_vote_start_(count);
+    const __m256i s0 = cg_spread_avx2_(start, 0), s1 = cg_spread_avx2_(start, 1), s2 = cg_spread_avx2_(start, 2);
+    const uint8_t *from[8];            /* copies: out cannot alias them */
+    size_t at = 0;
+    for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
+    for (; at + 32 <= bytes; at += 32) {
+        __m256i s[3];
+        s[0] = s0;
+        s[1] = s1;
+        s[2] = s2;
+        cg_store_avx2_(out + at, cg_vote8_avx2_(from, count, at, s));
+    }
+    return at;
+}
+/* 512 bytes of each at a time: memory likes runs, and the planes stay in L1 */
+CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+    const unsigned top = cg_vote_top_(count);
+    const uint32_t start = cg_vote_start_(count);
+    __m256i planes[16][CG_VOTE_PLANES_];
+    size_t at = 0;
+    for (; at + 32 <= bytes; ) {
+        const size_t rows = cg_min_(16, (bytes - at) / 32);
+        for (size_t j = 0; j < rows; j++)
+            for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_spread_avx2_(start, p);
+        for (size_t i = 0; i < count; i += 8) {
+            const size_t many = cg_min_(8, count - i);
+            for (size_t k = 0; k < many; k++)        /* the next run of each */
+                for (size_t j = 0; j < 512; j += 64) CG_PREFETCH_(in[i + k] + at + 512 + j);
+            for (size_t j = 0; j < rows; j++) {
+                __m256i *s = planes[j], c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s) : cg_vote8_avx2_(in + i, many, at + 32 * j, s), d;
+                for (unsigned p = 3; p <= top; p++) {
+                    d = _mm256_and_si256(s[p], c);
+                    s[p] = _mm256_xor_si256(s[p], c);
+                    c = d;
+                }
+            }
+        }
+        for (size_t j = 0; j < rows; j++, at += 32) cg_store_avx2_(out + at, planes[j][top]);
+    }
+    return at;
+}
+CG_TARGET_AVX2_ static void cg_vote_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+    size_t at;
+    switch (count) {
+        case 0: at = 0; break;
+        case 1: at = cg_vote_few_avx2_(in, 1, bytes, out); break;
+        case 2: at = cg_vote_few_avx2_(in, 2, bytes, out); break;
+        case 3: at = cg_vote_few_avx2_(in, 3, bytes, out); break;
+        case 4: at = cg_vote_few_avx2_(in, 4, bytes, out); break;
+        case 5: at = cg_vote_few_avx2_(in, 5, bytes, out); break;
+        case 6: at = cg_vote_few_avx2_(in, 6, bytes, out); break;
+        case 7: at = cg_vote_few_avx2_(in, 7, bytes, out); break;
+        case 8: at = cg_vote_few_avx2_(in, 8, bytes, out); break;
+        default: at = cg_vote_many_avx2_(in, count, bytes, out);
+    }
+    _mm256_zeroupper();
+    if (at < bytes) cg_vote_from_(in, count, at, bytes, out);
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ uint8x16_t cg_full_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_t b) {
+    uint8x16_t x = veorq_u8(*s, a), carry = vbslq_u8(x, b, a);
+    *s = veorq_u8(x, b);
+    return carry;
+}
+CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size_t at, uint8x16_t *s) {
+    uint8x16_t w[8], a, b, c, d;
+    for (size_t k = 0; k < 8; k++) w[k] = k < many ? vld1q_u8(in[k] + at) : vdupq_n_u8(0);
+    a = cg_full_neon_(&s[0], w[0], w[1]);
+    b = cg_full_neon_(&s[0], w[2], w[3]);
+    c = cg_full_neon_(&s[1], a, b);
+    a = cg_full_neon_(&s[0], w[4], w[5]);
+    b = cg_full_neon_(&s[0], w[6], w[7]);
+    d = cg_full_neon_(&s[1], a, b);
+    return cg_full_neon_(&s[2], c, d);
+}
+static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+    const unsigned top = cg_vote_top_(count);
+    const uint32_t start = cg_vote_start_(count);
+    uint8x16_t planes[16][CG_VOTE_PLANES_];
+    size_t at = 0;
+    while (at + 16 <= bytes) {                       /* 256 bytes of each at a time */
+        const size_t rows = cg_min_(16, (bytes - at) / 16);
+        for (size_t j = 0; j < rows; j++)
+            for (unsigned p = 0; p <= top; p++) planes[j][p] = vdupq_n_u8(start >> p & 1 ? 0xff : 0);
+        for (size_t i = 0; i < count; i += 8) {
+            const size_t many = cg_min_(8, count - i);
+            for (size_t j = 0; j < rows; j++) {
+                uint8x16_t *s = planes[j], c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s) : cg_vote8_neon_(in + i, many, at + 16 * j, s), d;
+                for (unsigned p = 3; p <= top; p++) {
+                    d = vandq_u8(s[p], c);
+                    s[p] = veorq_u8(s[p], c);
+                    c = d;
+                }
+            }
+        }
+        for (size_t j = 0; j < rows; j++, at += 16) vst1q_u8(out + at, planes[j][top]);
+    }
+    cg_vote_from_(in, count, at, bytes, out);
+}
+#endif
+
+/* ---- >>matrix: low-rank factors and ATOMO --------------------------------------------------------
+   Every product below is of two f32 values, held in f64: 48 bits, so it is exact, no sum can overflow or lose a denormal,
+   and fusing it with an addition changes nothing. Only additions round, in the order of the scalar kernel. */
+
+#ifndef CG_RUN_
+#define CG_RUN_ 512u
+#endif               /* columns that project sums before it folds its lanes */
+#define CG_UP_ 18446744073709551616.0
+#ifndef CG_ROWS_
+#define CG_ROWS_ 16u
+#endif
+#ifndef CG_RB_
+#define CG_RB_ 32
+#endif
+#define CG_PANEL_ 32u              /* vectors that are multiplied with a matrix at once */
+
+CG_INLINE_ double cg_times64_(double a, double b) { double p = a * b; CG_FENCE_(p); return p; }
+CG_INLINE_ uint64_t cg_bits64_(double d) { uint64_t u; memcpy(&u, &d, 8); return u; }
+CG_INLINE_ double cg_double_(uint64_t u) { double d; memcpy(&d, &u, 8); return d; }
+CG_INLINE_ int cg_is_finite64_(double d) { return (cg_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
+
+/* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
+static double cg_sqrt_soft_(double x) {
+    uint64_t u = cg_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
+    int exponent = (int)(u >> 52);
+    if (u == 0 || u >> 63) return 0.0;
+    if (exponent) {
+        rest |= (uint64_t)1 << 52;
+    } else {
+        int up = 52 - (int)cg_log2_(rest);
+        rest <<= up;
+        exponent = 1 - up;
+    }
+    exponent -= 1023;
+    if (exponent & 1) { rest <<= 1; exponent--; }
+    for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, rest <<= 1) {
+        uint64_t t = sum + bit;
+        if (t <= rest) { sum = t + bit; rest -= t; root += bit; }
+    }
+    root = (root + (root & 1)) >> 1;                 /* a tie would need a square of 107 bits */
+    return cg_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
+}
+#if CG_AVX2_ && defined(__SSE2__)
+CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
+#elif defined(__aarch64__) && defined(__GNUC__)
+CG_INLINE_ double cg_sqrt_(double x) { double r; __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x)); return r; }
+#else
+CG_INLINE_ double cg_sqrt_(double x) { return cg_sqrt_soft_(x); }
+#endif
+
+/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_RUN_; rows of m are stride apart. The values of q are f32's. */
+static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
+                               double *p, size_t p_stride) {
+    for (size_t i = 0; i < rows; i++) {
+        const float *v = cg_at_(m, i * stride);
+        for (unsigned a = 0; a < rank; a++) {
+            const double *w = q + a * q_stride;
+            double s[4] = { 0.0, 0.0, 0.0, 0.0 };
+            size_t j = 0;
+            for (; j + 4 <= cols; j += 4)
+                for (size_t l = 0; l < 4; l++) s[l] += (double)cg_load_(v, j + l) * w[j + l];
+            for (; j < cols; j++) s[j & 3] += (double)cg_load_(v, j) * w[j];
+            p[a * p_stride + i] += (s[0] + s[2]) + (s[1] + s[3]);
+        }
+    }
+}
+#if CG_AVX2_ || CG_NEON_
+/* What is left of a run goes to the lanes one by one. */
+CG_INLINE_ void cg_project_rest_(double *s, const float *v, const double *w, size_t j, size_t cols, double *p) {
+    for (; j < cols; j++) s[j & 3] += (double)cg_load_(v, j) * w[j];
+    *p += (s[0] + s[2]) + (s[1] + s[3]);
+}
+#endif
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256d cg_wide4_avx2_(const float *v, size_t j) {
+    return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)cg_at_(v, j))));
+}
+/* s += v*w */
+#define CG_MADD_AVX2_(s, v, w) s = _mm256_add_pd(s, _mm256_mul_pd(v, w))
+/* four values of two rows, times one to four vectors */
+#define CG_PROJECT_AVX2_(j)                                                                                                         \
+    { const __m256d x = cg_wide4_avx2_(v, j), y = cg_wide4_avx2_(u, j);                                                             \
+      __m256d w_ = _mm256_loadu_pd(q + (j));                                                                                        \
+      CG_MADD_AVX2_(s0, x, w_); CG_MADD_AVX2_(t0, y, w_);                                                                           \
+      if (ranks > 1) { w_ = _mm256_loadu_pd(q + q_stride + (j)); CG_MADD_AVX2_(s1, x, w_); CG_MADD_AVX2_(t1, y, w_); }              \
+      if (ranks > 2) { w_ = _mm256_loadu_pd(q + 2 * q_stride + (j)); CG_MADD_AVX2_(s2, x, w_); CG_MADD_AVX2_(t2, y, w_); }          \
+      if (ranks > 3) { w_ = _mm256_loadu_pd(q + 3 * q_stride + (j)); CG_MADD_AVX2_(s3, x, w_); CG_MADD_AVX2_(t3, y, w_); } }
+CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, const float *ahead, size_t stride, size_t cols, const double *q, size_t q_stride, int ranks,
+                                       double *p, size_t p_stride, size_t next) {       /* two rows */
+    __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+    double s[8][4];
+    size_t j = 0;
+    for (; j + 16 <= cols; j += 16) {
+        if (ahead) { CG_PREFETCH_(cg_at_(ahead, j)); CG_PREFETCH_(cg_at_(ahead, stride + j)); }
+        CG_PROJECT_AVX2_(j)
+        CG_PROJECT_AVX2_(j + 4)
+        CG_PROJECT_AVX2_(j + 8)
+        CG_PROJECT_AVX2_(j + 12)
+    }
+    for (; j + 4 <= cols; j += 4) CG_PROJECT_AVX2_(j)
+    _mm256_storeu_pd(s[0], s0); _mm256_storeu_pd(s[1], s1); _mm256_storeu_pd(s[2], s2); _mm256_storeu_pd(s[3], s3);
+    _mm256_storeu_pd(s[4], t0); _mm256_storeu_pd(s[5], t1); _mm256_storeu_pd(s[6], t2); _mm256_storeu_pd(s[7], t3);
+    for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) {
+        cg_project_rest_(s[a], v, q, j, cols, p);
+        if (next) cg_project_rest_(s[a + 4], u, q, j, cols, p + 1);
+    }
+}
+CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
+                                             double *p, size_t p_stride) {
+    for (size_t i = 0; i < rows; i += 2) {
+        const size_t next = i + 1 < rows;
+        const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride), *ahead = i + 2 < rows ? cg_at_(v, 2 * stride) : cg_at_(m, cols);
+        const double *w = q;
+        double *t = p + i;
+        unsigned left = rank;
+        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride, ahead = NULL)
+            cg_project2_avx2_(v, u, ahead, stride, cols, w, q_stride, 4, t, p_stride, next);
+        if (left == 3) cg_project2_avx2_(v, u, ahead, stride, cols, w, q_stride, 3, t, p_stride, next);
+        if (left == 2) cg_project2_avx2_(v, u, ahead, stride, cols, w, q_stride, 2, t, p_stride, next);
+        if (left == 1) cg_project2_avx2_(v, u, ahead, stride, cols, w, q_stride, 1, t, p_stride, next);
+    }
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ void cg_project1_neon_(const float *v, size_t cols, const double *q, size_t q_stride, int ranks, double *p, size_t p_stride) {
+    const double *q1 = q + q_stride, *q2 = q1 + q_stride, *q3 = q2 + q_stride;
+    float64x2_t s0 = vdupq_n_f64(0.0), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+    double s[4][4];
+    size_t j = 0;
+    for (; j + 4 <= cols; j += 4) {
+        float32x4_t f = cg_floats_neon_(cg_load4_neon_(v, j));
+        float64x2_t x = vcvt_f64_f32(vget_low_f32(f)), y = vcvt_high_f64_f32(f);
+        s0 = s0 + x * vld1q_f64(q + j);
+        t0 = t0 + y * vld1q_f64(q + j + 2);
+        if (ranks > 1) { s1 = s1 + x * vld1q_f64(q1 + j); t1 = t1 + y * vld1q_f64(q1 + j + 2); }
+        if (ranks > 2) { s2 = s2 + x * vld1q_f64(q2 + j); t2 = t2 + y * vld1q_f64(q2 + j + 2); }
+        if (ranks > 3) { s3 = s3 + x * vld1q_f64(q3 + j); t3 = t3 + y * vld1q_f64(q3 + j + 2); }
+    }
+    vst1q_f64(s[0], s0); vst1q_f64(s[1], s1); vst1q_f64(s[2], s2); vst1q_f64(s[3], s3);
+    vst1q_f64(s[0] + 2, t0); vst1q_f64(s[1] + 2, t1); vst1q_f64(s[2] + 2, t2); vst1q_f64(s[3] + 2, t3);
+    for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) cg_project_rest_(s[a], v, q, j, cols, p);
+}
+static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
+                             double *p, size_t p_stride) {
+    for (size_t i = 0; i < rows; i++) {
+        const float *v = cg_at_(m, i * stride);
+        const double *w = q;
+        double *t = p + i;
+        unsigned left = rank;
+        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride) cg_project1_neon_(v, cols, w, q_stride, 4, t, p_stride);
+        if (left == 3) cg_project1_neon_(v, cols, w, q_stride, 3, t, p_stride);
+        if (left == 2) cg_project1_neon_(v, cols, w, q_stride, 2, t, p_stride);
+        if (left == 1) cg_project1_neon_(v, cols, w, q_stride, 1, t, p_stride);
+    }
+}
+#endif
+
+/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_ROWS_ rows at a time */
+static void cg_collect_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
+                               double *q, size_t q_stride) {
+    for (size_t i = 0; i < rows; i += CG_ROWS_)
+        for (unsigned a = 0; a < rank; a++)
+            for (size_t j = 0; j < cols; j++) {
+                float s = 0.0f;
+                for (size_t l = i; l < rows && l < i + CG_ROWS_; l++) s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
+                q[a * q_stride + j] += (double)s;
+            }
+}
+#if CG_AVX2_
+/* s += w*x and t += w*y with w = p[at] */
+#define CG_GATHER_AVX2_(s, t, at)                                                                            \
+    { const __m256 w = _mm256_set1_ps(cg_load_(p, at)); s = _mm256_add_ps(s, cg_mul8_avx2_(w, x)); t = _mm256_add_ps(t, cg_mul8_avx2_(w, y)); }
+CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
+    _mm256_storeu_pd(q, _mm256_add_pd(_mm256_loadu_pd(q), _mm256_cvtps_pd(_mm256_castps256_ps128(s))));
+    _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
+}
+CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, int ranks,
+                                       double *q, size_t q_stride, const float *ahead) {      /* a run of rows, one to four vectors */
+    for (size_t j = 0; j + 16 <= cols; j += 16) {
+        __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+        const float *v = cg_at_(m, j);
+        for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
+            const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
+            if (ahead) CG_PREFETCH_(cg_at_(ahead, i * stride + j));
+            CG_GATHER_AVX2_(s0, t0, i * p_stride)
+            if (ranks > 1) CG_GATHER_AVX2_(s1, t1, i * p_stride + 1)
+            if (ranks > 2) CG_GATHER_AVX2_(s2, t2, i * p_stride + 2)
+            if (ranks > 3) CG_GATHER_AVX2_(s3, t3, i * p_stride + 3)
+        }
+        cg_add8_avx2_(q + j, s0); cg_add8_avx2_(q + j + 8, t0);
+        if (ranks > 1) { cg_add8_avx2_(q + q_stride + j, s1); cg_add8_avx2_(q + q_stride + j + 8, t1); }
+        if (ranks > 2) { cg_add8_avx2_(q + 2 * q_stride + j, s2); cg_add8_avx2_(q + 2 * q_stride + j + 8, t2); }
+        if (ranks > 3) { cg_add8_avx2_(q + 3 * q_stride + j, s3); cg_add8_avx2_(q + 3 * q_stride + j + 8, t3); }
+    }
+}
+CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
+                                             double *q, size_t q_stride) {
+    const size_t whole = cols & ~(size_t)15;
+    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
+        const size_t many = cg_min_(CG_ROWS_, rows - i);
+        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride), *ahead = i + 2 * CG_ROWS_ <= rows ? cg_at_(v, CG_ROWS_ * stride) : cg_at_(m, cols);
+        double *t = q;
+        unsigned left = rank;
+        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, ahead = NULL)
+            cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, ahead);
+        if (left == 3) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, ahead);
+        if (left == 2) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, ahead);
+        if (left == 1) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, ahead);
+    }
+    _mm256_zeroupper();
+    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride);
+}
+#endif
+#if CG_NEON_
+/* s += w*x and t += w*y with w = p[at] */
+#define CG_GATHER_NEON_(s, t, at) { const float32x4_t w = vdupq_n_f32(cg_load_(p, at)); s = s + cg_times_neon_(w, x); t = t + cg_times_neon_(w, y); }
+CG_INLINE_ void cg_add4_neon_(double *q, float32x4_t s) {
+    vst1q_f64(q, vld1q_f64(q) + vcvt_f64_f32(vget_low_f32(s)));
+    vst1q_f64(q + 2, vld1q_f64(q + 2) + vcvt_high_f64_f32(s));
+}
+CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, int ranks,
+                                  double *q, size_t q_stride) {
+    for (size_t j = 0; j + 8 <= cols; j += 8) {
+        float32x4_t s0 = vdupq_n_f32(0.0f), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+        const float *v = cg_at_(m, j);
+        for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
+            const float32x4_t x = cg_floats_neon_(cg_load4_neon_(v, 0)), y = cg_floats_neon_(cg_load4_neon_(v, 4));
+            CG_GATHER_NEON_(s0, t0, i * p_stride)
+            if (ranks > 1) CG_GATHER_NEON_(s1, t1, i * p_stride + 1)
+            if (ranks > 2) CG_GATHER_NEON_(s2, t2, i * p_stride + 2)
+            if (ranks > 3) CG_GATHER_NEON_(s3, t3, i * p_stride + 3)
+        }
+        cg_add4_neon_(q + j, s0); cg_add4_neon_(q + j + 4, t0);
+        if (ranks > 1) { cg_add4_neon_(q + q_stride + j, s1); cg_add4_neon_(q + q_stride + j + 4, t1); }
+        if (ranks > 2) { cg_add4_neon_(q + 2 * q_stride + j, s2); cg_add4_neon_(q + 2 * q_stride + j + 4, t2); }
+        if (ranks > 3) { cg_add4_neon_(q + 3 * q_stride + j, s3); cg_add4_neon_(q + 3 * q_stride + j + 4, t3); }
+    }
+}
+static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
+                             double *q, size_t q_stride) {
+    const size_t whole = cols & ~(size_t)7;
+    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
+        const size_t many = cg_min_(CG_ROWS_, rows - i);
+        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
+        double *t = q;
+        unsigned left = rank;
+        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
+        if (left == 3) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 3, t, q_stride);
+        if (left == 2) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
+        if (left == 1) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
+    }
+    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride);
+}
+#endif
+
+/* lowrank_tile: out[i][j] = p[i][0]*q[0][j] + p[i][1]*q[1][j] + ... in f32; where that overflows, in f64 and kept finite.
+   rank values of p per row, rows of out are out_stride apart; stream: each begins at a multiple of 16 bytes */
+CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t j) {
+    float s = 0.0f;
+    for (unsigned a = 0; a < rank; a++) {
+        float t = cg_times_(cg_load_(p, a), cg_load_(q, a * q_stride + j));
+        s = a ? cg_plus_(s, t) : t;
+    }
+    if ((cg_bits_(s) & CG_MAGNITUDE_) >= CG_NONFINITE_) {
+        double d = 0.0;
+        for (unsigned a = 0; a < rank; a++) d += (double)cg_load_(p, a) * (double)cg_load_(q, a * q_stride + j);
+        s = d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
+    }
+    return s;
+}
+static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
+                                    float *out, size_t out_stride, int stream) {
+    (void)stream;
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < count; j++) cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * rank), q, q_stride, rank, j));
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ int cg_overflow_avx2_(__m256 s, __m256 t) {
+    const __m256i top = _mm256_max_epu32(cg_abs_avx2_(_mm256_castps_si256(s)), cg_abs_avx2_(_mm256_castps_si256(t)));
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(top, _mm256_set1_epi32((int)CG_NONFINITE_ - 1)));
+}
+CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256 t, int stream) {
+    cg_out_avx2_(out, j, _mm256_castps_si256(s), stream);
+    cg_out_avx2_(out, j + 8, _mm256_castps_si256(t), stream);
+}
+/* s = w*x and t = w*y, or added to, with w = p[at] */
+#define CG_SPREAD_AVX2_(s, t, at)                                                                                              \
+    { const __m256 w = _mm256_set1_ps(cg_load_(p, at)), c = cg_mul8_avx2_(w, x), d = cg_mul8_avx2_(w, y);                      \
+      s = a ? _mm256_add_ps(s, c) : c; t = a ? _mm256_add_ps(t, d) : d; }
+CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t count,
+                                        float *out, size_t out_stride, int rows, int stream) {      /* one row or four */
+    for (size_t j = 0; j + 16 <= count; j += 16) {
+        __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
+        const float *v = cg_at_(q, j);
+        int over;
+        for (size_t a = 0; a < rank; a++, v = cg_at_(v, q_stride)) {
+            const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
+            CG_SPREAD_AVX2_(s0, t0, a)
+            if (rows > 1) { CG_SPREAD_AVX2_(s1, t1, a + rank) CG_SPREAD_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_SPREAD_AVX2_(s3, t3, a + 3 * (size_t)rank) }
+        }
+        over = cg_overflow_avx2_(s0, t0);
+        if (rows > 1) over |= cg_overflow_avx2_(s1, t1) | cg_overflow_avx2_(s2, t2) | cg_overflow_avx2_(s3, t3);
+        if (CG_LIKELY_(!over)) {
+            cg_lowrank_out_avx2_(out, j, s0, t0, stream);
+            if (rows > 1) {
+                cg_lowrank_out_avx2_(out, j + out_stride, s1, t1, stream);
+                cg_lowrank_out_avx2_(out, j + 2 * out_stride, s2, t2, stream);
+                cg_lowrank_out_avx2_(out, j + 3 * out_stride, s3, t3, stream);
+            }
+        } else {
+            cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, rank, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
+        }
+    }
+}
+CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
+                                                  float *out, size_t out_stride, int stream) {
+    const size_t whole = count & ~(size_t)15;
+    size_t i = 0;
+    for (; i + 4 <= rows; i += 4) {
+        if (stream) cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
+        else cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
+    }
+    for (; i < rows; i++) {
+        if (stream) cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
+        else cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
+    }
+    _mm256_zeroupper();
+    if (whole < count) cg_lowrank_tile_scalar_(p, cg_at_(q, whole), q_stride, rank, rows, count - whole, cg_at_mut_(out, whole), out_stride, 0);
+}
+#endif
+#if CG_NEON_
+static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
+                                  float *out, size_t out_stride, int stream) {
+    const size_t whole = rank ? count & ~(size_t)7 : 0;
+    for (size_t i = 0; i < rows; i++, p = cg_at_(p, rank), out = cg_at_mut_(out, out_stride)) {
+        for (size_t j = 0; j < whole; j += 8) {
+            const float *v = cg_at_(q, j);
+            float32x4_t w = vdupq_n_f32(cg_load_(p, 0)), s = cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 0)));
+            float32x4_t t = cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 4)));
+            for (unsigned a = 1; a < rank; a++) {
+                v = cg_at_(v, q_stride);
+                w = vdupq_n_f32(cg_load_(p, a));
+                s = s + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 0)));
+                t = t + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 4)));
+            }
+            if (vmaxvq_u32(vmaxq_u32(cg_abs_neon_(vreinterpretq_u32_f32(s)), cg_abs_neon_(vreinterpretq_u32_f32(t)))) < CG_NONFINITE_) {
+                cg_store4_neon_(out, j, s);
+                cg_store4_neon_(out, j + 4, t);
+            } else {
+                cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, rank, 1, 8, cg_at_mut_(out, j), 0, stream);
+            }
+        }
+        if (whole < count) cg_lowrank_tile_scalar_(p, cg_at_(q, whole), q_stride, rank, 1, count - whole, cg_at_mut_(out, whole), 0, stream);
+    }
+}
+#endif
+
 #define CG_KERNELS_(isa, x)                                                                                                   \
     { isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_, cg_levels_##x##_, \
       cg_pack_##x##_, cg_filter_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
-      cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_drain_##x##_, cg_sum_##x##_ }
+      cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_drain_##x##_, cg_sum_##x##_,                                     \
+      cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_,                            \
+      cg_unfp8_##x##_, cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_, cg_undynamic_##x##_,               \
+      cg_fixed_##x##_, cg_vote_##x##_, cg_project_##x##_, cg_collect_##x##_, cg_lowrank_tile_##x##_ }
 static const cg_kernels_ cg_kernels_scalar_ = CG_KERNELS_(CG_ISA_SCALAR, scalar);
 #if CG_AVX2_
 static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
@@ -1825,32 +4143,1249 @@ static const cg_kernels_ *cg_kernels_now_(void) {
     }
 }
 
+/* ---- >>codes: of values, in pieces, and of indices ----------------------------------------------- */
+
+/* ---- >>codes: pieces of symbols and floats in fewer bits, positions as Golomb-Rice gaps --------
+   Bit strings are LSB first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw)
+   and the exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
+
+#define CG_PIECE_ 8192u                /* symbols, at most */
+#define CG_RICE_MAX_ 40u
+enum { CG_VALUES_PACKED_ = 0, CG_VALUES_GAMMA_ = 1, CG_VALUES_DELTA_ = 2, CG_VALUES_OMEGA_ = 3, CG_VALUES_HUFFMAN_ = 4, CG_VALUES_QUARTIC_ = 5 };
+
+typedef struct cg_alphabet_ {
+    unsigned bits;                     /* packed size, 1..8 */
+    uint8_t top, zero;                 /* symbols are 0..top; zero: the one that means 0, or 0 where there are no signs */
+} cg_alphabet_;
+
+CG_INLINE_ uint32_t cg_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
+CG_INLINE_ size_t cg_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
+static uint32_t cg_entry_close_(unsigned form, size_t bits, uint8_t *out) {              /* fills the last word */
+    for (size_t i = (bits + 7) / 8; i < (size_t)cg_words_(bits); i++) out[i] = 0;
+    return cg_entry_(form, bits);
+}
+static int cg_entry_check_(uint32_t entry, size_t packed, const uint8_t *in, size_t bytes) {
+    size_t bits = cg_entry_bits_(entry);
+    if (entry >> 30 ? bits >= packed : bits != packed) return 0;
+    return bytes == (size_t)cg_words_(bits) && (bits % 32 == 0 || cg_get32_(in + bytes - 4) >> bits % 32 == 0);
+}
+
+/* At least 57 bits from `at` on, of a string of `bits`; 0 after its end. */
+static uint64_t cg_window_end_(const uint8_t *in, size_t bits, size_t at) {
+    uint64_t w = 0;
+    size_t from = at >> 3, left;
+    if (at >= bits) return 0;
+    left = bits - at;
+    for (unsigned j = 0; j < 8 && from + j < (bits + 7) / 8; j++) w |= (uint64_t)in[from + j] << 8 * j;
+    w >>= at & 7;
+    return left < 64 ? w & (((uint64_t)1 << left) - 1) : w;
+}
+CG_INLINE_ uint64_t cg_window_(const uint8_t *in, size_t bits, size_t at) {
+    if (CG_LIKELY_(at + 64 <= bits)) return cg_get64_(in + (at >> 3)) >> (at & 7);
+    return cg_window_end_(in, bits, at);
+}
+
+typedef struct cg_string_ { uint8_t *at, *end; uint64_t word; unsigned have; } cg_string_;       /* being written; have < 8 */
+
+CG_INLINE_ void cg_string_add_(cg_string_ *w, uint64_t v, unsigned bits) {                       /* bits <= 56 */
+    w->word |= v << w->have;
+    w->have += bits;
+    if (CG_LIKELY_(w->end - w->at >= 8)) cg_put64_(w->at, w->word);
+    else for (unsigned j = 0; j < 8 && w->at + j < w->end; j++) w->at[j] = (uint8_t)(w->word >> 8 * j);
+    w->at += w->have >> 3;
+    w->word >>= w->have & 56;
+    w->have &= 7;
+}
+/* A table of codes holds bits << 8 | length for each symbol. `group` (3 or 5) codes have at most 56 bits together. */
+CG_INLINE_ void cg_string_symbols_(cg_string_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
+    cg_string_ w = *out;
+    size_t i = 0;
+    for (; i + group <= n; i += group) {
+        uint32_t e = table[symbols[i]], total = e;             /* only its low byte is meant */
+        uint64_t v = e >> 8;
+#define CG_JOIN_(j) e = table[symbols[i + j]]; v |= (uint64_t)(e >> 8) << (total & 63); total += e;
+        CG_JOIN_(1) CG_JOIN_(2)
+        if (group == 5) { CG_JOIN_(3) CG_JOIN_(4) }
+#undef CG_JOIN_
+        cg_string_add_(&w, v, total & 63);
+    }
+    for (; i < n; i++) cg_string_add_(&w, table[symbols[i]] >> 8, table[symbols[i]] & 63);
+    *out = w;
+}
+CG_INLINE_ cg_string_ cg_string_open_(uint8_t *at, uint8_t *end) {
+    cg_string_ w;
+    w.at = at; w.end = end; w.word = 0; w.have = 0;
+    return w;
+}
+
+CG_INLINE_ size_t cg_quarter_(size_t n, unsigned s) { size_t q = (n + 3) / 4; return n <= q * s ? 0 : cg_min_(q, n - q * s); }
+
+/* How often each symbol is in each quarter: four tables, as equal neighbours would wait for each other in one. */
+static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count /* 4 of 256 */) {
+    const size_t q = (n + 3) / 4, all = cg_quarter_(n, 3);
+    memset(count, 0, 1024 * sizeof *count);
+    for (size_t i = 0; i < all; i++) {
+        count[symbols[i]]++;
+        count[256 + symbols[q + i]]++;
+        count[512 + symbols[2 * q + i]]++;
+        count[768 + symbols[3 * q + i]]++;
+    }
+    for (unsigned s = 0; s < 3; s++)
+        for (size_t i = all; i < cg_quarter_(n, s); i++) count[256 * s + symbols[q * s + i]]++;
+}
+
+/* ---- Huffman. Canonical codes of at most 11 bits; a piece is
+     lo, hi             u8 each, the least and the greatest symbol in use; where they are one, nothing follows
+     lengths            4 bits for each of lo..hi, the even ones low; 0 = not in use; filled to a byte
+     size[3]            u16: bytes of the first three strings
+     4 strings          each (n+3)/4 symbols, the last what is left; filled to a byte
+   A string that should end early reads on into what follows it, and 0 after the piece. */
+
+#define CG_HUFFMAN_MAX_ 11u
+#define CG_HUFFMAN_SPAN_ 2048u         /* 1 << CG_HUFFMAN_MAX_ */
+
+typedef struct cg_huffman_ {
+    unsigned lo, hi;
+    uint8_t length[256];               /* for lo..hi */
+    size_t start[5];                   /* of the strings, and the end, in bytes */
+} cg_huffman_;
+
+/* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place, then the tree
+   cut at 11: a leaf too deep becomes the brother of a leaf that goes one down, which frees one place of the last row each time. */
+static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
+    static const uint8_t gaps[5] = { 57, 23, 10, 4, 1 };
+    uint16_t a[256];
+    uint32_t num[CG_HUFFMAN_MAX_ + 1] = { 0 }, kraft = 0;
+    unsigned root = 0, leaf = 2, depth = 0, open = 1, at = 0;
+    for (unsigned g = 0; g < 5; g++)
+        for (unsigned i = gaps[g]; i < used; i++) {
+            uint32_t k = key[i];
+            unsigned j = i;
+            for (; j >= gaps[g] && key[j - gaps[g]] > k; j -= gaps[g]) key[j] = key[j - gaps[g]];
+            key[j] = k;
+        }
+    for (unsigned i = 0; i < used; i++) a[i] = (uint16_t)(key[i] >> 8);
+    a[0] = (uint16_t)(a[0] + a[1]);
+    for (unsigned next = 1; next + 1 < used; next++) {
+        uint32_t sum = 0;
+        for (unsigned twice = 0; twice < 2; twice++) {
+            if (root < next && (leaf >= used || a[root] < a[leaf])) { sum += a[root]; a[root++] = (uint16_t)next; }
+            else sum += a[leaf++];
+        }
+        a[next] = (uint16_t)sum;
+    }
+    a[used - 2] = 0;
+    for (unsigned i = used - 2; i-- > 0;) a[i] = (uint16_t)(a[a[i]] + 1);    /* depth of the inner nodes */
+    for (root = used - 1; open; depth++) {
+        unsigned inner = 0;
+        while (root && a[root - 1] == depth) { inner++; root--; }
+        num[depth < CG_HUFFMAN_MAX_ ? depth : CG_HUFFMAN_MAX_] += open - inner;
+        open = 2 * inner;
+    }
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) kraft += num[l] << (CG_HUFFMAN_MAX_ - l);
+    for (; kraft > CG_HUFFMAN_SPAN_; kraft--) {
+        unsigned l = CG_HUFFMAN_MAX_ - 1;
+        while (!num[l]) l--;
+        num[l]--;
+        num[l + 1] += 2;
+        num[CG_HUFFMAN_MAX_]--;
+    }
+    for (unsigned l = CG_HUFFMAN_MAX_; l; l--)
+        for (; num[l]; num[l]--) length[key[at++] & 255] = (uint8_t)l;
+}
+/* The codes in canonical order, first bit lowest: the next one is an addition with the carry going down. */
+CG_INLINE_ unsigned cg_huffman_next_(unsigned code, unsigned l) {
+    unsigned bit = 1u << (l - 1);
+    while (code & bit) bit >>= 1;
+    return bit ? (code & (bit - 1)) | bit : 0;
+}
+static void cg_huffman_order_(const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) {     /* by length, then symbol */
+    unsigned at[CG_HUFFMAN_MAX_ + 1];
+    for (unsigned l = 0; l <= CG_HUFFMAN_MAX_; l++) num[l] = 0;
+    for (unsigned s = h->lo; s <= h->hi; s++) num[h->length[s]]++;
+    at[0] = 0;
+    at[1] = 0;
+    for (unsigned l = 2; l <= CG_HUFFMAN_MAX_; l++) at[l] = at[l - 1] + num[l - 1];
+    for (unsigned s = h->lo; s <= h->hi; s++) if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
+}
+static size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {                /* n > 0; bytes it will take */
+    uint32_t count[1024];
+    uint32_t key[256];
+    unsigned used = 0;
+    cg_count_quarters_(symbols, n, count);
+    h->lo = 256;
+    h->hi = 0;
+    memset(h->length, 0, sizeof h->length);
+    for (unsigned s = 0; s < 256; s++) {
+        uint32_t c = count[s] + count[256 + s] + count[512 + s] + count[768 + s];
+        if (!c) continue;
+        if (h->lo > s) h->lo = s;
+        h->hi = s;
+        key[used++] = c << 8 | s;
+    }
+    if (used < 2) return 2;
+    cg_huffman_lengths_(key, used, h->length);
+    h->start[0] = 2 + (h->hi - h->lo + 2) / 2 + 6;
+    for (unsigned q = 0; q < 4; q++) {
+        size_t bits = 0;
+        for (unsigned s = h->lo; s <= h->hi; s++) bits += (size_t)count[256 * q + s] * h->length[s];
+        h->start[q + 1] = h->start[q] + (bits + 7) / 8;
+    }
+    return h->start[4];
+}
+static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end) {
+    uint32_t table[256];
+    uint8_t order[256];
+    unsigned num[CG_HUFFMAN_MAX_ + 1], code = 0, at = 0;
+    out[0] = (uint8_t)h->lo;
+    out[1] = (uint8_t)h->hi;
+    if (h->lo == h->hi) return;
+    cg_huffman_order_(h, num, order);
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++)
+        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l)) table[order[at++]] = code << 8 | l;
+    for (unsigned s = h->lo; s <= h->hi; s += 2)
+        out[2 + (s - h->lo) / 2] = (uint8_t)(h->length[s] | (s < h->hi ? (unsigned)h->length[s + 1] << 4 : 0u));
+    for (unsigned q = 0; q < 3; q++) cg_put16_(out + h->start[0] - 6 + 2 * q, (uint32_t)(h->start[q + 1] - h->start[q]));
+    for (unsigned q = 0; q < 4; q++) {
+        cg_string_ w = cg_string_open_(out + h->start[q], end);
+        cg_string_symbols_(&w, table, symbols, cg_quarter_(n, q), 5);
+        symbols += cg_quarter_(n, q);
+    }
+}
+static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
+    unsigned many, kraft = 0;
+    if (bytes < 2) return 0;
+    h->lo = in[0];
+    h->hi = in[1];
+    if (h->lo > h->hi || h->hi > top) return 0;
+    if (h->lo == h->hi) return bytes == 2;
+    many = h->hi - h->lo + 1;
+    h->start[0] = 2 + (many + 1) / 2 + 6;
+    if (bytes < h->start[0]) return 0;
+    for (unsigned i = 0; i < many; i++) {
+        unsigned l = (unsigned)in[2 + i / 2] >> i % 2 * 4 & 15;
+        if (l > CG_HUFFMAN_MAX_) return 0;
+        if (l) kraft += CG_HUFFMAN_SPAN_ >> l;
+        h->length[h->lo + i] = (uint8_t)l;
+    }
+    if (kraft != CG_HUFFMAN_SPAN_ || !h->length[h->lo] || !h->length[h->hi] || (many % 2 && in[1 + (many + 1) / 2] >> 4)) return 0;
+    for (unsigned q = 0; q < 3; q++) h->start[q + 1] = h->start[q] + cg_get16_(in + h->start[0] - 6 + 2 * q);
+    h->start[4] = bytes;
+    for (unsigned q = 0; q < 4; q++) {
+        size_t symbols = cg_quarter_(n, q), size = h->start[q + 1] - h->start[q];
+        if (h->start[q] > h->start[q + 1] || 8 * size < symbols || size > (CG_HUFFMAN_MAX_ * symbols + 7) / 8) return 0;
+    }
+    return 1;
+}
+static void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
+    uint16_t table[CG_HUFFMAN_SPAN_];                          /* symbol << 8 | length of the code that the next 11 bits begin with */
+    uint8_t order[256];
+    unsigned num[CG_HUFFMAN_MAX_ + 1], code = 0, at = 0;
+    const size_t q = (n + 3) / 4, all = cg_quarter_(n, 3);
+    size_t i = 0, p[4], bits;
+    if (h->lo == h->hi) { memset(symbols, (int)h->lo, n); return; }
+    cg_huffman_order_(h, num, order);
+    table[0] = 0;
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) {          /* twice as long for each length; complete, so all of it gets filled */
+        memcpy(table + (1u << (l - 1)), table, sizeof *table << (l - 1));
+        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l)) table[code] = (uint16_t)((unsigned)order[at++] << 8 | l);
+    }
+    for (unsigned s = 0; s < 4; s++) p[s] = 8 * h->start[s];
+    bits = 8 * h->start[4];
+    {
+        size_t p0 = p[0], p1 = p[1], p2 = p[2], p3 = p[3];
+        uint8_t *o0 = symbols, *o1 = symbols + q, *o2 = symbols + 2 * q, *o3 = symbols + 3 * q;
+        for (; i + 5 <= all && p0 + 64 <= bits && p1 + 64 <= bits && p2 + 64 <= bits && p3 + 64 <= bits; i += 5) {
+            uint64_t w0 = cg_get64_(in + (p0 >> 3)) >> (p0 & 7), w1 = cg_get64_(in + (p1 >> 3)) >> (p1 & 7);
+            uint64_t w2 = cg_get64_(in + (p2 >> 3)) >> (p2 & 7), w3 = cg_get64_(in + (p3 >> 3)) >> (p3 & 7);
+            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e;        /* sums of lengths in their low bytes */
+#define CG_TAKE_(s, j) e = table[w##s & (CG_HUFFMAN_SPAN_ - 1)]; w##s >>= e & 63; t##s += e; o##s[i + j] = (uint8_t)(e >> 8);
+#define CG_TAKE4_(j) CG_TAKE_(0, j) CG_TAKE_(1, j) CG_TAKE_(2, j) CG_TAKE_(3, j)
+            CG_TAKE4_(0) CG_TAKE4_(1) CG_TAKE4_(2) CG_TAKE4_(3) CG_TAKE4_(4)
+#undef CG_TAKE4_
+#undef CG_TAKE_
+            p0 += t0 & 255; p1 += t1 & 255; p2 += t2 & 255; p3 += t3 & 255;
+        }
+        p[0] = p0; p[1] = p1; p[2] = p2; p[3] = p3;
+    }
+    for (unsigned s = 0; s < 4; s++)
+        for (size_t j = i; j < cg_quarter_(n, s); j++) {
+            unsigned e = table[cg_window_(in, bits, p[s]) & (CG_HUFFMAN_SPAN_ - 1)];
+            p[s] += e & 255;
+            symbols[q * s + j] = (uint8_t)(e >> 8);
+        }
+}
+
+/* ---- Elias codes of v >= 1 with L = floor(log2 v)
+     gamma   L zeros, a 1, the L low bits of v
+     delta   gamma(L + 1), the L low bits of v
+     omega   the groups of v, L, floor(log2 L) ... down to 2 or 3, the last one first; then a 0. A group is a 1 and the low bits.
+   A decoder meets numbers that no encoder wrote: L counts as at most 16, the gamma in delta has at most 4 zeros, and an omega ends
+   once it is above 16. So it never takes more than 33 bits. */
+
+static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) {       /* 0 < v < 2^16 */
+    unsigned l = cg_log2_(v);
+    uint64_t low = v - (1u << l), w;
+    unsigned have;
+    if (code == CG_VALUES_GAMMA_) {
+        *bits = 2 * l + 1;
+        return (low << 1 | 1) << l;
+    }
+    if (code == CG_VALUES_DELTA_) {
+        w = cg_elias_(CG_VALUES_GAMMA_, l + 1, &have);
+        *bits = have + l;
+        return w | low << have;
+    }
+    for (w = 0, have = 1; v > 1; v = l) {
+        l = cg_log2_(v);
+        w = w << (l + 1) | (uint64_t)(v - (1u << l)) << 1 | 1;
+        have += l + 1;
+    }
+    *bits = have;
+    return w;
+}
+CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) {   /* w: at least 34 bits */
+    if (code == CG_VALUES_OMEGA_) {
+        uint32_t v = 1;
+        while (w & 1) {
+            if (v > 16) break;
+            *at += v + 1;
+            w >>= 1;
+            {
+                uint32_t next = (1u << v) + ((uint32_t)w & ((1u << v) - 1));
+                w >>= v;
+                v = next;
+            }
+        }
+        *at += 1;
+        return v;
+    } else {
+        unsigned l = cg_ctz_(w | (uint64_t)1 << (code == CG_VALUES_GAMMA_ ? 16 : 4));
+        uint32_t v;
+        w >>= l + 1;
+        v = (1u << l) + ((uint32_t)w & ((1u << l) - 1));
+        *at += 2 * l + 1;
+        if (code == CG_VALUES_GAMMA_) return v;
+        w >>= l;
+        l = v - 1 < 16 ? v - 1 : 16;
+        *at += l;
+        return (1u << l) + ((uint32_t)w & ((1u << l) - 1));
+    }
+}
+CG_INLINE_ uint8_t cg_level_of_(const cg_alphabet_ *a, unsigned negative, uint32_t level) {
+    unsigned most = negative ? a->zero : (unsigned)a->top - a->zero;
+    if (level > most) level = most;
+    return (uint8_t)(negative ? a->zero - level : a->zero + level);
+}
+CG_INLINE_ uint32_t cg_magnitude_(const cg_alphabet_ *a, unsigned s) { return s < a->zero ? a->zero - s : s - a->zero; }
+
+/* Dense: for each symbol a sign bit if there are signs (1 = negative) and |level| + 1. */
+static void cg_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *table) {
+    for (unsigned s = 0; s <= a->top; s++) {
+        unsigned bits;
+        uint32_t w = (uint32_t)cg_elias_(code, cg_magnitude_(a, s) + 1, &bits);
+        table[s] = a->zero ? (w << 1 | (s < a->zero)) << 8 | (bits + 1) : w << 8 | bits;
+    }
+}
+/* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit, |level|. */
+static void cg_sparse_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps /* of 1..63 */) {
+    unsigned bits;
+    for (unsigned g = 1; g < 64; g++) { gaps[g] = (uint32_t)cg_elias_(code, g, &bits) << 8; gaps[g] |= bits; }
+    for (unsigned s = 0; s <= a->top; s++) {
+        uint32_t v;
+        if (s == a->zero) { value[s] = 0; continue; }
+        v = (uint32_t)cg_elias_(code, cg_magnitude_(a, s), &bits);
+        value[s] = a->zero ? (v << 1 | (s < a->zero)) << 8 | (bits + 1) : v << 8 | bits;
+    }
+}
+/* The bits it took, or `limit` if that is not enough. */
+static size_t cg_sparse_put_(uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
+    uint32_t value[256], gaps[64];
+    uint16_t place[1024];
+    const uint64_t zeros = a->zero * (uint64_t)0x0101010101010101u;
+    cg_string_ w = cg_string_open_(out, end);
+    size_t next = 0, total = 0;
+    cg_sparse_table_(code, a, value, gaps);
+    for (size_t from = 0; from < n; from += 1024) {
+        const size_t to = cg_min_(from + 1024, n);
+        size_t i = from, many = 0;
+        for (; i + 8 <= to; i += 8) {
+            if (cg_get64_(symbols + i) == zeros) continue;
+            for (size_t j = i; j < i + 8; j++) { place[many] = (uint16_t)j; many += symbols[j] != a->zero; }
+        }
+        for (; i < to; i++) if (symbols[i] != a->zero) place[many++] = (uint16_t)i;
+        for (i = 0; i < many; i++) {
+            const size_t gap = place[i] + 1u - next;
+            const uint32_t v = value[symbols[place[i]]];
+            uint64_t g;
+            unsigned bits;
+            if (CG_LIKELY_(gap < 64)) { g = gaps[gap] >> 8; bits = gaps[gap] & 63; }
+            else g = cg_elias_(code, (uint32_t)gap, &bits);
+            g |= (uint64_t)(v >> 8) << bits;
+            bits += v & 63;
+            total += bits;
+            if (total >= limit) return limit;
+            cg_string_add_(&w, g, bits);
+            next = place[i] + 1u;
+        }
+    }
+    return total;
+}
+#define CG_SPARSE_BITS_ 11u
+#define CG_SPARSE_SPAN_ 2048u
+static void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    uint32_t value[256], gaps[64], table[CG_SPARSE_SPAN_];     /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
+    const int quick = bits >= 4096;                            /* pays for the table */
+    size_t at = 0, place = (size_t)0 - 1;
+    memset(symbols, a->zero, n);
+    if (quick) {
+        memset(table, 0, sizeof table);
+        cg_sparse_table_(code, a, value, gaps);
+        for (unsigned g = 1; g < 64; g++)
+            for (unsigned s = 0, l; s <= a->top; s++) {
+                if (s == a->zero || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_SPARSE_BITS_) continue;
+                for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_SPARSE_SPAN_; w += 1u << l) table[w] = s | g << 8 | l << 24;
+            }
+    }
+    while (at < bits) {
+        unsigned negative = 0;
+        uint64_t w;
+        while (quick && at + 64 <= bits) {
+            uint32_t e = 0;
+            w = cg_get64_(in + (at >> 3)) >> (at & 7);
+            for (unsigned j = 0; j < 5; j++) {
+                e = table[w & (CG_SPARSE_SPAN_ - 1)];
+                if (!e) break;
+                place += e >> 8 & 255;
+                if (place >= n) return;
+                symbols[place] = (uint8_t)e;
+                w >>= e >> 24;
+                at += e >> 24;
+            }
+            if (!e) break;
+        }
+        place += cg_elias_get_(code, cg_window_(in, bits, at), &at);
+        if (place >= n) return;
+        w = cg_window_(in, bits, at);
+        if (a->zero) { negative = w & 1; w >>= 1; at++; }
+        symbols[place] = cg_level_of_(a, negative, cg_elias_get_(code, w, &at));
+    }
+}
+CG_INLINE_ uint8_t cg_dense_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
+    unsigned negative = 0;
+    if (a->zero) { negative = w & 1; w >>= 1; ++*at; }
+    return cg_level_of_(a, negative, cg_elias_get_(code, w, at) - 1);
+}
+#define CG_DENSE_BITS_ 10u
+#define CG_DENSE_SPAN_ 1024u
+static void cg_dense_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    uint32_t one[256], table[CG_DENSE_SPAN_];      /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
+    size_t at = 0, i = 0;
+    if (n >= 1024) {
+        memset(table, 0, sizeof table);
+        cg_dense_table_(code, a, one);
+        for (unsigned s = 0; s <= a->top; s++)
+            if ((one[s] & 255) <= CG_DENSE_BITS_)
+                for (uint32_t w = one[s] >> 8; w < CG_DENSE_SPAN_; w += 1u << (one[s] & 255)) table[w] = s | 1u << 16 | (one[s] & 255) << 24;
+        for (uint32_t w = CG_DENSE_SPAN_; w-- > 0;) {              /* downwards, as what follows lies lower and must still be single */
+            uint32_t e = table[w], f = table[w >> (e >> 24)];
+            if (e && f && (e >> 24) + (f >> 24) <= CG_DENSE_BITS_) table[w] = e + ((f & 255) << 8) + (1u << 16) + (f & 0xff000000u);
+        }
+        while (n - i >= 10 && at + 64 <= bits) {
+            uint64_t w = cg_get64_(in + (at >> 3)) >> (at & 7);
+            for (unsigned j = 0; j < 5; j++) {
+                uint32_t e = table[w & (CG_DENSE_SPAN_ - 1)];
+                if (!e) {
+                    symbols[i++] = cg_dense_one_(code, a, cg_window_(in, bits, at), &at);
+                    break;
+                }
+                cg_put16_(symbols + i, e & 0xffff);
+                i += e >> 16 & 255;
+                w >>= e >> 24;
+                at += e >> 24;
+            }
+        }
+    }
+    for (; i < n && at < bits; i++) symbols[i] = cg_dense_one_(code, a, cg_window_(in, bits, at), &at);
+    memset(symbols + i, a->zero, n - i);
+}
+
+/* ---- quartic: five trits in a byte, sum t_i 3^i, filled up with `zero`; r = 2..14 bytes of 121 in a row become the byte 241 + r. */
+
+static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t limit) {
+    const uint64_t times = (uint64_t)1 << 32 | 3u << 24 | 9u << 16 | 27u << 8 | 81u, zeros = a->zero * (uint64_t)0x0101010101u;
+    size_t bytes = 0;
+    unsigned run = 0;
+    for (size_t i = 0; i < n; i += 5) {
+        uint64_t x = zeros;
+        uint8_t q;
+        if (n - i >= 8) x = cg_get64_(symbols + i) & 0xffffffffffu;
+        else for (size_t j = 0; j < 5 && j < n - i; j++) x = (x & ~((uint64_t)255 << 8 * j)) | (uint64_t)symbols[i + j] << 8 * j;
+        q = (uint8_t)(x * times >> 32);
+        run = q == 121 && run < 14 ? run + 1 : q == 121;
+        if (run < 2) {
+            if (bytes == limit) return limit + 1;
+            out[bytes++] = q;
+        } else {
+            out[bytes - 1] = (uint8_t)(241 + run);
+        }
+    }
+    return bytes;
+}
+static int cg_quartic_check_(const uint8_t *in, size_t bytes, size_t n) {
+    size_t have = 0;
+    for (size_t i = 0; i < bytes; i++) have += in[i] < 243 ? 1u : in[i] - 241u;
+    return have == (n + 4) / 5;
+}
+static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
+    uint64_t table[243];               /* the trits in five bytes */
+    size_t i = 0, j = 0;
+    unsigned again = 0;
+    table[0] = 0;
+    for (unsigned t = 0, many = 1; t < 5; t++, many *= 3)
+        for (unsigned q = 0; q < 2 * many; q++) table[many + q] = table[q] + ((uint64_t)1 << 8 * t);
+    for (; i < n; i += 5) {
+        unsigned q = 121;
+        if (again) again--;
+        else if (j < bytes) {
+            q = in[j++];
+            if (q >= 243) { again = q - 242; q = 121; }
+        }
+        if (n - i >= 8) cg_put64_(symbols + i, table[q]);
+        else for (size_t t = 0; t < 5 && t < n - i; t++) symbols[i + t] = (uint8_t)(table[q] >> 8 * t);
+    }
+}
+
+/* ---- pieces of symbols */
+
+static int cg_code_fits_(uint32_t code, const cg_alphabet_ *a) {
+    if (code > CG_VALUES_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top) return 0;
+    return code != CG_VALUES_QUARTIC_ || a->top == 2;
+}
+static size_t cg_piece_bound_(uint32_t code, const cg_alphabet_ *a, size_t n) {
+    (void)code;
+    return (size_t)cg_words_((uint64_t)n * a->bits);
+}
+/* symbols <= top, n <= CG_PIECE_, cap >= cg_piece_bound_; up to cap may be scribbled on. Ties go to the lower form. */
+static uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
+    const size_t packed = n * a->bits;
+    if (n && code == CG_VALUES_HUFFMAN_) {
+        cg_huffman_ h;
+        size_t bytes = cg_huffman_plan_(&h, symbols, n);
+        if (8 * bytes < packed) {
+            cg_huffman_put_(&h, symbols, n, out, out + cap);
+            return cg_entry_close_(1, 8 * bytes, out);
+        }
+    } else if (n && code == CG_VALUES_QUARTIC_) {
+        size_t limit = (packed - 1) / 8, bytes = cg_quartic_put_(a, symbols, n, out, limit);
+        if (bytes <= limit) return cg_entry_close_(1, 8 * bytes, out);
+    } else if (n && code) {
+        uint32_t count[1024];
+        uint32_t table[256];
+        size_t dense = 0, least = 0, best, sparse;
+        cg_count_quarters_(symbols, n, count);
+        cg_dense_table_(code, a, table);
+        for (unsigned s = 0; s <= a->top; s++) {
+            size_t c = (size_t)count[s] + count[256 + s] + count[512 + s] + count[768 + s];
+            unsigned bits;
+            dense += c * (table[s] & 255);
+            if (c && s != a->zero) { (void)cg_elias_(code, cg_magnitude_(a, s), &bits); least += c * (bits + 1 + (a->zero > 0)); }
+        }
+        best = cg_min_(packed, dense);
+        if (least < best) {            /* if all gaps were 1 */
+            sparse = cg_sparse_put_(code, a, symbols, n, out, out + cap, best);
+            if (sparse < best) return cg_entry_close_(2, sparse, out);
+        }
+        if (dense < packed) {
+            cg_string_ w = cg_string_open_(out, out + cap);
+            cg_string_symbols_(&w, table, symbols, n, 3);
+            return cg_entry_close_(1, dense, out);
+        }
+    }
+    if (a->bits < 8) kernels->pack(symbols, n, a->bits, out);
+    else if (n) memcpy(out, symbols, n);
+    return cg_entry_close_(0, packed, out);
+}
+static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
+    const unsigned form = entry >> 30;
+    const size_t bits = cg_entry_bits_(entry);
+    (void)kernels;
+    if (n > CG_PIECE_ || !cg_code_fits_(code, a) || !cg_entry_check_(entry, n * a->bits, in, bytes)) return 0;
+    if (form == 0) return 1;
+    if (code == CG_VALUES_PACKED_ || form > (code <= CG_VALUES_OMEGA_ ? 2u : 1u)) return 0;
+    if (code <= CG_VALUES_OMEGA_) return form == 2 || bits >= n * (a->zero ? 2u : 1u);
+    if (bits % 8) return 0;
+    if (code == CG_VALUES_HUFFMAN_) {
+        cg_huffman_ h;
+        return cg_huffman_open_(&h, a->top, in, bits / 8, n);
+    }
+    return cg_quartic_check_(in, bits / 8, n);
+}
+static void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry, const uint8_t *in, size_t bytes, size_t n,
+                          uint8_t *symbols) {
+    const unsigned form = entry >> 30;
+    const size_t bits = cg_min_(cg_entry_bits_(entry), 8 * bytes);
+    if (!n) return;
+    if (form == 0 && bits >= n * a->bits) {
+        if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
+        else memcpy(symbols, in, n);
+        if (a->top < (1u << a->bits) - 1) for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->top ? symbols[i] : a->top;
+    } else if (form == 1 && code == CG_VALUES_HUFFMAN_) {
+        cg_huffman_ h;
+        if (cg_huffman_open_(&h, a->top, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
+        else memset(symbols, a->zero, n);
+    } else if (form == 1 && code == CG_VALUES_QUARTIC_) {
+        cg_quartic_get_(in, bits / 8, n, symbols);
+    } else if (form == 1 && code && code <= CG_VALUES_OMEGA_) {
+        cg_dense_get_(code, a, in, bits, n, symbols);
+    } else if (form == 2 && code && code <= CG_VALUES_OMEGA_) {
+        cg_sparse_get_(code, a, in, bits, n, symbols);
+    } else {
+        memset(symbols, a->zero, n);
+    }
+}
+
+/* ---- pieces of floats: the exponents as a Huffman piece, then what is left of each value, the sign on top, 3 bytes or (bf16) 1 */
+
+static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
+    if (width == 4) for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
+    else for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
+}
+static void cg_rests_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+    if (width == 4) {
+        for (size_t i = 0; i < n; i++) {
+            uint32_t u = cg_get32_(in + 4 * i);
+            cg_put16_(rests + 3 * i, u);
+            rests[3 * i + 2] = (uint8_t)((u >> 16 & 0x7f) | (u >> 24 & 0x80));
+        }
+    } else {
+        for (size_t i = 0; i < n; i++) rests[i] = (uint8_t)((in[2 * i] & 0x7f) | (in[2 * i + 1] & 0x80));
+    }
+}
+static void cg_join_scalar_(unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+    if (width == 4) {
+        for (size_t i = 0; i < n; i++) {
+            uint32_t r = cg_get16_(rests + 3 * i) | (uint32_t)rests[3 * i + 2] << 16;
+            cg_put32_(out + 4 * i, (r & 0x7fffff) | (r & 0x800000) << 8 | (uint32_t)exponents[i] << 23);
+        }
+    } else {
+        for (size_t i = 0; i < n; i++)
+            cg_put16_(out + 2 * i, (rests[i] & 0x7fu) | (rests[i] & 0x80u) << 8 | (uint32_t)exponents[i] << 7);
+    }
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) { return _mm256_srli_epi32(_mm256_slli_epi32(cg_bytes_avx2_(in), 1), 24); }
+CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
+    size_t i = 0;
+    if (width == 4) {
+        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        for (; i + 32 <= n; i += 32) {
+            const uint8_t *p = in + 4 * i;
+            __m256i a = _mm256_packus_epi32(cg_exponent8_avx2_(p), cg_exponent8_avx2_(p + 32));
+            __m256i b = _mm256_packus_epi32(cg_exponent8_avx2_(p + 64), cg_exponent8_avx2_(p + 96));
+            cg_store_avx2_(exponents + i, _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order));
+        }
+    } else {
+        for (; i + 32 <= n; i += 32) {
+            __m256i a = _mm256_srli_epi16(_mm256_slli_epi16(cg_bytes_avx2_(in + 2 * i), 1), 8);
+            __m256i b = _mm256_srli_epi16(_mm256_slli_epi16(cg_bytes_avx2_(in + 2 * i + 32), 1), 8);
+            cg_store_avx2_(exponents + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
+        }
+    }
+    _mm256_zeroupper();
+    cg_exponents_scalar_(width, in + width * i, n - i, exponents + i);
+}
+CG_TARGET_AVX2_ static void cg_rests_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+    size_t i = 0;
+    if (width == 4) {
+        const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
+        const __m256i squeeze = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+        for (; i + 10 <= n; i += 8) {              /* the upper store goes 4 bytes beyond */
+            __m256i v = cg_bytes_avx2_(in + 4 * i);
+            v = _mm256_or_si256(_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi32(v, 8), sign));
+            v = _mm256_shuffle_epi8(v, squeeze);
+            _mm_storeu_si128((__m128i *)(void *)(rests + 3 * i), _mm256_castsi256_si128(v));
+            _mm_storeu_si128((__m128i *)(void *)(rests + 3 * i + 12), _mm256_extracti128_si256(v, 1));
+        }
+    } else {
+        const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
+        for (; i + 32 <= n; i += 32) {
+            __m256i a = cg_bytes_avx2_(in + 2 * i), b = cg_bytes_avx2_(in + 2 * i + 32);
+            a = _mm256_or_si256(_mm256_and_si256(a, low), _mm256_and_si256(_mm256_srli_epi16(a, 8), sign));
+            b = _mm256_or_si256(_mm256_and_si256(b, low), _mm256_and_si256(_mm256_srli_epi16(b, 8), sign));
+            cg_store_avx2_(rests + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
+        }
+    }
+    _mm256_zeroupper();
+    cg_rests_scalar_(width, in + width * i, n - i, rests + (width - 1) * i);
+}
+CG_TARGET_AVX2_ static void cg_join_avx2_(unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+    size_t i = 0;
+    if (width == 4) {
+        const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
+        const __m256i spread = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+        for (; i + 10 <= n; i += 8) {
+            __m256i e = _mm256_slli_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(exponents + i))), 23);
+            __m256i r = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i))),
+                                                _mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i + 12)), 1);
+            r = _mm256_shuffle_epi8(r, spread);
+            r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi32(_mm256_and_si256(r, sign), 8));
+            cg_store_avx2_(out + 4 * i, _mm256_or_si256(r, e));
+        }
+    } else {
+        const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
+        for (; i + 16 <= n; i += 16) {
+            __m256i e = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(exponents + i))), 7);
+            __m256i r = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(rests + i)));
+            r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi16(_mm256_and_si256(r, sign), 8));
+            cg_store_avx2_(out + 2 * i, _mm256_or_si256(r, e));
+        }
+    }
+    _mm256_zeroupper();
+    cg_join_scalar_(width, exponents + i, rests + (width - 1) * i, n - i, out + width * i);
+}
+#endif
+static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
+#if CG_AVX2_
+    if (kernels->isa == CG_ISA_AVX2) { cg_exponents_avx2_(width, in, n, exponents); return; }
+#endif
+    (void)kernels;
+    cg_exponents_scalar_(width, in, n, exponents);
+}
+static void cg_rests_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+#if CG_AVX2_
+    if (kernels->isa == CG_ISA_AVX2) { cg_rests_avx2_(width, in, n, rests); return; }
+#endif
+    (void)kernels;
+    cg_rests_scalar_(width, in, n, rests);
+}
+static void cg_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+#if CG_AVX2_
+    if (kernels->isa == CG_ISA_AVX2) { cg_join_avx2_(width, exponents, rests, n, out); return; }
+#endif
+    (void)kernels;
+    cg_join_scalar_(width, exponents, rests, n, out);
+}
+
+/* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_; cap: at least n*width in whole words */
+static uint32_t cg_floats_put_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
+    if (n) {
+        uint8_t exponents[CG_PIECE_];
+        cg_huffman_ h;
+        size_t coded;
+        cg_exponents_(kernels, width, in, n, exponents);
+        coded = cg_huffman_plan_(&h, exponents, n);
+        if (coded < n) {
+            cg_huffman_put_(&h, exponents, n, out, out + cap);
+            cg_rests_(kernels, width, in, n, out + coded);
+            return cg_entry_close_(1, 8 * (coded + n * (width - 1)), out);
+        }
+        memcpy(out, in, n * width);
+    }
+    return cg_entry_close_(0, 8 * n * width, out);
+}
+static int cg_floats_check_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
+    cg_huffman_ h;
+    const size_t size = cg_entry_bits_(entry) / 8;
+    (void)kernels;
+    if (n > CG_PIECE_ || cg_entry_bits_(entry) % 8 || !cg_entry_check_(entry, 8 * n * width, in, bytes)) return 0;
+    if (entry >> 30 == 0) return 1;
+    return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 255, in, size - n * (width - 1), n);
+}
+static void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n, uint8_t *out) {
+    uint8_t exponents[CG_PIECE_];
+    cg_huffman_ h;
+    const size_t size = cg_min_(cg_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
+    if (!n) return;
+    if (entry >> 30 == 0 && size >= n * width) {
+        memcpy(out, in, n * width);
+    } else if (entry >> 30 == 1 && n <= CG_PIECE_ && size >= rests && cg_huffman_open_(&h, 255, in, size - rests, n)) {
+        cg_huffman_get_(&h, in, n, exponents);
+        cg_join_(kernels, width, exponents, in + (size - rests), n, out);
+    } else {
+        memset(out, 0, n * width);
+    }
+}
+
+/* ---- Golomb-Rice: an index as the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g */
+
+static unsigned cg_rice_bits_(uint64_t universe, uint64_t k) {
+    double miss = universe ? 1.0 - (double)k / (double)universe : 0.0;
+    unsigned b = 0;
+    while (!(miss < 0.6180339887498949) && b < CG_RICE_MAX_) { miss *= miss; b++; }
+    return b;
+}
+static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) {       /* bytes that suffice for any k of so many */
+    unsigned b = cg_rice_bits_(universe, k);
+    return k ? cg_words_(cg_add_(cg_mul_(k, b + 1), (universe - k) >> b)) : 0;
+}
+
+typedef struct cg_rice_writer_ { uint8_t *start, *at; uint64_t word, next; unsigned have, b; } cg_rice_writer_;
+
+static void cg_rice_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
+    w->start = w->at = out;
+    w->word = w->next = 0;
+    w->have = 0;
+    w->b = b;
+}
+CG_INLINE_ void cg_rice_flush_(cg_rice_writer_ *w) {
+    if (w->have >= 32) {
+        cg_put32_(w->at, (uint32_t)w->word);
+        w->at += 4;
+        w->word >>= 32;
+        w->have -= 32;
+    }
+}
+CG_INLINE_ void cg_rice_put_(cg_rice_writer_ *w, uint64_t index) {    /* ascending */
+    const uint64_t skipped = index - w->next, low = skipped & (((uint64_t)1 << w->b) - 1);
+    uint64_t q = skipped >> w->b;
+    w->next = index + 1;
+    for (; q >= 32; q -= 32) { w->have += 32; cg_rice_flush_(w); }
+    w->have += (unsigned)q;
+    cg_rice_flush_(w);
+    if (CG_LIKELY_(w->b < 32)) {
+        w->word |= (low << 1 | 1) << w->have;
+        w->have += w->b + 1;
+    } else {
+        w->word |= ((low & 0x7fffffffu) << 1 | 1) << w->have;
+        w->have += 32;
+        cg_rice_flush_(w);
+        w->word |= low >> 31 << w->have;
+        w->have += w->b - 31;
+    }
+    cg_rice_flush_(w);
+}
+static size_t cg_rice_close_(cg_rice_writer_ *w) {                    /* bytes */
+    if (w->have) { cg_put32_(w->at, (uint32_t)w->word); w->at += 4; }
+    return (size_t)(w->at - w->start);
+}
+
+typedef struct cg_rice_reader_ { const uint8_t *in; size_t bits, at; uint64_t next; unsigned b; } cg_rice_reader_;
+
+static void cg_rice_start_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
+    r->in = in;
+    r->bits = bytes > SIZE_MAX / 8 ? SIZE_MAX / 8 * 8 : 8 * bytes;
+    r->at = 0;
+    r->next = 0;
+    r->b = b < CG_RICE_MAX_ ? b : CG_RICE_MAX_;
+}
+/* Up to `count` more indices, fewer only where the bits run out. What cannot be an index comes out as UINT64_MAX. */
+static size_t cg_rice_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
+    const unsigned b = r->b;
+    const uint64_t mask = ((uint64_t)1 << b) - 1;
+    uint64_t next = r->next;
+    size_t at = r->at, done = 0;
+    while (done < count && at < r->bits) {
+        uint64_t w = cg_window_(r->in, r->bits, at), q = 0;
+        unsigned left = (unsigned)cg_min_(57, r->bits - at), z;
+        const size_t before = done;
+        while (done < count && w) {
+            unsigned need = (z = cg_ctz_(w)) + 1 + b;
+            if (need > left) break;
+            next = cg_add_(next, (uint64_t)z << b | (w >> 1 >> z & mask));
+            index[done++] = next;
+            next += next != UINT64_MAX;
+            w = w >> 1 >> (need - 1);
+            left -= need;
+            at += need;
+        }
+        if (done > before) continue;
+        while (!(w & (((uint64_t)1 << 57) - 1))) {         /* a gap that no window holds */
+            if (r->bits - at <= 57) goto out;
+            q += 57;
+            at += 57;
+            w = cg_window_(r->in, r->bits, at);
+        }
+        z = cg_ctz_(w);
+        q += z;
+        if (r->bits - at < (size_t)z + 1 + b) goto out;
+        at += z + 1;
+        next = cg_add_(next, cg_add_(cg_mul_(q, mask + 1), cg_window_(r->in, r->bits, at) & mask));
+        index[done++] = next;
+        next += next != UINT64_MAX;
+        at += b;
+    }
+out:
+    r->next = next;
+    r->at = at;
+    return done;
+}
+
+/* Has the last index been the last, and is nothing but zeros after it? */
+static int cg_rice_done_(const cg_rice_reader_ *r) {
+    if (r->at > r->bits || r->bits - r->at >= 32) return 0;
+    for (size_t i = r->at; i < r->bits; i++) if (r->in[i / 8] >> i % 8 & 1) return 0;
+    return 1;
+}
+
+/* ---- >>linear: factors of a matrix ---------------------------------------------------------------- */
+
+/* ---- vectors of f64 ---- */
+
+static double cg_dot_(const double *x, const double *y, size_t n) {
+    double s[4] = { 0.0, 0.0, 0.0, 0.0 };
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (size_t l = 0; l < 4; l++) s[l] += cg_times64_(x[i + l], y[i + l]);
+    for (; i < n; i++) s[i & 3] += cg_times64_(x[i], y[i]);
+    return (s[0] + s[2]) + (s[1] + s[3]);
+}
+static void cg_axpy_(double a, const double *x, double *y, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] += cg_times64_(a, x[i]);
+}
+static void cg_zero64_(double *x, size_t n) { for (size_t i = 0; i < n; i++) x[i] = 0.0; }
+
+/* p[rank][rows] = M*q[rank][cols], transposed; by blocks, so that a run of the panel stays in L1. */
+static void cg_matrix_times_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank, double *p) {
+    cg_zero64_(p, rank * rows);
+    for (size_t i = 0; i < rows; i += CG_RB_)
+        for (size_t j = 0; j < cols; j += CG_RUN_)
+            k->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_RB_, rows - i), cg_min_(CG_RUN_, cols - j), q + j, q_stride, rank, p + i, rows);
+}
+
+/* ---- lowrank: one step of the power method from a random start ---- */
+
+/* Columns to an orthonormal set, each made orthogonal twice; one that depends on those before it becomes 0. 0: not finite. */
+static int cg_orthonormal_(double *p, size_t rows, unsigned rank, double *norm) {
+    for (unsigned a = 0; a < rank; a++) {
+        double *x = p + a * rows, before = cg_dot_(x, x, rows), after;
+        if (!cg_is_finite64_(before)) return 0;
+        *norm = before > *norm ? before : *norm;
+        for (int twice = 0; twice < 2; twice++)
+            for (unsigned b = 0; b < a; b++) cg_axpy_(-cg_dot_(p + b * rows, x, rows), p + b * rows, x, rows);
+        after = cg_dot_(x, x, rows);
+        after = after > cg_times64_(before, 1e-18) ? 1.0 / cg_sqrt_(after) : 0.0;
+        for (size_t i = 0; i < rows; i++) x[i] *= after;
+    }
+    return 1;
+}
+static unsigned cg_rank_(size_t rows, size_t cols, unsigned rank) { return (unsigned)cg_min_(rank, cg_min_(rows, cols)); }
+static uint64_t cg_lowrank_work_(size_t rows, size_t cols, unsigned rank) {
+    return cg_mul_(cg_mul_(8, cg_rank_(rows, cols, rank)), cg_add_(rows, cols));
+}
+/* The start is uniform over odd multiples of 2^-16: of signs alone, two columns are often the same where cols is small. */
+static void cg_lowrank_start_(uint64_t key, size_t cols, unsigned rank, double *q) {
+    cg_key_ now = { 0, 0 };
+    for (unsigned a = 0; a < rank; a += 2)
+        for (size_t j = 0; j < cols; j++) {
+            uint64_t at = (uint64_t)(a / 2) * cols + j;
+            uint32_t h;
+            if (j == 0 || at % CG_BLOCK_ == 0) now = cg_block_key_(key, at / CG_BLOCK_);
+            h = cg_hash32_(now, (uint32_t)(at % CG_BLOCK_));
+            q[a * cols + j] = ((double)(h & 0xffff) - 32767.5) * (1.0 / 32768);
+            if (a + 1 < rank) q[(a + 1) * cols + j] = ((double)(h >> 16) - 32767.5) * (1.0 / 32768);
+        }
+}
+/* p[rows][rank] from w[r][rows], times a power of two; what is beyond r is 0. */
+static void cg_lowrank_rows_(const double *w, size_t rows, unsigned r, double by, float *p, unsigned rank) {
+    for (size_t i = 0; i < rows; i++)
+        for (unsigned a = 0; a < rank; a++) cg_store_(p, i * rank + a, a < r ? (float)((double)(float)w[a * rows + i] * by) : 0.0f);
+}
+/* q = w^T M with p*by for w; returns the largest magnitude, Inf or NaN if some sum overflowed. */
+static double cg_lowrank_collect_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const float *p, unsigned rank, unsigned r, double *q) {
+    double top = 0.0;
+    cg_zero64_(q, r * cols);
+    for (size_t i = 0; i < rows; i += 64)
+        for (size_t j = 0; j < cols; j += CG_RUN_)
+            k->collect(cg_at_(m, i * cols + j), cols, cg_min_(64, rows - i), cg_min_(CG_RUN_, cols - j), cg_at_(p, i * rank), rank, r, q + j, cols);
+    for (size_t i = 0; i < r * cols; i++) {
+        double v = cg_double_(cg_bits64_(q[i]) & (CG_TOO_LARGE_ >> 1));
+        if (!cg_is_finite64_(v)) return v;
+        top = v > top ? v : top;
+    }
+    return top;
+}
+static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols, unsigned rank,
+                                    float *p, float *q, void *work) {
+    const cg_kernels_ *k = kernels;
+    const unsigned r = cg_rank_(rows, cols, rank);
+    double *pw = (double *)work, *qw = pw + r * rows, norm = 0.0, by = 1.0, up = 1.0, top;
+    cg_lowrank_start_(key, cols, r, qw);
+    cg_matrix_times_(k, m, rows, cols, qw, cols, r, pw);
+    if (!cg_orthonormal_(pw, rows, r, &norm)) return CG_E_NONFINITE;
+    if (norm < 1e-24) by = CG_UP_;                       /* products of p and tiny values would be denormal */
+    cg_lowrank_rows_(pw, rows, r, by, p, rank);
+    top = cg_lowrank_collect_(k, m, rows, cols, p, rank, r, qw);
+    if (!cg_is_finite64_(top)) {
+        by = 1.0 / CG_UP_;
+        cg_lowrank_rows_(pw, rows, r, by, p, rank);
+        top = cg_lowrank_collect_(k, m, rows, cols, p, rank, r, qw);
+    }
+    by = 1.0 / by;
+    if (top * by > (double)CG_FLT_MAX_) { up = CG_UP_; by *= 1.0 / CG_UP_; }       /* q may be larger than all that it is made of */
+    cg_lowrank_rows_(pw, rows, r, up, p, rank);
+    for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, (float)(qw[i] * by));
+    for (size_t i = r * cols; i < rank * cols; i++) cg_store_(q, i, 0.0f);
+    return CG_OK;
+}
+
+/* ---- atomo: singular vectors, drawn with probabilities that keep the mean ---- */
+
+static double cg_hypot_(double a, double b) {        /* a rotation by it keeps lengths, also where squares would underflow */
+    a = a < 0.0 ? -a : a;
+    b = b < 0.0 ? -b : b;
+    if (a < b) { double c = a; a = b; b = c; }
+    if (b == 0.0) return a;
+    b /= a;
+    return a * cg_sqrt_(1.0 + cg_times64_(b, b));
+}
+/* g = Q*T*Q^T by reflections: the diagonals of T to d and e, Q^T to z. g is overwritten, y is room for k values. */
+static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e, double *y) {
+    for (size_t t = 0; t < k; t++) {
+        double *v = g + t * k + t + 1, rest, length, dot;
+        const size_t n = k - t - 1;
+        d[t] = g[t * k + t];
+        e[t] = n ? v[0] : 0.0;
+        rest = n > 1 ? cg_dot_(v + 1, v + 1, n - 1) : 0.0;
+        if (rest < 1e-200) { cg_zero64_(v, n); continue; }           /* g is about 1 */
+        length = cg_sqrt_(cg_times64_(v[0], v[0]) + rest);
+        e[t] = v[0] > 0.0 ? -length : length;
+        v[0] -= e[t];
+        length = 1.0 / cg_sqrt_(cg_times64_(v[0], v[0]) + rest);
+        for (size_t i = 0; i < n; i++) v[i] *= length;
+        cg_zero64_(y, n);
+        for (size_t i = 0; i < n; i++) cg_axpy_(2.0 * v[i], v + (i + 1) * k, y, n);
+        dot = cg_dot_(v, y, n);
+        cg_axpy_(-dot, v, y, n);
+        for (size_t i = 0; i < n; i++) {
+            cg_axpy_(-v[i], y, v + (i + 1) * k, n);
+            cg_axpy_(-y[i], v, v + (i + 1) * k, n);
+        }
+    }
+    cg_zero64_(z, k * k);
+    for (size_t i = 0; i < k; i++) z[i * k + i] = 1.0;
+    for (size_t t = k; t-- > 0;) {
+        const double *v = g + t * k + t + 1;
+        double *x = z + (t + 1) * k + t + 1;
+        const size_t n = k - t - 1;
+        cg_zero64_(y, n);
+        for (size_t i = 0; i < n; i++) cg_axpy_(2.0 * v[i], x + i * k, y, n);
+        for (size_t i = 0; i < n; i++) cg_axpy_(-v[i], y, x + i * k, n);
+    }
+    for (size_t i = 0; i < k; i++)
+        for (size_t j = 0; j < i; j++) { double c = z[i * k + j]; z[i * k + j] = z[j * k + i]; z[j * k + i] = c; }
+}
+/* Implicit QL on (d, e); the rows of z become eigenvectors. Whatever it reaches, they stay orthonormal. */
+static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
+    for (size_t l = 0; l < k; l++)
+        for (int tries = 0; tries < 64; tries++) {
+            size_t m = l, i;
+            double shift, s = 1.0, c = 1.0, p = 0.0, r;
+            for (; m + 1 < k; m++) {
+                double near = (d[m] < 0.0 ? -d[m] : d[m]) + (d[m + 1] < 0.0 ? -d[m + 1] : d[m + 1]), off = e[m] < 0.0 ? -e[m] : e[m];
+                if (off <= near * 1.1102230246251565e-16 || off < 1e-60) break;
+            }
+            if (m == l) break;
+            shift = (d[l + 1] - d[l]) / (2.0 * e[l]);
+            r = cg_hypot_(shift, 1.0);
+            shift = d[m] - d[l] + e[l] / (shift + (shift < 0.0 ? -r : r));
+            for (i = m; i-- > l;) {
+                double f = s * e[i], b = c * e[i], *x = z + i * k, *y = x + k;
+                r = cg_hypot_(f, shift);
+                e[i + 1] = r;
+                if (r == 0.0) { d[i + 1] -= p; e[m] = 0.0; break; }
+                s = f / r;
+                c = shift / r;
+                shift = d[i + 1] - p;
+                r = cg_times64_(d[i] - shift, s) + 2.0 * cg_times64_(c, b);
+                p = cg_times64_(s, r);
+                d[i + 1] = shift + p;
+                shift = cg_times64_(c, r) - b;
+                for (size_t j = 0; j < k; j++) {
+                    double u = x[j], v = y[j];
+                    y[j] = cg_times64_(s, u) + cg_times64_(c, v);
+                    x[j] = cg_times64_(c, u) - cg_times64_(s, v);
+                }
+            }
+            if (i + 1 > l) continue;                 /* stopped at r == 0 */
+            d[l] -= p;
+            e[l] = shift;
+            e[m] = 0.0;
+        }
+}
+
+static unsigned cg_atomo_rank_(size_t rows, size_t cols, unsigned budget) { return cg_rank_(rows, cols, budget); }
+static uint64_t cg_atomo_work_(size_t rows, size_t cols) {
+    const uint64_t k = cg_min_(rows, cols), n = rows < cols ? cols : rows;
+    uint64_t doubles = cg_add_(cg_mul_(2, cg_mul_(k, k)), cg_mul_(5, k));
+    doubles = cg_add_(doubles, cg_mul_(CG_PANEL_, cg_add_(n, k < CG_RUN_ ? CG_RUN_ : k)));
+    return cg_add_(cg_mul_(8, doubles), cg_mul_(4, cg_add_(k, cg_mul_(rows, cols))));
+}
+/* w[many][n] = b[n][k] times rows order[0..many) of z, rounded to f32 in the panel */
+static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z, const uint32_t *order, unsigned many,
+                            double *panel, double *w) {
+    for (unsigned a = 0; a < many; a++)
+        for (size_t j = 0; j < k; j++) panel[a * k + j] = (double)(float)z[order[a] * k + j];
+    cg_matrix_times_(kernels, b, n, k, panel, k, many, w);
+}
+static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols, unsigned budget,
+                                  float *p, float *q, unsigned *atoms, void *work) {
+    const cg_kernels_ *ks = kernels;
+    const int tall = cols <= rows;
+    const size_t k = cg_min_(rows, cols), n = tall ? rows : cols;
+    const unsigned rank = cg_atomo_rank_(rows, cols, budget);
+    double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k, *chance = tail + k;
+    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_RUN_ ? (size_t)CG_RUN_ : k), top = 0.0, u, total = 0.0, run = 0.0, left, up = 1.0;
+    uint32_t *order = (uint32_t *)(void *)(w + CG_PANEL_ * n);
+    float *turned = (float *)(void *)(order + k);
+    const float *a = tall ? turned : m, *b = tall ? m : turned;      /* k x n, and its transpose */
+    size_t count = 0, sure = 0;
+    unsigned taken = 0;
+    *atoms = 0;
+    for (size_t i = 0; i < rank * rows; i++) cg_store_(p, i, 0.0f);
+    for (size_t i = 0; i < rank * cols; i++) cg_store_(q, i, 0.0f);
+    if (!k) return CG_OK;
+    for (size_t i = 0; i < rows; i += 16)            /* by squares, for the caches */
+        for (size_t j = 0; j < cols; j += 16)
+            for (size_t x = i; x < rows && x < i + 16; x++)
+                for (size_t y = j; y < cols && y < j + 16; y++) turned[y * rows + x] = cg_load_(m, x * cols + y);
+    /* the Gram matrix; its diagonal tells what is not finite */
+    cg_zero64_(g, k * k);
+    for (size_t i = 0; i < k; i += CG_PANEL_) {
+        const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
+        for (size_t j = 0; j < n; j += CG_RUN_) {
+            const size_t run_length = cg_min_(CG_RUN_, n - j);
+            for (unsigned x = 0; x < many; x++)
+                for (size_t y = 0; y < run_length; y++) panel[x * CG_RUN_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
+            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_RUN_, many, g + i * k + i, k);
+        }
+    }
+    for (size_t i = 0; i < k; i++) {
+        if (!cg_is_finite64_(g[i * k + i])) return CG_E_NONFINITE;
+        top = g[i * k + i] > top ? g[i * k + i] : top;
+        for (size_t j = 0; j < i; j++) g[i * k + j] = g[j * k + i];
+    }
+    if (top == 0.0) return CG_OK;
+    top = cg_double_((2046 - (cg_bits64_(top) >> 52)) << 52);        /* brings the largest near 1 */
+    for (size_t i = 0; i < k * k; i++) g[i] *= top;
+    cg_tridiagonal_(g, k, z, d, e, tail);
+    cg_diagonalise_(d, e, k, z);
+    /* the singular values from the vectors as they will be sent, then sorted */
+    for (size_t i = 0; i < k; i++) order[i] = (uint32_t)i;
+    for (size_t i = 0; i < k; i += CG_PANEL_) {
+        const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
+        cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
+        for (unsigned x = 0; x < many; x++) sigma[i + x] = cg_sqrt_(cg_dot_(w + x * n, w + x * n, n));
+    }
+    for (size_t i = 1; i < k; i++) {
+        const double s = sigma[i];
+        const uint32_t o = order[i];
+        size_t j = i;
+        for (; j > 0 && sigma[j - 1] < s; j--) { sigma[j] = sigma[j - 1]; order[j] = order[j - 1]; }
+        sigma[j] = s;
+        order[j] = o;
+    }
+    while (count < k && sigma[count] > sigma[0] * 1.1920928955078125e-7) count++;   /* less is what rounding makes of 0 */
+    for (size_t i = count; i-- > 0;) tail[i] = sigma[i] + (i + 1 < count ? tail[i + 1] : 0.0);
+    /* those that are sent for sure, then one uniform number for the others: each unit of summed probability sends one */
+    left = (double)rank;
+    for (; sure < count && left > 0.0 && (left >= (double)(count - sure) || cg_times64_(left, sigma[sure]) >= tail[sure]); left -= 1.0) chance[sure++] = 1.0;
+    taken = (unsigned)sure;
+    for (size_t i = sure; i < count; i++) total += sigma[i];
+    u = (double)(cg_mix64_(key + CG_GOLDEN_) >> 24) * (1.0 / 1099511627776.0);
+    for (size_t i = sure; i < count && taken < rank; i++) {
+        const double before = u + cg_times64_(left, run / total);
+        run += sigma[i];
+        if ((uint64_t)(u + cg_times64_(left, run / total)) > (uint64_t)before) {
+            const double c = left * (sigma[i] / total);
+            sigma[taken] = sigma[i];
+            order[taken] = order[i];
+            chance[taken++] = c < 1.0 ? c : 1.0;
+        }
+    }
+    for (unsigned i = 0; i < taken; i++)
+        if (sigma[i] / chance[i] > (double)CG_FLT_MAX_) up = CG_UP_;
+    for (unsigned i = 0; i < taken; i += CG_PANEL_) {
+        const unsigned many = (unsigned)cg_min_(CG_PANEL_, taken - i);
+        cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
+        for (unsigned x = 0; x < many; x++) {
+            const double *v = tall ? w + x * n : panel + x * k, *h = tall ? panel + x * k : w + x * n;
+            const double by = 1.0 / up;
+            for (size_t y = 0; y < rows; y++) cg_store_(p, y * rank + i + x, (float)(tall ? v[y] / chance[i + x] * by : v[y] * up));
+            for (size_t y = 0; y < cols; y++) cg_store_(q, (i + x) * cols + y, (float)(tall ? h[y] * up : h[y] / chance[i + x] * by));
+        }
+    }
+    *atoms = taken;
+    return CG_OK;
+}
+
+/* Of an operator on matrices. */
+static unsigned cg_matrix_rank_(const cg_op *op) { return cg_rank_(op->transform.size, (size_t)op->transform.value, op->transform.arg); }
+static uint64_t cg_matrix_work_(const cg_op *op) {
+    const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
+    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_(rows, cols, op->transform.arg) : cg_atomo_work_(rows, cols);
+}
+
 /* ---- >>stages: one row names a stage, its parameters and their ranges; parse, print and every check read it */
 
 enum { CG_SLOT_SAMPLE_, CG_SLOT_TRANSFORM_, CG_SLOT_SELECT_, CG_SLOT_QUANTIZE_, CG_SLOT_CODE_, CG_SLOT_SPARE_, CG_SLOTS_ };
-enum { CG_HAS_RATIO_ = 1, CG_HAS_VALUE_ = 2, CG_HAS_BITS_ = 4, CG_HAS_BUCKET_ = 8 };
 
 typedef struct cg_stage_row_ {
     uint8_t slot, id;
-    uint8_t has, flags;         /* CG_HAS_*_; which CG_FLAG_* may be set */
-    const char *name, *flag;    /* as text */
+    uint16_t arg_lo, arg_hi;    /* each range: none if its end is 0 */
+    uint32_t size_lo, size_hi, size_default;    /* may be left out if the default is legal */
+    float value_lo, value_hi;
+    uint8_t exclusive;          /* 1: value_lo itself is too small */
+    uint8_t flags;              /* which CG_FLAG_* may be set */
+    const char *name, *flag[2]; /* as text: name:arg:size:value:flag */
 } cg_stage_row_;
 
+#define CG_ANY_ 0xffffffffu
+#define CG_RATIO_ 0.0f, 1.0f, 1
+#define CG_VALUE_ 0.0f, CG_FLT_MAX_, 0
+#define CG_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
+#define CG_NO_VALUE_ 0.0f, 0.0f, 0
 static const cg_stage_row_ cg_stage_rows_[] = {
-    { CG_SLOT_SAMPLE_,   CG_SAMPLE_RANDK,     CG_HAS_RATIO_, CG_FLAG_UNSCALED,                 "randk",     "unscaled" },
-    { CG_SLOT_SELECT_,   CG_SELECT_TOPK,      CG_HAS_RATIO_, 0,                                "topk",      "" },
-    { CG_SLOT_SELECT_,   CG_SELECT_THRESHOLD, CG_HAS_VALUE_, 0,                                "threshold", "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16,     0, 0,                                            "f16",       "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16,    0, 0,                                            "bf16",      "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN,    0, 0,                                            "sign",      "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN,  0, 0,                                            "efsign",    "" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX,  CG_HAS_BITS_ | CG_HAS_BUCKET_, CG_FLAG_NEAREST,  "absmax",    "nearest" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX,  CG_HAS_BITS_ | CG_HAS_BUCKET_, CG_FLAG_NEAREST,  "minmax",    "nearest" },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, CG_FLAG_NEAREST,                              "terngrad",  "nearest" },
-    { CG_SLOT_CODE_,     CG_CODE_ELIAS_FANO,  0, 0,                                            "eliasfano", "" },
-    { CG_SLOT_CODE_,     CG_CODE_BITMAP,      0, 0,                                            "bitmap",    "" },
+    { CG_SLOT_SAMPLE_,    CG_SAMPLE_RANDK,           0, 0, 0, 0, 0,          CG_RATIO_,    CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
+    { CG_SLOT_SAMPLE_,    CG_SAMPLE_PERMK,           0, 0, 1, CG_ANY_, 0,    CG_NO_VALUE_, CG_FLAG_UNSCALED, "permk", { "unscaled", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE,       1, 2, 0, 0, 0,          CG_NO_VALUE_, 0, "rotate",    { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT,          0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "dct",       { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK,      1, 64, 1, CG_ANY_, 0,   1.0f, 16777216.0f, 0, 0, "lowrank", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO,        1, 64, 1, CG_ANY_, 0,   1.0f, 16777216.0f, 0, 0, "atomo",   { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_TOPK,            0, 0, 0, 0, 0,          CG_RATIO_,    0, "topk",      { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_THRESHOLD,       0, 0, 0, 0, 0,          CG_VALUE_,    0, "threshold", { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_DGC,             0, 0, 0, 0, 0,          CG_RATIO_,    0, "dgc",       { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_MSTOPK,          0, 0, 0, 0, 0,          CG_RATIO_,    0, "mstopk",    { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_SIDCO,           0, 0, 0, 0, 0,          CG_RATIO_,    0, "sidco",     { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_WANGNI,          0, 0, 0, 0, 0,          CG_RATIO_,    0, "wangni",    { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_WANGNI_VARIANCE, 0, 0, 0, 0, 0,          CG_POSITIVE_, 0, "wangnivar", { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_ADACOMP,         0, 0, 1, CG_ANY_, 0,    CG_NO_VALUE_, 0, "bins",      { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_SIDES,           0, 0, 0, 0, 0,          CG_RATIO_,    0, "sides",     { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_SIDE,            0, 0, 0, 0, 0,          CG_RATIO_,    0, "side",      { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_CHUNKED,         0, 0, 1, CG_ANY_, 0,    CG_RATIO_,    0, "chunked",   { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_BLOCKS,          0, 0, 1, CG_ANY_, 0,    CG_NO_VALUE_, 0, "blocks",    { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_GIVEN,           0, 0, 0, CG_ANY_, 0,          CG_NO_VALUE_, 0, "given",     { "", "" } },
+    { CG_SLOT_SELECT_,    CG_SELECT_VARIANCE,        0, 0, 0, 0, 0,          CG_VALUE_,    0, "variance",  { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_F16,           0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "f16",       { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_BF16,          0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "bf16",      { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_SIGN,          0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "sign",      { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_EFSIGN,        0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "efsign",    { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_ABSMAX,        1, 8, 1, CG_ANY_, 0,    CG_NO_VALUE_, CG_FLAG_NEAREST, "absmax", { "nearest", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MINMAX,        1, 8, 1, CG_ANY_, 0,    CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_NORM, "minmax", { "nearest", "norm" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_TERNARY,       0, 0, 0, 0, 0,          CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_CLIP, "terngrad", { "nearest", "clip" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_QSGD,          1, 127, 0, CG_ANY_, 0,  CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "levels", { "nearest", "max" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_STEPS,         2, 8, 1, CG_ANY_, 0,    CG_NO_VALUE_, 0, "flexpoint", { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_THREELC,       0, 0, 0, 0, 0,          1.0f, 1.99999988f, 0, 0, "trits", { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_STROM,         0, 0, 0, 0, 0,          CG_POSITIVE_, 0, "strom",     { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_ONEBIT,        0, 0, 0, CG_ANY_, 0,    CG_NO_VALUE_, 0, "onebit",    { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MEAN,          0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "mean",      { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_NATURAL,       0, 0, 0, 0, 0,          CG_NO_VALUE_, CG_FLAG_NEAREST, "natural", { "nearest", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_DITHER,        2, 8, 0, CG_ANY_, 0,    CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "dither", { "nearest", "max" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_DYNAMIC8,      0, 0, 0, CG_ANY_, 0,    CG_NO_VALUE_, 0, "dynamic8",  { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_E4M3,          0, 0, 1, CG_ANY_, 512,    CG_NO_VALUE_, 0, "e4m3",      { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_E5M2,          0, 0, 1, CG_ANY_, 512,    CG_NO_VALUE_, 0, "e5m2",      { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MXFP4,         0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "mxfp4",     { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MXE4M3,        0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "mxe4m3",    { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MXE5M2,        0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "mxe5m2",    { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_NF4,           0, 0, 1, CG_ANY_, 64,    CG_NO_VALUE_, 0, "nf4",       { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_LLOYD,         0, 0, 0, 0, 0,          1.0f, 4.0f, 0, 0, "lloyd",   { "", "" } },
 };
 #define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
+
+/* The code slot holds two codes: its id that of the indices, its arg that of the values. */
+static const char *const cg_index_names_[] = { "", "eliasfano", "bitmap", "golomb" };
+static const char *const cg_value_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
+enum { CG_INDEX_NAMES_ = sizeof cg_index_names_ / sizeof cg_index_names_[0], CG_VALUE_NAMES_ = sizeof cg_value_names_ / sizeof cg_value_names_[0] };
 
 static const cg_stage *cg_slot_const_(const cg_op *op, unsigned slot) {
     const cg_stage *const slots[CG_SLOTS_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code, &op->spare };
@@ -1864,28 +5399,52 @@ static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
 }
 static int cg_is_user_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
 static int cg_is_finite_(float f) { return (cg_bits_(f) & CG_MAGNITUDE_) < CG_NONFINITE_; }
+static int cg_is_empty_(const cg_stage *s) { return !s->id && !s->flags && !s->arg && !s->size && !cg_bits_(s->value); }
+static int cg_is_matrix_(const cg_op *op) { return op->transform.id == CG_TRANSFORM_LOWRANK || op->transform.id == CG_TRANSFORM_ATOMO; }
+
+/* Selections whose number of values is known beforehand: from the ratio, or cg_op.k. */
+static int cg_is_counted_(const cg_op *op) { return op->select.id == CG_SELECT_TOPK || op->select.id == CG_SELECT_MSTOPK; }
+static int cg_value_code_fits_(const cg_op *op);
 
 /* CG_E_VERSION: a stage that this build does not know. CG_E_ARG: known, but parameters out of range. */
 static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
-    if (s->id == 0) return s->flags || s->arg || s->size || cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+    if (cg_is_empty_(s)) return CG_OK;
+    if (slot == CG_SLOT_CODE_) {
+        if (s->id >= CG_INDEX_NAMES_ || s->arg >= CG_VALUE_NAMES_) return CG_E_VERSION;
+        return s->flags || s->size || cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+    }
+    if (s->id == 0) return CG_E_ARG;
     if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_(s)) return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
     row = cg_stage_row_of_(slot, s->id);
     if (!row || (s->flags & ~row->flags)) return CG_E_VERSION;
-    if (row->has & CG_HAS_BITS_ ? s->arg < 1 || s->arg > 8 : s->arg != 0) return CG_E_ARG;
-    if (row->has & CG_HAS_BUCKET_ ? s->size == 0 : s->size != 0) return CG_E_ARG;
-    if (row->has & CG_HAS_RATIO_) return s->value > 0.0f && s->value <= 1.0f ? CG_OK : CG_E_ARG;
-    if (row->has & CG_HAS_VALUE_) return cg_is_finite_(s->value) && s->value >= 0.0f ? CG_OK : CG_E_ARG;
-    return cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+    if (row->arg_hi ? s->arg < row->arg_lo || s->arg > row->arg_hi : s->arg != 0) return CG_E_ARG;
+    if (row->size_hi ? s->size < row->size_lo : s->size != 0) return CG_E_ARG;
+    if (row->value_hi == 0.0f) return cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+    if (!(s->value >= row->value_lo && s->value <= row->value_hi) || (row->exclusive && s->value == row->value_lo)) return CG_E_ARG;
+    return CG_OK;
 }
+/* Which stages go together. */
 static cg_status cg_op_check_(const cg_op *op) {
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
         cg_status s = cg_stage_check_(slot, cg_slot_const_(op, slot));
         if (s != CG_OK) return s;
     }
     if (op->reserved) return CG_E_ARG;
-    if (op->k && op->select.id != CG_SELECT_TOPK && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
-    return op->code.id && !op->select.id ? CG_E_ARG : CG_OK;      /* a code for indices where there are none */
+    if (op->k && !cg_is_counted_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
+    if (op->code.id && (!op->select.id || op->select.id == CG_SELECT_GIVEN)) return CG_E_ARG;    /* a code for indices where there are none */
+    if (op->code.arg && !cg_value_code_fits_(op)) return CG_E_ARG;
+    if (cg_is_matrix_(op)) {
+        float cols = op->transform.value;
+        if (op->sample.id || op->select.id || op->quantize.id || cols != (float)(uint32_t)cols) return CG_E_ARG;
+    }
+    if (op->select.id == CG_SELECT_GIVEN && (op->sample.id || op->transform.id)) return CG_E_ARG;
+    if ((op->select.id == CG_SELECT_ADACOMP || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id)) return CG_E_ARG;
+    if (op->quantize.id == CG_QUANTIZE_LLOYD) {      /* buckets are the rotation's blocks */
+        float steps = op->quantize.value * 32.0f;
+        if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id || steps != (float)(int)steps) return CG_E_ARG;
+    }
+    return CG_OK;
 }
 
 /* ---- >>presets ------------------------------------------------------------------------------- */
@@ -1899,35 +5458,108 @@ static cg_op cg_op_of_(unsigned slot, int id, int arg, uint32_t size, float valu
     s->value = value;
     return op;
 }
-CG_API_ cg_op cg_dense(void)                           { return cg_op_of_(CG_SLOT_QUANTIZE_, 0, 0, 0, 0.0f); }
-CG_API_ cg_op cg_f16(void)                             { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0.0f); }
-CG_API_ cg_op cg_bf16(void)                            { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0.0f); }
-CG_API_ cg_op cg_absmax(int bits, uint32_t bucket)     { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_minmax(int bits, uint32_t bucket)     { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_sign(void)                            { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
-CG_API_ cg_op cg_efsign(void)                          { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
-CG_API_ cg_op cg_terngrad(void)                        { return cg_op_of_(CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
-CG_API_ cg_op cg_topk(float ratio)                     { return cg_op_of_(CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, ratio); }
-CG_API_ cg_op cg_threshold(float magnitude)            { return cg_op_of_(CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, magnitude); }
-CG_API_ cg_op cg_randk(float ratio)                    { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
-
 static cg_op cg_op_invalid_(void) {                    /* the spare slot must be empty */
     cg_op op = CG_ZERO;
     op.spare.id = 255;
     return op;
 }
+static cg_op cg_quantize_(int id, int arg, uint32_t size, float value) { return cg_op_of_(CG_SLOT_QUANTIZE_, id, arg, size, value); }
+static cg_op cg_select_(int id, uint32_t size, float value) { return cg_op_of_(CG_SLOT_SELECT_, id, 0, size, value); }
+
+CG_API_ cg_op cg_dense(void)                           { return cg_quantize_(0, 0, 0, 0.0f); }
+CG_API_ cg_op cg_f16(void)                             { return cg_quantize_(CG_QUANTIZE_F16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_bf16(void)                            { return cg_quantize_(CG_QUANTIZE_BF16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_absmax(int bits, uint32_t bucket)     { return cg_quantize_(CG_QUANTIZE_ABSMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_minmax(int bits, uint32_t bucket)     { return cg_quantize_(CG_QUANTIZE_MINMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_sign(void)                            { return cg_quantize_(CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_efsign(void)                          { return cg_quantize_(CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_onebit(uint32_t column)               { return cg_quantize_(CG_QUANTIZE_ONEBIT, 0, column, 0.0f); }
+CG_API_ cg_op cg_terngrad(void)                        { return cg_quantize_(CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
+CG_API_ cg_op cg_qsgd(int levels)                      { return cg_coded(cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA); }
+CG_API_ cg_op cg_threelc(float s)                      { return cg_coded(cg_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
+CG_API_ cg_op cg_strom(float tau)                      { return cg_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
+CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket)  { return cg_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_natural(void)                         { return cg_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
+CG_API_ cg_op cg_dither(int bits, uint32_t bucket)     { return cg_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_dynamic8(void)                        { return cg_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
+CG_API_ cg_op cg_fp8(void)                             { return cg_quantize_(CG_QUANTIZE_E4M3, 0, 512, 0.0f); }
+CG_API_ cg_op cg_fp8_e5m2(void)                        { return cg_quantize_(CG_QUANTIZE_E5M2, 0, 512, 0.0f); }
+CG_API_ cg_op cg_mxfp4(void)                           { return cg_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxfp8(void)                           { return cg_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxfp8_e5m2(void)                      { return cg_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
+CG_API_ cg_op cg_nf4(void)                             { return cg_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
+CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
+    cg_op op = cg_coded(cg_minmax(bits, bucket), CG_CODE_HUFFMAN);
+    op.quantize.flags = CG_FLAG_NORM;
+    return op;
+}
+
+CG_API_ cg_op cg_topk(float ratio)                     { return cg_select_(CG_SELECT_TOPK, 0, ratio); }
+CG_API_ cg_op cg_threshold(float magnitude)            { return cg_select_(CG_SELECT_THRESHOLD, 0, magnitude); }
+CG_API_ cg_op cg_dgc(float ratio)                      { return cg_select_(CG_SELECT_DGC, 0, ratio); }
+CG_API_ cg_op cg_mstopk(float ratio)                   { return cg_select_(CG_SELECT_MSTOPK, 0, ratio); }
+CG_API_ cg_op cg_sidco(float ratio)                    { return cg_select_(CG_SELECT_SIDCO, 0, ratio); }
+CG_API_ cg_op cg_wangni(float ratio)                   { return cg_select_(CG_SELECT_WANGNI, 0, ratio); }
+CG_API_ cg_op cg_wangni_variance(float epsilon)        { return cg_select_(CG_SELECT_WANGNI_VARIANCE, 0, epsilon); }
+CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk)  { return cg_select_(CG_SELECT_CHUNKED, chunk, ratio); }
+CG_API_ cg_op cg_blocks(uint32_t block)                { return cg_select_(CG_SELECT_BLOCKS, block, 0.0f); }
+CG_API_ cg_op cg_given(void)                           { return cg_select_(CG_SELECT_GIVEN, 0, 0.0f); }
+CG_API_ cg_op cg_variance(float alpha)                 { return cg_select_(CG_SELECT_VARIANCE, 0, alpha); }
+CG_API_ cg_op cg_adacomp(uint32_t bin)                 { return cg_then(cg_select_(CG_SELECT_ADACOMP, bin, 0.0f), cg_efsign()); }
+CG_API_ cg_op cg_adaq(float ratio)                     { return cg_then(cg_select_(CG_SELECT_SIDES, 0, ratio), cg_onebit(0)); }
+CG_API_ cg_op cg_sbc(float ratio) {
+    return cg_coded(cg_then(cg_select_(CG_SELECT_SIDE, 0, ratio), cg_quantize_(CG_QUANTIZE_MEAN, 0, 0, 0.0f)), CG_CODE_GOLOMB);
+}
+CG_API_ cg_op cg_stc(float ratio)                      { return cg_coded(cg_then(cg_topk(ratio), cg_efsign()), CG_CODE_GOLOMB); }
+CG_API_ cg_op cg_qsparse(float ratio, int levels)      { return cg_then(cg_topk(ratio), cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f)); }
+CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits) {
+    return cg_then(cg_then(cg_unscaled(cg_randk(sampled)), cg_topk(ratio)), cg_nearest(cg_absmax(bits, 512)));
+}
+
+CG_API_ cg_op cg_randk(float ratio)                    { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
+CG_API_ cg_op cg_permk(uint32_t workers)               { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, workers, 0.0f); }
+CG_API_ cg_op cg_rotate(int rounds)                    { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, rounds, 0, 0.0f); }
+CG_API_ cg_op cg_dct(void)                             { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
+CG_API_ cg_op cg_srq(int bits)                         { return cg_then(cg_rotate(1), cg_minmax(bits, CG_TURN_)); }
+CG_API_ cg_op cg_eden(float bits) {                    /* to 1/32 bit; below one bit a random sample first */
+    float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
+    cg_op op = cg_then(cg_rotate(2), cg_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits < 1.0f ? 1.0f : steps));
+    if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
+    return bits < 1.0f ? cg_then(cg_randk(bits), op) : op;
+}
+CG_API_ cg_op cg_drive(void)                           { return cg_eden(1.0f); }
+CG_API_ cg_op cg_demo(float ratio)                     { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
+static cg_op cg_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
+    return cols > 16777216u ? cg_op_invalid_() : cg_op_of_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
+}
+CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) { return cg_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank); }
+CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget) { return cg_matrix_(CG_TRANSFORM_ATOMO, rows, cols, budget); }
+
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
-    return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_() : cg_op_of_(CG_SLOT_QUANTIZE_, id, arg, size, value);
+    return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_() : cg_quantize_(id, arg, size, value);
 }
 CG_API_ cg_op cg_nearest(cg_op op)  { op.quantize.flags |= CG_FLAG_NEAREST; return op; }
+CG_API_ cg_op cg_clipped(cg_op op)  { op.quantize.flags |= CG_FLAG_CLIP; return op; }
+CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) { op.quantize.flags |= CG_FLAG_MAX; op.quantize.size = bucket; return op; }
 CG_API_ cg_op cg_unscaled(cg_op op) { op.sample.flags |= CG_FLAG_UNSCALED; return op; }
-CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) { op.code.id = (uint8_t)((unsigned)coding > 255 ? 255 : coding); return op; }
+CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
+    unsigned c = (unsigned)coding;
+    if (c < CG_CODE_PACKED) op.code.id = (uint8_t)c;
+    else op.code.arg = (uint16_t)(c > 255 ? 255 : c - CG_CODE_PACKED);
+    return op;
+}
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
         cg_stage *a = cg_slot_(&first, slot);
         const cg_stage *b = cg_slot_const_(&second, slot);
-        if ((a->id || a->flags) && b->id) return cg_op_invalid_();       /* twice, or cg_nearest() before there was what rounds */
+        if (slot == CG_SLOT_CODE_) {                   /* two codes in one slot */
+            if ((a->id && b->id) || (a->arg && b->arg)) return cg_op_invalid_();
+            a->id = (uint8_t)(a->id | b->id);
+            a->arg = (uint16_t)(a->arg | b->arg);
+            continue;
+        }
+        if (b->id ? a->id || a->flags : b->flags) return cg_op_invalid_();       /* twice, or cg_nearest() of what does not round */
         if (b->id) *a = *b;
     }
     if (first.k && second.k) return cg_op_invalid_();
@@ -1994,7 +5626,13 @@ static void cg_text_float_(cg_text_ *t, float f) {
 static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     const cg_stage *s = cg_slot_const_(op, slot);
     const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    int counted = op->k && slot == (op->select.id == CG_SELECT_TOPK ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    int counted = op->k && slot == (cg_is_counted_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    if (slot == CG_SLOT_CODE_) {
+        cg_text_str_(t, cg_index_names_[s->id]);
+        if (s->id && s->arg) cg_text_char_(t, '|');
+        cg_text_str_(t, cg_value_names_[s->arg]);
+        return;
+    }
     if (!row) {
         cg_text_str_(t, "user:");
         cg_text_uint_(t, s->id);
@@ -2008,11 +5646,11 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
         return;
     }
     cg_text_str_(t, row->name);
-    if (row->has & CG_HAS_BITS_) { cg_text_char_(t, ':'); cg_text_uint_(t, s->arg); }
-    if (row->has & CG_HAS_BUCKET_) { cg_text_char_(t, ':'); cg_text_uint_(t, s->size); }
-    if (row->has & CG_HAS_RATIO_ && counted) { cg_text_str_(t, ":k="); cg_text_uint_(t, op->k); }
-    else if (row->has & (CG_HAS_RATIO_ | CG_HAS_VALUE_)) { cg_text_char_(t, ':'); cg_text_float_(t, s->value); }
-    if (s->flags) { cg_text_char_(t, ':'); cg_text_str_(t, row->flag); }
+    if (row->arg_hi) { cg_text_char_(t, ':'); cg_text_uint_(t, s->arg); }
+    if (row->size_hi && (s->size != row->size_default || row->size_default < row->size_lo)) { cg_text_char_(t, ':'); cg_text_uint_(t, s->size); }
+    if (counted) { cg_text_str_(t, ":k="); cg_text_uint_(t, op->k); }
+    else if (row->value_hi > 0.0f) { cg_text_char_(t, ':'); cg_text_float_(t, s->value); }
+    for (unsigned f = 0; f < 2; f++) if (s->flags >> f & 1) { cg_text_char_(t, ':'); cg_text_str_(t, row->flag[f]); }
 }
 static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     cg_text_ t;
@@ -2023,7 +5661,7 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     t.at = text;
     t.end = text + cap;
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        if (!cg_slot_const_(op, slot)->id) continue;
+        if (cg_is_empty_(cg_slot_const_(op, slot))) continue;
         if (!first) cg_text_char_(&t, '|');
         first = 0;
         cg_text_stage_(&t, op, slot);
@@ -2101,6 +5739,50 @@ static int cg_take_user_(const char **text, cg_op *op) {
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
+/* Presets that are more than one stage have names, too. */
+static const struct { const char *name; int params; } cg_alias_names_[] = {
+    { "qsgd", 1 }, { "threelc", 1 }, { "adacomp", 1 }, { "adaq", 1 }, { "sbc", 1 }, { "stc", 1 }, { "eden", 1 }, { "drive", 0 }, { "srq", 1 },
+    { "demo", 1 }, { "qsparse", 2 }, { "cocktail", 3 }, { "klevel", 2 },
+};
+static cg_op cg_alias_(size_t which, const float *a) {
+    switch (which) {
+        case 0: return cg_qsgd((int)a[0]);
+        case 1: return cg_threelc(a[0]);
+        case 2: return cg_adacomp((uint32_t)a[0]);
+        case 3: return cg_adaq(a[0]);
+        case 4: return cg_sbc(a[0]);
+        case 5: return cg_stc(a[0]);
+        case 6: return cg_eden(a[0]);
+        case 7: return cg_drive();
+        case 8: return cg_srq((int)a[0]);
+        case 9: return cg_demo(a[0]);
+        case 10: return cg_qsparse(a[0], (int)a[1]);
+        case 11: return cg_cocktail(a[0], a[1], (int)a[2]);
+        default: return cg_klevel((int)a[0], (uint32_t)a[1]);
+    }
+}
+static int cg_take_alias_(const char **text, cg_op *op) {
+    for (size_t i = 0; i < sizeof cg_alias_names_ / sizeof cg_alias_names_[0]; i++) {
+        float a[3] = { 0.0f, 0.0f, 0.0f };
+        if (!cg_take_name_(text, cg_alias_names_[i].name)) continue;
+        for (int p = 0; p < cg_alias_names_[i].params; p++) if (!cg_take_(text, ":") || !cg_take_float_(text, &a[p]) || a[p] > 1e9f) return 0;
+        *op = cg_alias_(i, a);
+        return 1;
+    }
+    return 0;
+}
+static int cg_take_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {
+    const char *p = *text;
+    uint64_t v;
+    s->size = row->size_default;
+    if (cg_take_(&p, ":") && *p >= '0' && *p <= '9') {
+        if (!cg_take_uint_(&p, 0xffffffffu, &v)) return 0;
+        s->size = (uint32_t)v;
+        *text = p;
+        return 1;
+    }
+    return row->size_default >= row->size_lo;                  /* left out */
+}
 static int cg_take_stage_(const char **text, cg_op *op) {
     const cg_stage_row_ *row = NULL;
     cg_stage s = CG_ZERO;
@@ -2108,19 +5790,24 @@ static int cg_take_stage_(const char **text, cg_op *op) {
     *op = cg_dense();
     if (cg_take_name_(text, "dense")) return 1;
     if (cg_take_(text, "user:")) return cg_take_user_(text, op);
+    for (unsigned i = 1; i < CG_INDEX_NAMES_; i++) if (cg_take_name_(text, cg_index_names_[i])) { op->code.id = (uint8_t)i; return 1; }
+    for (unsigned i = 1; i < CG_VALUE_NAMES_; i++) if (cg_take_name_(text, cg_value_names_[i])) { op->code.arg = (uint16_t)i; return 1; }
     for (size_t i = 0; i < CG_STAGE_ROWS_ && !row; i++)
         if (cg_take_name_(text, cg_stage_rows_[i].name)) row = &cg_stage_rows_[i];
-    if (!row) return 0;
+    if (!row) return cg_take_alias_(text, op);
     s.id = row->id;
-    if (row->has & CG_HAS_BITS_) { if (!cg_take_(text, ":") || !cg_take_uint_(text, 65535, &v)) return 0; s.arg = (uint16_t)v; }
-    if (row->has & CG_HAS_BUCKET_) { if (!cg_take_(text, ":") || !cg_take_uint_(text, 0xffffffffu, &v)) return 0; s.size = (uint32_t)v; }
-    if (row->has & CG_HAS_RATIO_ && cg_take_(text, ":k=")) {
+    if (row->arg_hi) { if (!cg_take_(text, ":") || !cg_take_uint_(text, 65535, &v)) return 0; s.arg = (uint16_t)v; }
+    if (row->size_hi && !cg_take_size_(text, row, &s)) return 0;
+    if (row->value_hi == 1.0f && cg_take_(text, ":k=")) {      /* any legal ratio; k decides */
         if (!cg_take_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
-        s.value = 1.0f;                                        /* any legal ratio; k decides */
-    } else if (row->has & (CG_HAS_RATIO_ | CG_HAS_VALUE_)) {
+        s.value = 1.0f;
+    } else if (row->value_hi > 0.0f) {
         if (!cg_take_(text, ":") || !cg_take_float_(text, &s.value)) return 0;
     }
-    if (row->flags && cg_take_(text, ":")) { if (!cg_take_(text, row->flag)) return 0; s.flags = row->flags; }
+    for (unsigned f = 0; f < 2; f++) {
+        const char *p = *text;
+        if (row->flags >> f & 1 && cg_take_(&p, ":") && cg_take_name_(&p, row->flag[f])) { s.flags = (uint8_t)(s.flags | 1u << f); *text = p; }
+    }
     *cg_slot_(op, row->slot) = s;
     return 1;
 }
@@ -2197,30 +5884,78 @@ static uint64_t cg_count_(float ratio, uint64_t asked, uint64_t n) {
     k = asked ? asked : want >= (double)n ? n : (uint64_t)want;
     return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
 }
-static uint64_t cg_drawn_(const cg_op *op, uint64_t n) {       /* what the sample leaves */
+/* What the sample leaves; tag NULL: at most. */
+static uint64_t cg_drawn_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+    if (op->sample.id == CG_SAMPLE_PERMK) {          /* whole groups of `size`, and perhaps a place in the last */
+        uint64_t groups = n / op->sample.size, rest = n % op->sample.size;
+        return groups + (rest && (!tag || cg_perm_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
+    }
     if (!op->sample.id) return n;
-    return cg_count_(op->sample.value, op->select.id == CG_SELECT_TOPK ? 0 : op->k, n);
+    return cg_count_(op->sample.value, cg_is_counted_(op) ? 0 : op->k, n);
 }
+static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_(v / to + (v % to != 0), to); }
+/* What the transform makes of them. */
+static uint64_t cg_turned_(const cg_op *op, uint64_t drawn) {
+    switch (op->transform.id) {
+        case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_TURN_);
+        case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_);
+        case CG_TRANSFORM_LOWRANK: case CG_TRANSFORM_ATOMO:
+            return cg_mul_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_rank_(op));
+        default: return drawn;
+    }
+}
+static int cg_matrix_fits_(const cg_op *op, uint64_t n) {
+    return !cg_is_matrix_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
+}
+/* At most so many are selected of `turned`. */
+static uint64_t cg_most_(const cg_op *op, uint64_t turned) {
+    uint64_t chunk = op->select.size, k;
+    switch (op->select.id) {
+        case CG_SELECT_TOPK: case CG_SELECT_MSTOPK: return cg_count_(op->select.value, op->k, turned);
+        case CG_SELECT_SIDE: return cg_count_(op->select.value, 0, turned);
+        case CG_SELECT_DGC: case CG_SELECT_SIDCO:
+            k = cg_count_(op->select.value, 0, turned);
+            return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
+        case CG_SELECT_CHUNKED:
+            return turned / chunk * cg_count_(op->select.value, 0, chunk) + cg_count_(op->select.value, 0, turned % chunk);
+        default: return turned;
+    }
+}
+/* Whole blocks are selected by one index each. */
+static uint64_t cg_unit_(const cg_op *op) { return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1; }
+static uint64_t cg_units_(const cg_op *op, uint64_t values) { uint64_t u = cg_unit_(op); return values / u + (values % u != 0); }
 
 /* Indices: Elias-Fano with l low bits each, or a bitmap. */
 static unsigned cg_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
 static uint64_t cg_low_bytes_(uint64_t drawn, uint64_t k) { return cg_words_(cg_mul_(k, cg_low_bits_(drawn, k))); }
 static uint64_t cg_high_bits_(uint64_t drawn, uint64_t k) { return k ? cg_add_(k, ((drawn - 1) >> cg_low_bits_(drawn, k)) + 1) : 0; }
-static uint64_t cg_index_bytes_(uint32_t code, uint64_t drawn, uint64_t k) {
+/* Bytes of k indices below `universe`; for Golomb the most they can take. */
+static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     if (code == CG_CODE_AUTO || k == 0) return 0;
-    if (code == CG_CODE_BITMAP) return cg_words_(drawn);
-    return cg_add_(cg_low_bytes_(drawn, k), cg_words_(cg_high_bits_(drawn, k)));
+    if (code == CG_CODE_BITMAP) return cg_words_(universe);
+    if (code == CG_CODE_GOLOMB) return cg_rice_bound_(universe, k);
+    return cg_add_(cg_low_bytes_(universe, k), cg_words_(cg_high_bits_(universe, k)));
 }
-static uint32_t cg_index_code_(const cg_op *op, uint64_t drawn, uint64_t k) {
-    if (!op->select.id) return CG_CODE_AUTO;                   /* none */
+static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
+    if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO;       /* none */
     if (k == 0) return CG_CODE_ELIAS_FANO;
     if (op->code.id) return op->code.id;
-    return cg_index_bytes_(CG_CODE_BITMAP, drawn, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, drawn, k) ? CG_CODE_BITMAP : CG_CODE_ELIAS_FANO;
+    return cg_index_bytes_(CG_CODE_BITMAP, universe, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k) ? CG_CODE_BITMAP : CG_CODE_ELIAS_FANO;
+}
+/* The same for any number of indices up to k. */
+static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
+    uint64_t bitmap = cg_words_(universe), sparse = cg_add_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
+    switch (op->code.id) {
+        case CG_CODE_BITMAP: return bitmap;
+        case CG_CODE_ELIAS_FANO: return sparse;
+        case CG_CODE_GOLOMB: return cg_add_(cg_words_(cg_add_(universe, universe / 8)), 8);      /* at worst 1.08 bits for each that may be */
+        default: return sparse < bitmap ? sparse : bitmap;
+    }
 }
 
 static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     cg_status s;
-    uint64_t value_bytes, index_bytes;
+    uint64_t value_bytes, index_bytes, turned, universe, indices;
     cg_info zero = CG_ZERO;
     *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
@@ -2250,24 +5985,42 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->threshold = cg_float_(cg_get32_(p + 144));
     if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
     if (!cg_is_finite_(info->threshold) || cg_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
-    if (info->op.select.id != CG_SELECT_TOPK && cg_bits_(info->threshold)) return CG_E_CORRUPT;
+    if (!cg_is_counted_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO && cg_bits_(info->threshold))
+        return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; the counts may have been asked for (op.k) */
-    if (info->op.sample.id ? info->drawn > info->n || (info->n && !info->drawn) : info->drawn != info->n) return CG_E_CORRUPT;
-    if (info->op.select.id ? info->k > info->drawn || (info->op.select.id == CG_SELECT_TOPK && info->drawn && !info->k)
-                           : info->k != info->drawn) return CG_E_CORRUPT;
-    if (info->op.select.id == CG_SELECT_TOPK) {
-        if (info->drawn != cg_drawn_(&info->op, info->n)) return CG_E_CORRUPT;
-        if (info->k != cg_count_(info->op.select.value, 0, info->drawn)) info->op.k = info->k;
-    } else if (info->op.sample.id && info->drawn != cg_count_(info->op.sample.value, 0, info->n)) {
+    if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
+    if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_drawn_(&info->op, info->n, &info->tag)
+                                              : info->drawn > info->n || (info->n && !info->drawn)) return CG_E_CORRUPT;
+    if (!cg_matrix_fits_(&info->op, info->n)) return CG_E_CORRUPT;
+    turned = cg_turned_(&info->op, info->drawn);
+    if (!info->op.select.id && info->k != turned) return CG_E_CORRUPT;
+    if (info->k > (cg_is_counted_(&info->op) ? turned : cg_most_(&info->op, turned)) || (cg_is_counted_(&info->op) && turned && !info->k)) return CG_E_CORRUPT;
+    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_most_(&info->op, turned)) return CG_E_CORRUPT;
+    if (cg_is_counted_(&info->op)) {
+        if (info->drawn != cg_drawn_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
+        if (info->k != cg_count_(info->op.select.value, 0, turned)) info->op.k = info->k;
+    } else if (info->op.sample.id == CG_SAMPLE_RANDK && info->drawn != cg_count_(info->op.sample.value, 0, info->n)) {
         info->op.k = info->drawn;
     }
-    if (info->index_code != cg_index_code_(&info->op, info->drawn, info->k)) return CG_E_CORRUPT;
-    if (index_bytes != cg_index_bytes_(info->index_code, info->drawn, info->k)) return CG_E_CORRUPT;
+    universe = cg_units_(&info->op, turned);
+    indices = cg_units_(&info->op, info->k);
+    if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
+    if (info->index_code == CG_CODE_GOLOMB ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, universe, indices)
+                                           : index_bytes != cg_index_bytes_(info->index_code, universe, indices)) return CG_E_CORRUPT;
     if (value_bytes % 4 || cg_add_(cg_add_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2) return CG_E_CORRUPT;
     info->value_bytes = (size_t)value_bytes;
     info->index_bytes = (size_t)index_bytes;
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
+}
+/* Header and checksum of a packet whose body has been written; returns its length. */
+static size_t cg_seal_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_sum_ body) {
+    cg_sum_ head;
+    cg_header_put_(packet, info);
+    head = cg_sum_join_(cg_sum_of_(kernels, packet, CG_HEADER_BYTES), body);
+    cg_put64_(packet + CG_CHECKSUM_AT_, head.a);
+    cg_put64_(packet + CG_CHECKSUM_AT_ + 8, head.b);
+    return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
 }
 
 /* ---- >>quantizers: a row each -------------------------------------------------------------------
@@ -2275,83 +6028,396 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
    the rest: blocks, chunks, buckets, the finite check, packing and the checksum. */
 
 enum { CG_KNOW_NOTHING_, CG_KNOW_BUCKET_, CG_KNOW_LATE_ };
+enum { CG_WIRE_, CG_BYTES_ };          /* what encode leaves: wire-ready bits, or a byte per value for packing or a code */
 
-typedef struct cg_stat_ { uint32_t top; float lo, hi; } cg_stat_;
+/* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by halves, runs added in
+   order within blocks of 65536, blocks in order. */
+typedef struct cg_stat_ { uint32_t top; float lo, hi; double sum[2]; uint64_t below, count; } cg_stat_;
 
 typedef struct cg_quantizer_ {
     uint8_t id, know;
-    uint8_t scales;                    /* floats stored per bucket */
-    uint8_t bits;                      /* per value; 0: the stage's arg */
-    uint8_t bytewise;                  /* 1: encode leaves a byte per value, for packing; 0: wire-ready bits */
-    void (*measure)(const cg_kernels_ *kernels, const float *v, size_t n, cg_stat_ *stat);
-    void (*settle)(const cg_stat_ *stat, float *scales);
+    uint8_t scales, scale_width;       /* stored per bucket: how many, of so many bytes */
+    uint8_t bits;                      /* per value; 0: see cg_bits_of_ */
+    uint8_t leaves;
+    uint32_t bucket;                   /* 0: the stage's size */
+    void (*measure)(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat);
+    void (*settle)(const cg_stage *stage, const cg_stat_ *stat, float *scales);
     int (*legal)(const float *scales);           /* are these scales that an encoder can have stored? */
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position,
                        const float *v, size_t n, uint8_t *out, double *lanes);
+    void (*finish)(const cg_stat_ *stat, double total, float *scales);          /* NULL, or scales that need the codes first */
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
                    float *out, int stream);
     uint32_t (*top)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);   /* stored values: Inf or NaN if >= limit */
     uint32_t limit;
 } cg_quantizer_;
 
+static float cg_narrow_(double d) {                  /* to f32, never Inf */
+    return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
+}
+/* Magnitudes below 2^-80 are brought up by 2^100 before anything is divided by them. */
+CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_bits_(scale) & CG_MAGNITUDE_) < 0x17800000u; }
+#define CG_LIFT_ 1.2676506002282294e30f          /* 2^100 */
+#define CG_LOWER_ 7.888609052210118e-31f         /* 2^-100 */
+
 /* Grids. Tiny magnitudes are scaled up so that neither the step nor its inverse leaves the normal range, huge ones
    down so that a range cannot overflow; both by powers of two, which lose nothing that counts. */
 static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     cg_levels_ q;
-    int ternary = stage->id == CG_QUANTIZE_TERNARY, bits = ternary ? 2 : stage->arg;
-    int symmetric = stage->id != CG_QUANTIZE_MINMAX;
-    float lo = symmetric ? -scales[0] : scales[0], hi = symmetric ? scales[0] : scales[1];
+    int range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
+    int bias = stage->id == CG_QUANTIZE_TERNARY || stage->id == CG_QUANTIZE_THREELC ? 1
+             : stage->id == CG_QUANTIZE_QSGD ? stage->arg : (1 << (stage->arg - 1)) - 1;
+    float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1] : stage->id == CG_QUANTIZE_STEPS ? cg_saturate_(cg_times_(scales[0], (float)bias)) : scales[0];
+    float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
     uint32_t top = cg_max32_(cg_bits_(lo) & CG_MAGNITUDE_, cg_bits_(hi) & CG_MAGNITUDE_);
-    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? 1.2676506002282294e30f : 1.0f;    /* 2^126, 2^-80, 2^100 */
-    q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? 7.888609052210118e-31f : 1.0f;
-    q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
+    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_LIFT_ : 1.0f;       /* 2^126, 2^-80 */
+    q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_LOWER_ : 1.0f;
+    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_THREELC && stage->id != CG_QUANTIZE_STEPS;
     q.inv = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
-    if (symmetric && bits > 1) {
-        q.bias = (1 << (bits - 1)) - 1;
-        q.top = 2 * q.bias;
+    if (!range) {
+        q.bias = bias;
+        q.top = 2 * bias;
         q.sub = q.base = 0.0f;
         q.span = hi;
-        q.step = hi / (float)q.bias;
+        q.step = hi / (float)bias;
+        if (stage->id == CG_QUANTIZE_STEPS) { q.step = cg_times_(scales[0], q.prescale); q.span = cg_times_(q.step, (float)bias); }
     } else {
-        float range = hi - lo;
+        float width = hi - lo;
         q.bias = 0;
-        q.top = (1 << bits) - 1;
+        q.top = (1 << stage->arg) - 1;
         q.sub = q.base = lo;
-        q.span = range;
-        q.step = range / (float)q.top;
+        q.span = width;
+        q.step = width / (float)q.top;
     }
     return q;
 }
-static void cg_measure_top_(const cg_kernels_ *kernels, const float *v, size_t n, cg_stat_ *stat) {
+static double cg_total_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
+    double lanes[16] = { 0.0 };
+    kernels->total(v, n, what, lanes);
+    return cg_fold_(lanes);
+}
+/* measure: every one takes top, the finite check, too */
+static void cg_measure_top_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    (void)stage;
     stat->top = cg_max32_(stat->top, kernels->top(v, n));
 }
-static void cg_measure_range_(const cg_kernels_ *kernels, const float *v, size_t n, cg_stat_ *stat) {
-    stat->top = cg_max32_(stat->top, kernels->range(v, n, &stat->lo, &stat->hi));
+static void cg_measure_norm_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    stat->top = cg_max32_(stat->top, kernels->top(v, n));
+    if (!(stage->flags & CG_FLAG_MAX)) stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
 }
-static void cg_settle_top_(const cg_stat_ *stat, float *scales) { scales[0] = cg_float_(stat->top); }
+static void cg_measure_ternary_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    stat->top = cg_max32_(stat->top, kernels->top(v, n));
+    if (!(stage->flags & CG_FLAG_CLIP)) return;
+    stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
+    stat->sum[1] += cg_total_of_(kernels, v, n, CG_TOTAL_VALUES_);
+}
+static void cg_measure_range_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    stat->top = cg_max32_(stat->top, kernels->range(v, n, &stat->lo, &stat->hi));
+    if (stage->flags & CG_FLAG_NORM) stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
+}
+static void cg_measure_sides_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    uint8_t signs[CG_CHUNK_ / 8];                    /* n <= CG_CHUNK_ */
+    (void)stage;
+    stat->top = cg_max32_(stat->top, kernels->sign(v, n, signs, NULL));
+    stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_BELOW_);
+    stat->sum[1] += cg_total_of_(kernels, v, n, CG_TOTAL_ABOVE_);
+    for (size_t i = 0; i < (n + 7) / 8; i++) stat->below += cg_popcount_(signs[i]);
+}
+
 static float cg_plus_zero_(float v) { return cg_float_(cg_bits_(v) & CG_MAGNITUDE_ ? cg_bits_(v) : 0u); }     /* for -0 */
-static void cg_settle_range_(const cg_stat_ *stat, float *scales) {      /* which zero came first must not matter */
+static void cg_settle_top_(const cg_stage *stage, const cg_stat_ *stat, float *scales) { (void)stage; scales[0] = cg_float_(stat->top); }
+static void cg_settle_norm_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+    scales[0] = stage->flags & CG_FLAG_MAX ? cg_float_(stat->top) : cg_narrow_(cg_sqrt_(stat->sum[0]));
+    if (cg_bits_(scales[0]) < stat->top) scales[0] = cg_float_(stat->top);       /* a norm that rounding made too small */
+}
+static void cg_settle_ternary_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+    scales[0] = cg_float_(stat->top);
+    if (stage->flags & CG_FLAG_CLIP && stat->count) {
+        double mean = stat->sum[1] / (double)stat->count, square = mean * mean, spread;
+        CG_FENCE_(square);
+        spread = stat->sum[0] / (double)stat->count - square;
+        spread = 2.5 * cg_sqrt_(spread > 0.0 ? spread : 0.0);
+        if (spread < (double)scales[0]) scales[0] = (float)spread;
+    }
+}
+static void cg_settle_range_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {       /* which zero came first must not matter */
     scales[0] = cg_plus_zero_(stat->lo);
     scales[1] = cg_plus_zero_(stat->hi);
+    if (stage->flags & CG_FLAG_NORM) {               /* Suresh: the range is sqrt(2)*norm, which is never too short */
+        double width = 1.4142135623730951 * cg_sqrt_(stat->sum[0]), hi;
+        CG_FENCE_(width);
+        hi = (double)scales[0] + width;
+        if (hi > (double)scales[1]) scales[1] = cg_narrow_(hi);
+    }
+}
+static void cg_settle_threelc_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+    scales[0] = cg_saturate_(cg_times_(cg_float_(stat->top), stage->value));
+}
+static void cg_settle_steps_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {       /* the least 2^e of which `bias` steps reach the top */
+    const double bias = (double)((1 << (stage->arg - 1)) - 1), top = (double)cg_float_(stat->top);
+    double step = 1.0;
+    scales[0] = 0.0f;
+    if (!stat->top) return;
+    while (step * bias >= 2.0 * top && step > 2.802596928649634e-45) step *= 0.5;      /* not below 2^-149 */
+    while (step * bias < top) step *= 2.0;
+    if (step * bias * 0.5 >= top && step > 2.802596928649634e-45) step *= 0.5;
+    scales[0] = (float)step;
+}
+static void cg_settle_sides_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+    uint64_t above = stat->count - stat->below;
+    (void)stage;
+    scales[0] = stat->below ? cg_narrow_(stat->sum[0] / (double)stat->below) : 0.0f;
+    scales[1] = above ? cg_narrow_(stat->sum[1] / (double)above) : 0.0f;
+}
+static void cg_settle_mean_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+    (void)stage;
+    scales[0] = stat->count ? cg_plus_zero_(cg_narrow_((stat->sum[0] + stat->sum[1]) / (double)stat->count)) : 0.0f;
+}
+static void cg_settle_mx_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+    int most = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
+    scales[0] = cg_e8m0_value_(cg_e8m0_(stat->top, most));
 }
 static int cg_legal_magnitude_(const float *scales) { return cg_bits_(scales[0]) < CG_NONFINITE_; }
+static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
 static int cg_legal_range_(const float *scales) {
     return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]) && scales[0] <= scales[1];
 }
-static uint32_t cg_encode_levels_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position,
-                                  const float *v, size_t n, uint8_t *out, double *lanes) {
+static int cg_legal_sides_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
+
+#define CG_ENCODE_(name)                                                                                                         \
+    static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position, \
+                         const float *v, size_t n, uint8_t *out, double *lanes)
+#define CG_DECODE_(name)                                                                                                         \
+    static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out, int stream)
+#define CG_UNUSED_(a) (void)(a)
+
+CG_ENCODE_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
-    (void)lanes;
+    CG_UNUSED_(lanes);
     if (q.span > 0.0f) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
     kernels->levels(&q, key, position, v, n, out);
     return 0;                                        /* measured before */
 }
-static void cg_decode_levels_(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out,
-                              int stream) {
+CG_DECODE_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     kernels->unlevels(&q, in, n, out, stream);
+}
+
+/* The others see values of ordinary size: `inv` is for v, or for a lifted copy of it. */
+typedef struct cg_lifted_ { const float *v; size_t n; float scale, buf[256]; } cg_lifted_;
+static void cg_lift_(cg_lifted_ *l, const float *v, size_t n, float scale) {
+    l->v = v;
+    l->n = n;
+    l->scale = scale;
+    if (!cg_is_tiny_(scale)) return;
+    l->n = cg_min_(n, 256);
+    l->scale = cg_times_(scale, CG_LIFT_);
+    for (size_t i = 0; i < l->n; i++) l->buf[i] = cg_times_(cg_load_(v, i), CG_LIFT_);
+    l->v = l->buf;
+}
+CG_INLINE_ float cg_inverse_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
+#define CG_LIFTED_(statement)                                                     \
+    for (size_t at = 0; at < n;) {                                                \
+        cg_lifted_ l;                                                             \
+        cg_lift_(&l, cg_at_(v, at), n - at, scales[0]);                         \
+        statement;                                                                \
+        at += l.n;                                                                \
+    }
+
+CG_ENCODE_(cg_encode_fp8_) {
+    const int kind = stage->id == CG_QUANTIZE_E5M2;
+    CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_LIFTED_(kernels->fp8(l.v, l.n, cg_inverse_(kind ? 57344.0f : 448.0f, l.scale), kind, out + at))
+    return 0;
+}
+CG_DECODE_(cg_decode_fp8_) {
+    const int kind = stage->id == CG_QUANTIZE_E5M2;
+    kernels->unfp8(in, n, scales[0] / (kind ? 57344.0f : 448.0f), kind, out, stream);
+}
+CG_ENCODE_(cg_encode_mx_) {
+    const int kind = stage->id == CG_QUANTIZE_MXE5M2;
+    CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    if (stage->id == CG_QUANTIZE_MXFP4) {
+        cg_grades_ g;
+        g.count = 7;
+        g.sign = 8;
+        memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
+        CG_LIFTED_(g.inv = 1.0f / l.scale; kernels->grade(&g, l.v, l.n, out + at, NULL, NULL))
+    } else {
+        CG_LIFTED_(kernels->fp8(l.v, l.n, 1.0f / l.scale, kind, out + at))
+    }
+    return 0;
+}
+CG_DECODE_(cg_decode_mx_) {
+    if (stage->id == CG_QUANTIZE_MXFP4) {
+        float table[16];
+        for (int i = 0; i < 8; i++) {
+            table[i] = cg_saturate_(cg_times_(cg_e2m1_values_[i], scales[0]));
+            table[i + 8] = -table[i];
+        }
+        kernels->untable(table, in, n, out, stream);
+    } else {
+        kernels->unfp8(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream);
+    }
+}
+/* NF4: quantiles of a normal distribution (QLoRA), and the middles between them. */
+static const float cg_nf4_[16] = {
+    -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f, -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,
+    0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f
+};
+CG_ENCODE_(cg_encode_nf4_) {
+    float limit[15];
+    CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    for (int i = 0; i < 15; i++) limit[i] = (float)(((double)cg_nf4_[i] + (double)cg_nf4_[i + 1]) * 0.5);
+    CG_LIFTED_(kernels->rank(limit, cg_inverse_(1.0f, l.scale), l.v, l.n, out + at))
+    return 0;
+}
+CG_DECODE_(cg_decode_nf4_) {
+    float table[16];
+    CG_UNUSED_(stage);
+    for (int i = 0; i < 16; i++) table[i] = cg_times_(cg_nf4_[i], scales[0]);
+    kernels->untable(table, in, n, out, stream);
+}
+CG_ENCODE_(cg_encode_dynamic_) {
+    CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_LIFTED_(kernels->dynamic(l.v, l.n, cg_inverse_(1.0f, l.scale), out + at))
+    return 0;
+}
+CG_DECODE_(cg_decode_dynamic_) { CG_UNUSED_(stage); kernels->undynamic(in, n, scales[0], out, stream); }
+CG_ENCODE_(cg_encode_dither_) {
+    cg_dither_ q;
+    CG_UNUSED_(lanes);
+    q.bits = stage->arg;
+    q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
+    CG_LIFTED_(q.inv = cg_inverse_(1.0f, l.scale); kernels->dither(&q, key, position + (uint32_t)at, l.v, l.n, out + at))
+    return 0;
+}
+CG_DECODE_(cg_decode_dither_) { kernels->undither(stage->arg, scales[0], in, n, out, stream); }
+CG_ENCODE_(cg_encode_strom_) {
+    CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    kernels->fixed(v, n, stage->value, out);
+    return kernels->top(v, n);
+}
+CG_DECODE_(cg_decode_strom_) {
+    float table[16] = { 0.0f };
+    CG_UNUSED_(scales);
+    table[0] = -stage->value;
+    table[2] = stage->value;
+    kernels->untable(table, in, n, out, stream);
+}
+CG_ENCODE_(cg_encode_natural_) {
+    CG_UNUSED_(scales); CG_UNUSED_(lanes);
+    return kernels->natural(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out);
+}
+CG_DECODE_(cg_decode_natural_) { CG_UNUSED_(stage); CG_UNUSED_(scales); kernels->unnatural(in, n, out, stream); }
+CG_ENCODE_(cg_encode_none_) {
+    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position);
+    CG_UNUSED_(v); CG_UNUSED_(n); CG_UNUSED_(out); CG_UNUSED_(lanes);
+    return 0;
+}
+CG_DECODE_(cg_decode_mean_) {
+    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(in); CG_UNUSED_(stream);
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, scales[0]);
+}
+CG_ENCODE_(cg_encode_onebit_) {                      /* a bucket may start anywhere: a byte each, which cg_pack_ packs */
+    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    for (size_t i = 0; i < n; i++) out[i] = cg_load_(v, i) < 0.0f;
+    return 0;
+}
+CG_DECODE_(cg_decode_onebit_) {
+    float table[16] = { 0.0f };
+    CG_UNUSED_(stage);
+    table[0] = scales[1];
+    table[1] = scales[0];
+    kernels->untable(table, in, n, out, stream);
+}
+
+/* Lloyd-Max for a normal distribution: centres and the middles between them, by magnitude. */
+static const float cg_lloyd_centre_[4][8] = {
+    { 0.797884561f },
+    { 0.452780035f, 1.51041762f },
+    { 0.245094183f, 0.756005281f, 1.34390925f, 2.15194571f },
+    { 0.128394938f, 0.388048258f, 0.656759118f, 0.942340345f, 1.25623121f, 1.61804638f, 2.06901694f, 2.73258957f },
+};
+static cg_grades_ cg_lloyd_grades_(unsigned bits) {
+    cg_grades_ g;
+    g.inv = 0.0f;
+    g.count = (1 << (bits - 1)) - 1;
+    g.sign = (uint8_t)(1u << (bits - 1));
+    for (int i = 0; i < g.count; i++) g.limit[i] = (float)(((double)cg_lloyd_centre_[bits - 1][i] + (double)cg_lloyd_centre_[bits - 1][i + 1]) * 0.5);
+    return g;
+}
+/* Of a block of 1024 so many values have a bit more than the others: any of them, as they have been mixed. */
+static size_t cg_lloyd_finer_(const cg_stage *stage) { return (size_t)((int)(stage->value * 32.0f) % 32) * 32; }
+
+CG_ENCODE_(cg_encode_lloyd_) {                       /* one bucket of CG_TURN_ values; scales[0]: their norm */
+    const size_t finer = cg_lloyd_finer_(stage), split[3] = { 0, finer, n };
+    const unsigned low = (unsigned)stage->value;
+    uint8_t symbols[CG_TURN_];
+    CG_UNUSED_(key); CG_UNUSED_(position);
+    if (low == 1 && !finer) {                        /* centres are of one size: the sum of magnitudes does */
+        kernels->sign(v, n, out, lanes);
+        for (int i = 0; i < 16; i++) lanes[i] *= (double)cg_lloyd_centre_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_LIFT_ : 1.0);
+        return 0;
+    }
+    for (int part = 0; part < 2; part++) {
+        const unsigned bits = part == 0 ? low + 1 : low;
+        const size_t from = split[part], many = split[part + 1] - from;
+        cg_grades_ g;
+        if (!many) continue;
+        g = cg_lloyd_grades_(bits);
+        {
+            const float *w = cg_at_(v, from);
+            const float norm = scales[0];
+            float lifted[256];
+            for (size_t at = 0, some; at < many; at += some) {
+                const float *u = cg_at_(w, at);
+                float scale = norm;
+                some = many - at;
+                if (cg_is_tiny_(norm)) {
+                    some = cg_min_(some, 256);
+                    scale = cg_times_(norm, CG_LIFT_);
+                    for (size_t i = 0; i < some; i++) lifted[i] = cg_times_(cg_load_(u, i), CG_LIFT_);
+                    u = lifted;
+                }
+                g.inv = cg_inverse_(32.0f, scale);
+                kernels->grade(&g, u, some, symbols + from + at, cg_lloyd_centre_[bits - 1], lanes);
+            }
+        }
+        kernels->pack(symbols + from, many, bits, out);
+        out += many / 8 * bits;
+    }
+    return 0;
+}
+static void cg_settle_lloyd_(const cg_stage *stage, const cg_stat_ *stat, float *scales) { (void)stage; scales[0] = cg_narrow_(cg_sqrt_(stat->sum[0])); }
+/* Unbiased: |z|^2 / <centres, z>. A lifted block's product is 2^100 too large. */
+static void cg_finish_lloyd_(const cg_stat_ *stat, double total, float *scales) {
+    if (cg_is_tiny_(scales[0])) total *= (double)CG_LOWER_;
+    scales[0] = total > 0.0 ? cg_narrow_(stat->sum[0] / total) : 0.0f;
+}
+CG_DECODE_(cg_decode_lloyd_) {
+    const size_t finer = cg_lloyd_finer_(stage), split[3] = { 0, finer, n };
+    const unsigned low = (unsigned)stage->value;
+    uint8_t symbols[CG_TURN_];
+    if (low == 1 && !finer) {
+        kernels->unsign(in, n, cg_saturate_(cg_times_(scales[0], cg_lloyd_centre_[0][0])), out, stream);
+        return;
+    }
+    for (int part = 0; part < 2; part++) {
+        const unsigned bits = part == 0 ? low + 1 : low, half = 1u << (bits - 1);
+        const size_t from = split[part], many = split[part + 1] - from;
+        float table[16] = { 0.0f };
+        if (!many) continue;
+        for (unsigned i = 0; i < half; i++) {
+            table[i] = cg_saturate_(cg_times_(scales[0], cg_lloyd_centre_[bits - 1][i]));
+            table[i + half] = -table[i];
+        }
+        kernels->unpack(in, many, bits, symbols);
+        kernels->untable(table, symbols, many, cg_at_mut_(out, from), stream);
+        in += many / 8 * bits;
+    }
 }
 
 #define CG_PLAIN_(name, kernel)                                                                                                 \
@@ -2392,28 +6458,99 @@ static uint32_t cg_top_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_
 }
 static uint32_t cg_top_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) { return kernels->top16(in, n); }
 
+#define CG_F32_ 4
+#define CG_BYTE_ 1
 static const cg_quantizer_ cg_quantizers_[] = {
-    { 0, CG_KNOW_NOTHING_, 0, 32, 0, NULL, NULL, NULL, cg_encode_f32_, cg_decode_f32_, cg_top_f32_, CG_NONFINITE_ },
-    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, 16, 0, NULL, NULL, NULL, cg_encode_f16_, cg_decode_f16_, cg_top_16_, 0x7c00 },
-    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, 16, 0, NULL, NULL, NULL, cg_encode_bf16_, cg_decode_bf16_, cg_top_16_, 0x7f80 },
-    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, 1, 0, NULL, NULL, NULL, cg_encode_sign_, cg_decode_sign_, NULL, 0 },
-    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, 1, 0, NULL, NULL, cg_legal_magnitude_, cg_encode_efsign_, cg_decode_efsign_, NULL, 0 },
-    { CG_QUANTIZE_ABSMAX, CG_KNOW_BUCKET_, 1, 0, 1, cg_measure_top_, cg_settle_top_, cg_legal_magnitude_, cg_encode_levels_, cg_decode_levels_, NULL, 0 },
-    { CG_QUANTIZE_TERNARY, CG_KNOW_BUCKET_, 1, 2, 1, cg_measure_top_, cg_settle_top_, cg_legal_magnitude_, cg_encode_levels_, cg_decode_levels_, NULL, 0 },
-    { CG_QUANTIZE_MINMAX, CG_KNOW_BUCKET_, 2, 0, 1, cg_measure_range_, cg_settle_range_, cg_legal_range_, cg_encode_levels_, cg_decode_levels_, NULL, 0 },
+    { 0, CG_KNOW_NOTHING_, 0, CG_F32_, 32, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_f32_, NULL, cg_decode_f32_, cg_top_f32_, CG_NONFINITE_ },
+    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_f16_, NULL, cg_decode_f16_, cg_top_16_, 0x7c00 },
+    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_bf16_, NULL, cg_decode_bf16_, cg_top_16_, 0x7f80 },
+    { CG_QUANTIZE_NATURAL, CG_KNOW_NOTHING_, 0, CG_F32_, 9, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_natural_, NULL, cg_decode_natural_, NULL, 0 },
+    { CG_QUANTIZE_STROM, CG_KNOW_NOTHING_, 0, CG_F32_, 2, CG_BYTES_, 0, NULL, NULL, NULL, cg_encode_strom_, NULL, cg_decode_strom_, NULL, 0 },
+    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_sign_, NULL, cg_decode_sign_, NULL, 0 },
+    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, cg_legal_magnitude_, cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
+#define CG_ROW_(id, scales, width, bits, leaves, bucket, measure, settle, legal, encode, finish, decode) \
+    { id, CG_KNOW_BUCKET_, scales, width, bits, leaves, bucket, cg_measure_##measure##_, cg_settle_##settle##_, cg_legal_##legal##_, \
+      cg_encode_##encode##_, finish, cg_decode_##decode##_, NULL, 0 }
+    CG_ROW_(CG_QUANTIZE_ABSMAX,   1, CG_F32_,  0, CG_BYTES_, 0, top, top, magnitude, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_TERNARY,  1, CG_F32_,  2, CG_BYTES_, 0, ternary, ternary, magnitude, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_MINMAX,   2, CG_F32_,  0, CG_BYTES_, 0, range, range, range, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_QSGD,     1, CG_F32_,  0, CG_BYTES_, 0, norm, norm, magnitude, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_STEPS,    1, CG_F32_,  0, CG_BYTES_, 0, top, steps, magnitude, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_THREELC,  1, CG_F32_,  2, CG_BYTES_, 0, top, threelc, magnitude, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_ONEBIT,   2, CG_F32_,  1, CG_BYTES_, 0, sides, sides, sides, onebit, NULL, onebit),
+    CG_ROW_(CG_QUANTIZE_MEAN,     1, CG_F32_,  0, CG_WIRE_, 0, sides, mean, finite, none, NULL, mean),
+    CG_ROW_(CG_QUANTIZE_DITHER,   1, CG_F32_,  0, CG_BYTES_, 0, norm, norm, magnitude, dither, NULL, dither),
+    CG_ROW_(CG_QUANTIZE_DYNAMIC8, 1, CG_F32_,  8, CG_BYTES_, 0, top, top, magnitude, dynamic, NULL, dynamic),
+    CG_ROW_(CG_QUANTIZE_E4M3,     1, CG_F32_,  8, CG_BYTES_, 0, top, top, magnitude, fp8, NULL, fp8),
+    CG_ROW_(CG_QUANTIZE_E5M2,     1, CG_F32_,  8, CG_BYTES_, 0, top, top, magnitude, fp8, NULL, fp8),
+    CG_ROW_(CG_QUANTIZE_MXFP4,    1, CG_BYTE_, 4, CG_BYTES_, 32, top, mx, magnitude, mx, NULL, mx),
+    CG_ROW_(CG_QUANTIZE_MXE4M3,   1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, mx, NULL, mx),
+    CG_ROW_(CG_QUANTIZE_MXE5M2,   1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, mx, NULL, mx),
+    CG_ROW_(CG_QUANTIZE_NF4,      1, CG_F32_,  4, CG_BYTES_, 0, top, top, magnitude, nf4, NULL, nf4),
+    CG_ROW_(CG_QUANTIZE_LLOYD,    1, CG_F32_,  0, CG_WIRE_, CG_TURN_, norm, lloyd, magnitude, lloyd, cg_finish_lloyd_, lloyd),
+#undef CG_ROW_
 };
+static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
+    for (size_t i = 0; i < sizeof cg_quantizers_ / sizeof cg_quantizers_[0]; i++)
+        if (cg_quantizers_[i].id == q->id) return &cg_quantizers_[i];
+    return NULL;
+}
+/* Bits per value, in 32nds. */
+static unsigned cg_rate_of_(const cg_quantizer_ *row, const cg_stage *q) {
+    unsigned bits = 0;
+    if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
+    if (row->id == CG_QUANTIZE_MEAN) return 0;
+    if (row->id == CG_QUANTIZE_QSGD) { while (1u << bits < 2u * q->arg + 1u) bits++; return 32 * bits; }
+    return 32u * (row->bits ? row->bits : q->arg);
+}
+/* The symbols of a quantizer that a code could carry; 0: it has none. */
+static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
+    const cg_quantizer_ *row = cg_is_user_(q) ? NULL : cg_quantizer_of_(q);
+    if (!row || row->leaves != CG_BYTES_) return 0;
+    a->bits = cg_rate_of_(row, q) / 32;
+    a->top = (uint8_t)((1u << a->bits) - 1u);
+    a->zero = 0;
+    if (row->encode == cg_encode_levels_) {
+        float scales[2] = { 1.0f, 1.0f };
+        cg_levels_ grid = cg_levels_make_(q, scales);
+        a->top = (uint8_t)grid.top;
+        a->zero = (uint8_t)grid.bias;
+    } else if (q->id == CG_QUANTIZE_STROM) {
+        a->top = 2;
+        a->zero = 1;
+    }
+    return 1;
+}
+static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->id == CG_QUANTIZE_BF16 ? 2 : 0; }   /* whose exponents can be coded */
+static int cg_value_code_fits_(const cg_op *op) {
+    cg_alphabet_ a;
+    if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;
+    return cg_alphabet_of_(&op->quantize, &a) && cg_code_fits_(op->code.arg, &a);
+}
 
 /* What a quantizer writes for k values. */
 typedef struct cg_layout_ {
     const cg_quantizer_ *row;          /* NULL: a codec of the user's */
     const cg_codec *codec;
-    unsigned bits;
-    uint64_t k, bucket, scale_bytes, code_bytes;
+    unsigned rate;                     /* bits per value, times 32 */
+    unsigned code;                     /* 0: packed; else pieces of variable size */
+    cg_alphabet_ alphabet;
+    size_t piece;                      /* values in one */
+    uint64_t k, bucket, buckets, scale_bytes;
+    uint64_t table_bytes, code_bytes;  /* of all pieces; with a code code_bytes is the most */
 } cg_layout_;
 
-static cg_status cg_side_check_(const cg_side *side) {
-    if (side && (side->aux || side->scale || side->support || side->support_len)) return CG_E_UNSUPPORTED;
-    return side && (side->flags & ~(uint32_t)CG_DECODE_DIRECT) ? CG_E_ARG : CG_OK;
+CG_INLINE_ size_t cg_code_at_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }       /* first is a multiple of 1024 */
+CG_INLINE_ size_t cg_code_words_(const cg_layout_ *lay, size_t many) { return (size_t)cg_words_((uint64_t)many * lay->rate / 32) / 4; }
+
+static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
+    if (!side) return CG_OK;
+    if (side->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
+    if (side->support_len && !side->support) return CG_E_ARG;
+    if (side->aux && op && op->select.id != CG_SELECT_ADACOMP && op->select.id != CG_SELECT_VARIANCE) return CG_E_UNSUPPORTED;
+    if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (side->scale && op && (cg_is_user_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales || op->quantize.id == CG_QUANTIZE_LLOYD)) return CG_E_UNSUPPORTED;
+    return CG_OK;
 }
 static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay) {
     const cg_stage *q = &op->quantize;
@@ -2424,13 +6561,20 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
             if (side->codecs[i] && side->codecs[i]->id == q->id) lay->codec = side->codecs[i];
         return lay->codec ? CG_OK : CG_E_VERSION;
     }
-    for (size_t i = 0; i < sizeof cg_quantizers_ / sizeof cg_quantizers_[0]; i++)
-        if (cg_quantizers_[i].id == q->id) lay->row = &cg_quantizers_[i];
+    lay->row = cg_quantizer_of_(q);
     if (!lay->row) return CG_E_VERSION;
-    lay->bits = lay->row->bits ? lay->row->bits : q->arg;
-    lay->bucket = q->size && q->size < k ? q->size : k ? k : 1;      /* no size: one bucket */
-    lay->scale_bytes = cg_mul_(k / lay->bucket + (k % lay->bucket != 0), 4u * lay->row->scales);
-    lay->code_bytes = cg_words_(cg_mul_(k, lay->bits));
+    lay->rate = cg_rate_of_(lay->row, q);
+    lay->bucket = lay->row->bucket ? lay->row->bucket : q->size && q->size < k ? q->size : k ? k : 1;      /* no size: one bucket */
+    lay->buckets = lay->row->know == CG_KNOW_NOTHING_ ? 0 : k / lay->bucket + (k % lay->bucket != 0);
+    lay->scale_bytes = cg_mul_(lay->buckets, (uint64_t)lay->row->scales * lay->row->scale_width);
+    lay->scale_bytes = cg_add_(lay->scale_bytes, 3) & ~(uint64_t)3;
+    lay->code_bytes = cg_words_(cg_add_(cg_mul_(k / 32, lay->rate), k % 32 * lay->rate / 32));
+    lay->code = op->code.arg;
+    if (lay->code) {
+        lay->piece = cg_float_width_(q) ? CG_CHUNK_ : CG_PIECE_;
+        if (!cg_float_width_(q)) cg_alphabet_of_(q, &lay->alphabet);
+        lay->table_bytes = 4 * (k / lay->piece + (k % lay->piece != 0));
+    }
     return CG_OK;
 }
 
@@ -2459,24 +6603,37 @@ typedef struct cg_strata_ {
     uint64_t j, start, rest, length;
     uint64_t key;
     cg_key_ block;
+    uint32_t workers, rank;            /* PermK: strata are groups of so many neighbours; 0: random-k */
 } cg_strata_;
 
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
     s->j = j;
+    if (s->workers) {
+        s->start = j * s->workers;
+        return;
+    }
     s->start = cg_stratum_(s->n, s->k, j);
     s->rest = j * s->n - s->start * s->k;            /* less than k, so wrapping does no harm */
     s->length = s->each + (s->extra >= s->k - s->rest);
     s->block = cg_block_key_(s->key, j >> 16);
 }
-static void cg_strata_open_(cg_strata_ *s, uint64_t n, uint64_t k, uint64_t key, uint64_t j) {
-    s->n = n;
-    s->k = k;
-    s->each = n / k;
-    s->extra = n % k;
-    s->key = key;
+static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
+    s->n = info->n;
+    s->k = info->drawn;
+    s->key = cg_shared_key_(&info->tag);
+    s->rank = info->tag.rank;
+    s->workers = info->op.sample.id == CG_SAMPLE_PERMK ? info->op.sample.size : 0;
+    s->each = s->n / s->k;
+    s->extra = s->n % s->k;
+    s->length = s->workers;
     cg_strata_seek_(s, j);
 }
 CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
+    if (s->workers) {
+        s->j++;
+        s->start += s->workers;
+        return;
+    }
     s->start += s->length;
     s->rest = s->extra >= s->k - s->rest ? s->rest - (s->k - s->extra) : s->rest + s->extra;
     s->length = s->each + (s->extra >= s->k - s->rest);
@@ -2486,33 +6643,59 @@ CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
 CG_INLINE_ uint64_t cg_draw_(const cg_strata_ *s) {
     uint32_t c = (uint32_t)(s->j & 0xffff), h = cg_hash32_(s->block, c);
     cg_key_ swapped;
+    if (s->workers) return s->start + cg_perm_(s->key, s->j, s->workers, s->rank);
     if (CG_LIKELY_(s->length >> 32 == 0)) return s->start + ((uint64_t)h * s->length >> 32);
     swapped.a = s->block.b;
     swapped.b = s->block.a;
     return s->start + cg_high_product_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
 }
 
+/* ---- >>transform: blocks of 1024 rotated, or of 64 to frequencies, and back ---------------------- */
+
+#define CG_FLIP_KEY_ 0x6A09E667F3BCC909u             /* signs of a rotation are not the draws of a sample */
+
+/* One block, from where it lies. Sums of 2^10 values, twice, must not overflow. */
+static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block, const float *from, float *v, int inverse) {
+    const int rotate = stage->id == CG_TRANSFORM_ROTATE;
+    const size_t unit = rotate ? CG_TURN_ : CG_DCT_;
+    const uint32_t top = kernels->top(from, unit);
+    const int huge = top >= 0x75000000u && top < CG_NONFINITE_;      /* 2^107 */
+    if (huge) for (size_t i = 0; i < unit; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f);       /* 2^-20 */
+    if (rotate) {
+        uint32_t flips[64];
+        const cg_key_ k = cg_block_key_(key ^ CG_FLIP_KEY_, block);
+        for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(k, i);
+        kernels->rotate_from(huge ? v : from, v, flips, stage->arg, inverse);
+    } else {
+        if (!huge && v != from) memcpy(v, from, 4 * unit);
+        kernels->dct(v, inverse);
+    }
+    if (huge) for (size_t i = 0; i < unit; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
+}
+
 /* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ------------------ */
 
 typedef struct cg_source_ {
+    const cg_kernels_ *kernels;
+    const cg_info *info;
     const float *x;              /* the values themselves; or, drawn, where to draw them from */
-    uint64_t n, count;           /* count values, drawn from n if drawn is set */
-    uint64_t key;
-    int drawn, scaled;
+    uint64_t count;              /* before a transform */
+    int drawn, turned;           /* still to be drawn, still to be transformed */
 } cg_source_;
 
 /* At most CG_CHUNK_ values from `first` on: in place, or gathered into buf. */
-static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
+static const float *cg_gather_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     size_t at[64];
     cg_strata_ strata;
+    const int scaled = !(src->info->op.sample.flags & CG_FLAG_UNSCALED);
     if (!src->drawn) return cg_at_(src->x, first);
-    cg_strata_open_(&strata, src->n, src->count, src->key, first);
+    cg_strata_open_(&strata, src->info, first);
     for (size_t i = 0; i < count; i += 64) {         /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
         for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
             at[j] = (size_t)cg_draw_(&strata);
             CG_PREFETCH_(cg_at_(src->x, at[j]));
-            buf[i + j] = src->scaled ? (float)strata.length : 1.0f;
+            buf[i + j] = scaled ? (float)strata.length : 1.0f;
         }
         for (size_t j = 0; j < many; j++) {
             float f = cg_load_(src->x, at[j]);
@@ -2520,6 +6703,30 @@ static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count,
         }
     }
     return buf;
+}
+/* The same behind the transform; the values must lie in one chunk. buf has room for CG_CHUNK_. */
+static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
+    const cg_stage *stage = &src->info->op.transform;
+    const uint64_t key = cg_shared_key_(&src->info->tag);
+    size_t unit, base, end, have;
+    if (!src->turned) return cg_gather_(src, first, count, buf);
+    unit = stage->id == CG_TRANSFORM_ROTATE ? CG_TURN_ : CG_DCT_;
+    base = first / unit * unit;
+    end = (first + count + unit - 1) / unit * unit;
+    have = cg_min_(end, (size_t)src->count) - base;
+    if (src->drawn) cg_gather_(src, base, have, buf);
+    for (size_t b = base; b < end; b += unit) {
+        float *v = buf + (b - base);
+        const float *from = src->drawn ? v : cg_at_(src->x, b);
+        if (b - base + unit > have) {                /* the last block is filled with zeros */
+            size_t some = have - (b - base);
+            if (!src->drawn) memcpy(v, from, 4 * some);
+            memset(v + some, 0, 4 * (unit - some));
+            from = v;
+        }
+        cg_turn_block_(src->kernels, stage, key, b / unit, from, v, 0);
+    }
+    return buf + (first - base);
 }
 
 /* ---- >>select: (index, value) lists in scratch -------------------------------------------------- */
@@ -2530,36 +6737,43 @@ typedef struct cg_list_ {
     uint64_t *segment;           /* segment[s]: how many entries have an index below s*2^32 */
     uint64_t segments;
     size_t count, room;
+    int complete;                /* 0: of the last to be taken some equals were left out */
+    int totals;                  /* 1: filtering sums the magnitudes of everything into total, part after part */
+    double total, part;
     float *gathered;             /* the sample, where a selection follows it */
 } cg_list_;
 
-static size_t cg_list_room_(const cg_op *op, uint64_t drawn) {
-    uint64_t k = cg_count_(op->select.value, op->k, drawn), room = drawn;
-    if (op->select.id == CG_SELECT_TOPK) room = cg_add_(cg_mul_(k, 2), CG_BLOCK_);
-    return (size_t)(room < drawn ? room : drawn);
+static size_t cg_list_room_(const cg_op *op, uint64_t turned) {
+    uint64_t room = turned;
+    if (cg_is_counted_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO) room = cg_add_(cg_mul_(cg_most_(op, turned), 2), CG_BLOCK_);
+    return (size_t)(room < turned ? room : turned);
 }
-static uint64_t cg_list_slots_(uint64_t room, uint64_t drawn) {     /* a chunk may overshoot the room before it is seen */
-    return cg_add_(room, room < drawn ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
+static uint64_t cg_list_slots_(uint64_t room, uint64_t turned) {    /* a chunk may overshoot the room before it is seen */
+    return cg_add_(room, room < turned ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
+}
+static int cg_gathers_(const cg_op *op) {            /* must a selection or a codec see them all at once, beside x? */
+    return !cg_is_matrix_(op) && (op->sample.id || op->transform.id) && (op->select.id || cg_is_user_(&op->quantize));
 }
 static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
-    uint64_t drawn = cg_drawn_(op, n), bytes = 0;
+    uint64_t drawn = cg_drawn_(op, n, NULL), turned = cg_turned_(op, drawn), bytes = 0;
     if (op->select.id) {
-        bytes = cg_mul_(8, cg_list_slots_(cg_list_room_(op, drawn), drawn));
-        bytes = cg_add_(bytes, 8 * ((drawn >> 32) + 2));
+        bytes = cg_mul_(8, cg_list_slots_(cg_list_room_(op, turned), turned));
+        bytes = cg_add_(bytes, 8 * ((turned >> 32) + 2));
     }
-    if (op->sample.id && (op->select.id || cg_is_user_(&op->quantize))) bytes = cg_add_(bytes, cg_mul_(4, drawn));
+    if (cg_gathers_(op)) bytes = cg_add_(bytes, cg_mul_(4, turned));
+    if (cg_is_matrix_(op)) bytes = cg_add_(cg_mul_(4, cg_add_(turned, 2)), cg_matrix_work_(op));
     return bytes ? cg_add_(bytes, 64) : 0;
 }
-static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t drawn, void *scratch) {
+static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t turned, void *scratch) {
     uint8_t *p;
     memset(list, 0, sizeof *list);
     if (!scratch) return;
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
     if (op->select.id) {
         size_t slots;
-        list->room = cg_list_room_(op, drawn);
-        list->segments = drawn ? ((drawn - 1) >> 32) + 1 : 1;
-        slots = (size_t)cg_list_slots_(list->room, drawn);
+        list->room = cg_list_room_(op, turned);
+        list->segments = turned ? ((turned - 1) >> 32) + 1 : 1;
+        slots = (size_t)cg_list_slots_(list->room, turned);
         list->segment = (uint64_t *)(void *)p;
         p += 8 * (size_t)(list->segments + 1);
         list->low = (uint32_t *)(void *)p;
@@ -2570,9 +6784,14 @@ static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t drawn, void
     list->gathered = (float *)(void *)p;
 }
 
+/* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any bound). */
+typedef struct cg_sided_ { uint32_t flip, mask; } cg_sided_;
+static const cg_sided_ cg_both_ = { 0, CG_MAGNITUDE_ };
+CG_INLINE_ uint32_t cg_sided_key_(float v, cg_sided_ of) { return (cg_bits_(v) ^ of.flip) & of.mask; }
+
 /* The rank-th largest magnitude (rank from 1) among those in [lo, hi]: 2048 bins at a time, until few are left to
    sort. rank becomes its rank among its equals. */
-static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uint32_t hi) {
+static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uint32_t hi, cg_sided_ of) {
     enum { FEW = 64 };
     size_t bins[2048];
     uint32_t few[FEW];
@@ -2581,7 +6800,7 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         size_t count = 0;
         memset(bins, 0, sizeof bins[0] * (bin + 1));
         for (size_t i = 0; i < n; i++) {
-            uint32_t m = (cg_bits_(v[i]) & CG_MAGNITUDE_) - lo;
+            uint32_t m = cg_sided_key_(v[i], of) - lo;
             if (m <= width) bins[m >> shift]++;
         }
         for (; bin > 0 && bins[bin] < *rank; bin--) *rank -= bins[bin];
@@ -2590,7 +6809,7 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         if (lo == hi) return lo;
         if (bins[bin] > FEW) continue;
         for (size_t i = 0; i < n; i++) {             /* insertion sort, largest first */
-            uint32_t m = cg_bits_(v[i]) & CG_MAGNITUDE_;
+            uint32_t m = cg_sided_key_(v[i], of);
             if (m - lo <= hi - lo) {
                 size_t j = count++;
                 for (; j > 0 && few[j - 1] < m; j--) few[j] = few[j - 1];
@@ -2621,13 +6840,19 @@ static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, u
 /* All whose magnitude reaches `bound`. 0: did not fit. */
 static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list) {
     list->count = 0;
+    list->total = list->part = 0.0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        if (list->totals) {
+            if (i % CG_BLOCK_ == 0) { list->total += list->part; list->part = 0.0; }
+            list->part += cg_total_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_TOTAL_MAGNITUDES_);
+        }
         list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
                                        list->low + list->count, list->value + list->count);
         if (list->count > list->room) return 0;
     }
     list->segment[list->segments] = list->count;
+    list->total += list->part;
     return 1;
 }
 /* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
@@ -2663,54 +6888,490 @@ static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t insi
     expect += 3.0 * spread + 4.0;
     if (expect >= (double)count) return lo;
     rank = (size_t)expect;
-    return cg_kth_(sample, count, &rank, lo, hi - 1);
+    return cg_kth_(sample, count, &rank, lo, hi - 1, cg_both_);
 }
 
 /* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed.
-   When that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key. */
-static cg_status cg_topk_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, uint32_t *key) {
+   When that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key.
+   Leaves in the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. */
+static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, uint32_t *bound) {
     uint32_t lo = 0, hi = 0x80000000u;                           /* the k-th key is in [lo, hi) */
-    uint32_t bound;
-    size_t at_least_lo = n, at_least_hi = 0, left;
+    size_t at_least_lo = n, at_least_hi = 0;
+    list->complete = 1;
     for (uint32_t tries = 0;; tries++) {
-        bound = lo;
+        *bound = lo;
         if (n > CG_CHUNK_) {
-            if (tries < 8) bound = cg_guess_(x, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value);
-            else bound = lo + (hi - lo) / 2;
+            if (tries < 8) *bound = cg_guess_(x, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value);
+            else *bound = lo + (hi - lo) / 2;
         }
-        if (cg_filter_all_(kernels, x, n, bound, list)) {
+        if (cg_filter_all_(kernels, x, n, *bound, list)) {
             if (list->count >= k) break;
-            hi = bound;
+            hi = *bound;
             at_least_hi = list->count;
         } else {
             size_t above = 0;
             uint32_t top = 0;
             for (size_t i = 0; i < n; i += CG_CHUNK_)
-                top = cg_max32_(top, kernels->tally(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, &above));
+                top = cg_max32_(top, kernels->tally(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), *bound, &above));
             if (top >= CG_NONFINITE_) return CG_E_NONFINITE;
             if (above < k) {                                     /* more than k reach it, so it is the k-th itself */
-                *key = bound;
-                cg_filter_ties_(kernels, x, n, bound, above, k, list);
+                cg_filter_ties_(kernels, x, n, *bound, above, k, list);
+                list->complete = 0;
                 COMPGRAD_ASSERT(list->count == k);
                 return CG_OK;
             }
-            lo = bound + 1;
+            lo = *bound + 1;
             at_least_lo = above;
         }
     }
-    lo = kernels->top(list->value, list->count);
-    if (lo >= CG_NONFINITE_) return CG_E_NONFINITE;
-    left = k;
-    *key = cg_kth_(list->value, list->count, &left, bound, lo);
+    return kernels->top(list->value, list->count) >= CG_NONFINITE_ ? CG_E_NONFINITE : CG_OK;
+}
+
+/* ---- >>selections: each fills the list, ascending by index ---------------------------------------- */
+
+typedef struct cg_picker_ {
+    const cg_kernels_ *kernels;
+    const cg_side *side;
+    const float *x;
+    size_t n;
+    uint64_t shared, own;        /* keys */
+    cg_list_ *list;
+    cg_info *info;               /* k and threshold are filled in */
+} cg_picker_;
+
+CG_INLINE_ void cg_list_mark_(cg_list_ *list, size_t i) {            /* before any value from i on, a multiple of CG_CHUNK_ */
+    if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+}
+CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
+    list->low[list->count] = (uint32_t)i;
+    list->value[list->count++] = value;
+}
+static void cg_list_close_(cg_list_ *list) { list->segment[list->segments] = list->count; }
+
+/* Cuts the list, all of which reaches `bound`, down to the k largest magnitudes; returns the k-th. */
+static uint32_t cg_list_best_(const cg_picker_ *p, size_t k, uint32_t bound) {
+    cg_list_ *list = p->list;
+    size_t left = k;
+    uint32_t key = cg_kth_(list->value, list->count, &left, bound, p->kernels->top(list->value, list->count), cg_both_);
     list->count = 0;
     for (uint64_t s = 0, from = 0, to; s < list->segments; s++, from = to) {
         to = list->segment[s + 1];
         list->segment[s] = list->count;
-        cg_list_cut_(list, (size_t)from, (size_t)to, &list->count, *key, &left);
+        cg_list_cut_(list, (size_t)from, (size_t)to, &list->count, key, &left);
     }
-    list->segment[list->segments] = list->count;
+    cg_list_close_(list);
+    COMPGRAD_ASSERT(list->count == k);
+    return key;
+}
+static cg_status cg_pick_topk_(const cg_picker_ *p, size_t k) {
+    uint32_t bound;
+    cg_status s;
+    if (!k) { p->list->count = 0; return CG_OK; }
+    s = cg_candidates_(p->kernels, p->x, p->n, k, p->list, &bound);
+    if (s == CG_OK) p->info->threshold = cg_float_(cg_list_best_(p, k, bound));
+    return s;
+}
+
+/* Every stride-th magnitude, from a place that the tag gives. */
+static void cg_strided_(const cg_picker_ *p, size_t stride, size_t draws, float *sample) {
+    const size_t start = (size_t)((uint64_t)cg_hash32_(cg_block_key_(p->shared, 0x73616D70u), (uint32_t)stride) * stride >> 32);
+    for (size_t i = 0; i < draws; i++) sample[i] = cg_float_(cg_load_bits_(p->x, start + i * stride) & CG_MAGNITUDE_);
+}
+/* A threshold that was estimated, made good: too many are cut to the k largest, too few lower it (DGC). */
+static cg_status cg_pick_aimed_(const cg_picker_ *p, size_t k, float threshold) {
+    cg_list_ *list = p->list;
+    for (int tries = 0; tries < 10; tries++, threshold = cg_times_(threshold, 0.8f)) {
+        const uint32_t bound = cg_bits_(threshold) & CG_MAGNITUDE_;
+        if (!cg_filter_all_(p->kernels, p->x, p->n, bound, list)) break;
+        if (p->kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        p->info->threshold = threshold;
+        if (list->count > cg_most_(&p->info->op, p->n)) p->info->threshold = cg_float_(cg_list_best_(p, k, bound));
+        if (list->count >= k - k / 5) return CG_OK;
+    }
+    return cg_pick_topk_(p, k);
+}
+static cg_status cg_pick_dgc_(const cg_picker_ *p) {                 /* from 1 % of the values, more of short vectors */
+    const float ratio = p->info->op.select.value;
+    const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(100, p->n / 4096), draws = cg_min_(p->n / stride, p->list->room);
+    size_t rank = (size_t)cg_count_(ratio, 0, draws);
+    cg_strided_(p, stride, draws, p->list->value);
+    return cg_pick_aimed_(p, (size_t)cg_count_(ratio, 0, p->n), cg_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_MAGNITUDE_, cg_both_)));
+}
+/* Natural logarithm: x = m*2^e, then the series of artanh; good to 1e-15. */
+static double cg_ln_(double x) {
+    double s, s2, t = 0.0, e = 0.0;
+    while (x < 0.7071067811865476) { x *= 2.0; e -= 0.6931471805599453; }
+    while (x > 1.4142135623730951) { x *= 0.5; e += 0.6931471805599453; }
+    s = (x - 1.0) / (x + 1.0);
+    s2 = s * s;
+    for (int i = 25; i >= 1; i -= 2) {
+        t *= s2;
+        CG_FENCE_(t);
+        t += 1.0 / (double)i;
+    }
+    t *= 2.0 * s;
+    CG_FENCE_(t);
+    return t + e;
+}
+/* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
+static cg_status cg_pick_sidco_(const cg_picker_ *p) {
+    const size_t k = (size_t)cg_count_(p->info->op.select.value, 0, p->n);
+    const size_t stride = p->n / CG_BLOCK_ < 1 ? 1 : p->n / CG_BLOCK_, draws = cg_min_(p->n / stride, p->list->room);
+    double ratio = (double)k / (double)p->n, threshold = 0.0;
+    cg_strided_(p, stride, draws, p->list->value);
+    if (p->kernels->top(p->list->value, draws) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    while (ratio < 1.0) {
+        double sum = 0.0, step = -cg_ln_(ratio < 0.25 ? 0.25 : ratio);
+        size_t above = 0;
+        for (size_t i = 0; i < draws; i++) {
+            double d = (double)p->list->value[i] - threshold;
+            if (d > 0.0) { sum += d; above++; }
+        }
+        if (!above) break;
+        step *= sum / (double)above;
+        CG_FENCE_(step);
+        threshold += step;
+        ratio = ratio < 0.25 ? ratio * 4.0 : 1.0;
+    }
+    return cg_pick_aimed_(p, k, cg_narrow_(threshold));
+}
+
+/* Sums over the magnitudes below a limit: chunk by chunk, in order of index within it. */
+typedef struct cg_tail_ { double sum, squares; uint64_t count; uint32_t top; } cg_tail_;
+static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {      /* as bits */
+    cg_tail_ t = { 0.0, 0.0, 0, 0 };
+    for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
+        const size_t many = cg_min_(CG_CHUNK_, p->n - i);
+        double sum = 0.0, squares = 0.0;
+        t.top = cg_max32_(t.top, p->kernels->top(cg_at_(p->x, i), many));
+        for (size_t j = i; j < i + many; j++) {
+            uint32_t m = cg_load_bits_(p->x, j) & CG_MAGNITUDE_;
+            double d = m < limit ? (double)cg_float_(m) : 0.0, square = d * d;
+            CG_FENCE_(square);
+            t.count += m < limit;
+            sum += d;
+            squares += square;
+        }
+        t.sum += sum;
+        t.squares += squares;
+    }
+    return t;
+}
+/* MSTop-k: bisects between the mean and the largest magnitude for a threshold that at most k reach; all of those are taken, and what is
+   missing is a run of neighbours, from a random place, among those down to the last threshold that was too low. */
+static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
+    cg_list_ *list = p->list;
+    uint32_t bound, next, top, low = 0, high = CG_NONFINITE_;
+    double mean, lo = 0.0, hi = 1.0;
+    size_t rank = k + 1, sure = 0, between = 0, start, ordinal = 0;
+    cg_status s;
+    if (k >= p->n) return cg_pick_topk_(p, k);
+    list->totals = 1;
+    s = cg_candidates_(p->kernels, p->x, p->n, k + 1, list, &bound);
+    list->totals = 0;
+    if (s != CG_OK) return s;
+    top = p->kernels->top(list->value, list->count);
+    /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be counted again */
+    next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_);
+    mean = (list->complete ? list->total : cg_tail_below_(p, CG_NONFINITE_).sum) / (double)p->n;
+    for (int i = 0; i < 30; i++) {
+        double r = (lo + hi) * 0.5, t = r * ((double)cg_float_(top) - mean);
+        uint32_t key;
+        CG_FENCE_(t);
+        key = cg_bits_(cg_narrow_(mean + t));
+        if (key > next) { high = key; hi = r; } else { low = key; lo = r; }
+    }
+    if (!list->complete) bound = CG_NONFINITE_;
+    if (low < bound) {                               /* the candidates do not reach down so far: a pass more */
+        size_t above = 0;
+        for (size_t i = 0; low && i < p->n; i += CG_CHUNK_) p->kernels->tally(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low - 1, &above);
+        between = low ? above : p->n;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+        sure += m >= high;
+        if (low >= bound) between += m >= low;
+    }
+    between -= sure;
+    start = (size_t)cg_high_product_(cg_mix64_(p->own ^ 0x6D73746Fu), (uint64_t)(between - (k - sure)) + 1);
+    p->info->threshold = cg_float_(low);
+    list->count = 0;
+    if (low >= bound) {
+        for (uint64_t g = 0, from = 0, to; g < list->segments; g++, from = to) {
+            to = list->segment[g + 1];
+            list->segment[g] = list->count;
+            for (uint64_t i = from; i < to; i++) {
+                uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+                int take = m >= high;
+                if (!take && m >= low) { take = ordinal >= start && ordinal < start + (k - sure); ordinal++; }
+                list->low[list->count] = list->low[i];
+                list->value[list->count] = list->value[i];
+                list->count += (size_t)take;
+            }
+        }
+    } else {
+        for (size_t i = 0; i < p->n; i++) {
+            float f = cg_load_(p->x, i);
+            uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
+            int take = m >= high;
+            cg_list_mark_(list, i);
+            if (!take && m >= low) { take = ordinal >= start && ordinal < start + (k - sure); ordinal++; }
+            if (take) cg_list_add_(list, i, f);
+        }
+    }
+    cg_list_close_(list);
     COMPGRAD_ASSERT(list->count == k);
     return CG_OK;
+}
+
+/* Wangni: magnitudes from `unit` on are certain; a smaller one becomes +-unit with probability |x|/unit. */
+static cg_status cg_pick_coins_(const cg_picker_ *p, float unit) {
+    cg_list_ *list = p->list;
+    list->count = 0;
+    for (size_t i = 0; i < p->n; i += CG_BLOCK_) {
+        const cg_key_ key = cg_block_key_(p->own, (uint64_t)i >> 16);
+        const size_t end = cg_min_(p->n, i + CG_BLOCK_);
+        cg_list_mark_(list, i);
+        for (size_t j = i; j < end; j++) {
+            float f = cg_load_(p->x, j), m = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
+            double coin = (double)cg_hash32_(key, (uint32_t)(j - i)) * 2.3283064365386963e-10 * (double)unit;
+            int sure = m >= unit;
+            list->low[list->count] = (uint32_t)j;
+            list->value[list->count] = sure ? f : f < 0.0f ? -unit : unit;
+            list->count += (size_t)(sure ? m > 0.0f : coin < (double)m);
+        }
+    }
+    cg_list_close_(list);
+    return CG_OK;
+}
+static cg_status cg_pick_wangni_(const cg_picker_ *p) {              /* a density; twice what the certain ones leave over goes to the others */
+    const double want = (double)p->info->op.select.value * (double)p->n;
+    cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
+    double lambda;
+    float unit;
+    if (t.top >= CG_NONFINITE_) return CG_E_NONFINITE;
+    if (t.sum == 0.0) return cg_pick_coins_(p, CG_FLT_MAX_);
+    lambda = want / t.sum;
+    unit = cg_narrow_(1.0 / lambda);
+    for (int i = 0; i < 2; i++) {
+        double left, kappa;
+        t = cg_tail_below_(p, cg_bits_(unit));
+        left = want - (double)(p->n - t.count);
+        kappa = lambda * t.sum > 0.0 ? left / (lambda * t.sum) : 0.0;
+        if (!(kappa > 1.0)) break;
+        lambda *= kappa;
+        unit = cg_narrow_(1.0 / lambda);
+    }
+    return cg_pick_coins_(p, unit);
+}
+static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {     /* the fewest with sum x^2/p <= (1 + epsilon) sum x^2 */
+    cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
+    const double extra = (double)p->info->op.select.value * t.squares;
+    float unit = CG_FLT_MAX_;
+    if (t.top >= CG_NONFINITE_) return CG_E_NONFINITE;
+    for (int i = 0; i < 100 && t.sum > 0.0; i++) {
+        float next = cg_narrow_((extra + t.squares) / t.sum);
+        if (next >= unit) break;
+        unit = next;
+        t = cg_tail_below_(p, cg_bits_(unit));
+    }
+    return cg_pick_coins_(p, unit);
+}
+
+/* The largest above zero and the largest below, each by its own count. AdaQ: a share of either side; SBC: as many of both, of which the side
+   with the larger mean stays. */
+static cg_status cg_pick_sides_(const cg_picker_ *p) {
+    static const cg_sided_ sides[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
+    const cg_stage *stage = &p->info->op.select;
+    cg_list_ *list = p->list;
+    uint32_t key[2] = { 0, 0 }, bound = 1;
+    size_t have[2] = { 0, 0 }, want[2], left[2] = { 0, 0 }, k, n = p->n;
+    double mean[2] = { 0.0, 0.0 };
+    for (size_t i = 0; i < n; i += CG_CHUNK_) {
+        size_t above = 0, below = 0;
+        for (size_t j = i; j < cg_min_(n, i + CG_CHUNK_); j++) {
+            float f = cg_load_(p->x, j);
+            above += f > 0.0f;
+            below += f < 0.0f;
+        }
+        have[0] += above;
+        have[1] += below;
+    }
+    k = (size_t)cg_count_(stage->value, 0, n);
+    for (int side = 0; side < 2; side++)
+        want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side]) : (size_t)cg_count_(stage->value, 0, have[side]);
+    if (n > CG_CHUNK_) {                             /* what both sides are sure to reach, unless they differ much */
+        size_t most = want[0] > want[1] ? want[0] : want[1];
+        bound = cg_max32_(1, cg_guess_(p->x, n, cg_min_(n, 2 * most + most / 2), n, 0, 0x80000000u, 0, list->value));
+    }
+    for (;; bound = 1) {
+        have[0] = have[1] = 0;
+        cg_filter_all_(p->kernels, p->x, n, bound, list);
+        if (p->kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        for (size_t i = 0; i < list->count; i++) have[list->value[i] < 0.0f]++;
+        if (bound == 1 || (have[0] >= want[0] && have[1] >= want[1])) break;
+    }
+    for (int side = 0; side < 2; side++) {
+        left[side] = want[side];
+        if (want[side]) key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_NONFINITE_ - 1, sides[side]);
+    }
+    if (stage->id == CG_SELECT_SIDE) {
+        size_t ties[2];
+        ties[0] = left[0];
+        ties[1] = left[1];
+        for (size_t i = 0; i < list->count; i++) {
+            int side = list->value[i] < 0.0f;
+            uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+            int equal = m == key[side] && ties[side] > 0;
+            if (want[side] && (m > key[side] || equal)) mean[side] += (double)cg_float_(m);
+            ties[side] -= (size_t)equal;
+        }
+        for (int side = 0; side < 2; side++) mean[side] = want[side] ? mean[side] / (double)want[side] : 0.0;
+        want[mean[0] >= mean[1]] = 0;
+    }
+    list->count = 0;
+    for (uint64_t g = 0, from = 0, to; g < list->segments; g++, from = to) {
+        to = list->segment[g + 1];
+        list->segment[g] = list->count;
+        for (uint64_t i = from; i < to; i++) {
+            int side = list->value[i] < 0.0f;
+            uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+            int equal = m == key[side] && left[side] > 0, take = want[side] && (m > key[side] || equal);
+            list->low[list->count] = list->low[i];
+            list->value[list->count] = list->value[i];
+            if (take && m == key[side]) left[side]--;
+            list->count += (size_t)take;
+        }
+    }
+    cg_list_close_(list);
+    return CG_OK;
+}
+
+/* AdaComp: what one more gradient would bring to the largest residual of its bin. x: residual with the gradient in it; aux: the gradient. */
+static cg_status cg_pick_bins_(const cg_picker_ *p) {
+    const size_t bin = p->info->op.select.size;
+    const float *aux = p->side ? p->side->aux : NULL;
+    cg_list_ *list = p->list;
+    double total = 0.0;
+    uint64_t bins = 0;
+    float scale;
+    if (!aux) return CG_E_ARG;
+    if (p->n && (p->kernels->top(p->x, p->n) >= CG_NONFINITE_ || p->kernels->top(aux, p->n) >= CG_NONFINITE_)) return CG_E_NONFINITE;
+    for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++) total += (double)cg_float_(p->kernels->top(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
+    scale = bins ? cg_narrow_(total / (double)bins) : 0.0f;
+    list->count = 0;
+    for (size_t i = 0, many; i < p->n; i += many) {
+        uint32_t top;
+        many = cg_min_(bin, p->n - i);
+        top = p->kernels->top(cg_at_(p->x, i), many);
+        for (size_t j = i; j < i + many; j++) {
+            float f = cg_load_(p->x, j);
+            uint32_t m = cg_bits_(cg_plus_(f, cg_load_(aux, j))) & CG_MAGNITUDE_;
+            cg_list_mark_(list, j);
+            if (top && m >= top) cg_list_add_(list, j, f < 0.0f ? -scale : scale);
+        }
+    }
+    cg_list_close_(list);
+    return CG_OK;
+}
+/* Tsuzuku: where the square of x exceeds alpha times its variance, aux. */
+static cg_status cg_pick_variance_(const cg_picker_ *p) {
+    const double alpha = (double)p->info->op.select.value;
+    const float *aux = p->side ? p->side->aux : NULL;
+    cg_list_ *list = p->list;
+    if (!aux) return CG_E_ARG;
+    list->count = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        float f = cg_load_(p->x, i), v = cg_load_(aux, i);
+        if (!cg_is_finite_(f) || !cg_is_finite_(v)) return CG_E_NONFINITE;
+        cg_list_mark_(list, i);
+        if ((double)f * (double)f > alpha * (double)v) cg_list_add_(list, i, f);
+    }
+    cg_list_close_(list);
+    return CG_OK;
+}
+/* The largest of every chunk: the k-th magnitude by bisection, as counting is what SIMD is good at. */
+static cg_status cg_pick_chunked_(const cg_picker_ *p) {
+    const cg_stage *stage = &p->info->op.select;
+    cg_list_ *list = p->list;
+    list->count = 0;
+    for (size_t i = 0, many; i < p->n; i += many) {
+        size_t k, above = 0, left;
+        uint32_t lo = 0, hi;                         /* more than lo and at most hi is the k-th, plus one */
+        many = cg_min_(stage->size, p->n - i);
+        k = (size_t)cg_count_(stage->value, 0, many);
+        hi = p->kernels->top(cg_at_(p->x, i), many);
+        if (hi >= CG_NONFINITE_) return CG_E_NONFINITE;
+        while (lo < hi) {                            /* the smallest pivot that fewer than k are above */
+            uint32_t pivot = lo + (hi - lo) / 2;
+            size_t count = 0;
+            p->kernels->tally(cg_at_(p->x, i), many, pivot, &count);
+            if (count < k) { hi = pivot; above = count; } else lo = pivot + 1;
+        }
+        above = 0;
+        p->kernels->tally(cg_at_(p->x, i), many, lo, &above);
+        left = k - above;
+        for (size_t j = i, some; j < i + many; j += some) {          /* to the next mark */
+            size_t from = list->count, found;
+            some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
+            cg_list_mark_(list, j);
+            found = p->kernels->filter(cg_at_(p->x, j), some, left ? lo : lo + 1, (uint32_t)j, list->low + from, list->value + from);
+            cg_list_cut_(list, from, from + found, &list->count, lo, &left);
+        }
+    }
+    cg_list_close_(list);
+    return CG_OK;
+}
+/* Blocks that are not all zero, one index each. */
+static cg_status cg_pick_blocks_(const cg_picker_ *p) {
+    const size_t size = p->info->op.select.size;
+    cg_list_ *list = p->list;
+    list->count = 0;
+    p->info->k = 0;
+    for (size_t i = 0, unit = 0, many; i < p->n; i += many, unit++) {
+        uint32_t top;
+        many = cg_min_(size, p->n - i);
+        top = p->kernels->top(cg_at_(p->x, i), many);
+        if (top >= CG_NONFINITE_) return CG_E_NONFINITE;
+        cg_list_mark_(list, unit);
+        if (!top) continue;
+        list->low[list->count++] = (uint32_t)unit;
+        memcpy(list->value + p->info->k, cg_at_(p->x, i), 4 * many);
+        p->info->k += many;
+    }
+    list->segments = p->n ? ((uint64_t)(p->n - 1) / size >> 32) + 1 : 1;
+    cg_list_close_(list);
+    return CG_OK;
+}
+static cg_status cg_pick_given_(const cg_picker_ *p);
+
+static cg_status cg_pick_(const cg_picker_ *p) {
+    const cg_stage *stage = &p->info->op.select;
+    cg_status s = CG_OK;
+    if (!p->n && stage->id != CG_SELECT_GIVEN) {
+        p->list->count = 0;
+        p->info->k = 0;
+        return CG_OK;
+    }
+    switch (stage->id) {
+        case CG_SELECT_TOPK: s = cg_pick_topk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
+        case CG_SELECT_MSTOPK: s = cg_pick_mstopk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
+        case CG_SELECT_DGC: s = cg_pick_dgc_(p); break;
+        case CG_SELECT_SIDCO: s = cg_pick_sidco_(p); break;
+        case CG_SELECT_WANGNI: s = cg_pick_wangni_(p); break;
+        case CG_SELECT_WANGNI_VARIANCE: s = cg_pick_wangni_variance_(p); break;
+        case CG_SELECT_SIDES: case CG_SELECT_SIDE: s = cg_pick_sides_(p); break;
+        case CG_SELECT_ADACOMP: s = cg_pick_bins_(p); break;
+        case CG_SELECT_VARIANCE: s = cg_pick_variance_(p); break;
+        case CG_SELECT_CHUNKED: s = cg_pick_chunked_(p); break;
+        case CG_SELECT_BLOCKS: return cg_pick_blocks_(p);            /* k is not the number of indices */
+        case CG_SELECT_GIVEN: return cg_pick_given_(p);
+        default:
+            cg_filter_all_(p->kernels, p->x, p->n, (cg_bits_(stage->value) & CG_MAGNITUDE_) + 1, p->list);
+            if (p->kernels->top(p->list->value, p->list->count) >= CG_NONFINITE_) s = CG_E_NONFINITE;
+    }
+    p->info->k = p->list->count;
+    return s;
 }
 
 /* ---- >>indices --------------------------------------------------------------------------------- */
@@ -2745,15 +7406,23 @@ static void cg_bit_set_(cg_bit_setter_ *w, uint64_t bit) {
 static void cg_bit_set_end_(cg_bit_setter_ *w, uint8_t *end) {
     for (; w->at < end; w->at += 4, w->word = 0) cg_put32_(w->at, w->word);
 }
-static void cg_index_put_(uint32_t code, uint64_t drawn, const cg_list_ *list, uint8_t *out) {
-    unsigned l = cg_low_bits_(drawn, list->count);
+/* Returns the bytes. */
+static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *list, uint8_t *out) {
+    unsigned l = cg_low_bits_(universe, list->count);
     cg_bit_writer_ low = { NULL, 0, 0 };
     cg_bit_setter_ set = { NULL, 0, 0 };
-    uint8_t *end = out + (size_t)cg_index_bytes_(code, drawn, list->count);
+    cg_rice_writer_ rice;
+    uint8_t *end = out + (size_t)cg_index_bytes_(code, universe, list->count);
     int bitmap = code == CG_CODE_BITMAP;
-    if (out == end) return;
+    if (out == end) return 0;
+    if (code == CG_CODE_GOLOMB) {
+        cg_rice_open_(&rice, out, cg_rice_bits_(universe, list->count));
+        for (uint64_t s = 0; s < list->segments; s++)
+            for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) cg_rice_put_(&rice, s << 32 | list->low[i]);
+        return cg_rice_close_(&rice);
+    }
     low.at = out;
-    set.at = bitmap ? out : out + (size_t)cg_low_bytes_(drawn, list->count);
+    set.at = bitmap ? out : out + (size_t)cg_low_bytes_(universe, list->count);
     for (uint64_t s = 0; s < list->segments; s++) {
         for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) {
             uint64_t index = s << 32 | list->low[i];
@@ -2769,25 +7438,37 @@ static void cg_index_put_(uint32_t code, uint64_t drawn, const cg_list_ *list, u
     }
     if (!bitmap) cg_bits_flush_(&low);
     cg_bit_set_end_(&set, end);
+    return (size_t)(end - out);
 }
 
 typedef struct cg_index_reader_ {
     const uint8_t *low, *high, *end;   /* low parts end where high begins */
     uint64_t word, base, i;            /* unread bits of the current word; its bit number less 64; indices read */
     unsigned l;
-    int bitmap;
+    int bitmap, golomb;
+    cg_rice_reader_ rice;
+    uint64_t universe, unit, turned;   /* blocks of `unit` values: */
+    uint64_t block, within;            /* the current one, and the values of it that have been read */
 } cg_index_reader_;
 
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     cg_index_reader_ r;
+    uint64_t k;
+    r.turned = cg_turned_(&info->op, info->drawn);
+    r.unit = cg_unit_(&info->op);
+    r.universe = cg_units_(&info->op, r.turned);
+    k = cg_units_(&info->op, info->k);
     r.bitmap = info->index_code == CG_CODE_BITMAP;
-    r.l = r.bitmap ? 0 : cg_low_bits_(info->drawn, info->k);
+    r.golomb = info->index_code == CG_CODE_GOLOMB;
+    r.l = r.bitmap || r.golomb ? 0 : cg_low_bits_(r.universe, k);
     r.low = p;
-    r.high = r.bitmap ? p : p + (size_t)cg_low_bytes_(info->drawn, info->k);
+    r.high = r.bitmap || r.golomb ? p : p + (size_t)cg_low_bytes_(r.universe, k);
     r.end = p + info->index_bytes;
     r.word = 0;
     r.base = (uint64_t)0 - 64;
     r.i = 0;
+    r.block = r.within = 0;
+    if (r.golomb) cg_rice_start_(&r.rice, p, info->index_bytes, cg_rice_bits_(r.universe, k));
     return r;
 }
 /* Up to `count` more indices; fewer only where the bits run out. */
@@ -2796,6 +7477,7 @@ static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) 
     const uint64_t mask = ((uint64_t)1 << r->l) - 1;
     const uint8_t *next = r->high;
     size_t done = 0;
+    if (r->golomb) return cg_rice_get_(&r->rice, index, count);
     while (done < count) {
         while (!word) {
             if (next >= r->end) goto out;
@@ -2834,6 +7516,34 @@ out:
     r->high = next;
     return done;
 }
+/* The same for values: every value of a block has an index of its own. */
+static size_t cg_value_index_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+    if (r->unit == 1) return cg_index_get_(r, index, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!r->within && cg_index_get_(r, &r->block, 1) == 0) return i;
+        index[i] = r->block * r->unit + r->within;
+        if (++r->within == r->unit || index[i] + 1 == r->turned) r->within = 0;
+    }
+    return count;
+}
+
+/* ---- >>matrix: what stands between the pipeline and the factors ------------------------------------ */
+
+static size_t cg_rows_(const cg_op *op) { return op->transform.size; }
+static size_t cg_cols_(const cg_op *op) { return (size_t)op->transform.value; }
+
+/* Factors p (rows of rank values), then q (rank rows of cols), at the start of room. */
+static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *room) {
+    const size_t rows = cg_rows_(&info->op), cols = cg_cols_(&info->op);
+    const unsigned rank = cg_matrix_rank_(&info->op);
+    float *q = room + rows * rank;
+    uint8_t *work = (uint8_t *)(q + rank * cols);
+    unsigned atoms;
+    work += (8 - ((uintptr_t)work & 7)) % 8;
+    if (info->op.transform.id == CG_TRANSFORM_LOWRANK)
+        return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, rank, room, q, work);
+    return cg_atomo_encode_(kernels, cg_private_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
+}
 
 /* ---- >>compress -------------------------------------------------------------------------------- */
 
@@ -2848,94 +7558,166 @@ typedef struct cg_encoder_ {
     const cg_stage *stage;
     const cg_layout_ *lay;
     const cg_source_ *src;
+    const float *given;                /* scales from outside, or NULL */
     uint64_t key;
-    uint8_t *scales, *codes;
+    uint8_t *scales, *table, *codes;
 } cg_encoder_;
 
-typedef struct cg_part_ { cg_sum_ sum; cg_stat_ stat; double total; } cg_part_;   /* what a block tells */
+typedef struct cg_part_ { cg_sum_ sum; cg_stat_ stat; double total; size_t bytes; } cg_part_;   /* what a block tells */
 
-static const cg_stat_ cg_stat_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_ };
+static const cg_stat_ cg_stat_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
 
 static void cg_stat_join_(cg_stat_ *s, const cg_stat_ *t) {
     s->top = cg_max32_(s->top, t->top);
     s->lo = t->lo < s->lo ? t->lo : s->lo;
     s->hi = t->hi > s->hi ? t->hi : s->hi;
+    s->sum[0] += t->sum[0];
+    s->sum[1] += t->sum[1];
+    s->below += t->below;
+    s->count += t->count;
 }
 static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
     size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket, start = b * bucket;
     return bucket > k - start ? k : start + bucket;
 }
-/* Statistic of values [first, last). v holds [have, have_end) of them already. */
+/* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of them already. */
 static cg_stat_ cg_measure_(const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
-    cg_stat_ stat = cg_stat_none_;
+    cg_stat_ stat = cg_stat_none_, part = cg_stat_none_;
     float buf[CG_CHUNK_];
     for (size_t i = first, many; i < last; i += many) {
-        if (i >= have && i < have_end) {
-            many = cg_min_(last, have_end) - i;
-            e->lay->row->measure(e->kernels, cg_at_(v, i - have), many, &stat);
-        } else {
-            many = cg_min_(CG_CHUNK_, last - i);
-            e->lay->row->measure(e->kernels, cg_fetch_(e->src, i, many, buf), many, &stat);
+        many = cg_min_(last - i, CG_CHUNK_ - i % CG_CHUNK_);
+        part.count += many;
+        e->lay->row->measure(e->kernels, e->stage, i >= have && i < have_end ? cg_at_(v, i - have) : cg_fetch_(e->src, i, many, buf), many, &part);
+        if ((i + many) % CG_BLOCK_ == 0 || i + many == last) {
+            cg_stat_join_(&stat, &part);
+            part = cg_stat_none_;
         }
     }
     return stat;
 }
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
     unsigned per = e->lay->row->scales;
+    if (e->lay->row->scale_width == 1) {             /* a power of two; see cg_e8m0_value_ */
+        e->scales[bucket] = (uint8_t)(cg_bits_(scales[0]) >> 23);
+        return;
+    }
     for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_bits_(scales[i]));
 }
-static void cg_scales_get_(const uint8_t *p, unsigned per, size_t bucket, float *scales) {
+static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
+    unsigned per = lay->row->scales;
+    if (lay->row->scale_width == 1) { scales[0] = cg_e8m0_value_(p[bucket]); return; }
     for (unsigned i = 0; i < per; i++) scales[i] = cg_float_(cg_get32_(p + 4 * (bucket * per + i)));
 }
 
-/* The loop: a block in chunks, a chunk in buckets. A bucket's statistic is taken when its first value comes up; it
-   belongs to the block it starts in. Buckets longer than a block have been measured before (cg_encode_values_). */
-static void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
+/* One chunk after the other of a block, each in buckets. A bucket's statistic is taken when its first value comes up; it
+   belongs to the block it starts in. Buckets longer than a block have been measured before (cg_measure_long_). */
+typedef struct cg_run_ {
+    size_t begin, current;             /* the block; the bucket whose scales these are */
+    cg_key_ key;
+    float scales[2];
+    double lanes[16];
+    cg_stat_ seen, bucket;
+} cg_run_;
+
+static void cg_run_open_(cg_run_ *r, const cg_encoder_ *e, size_t block) {
+    memset(r, 0, sizeof *r);
+    r->begin = block * CG_BLOCK_;
+    r->current = SIZE_MAX;
+    r->key = cg_block_key_(e->key, block);
+    r->seen = r->bucket = cg_stat_none_;
+}
+/* Values [first, first + many) to wire bits or bytes; 0: one was not finite. */
+static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
     const cg_layout_ *lay = e->lay;
     const cg_quantizer_ *row = lay->row;
-    const size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket, begin = block * CG_BLOCK_, end = cg_min_(k, begin + CG_BLOCK_);
-    const cg_key_ key = cg_block_key_(e->key, block);
-    size_t current = SIZE_MAX;
-    float scales[2] = { 0.0f, 0.0f };
-    double lanes[16] = { 0.0 };
+    const size_t bucket = (size_t)lay->bucket;
+    const float *v = cg_fetch_(e->src, first, many, buf);
+    if (row->know != CG_KNOW_BUCKET_) {
+        r->seen.top = cg_max32_(r->seen.top, row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->begin), v, many, to, r->lanes));
+        return r->seen.top < CG_NONFINITE_;
+    }
+    if (e->given) {                                  /* nobody has looked at these values */
+        r->seen.top = cg_max32_(r->seen.top, e->kernels->top(v, many));
+        if (r->seen.top >= CG_NONFINITE_) return 0;
+    }
+    for (size_t i = first, stop; i < first + many; i = stop) {
+        const size_t b = i / bucket;
+        stop = cg_min_(first + many, cg_bucket_end_(lay, b));
+        if (b != r->current && (bucket > CG_BLOCK_ || e->given)) {
+            cg_scales_get_(lay, e->scales, b, r->scales);
+        } else if (b != r->current) {
+            r->bucket = cg_measure_(e, b * bucket, cg_bucket_end_(lay, b), v, first, first + many);
+            cg_stat_join_(&r->seen, &r->bucket);
+            if (r->seen.top >= CG_NONFINITE_) return 0;
+            row->settle(e->stage, &r->bucket, r->scales);
+            if (b * bucket >= r->begin && !row->finish) cg_scales_put_(e, b, r->scales);
+        }
+        r->current = b;
+        if (row->finish) memset(r->lanes, 0, sizeof r->lanes);
+        row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->begin), cg_at_(v, i - first), stop - i,
+                    to + (row->leaves == CG_BYTES_ ? i - first : cg_code_at_(lay, i - first)), r->lanes);
+        if (row->finish) {                           /* such a bucket never crosses a chunk */
+            row->finish(&r->bucket, cg_fold_(r->lanes), r->scales);
+            cg_scales_put_(e, b, r->scales);
+        }
+    }
+    return 1;
+}
+/* Fixed rate: every chunk has its place. */
+static void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
+    const cg_layout_ *lay = e->lay;
+    const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
+    const int pack = lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
+    cg_run_ run;
     cg_env_ env = cg_env_enter_();                   /* threads have their own */
+    cg_run_open_(&run, e, block);
     part->sum.a = part->sum.b = part->sum.words = 0;
-    part->stat = cg_stat_none_;
-    for (size_t first = begin, many; first < end && part->stat.top < CG_NONFINITE_; first += many) {
-        uint8_t *out = e->codes + first / 8 * lay->bits, *to = row->bytewise && lay->bits < 8 ? symbols : out;
-        const float *v;
+    for (size_t first = begin, many; first < end; first += many) {
+        uint8_t *out = e->codes + cg_code_at_(lay, first);
         size_t bytes;
         many = cg_min_(CG_CHUNK_, end - first);
-        bytes = (many * lay->bits + 7) / 8;
-        v = cg_fetch_(e->src, first, many, buf);
-        if (row->know == CG_KNOW_BUCKET_) {
-            for (size_t i = first, stop; i < first + many; i = stop) {
-                size_t b = i / bucket;
-                stop = cg_min_(first + many, cg_bucket_end_(lay, b));
-                if (b != current && bucket > CG_BLOCK_) {
-                    cg_scales_get_(e->scales, row->scales, b, scales);
-                } else if (b != current) {
-                    cg_stat_ stat = cg_measure_(e, b * bucket, cg_bucket_end_(lay, b), v, first, first + many);
-                    cg_stat_join_(&part->stat, &stat);
-                    if (stat.top >= CG_NONFINITE_) break;
-                    row->settle(&stat, scales);
-                    if (b * bucket >= begin) cg_scales_put_(e, b, scales);
-                }
-                current = b;
-                row->encode(e->kernels, e->stage, scales, key, (uint32_t)(i - begin), cg_at_(v, i - first), stop - i, to + (i - first), NULL);
-            }
-            if (part->stat.top >= CG_NONFINITE_) break;
-        } else {
-            part->stat.top = cg_max32_(part->stat.top, row->encode(e->kernels, e->stage, NULL, key, (uint32_t)(first - begin), v, many, to, lanes));
-        }
-        if (to == symbols) e->kernels->pack(symbols, many, lay->bits, out);
+        if (!cg_encode_chunk_(e, &run, first, many, buf, pack ? symbols : out)) break;
+        if (pack) e->kernels->pack(symbols, many, lay->rate / 32, out);
+        bytes = (size_t)(((uint64_t)many * lay->rate / 32 + 7) / 8);
         while (bytes % 4) out[bytes++] = 0;          /* the end of the section */
         e->kernels->sum(&part->sum, out, bytes / 4);
     }
-    for (unsigned w = 8; w; w /= 2) for (unsigned i = 0; i < w; i++) lanes[i] += lanes[i + w];
-    part->total = lanes[0];
+    part->stat = run.seen;
+    part->total = cg_fold_(run.lanes);
+    cg_env_leave_(env);
+}
+/* With a code pieces have any size; they stand where packed ones would, until cg_encode_values_ moves them together. */
+static void cg_encode_pieces_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
+    const cg_layout_ *lay = e->lay;
+    const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
+    const unsigned width = cg_float_width_(e->stage);
+    uint8_t *out = e->codes + cg_code_at_(lay, begin), *at = out;
+    float buf[CG_CHUNK_];
+    uint8_t symbols[CG_PIECE_];
+    cg_run_ run;
+    int ok = 1;
+    cg_env_ env = cg_env_enter_();
+    cg_run_open_(&run, e, block);
+    for (size_t piece = begin, many; piece < end && ok; piece += many) {
+        size_t cap;
+        uint32_t entry;
+        many = cg_min_(lay->piece, end - piece);
+        for (size_t first = piece, some; first < piece + many && ok; first += some) {
+            some = cg_min_(CG_CHUNK_, piece + many - first);
+            ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
+        }
+        if (!ok) break;
+        cap = 4 * cg_code_words_(lay, many);
+        entry = width ? cg_floats_put_(e->kernels, width, symbols, many, at, cap)
+                      : cg_piece_put_(e->kernels, lay->code, &lay->alphabet, symbols, many, at, cap);
+        cg_put32_(e->table + piece / lay->piece * 4, entry);
+        at += (size_t)cg_words_(entry & 0x3fffffffu);
+    }
+    part->bytes = (size_t)(at - out);
+    part->stat = run.seen;
+    part->total = cg_fold_(run.lanes);
     cg_env_leave_(env);
 }
 static void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_part_ *part) {
@@ -2950,48 +7732,75 @@ static cg_status cg_measure_long_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket;
     cg_part_ part[CG_WAVE_];
     for (size_t b = 0; b * bucket < k; b++) {
-        const size_t last = cg_bucket_end_(e->lay, b);
+        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket;
         cg_stat_ stat = cg_stat_none_;
         float scales[2];
-        for (size_t first = b * bucket; first < last;) {
-            int many = cg_wave_((last - first - 1) / CG_BLOCK_ + 1);
+        for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {
+            int many = cg_wave_((last - 1) / CG_BLOCK_ - block + 1);
             CG_PARALLEL_
             for (int i = 0; i < many; i++) {
-                size_t from = first + (size_t)i * CG_BLOCK_;
-                cg_measure_block_(e, from, cg_min_(CG_BLOCK_, last - from) + from, &part[i]);
+                size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
+                cg_measure_block_(e, from < start ? start : from, to, &part[i]);
             }
             for (int i = 0; i < many; i++) cg_stat_join_(&stat, &part[i].stat);
             if (stat.top >= CG_NONFINITE_) return CG_E_NONFINITE;
-            first += cg_min_((size_t)many * CG_BLOCK_, last - first);
         }
-        e->lay->row->settle(&stat, scales);
+        e->lay->row->settle(e->stage, &stat, scales);
+        cg_scales_put_(e, b, scales);
+    }
+    return CG_OK;
+}
+/* Scales that somebody has agreed on. */
+static cg_status cg_scales_given_(const cg_encoder_ *e) {
+    const unsigned per = e->lay->row->scales;
+    for (size_t b = 0; b < (size_t)e->lay->buckets; b++) {
+        float scales[2] = { 0.0f, 0.0f };
+        for (unsigned i = 0; i < per; i++) scales[i] = cg_load_(e->given, b * per + i);
+        if (!e->lay->row->legal(scales)) return CG_E_ARG;
         cg_scales_put_(e, b, scales);
     }
     return CG_OK;
 }
 /* Scales and codes; sum absorbs both. */
-static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum) {
+static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
+    uint8_t *end = e->codes;
     cg_part_ part[CG_WAVE_];
     cg_sum_ codes = { 0, 0, 0 };
     double total = 0.0;
-    if (lay->row->know == CG_KNOW_BUCKET_ && lay->bucket > CG_BLOCK_ && cg_measure_long_(e) != CG_OK) return CG_E_NONFINITE;
+    if (lay->scale_bytes) memset(e->codes - (size_t)lay->table_bytes - 4, 0, 4);       /* what fills the scales to a word */
+    if (e->given) {
+        cg_status s = cg_scales_given_(e);
+        if (s != CG_OK) return s;
+    } else if (lay->row->know == CG_KNOW_BUCKET_ && lay->bucket > CG_BLOCK_ && cg_measure_long_(e) != CG_OK) {
+        return CG_E_NONFINITE;
+    }
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_(blocks - block);
         CG_PARALLEL_
-        for (int i = 0; i < many; i++) cg_encode_block_(e, block + (size_t)i, &part[i]);
+        for (int i = 0; i < many; i++) {
+            if (lay->code) cg_encode_pieces_(e, block + (size_t)i, &part[i]);
+            else cg_encode_block_(e, block + (size_t)i, &part[i]);
+        }
         for (int i = 0; i < many; i++) {
             if (part[i].stat.top >= CG_NONFINITE_) return CG_E_NONFINITE;
-            codes = cg_sum_join_(codes, part[i].sum);
             total += part[i].total;
+            if (lay->code) {
+                memmove(end, e->codes + cg_code_at_(lay, (block + (size_t)i) * CG_BLOCK_), part[i].bytes);
+                end += part[i].bytes;
+            } else {
+                codes = cg_sum_join_(codes, part[i].sum);
+            }
         }
     }
-    if (lay->row->know == CG_KNOW_LATE_ && k) {
+    if (lay->row->know == CG_KNOW_LATE_ && k && !e->given) {
         float mean = (float)(total / (double)k);
         cg_scales_put_(e, 0, &mean);
     }
-    *sum = cg_sum_join_(*sum, cg_sum_of_(e->kernels, e->scales, (size_t)lay->scale_bytes));
+    *bytes = (size_t)(lay->scale_bytes + lay->table_bytes) + (lay->code ? (size_t)(end - e->codes) : (size_t)lay->code_bytes);
+    *sum = cg_sum_join_(*sum, cg_sum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->table_bytes)));
+    if (lay->code) codes = cg_sum_of_(e->kernels, e->codes, (size_t)(end - e->codes));
     *sum = cg_sum_join_(*sum, codes);
     return CG_OK;
 }
@@ -3000,7 +7809,7 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum) {
 static cg_status cg_sizes_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
     cg_status s = cg_layout_make_(op, side, k, lay);
     if (s != CG_OK) return s;
-    *value_bytes = cg_add_(lay->scale_bytes, lay->code_bytes);
+    *value_bytes = cg_add_(cg_add_(lay->scale_bytes, lay->table_bytes), lay->code_bytes);
     if (lay->codec) {
         size_t most = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
         if (!most && k) return CG_E_ARG;
@@ -3010,16 +7819,15 @@ static cg_status cg_sizes_(const cg_op *op, const cg_side *side, uint64_t k, cg_
 }
 static size_t cg_bound_(const cg_op *op, const cg_side *side, size_t n) {
     cg_layout_ lay;
-    uint64_t drawn, k, values, indices = 0;
-    if (!op || cg_op_check_(op) != CG_OK) return 0;
-    k = drawn = cg_drawn_(op, n);
-    if (op->select.id == CG_SELECT_TOPK) k = cg_count_(op->select.value, op->k, drawn);
+    uint64_t turned, k, universe, values, indices = 0;
+    if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_fits_(op, n)) return 0;
+    turned = cg_turned_(op, cg_drawn_(op, n, NULL));
+    if (turned == CG_TOO_LARGE_) return 0;
+    k = cg_most_(op, turned);
     if (cg_sizes_(op, side, k, &lay, &values) != CG_OK) return 0;
-    if (op->select.id) indices = cg_index_bytes_(cg_index_code_(op, drawn, k), drawn, k);
-    if (op->select.id == CG_SELECT_THRESHOLD) {      /* any k: a bitmap at worst, or Elias-Fano's two bits each and padding */
-        indices = cg_words_(drawn);
-        if (op->code.id == CG_CODE_ELIAS_FANO) indices = cg_add_(cg_mul_(indices, 2), 8);
-    }
+    universe = cg_units_(op, turned);
+    if (cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED) indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
+    else if (op->select.id && op->select.id != CG_SELECT_GIVEN) indices = cg_index_bound_(op, universe, cg_units_(op, k));
     return cg_size_(cg_add_(cg_add_(values, indices), CG_HEADER_BYTES));
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
@@ -3037,33 +7845,46 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
     return bytes;
 }
 
-/* Sample and selection: what the quantizer will see. */
-static cg_status cg_pick_(const cg_kernels_ *kernels, cg_info *info, cg_source_ *src, cg_list_ *list) {
+/* Sample, transform and selection: what the quantizer will see. */
+static cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
-    uint32_t key = 0;
-    if (src->drawn && info->drawn && (op->select.id || cg_is_user_(&op->quantize))) {
-        size_t drawn = (size_t)info->drawn;
-        for (size_t i = 0; i < drawn; i += CG_CHUNK_) cg_fetch_(src, i, cg_min_(CG_CHUNK_, drawn - i), list->gathered + i);
-        if (kernels->top(list->gathered, drawn) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    const size_t turned = (size_t)cg_turned_(op, info->drawn);
+    cg_status s = CG_OK;
+    info->k = turned;
+    if (cg_is_matrix_(op)) {
+        s = cg_matrix_encode_(kernels, info, src->x, list->gathered);
         src->x = list->gathered;
-        src->drawn = 0;
+        src->turned = 0;
+        src->count = turned;
+        return s;
     }
-    info->k = info->drawn;
-    if (!op->select.id) return CG_OK;
-    if (op->select.id == CG_SELECT_TOPK) {
-        cg_status s = CG_OK;
-        info->k = cg_count_(op->select.value, op->k, info->drawn);
-        if (info->k) s = cg_topk_(kernels, src->x, (size_t)info->drawn, (size_t)info->k, list, &key);
-        if (s != CG_OK) return s;
-        info->threshold = cg_float_(key);
-    } else {
-        cg_filter_all_(kernels, src->x, (size_t)info->drawn, (cg_bits_(op->select.value) & CG_MAGNITUDE_) + 1, list);
-        if (kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
-        info->k = list->count;
+    if (cg_gathers_(op)) {
+        for (size_t i = 0, many; i < turned; i += many) {
+            const float *v;
+            many = cg_min_(CG_CHUNK_, turned - i);
+            v = cg_fetch_(src, i, many, list->gathered + i);       /* blocks end within the room */
+            if (v != list->gathered + i) memcpy(list->gathered + i, v, 4 * many);
+        }
+        if (kernels->top(list->gathered, turned) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        src->x = list->gathered;
+        src->drawn = src->turned = 0;
+        src->count = turned;
     }
-    src->x = list->value;
-    src->count = info->k;
-    return CG_OK;
+    if (op->select.id) {
+        cg_picker_ p;
+        p.kernels = kernels;
+        p.side = side;
+        p.x = src->x;
+        p.n = turned;
+        p.shared = cg_shared_key_(&info->tag);
+        p.own = cg_private_key_(&info->tag);
+        p.list = list;
+        p.info = info;
+        s = cg_pick_(&p);
+        src->x = list->value;
+        src->count = info->k;
+    }
+    return s;
 }
 static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src, const cg_kernels_ *kernels,
                                  uint8_t *out, size_t cap, size_t *bytes, cg_sum_ *sum) {
@@ -3085,26 +7906,27 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const f
     cg_layout_ lay;
     cg_list_ list;
     cg_source_ src;
-    cg_sum_ body = { 0, 0, 0 }, head;
-    uint64_t value_bytes, index_bytes, need;
+    cg_sum_ body = { 0, 0, 0 };
+    uint64_t value_bytes, index_bytes, universe, need;
     cg_status s;
-    info->drawn = cg_drawn_(&info->op, info->n);
+    if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_ARG;
+    info->drawn = cg_drawn_(&info->op, info->n, &info->tag);
+    src.kernels = kernels;
+    src.info = info;
     src.x = x;
-    src.n = info->n;
     src.count = info->drawn;
-    src.key = cg_shared_key_(&info->tag);
     src.drawn = info->op.sample.id != 0;
-    src.scaled = !(info->op.sample.flags & CG_FLAG_UNSCALED);
-    cg_list_place_(&list, &info->op, info->drawn, scratch);
-    s = cg_pick_(kernels, info, &src, &list);
+    src.turned = info->op.transform.id != 0;
+    cg_list_place_(&list, &info->op, cg_turned_(&info->op, info->drawn), scratch);
+    s = cg_prepare_(kernels, info, side, &src, &list);
     if (s != CG_OK) return s;
     s = cg_sizes_(&info->op, side, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
-    info->index_code = cg_index_code_(&info->op, info->drawn, info->k);
-    index_bytes = cg_index_bytes_(info->index_code, info->drawn, info->k);
+    universe = cg_units_(&info->op, cg_turned_(&info->op, info->drawn));
+    info->index_code = cg_index_code_(&info->op, universe, cg_units_(&info->op, info->k));
+    index_bytes = cg_index_bytes_(info->index_code, universe, cg_units_(&info->op, info->k));
     need = cg_add_(cg_add_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
     if (need > cap) return CG_E_CAPACITY;
-    info->index_bytes = (size_t)index_bytes;
     if (lay.codec) {
         s = cg_encode_user_(&lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
     } else {
@@ -3113,23 +7935,20 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const f
         e.stage = &info->op.quantize;
         e.lay = &lay;
         e.src = &src;
+        e.given = side ? side->scale : NULL;
         e.key = cg_private_key_(&info->tag);
         e.scales = packet + CG_HEADER_BYTES;
-        e.codes = e.scales + (size_t)lay.scale_bytes;
-        info->value_bytes = (size_t)value_bytes;
-        s = cg_encode_values_(&e, &body);
+        e.table = e.scales + (size_t)lay.scale_bytes;
+        e.codes = e.table + (size_t)lay.table_bytes;
+        s = cg_encode_values_(&e, &body, &info->value_bytes);
     }
     if (s != CG_OK) return s;
-    if (info->index_bytes) {
+    if (index_bytes) {
         uint8_t *out = packet + CG_HEADER_BYTES + info->value_bytes;
-        cg_index_put_(info->index_code, info->drawn, &list, out);
+        info->index_bytes = cg_index_put_(info->index_code, universe, &list, out);
         body = cg_sum_join_(body, cg_sum_of_(kernels, out, info->index_bytes));
     }
-    cg_header_put_(packet, info);
-    head = cg_sum_join_(cg_sum_of_(kernels, packet, CG_HEADER_BYTES), body);
-    cg_put64_(packet + CG_CHECKSUM_AT_, head.a);
-    cg_put64_(packet + CG_CHECKSUM_AT_ + 8, head.b);
-    *len = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
+    *len = cg_seal_(kernels, info, packet, body);
     return CG_OK;
 }
 static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
@@ -3138,7 +7957,7 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     const float none = 0.0f;                         /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
-    if (cg_side_check_(side) != CG_OK) return cg_side_check_(side);
+    if (cg_side_check_(op, side) != CG_OK) return cg_side_check_(op, side);
     if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
     if (scratch_bytes && !scratch) return CG_E_ARG;
     info.op = *op;
@@ -3162,18 +7981,40 @@ CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x
 
 typedef struct cg_decoder_ {
     const cg_kernels_ *kernels;
-    const uint8_t *packet, *scales, *codes, *index;
+    const uint8_t *packet, *scales, *table, *codes, *index;
+    const struct cg_decoder_ *support; /* whose indices these values have, or NULL */
     cg_info info;
     cg_layout_ lay;
+    size_t turned;
     float alpha, beta;
     float *y;
     float none;                        /* y, where there are no values: NULL + 0 is undefined */
     int stream;                        /* y is larger than the caches, and aligned */
 } cg_decoder_;
 
+/* Where a reader of pieces stands, and the piece it has decoded. Not needed without a code. */
+typedef struct cg_cursor_ { size_t piece, at; int have; uint8_t symbols[CG_PIECE_]; } cg_cursor_;
+
+static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) { return (size_t)cg_words_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu); }
+static void cg_cursor_open_(cg_cursor_ *c, size_t piece, size_t at) { c->piece = piece; c->at = at; c->have = 0; }
+/* Symbols or wire floats from value `first` on, which goes up. */
+static const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, size_t first) {
+    const cg_layout_ *lay = &d->lay;
+    const size_t piece = first / lay->piece, many = cg_min_(lay->piece, (size_t)lay->k - piece * lay->piece);
+    const unsigned width = cg_float_width_(&d->info.op.quantize);
+    for (; c->piece < piece; c->piece++, c->have = 0) c->at += cg_piece_bytes_(d, c->piece);
+    if (!c->have) {
+        const uint32_t entry = cg_get32_(d->table + 4 * piece);
+        const size_t bytes = cg_piece_bytes_(d, piece);
+        if (width) cg_floats_get_(d->kernels, width, entry, d->codes + c->at, bytes, many, c->symbols);
+        else cg_piece_get_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + c->at, bytes, many, c->symbols);
+        c->have = 1;
+    }
+    return c->symbols + (first - piece * lay->piece) * (width ? width : 1);
+}
 /* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
    multiple of CG_CHUNK_, many at most that. */
-static const float *cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t many, float *out, int stream) {
+static const float *cg_decode_chunk_(const cg_decoder_ *d, cg_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
     const cg_quantizer_ *row = lay->row;
     const uint8_t *in;
@@ -3183,73 +8024,103 @@ static const float *cg_decode_chunk_(const cg_decoder_ *d, size_t first, size_t 
         cg_status s = lay->codec->decode(lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && d->kernels->top(out, many) < CG_NONFINITE_ ? out : NULL;
     }
-    in = d->codes + first / 8 * lay->bits;
+    in = lay->code ? cg_cursor_get_(cursor, d, first) : d->codes + cg_code_at_(lay, first);
 #if !CG_BIG_ENDIAN_
-    if (lay->bits == 32) return (const float *)(const void *)(d->codes + 4 * first);      /* f32 as it lies */
+    if (lay->rate == 32 * 32) return (const float *)(const void *)in;                     /* f32 as it lies */
 #endif
-    if (row->bytewise && lay->bits < 8) {
-        d->kernels->unpack(in, many, lay->bits, symbols);
+    if (row->leaves == CG_BYTES_ && lay->rate < 8 * 32 && !lay->code) {
+        d->kernels->unpack(in, many, lay->rate / 32, symbols);
         in = symbols;
     }
     if (row->know != CG_KNOW_BUCKET_) {
-        if (row->scales) cg_scales_get_(d->scales, row->scales, 0, scales);
+        if (row->scales) cg_scales_get_(lay, d->scales, 0, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return out;
     }
     for (size_t i = first, stop; i < first + many; i = stop) {
         size_t b = i / (size_t)lay->bucket;
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
-        cg_scales_get_(d->scales, row->scales, b, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in + (i - first), stop - i, cg_at_mut_(out, i - first),
-                    stream && (i - first) % 4 == 0);
+        cg_scales_get_(lay, d->scales, b, scales);
+        row->decode(d->kernels, &d->info.op.quantize, scales, in + (row->leaves == CG_BYTES_ ? i - first : cg_code_at_(lay, i - first)), stop - i,
+                    cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
     return out;
-}
-static int cg_scales_legal_(const cg_decoder_ *d) {
-    const unsigned per = d->lay.row ? d->lay.row->scales : 0;
-    float scales[2];
-    if (!per) return 1;
-    for (size_t b = 0; b < (size_t)d->lay.scale_bytes / 4 / per; b++) {
-        cg_scales_get_(d->scales, per, b, scales);
-        if (!d->lay.row->legal(scales)) return 0;
-    }
-    return 1;
 }
 static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {       /* from bit `bits` to the end of its u32 */
     for (uint64_t i = bits; i % 32; i++) if (p[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }
+static int cg_scales_legal_(const cg_decoder_ *d) {
+    const cg_quantizer_ *row = d->lay.row;
+    float scales[2];
+    if (!row || !row->scales) return 1;
+    for (size_t b = 0; b < (size_t)d->lay.buckets; b++) {
+        if (row->scale_width == 1) {
+            if (d->scales[b] == 255) return 0;
+            continue;
+        }
+        cg_scales_get_(&d->lay, d->scales, b, scales);
+        if (!row->legal(scales)) return 0;
+    }
+    return cg_padding_zero_(d->scales, d->lay.buckets * row->scales * row->scale_width * 8);
+}
 /* Asks for the first half of the next chunk's codes, which sets the hardware going; all of it is slower. */
 static void cg_codes_ahead_(const cg_decoder_ *d, size_t first) {
-    const size_t bytes = CG_CHUNK_ / 8 * d->lay.bits;
-    const uint8_t *next = d->codes + first / 8 * d->lay.bits + bytes;
-    for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
+    const size_t bytes = cg_code_at_(&d->lay, CG_CHUNK_);
+    const uint8_t *next = d->codes + cg_code_at_(&d->lay, first) + bytes;
+    if (!d->lay.code) for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_sum_ *sum) {
-    const uint8_t *in = d->codes + first / 8 * d->lay.bits;
+    const uint8_t *in = d->codes + cg_code_at_(&d->lay, first);
     const cg_quantizer_ *row = d->lay.row;
-    d->kernels->sum(sum, in, (size_t)cg_words_((uint64_t)many * d->lay.bits) / 4);
+    d->kernels->sum(sum, in, cg_code_words_(&d->lay, many));
     return !row->top || row->top(d->kernels, in, many) < row->limit;
+}
+/* Pieces: entries that add up to the section, each piece one that can be decoded; floats finite. */
+static int cg_pieces_check_(const cg_decoder_ *d) {
+    const cg_layout_ *lay = &d->lay;
+    const size_t k = (size_t)lay->k, pieces = (size_t)lay->table_bytes / 4;
+    const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->table_bytes);
+    const unsigned width = cg_float_width_(&d->info.op.quantize);
+    cg_cursor_ cursor;
+    size_t at = 0;
+    for (size_t i = 0; i < pieces; i++) {
+        const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece, k - i * lay->piece);
+        const uint32_t entry = cg_get32_(d->table + 4 * i);
+        if (bytes > all - at) return 0;
+        if (!width && !cg_piece_check_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + at, bytes, many)) return 0;
+        if (width) {
+            if (!cg_floats_check_(d->kernels, width, entry, d->codes + at, bytes, many)) return 0;
+            cg_cursor_open_(&cursor, i, at);
+            if (lay->row->top(d->kernels, cg_cursor_get_(&cursor, d, i * lay->piece), many) >= lay->row->limit) return 0;
+        }
+        at += bytes;
+    }
+    return at == all;
 }
 static int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
+    const uint64_t k = cg_units_(&info->op, info->k);
     cg_index_reader_ r = cg_index_open_(info, d->index);
     uint64_t index[512], next = 0, seen = 0, extra;
-    if (!info->index_bytes) return 1;
-    if (!cg_padding_zero_(r.high, r.bitmap ? info->drawn : cg_high_bits_(info->drawn, info->k))) return 0;
-    if (!r.bitmap && !cg_padding_zero_(r.low, info->k * r.l)) return 0;
-    while (seen < info->k) {
-        size_t want = (size_t)(info->k - seen < 512 ? info->k - seen : 512);
+    if (!info->index_bytes) return k == 0 || !info->op.select.id || info->op.select.id == CG_SELECT_GIVEN;
+    if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_high_bits_(r.universe, k))) return 0;
+    if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low, k * r.l)) return 0;
+    while (seen < k) {
+        size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
         int bad = 0;
         if (cg_index_get_(&r, index, want) < want) return 0;
         for (size_t i = 0; i < want; i++) {
             bad |= index[i] < next;
             next = index[i] + 1;
         }
-        if (bad || next > info->drawn || next == 0) return 0;
+        if (bad || next > r.universe || next == 0) return 0;
         seen += want;
     }
+    /* only the last block of all may be short, and then it is */
+    if (r.unit > 1 && (info->k % r.unit ? next != r.universe || info->k % r.unit != r.turned % r.unit : next == r.universe && r.turned % r.unit)) return 0;
+    if (r.golomb) return cg_rice_done_(&r.rice);
     return cg_index_get_(&r, &extra, 1) == 0;
 }
 /* The checksum of everything but the codes, and then the packet's verdict. */
@@ -3268,33 +8139,90 @@ static cg_status cg_verify_(const cg_decoder_ *d) {
     cg_sum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (!d->lay.row) sum = cg_sum_of_(d->kernels, d->codes, d->info.value_bytes);
+    if (!d->lay.row || d->lay.code) sum = cg_sum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
     else for (size_t i = 0; i < k; i += CG_CHUNK_) {
         cg_codes_ahead_(d, i);
         finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
     }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
+    if (d->lay.code && !cg_pieces_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
-        if (!cg_decode_chunk_(d, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
+        if (!cg_decode_chunk_(d, NULL, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
     return CG_OK;
 }
 
-/* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
-static int cg_decode_block_(const cg_decoder_ *d, size_t block, int direct, cg_sum_ *sum) {
-    const size_t n = (size_t)d->lay.k, end = cg_min_(n, (block + 1) * CG_BLOCK_);
-    const int in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec;
+/* Values of a selection, a stretch at a time, with their indices before the transform was undone. */
+enum { CG_STRETCH_ = 256 };
+typedef struct cg_walk_ {
+    cg_index_reader_ reader;
+    cg_cursor_ cursor;
+    uint64_t at[CG_STRETCH_];
+    const float *chunk;
     float out[CG_CHUNK_];
+    size_t first, many, next;          /* values [first, first + many) are at hand; next: the first that has not been used */
+} cg_walk_;
+
+static void cg_walk_open_(cg_walk_ *w, const cg_decoder_ *d) {
+    const cg_decoder_ *set = d->support ? d->support : d;
+    w->reader = cg_index_open_(&set->info, set->index);
+    cg_cursor_open_(&w->cursor, 0, 0);
+    w->chunk = NULL;
+    w->first = w->many = w->next = 0;
+}
+/* How many there are from value `first` on, a multiple of CG_STRETCH_; 0: a codec changed its mind after cg_verify_. */
+static size_t cg_walk_values_(cg_walk_ *w, const cg_decoder_ *d, size_t first) {
+    const size_t k = (size_t)d->lay.k, many = cg_min_(CG_STRETCH_, k - first);
+    if (first % CG_CHUNK_ == 0) w->chunk = cg_decode_chunk_(d, &w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
+    return w->chunk ? many : 0;
+}
+
+/* Chunk `first` of what the sample left, transform undone; with a selection chunks must come one after the other. */
+static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *cursor, size_t first, float *out) {
+    const cg_stage *stage = &d->info.op.transform;
+    const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_TURN_ : CG_DCT_, end = cg_min_(d->turned, first + CG_CHUNK_);
+    const uint64_t key = cg_shared_key_(&d->info.tag);
+    const float *v = out;
+    if (!d->info.op.select.id) {
+        v = cg_decode_chunk_(d, cursor, first, end - first, out, 0);
+        if (!v) return NULL;
+    } else {
+        memset(out, 0, 4 * (end - first));
+        for (;;) {
+            if (w->next == w->first + w->many) {
+                if (w->next == (size_t)d->lay.k) break;
+                w->first = w->next;
+                w->many = cg_walk_values_(w, d, w->first);
+                if (!w->many) return NULL;
+                cg_value_index_(&w->reader, w->at, w->many);
+            }
+            if (w->at[w->next - w->first] >= end) break;
+            out[(size_t)w->at[w->next - w->first] - first] = cg_load_(w->chunk, w->next % CG_CHUNK_);
+            w->next++;
+        }
+    }
+    for (size_t b = first; b < end; b += unit) cg_turn_block_(d->kernels, stage, key, b / unit, cg_at_(v, b - first), out + (b - first), 1);
+    return out;
+}
+
+/* Dense: every value of y, by blocks. direct: the codes are checked on the way. at: where the block's pieces start. */
+static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, size_t block, size_t at, int direct, cg_sum_ *sum) {
+    const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
+    const int turned = d->info.op.transform.id != 0, in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned;
+    float out[CG_CHUNK_];
+    cg_cursor_ cursor;
     int ok = 1;
     cg_env_ env = cg_env_enter_();
+    cg_cursor_open_(&cursor, d->lay.code ? block * CG_BLOCK_ / d->lay.piece : 0, at);
     sum->a = sum->b = sum->words = 0;
     for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
         many = cg_min_(CG_CHUNK_, end - first);
-        if (direct && !d->lay.codec) ok = cg_codes_check_(d, first, many, sum);
+        if (direct) ok = cg_codes_check_(d, first, cg_min_(CG_CHUNK_, (size_t)d->lay.k - first), sum);
         if (ok) {
             float *y = cg_at_mut_(d->y, first);
             const float *v;
             cg_codes_ahead_(d, first);
-            v = cg_decode_chunk_(d, first, many, in_place ? y : out, in_place && d->stream);
+            if (turned) v = cg_unturned_(d, walk, &cursor, first, out);
+            else v = cg_decode_chunk_(d, &cursor, first, many, in_place ? y : out, in_place && d->stream);
             if (v && v != y) d->kernels->emit(v, many, d->alpha, d->beta, y, d->stream);
             ok = v != NULL;
         }
@@ -3304,30 +8232,51 @@ static int cg_decode_block_(const cg_decoder_ *d, size_t block, int direct, cg_s
     return ok;
 }
 static cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
-    const size_t n = (size_t)d->lay.k, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
+    const size_t n = (size_t)d->info.drawn, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
     cg_sum_ part[CG_WAVE_], sum = { 0, 0, 0 };
+    size_t at[CG_WAVE_ + 1] = { 0 };
     int ok[CG_WAVE_];
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_(blocks - block);
+        for (int i = 0; d->lay.code && i < many; i++) {
+            const size_t per = CG_BLOCK_ / d->lay.piece, pieces = (size_t)d->lay.table_bytes / 4, first = (block + (size_t)i) * per;
+            at[i + 1] = at[i];
+            for (size_t p = first; p < cg_min_(pieces, first + per); p++) at[i + 1] += cg_piece_bytes_(d, p);
+        }
         CG_PARALLEL_
-        for (int i = 0; i < many; i++) ok[i] = cg_decode_block_(d, block + (size_t)i, direct, &part[i]);
+        for (int i = 0; i < many; i++) ok[i] = cg_decode_block_(d, NULL, block + (size_t)i, at[i], direct, &part[i]);
+        at[0] = at[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return CG_E_CORRUPT;
             sum = cg_sum_join_(sum, part[i]);
         }
     }
-    if (direct && d->lay.codec) sum = cg_sum_of_(d->kernels, d->codes, d->info.value_bytes);
     return !direct || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
+}
+/* A selection behind a transform: its values come one after the other, so blocks do, too. */
+static cg_status cg_decode_walked_(const cg_decoder_ *d) {
+    const size_t n = (size_t)d->info.drawn;
+    cg_walk_ walk;
+    cg_sum_ none;
+    cg_walk_open_(&walk, d);
+    for (size_t block = 0; block * CG_BLOCK_ < n; block++)
+        if (!cg_decode_block_(d, &walk, block, 0, 0, &none)) return CG_E_CORRUPT;
+    return CG_OK;
 }
 
 /* Where the packet has values, in ascending order: `many` more from value `first` on. */
-static void cg_positions_(const cg_decoder_ *d, cg_index_reader_ *r, uint64_t key, size_t first, size_t many, uint64_t *at) {
+static void cg_positions_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *at) {
+    const cg_decoder_ *set = d->support ? d->support : d;
+    const int indexed = set->info.op.select.id && !set->info.op.transform.id;
     cg_strata_ strata;
-    if (d->info.op.select.id) cg_index_get_(r, at, many);
-    if (!d->info.op.sample.id) return;
-    cg_strata_open_(&strata, d->info.n, d->info.drawn, key, first);
+    if (indexed) cg_value_index_(r, at, many);
+    if (!set->info.op.sample.id) {
+        for (size_t i = 0; !indexed && i < many; i++) at[i] = first + i;
+        return;
+    }
+    cg_strata_open_(&strata, &set->info, first);
     for (size_t i = 0; i < many; i++, cg_strata_next_(&strata)) {
-        if (d->info.op.select.id) cg_strata_seek_(&strata, at[i]);
+        if (indexed) cg_strata_seek_(&strata, at[i]);
         at[i] = cg_draw_(&strata);
     }
 }
@@ -3335,67 +8284,62 @@ static void cg_scale_run_(float *y, size_t n, float beta) {          /* where th
     if (beta == 0.0f) memset(y, 0, 4 * n);
     else if (beta != 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(beta, cg_load_(y, i)));
 }
-/* The values of a sparse packet, a stretch at a time. */
-enum { CG_STRETCH_ = 256 };
-typedef struct cg_sparse_ {
-    cg_index_reader_ reader;
-    uint64_t key, at[CG_STRETCH_];     /* positions, ascending */
-    const float *chunk;
-    float out[CG_CHUNK_], value[CG_STRETCH_];    /* times alpha */
-} cg_sparse_;
-
-static void cg_sparse_open_(cg_sparse_ *s, const cg_decoder_ *d) {
-    s->reader = cg_index_open_(&d->info, d->index);
-    s->key = cg_shared_key_(&d->info.tag);
-    s->chunk = NULL;
-}
-/* How many there are from value `first` on, a multiple of CG_STRETCH_. */
-static size_t cg_sparse_next_(cg_sparse_ *s, const cg_decoder_ *d, size_t first) {
-    const size_t k = (size_t)d->lay.k, many = cg_min_(CG_STRETCH_, k - first);
-    if (first % CG_CHUNK_ == 0) s->chunk = cg_decode_chunk_(d, first, cg_min_(CG_CHUNK_, k - first), s->out, 0);
-    if (!s->chunk) return 0;                         /* a codec that changed its mind after cg_verify_ */
-    cg_positions_(d, &s->reader, s->key, first, many, s->at);
-    if (d->alpha == 1.0f) memcpy(s->value, cg_at_(s->chunk, first % CG_CHUNK_), 4 * many);
-    else for (size_t i = 0; i < many; i++) s->value[i] = cg_times_(d->alpha, cg_load_(s->chunk, first % CG_CHUNK_ + i));
+/* The values of a packet that is sparse in y, a stretch at a time. */
+static size_t cg_sparse_count_(const cg_decoder_ *d) { return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k; }
+static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, uint64_t *at, float *value, float *buf) {
+    const size_t many = cg_min_(CG_STRETCH_, cg_sparse_count_(d) - first);
+    if (d->info.op.transform.id) {
+        if (first % CG_CHUNK_ == 0 && !cg_unturned_(d, w, &w->cursor, first, buf)) return 0;
+        memcpy(value, buf + first % CG_CHUNK_, 4 * many);
+    } else {
+        if (!cg_walk_values_(w, d, first)) return 0;
+        memcpy(value, cg_at_(w->chunk, first % CG_CHUNK_), 4 * many);
+    }
+    cg_positions_(d, &w->reader, first, many, at);
+    if (d->alpha != 1.0f) for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
     return many;
 }
 /* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. */
 static cg_status cg_scatter_(const cg_decoder_ *d) {
-    const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
+    const size_t k = cg_sparse_count_(d), n = (size_t)d->info.n;
+    uint64_t at[CG_STRETCH_];
+    float value[CG_STRETCH_], buf[CG_CHUNK_];
     size_t filled = 0;
-    cg_sparse_ s;
-    cg_sparse_open_(&s, d);
+    cg_walk_ w;
+    cg_walk_open_(&w, d);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_sparse_next_(&s, d, first);
+        many = cg_sparse_next_(&w, d, first, at, value, buf);
         if (!many) return CG_E_CORRUPT;
-        cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)s.at[many - 1] + 1 - filled, d->beta);
-        filled = (size_t)s.at[many - 1] + 1;
-        if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)s.at[i], s.value[i]);
-        else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)s.at[i], cg_plus_(cg_load_(d->y, (size_t)s.at[i]), s.value[i]));
+        cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
+        filled = (size_t)at[many - 1] + 1;
+        if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
+        else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
     }
     cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
     return CG_OK;
 }
 /* Into a y larger than the cache: chunks are put together in L1, mostly zeros, and streamed out. */
 static cg_status cg_scatter_stream_(const cg_decoder_ *d) {
-    const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
+    const size_t k = cg_sparse_count_(d), n = (size_t)d->info.n;
+    uint64_t at[CG_STRETCH_];
+    float value[CG_STRETCH_];
     float chunk[CG_CHUNK_];
     uint16_t touched[CG_CHUNK_];
     size_t base = 0, marks = 0;
-    cg_sparse_ s;
-    cg_sparse_open_(&s, d);
+    cg_walk_ w;
+    cg_walk_open_(&w, d);
     memset(chunk, 0, sizeof chunk);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_sparse_next_(&s, d, first);
+        many = cg_sparse_next_(&w, d, first, at, value, NULL);
         if (!many) return CG_E_CORRUPT;
         for (size_t i = 0; i < many; i++) {
-            while ((size_t)s.at[i] - base >= CG_CHUNK_) {
+            while ((size_t)at[i] - base >= CG_CHUNK_) {
                 d->kernels->emit(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
                 while (marks) chunk[touched[--marks]] = 0.0f;
                 base += CG_CHUNK_;
             }
-            touched[marks] = (uint16_t)((size_t)s.at[i] - base);
-            chunk[touched[marks++]] = s.value[i];
+            touched[marks] = (uint16_t)((size_t)at[i] - base);
+            chunk[touched[marks++]] = value[i];
         }
     }
     for (; base < n; base += CG_CHUNK_) {
@@ -3406,43 +8350,122 @@ static cg_status cg_scatter_stream_(const cg_decoder_ *d) {
     return CG_OK;
 }
 
+/* A product of factors, in tiles whose part of q stays in L1. */
+static void cg_matrix_decode_(const cg_decoder_ *d) {
+    const size_t rows = cg_rows_(&d->info.op), cols = cg_cols_(&d->info.op);
+    const unsigned rank = cg_matrix_rank_(&d->info.op);
+    const uint8_t *p = d->codes, *q = p + 4 * rows * rank;
+    const int direct = d->alpha == 1.0f && d->beta == 0.0f;
+    enum { TALL = 8, FLOATS = 4096 };                /* rows, and values of q or of a result */
+    const size_t wide = FLOATS / (rank > TALL ? rank : (unsigned)TALL) / 16 * 16;
+    float part[FLOATS], out[FLOATS], left[TALL * 64];
+    for (size_t j = 0; j < cols; j += wide) {
+        const size_t many = cg_min_(wide, cols - j);
+        for (unsigned a = 0; a < rank; a++)
+            for (size_t c = 0; c < many; c++) part[a * many + c] = cg_float_(cg_get32_(q + 4 * (a * cols + j + c)));
+        for (size_t i = 0; i < rows; i += TALL) {
+            const size_t tall = cg_min_(TALL, rows - i);
+            float *y = cg_at_mut_(d->y, i * cols + j);
+            for (size_t c = 0; c < tall * rank; c++) left[c] = cg_float_(cg_get32_(p + 4 * (i * rank + c)));
+            if (direct) {
+                d->kernels->lowrank_tile(left, part, many, rank, tall, many, y, cols, d->stream && cols % 4 == 0);
+            } else {
+                d->kernels->lowrank_tile(left, part, many, rank, tall, many, out, many, 0);
+                for (size_t r = 0; r < tall; r++) d->kernels->emit(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
+            }
+        }
+    }
+    if (d->stream) d->kernels->drain();
+}
+
 /* Everything up to the first look at the values: the header agrees with itself, with len and with n.
    values: a user's codec must be at hand. */
 static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
-    s = cg_side_check_(side);
+    s = cg_side_check_(NULL, side);
     if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
     if (s != CG_OK) return s;
     if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
     s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
     if (s != CG_OK && (values || !cg_is_user_(&d->info.op.quantize))) return s;
-    value_bytes = cg_add_(d->lay.scale_bytes, d->lay.code_bytes);
-    if (d->lay.row && value_bytes != d->info.value_bytes) return CG_E_CORRUPT;
+    value_bytes = cg_add_(cg_add_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
+    if (d->lay.row && (d->lay.code ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
+                                   : d->info.value_bytes != value_bytes)) return CG_E_CORRUPT;
     d->kernels = cg_kernels_now_();
+    d->support = NULL;
+    d->turned = (size_t)cg_turned_(&d->info.op, d->info.drawn);
     d->packet = (const uint8_t *)packet;
     d->scales = d->packet + CG_HEADER_BYTES;
-    d->codes = d->scales + (size_t)d->lay.scale_bytes;
+    d->table = d->scales + (size_t)d->lay.scale_bytes;
+    d->codes = d->table + (size_t)d->lay.table_bytes;
     d->index = d->scales + d->info.value_bytes;
     d->y = y ? y : &d->none;
-    if (d->lay.row && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.bits)) return CG_E_CORRUPT;
+    if (d->lay.row && !d->lay.code && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.rate / 32)) return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
+/* The packet whose indices are meant: any that says by itself where its values are. */
+static cg_status cg_support_open_(cg_decoder_ *set, const cg_side *side, size_t n) {
+    cg_status s;
+    float none = 0.0f;
+    if (!side || !side->support) return CG_E_ARG;
+    s = cg_open_(set, NULL, side->support, side->support_len, &none, n, 0);
+    if (s == CG_OK && set->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (s == CG_OK) s = cg_verify_(set);
+    set->y = NULL;
+    return s;
+}
+static uint64_t cg_support_count_(const cg_decoder_ *set) {
+    return set->info.op.transform.id ? set->info.drawn : set->info.k;
+}
+/* Which support a packet was made with: its indices, by checksum. */
+static uint32_t cg_support_mark_(const cg_decoder_ *set) {
+    cg_sum_ s = cg_sum_of_(set->kernels, set->index, set->info.index_bytes);
+    uint64_t h = cg_mix64_(s.a ^ cg_mix64_(s.b ^ cg_support_count_(set)));
+    return (uint32_t)(set->info.op.sample.id ? cg_mix64_(h ^ cg_shared_key_(&set->info.tag) ^ set->info.tag.rank) : h) | 1u;
+}
+static cg_status cg_pick_given_(const cg_picker_ *p) {
+    cg_decoder_ set;
+    cg_index_reader_ r;
+    uint64_t at[CG_STRETCH_], k;
+    cg_status s = cg_support_open_(&set, p->side, p->n);
+    if (s != CG_OK) return s;
+    k = cg_support_count_(&set);
+    r = cg_index_open_(&set.info, set.index);
+    for (size_t first = 0, many; first < (size_t)k; first += many) {
+        many = cg_min_(CG_STRETCH_, (size_t)k - first);
+        cg_positions_(&set, &r, first, many, at);
+        for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)at[i]);
+    }
+    if (p->kernels->top(p->list->value, (size_t)k) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    p->list->count = 0;
+    p->info->k = k;
+    p->info->op.select.size = cg_support_mark_(&set);
+    return CG_OK;
+}
 CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
-    cg_decoder_ d;
+    cg_decoder_ d, set;
     cg_env_ env = cg_env_enter_();
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, y, n, 1) : CG_E_ARG;
+    if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
+        s = cg_support_open_(&set, side, n);
+        if (s == CG_OK && (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_mark_(&set))) s = CG_E_MISMATCH;
+        d.support = &set;
+    }
     if (s == CG_OK) {
-        int dense = !d.info.op.sample.id && !d.info.op.select.id;
-        int direct = dense && side && (side->flags & CG_DECODE_DIRECT);
+        const int selected = d.info.op.select.id != 0, dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
+        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_(&d.info.op) && side && (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
         d.stream = beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct) s = cg_verify_(&d);
-        if (s == CG_OK && dense) s = cg_decode_dense_(&d, direct);
-        else if (s == CG_OK) s = d.stream ? cg_scatter_stream_(&d) : cg_scatter_(&d);
+        if (s != CG_OK) {}
+        else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
+        else if (dense && selected) s = cg_decode_walked_(&d);
+        else if (dense) s = cg_decode_dense_(&d, direct);
+        else s = d.stream && !d.info.op.transform.id ? cg_scatter_stream_(&d) : cg_scatter_(&d);
     }
     cg_env_leave_(env);
     return s;
@@ -3458,15 +8481,15 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_status s = cg_open_(&d, NULL, packet, len, y, n, 0);
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
-    if (!d.info.op.sample.id && !d.info.op.select.id) {
+    if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;          /* clear with the support itself */
+    if (!d.info.op.sample.id && (!d.info.op.select.id || d.info.op.transform.id)) {
         memset(d.y, 0, 4 * n);
     } else {
-        const uint64_t key = cg_shared_key_(&d.info.tag);
         cg_index_reader_ r = cg_index_open_(&d.info, d.index);
-        uint64_t at[256];
-        for (size_t first = 0, many; first < (size_t)d.lay.k; first += many) {
-            many = cg_min_(256, (size_t)d.lay.k - first);
-            cg_positions_(&d, &r, key, first, many, at);
+        uint64_t at[CG_STRETCH_];
+        for (size_t first = 0, many; first < cg_sparse_count_(&d); first += many) {
+            many = cg_min_(CG_STRETCH_, cg_sparse_count_(&d) - first);
+            cg_positions_(&d, &r, first, many, at);
             for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)at[i], 0.0f);
         }
     }
@@ -3481,6 +8504,309 @@ CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
 CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
     cg_env_ env = cg_env_enter_();
     cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info);
+    cg_env_leave_(env);
+    return s;
+}
+
+/* ---- >>reduce: packets added without leaving their domain ------------------------------------------ */
+
+static int cg_same_stage_(const cg_stage *a, const cg_stage *b) {
+    return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size && cg_bits_(a->value) == cg_bits_(b->value);
+}
+/* A result is sparse, or integers on the one grid of all, or floats. */
+enum { CG_ADD_SPARSE_, CG_ADD_LEVELS_, CG_ADD_FLOATS_ };
+typedef struct cg_adder_ {
+    const void *const *packets;
+    const size_t *lens;
+    size_t count, turned;
+    int how;
+    int32_t bias, sum_bias;            /* levels: the symbol of 0, in a packet and in the sum */
+    cg_info info;                      /* of the result */
+    cg_layout_ lay;
+    uint64_t most;                     /* sparse: values of all packets */
+} cg_adder_;
+
+static cg_status cg_adder_packet_(const cg_adder_ *a, size_t i, cg_decoder_ *d) {
+    cg_info info;
+    float none = 0.0f;
+    cg_status s;
+    if (!a->packets[i]) return CG_E_ARG;
+    s = cg_header_get_((const uint8_t *)a->packets[i], a->lens[i], &info);
+    if (s == CG_OK) s = cg_open_(d, NULL, a->packets[i], a->lens[i], &none, (size_t)info.n, 1);
+    d->y = NULL;
+    return s;
+}
+/* One domain: the same vector, sample and transform, so that values at one place belong together. */
+static cg_status cg_adder_match_(const cg_info *a, const cg_info *b) {
+    if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step || a->tag.tensor != b->tag.tensor) return CG_E_MISMATCH;
+    if (!cg_same_stage_(&a->op.sample, &b->op.sample) || !cg_same_stage_(&a->op.transform, &b->op.transform)) return CG_E_MISMATCH;
+    if (a->op.select.id == CG_SELECT_GIVEN || b->op.select.id == CG_SELECT_GIVEN) return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
+    return (a->op.select.id != 0) == (b->op.select.id != 0) ? CG_OK : CG_E_MISMATCH;
+}
+static int cg_on_grid_(const cg_layout_ *lay) { return lay->row && lay->row->encode == cg_encode_levels_ && lay->alphabet.zero && !lay->code; }
+
+static cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count) {
+    cg_decoder_ d, first;
+    int grid = 1;
+    memset(a, 0, sizeof *a);
+    memset(&first, 0, sizeof first);
+    a->packets = packets;
+    a->lens = lens;
+    a->count = count;
+    if (!packets || !lens || !count) return CG_E_ARG;
+    for (size_t i = 0; i < count; i++) {
+        cg_status s = cg_adder_packet_(a, i, &d);
+        if (s != CG_OK) return s;
+        if (d.lay.row) cg_alphabet_of_(&d.info.op.quantize, &d.lay.alphabet);
+        if (i == 0) first = d;
+        if (cg_is_matrix_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
+        s = cg_adder_match_(&first.info, &d.info);
+        if (s != CG_OK) return s;
+        grid = grid && cg_on_grid_(&d.lay) && cg_same_stage_(&first.info.op.quantize, &d.info.op.quantize);
+        for (size_t j = 0; grid && j < (size_t)d.lay.scale_bytes; j++) grid = d.scales[j] == first.scales[j];
+        a->most = cg_add_(a->most, d.info.k);
+    }
+    a->info = first.info;
+    a->turned = first.turned;
+    a->how = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_ADD_SPARSE_ : CG_ADD_FLOATS_;
+    memset(&a->info.op.quantize, 0, sizeof a->info.op.quantize);
+    memset(&a->info.op.code, 0, sizeof a->info.op.code);
+    if (a->how == CG_ADD_SPARSE_) {                  /* any index set at all is what is above 0 */
+        memset(&a->info.op.select, 0, sizeof a->info.op.select);
+        a->info.op.select.id = CG_SELECT_THRESHOLD;
+        a->info.threshold = 0.0f;
+        a->info.op.k = first.info.op.sample.id && first.info.drawn != cg_count_(first.info.op.sample.value, 0, first.info.n) ? first.info.drawn : 0;
+        if (a->most > a->turned) a->most = a->turned;
+    } else if (grid) {
+        unsigned bits = 2;
+        a->bias = first.lay.alphabet.zero;
+        while (bits <= 8 && (uint64_t)((1 << (bits - 1)) - 1) < (uint64_t)a->bias * count) bits++;
+        if (bits <= 8 && first.lay.bucket <= 0xffffffffu) {          /* headroom for all of them */
+            a->how = CG_ADD_LEVELS_;
+            a->sum_bias = (1 << (bits - 1)) - 1;
+            a->info.op.quantize.id = CG_QUANTIZE_STEPS;
+            a->info.op.quantize.arg = (uint16_t)bits;
+            a->info.op.quantize.size = (uint32_t)first.lay.bucket;
+        }
+    }
+    return cg_layout_make_(&a->info.op, NULL, a->how == CG_ADD_SPARSE_ ? a->most : a->info.k, &a->lay);
+}
+
+static size_t cg_adder_list_bytes_(const cg_adder_ *a) {             /* one list; two are needed to merge */
+    return cg_size_(cg_add_(cg_mul_(8, cg_add_(a->most, CG_SLACK_)), 8 * (((uint64_t)a->turned >> 32) + 2)));
+}
+static void cg_adder_list_(const cg_adder_ *a, cg_list_ *list, uint8_t *p) {
+    memset(list, 0, sizeof *list);
+    list->segments = a->turned ? (((uint64_t)a->turned - 1) >> 32) + 1 : 1;
+    list->segment = (uint64_t *)(void *)p;
+    p += 8 * (size_t)(list->segments + 1);
+    list->low = (uint32_t *)(void *)p;
+    list->value = (float *)(void *)(p + 4 * ((size_t)a->most + CG_SLACK_));
+}
+/* into = list + packet, both ascending. */
+static cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_list_ *into) {
+    const size_t k = (size_t)d->lay.k;
+    cg_walk_ w;
+    size_t i = 0;
+    uint64_t segment = 0, open = 0;
+    cg_walk_open_(&w, d);
+    into->count = 0;
+    into->segment[0] = 0;
+    for (size_t j = 0;;) {
+        uint64_t a = UINT64_MAX, b = UINT64_MAX, at;
+        float v = 0.0f;
+        if (j < k && j == w.first + w.many) {
+            w.first = j;
+            w.many = cg_walk_values_(&w, d, j);
+            if (!w.many) return CG_E_CORRUPT;
+            cg_value_index_(&w.reader, w.at, w.many);
+        }
+        if (i < list->count) {
+            while (i >= list->segment[segment + 1]) segment++;
+            a = segment << 32 | list->low[i];
+        }
+        if (j < k) b = w.at[j - w.first];
+        at = a < b ? a : b;
+        if (at == UINT64_MAX) break;
+        if (a == at) v = list->value[i++];
+        if (b == at) {
+            float u = cg_load_(w.chunk, j++ % CG_CHUNK_);
+            v = a == at ? cg_saturate_(cg_plus_(v, u)) : u;
+        }
+        while (open < at >> 32) into->segment[++open] = into->count;
+        cg_list_add_(into, (size_t)at, v);
+    }
+    while (open < into->segments) into->segment[++open] = into->count;
+    return CG_OK;
+}
+static cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    cg_list_ lists[2];
+    cg_decoder_ d;
+    cg_sum_ body;
+    uint64_t index_bytes;
+    cg_adder_list_(a, &lists[0], scratch);
+    cg_adder_list_(a, &lists[1], scratch + cg_adder_list_bytes_(a));
+    memset(lists[0].segment, 0, 8 * (size_t)(lists[0].segments + 1));
+    memset(lists[1].segment, 0, 8 * (size_t)(lists[1].segments + 1));
+    for (size_t i = 0; i < a->count; i++) {
+        cg_status s = cg_adder_packet_(a, i, &d);
+        if (s == CG_OK) s = cg_merge_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
+        if (s != CG_OK) return s;
+    }
+    {
+        const cg_list_ *sum = &lists[a->count % 2];
+        a->info.k = sum->count;
+        a->info.index_code = cg_index_code_(&a->info.op, a->turned, sum->count);
+        index_bytes = cg_index_bytes_(a->info.index_code, a->turned, sum->count);
+        a->info.value_bytes = 4 * sum->count;
+        if (cg_add_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)sum->count) > cap) return CG_E_CAPACITY;
+        kernels->copy(sum->value, sum->count, out + CG_HEADER_BYTES);
+        a->info.index_bytes = index_bytes ? cg_index_put_(a->info.index_code, a->turned, sum, out + CG_HEADER_BYTES + a->info.value_bytes) : 0;
+    }
+    body = cg_sum_of_(kernels, out + CG_HEADER_BYTES, a->info.value_bytes + a->info.index_bytes);
+    *len = cg_seal_(kernels, &a->info, out, body);
+    return CG_OK;
+}
+/* Packed symbols of one grid: integers, with room for their sum. */
+static void cg_add_levels_(const cg_adder_ *a, uint8_t *codes, size_t first, size_t many) {
+    uint16_t sums[CG_CHUNK_];
+    uint8_t symbols[CG_CHUNK_];
+    cg_decoder_ d;
+    memset(sums, 0, sizeof sums);
+    for (size_t i = 0; i < a->count; i++) {
+        const uint8_t *in;
+        unsigned bits;
+        if (cg_adder_packet_(a, i, &d) != CG_OK) return;             /* cannot be: it has been opened before */
+        bits = d.lay.rate / 32;
+        in = d.codes + cg_code_at_(&d.lay, first);
+        if (bits < 8) d.kernels->unpack(in, many, bits, symbols);
+        else memcpy(symbols, in, many);
+        for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < 2 * a->bias ? symbols[j] : 2 * a->bias));
+    }
+    for (size_t j = 0; j < many; j++) symbols[j] = (uint8_t)(sums[j] + a->sum_bias - a->bias * (int32_t)a->count);
+    if (a->lay.rate < 8 * 32) cg_kernels_now_()->pack(symbols, many, a->lay.rate / 32, codes);
+    else memcpy(codes, symbols, many);
+}
+static cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, size_t *len) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    const size_t k = (size_t)a->info.k;
+    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)a->lay.scale_bytes;
+    cg_decoder_ d;
+    a->info.value_bytes = (size_t)(a->lay.scale_bytes + a->lay.code_bytes);
+    a->info.index_bytes = 0;
+    if (a->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
+    if (a->how == CG_ADD_LEVELS_) {
+        cg_status s = cg_adder_packet_(a, 0, &d);
+        if (s != CG_OK) return s;
+        for (size_t b = 0; b < (size_t)d.lay.buckets; b++) {         /* the grid's step, as a decoder sees it */
+            float scale[2];
+            cg_levels_ q;
+            cg_scales_get_(&d.lay, d.scales, b, scale);
+            q = cg_levels_make_(&d.info.op.quantize, scale);
+            cg_put32_(scales + 4 * b, cg_bits_(cg_saturate_(cg_times_(q.step, q.post))));
+        }
+        for (size_t first = 0; first < k; first += CG_CHUNK_) cg_add_levels_(a, codes + cg_code_at_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
+        for (size_t bytes = (size_t)(((uint64_t)k * a->lay.rate / 32 + 7) / 8); bytes % 4; bytes++) codes[bytes] = 0;
+    } else {
+        for (size_t i = 0; i < a->count; i++) {
+            cg_cursor_ cursor;
+            float v[CG_CHUNK_], sum[CG_CHUNK_];
+            cg_status s = cg_adder_packet_(a, i, &d);
+            if (s != CG_OK) return s;
+            cg_cursor_open_(&cursor, 0, 0);
+            for (size_t first = 0, many; first < k; first += many) {
+                const float *w;
+                many = cg_min_(CG_CHUNK_, k - first);
+                w = cg_decode_chunk_(&d, &cursor, first, many, v, 0);
+                if (!w) return CG_E_CORRUPT;
+                for (size_t j = 0; i && j < many; j++)
+                    sum[j] = cg_saturate_(cg_plus_(cg_float_(cg_get32_(codes + 4 * (first + j))), cg_load_(w, j)));
+                kernels->copy(i ? sum : w, many, codes + 4 * first);
+            }
+        }
+    }
+    *len = cg_seal_(kernels, &a->info, out, cg_sum_of_(kernels, scales, a->info.value_bytes));
+    return CG_OK;
+}
+/* Whether packets can be added, and what that takes. */
+static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, cg_adder_ *a, size_t *bound, size_t *scratch) {
+    cg_status s = cg_adder_open_(a, packets, lens, count);
+    uint64_t bytes;
+    *bound = *scratch = 0;
+    if (s != CG_OK) return s;
+    bytes = cg_add_(cg_add_(a->lay.scale_bytes, a->lay.code_bytes), CG_HEADER_BYTES);
+    if (a->how == CG_ADD_SPARSE_) {
+        bytes = cg_add_(bytes, cg_index_bound_(&a->info.op, a->turned, a->most));
+        if (!cg_adder_list_bytes_(a)) return CG_E_ARG;
+        *scratch = cg_size_(cg_add_(cg_mul_(2, cg_adder_list_bytes_(a)), 64));
+    }
+    *bound = cg_size_(bytes);
+    return *bound ? CG_OK : CG_E_ARG;
+}
+CG_API_ cg_status cg_reduce_plan(const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
+    cg_adder_ a;
+    cg_env_ env = cg_env_enter_();
+    cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, &a, bound, scratch) : CG_E_ARG;
+    cg_env_leave_(env);
+    return s;
+}
+static cg_status cg_verify_all_(const cg_adder_ *a) {
+    for (size_t i = 0; i < a->count; i++) {
+        cg_decoder_ d;
+        cg_status s = cg_adder_packet_(a, i, &d);
+        if (s == CG_OK) s = cg_verify_(&d);
+        if (s != CG_OK) return s;
+    }
+    return CG_OK;
+}
+CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    cg_adder_ a;
+    size_t bound = 0, need = 0;
+    cg_env_ env = cg_env_enter_();
+    cg_status s = out && len && (scratch || !scratch_bytes) ? cg_reduce_plan_(packets, lens, count, &a, &bound, &need) : CG_E_ARG;
+    if (len) *len = 0;
+    if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
+    if (s == CG_OK) s = cg_verify_all_(&a);
+    if (s == CG_OK && a.how == CG_ADD_SPARSE_) s = cg_add_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
+    else if (s == CG_OK) s = cg_add_dense_(&a, (uint8_t *)out, cap, len);
+    cg_env_leave_(env);
+    return s;
+}
+static cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
+    enum { TILE = 4096, FEW = 64 };
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    cg_adder_ a;
+    cg_decoder_ d;
+    size_t bytes;
+    cg_status s = cg_adder_open_(&a, packets, lens, count);
+    if (s != CG_OK) return s;
+    if (count > FEW) return CG_E_UNSUPPORTED;
+    for (size_t i = 0; i < count; i++) {
+        s = cg_adder_packet_(&a, i, &d);
+        if (s != CG_OK) return s;
+        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.how == CG_ADD_SPARSE_) return CG_E_UNSUPPORTED;
+    }
+    s = cg_verify_all_(&a);
+    if (s != CG_OK) return s;
+    a.info.op.quantize.id = CG_QUANTIZE_SIGN;
+    bytes = (size_t)cg_words_(a.info.k);
+    if (cap < CG_HEADER_BYTES || bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
+    {
+        const uint8_t *in[FEW];
+        for (size_t i = 0; i < count; i++) in[i] = (const uint8_t *)packets[i] + CG_HEADER_BYTES;
+        kernels->vote(in, count, bytes, out + CG_HEADER_BYTES);
+    }
+    a.info.value_bytes = bytes;
+    a.info.index_bytes = 0;
+    *len = cg_seal_(kernels, &a.info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, bytes));
+    return CG_OK;
+}
+CG_API_ cg_status cg_vote(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s;
+    if (len) *len = 0;
+    s = out && len ? cg_vote_(packets, lens, count, (uint8_t *)out, cap, len) : CG_E_ARG;
     cg_env_leave_(env);
     return s;
 }

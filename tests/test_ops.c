@@ -104,7 +104,7 @@ SUITE(bad_operators)
         cg_then(with_k(cg_topk(0.5f), 3), with_k(cg_randk(0.5f), 3)),
         with_k(cg_dense(), 4), with_k(cg_threshold(0.5f), 4),              /* a count, but nothing that counts */
         cg_user(127, 0, 0, 0.0f), cg_user(256, 0, 0, 0.0f), cg_user(-1, 0, 0, 0.0f),
-        cg_coded(cg_topk(0.1f), (cg_coding)3),
+        cg_coded(cg_topk(0.1f), (cg_coding)9),
         damaged(0), damaged(1), damaged(2), damaged(3), damaged(4), damaged(5), damaged(6)
     };
     size_t i;
