@@ -402,10 +402,12 @@ void *memmove(void *to, const void *from, size_t bytes);
 
 #if defined(__GNUC__) || defined(__clang__)
 #  define CG_INLINE_ static inline __attribute__((always_inline, unused))
+#  define CG_NOINLINE_ static __attribute__((noinline))      /* so that its stack is not there all the time */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
 #else
 #  define CG_INLINE_ static inline
+#  define CG_NOINLINE_ static
 #  define CG_LIKELY_(c) (c)
 #  define CG_PREFETCH_(p) ((void)(p))
 #endif
@@ -1891,7 +1893,7 @@ static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256 cg_floats8_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
 CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) { cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f)); }
-CG_AVX2_INLINE_ __m256 cg_minus_where_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) {     /* -0 where 1 */
+CG_AVX2_INLINE_ __m256 cg_minuses_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) {     /* -0 where 1 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
 /* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or from 4 on.
@@ -1926,11 +1928,11 @@ CG_AVX2_INLINE_ __m256 cg_within_avx2_(const float *v, size_t i, const uint32_t 
         x = _mm256_xor_ps(x, _mm256_castsi256_ps(cg_bytes_avx2_((const uint8_t *)cg_flip_rows_[byte & 15u])));
         y = _mm256_xor_ps(y, _mm256_castsi256_ps(cg_bytes_avx2_((const uint8_t *)(cg_flip_rows_[byte >> 4] + 4))));
     } else {
-        y = _mm256_xor_ps(y, cg_minus_where_avx2_(0, 0, 0, 0, 1, 1, 1, 1));
+        y = _mm256_xor_ps(y, cg_minuses_avx2_(0, 0, 0, 0, 1, 1, 1, 1));
     }
     x = _mm256_add_ps(x, y);
-    x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_minus_where_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
-    return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_minus_where_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
+    x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
+    return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_minuses_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
 }
 CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {      /* strides up to 32 */
     for (size_t i = 0; i < CG_ROTATED_; i += 64) {
@@ -2152,14 +2154,15 @@ CG_INLINE_ double cg_fold_(double *lanes) {
 }
 static void cg_total_scalar_(const float *v, size_t n, int what, double *lanes) {
     for (size_t i = 0; i < n; i++) {
-        const float f = cg_load_(v, i);
-        const double d = (double)f;
+        const uint32_t u = cg_load_bits_(v, i);
+        const double d = (double)cg_float_(u);
         double *lane = lanes + i % 16;
         switch (what) {
-            case 0: *lane += (double)cg_float_(cg_bits_(f) & CG_MAGNITUDE_); break;
+            case 0: *lane += (double)cg_float_(u & CG_MAGNITUDE_); break;
             case 1: *lane += d * d; break;                 /* exact: fused or not, the sum is the same */
-            case 2: *lane += f < 0.0f ? d : 0.0; break;
-            case 3: *lane += f >= 0.0f ? d : 0.0; break;
+            /* f < 0, f >= 0, by bits: of floats clang makes a minimum (AArch64), which thinks otherwise of -0 and NaN */
+            case 2: *lane += (double)cg_float_(u - 0x80000001u < CG_NONFINITE_ ? u : 0u); break;
+            case 3: *lane += (double)cg_float_(u <= CG_NONFINITE_ || u == CG_MINUS_ ? u : 0u); break;
             default: *lane += d;
         }
     }
@@ -2209,8 +2212,8 @@ CG_INLINE_ void cg_total4_neon_(float64x2_t *s, const float *v, size_t i, int wh
     uint32x4_t u = cg_load4_neon_(v, i);
     float64x2_t low, high;
     if (what == 0) u = cg_abs_neon_(u);
-    if (what == 2) u = vandq_u32(u, vcltzq_f32(cg_floats_neon_(u)));
-    if (what == 3) u = vandq_u32(u, vcgezq_f32(cg_floats_neon_(u)));
+    if (what == 2) u = vandq_u32(u, vcltq_u32(vsubq_u32(u, vdupq_n_u32(0x80000001u)), vdupq_n_u32(CG_NONFINITE_)));
+    if (what == 3) u = vandq_u32(u, vorrq_u32(vcleq_u32(u, vdupq_n_u32(CG_NONFINITE_)), vceqq_u32(u, vdupq_n_u32(CG_MINUS_))));
     low = vcvt_f64_f32(vget_low_f32(cg_floats_neon_(u)));
     high = vcvt_high_f64_f32(cg_floats_neon_(u));
     s[0] = s[0] + (what == 1 ? low * low : low);
@@ -2290,14 +2293,17 @@ CG_AVX2_INLINE_ __m256i cg_bytes4_avx2_(__m256i a, __m256i b, __m256i c, __m256i
     return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
 }
 CG_AVX2_INLINE_ __m256i cg_in_order_avx2_(__m256i bytes) { return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)); }
-CG_AVX2_INLINE_ void cg_weigh_avx2_(__m256d *s, __m256 centre, __m256 size) {
-    s[0] = _mm256_add_pd(s[0], _mm256_mul_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(centre)), _mm256_cvtps_pd(_mm256_castps256_ps128(size))));
-    s[1] = _mm256_add_pd(s[1], _mm256_mul_pd(_mm256_cvtps_pd(_mm256_extractf128_ps(centre, 1)), _mm256_cvtps_pd(_mm256_extractf128_ps(size, 1))));
+CG_AVX2_INLINE_ __m256d cg_weigh_avx2_(__m128 centre, const float *v, size_t i) {
+    return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_term_avx2_(v, i, 0));
 }
-CG_AVX2_INLINE_ __m256i cg_grade8_avx2_(__m256i v, __m256 inv, const cg_tree_avx2_ *tree, __m256 centre, __m256d *s, int depth, int sums) {
-    const __m256 size = _mm256_castsi256_ps(cg_abs_avx2_(v));
-    const __m256i r = cg_search_avx2_(cg_mul8_avx2_(size, inv), tree, depth);
-    if (sums) cg_weigh_avx2_(s, depth == 0 ? centre : depth < 3 ? _mm256_permutevar_ps(centre, r) : _mm256_permutevar8x32_ps(centre, r), size);
+CG_AVX2_INLINE_ __m256i cg_grade8_avx2_(const float *v, size_t i, __m256 inv, const cg_tree_avx2_ *tree, __m256 centre, __m256d *s, int depth, int sums) {
+    const __m256 t = cg_mul8_avx2_(_mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i))), inv);
+    const __m256i r = cg_search_avx2_(t, tree, depth);
+    if (sums) {
+        const __m256 c = depth == 0 ? centre : depth < 3 ? _mm256_permutevar_ps(centre, r) : _mm256_permutevar8x32_ps(centre, r);
+        s[0] = _mm256_add_pd(s[0], cg_weigh_avx2_(_mm256_castps256_ps128(c), v, i));
+        s[1] = _mm256_add_pd(s[1], cg_weigh_avx2_(_mm256_extractf128_ps(c, 1), v, i + 4));
+    }
     return r;
 }
 CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes,
@@ -2319,12 +2325,10 @@ CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, siz
         s[3] = _mm256_loadu_pd(lanes + 12);
     }
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
-        const __m256i below = cg_bytes4_avx2_(cg_below_avx2_(a), cg_below_avx2_(b), cg_below_avx2_(c), cg_below_avx2_(d));
-        a = cg_grade8_avx2_(a, inv, &tree, weight, s, depth, sums);
-        b = cg_grade8_avx2_(b, inv, &tree, weight, s + 2, depth, sums);
-        c = cg_grade8_avx2_(c, inv, &tree, weight, s, depth, sums);
-        d = cg_grade8_avx2_(d, inv, &tree, weight, s + 2, depth, sums);
+        __m256i a = cg_grade8_avx2_(v, i, inv, &tree, weight, s, depth, sums), b = cg_grade8_avx2_(v, i + 8, inv, &tree, weight, s + 2, depth, sums);
+        __m256i c = cg_grade8_avx2_(v, i + 16, inv, &tree, weight, s, depth, sums), d = cg_grade8_avx2_(v, i + 24, inv, &tree, weight, s + 2, depth, sums);
+        const __m256i below = cg_bytes4_avx2_(cg_below_avx2_(cg_load8_avx2_(v, i)), cg_below_avx2_(cg_load8_avx2_(v, i + 8)),
+                                              cg_below_avx2_(cg_load8_avx2_(v, i + 16)), cg_below_avx2_(cg_load8_avx2_(v, i + 24)));
         a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d));
         cg_store_avx2_(symbols + i, cg_in_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(below, sign))));
     }
@@ -2704,10 +2708,10 @@ static void cg_dct_scalar_(float *v, int inverse) {
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) { return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0)); }
-CG_AVX2_INLINE_ __m256 cg_later_avx2_(__m256 x, __m256 next) {           /* from the second on, and the first of the next */
+CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {           /* from the second on, and the first of the next */
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
 }
-CG_AVX2_INLINE_ __m256 cg_earlier_avx2_(__m256 x, __m256 last) {         /* the last of the one before, and all but the last */
+CG_AVX2_INLINE_ __m256 cg_last_lane_avx2_(__m256 x, __m256 last) {         /* the last of the one before, and all but the last */
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
 CG_AVX2_INLINE_ void cg_halve8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {      /* b lies the other way round */
@@ -2723,11 +2727,11 @@ CG_AVX2_INLINE_ void cg_turn8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
     b = cg_reverse_avx2_(b);
     *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
-    *q = _mm256_xor_ps(_mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_minus_where_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+    *q = _mm256_xor_ps(_mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
 }
 CG_AVX2_INLINE_ void cg_unturn8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
-    q = _mm256_xor_ps(q, cg_minus_where_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+    q = _mm256_xor_ps(q, cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
     *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
     *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
 }
@@ -2737,10 +2741,10 @@ CG_AVX2_INLINE_ void cg_weave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
     *x = _mm256_permute2f128_ps(low, high, 0x20);
     *y = _mm256_permute2f128_ps(low, high, 0x31);
 }
-CG_AVX2_INLINE_ __m256 cg_dct_order_avx2_(__m256 x) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8)); }
+CG_AVX2_INLINE_ __m256 cg_unlace_avx2_(__m256 x) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8)); }
 CG_AVX2_INLINE_ void cg_unweave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
-    *a = cg_dct_order_avx2_(_mm256_shuffle_ps(x, y, 0x88));
-    *b = cg_dct_order_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
+    *a = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0x88));
+    *b = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
 }
 CG_AVX2_INLINE_ __m256 cg_dct8_avx2_(const float *m, const float *t) {
     __m256 s = cg_mul8_avx2_(_mm256_loadu_ps(m), _mm256_broadcast_ss(t));
@@ -2790,8 +2794,8 @@ CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
     cg_dct_middle_avx2_(x, 0);
     p0 = cg_edge_avx2_(x[2]);
     q0 = cg_edge_avx2_(x[3]);
-    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_later_avx2_(q0, none)));
-    o0 = _mm256_sub_ps(cg_later_avx2_(p0, none), cg_reverse_avx2_(q0));
+    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q0, none)));
+    o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, none), cg_reverse_avx2_(q0));
     cg_weave8_avx2_(e0, o0, &e0, &e1);                   /* 2, 6, 10, ... */
     cg_weave8_avx2_(x[0], x[1], &o0, &o1);               /* 0, 4, 8, ... */
     cg_weave8_avx2_(o0, e0, &u0, &u1);
@@ -2800,10 +2804,10 @@ CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
     cg_weave8_avx2_(x[6], x[7], &q0, &q1);
     p0 = cg_edge_avx2_(p0);
     q0 = cg_edge_avx2_(q0);
-    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_later_avx2_(q1, none)));
-    e1 = _mm256_add_ps(p1, cg_reverse_avx2_(cg_later_avx2_(q0, q1)));
-    o0 = _mm256_sub_ps(cg_later_avx2_(p0, p1), cg_reverse_avx2_(q1));
-    o1 = _mm256_sub_ps(cg_later_avx2_(p1, none), cg_reverse_avx2_(q0));
+    e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q1, none)));
+    e1 = _mm256_add_ps(p1, cg_reverse_avx2_(cg_next_lane_avx2_(q0, q1)));
+    o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, p1), cg_reverse_avx2_(q1));
+    o1 = _mm256_sub_ps(cg_next_lane_avx2_(p1, none), cg_reverse_avx2_(q0));
     cg_weave8_avx2_(e0, o0, &w0, &w1);
     cg_weave8_avx2_(e1, o1, &w2, &w3);
     cg_weave8_avx2_(u0, w0, x, x + 1);
@@ -2821,18 +2825,18 @@ CG_TARGET_AVX2_ static void cg_dct_inverse_avx2_(float *v) {
     cg_unweave8_avx2_(cg_floats8_avx2_(v, 48), cg_floats8_avx2_(v, 56), &u3, &w3);
     cg_unweave8_avx2_(w0, w1, &e0, &o0);
     cg_unweave8_avx2_(w2, w3, &e1, &o1);
-    p0 = cg_edge_avx2_(_mm256_add_ps(e0, cg_earlier_avx2_(o0, none)));
-    p1 = _mm256_add_ps(e1, cg_earlier_avx2_(o1, o0));
-    q1 = cg_reverse_avx2_(_mm256_sub_ps(cg_later_avx2_(e0, e1), o0));
-    q0 = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_later_avx2_(e1, none), o1)));
+    p0 = cg_edge_avx2_(_mm256_add_ps(e0, cg_last_lane_avx2_(o0, none)));
+    p1 = _mm256_add_ps(e1, cg_last_lane_avx2_(o1, o0));
+    q1 = cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, e1), o0));
+    q0 = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e1, none), o1)));
     cg_unweave8_avx2_(p0, p1, x + 4, x + 5);
     cg_unweave8_avx2_(q0, q1, x + 6, x + 7);
     cg_unweave8_avx2_(u0, u1, &p0, &q0);
     cg_unweave8_avx2_(u2, u3, &p1, &q1);
     cg_unweave8_avx2_(p0, p1, x, x + 1);
     cg_unweave8_avx2_(q0, q1, &e0, &o0);
-    x[2] = cg_edge_avx2_(_mm256_add_ps(e0, cg_earlier_avx2_(o0, none)));
-    x[3] = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_later_avx2_(e0, none), o0)));
+    x[2] = cg_edge_avx2_(_mm256_add_ps(e0, cg_last_lane_avx2_(o0, none)));
+    x[3] = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, none), o0)));
     cg_dct_middle_avx2_(x, 1);
     cg_unhalve8_avx2_(x[4], x[5], &p0, &p1);
     cg_unhalve8_avx2_(x[6], x[7], &q0, &q1);
@@ -2889,11 +2893,12 @@ CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i
     return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
 }
 CG_AVX2_INLINE_ __m256i cg_swap_avx2_(__m256i h) {
-    return _mm256_shuffle_epi8(h, _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    return _mm256_shuffle_epi8(h, _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13,
+                                                   2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_signs_neon_of_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {    /* the top bit of each float, as that of a byte */
+CG_INLINE_ uint8x16_t cg_tops_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {    /* the top bit of each float, as that of a byte */
     uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
     uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
     return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
@@ -2907,7 +2912,7 @@ CG_INLINE_ uint32_t cg_coin_(cg_key_ key, uint32_t position) {
 
 /* fp8 of v*inv, kind 0: E4M3, 1: E5M2, to nearest even; what is too large becomes 448 or 57344; zeros keep their sign.
    Adding a power of two so much larger that the sum's last bit is the code's last bit does the rounding. */
-typedef struct cg_fp8_ { uint32_t drop, least, most, bias; } cg_fp8_;     /* bits dropped; smallest normal, largest, as f32 bits; code of `least` - 1 step */
+typedef struct cg_fp8_ { uint32_t drop, least, most, bias; } cg_fp8_;     /* bits dropped; smallest normal and largest as f32 bits; least >> drop */
 CG_INLINE_ cg_fp8_ cg_fp8_kind_(int kind) {
     const cg_fp8_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
     return kind ? e5m2 : e4m3;
@@ -2968,7 +2973,7 @@ static void cg_fp8_neon_(const float *v, size_t n, float inv, int kind, uint8_t 
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
         uint8x16_t m = cg_narrow_neon_(cg_fp84_neon_(a, by, q), cg_fp84_neon_(b, by, q), cg_fp84_neon_(c, by, q), cg_fp84_neon_(d, by, q));
-        vst1q_u8(out + i, vorrq_u8(m, cg_signs_neon_of_(a, b, c, d)));
+        vst1q_u8(out + i, vorrq_u8(m, cg_tops_neon_(a, b, c, d)));
     }
     cg_fp8_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
 }
@@ -2990,7 +2995,8 @@ CG_AVX2_INLINE_ size_t cg_unfp816_avx2_(const uint8_t *in, size_t n, float scale
     const __m128i top = _mm_set1_epi8(kind ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f), zero = _mm_setzero_si128();
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i)), s = _mm_andnot_si128(low, b), m = _mm_min_epu8(_mm_and_si128(b, low), top), h[2];
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i)), s = _mm_andnot_si128(low, b), h[2];
+        __m128i m = _mm_min_epu8(_mm_and_si128(b, low), top);
         h[0] = _mm_unpacklo_epi8(zero, m);
         h[1] = _mm_unpackhi_epi8(zero, m);
         if (!kind) {
@@ -3117,7 +3123,7 @@ CG_INLINE_ uint32x4_t cg_natural4_neon_(uint32x4_t m, uint32x4_t h, int stochast
 /* 16 values: their exponents go out, their signs come back as byte masks */
 CG_INLINE_ uint8x16_t cg_natural16_neon_(const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
     uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12), h = a, g = a;
-    uint8x16_t s = cg_signs_neon_of_(a, b, c, d), e;
+    uint8x16_t s = cg_tops_neon_(a, b, c, d), e;
     a = cg_abs_neon_(a);
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
@@ -3137,9 +3143,9 @@ static uint32_t cg_natural_neon_(const float *v, size_t n, cg_key_ key, uint32_t
     size_t i = 0;
     if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
     for (; i + 64 <= n; i += 64) {
-        uint8x16_t a = cg_natural16_neon_(v, i, key, position, stochastic, out, &top), b = cg_natural16_neon_(v, i + 16, key, position, stochastic, out, &top);
-        uint8x16_t c = cg_natural16_neon_(v, i + 32, key, position, stochastic, out, &top), d = cg_natural16_neon_(v, i + 48, key, position, stochastic, out, &top);
-        cg_put64_(out + n + i / 8, cg_mask_neon_(a, b, c, d));
+        uint8x16_t s[4];
+        for (size_t j = 0; j < 4; j++) s[j] = cg_natural16_neon_(v, i + 16 * j, key, position, stochastic, out, &top);
+        cg_put64_(out + n + i / 8, cg_mask_neon_(s[0], s[1], s[2], s[3]));
     }
     return cg_max32_(vmaxvq_u32(top), cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
 }
@@ -3283,13 +3289,14 @@ static void cg_dither_neon_(const cg_dither_ *q, cg_key_ key, uint32_t position,
     cg_dither_scalar_(q, key, position, v, head, symbols);
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12), h = a, g = a;
-        uint8x16_t sign = vshlq_u8(cg_signs_neon_of_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
+        uint8x16_t sign = vshlq_u8(cg_tops_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
         if (random) {
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
         m = cg_narrow_neon_(cg_dither4_neon_(a, h, inv, least, lift, random), cg_dither4_neon_(b, g, inv, least, lift, random),
-                            cg_dither4_neon_(c, cg_swap_neon_(h), inv, least, lift, random), cg_dither4_neon_(d, cg_swap_neon_(g), inv, least, lift, random));
+                            cg_dither4_neon_(c, cg_swap_neon_(h), inv, least, lift, random),
+                            cg_dither4_neon_(d, cg_swap_neon_(g), inv, least, lift, random));
         m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - s)));
         vst1q_u8(symbols + i, vorrq_u8(m, vandq_u8(sign, vtstq_u8(m, m))));
     }
@@ -3403,7 +3410,8 @@ CG_AVX2_INLINE_ __m256 cg_look8_avx2_(const float *table, const uint32_t *at) { 
 CG_AVX2_INLINE_ __m256i cg_above_avx2_(__m256i u, float limit) { return _mm256_cmpgt_epi32(u, _mm256_castps_si256(_mm256_set1_ps(limit))); }
 CG_AVX2_INLINE_ __m256i cg_dynamic8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 start) {
     __m256i u = _mm256_min_epu32(cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), _mm256_set1_epi32(0x3f800000));
-    __m256i a = _mm256_add_epi32(cg_above_avx2_(u, 1e-1f), cg_above_avx2_(u, 1e-2f)), b = _mm256_add_epi32(cg_above_avx2_(u, 1e-3f), cg_above_avx2_(u, 1e-4f));
+    __m256i a = _mm256_add_epi32(cg_above_avx2_(u, 1e-1f), cg_above_avx2_(u, 1e-2f));
+    __m256i b = _mm256_add_epi32(cg_above_avx2_(u, 1e-3f), cg_above_avx2_(u, 1e-4f));
     __m256i decade = _mm256_abs_epi32(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(cg_above_avx2_(u, 1e-5f), cg_above_avx2_(u, 1e-6f))));
     __m256 t = _mm256_castsi256_ps(u), x = cg_mul8_avx2_(t, _mm256_permutevar8x32_ps(slope, decade));
     __m256i rank = _mm256_cvttps_epi32(_mm256_add_ps(x, _mm256_permutevar8x32_ps(start, decade)));
@@ -3445,7 +3453,7 @@ static void cg_dynamic_neon_(const float *v, size_t n, float inv, uint8_t *symbo
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
         uint8x16_t rank = cg_narrow_neon_(cg_dynamic4_neon_(a, by), cg_dynamic4_neon_(b, by), cg_dynamic4_neon_(c, by), cg_dynamic4_neon_(d, by));
-        vst1q_u8(symbols + i, vorrq_u8(rank, vandq_u8(cg_signs_neon_of_(a, b, c, d), vtstq_u8(rank, rank))));
+        vst1q_u8(symbols + i, vorrq_u8(rank, vandq_u8(cg_tops_neon_(a, b, c, d), vtstq_u8(rank, rank))));
     }
     cg_dynamic_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
 }
@@ -3483,7 +3491,10 @@ static void cg_undynamic_neon_(const uint8_t *symbols, size_t n, float scale, fl
     (void)stream;
     for (; i + 4 <= n; i += 4) {
         float f[4];
-        for (size_t j = 0; j < 4; j++) f[j] = symbols[i + j] > 0x80 ? -cg_dynamic_values_[symbols[i + j] & 0x7f] : cg_dynamic_values_[symbols[i + j] & 0x7f];
+        for (size_t j = 0; j < 4; j++) {
+            const float value = cg_dynamic_values_[symbols[i + j] & 0x7f];
+            f[j] = symbols[i + j] > 0x80 ? -value : value;
+        }
         cg_store4_neon_(out, i, cg_floats_neon_(cg_load4_neon_(f, 0)) * by);
     }
     cg_undynamic_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
@@ -3582,7 +3593,7 @@ CG_AVX2_INLINE_ __m256i cg_full_avx2_(__m256i *s, __m256i a, __m256i b) {
     *s = _mm256_xor_si256(x, b);
     return carry;
 }
-CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many /* <= 8 */, size_t at, __m256i *s) {        /* the carry out of three planes */
+CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {  /* carry out of three planes */
     __m256i w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
     a = cg_full_avx2_(&s[0], w[0], w[1]);
@@ -3621,10 +3632,10 @@ CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count
             for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_spread_avx2_(start, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
-            for (size_t k = 0; k < many; k++)        /* the next run of each */
-                for (size_t j = 0; j < 512; j += 64) CG_PREFETCH_(in[i + k] + at + 512 + j);
-            for (size_t j = 0; j < rows; j++) {
-                __m256i *s = planes[j], c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s) : cg_vote8_avx2_(in + i, many, at + 32 * j, s), d;
+            for (size_t j = 0; j < rows; j++) {      /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
+                __m256i *s = planes[j], c, d;
+                for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++) CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
+                c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s) : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
                 for (unsigned p = 3; p <= top; p++) {
                     d = _mm256_and_si256(s[p], c);
                     s[p] = _mm256_xor_si256(s[p], c);
@@ -3701,16 +3712,8 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
    Every product below is of two f32 values, held in f64: 48 bits, so it is exact, no sum can overflow or lose a denormal,
    and fusing it with an addition changes nothing. Only additions round, in the order of the scalar kernel. */
 
-#ifndef CG_RUN_
-#define CG_RUN_ 512u
-#endif               /* columns that project sums before it folds its lanes */
+#define CG_RUN_ 512u               /* columns that project sums before it folds its lanes */
 #define CG_UP_ 18446744073709551616.0
-#ifndef CG_ROWS_
-#define CG_ROWS_ 16u
-#endif
-#ifndef CG_RB_
-#define CG_RB_ 32
-#endif
 #define CG_PANEL_ 32u              /* vectors that are multiplied with a matrix at once */
 
 CG_INLINE_ double cg_times64_(double a, double b) { double p = a * b; CG_FENCE_(p); return p; }
@@ -3784,13 +3787,14 @@ CG_AVX2_INLINE_ __m256d cg_wide4_avx2_(const float *v, size_t j) {
       if (ranks > 1) { w_ = _mm256_loadu_pd(q + q_stride + (j)); CG_MADD_AVX2_(s1, x, w_); CG_MADD_AVX2_(t1, y, w_); }              \
       if (ranks > 2) { w_ = _mm256_loadu_pd(q + 2 * q_stride + (j)); CG_MADD_AVX2_(s2, x, w_); CG_MADD_AVX2_(t2, y, w_); }          \
       if (ranks > 3) { w_ = _mm256_loadu_pd(q + 3 * q_stride + (j)); CG_MADD_AVX2_(s3, x, w_); CG_MADD_AVX2_(t3, y, w_); } }
-CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, const float *ahead, size_t stride, size_t cols, const double *q, size_t q_stride, int ranks,
+CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t ahead, size_t cols, const double *q, size_t q_stride, int ranks,
                                        double *p, size_t p_stride, size_t next) {       /* two rows */
     __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[8][4];
     size_t j = 0;
     for (; j + 16 <= cols; j += 16) {
-        if (ahead) { CG_PREFETCH_(cg_at_(ahead, j)); CG_PREFETCH_(cg_at_(ahead, stride + j)); }
+        CG_PREFETCH_(cg_at_(v, ahead + j));
+        CG_PREFETCH_(cg_at_(u, ahead + j));
         CG_PROJECT_AVX2_(j)
         CG_PROJECT_AVX2_(j + 4)
         CG_PROJECT_AVX2_(j + 8)
@@ -3807,16 +3811,16 @@ CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, const flo
 CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
                                              double *p, size_t p_stride) {
     for (size_t i = 0; i < rows; i += 2) {
-        const size_t next = i + 1 < rows;
-        const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride), *ahead = i + 2 < rows ? cg_at_(v, 2 * stride) : cg_at_(m, cols);
+        const size_t next = i + 1 < rows, ahead = i + 2 < rows ? 2 * stride : 0;
+        const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride);
         const double *w = q;
         double *t = p + i;
         unsigned left = rank;
-        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride, ahead = NULL)
-            cg_project2_avx2_(v, u, ahead, stride, cols, w, q_stride, 4, t, p_stride, next);
-        if (left == 3) cg_project2_avx2_(v, u, ahead, stride, cols, w, q_stride, 3, t, p_stride, next);
-        if (left == 2) cg_project2_avx2_(v, u, ahead, stride, cols, w, q_stride, 2, t, p_stride, next);
-        if (left == 1) cg_project2_avx2_(v, u, ahead, stride, cols, w, q_stride, 1, t, p_stride, next);
+        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride)
+            cg_project2_avx2_(v, u, left == rank ? ahead : 0, cols, w, q_stride, 4, t, p_stride, next);
+        if (left == 3) cg_project2_avx2_(v, u, left == rank ? ahead : 0, cols, w, q_stride, 3, t, p_stride, next);
+        if (left == 2) cg_project2_avx2_(v, u, left == rank ? ahead : 0, cols, w, q_stride, 2, t, p_stride, next);
+        if (left == 1) cg_project2_avx2_(v, u, left == rank ? ahead : 0, cols, w, q_stride, 1, t, p_stride, next);
     }
 }
 #endif
@@ -3854,14 +3858,14 @@ static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t 
 }
 #endif
 
-/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_ROWS_ rows at a time */
+/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over eight rows at a time */
 static void cg_collect_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
                                double *q, size_t q_stride) {
-    for (size_t i = 0; i < rows; i += CG_ROWS_)
+    for (size_t i = 0; i < rows; i += 8)
         for (unsigned a = 0; a < rank; a++)
             for (size_t j = 0; j < cols; j++) {
                 float s = 0.0f;
-                for (size_t l = i; l < rows && l < i + CG_ROWS_; l++) s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
+                for (size_t l = i; l < rows && l < i + 8; l++) s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
                 q[a * q_stride + j] += (double)s;
             }
 }
@@ -3874,13 +3878,13 @@ CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
     _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
 }
 CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, int ranks,
-                                       double *q, size_t q_stride, const float *ahead) {      /* a run of rows, one to four vectors */
+                                       double *q, size_t q_stride, size_t ahead) {      /* up to eight rows, one to four vectors */
     for (size_t j = 0; j + 16 <= cols; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            if (ahead) CG_PREFETCH_(cg_at_(ahead, i * stride + j));
+            if (ahead) CG_PREFETCH_(cg_at_(v, ahead));
             CG_GATHER_AVX2_(s0, t0, i * p_stride)
             if (ranks > 1) CG_GATHER_AVX2_(s1, t1, i * p_stride + 1)
             if (ranks > 2) CG_GATHER_AVX2_(s2, t2, i * p_stride + 2)
@@ -3895,12 +3899,13 @@ CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t row
 CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
                                              double *q, size_t q_stride) {
     const size_t whole = cols & ~(size_t)15;
-    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
-        const size_t many = cg_min_(CG_ROWS_, rows - i);
-        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride), *ahead = i + 2 * CG_ROWS_ <= rows ? cg_at_(v, CG_ROWS_ * stride) : cg_at_(m, cols);
+    for (size_t i = 0; i < rows && whole; i += 8) {
+        const size_t many = cg_min_(8, rows - i);
+        size_t ahead = i + 16 <= rows ? 8 * stride : 0;
+        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
         double *t = q;
         unsigned left = rank;
-        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, ahead = NULL)
+        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, ahead = 0)
             cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, ahead);
         if (left == 3) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, ahead);
         if (left == 2) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, ahead);
@@ -3938,8 +3943,8 @@ CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, si
 static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
                              double *q, size_t q_stride) {
     const size_t whole = cols & ~(size_t)7;
-    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
-        const size_t many = cg_min_(CG_ROWS_, rows - i);
+    for (size_t i = 0; i < rows && whole; i += 8) {
+        const size_t many = cg_min_(8, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
         double *t = q;
         unsigned left = rank;
@@ -4531,8 +4536,8 @@ static size_t cg_sparse_put_(uint32_t code, const cg_alphabet_ *a, const uint8_t
     }
     return total;
 }
-#define CG_SPARSE_BITS_ 11u
-#define CG_SPARSE_SPAN_ 2048u
+#define CG_SPARSE_BITS_ 10u
+#define CG_SPARSE_SPAN_ 1024u
 static void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
     uint32_t value[256], gaps[64], table[CG_SPARSE_SPAN_];     /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
     const int quick = bits >= 4096;                            /* pays for the table */
@@ -4667,7 +4672,7 @@ static size_t cg_piece_bound_(uint32_t code, const cg_alphabet_ *a, size_t n) {
     return (size_t)cg_words_((uint64_t)n * a->bits);
 }
 /* symbols <= top, n <= CG_PIECE_, cap >= cg_piece_bound_; up to cap may be scribbled on. Ties go to the lower form. */
-static uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
+CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
     const size_t packed = n * a->bits;
     if (n && code == CG_VALUES_HUFFMAN_) {
         cg_huffman_ h;
@@ -4868,7 +4873,7 @@ static void cg_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *
 }
 
 /* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_; cap: at least n*width in whole words */
-static uint32_t cg_floats_put_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
+CG_NOINLINE_ uint32_t cg_floats_put_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
     if (n) {
         uint8_t exponents[CG_PIECE_];
         cg_huffman_ h;
@@ -4892,7 +4897,7 @@ static int cg_floats_check_(const cg_kernels_ *kernels, unsigned width, uint32_t
     if (entry >> 30 == 0) return 1;
     return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 255, in, size - n * (width - 1), n);
 }
-static void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n, uint8_t *out) {
+CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n, uint8_t *out) {
     uint8_t exponents[CG_PIECE_];
     cg_huffman_ h;
     const size_t size = cg_min_(cg_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
@@ -5038,9 +5043,9 @@ static void cg_zero64_(double *x, size_t n) { for (size_t i = 0; i < n; i++) x[i
 /* p[rank][rows] = M*q[rank][cols], transposed; by blocks, so that a run of the panel stays in L1. */
 static void cg_matrix_times_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank, double *p) {
     cg_zero64_(p, rank * rows);
-    for (size_t i = 0; i < rows; i += CG_RB_)
+    for (size_t i = 0; i < rows; i += 32)
         for (size_t j = 0; j < cols; j += CG_RUN_)
-            k->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_RB_, rows - i), cg_min_(CG_RUN_, cols - j), q + j, q_stride, rank, p + i, rows);
+            k->project(cg_at_(m, i * cols + j), cols, cg_min_(32, rows - i), cg_min_(CG_RUN_, cols - j), q + j, q_stride, rank, p + i, rows);
 }
 
 /* ---- lowrank: one step of the power method from a random start ---- */
@@ -7664,7 +7669,7 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
     return 1;
 }
 /* Fixed rate: every chunk has its place. */
-static void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
+CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const int pack = lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32;
@@ -7689,7 +7694,7 @@ static void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ *part)
     cg_env_leave_(env);
 }
 /* With a code pieces have any size; they stand where packed ones would, until cg_encode_values_ moves them together. */
-static void cg_encode_pieces_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
+CG_NOINLINE_ void cg_encode_pieces_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const unsigned width = cg_float_width_(e->stage);
@@ -7720,7 +7725,7 @@ static void cg_encode_pieces_(const cg_encoder_ *e, size_t block, cg_part_ *part
     part->total = cg_fold_(run.lanes);
     cg_env_leave_(env);
 }
-static void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_part_ *part) {
+CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_part_ *part) {
     cg_env_ env = cg_env_enter_();
     part->stat = cg_measure_(e, first, last, NULL, 0, 0);
     cg_env_leave_(env);
@@ -7728,7 +7733,7 @@ static void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, c
 static int cg_wave_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
 
 /* Pass 0, for buckets longer than a block. */
-static cg_status cg_measure_long_(const cg_encoder_ *e) {
+CG_NOINLINE_ cg_status cg_measure_long_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket;
     cg_part_ part[CG_WAVE_];
     for (size_t b = 0; b * bucket < k; b++) {
@@ -8078,7 +8083,7 @@ static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_s
     return !row->top || row->top(d->kernels, in, many) < row->limit;
 }
 /* Pieces: entries that add up to the section, each piece one that can be decoded; floats finite. */
-static int cg_pieces_check_(const cg_decoder_ *d) {
+CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     const cg_layout_ *lay = &d->lay;
     const size_t k = (size_t)lay->k, pieces = (size_t)lay->table_bytes / 4;
     const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->table_bytes);
@@ -8155,24 +8160,25 @@ static cg_status cg_verify_(const cg_decoder_ *d) {
 enum { CG_STRETCH_ = 256 };
 typedef struct cg_walk_ {
     cg_index_reader_ reader;
-    cg_cursor_ cursor;
+    cg_cursor_ *cursor;                /* NULL without a code */
     uint64_t at[CG_STRETCH_];
     const float *chunk;
     float out[CG_CHUNK_];
     size_t first, many, next;          /* values [first, first + many) are at hand; next: the first that has not been used */
 } cg_walk_;
 
-static void cg_walk_open_(cg_walk_ *w, const cg_decoder_ *d) {
+static void cg_walk_open_(cg_walk_ *w, const cg_decoder_ *d, cg_cursor_ *cursor) {
     const cg_decoder_ *set = d->support ? d->support : d;
     w->reader = cg_index_open_(&set->info, set->index);
-    cg_cursor_open_(&w->cursor, 0, 0);
+    w->cursor = cursor;
+    if (cursor) cg_cursor_open_(cursor, 0, 0);
     w->chunk = NULL;
     w->first = w->many = w->next = 0;
 }
 /* How many there are from value `first` on, a multiple of CG_STRETCH_; 0: a codec changed its mind after cg_verify_. */
 static size_t cg_walk_values_(cg_walk_ *w, const cg_decoder_ *d, size_t first) {
     const size_t k = (size_t)d->lay.k, many = cg_min_(CG_STRETCH_, k - first);
-    if (first % CG_CHUNK_ == 0) w->chunk = cg_decode_chunk_(d, &w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
+    if (first % CG_CHUNK_ == 0) w->chunk = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
     return w->chunk ? many : 0;
 }
 
@@ -8204,15 +8210,13 @@ static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *
     return out;
 }
 
-/* Dense: every value of y, by blocks. direct: the codes are checked on the way. at: where the block's pieces start. */
-static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, size_t block, size_t at, int direct, cg_sum_ *sum) {
+/* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
+static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cursor, size_t block, int direct, cg_sum_ *sum) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
     const int turned = d->info.op.transform.id != 0, in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned;
     float out[CG_CHUNK_];
-    cg_cursor_ cursor;
     int ok = 1;
     cg_env_ env = cg_env_enter_();
-    cg_cursor_open_(&cursor, d->lay.code ? block * CG_BLOCK_ / d->lay.piece : 0, at);
     sum->a = sum->b = sum->words = 0;
     for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
         many = cg_min_(CG_CHUNK_, end - first);
@@ -8221,8 +8225,8 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, size_t block, 
             float *y = cg_at_mut_(d->y, first);
             const float *v;
             cg_codes_ahead_(d, first);
-            if (turned) v = cg_unturned_(d, walk, &cursor, first, out);
-            else v = cg_decode_chunk_(d, &cursor, first, many, in_place ? y : out, in_place && d->stream);
+            if (turned) v = cg_unturned_(d, walk, cursor, first, out);
+            else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->stream);
             if (v && v != y) d->kernels->emit(v, many, d->alpha, d->beta, y, d->stream);
             ok = v != NULL;
         }
@@ -8230,6 +8234,11 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, size_t block, 
     if (d->stream) d->kernels->drain();
     cg_env_leave_(env);
     return ok;
+}
+CG_NOINLINE_ int cg_decode_pieces_(const cg_decoder_ *d, size_t block, size_t at, cg_sum_ *sum) {       /* at: where the block's pieces start */
+    cg_cursor_ cursor;
+    cg_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece, at);
+    return cg_decode_block_(d, NULL, &cursor, block, 0, sum);
 }
 static cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
     const size_t n = (size_t)d->info.drawn, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
@@ -8244,7 +8253,8 @@ static cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
             for (size_t p = first; p < cg_min_(pieces, first + per); p++) at[i + 1] += cg_piece_bytes_(d, p);
         }
         CG_PARALLEL_
-        for (int i = 0; i < many; i++) ok[i] = cg_decode_block_(d, NULL, block + (size_t)i, at[i], direct, &part[i]);
+        for (int i = 0; i < many; i++)
+            ok[i] = d->lay.code ? cg_decode_pieces_(d, block + (size_t)i, at[i], &part[i]) : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i]);
         at[0] = at[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return CG_E_CORRUPT;
@@ -8254,13 +8264,13 @@ static cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
     return !direct || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
 }
 /* A selection behind a transform: its values come one after the other, so blocks do, too. */
-static cg_status cg_decode_walked_(const cg_decoder_ *d) {
+CG_NOINLINE_ cg_status cg_decode_walked_(const cg_decoder_ *d, cg_cursor_ *cursor) {
     const size_t n = (size_t)d->info.drawn;
     cg_walk_ walk;
     cg_sum_ none;
-    cg_walk_open_(&walk, d);
+    cg_walk_open_(&walk, d, cursor);
     for (size_t block = 0; block * CG_BLOCK_ < n; block++)
-        if (!cg_decode_block_(d, &walk, block, 0, 0, &none)) return CG_E_CORRUPT;
+        if (!cg_decode_block_(d, &walk, cursor, block, 0, &none)) return CG_E_CORRUPT;
     return CG_OK;
 }
 
@@ -8286,30 +8296,30 @@ static void cg_scale_run_(float *y, size_t n, float beta) {          /* where th
 }
 /* The values of a packet that is sparse in y, a stretch at a time. */
 static size_t cg_sparse_count_(const cg_decoder_ *d) { return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k; }
-static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, uint64_t *at, float *value, float *buf) {
+static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_STRETCH_, cg_sparse_count_(d) - first);
     if (d->info.op.transform.id) {
-        if (first % CG_CHUNK_ == 0 && !cg_unturned_(d, w, &w->cursor, first, buf)) return 0;
+        if (first % CG_CHUNK_ == 0 && !cg_unturned_(d, w, w->cursor, first, buf)) return 0;
         memcpy(value, buf + first % CG_CHUNK_, 4 * many);
     } else {
         if (!cg_walk_values_(w, d, first)) return 0;
         memcpy(value, cg_at_(w->chunk, first % CG_CHUNK_), 4 * many);
     }
-    cg_positions_(d, &w->reader, first, many, at);
     if (d->alpha != 1.0f) for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
     return many;
 }
-/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. */
-static cg_status cg_scatter_(const cg_decoder_ *d) {
+/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform. */
+static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, float *buf) {
     const size_t k = cg_sparse_count_(d), n = (size_t)d->info.n;
     uint64_t at[CG_STRETCH_];
-    float value[CG_STRETCH_], buf[CG_CHUNK_];
+    float value[CG_STRETCH_];
     size_t filled = 0;
     cg_walk_ w;
-    cg_walk_open_(&w, d);
+    cg_walk_open_(&w, d, cursor);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_sparse_next_(&w, d, first, at, value, buf);
+        many = cg_sparse_next_(&w, d, first, value, buf);
         if (!many) return CG_E_CORRUPT;
+        cg_positions_(d, &w.reader, first, many, at);
         cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
         filled = (size_t)at[many - 1] + 1;
         if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
@@ -8318,20 +8328,26 @@ static cg_status cg_scatter_(const cg_decoder_ *d) {
     cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
     return CG_OK;
 }
+CG_NOINLINE_ cg_status cg_scatter_turned_(const cg_decoder_ *d, cg_cursor_ *cursor) {
+    float buf[CG_CHUNK_];
+    return cg_scatter_into_(d, cursor, buf);
+}
+CG_NOINLINE_ cg_status cg_scatter_plain_(const cg_decoder_ *d, cg_cursor_ *cursor) { return cg_scatter_into_(d, cursor, NULL); }
 /* Into a y larger than the cache: chunks are put together in L1, mostly zeros, and streamed out. */
-static cg_status cg_scatter_stream_(const cg_decoder_ *d) {
-    const size_t k = cg_sparse_count_(d), n = (size_t)d->info.n;
+CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
+    const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
     uint64_t at[CG_STRETCH_];
     float value[CG_STRETCH_];
     float chunk[CG_CHUNK_];
     uint16_t touched[CG_CHUNK_];
     size_t base = 0, marks = 0;
     cg_walk_ w;
-    cg_walk_open_(&w, d);
+    cg_walk_open_(&w, d, NULL);
     memset(chunk, 0, sizeof chunk);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_sparse_next_(&w, d, first, at, value, NULL);
+        many = cg_sparse_next_(&w, d, first, value, NULL);
         if (!many) return CG_E_CORRUPT;
+        cg_positions_(d, &w.reader, first, many, at);
         for (size_t i = 0; i < many; i++) {
             while ((size_t)at[i] - base >= CG_CHUNK_) {
                 d->kernels->emit(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
@@ -8349,14 +8365,24 @@ static cg_status cg_scatter_stream_(const cg_decoder_ *d) {
     d->kernels->drain();
     return CG_OK;
 }
+/* What is not dense, or comes one after the other. */
+static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_cursor_ *cursor) {
+    if (dense) return cg_decode_walked_(d, cursor);
+    if (d->info.op.transform.id) return cg_scatter_turned_(d, cursor);
+    return d->stream && !cursor ? cg_scatter_stream_(d) : cg_scatter_plain_(d, cursor);
+}
+CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) {
+    cg_cursor_ cursor;
+    return cg_decode_sparse_(d, dense, &cursor);
+}
 
 /* A product of factors, in tiles whose part of q stays in L1. */
-static void cg_matrix_decode_(const cg_decoder_ *d) {
+CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
     const size_t rows = cg_rows_(&d->info.op), cols = cg_cols_(&d->info.op);
     const unsigned rank = cg_matrix_rank_(&d->info.op);
     const uint8_t *p = d->codes, *q = p + 4 * rows * rank;
     const int direct = d->alpha == 1.0f && d->beta == 0.0f;
-    enum { TALL = 8, FLOATS = 4096 };                /* rows, and values of q or of a result */
+    enum { TALL = 8, FLOATS = 3072 };                /* rows, and values of q or of a result */
     const size_t wide = FLOATS / (rank > TALL ? rank : (unsigned)TALL) / 16 * 16;
     float part[FLOATS], out[FLOATS], left[TALL * 64];
     for (size_t j = 0; j < cols; j += wide) {
@@ -8463,9 +8489,8 @@ CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len,
         if (!direct) s = cg_verify_(&d);
         if (s != CG_OK) {}
         else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
-        else if (dense && selected) s = cg_decode_walked_(&d);
-        else if (dense) s = cg_decode_dense_(&d, direct);
-        else s = d.stream && !d.info.op.transform.id ? cg_scatter_stream_(&d) : cg_scatter_(&d);
+        else if (dense && !selected) s = cg_decode_dense_(&d, direct);
+        else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
     cg_env_leave_(env);
     return s;
@@ -8604,12 +8629,13 @@ static void cg_adder_list_(const cg_adder_ *a, cg_list_ *list, uint8_t *p) {
     list->value = (float *)(void *)(p + 4 * ((size_t)a->most + CG_SLACK_));
 }
 /* into = list + packet, both ascending. */
-static cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_list_ *into) {
+CG_NOINLINE_ cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_list_ *into) {
     const size_t k = (size_t)d->lay.k;
     cg_walk_ w;
+    cg_cursor_ cursor;
     size_t i = 0;
     uint64_t segment = 0, open = 0;
-    cg_walk_open_(&w, d);
+    cg_walk_open_(&w, d, &cursor);
     into->count = 0;
     into->segment[0] = 0;
     for (size_t j = 0;;) {
