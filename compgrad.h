@@ -674,8 +674,8 @@ typedef struct cg_kernels_ {
     void (*fixed)(const float *v, size_t n, float tau, uint8_t *symbols);
     void (*vote)(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out);
     /* matrices */
-    void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank, double *p, size_t p_stride);
-    void (*collect)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank, double *q, size_t q_stride);
+    void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead);
+    void (*collect)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead);
     void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count, float *out, size_t out_stride, int stream);
 } cg_kernels_;
 
@@ -3709,11 +3709,12 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
 #endif
 
 /* ---- >>matrix: low-rank factors and ATOMO --------------------------------------------------------
-   Every product below is of two f32 values, held in f64: 48 bits, so it is exact, no sum can overflow or lose a denormal,
-   and fusing it with an addition changes nothing. Only additions round, in the order of the scalar kernel. */
+   What is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no product rounds, overflows or
+   loses a denormal, and fusing it with an addition changes nothing. collect and lowrank_tile multiply in f32, for speed. */
 
 #define CG_RUN_ 512u               /* columns that project sums before it folds its lanes */
-#define CG_UP_ 18446744073709551616.0
+#define CG_UP_ 18446744073709551616.0   /* 2^64: moves what f32 cannot hold to where it can */
+#define CG_ROWS_ 8u                /* rows that collect sums before it leaves f32, and the height of a block */
 #define CG_PANEL_ 32u              /* vectors that are multiplied with a matrix at once */
 
 CG_INLINE_ double cg_times64_(double a, double b) { double p = a * b; CG_FENCE_(p); return p; }
@@ -3734,7 +3735,8 @@ static double cg_sqrt_soft_(double x) {
         exponent = 1 - up;
     }
     exponent -= 1023;
-    if (exponent & 1) { rest <<= 1; exponent--; }
+    rest <<= 1 + (exponent & 1);                     /* an even exponent is left, and room for the bit that rounds */
+    exponent -= exponent & 1;
     for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, rest <<= 1) {
         uint64_t t = sum + bit;
         if (t <= rest) { sum = t + bit; rest -= t; root += bit; }
@@ -3752,7 +3754,8 @@ CG_INLINE_ double cg_sqrt_(double x) { return cg_sqrt_soft_(x); }
 
 /* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_RUN_; rows of m are stride apart. The values of q are f32's. */
 static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
-                               double *p, size_t p_stride) {
+                               double *p, size_t p_stride, const float *ahead) {
+    (void)ahead;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
         for (unsigned a = 0; a < rank; a++) {
@@ -3777,6 +3780,8 @@ CG_INLINE_ void cg_project_rest_(double *s, const float *v, const double *w, siz
 CG_AVX2_INLINE_ __m256d cg_wide4_avx2_(const float *v, size_t j) {
     return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)cg_at_(v, j))));
 }
+/* What comes after this block, into L2: rows of a matrix are pages apart, and hardware does not look so far. */
+CG_AVX2_INLINE_ void cg_later_avx2_(const float *v, size_t i) { _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1); }
 /* s += v*w */
 #define CG_MADD_AVX2_(s, v, w) s = _mm256_add_pd(s, _mm256_mul_pd(v, w))
 /* four values of two rows, times one to four vectors */
@@ -3787,14 +3792,13 @@ CG_AVX2_INLINE_ __m256d cg_wide4_avx2_(const float *v, size_t j) {
       if (ranks > 1) { w_ = _mm256_loadu_pd(q + q_stride + (j)); CG_MADD_AVX2_(s1, x, w_); CG_MADD_AVX2_(t1, y, w_); }              \
       if (ranks > 2) { w_ = _mm256_loadu_pd(q + 2 * q_stride + (j)); CG_MADD_AVX2_(s2, x, w_); CG_MADD_AVX2_(t2, y, w_); }          \
       if (ranks > 3) { w_ = _mm256_loadu_pd(q + 3 * q_stride + (j)); CG_MADD_AVX2_(s3, x, w_); CG_MADD_AVX2_(t3, y, w_); } }
-CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t ahead, size_t cols, const double *q, size_t q_stride, int ranks,
-                                       double *p, size_t p_stride, size_t next) {       /* two rows */
+CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride, int ranks,
+                                       double *p, size_t p_stride, size_t next, const float *ahead) {       /* two rows */
     __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[8][4];
     size_t j = 0;
     for (; j + 16 <= cols; j += 16) {
-        CG_PREFETCH_(cg_at_(v, ahead + j));
-        CG_PREFETCH_(cg_at_(u, ahead + j));
+        if (ahead) { cg_later_avx2_(ahead, 2 * j); cg_later_avx2_(ahead, 2 * j + 16); }
         CG_PROJECT_AVX2_(j)
         CG_PROJECT_AVX2_(j + 4)
         CG_PROJECT_AVX2_(j + 8)
@@ -3809,18 +3813,18 @@ CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t ah
     }
 }
 CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
-                                             double *p, size_t p_stride) {
+                                             double *p, size_t p_stride, const float *ahead) {
     for (size_t i = 0; i < rows; i += 2) {
-        const size_t next = i + 1 < rows, ahead = i + 2 < rows ? 2 * stride : 0;
-        const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride);
+        const size_t next = i + 1 < rows;
+        const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride), *later = ahead ? cg_at_(ahead, i * cols) : NULL;
         const double *w = q;
         double *t = p + i;
         unsigned left = rank;
-        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride)
-            cg_project2_avx2_(v, u, left == rank ? ahead : 0, cols, w, q_stride, 4, t, p_stride, next);
-        if (left == 3) cg_project2_avx2_(v, u, left == rank ? ahead : 0, cols, w, q_stride, 3, t, p_stride, next);
-        if (left == 2) cg_project2_avx2_(v, u, left == rank ? ahead : 0, cols, w, q_stride, 2, t, p_stride, next);
-        if (left == 1) cg_project2_avx2_(v, u, left == rank ? ahead : 0, cols, w, q_stride, 1, t, p_stride, next);
+        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride, later = NULL)
+            cg_project2_avx2_(v, u, cols, w, q_stride, 4, t, p_stride, next, later);
+        if (left == 3) cg_project2_avx2_(v, u, cols, w, q_stride, 3, t, p_stride, next, later);
+        if (left == 2) cg_project2_avx2_(v, u, cols, w, q_stride, 2, t, p_stride, next, later);
+        if (left == 1) cg_project2_avx2_(v, u, cols, w, q_stride, 1, t, p_stride, next, later);
     }
 }
 #endif
@@ -3844,7 +3848,8 @@ CG_INLINE_ void cg_project1_neon_(const float *v, size_t cols, const double *q, 
     for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) cg_project_rest_(s[a], v, q, j, cols, p);
 }
 static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
-                             double *p, size_t p_stride) {
+                             double *p, size_t p_stride, const float *ahead) {
+    (void)ahead;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
         const double *w = q;
@@ -3858,14 +3863,15 @@ static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t 
 }
 #endif
 
-/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over eight rows at a time */
+/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_ROWS_ rows at a time */
 static void cg_collect_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
-                               double *q, size_t q_stride) {
-    for (size_t i = 0; i < rows; i += 8)
+                               double *q, size_t q_stride, const float *ahead) {
+    (void)ahead;
+    for (size_t i = 0; i < rows; i += CG_ROWS_)
         for (unsigned a = 0; a < rank; a++)
             for (size_t j = 0; j < cols; j++) {
                 float s = 0.0f;
-                for (size_t l = i; l < rows && l < i + 8; l++) s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
+                for (size_t l = i; l < rows && l < i + CG_ROWS_; l++) s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
                 q[a * q_stride + j] += (double)s;
             }
 }
@@ -3878,13 +3884,13 @@ CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
     _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
 }
 CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, int ranks,
-                                       double *q, size_t q_stride, size_t ahead) {      /* up to eight rows, one to four vectors */
+                                       double *q, size_t q_stride, const float *ahead) {      /* a run of rows, one to four vectors */
     for (size_t j = 0; j + 16 <= cols; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            if (ahead) CG_PREFETCH_(cg_at_(v, ahead));
+            if (ahead) cg_later_avx2_(ahead, rows * j + 16 * i);
             CG_GATHER_AVX2_(s0, t0, i * p_stride)
             if (ranks > 1) CG_GATHER_AVX2_(s1, t1, i * p_stride + 1)
             if (ranks > 2) CG_GATHER_AVX2_(s2, t2, i * p_stride + 2)
@@ -3897,22 +3903,21 @@ CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t row
     }
 }
 CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
-                                             double *q, size_t q_stride) {
+                                             double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)15;
-    for (size_t i = 0; i < rows && whole; i += 8) {
-        const size_t many = cg_min_(8, rows - i);
-        size_t ahead = i + 16 <= rows ? 8 * stride : 0;
-        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
+    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
+        const size_t many = cg_min_(CG_ROWS_, rows - i);
+        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride), *later = ahead ? cg_at_(ahead, i * cols) : NULL;
         double *t = q;
         unsigned left = rank;
-        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, ahead = 0)
-            cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, ahead);
-        if (left == 3) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, ahead);
-        if (left == 2) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, ahead);
-        if (left == 1) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, ahead);
+        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, later = NULL)
+            cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, later);
+        if (left == 3) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, later);
+        if (left == 2) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, later);
+        if (left == 1) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, later);
     }
     _mm256_zeroupper();
-    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride);
+    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 #if CG_NEON_
@@ -3941,10 +3946,11 @@ CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, si
     }
 }
 static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
-                             double *q, size_t q_stride) {
+                             double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)7;
-    for (size_t i = 0; i < rows && whole; i += 8) {
-        const size_t many = cg_min_(8, rows - i);
+    (void)ahead;
+    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
+        const size_t many = cg_min_(CG_ROWS_, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
         double *t = q;
         unsigned left = rank;
@@ -3953,7 +3959,7 @@ static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t 
         if (left == 2) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
         if (left == 1) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
     }
-    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride);
+    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 
@@ -4020,7 +4026,7 @@ CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q
                                                   float *out, size_t out_stride, int stream) {
     const size_t whole = count & ~(size_t)15;
     size_t i = 0;
-    for (; i + 4 <= rows; i += 4) {
+    for (; rank > 6 && i + 4 <= rows; i += 4) {      /* a smaller q is read faster than four rows are written at once */
         if (stream) cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
         else cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
     }
@@ -4895,7 +4901,7 @@ static int cg_floats_check_(const cg_kernels_ *kernels, unsigned width, uint32_t
     (void)kernels;
     if (n > CG_PIECE_ || cg_entry_bits_(entry) % 8 || !cg_entry_check_(entry, 8 * n * width, in, bytes)) return 0;
     if (entry >> 30 == 0) return 1;
-    return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 255, in, size - n * (width - 1), n);
+    return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 254, in, size - n * (width - 1), n);      /* 255 would be Inf or NaN */
 }
 CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n, uint8_t *out) {
     uint8_t exponents[CG_PIECE_];
@@ -5040,12 +5046,22 @@ static void cg_axpy_(double a, const double *x, double *y, size_t n) {
 }
 static void cg_zero64_(double *x, size_t n) { for (size_t i = 0; i < n; i++) x[i] = 0.0; }
 
-/* p[rank][rows] = M*q[rank][cols], transposed; by blocks, so that a run of the panel stays in L1. */
-static void cg_matrix_times_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank, double *p) {
+/* A matrix is walked in strips of up to CG_STRIP_ columns, those in blocks of CG_ROWS_ rows, those in runs of columns. While one
+   block is worked on the next is fetched, a share with each run: ahead, as many values as the run has, one after the other. */
+#define CG_STRIP_ (CG_ROWS_ * CG_RUN_)
+static const float *cg_matrix_ahead_(const float *m, size_t rows, size_t cols, size_t strip, size_t i, size_t j) {
+    const size_t width = cg_min_(CG_STRIP_, cols - strip);
+    if (i + 2 * CG_ROWS_ > rows || (width < cols && width < CG_STRIP_)) return NULL;
+    return width == cols ? cg_at_(m, (i + CG_ROWS_) * cols + CG_ROWS_ * j) : cg_at_(m, (i + CG_ROWS_ + (j - strip) / CG_RUN_) * cols + strip);
+}
+/* p[rank][rows] = M*q[rank][cols], transposed */
+static void cg_matrix_times_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const double *q, unsigned rank, double *p) {
     cg_zero64_(p, rank * rows);
-    for (size_t i = 0; i < rows; i += 32)
-        for (size_t j = 0; j < cols; j += CG_RUN_)
-            k->project(cg_at_(m, i * cols + j), cols, cg_min_(32, rows - i), cg_min_(CG_RUN_, cols - j), q + j, q_stride, rank, p + i, rows);
+    for (size_t strip = 0; strip < cols; strip += CG_STRIP_)
+        for (size_t i = 0; i < rows; i += CG_ROWS_)
+            for (size_t j = strip; j < cols && j < strip + CG_STRIP_; j += CG_RUN_)
+                k->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_ROWS_, rows - i), cg_min_(CG_RUN_, cols - j), q + j, cols, rank, p + i, rows,
+                           cg_matrix_ahead_(m, rows, cols, strip, i, j));
 }
 
 /* ---- lowrank: one step of the power method from a random start ---- */
@@ -5090,9 +5106,11 @@ static void cg_lowrank_rows_(const double *w, size_t rows, unsigned r, double by
 static double cg_lowrank_collect_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const float *p, unsigned rank, unsigned r, double *q) {
     double top = 0.0;
     cg_zero64_(q, r * cols);
-    for (size_t i = 0; i < rows; i += 64)
-        for (size_t j = 0; j < cols; j += CG_RUN_)
-            k->collect(cg_at_(m, i * cols + j), cols, cg_min_(64, rows - i), cg_min_(CG_RUN_, cols - j), cg_at_(p, i * rank), rank, r, q + j, cols);
+    for (size_t strip = 0; strip < cols; strip += CG_STRIP_)
+        for (size_t i = 0; i < rows; i += CG_ROWS_)
+            for (size_t j = strip; j < cols && j < strip + CG_STRIP_; j += CG_RUN_)
+                k->collect(cg_at_(m, i * cols + j), cols, cg_min_(CG_ROWS_, rows - i), cg_min_(CG_RUN_, cols - j), cg_at_(p, i * rank), rank, r,
+                           q + j, cols, cg_matrix_ahead_(m, rows, cols, strip, i, j));
     for (size_t i = 0; i < r * cols; i++) {
         double v = cg_double_(cg_bits64_(q[i]) & (CG_TOO_LARGE_ >> 1));
         if (!cg_is_finite64_(v)) return v;
@@ -5106,7 +5124,7 @@ static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, co
     const unsigned r = cg_rank_(rows, cols, rank);
     double *pw = (double *)work, *qw = pw + r * rows, norm = 0.0, by = 1.0, up = 1.0, top;
     cg_lowrank_start_(key, cols, r, qw);
-    cg_matrix_times_(k, m, rows, cols, qw, cols, r, pw);
+    cg_matrix_times_(k, m, rows, cols, qw, r, pw);
     if (!cg_orthonormal_(pw, rows, r, &norm)) return CG_E_NONFINITE;
     if (norm < 1e-24) by = CG_UP_;                       /* products of p and tiny values would be denormal */
     cg_lowrank_rows_(pw, rows, r, by, p, rank);
@@ -5177,8 +5195,8 @@ static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
             size_t m = l, i;
             double shift, s = 1.0, c = 1.0, p = 0.0, r;
             for (; m + 1 < k; m++) {
-                double near = (d[m] < 0.0 ? -d[m] : d[m]) + (d[m + 1] < 0.0 ? -d[m + 1] : d[m + 1]), off = e[m] < 0.0 ? -e[m] : e[m];
-                if (off <= near * 1.1102230246251565e-16 || off < 1e-60) break;
+                double scale = (d[m] < 0.0 ? -d[m] : d[m]) + (d[m + 1] < 0.0 ? -d[m + 1] : d[m + 1]), off = e[m] < 0.0 ? -e[m] : e[m];
+                if (off <= scale * 1.1102230246251565e-16 || off < 1e-60) break;
             }
             if (m == l) break;
             shift = (d[l + 1] - d[l]) / (2.0 * e[l]);
@@ -5221,7 +5239,7 @@ static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n
                             double *panel, double *w) {
     for (unsigned a = 0; a < many; a++)
         for (size_t j = 0; j < k; j++) panel[a * k + j] = (double)(float)z[order[a] * k + j];
-    cg_matrix_times_(kernels, b, n, k, panel, k, many, w);
+    cg_matrix_times_(kernels, b, n, k, panel, many, w);
 }
 static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols, unsigned budget,
                                   float *p, float *q, unsigned *atoms, void *work) {
@@ -5252,7 +5270,7 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
             const size_t run_length = cg_min_(CG_RUN_, n - j);
             for (unsigned x = 0; x < many; x++)
                 for (size_t y = 0; y < run_length; y++) panel[x * CG_RUN_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
-            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_RUN_, many, g + i * k + i, k);
+            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_RUN_, many, g + i * k + i, k, NULL);
         }
     }
     for (size_t i = 0; i < k; i++) {
@@ -6048,6 +6066,7 @@ typedef struct cg_quantizer_ {
     void (*measure)(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat);
     void (*settle)(const cg_stage *stage, const cg_stat_ *stat, float *scales);
     int (*legal)(const float *scales);           /* are these scales that an encoder can have stored? */
+    float (*unit)(const cg_stage *stage);        /* NULL, or what a value that equals the scale becomes before encode sees it */
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position,
                        const float *v, size_t n, uint8_t *out, double *lanes);
     void (*finish)(const cg_stat_ *stat, double total, float *scales);          /* NULL, or scales that need the codes first */
@@ -6109,8 +6128,13 @@ static void cg_measure_top_(const cg_kernels_ *kernels, const cg_stage *stage, c
     stat->top = cg_max32_(stat->top, kernels->top(v, n));
 }
 static void cg_measure_norm_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
-    stat->top = cg_max32_(stat->top, kernels->top(v, n));
-    if (!(stage->flags & CG_FLAG_MAX)) stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
+    if (stage->flags & CG_FLAG_MAX) {
+        stat->top = cg_max32_(stat->top, kernels->top(v, n));
+    } else {                                         /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
+        double squares = cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
+        stat->sum[0] += squares;
+        if (!cg_is_finite64_(squares)) stat->top = CG_NONFINITE_;
+    }
 }
 static void cg_measure_ternary_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
     stat->top = cg_max32_(stat->top, kernels->top(v, n));
@@ -6135,7 +6159,6 @@ static float cg_plus_zero_(float v) { return cg_float_(cg_bits_(v) & CG_MAGNITUD
 static void cg_settle_top_(const cg_stage *stage, const cg_stat_ *stat, float *scales) { (void)stage; scales[0] = cg_float_(stat->top); }
 static void cg_settle_norm_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
     scales[0] = stage->flags & CG_FLAG_MAX ? cg_float_(stat->top) : cg_narrow_(cg_sqrt_(stat->sum[0]));
-    if (cg_bits_(scales[0]) < stat->top) scales[0] = cg_float_(stat->top);       /* a norm that rounding made too small */
 }
 static void cg_settle_ternary_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
     scales[0] = cg_float_(stat->top);
@@ -6210,73 +6233,53 @@ CG_DECODE_(cg_decode_levels_) {
     kernels->unlevels(&q, in, n, out, stream);
 }
 
-/* The others see values of ordinary size: `inv` is for v, or for a lifted copy of it. */
-typedef struct cg_lifted_ { const float *v; size_t n; float scale, buf[256]; } cg_lifted_;
-static void cg_lift_(cg_lifted_ *l, const float *v, size_t n, float scale) {
-    l->v = v;
-    l->n = n;
-    l->scale = scale;
-    if (!cg_is_tiny_(scale)) return;
-    l->n = cg_min_(n, 256);
-    l->scale = cg_times_(scale, CG_LIFT_);
-    for (size_t i = 0; i < l->n; i++) l->buf[i] = cg_times_(cg_load_(v, i), CG_LIFT_);
-    l->v = l->buf;
-}
+/* The next ones have a `unit`: scales[0] is what brings a value there; short buckets have
+   been brought there already, a chunk of them at once. */
+static float cg_unit_one_(const cg_stage *stage) { (void)stage; return 1.0f; }
+static float cg_unit_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
 CG_INLINE_ float cg_inverse_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
-#define CG_LIFTED_(statement)                                                     \
-    for (size_t at = 0; at < n;) {                                                \
-        cg_lifted_ l;                                                             \
-        cg_lift_(&l, cg_at_(v, at), n - at, scales[0]);                         \
-        statement;                                                                \
-        at += l.n;                                                                \
-    }
 
 CG_ENCODE_(cg_encode_fp8_) {
-    const int kind = stage->id == CG_QUANTIZE_E5M2;
     CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
-    CG_LIFTED_(kernels->fp8(l.v, l.n, cg_inverse_(kind ? 57344.0f : 448.0f, l.scale), kind, out + at))
+    kernels->fp8(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
     return 0;
 }
 CG_DECODE_(cg_decode_fp8_) {
     const int kind = stage->id == CG_QUANTIZE_E5M2;
     kernels->unfp8(in, n, scales[0] / (kind ? 57344.0f : 448.0f), kind, out, stream);
 }
-CG_ENCODE_(cg_encode_mx_) {
-    const int kind = stage->id == CG_QUANTIZE_MXE5M2;
-    CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
-    if (stage->id == CG_QUANTIZE_MXFP4) {
-        cg_grades_ g;
-        g.count = 7;
-        g.sign = 8;
-        memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
-        CG_LIFTED_(g.inv = 1.0f / l.scale; kernels->grade(&g, l.v, l.n, out + at, NULL, NULL))
-    } else {
-        CG_LIFTED_(kernels->fp8(l.v, l.n, 1.0f / l.scale, kind, out + at))
-    }
+CG_DECODE_(cg_decode_mx8_) { kernels->unfp8(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
+CG_ENCODE_(cg_encode_mx4_) {
+    cg_grades_ g;
+    CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    g.inv = scales[0];
+    g.count = 7;
+    g.sign = 8;
+    memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
+    kernels->grade(&g, v, n, out, NULL, NULL);
     return 0;
 }
-CG_DECODE_(cg_decode_mx_) {
-    if (stage->id == CG_QUANTIZE_MXFP4) {
-        float table[16];
-        for (int i = 0; i < 8; i++) {
-            table[i] = cg_saturate_(cg_times_(cg_e2m1_values_[i], scales[0]));
-            table[i + 8] = -table[i];
-        }
-        kernels->untable(table, in, n, out, stream);
-    } else {
-        kernels->unfp8(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream);
+CG_DECODE_(cg_decode_mx4_) {
+    float table[16];
+    CG_UNUSED_(stage);
+    for (int i = 0; i < 8; i++) {
+        table[i] = cg_saturate_(cg_times_(cg_e2m1_values_[i], scales[0]));
+        table[i + 8] = -table[i];
     }
+    kernels->untable(table, in, n, out, stream);
 }
 /* NF4: quantiles of a normal distribution (QLoRA), and the middles between them. */
 static const float cg_nf4_[16] = {
     -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f, -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,
     0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f
 };
+static const float cg_nf4_limits_[15] = {
+    -0.848096371f, -0.610632896f, -0.45999527f, -0.33967942f, -0.234607399f, -0.137911737f, -0.0455250181f, 0.0397901498f,
+    0.120255247f, 0.203521252f, 0.292013764f, 0.389312536f, 0.501663446f, 0.64278692f, 0.861478448f
+};
 CG_ENCODE_(cg_encode_nf4_) {
-    float limit[15];
     CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
-    for (int i = 0; i < 15; i++) limit[i] = (float)(((double)cg_nf4_[i] + (double)cg_nf4_[i + 1]) * 0.5);
-    CG_LIFTED_(kernels->rank(limit, cg_inverse_(1.0f, l.scale), l.v, l.n, out + at))
+    kernels->rank(cg_nf4_limits_, scales[0], v, n, out);
     return 0;
 }
 CG_DECODE_(cg_decode_nf4_) {
@@ -6287,16 +6290,17 @@ CG_DECODE_(cg_decode_nf4_) {
 }
 CG_ENCODE_(cg_encode_dynamic_) {
     CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
-    CG_LIFTED_(kernels->dynamic(l.v, l.n, cg_inverse_(1.0f, l.scale), out + at))
+    kernels->dynamic(v, n, scales[0], out);
     return 0;
 }
 CG_DECODE_(cg_decode_dynamic_) { CG_UNUSED_(stage); kernels->undynamic(in, n, scales[0], out, stream); }
 CG_ENCODE_(cg_encode_dither_) {
     cg_dither_ q;
     CG_UNUSED_(lanes);
+    q.inv = scales[0];
     q.bits = stage->arg;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
-    CG_LIFTED_(q.inv = cg_inverse_(1.0f, l.scale); kernels->dither(&q, key, position + (uint32_t)at, l.v, l.n, out + at))
+    kernels->dither(&q, key, position, v, n, out);
     return 0;
 }
 CG_DECODE_(cg_decode_dither_) { kernels->undither(stage->arg, scales[0], in, n, out, stream); }
@@ -6326,9 +6330,10 @@ CG_DECODE_(cg_decode_mean_) {
     CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(in); CG_UNUSED_(stream);
     for (size_t i = 0; i < n; i++) cg_store_(out, i, scales[0]);
 }
-CG_ENCODE_(cg_encode_onebit_) {                      /* a bucket may start anywhere: a byte each, which cg_pack_ packs */
-    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
-    for (size_t i = 0; i < n; i++) out[i] = cg_load_(v, i) < 0.0f;
+CG_ENCODE_(cg_encode_onebit_) {                      /* a bucket may start anywhere: a byte each, to be packed */
+    static const cg_grades_ signs = { 0.0f, 0, { 0.0f }, 1 };
+    CG_UNUSED_(stage); CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    kernels->grade(&signs, v, n, out, NULL, NULL);
     return 0;
 }
 CG_DECODE_(cg_decode_onebit_) {
@@ -6466,33 +6471,33 @@ static uint32_t cg_top_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t
 #define CG_F32_ 4
 #define CG_BYTE_ 1
 static const cg_quantizer_ cg_quantizers_[] = {
-    { 0, CG_KNOW_NOTHING_, 0, CG_F32_, 32, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_f32_, NULL, cg_decode_f32_, cg_top_f32_, CG_NONFINITE_ },
-    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_f16_, NULL, cg_decode_f16_, cg_top_16_, 0x7c00 },
-    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_bf16_, NULL, cg_decode_bf16_, cg_top_16_, 0x7f80 },
-    { CG_QUANTIZE_NATURAL, CG_KNOW_NOTHING_, 0, CG_F32_, 9, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_natural_, NULL, cg_decode_natural_, NULL, 0 },
-    { CG_QUANTIZE_STROM, CG_KNOW_NOTHING_, 0, CG_F32_, 2, CG_BYTES_, 0, NULL, NULL, NULL, cg_encode_strom_, NULL, cg_decode_strom_, NULL, 0 },
-    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, NULL, cg_encode_sign_, NULL, cg_decode_sign_, NULL, 0 },
-    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, cg_legal_magnitude_, cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
-#define CG_ROW_(id, scales, width, bits, leaves, bucket, measure, settle, legal, encode, finish, decode) \
+    { 0, CG_KNOW_NOTHING_, 0, CG_F32_, 32, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL, cg_decode_f32_, cg_top_f32_, CG_NONFINITE_ },
+    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f16_, NULL, cg_decode_f16_, cg_top_16_, 0x7c00 },
+    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_bf16_, NULL, cg_decode_bf16_, cg_top_16_, 0x7f80 },
+    { CG_QUANTIZE_NATURAL, CG_KNOW_NOTHING_, 0, CG_F32_, 9, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_natural_, NULL, cg_decode_natural_, NULL, 0 },
+    { CG_QUANTIZE_STROM, CG_KNOW_NOTHING_, 0, CG_F32_, 2, CG_BYTES_, 0, NULL, NULL, NULL, NULL, cg_encode_strom_, NULL, cg_decode_strom_, NULL, 0 },
+    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_sign_, NULL, cg_decode_sign_, NULL, 0 },
+    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, cg_legal_magnitude_, NULL, cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
+#define CG_ROW_(id, scales, width, bits, leaves, bucket, measure, settle, legal, unit, encode, finish, decode) \
     { id, CG_KNOW_BUCKET_, scales, width, bits, leaves, bucket, cg_measure_##measure##_, cg_settle_##settle##_, cg_legal_##legal##_, \
-      cg_encode_##encode##_, finish, cg_decode_##decode##_, NULL, 0 }
-    CG_ROW_(CG_QUANTIZE_ABSMAX,   1, CG_F32_,  0, CG_BYTES_, 0, top, top, magnitude, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_TERNARY,  1, CG_F32_,  2, CG_BYTES_, 0, ternary, ternary, magnitude, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_MINMAX,   2, CG_F32_,  0, CG_BYTES_, 0, range, range, range, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_QSGD,     1, CG_F32_,  0, CG_BYTES_, 0, norm, norm, magnitude, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_STEPS,    1, CG_F32_,  0, CG_BYTES_, 0, top, steps, magnitude, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_THREELC,  1, CG_F32_,  2, CG_BYTES_, 0, top, threelc, magnitude, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_ONEBIT,   2, CG_F32_,  1, CG_BYTES_, 0, sides, sides, sides, onebit, NULL, onebit),
-    CG_ROW_(CG_QUANTIZE_MEAN,     1, CG_F32_,  0, CG_WIRE_, 0, sides, mean, finite, none, NULL, mean),
-    CG_ROW_(CG_QUANTIZE_DITHER,   1, CG_F32_,  0, CG_BYTES_, 0, norm, norm, magnitude, dither, NULL, dither),
-    CG_ROW_(CG_QUANTIZE_DYNAMIC8, 1, CG_F32_,  8, CG_BYTES_, 0, top, top, magnitude, dynamic, NULL, dynamic),
-    CG_ROW_(CG_QUANTIZE_E4M3,     1, CG_F32_,  8, CG_BYTES_, 0, top, top, magnitude, fp8, NULL, fp8),
-    CG_ROW_(CG_QUANTIZE_E5M2,     1, CG_F32_,  8, CG_BYTES_, 0, top, top, magnitude, fp8, NULL, fp8),
-    CG_ROW_(CG_QUANTIZE_MXFP4,    1, CG_BYTE_, 4, CG_BYTES_, 32, top, mx, magnitude, mx, NULL, mx),
-    CG_ROW_(CG_QUANTIZE_MXE4M3,   1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, mx, NULL, mx),
-    CG_ROW_(CG_QUANTIZE_MXE5M2,   1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, mx, NULL, mx),
-    CG_ROW_(CG_QUANTIZE_NF4,      1, CG_F32_,  4, CG_BYTES_, 0, top, top, magnitude, nf4, NULL, nf4),
-    CG_ROW_(CG_QUANTIZE_LLOYD,    1, CG_F32_,  0, CG_WIRE_, CG_TURN_, norm, lloyd, magnitude, lloyd, cg_finish_lloyd_, lloyd),
+      unit, cg_encode_##encode##_, finish, cg_decode_##decode##_, NULL, 0 }
+    CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_F32_, 0, CG_BYTES_, 0, top, top, magnitude, NULL, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_TERNARY, 1, CG_F32_, 2, CG_BYTES_, 0, ternary, ternary, magnitude, NULL, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_F32_, 0, CG_BYTES_, 0, range, range, range, NULL, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_QSGD, 1, CG_F32_, 0, CG_BYTES_, 0, norm, norm, magnitude, NULL, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_STEPS, 1, CG_F32_, 0, CG_BYTES_, 0, top, steps, magnitude, NULL, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_THREELC, 1, CG_F32_, 2, CG_BYTES_, 0, top, threelc, magnitude, NULL, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_F32_, 1, CG_BYTES_, 0, sides, sides, sides, NULL, onebit, NULL, onebit),
+    CG_ROW_(CG_QUANTIZE_MEAN, 1, CG_F32_, 0, CG_WIRE_, 0, sides, mean, finite, NULL, none, NULL, mean),
+    CG_ROW_(CG_QUANTIZE_DITHER, 1, CG_F32_, 0, CG_BYTES_, 0, norm, norm, magnitude, cg_unit_one_, dither, NULL, dither),
+    CG_ROW_(CG_QUANTIZE_DYNAMIC8, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, dynamic, NULL, dynamic),
+    CG_ROW_(CG_QUANTIZE_E4M3, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
+    CG_ROW_(CG_QUANTIZE_E5M2, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
+    CG_ROW_(CG_QUANTIZE_MXFP4, 1, CG_BYTE_, 4, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, mx4, NULL, mx4),
+    CG_ROW_(CG_QUANTIZE_MXE4M3, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
+    CG_ROW_(CG_QUANTIZE_MXE5M2, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
+    CG_ROW_(CG_QUANTIZE_NF4, 1, CG_F32_, 4, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, nf4, NULL, nf4),
+    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_F32_, 0, CG_WIRE_, CG_TURN_, norm, lloyd, magnitude, NULL, lloyd, cg_finish_lloyd_, lloyd),
 #undef CG_ROW_
 };
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
@@ -7192,15 +7197,19 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     uint32_t key[2] = { 0, 0 }, bound = 1;
     size_t have[2] = { 0, 0 }, want[2], left[2] = { 0, 0 }, k, n = p->n;
     double mean[2] = { 0.0, 0.0 };
-    for (size_t i = 0; i < n; i += CG_CHUNK_) {
-        size_t above = 0, below = 0;
-        for (size_t j = i; j < cg_min_(n, i + CG_CHUNK_); j++) {
-            float f = cg_load_(p->x, j);
-            above += f > 0.0f;
-            below += f < 0.0f;
+    have[0] = have[1] = n;
+    if (stage->id == CG_SELECT_SIDES) {
+        have[0] = have[1] = 0;
+        for (size_t i = 0; i < n; i += CG_CHUNK_) {
+            const size_t many = cg_min_(CG_CHUNK_, n - i);
+            uint8_t signs[CG_CHUNK_ / 8];
+            size_t some = 0, below = 0;
+            p->kernels->sign(cg_at_(p->x, i), many, signs, NULL);
+            p->kernels->tally(cg_at_(p->x, i), many, 0, &some);
+            for (size_t j = 0; j < (many + 7) / 8; j++) below += cg_popcount_(signs[j]);
+            have[0] += some - below;
+            have[1] += below;
         }
-        have[0] += above;
-        have[1] += below;
     }
     k = (size_t)cg_count_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
@@ -7216,6 +7225,7 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
         for (size_t i = 0; i < list->count; i++) have[list->value[i] < 0.0f]++;
         if (bound == 1 || (have[0] >= want[0] && have[1] >= want[1])) break;
     }
+    for (int side = 0; side < 2; side++) want[side] = cg_min_(want[side], have[side]);
     for (int side = 0; side < 2; side++) {
         left[side] = want[side];
         if (want[side]) key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_NONFINITE_ - 1, sides[side]);
@@ -7295,34 +7305,59 @@ static cg_status cg_pick_variance_(const cg_picker_ *p) {
     cg_list_close_(list);
     return CG_OK;
 }
-/* The largest of every chunk: the k-th magnitude by bisection, as counting is what SIMD is good at. */
+/* The k-th largest of n magnitudes, all below Inf, by bisection: counting is what SIMD is good at. above: how many are larger. */
+static uint32_t cg_kth_counted_(const cg_kernels_ *kernels, const float *v, size_t n, size_t k, uint32_t lo, uint32_t hi, size_t *above) {
+    size_t larger = 0, next = 0;                     /* than hi */
+    while (lo < hi) {                                /* the smallest that fewer than k are above */
+        uint32_t pivot = lo + (hi - lo) / 2;
+        size_t count = 0;
+        if (n <= 128) {                              /* of a few, one of them: that takes fewer steps */
+            while (next < n && (cg_bits_(v[next]) & CG_MAGNITUDE_) - lo >= hi - lo) next++;
+            if (next == n) { lo = hi; break; }
+            pivot = cg_bits_(v[next]) & CG_MAGNITUDE_;
+        }
+        kernels->tally(v, n, pivot, &count);
+        if (count < k) { hi = pivot; larger = count; } else lo = pivot + 1;
+    }
+    *above = larger;
+    return lo;
+}
+/* The largest of every chunk. Neighbours are alike: what reached a little less than the last chunk's key is looked at first. */
 static cg_status cg_pick_chunked_(const cg_picker_ *p) {
     const cg_stage *stage = &p->info->op.select;
     cg_list_ *list = p->list;
+    uint32_t guess = 0;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
-        size_t k, above = 0, left;
-        uint32_t lo = 0, hi;                         /* more than lo and at most hi is the k-th, plus one */
+        const size_t from = list->count, last = (size_t)((uint64_t)i | 0xffffffffu);
+        size_t k, found = 0, above, left;
+        uint32_t key;
         many = cg_min_(stage->size, p->n - i);
         k = (size_t)cg_count_(stage->value, 0, many);
-        hi = p->kernels->top(cg_at_(p->x, i), many);
-        if (hi >= CG_NONFINITE_) return CG_E_NONFINITE;
-        while (lo < hi) {                            /* the smallest pivot that fewer than k are above */
-            uint32_t pivot = lo + (hi - lo) / 2;
-            size_t count = 0;
-            p->kernels->tally(cg_at_(p->x, i), many, pivot, &count);
-            if (count < k) { hi = pivot; above = count; } else lo = pivot + 1;
+        for (;; guess = 0) {                         /* a second time only after a guess that was too high */
+            list->count = from;
+            for (size_t j = i, some; j < i + many; j += some) {      /* to the next mark */
+                some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
+                cg_list_mark_(list, j);
+                list->count += p->kernels->filter(cg_at_(p->x, j), some, guess, (uint32_t)j, list->low + list->count, list->value + list->count);
+            }
+            found = list->count - from;
+            if (found >= k || !guess) break;
         }
-        above = 0;
-        p->kernels->tally(cg_at_(p->x, i), many, lo, &above);
+        key = p->kernels->top(list->value + from, found);
+        if (key >= CG_NONFINITE_) return CG_E_NONFINITE;
+        key = cg_kth_counted_(p->kernels, list->value + from, found, k, guess, key, &above);
         left = k - above;
-        for (size_t j = i, some; j < i + many; j += some) {          /* to the next mark */
-            size_t from = list->count, found;
-            some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
-            cg_list_mark_(list, j);
-            found = p->kernels->filter(cg_at_(p->x, j), some, left ? lo : lo + 1, (uint32_t)j, list->low + from, list->value + from);
-            cg_list_cut_(list, from, from + found, &list->count, lo, &left);
+        list->count = from;
+        if (i + many - 1 <= last) {
+            cg_list_cut_(list, from, from + found, &list->count, key, &left);
+        } else {                                     /* a mark lies in this chunk and moves with what is cut before it */
+            const size_t mark = (size_t)list->segment[(uint64_t)(i + many - 1) >> 32];
+            cg_list_cut_(list, from, mark, &list->count, key, &left);
+            list->segment[(uint64_t)(i + many - 1) >> 32] = list->count;
+            cg_list_cut_(list, mark, from + found, &list->count, key, &left);
         }
+        guess = key < 0x400000u ? 0 : key - 0x400000u;       /* a half or so of it */
     }
     cg_list_close_(list);
     return CG_OK;
@@ -7554,8 +7589,10 @@ static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *in
 
 #if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
 #  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1) if (many > 1)")
+#  define CG_PIECE_WAVE_ CG_WAVE_
 #else
 #  define CG_PARALLEL_
+#  define CG_PIECE_WAVE_ 1u        /* one block after the other stands where it stays */
 #endif
 
 typedef struct cg_encoder_ {
@@ -7621,7 +7658,8 @@ typedef struct cg_run_ {
     cg_key_ key;
     float scales[2];
     double lanes[16];
-    cg_stat_ seen, bucket;
+    uint32_t top;                      /* the finite check */
+    cg_stat_ bucket;
 } cg_run_;
 
 static void cg_run_open_(cg_run_ *r, const cg_encoder_ *e, size_t block) {
@@ -7629,35 +7667,69 @@ static void cg_run_open_(cg_run_ *r, const cg_encoder_ *e, size_t block) {
     r->begin = block * CG_BLOCK_;
     r->current = SIZE_MAX;
     r->key = cg_block_key_(e->key, block);
-    r->seen = r->bucket = cg_stat_none_;
+}
+/* The scales of the bucket at value i, which begins there or before; 0: a value of it is not finite. */
+static int cg_run_bucket_(const cg_encoder_ *e, cg_run_ *r, size_t b, const float *v, size_t first, size_t end) {
+    const cg_layout_ *lay = e->lay;
+    const cg_quantizer_ *row = lay->row;
+    const size_t start = b * (size_t)lay->bucket, stop = cg_bucket_end_(lay, b);
+    r->current = b;
+    if (lay->bucket > CG_BLOCK_ || e->given) {
+        cg_scales_get_(lay, e->scales, b, r->scales);
+        return 1;
+    }
+    if (start >= first && stop <= end) {             /* all of it is here */
+        r->bucket = cg_stat_none_;
+        r->bucket.count = stop - start;
+        row->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket);
+    } else {
+        r->bucket = cg_measure_(e, start, stop, v, first, end);
+    }
+    r->top = cg_max32_(r->top, r->bucket.top);
+    if (r->bucket.top >= CG_NONFINITE_) return 0;
+    row->settle(e->stage, &r->bucket, r->scales);
+    if (start >= r->begin && !row->finish) cg_scales_put_(e, b, r->scales);
+    return 1;
+}
+/* v by its scale. Tiny scales have no inverse: both are brought up first. */
+static void cg_divide_(const cg_kernels_ *kernels, float unit, float scale, const float *v, size_t n, float *out) {
+    if (!cg_is_tiny_(scale)) {
+        for (size_t i = 0; i < n; i += 16) CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
+        kernels->emit(v, n, cg_inverse_(unit, scale), 0.0f, out, 0);
+        return;
+    }
+    scale = cg_times_(scale, CG_LIFT_);              /* 2^100 */
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_LIFT_), cg_inverse_(unit, scale)));
 }
 /* Values [first, first + many) to wire bits or bytes; 0: one was not finite. */
 static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
     const cg_layout_ *lay = e->lay;
     const cg_quantizer_ *row = lay->row;
-    const size_t bucket = (size_t)lay->bucket;
-    const float *v = cg_fetch_(e->src, first, many, buf);
+    const size_t bucket = (size_t)lay->bucket, end = first + many;
+    const float *v = cg_fetch_(e->src, first, many, buf), one = 1.0f;
+    const int shorts = row->unit && bucket < 256;    /* many calls would cost more than a pass over L1 */
     if (row->know != CG_KNOW_BUCKET_) {
-        r->seen.top = cg_max32_(r->seen.top, row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->begin), v, many, to, r->lanes));
-        return r->seen.top < CG_NONFINITE_;
+        r->top = cg_max32_(r->top, row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->begin), v, many, to, r->lanes));
+        return r->top < CG_NONFINITE_;
     }
     if (e->given) {                                  /* nobody has looked at these values */
-        r->seen.top = cg_max32_(r->seen.top, e->kernels->top(v, many));
-        if (r->seen.top >= CG_NONFINITE_) return 0;
+        r->top = cg_max32_(r->top, e->kernels->top(v, many));
+        if (r->top >= CG_NONFINITE_) return 0;
     }
-    for (size_t i = first, stop; i < first + many; i = stop) {
-        const size_t b = i / bucket;
-        stop = cg_min_(first + many, cg_bucket_end_(lay, b));
-        if (b != r->current && (bucket > CG_BLOCK_ || e->given)) {
-            cg_scales_get_(lay, e->scales, b, r->scales);
-        } else if (b != r->current) {
-            r->bucket = cg_measure_(e, b * bucket, cg_bucket_end_(lay, b), v, first, first + many);
-            cg_stat_join_(&r->seen, &r->bucket);
-            if (r->seen.top >= CG_NONFINITE_) return 0;
-            row->settle(e->stage, &r->bucket, r->scales);
-            if (b * bucket >= r->begin && !row->finish) cg_scales_put_(e, b, r->scales);
+    for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
+        stop = cg_min_(end, cg_bucket_end_(lay, b));
+        if (b != r->current && !cg_run_bucket_(e, r, b, v, first, end)) return 0;
+        if (row->unit) {
+            float by = cg_inverse_(row->unit(e->stage), r->scales[0]);
+            const float *w = cg_at_(v, i - first);
+            if (shorts || cg_is_tiny_(r->scales[0])) {
+                cg_divide_(e->kernels, row->unit(e->stage), r->scales[0], w, stop - i, buf + (i - first));
+                w = buf + (i - first);
+                by = 1.0f;
+            }
+            if (!shorts) row->encode(e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->begin), w, stop - i, to + (i - first), NULL);
+            continue;
         }
-        r->current = b;
         if (row->finish) memset(r->lanes, 0, sizeof r->lanes);
         row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->begin), cg_at_(v, i - first), stop - i,
                     to + (row->leaves == CG_BYTES_ ? i - first : cg_code_at_(lay, i - first)), r->lanes);
@@ -7666,6 +7738,7 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
             cg_scales_put_(e, b, r->scales);
         }
     }
+    if (shorts) row->encode(e->kernels, e->stage, &one, r->key, (uint32_t)(first - r->begin), buf, many, to, NULL);
     return 1;
 }
 /* Fixed rate: every chunk has its place. */
@@ -7689,16 +7762,16 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ 
         while (bytes % 4) out[bytes++] = 0;          /* the end of the section */
         e->kernels->sum(&part->sum, out, bytes / 4);
     }
-    part->stat = run.seen;
+    part->stat.top = run.top;
     part->total = cg_fold_(run.lanes);
     cg_env_leave_(env);
 }
-/* With a code pieces have any size; they stand where packed ones would, until cg_encode_values_ moves them together. */
-CG_NOINLINE_ void cg_encode_pieces_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
+/* With a code pieces have any size, but none is larger than if it were packed. */
+CG_NOINLINE_ void cg_encode_pieces_(const cg_encoder_ *e, size_t block, uint8_t *out, cg_part_ *part) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const unsigned width = cg_float_width_(e->stage);
-    uint8_t *out = e->codes + cg_code_at_(lay, begin), *at = out;
+    uint8_t *at = out;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_PIECE_];
     cg_run_ run;
@@ -7706,22 +7779,27 @@ CG_NOINLINE_ void cg_encode_pieces_(const cg_encoder_ *e, size_t block, cg_part_
     cg_env_ env = cg_env_enter_();
     cg_run_open_(&run, e, block);
     for (size_t piece = begin, many; piece < end && ok; piece += many) {
+        const uint8_t *in = symbols;
         size_t cap;
         uint32_t entry;
         many = cg_min_(lay->piece, end - piece);
-        for (size_t first = piece, some; first < piece + many && ok; first += some) {
+        if (width == 4 && !CG_BIG_ENDIAN_) {         /* floats as they lie */
+            in = (const uint8_t *)cg_fetch_(e->src, piece, many, buf);
+            run.top = cg_max32_(run.top, e->kernels->top((const float *)(const void *)in, many));
+            ok = run.top < CG_NONFINITE_;
+        } else for (size_t first = piece, some; first < piece + many && ok; first += some) {
             some = cg_min_(CG_CHUNK_, piece + many - first);
             ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
         }
         if (!ok) break;
         cap = 4 * cg_code_words_(lay, many);
-        entry = width ? cg_floats_put_(e->kernels, width, symbols, many, at, cap)
+        entry = width ? cg_floats_put_(e->kernels, width, in, many, at, cap)
                       : cg_piece_put_(e->kernels, lay->code, &lay->alphabet, symbols, many, at, cap);
         cg_put32_(e->table + piece / lay->piece * 4, entry);
         at += (size_t)cg_words_(entry & 0x3fffffffu);
     }
     part->bytes = (size_t)(at - out);
-    part->stat = run.seen;
+    part->stat.top = run.top;
     part->total = cg_fold_(run.lanes);
     cg_env_leave_(env);
 }
@@ -7781,22 +7859,25 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
     } else if (lay->row->know == CG_KNOW_BUCKET_ && lay->bucket > CG_BLOCK_ && cg_measure_long_(e) != CG_OK) {
         return CG_E_NONFINITE;
     }
-    for (size_t block = 0; block < blocks; block += CG_WAVE_) {
-        int many = cg_wave_(blocks - block);
+    for (size_t block = 0, wave; block < blocks; block += wave) {
+        uint8_t *start = end;
+        int many = cg_wave_(lay->code ? cg_min_(CG_PIECE_WAVE_, blocks - block) : blocks - block);
+        wave = (size_t)many;
         CG_PARALLEL_
         for (int i = 0; i < many; i++) {
-            if (lay->code) cg_encode_pieces_(e, block + (size_t)i, &part[i]);
+            if (lay->code) cg_encode_pieces_(e, block + (size_t)i, start + cg_code_at_(lay, (size_t)i * CG_BLOCK_), &part[i]);
             else cg_encode_block_(e, block + (size_t)i, &part[i]);
         }
         for (int i = 0; i < many; i++) {
             if (part[i].stat.top >= CG_NONFINITE_) return CG_E_NONFINITE;
             total += part[i].total;
-            if (lay->code) {
-                memmove(end, e->codes + cg_code_at_(lay, (block + (size_t)i) * CG_BLOCK_), part[i].bytes);
-                end += part[i].bytes;
-            } else {
+            if (!lay->code) {
                 codes = cg_sum_join_(codes, part[i].sum);
+                continue;
             }
+            if (i) memmove(end, start + cg_code_at_(lay, (size_t)i * CG_BLOCK_), part[i].bytes);
+            codes = cg_sum_join_(codes, cg_sum_of_(e->kernels, end, part[i].bytes));
+            end += part[i].bytes;
         }
     }
     if (lay->row->know == CG_KNOW_LATE_ && k && !e->given) {
@@ -7805,7 +7886,6 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
     }
     *bytes = (size_t)(lay->scale_bytes + lay->table_bytes) + (lay->code ? (size_t)(end - e->codes) : (size_t)lay->code_bytes);
     *sum = cg_sum_join_(*sum, cg_sum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->table_bytes)));
-    if (lay->code) codes = cg_sum_of_(e->kernels, e->codes, (size_t)(end - e->codes));
     *sum = cg_sum_join_(*sum, codes);
     return CG_OK;
 }
@@ -8042,8 +8122,7 @@ static const float *cg_decode_chunk_(const cg_decoder_ *d, cg_cursor_ *cursor, s
         row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return out;
     }
-    for (size_t i = first, stop; i < first + many; i = stop) {
-        size_t b = i / (size_t)lay->bucket;
+    for (size_t i = first, b = first / (size_t)lay->bucket, stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales, in + (row->leaves == CG_BYTES_ ? i - first : cg_code_at_(lay, i - first)), stop - i,
@@ -8088,7 +8167,6 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     const size_t k = (size_t)lay->k, pieces = (size_t)lay->table_bytes / 4;
     const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->table_bytes);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
-    cg_cursor_ cursor;
     size_t at = 0;
     for (size_t i = 0; i < pieces; i++) {
         const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece, k - i * lay->piece);
@@ -8097,8 +8175,7 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
         if (!width && !cg_piece_check_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + at, bytes, many)) return 0;
         if (width) {
             if (!cg_floats_check_(d->kernels, width, entry, d->codes + at, bytes, many)) return 0;
-            cg_cursor_open_(&cursor, i, at);
-            if (lay->row->top(d->kernels, cg_cursor_get_(&cursor, d, i * lay->piece), many) >= lay->row->limit) return 0;
+            if (entry >> 30 == 0 && lay->row->top(d->kernels, d->codes + at, many) >= lay->row->limit) return 0;
         }
         at += bytes;
     }
@@ -8322,7 +8399,12 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, floa
         cg_positions_(d, &w.reader, first, many, at);
         cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
         filled = (size_t)at[many - 1] + 1;
-        if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
+        if (w.reader.unit > 1 && !d->info.op.sample.id && !d->support) {         /* block by block */
+            for (size_t i = 0, run; i < many; i += run) {
+                run = cg_min_(many - i, (size_t)(w.reader.unit - at[i] % w.reader.unit));
+                d->kernels->emit(value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
+            }
+        } else if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
         else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
     }
     cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
@@ -8369,7 +8451,7 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_cursor_ *cursor) {
     if (dense) return cg_decode_walked_(d, cursor);
     if (d->info.op.transform.id) return cg_scatter_turned_(d, cursor);
-    return d->stream && !cursor ? cg_scatter_stream_(d) : cg_scatter_plain_(d, cursor);
+    return d->stream && !cursor && cg_unit_(&d->info.op) == 1 ? cg_scatter_stream_(d) : cg_scatter_plain_(d, cursor);
 }
 CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) {
     cg_cursor_ cursor;
