@@ -184,7 +184,7 @@ enum { CG_SELECT_TOPK = 1, CG_SELECT_THRESHOLD = 2, CG_SELECT_DGC, CG_SELECT_MST
 enum { CG_QUANTIZE_F16 = 1, CG_QUANTIZE_BF16, CG_QUANTIZE_SIGN, CG_QUANTIZE_EFSIGN, CG_QUANTIZE_ABSMAX, CG_QUANTIZE_MINMAX, CG_QUANTIZE_TERNARY,
        CG_QUANTIZE_QSGD, CG_QUANTIZE_STEPS, CG_QUANTIZE_THREELC, CG_QUANTIZE_STROM, CG_QUANTIZE_ONEBIT, CG_QUANTIZE_MEAN, CG_QUANTIZE_NATURAL,
        CG_QUANTIZE_DITHER, CG_QUANTIZE_DYNAMIC8, CG_QUANTIZE_E4M3, CG_QUANTIZE_E5M2, CG_QUANTIZE_MXFP4, CG_QUANTIZE_MXE4M3, CG_QUANTIZE_MXE5M2,
-       CG_QUANTIZE_NF4, CG_QUANTIZE_LLOYD, CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */ };
+       CG_QUANTIZE_NF4, CG_QUANTIZE_LLOYD, CG_QUANTIZE_STEPS16, CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */ };
 enum { CG_FLAG_UNSCALED = 1 /* sample */, CG_FLAG_NEAREST = 1 /* quantize */,
        CG_FLAG_MAX = 2 /* of qsgd and dither: the largest magnitude, not the L2 norm */, CG_FLAG_CLIP = 2 /* of terngrad: at 2.5 sigma */,
        CG_FLAG_NORM = 2 /* of minmax: the range is sqrt(2) times the L2 norm */ };
@@ -200,7 +200,7 @@ CG_API_ cg_op cg_bf16(void);
 CG_API_ cg_op cg_absmax(int bits, uint32_t bucket);   /* levels of the bucket's largest magnitude */
 CG_API_ cg_op cg_minmax(int bits, uint32_t bucket);   /* levels from the bucket's minimum to its maximum */
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);   /* the same over sqrt(2) times the L2 norm, Huffman coded (Suresh) */
-CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket);/* integers times a power of two, to nearest */
+CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket);/* integers of 2..8 or 16 bits times a power of two, to nearest */
 CG_API_ cg_op cg_qsgd(int levels);                    /* 0..levels of the L2 norm, either sign, Elias omega */
 CG_API_ cg_op cg_sign(void);                          /* +1 or -1; the sign of zero is + */
 CG_API_ cg_op cg_efsign(void);                        /* sign times the mean magnitude */
@@ -327,8 +327,8 @@ CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info
 
 /* ---- packets added without leaving their domain: one vector (n, seed, step, tensor), one sample, one transform -----
    The result is a packet like any other. Sparse packets merge by index; packets of one grid (equal scales: cg_side.scale)
-   add as integers, if 8 bits hold the sum; all others as f32, in their order: y = y + d, then one inverse transform when
-   the result is decoded. cg_vote: of up to 64 cg_sign packets the majority's sign, + for a tie. CG_E_UNSUPPORTED: PermK, matrices. */
+   add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one inverse transform when
+   the result is decoded. cg_vote: of up to 1024 cg_sign packets the majority's sign, + for a tie. CG_E_UNSUPPORTED: PermK, matrices. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch);
 CG_API_ CG_CHECKED_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len,
     void *scratch, size_t scratch_bytes);
@@ -5388,6 +5388,7 @@ static const cg_stage_row_ cg_stage_rows_[] = {
     { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_TERNARY,       0, 0, 0, 0, 0,          CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_CLIP, "terngrad", { "nearest", "clip" } },
     { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_QSGD,          1, 127, 0, CG_ANY_, 0,  CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "levels", { "nearest", "max" } },
     { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_STEPS,         2, 8, 1, CG_ANY_, 0,    CG_NO_VALUE_, 0, "flexpoint", { "", "" } },
+    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_STEPS16,       0, 0, 1, CG_ANY_, 0,    CG_NO_VALUE_, 0, "flex16",    { "", "" } },
     { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_THREELC,       0, 0, 0, 0, 0,          1.0f, 1.99999988f, 0, 0, "trits", { "", "" } },
     { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_STROM,         0, 0, 0, 0, 0,          CG_POSITIVE_, 0, "strom",     { "", "" } },
     { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_ONEBIT,        0, 0, 0, CG_ANY_, 0,    CG_NO_VALUE_, 0, "onebit",    { "", "" } },
@@ -5501,7 +5502,7 @@ CG_API_ cg_op cg_terngrad(void)                        { return cg_quantize_(CG_
 CG_API_ cg_op cg_qsgd(int levels)                      { return cg_coded(cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA); }
 CG_API_ cg_op cg_threelc(float s)                      { return cg_coded(cg_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
 CG_API_ cg_op cg_strom(float tau)                      { return cg_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
-CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket)  { return cg_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket)  { return bits == 16 ? cg_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f) : cg_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f); }
 CG_API_ cg_op cg_natural(void)                         { return cg_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
 CG_API_ cg_op cg_dither(int bits, uint32_t bucket)     { return cg_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
 CG_API_ cg_op cg_dynamic8(void)                        { return cg_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
@@ -6184,7 +6185,7 @@ static void cg_settle_threelc_(const cg_stage *stage, const cg_stat_ *stat, floa
     scales[0] = cg_saturate_(cg_times_(cg_float_(stat->top), stage->value));
 }
 static void cg_settle_steps_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {       /* the least 2^e of which `bias` steps reach the top */
-    const double bias = (double)((1 << (stage->arg - 1)) - 1), top = (double)cg_float_(stat->top);
+    const double bias = stage->id == CG_QUANTIZE_STEPS16 ? 32767.0 : (double)((1 << (stage->arg - 1)) - 1), top = (double)cg_float_(stat->top);
     double step = 1.0;
     scales[0] = 0.0f;
     if (!stat->top) return;
@@ -6231,6 +6232,23 @@ CG_ENCODE_(cg_encode_levels_) {
 CG_DECODE_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     kernels->unlevels(&q, in, n, out, stream);
+}
+
+/* Integers of 16 bits, times the scale: what sums of levels need. */
+CG_ENCODE_(cg_encode_steps16_) {
+    const int tiny = cg_is_tiny_(scales[0]);
+    const float lift = tiny ? CG_LIFT_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;      /* 2^128 has a denormal inverse */
+    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    for (size_t i = 0; i < n; i++) {
+        float t = cg_times_(cg_times_(cg_load_(v, i), lift), inv);
+        t = t < -32767.0f ? -32767.0f : t > 32767.0f ? 32767.0f : t;
+        cg_put16_(out + 2 * i, cg_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u + 32767u);
+    }
+    return 0;
+}
+CG_DECODE_(cg_decode_steps16_) {
+    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(stream);
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_saturate_(cg_times_((float)((int32_t)cg_get16_(in + 2 * i) - 32767), scales[0])));
 }
 
 /* The next ones have a `unit`: scales[0] is what brings a value there; short buckets have
@@ -6486,6 +6504,7 @@ static const cg_quantizer_ cg_quantizers_[] = {
     CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_F32_, 0, CG_BYTES_, 0, range, range, range, NULL, levels, NULL, levels),
     CG_ROW_(CG_QUANTIZE_QSGD, 1, CG_F32_, 0, CG_BYTES_, 0, norm, norm, magnitude, NULL, levels, NULL, levels),
     CG_ROW_(CG_QUANTIZE_STEPS, 1, CG_F32_, 0, CG_BYTES_, 0, top, steps, magnitude, NULL, levels, NULL, levels),
+    CG_ROW_(CG_QUANTIZE_STEPS16, 1, CG_F32_, 16, CG_WIRE_, 0, top, steps, magnitude, NULL, steps16, NULL, steps16),
     CG_ROW_(CG_QUANTIZE_THREELC, 1, CG_F32_, 2, CG_BYTES_, 0, top, threelc, magnitude, NULL, levels, NULL, levels),
     CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_F32_, 1, CG_BYTES_, 0, sides, sides, sides, NULL, onebit, NULL, onebit),
     CG_ROW_(CG_QUANTIZE_MEAN, 1, CG_F32_, 0, CG_WIRE_, 0, sides, mean, finite, NULL, none, NULL, mean),
@@ -7732,7 +7751,7 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
         }
         if (row->finish) memset(r->lanes, 0, sizeof r->lanes);
         row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->begin), cg_at_(v, i - first), stop - i,
-                    to + (row->leaves == CG_BYTES_ ? i - first : cg_code_at_(lay, i - first)), r->lanes);
+                    to + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), r->lanes);
         if (row->finish) {                           /* such a bucket never crosses a chunk */
             row->finish(&r->bucket, cg_fold_(r->lanes), r->scales);
             cg_scales_put_(e, b, r->scales);
@@ -8125,7 +8144,7 @@ static const float *cg_decode_chunk_(const cg_decoder_ *d, cg_cursor_ *cursor, s
     for (size_t i = first, b = first / (size_t)lay->bucket, stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in + (row->leaves == CG_BYTES_ ? i - first : cg_code_at_(lay, i - first)), stop - i,
+        row->decode(d->kernels, &d->info.op.quantize, scales, in + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), stop - i,
                     cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
     return out;
@@ -8629,7 +8648,7 @@ typedef struct cg_adder_ {
     int how;
     int32_t bias, sum_bias;            /* levels: the symbol of 0, in a packet and in the sum */
     cg_info info;                      /* of the result */
-    cg_layout_ lay;
+    cg_layout_ lay, in;                /* of the result; of the first packet, and where they add as integers of all */
     uint64_t most;                     /* sparse: values of all packets */
 } cg_adder_;
 
@@ -8674,6 +8693,7 @@ static cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const 
         a->most = cg_add_(a->most, d.info.k);
     }
     a->info = first.info;
+    a->in = first.lay;
     a->turned = first.turned;
     a->how = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_ADD_SPARSE_ : CG_ADD_FLOATS_;
     memset(&a->info.op.quantize, 0, sizeof a->info.op.quantize);
@@ -8687,12 +8707,13 @@ static cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const 
     } else if (grid) {
         unsigned bits = 2;
         a->bias = first.lay.alphabet.zero;
-        while (bits <= 8 && (uint64_t)((1 << (bits - 1)) - 1) < (uint64_t)a->bias * count) bits++;
-        if (bits <= 8 && first.lay.bucket <= 0xffffffffu) {          /* headroom for all of them */
+        while (bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < cg_mul_((uint64_t)a->bias, count)) bits++;
+        if (bits > 8 && bits < 16) bits = 16;
+        if (bits <= 16 && first.lay.bucket <= 0xffffffffu) {         /* headroom for all of them */
             a->how = CG_ADD_LEVELS_;
             a->sum_bias = (1 << (bits - 1)) - 1;
-            a->info.op.quantize.id = CG_QUANTIZE_STEPS;
-            a->info.op.quantize.arg = (uint16_t)bits;
+            a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_STEPS : CG_QUANTIZE_STEPS16;
+            a->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
             a->info.op.quantize.size = (uint32_t)first.lay.bucket;
         }
     }
@@ -8777,23 +8798,26 @@ static cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, uint8_t 
     return CG_OK;
 }
 /* Packed symbols of one grid: integers, with room for their sum. */
-static void cg_add_levels_(const cg_adder_ *a, uint8_t *codes, size_t first, size_t many) {
+static void cg_add_levels_(const cg_kernels_ *kernels, const cg_adder_ *a, uint8_t *codes, size_t first, size_t many) {
+    const unsigned bits = a->in.rate / 32;
+    const size_t at = CG_HEADER_BYTES + (size_t)a->in.scale_bytes + cg_code_at_(&a->in, first);
+    const uint16_t most = (uint16_t)(2 * a->bias);
     uint16_t sums[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
-    cg_decoder_ d;
     memset(sums, 0, sizeof sums);
     for (size_t i = 0; i < a->count; i++) {
-        const uint8_t *in;
-        unsigned bits;
-        if (cg_adder_packet_(a, i, &d) != CG_OK) return;             /* cannot be: it has been opened before */
-        bits = d.lay.rate / 32;
-        in = d.codes + cg_code_at_(&d.lay, first);
-        if (bits < 8) d.kernels->unpack(in, many, bits, symbols);
+        const uint8_t *in = (const uint8_t *)a->packets[i] + at;
+        if (bits < 8) kernels->unpack(in, many, bits, symbols);
         else memcpy(symbols, in, many);
-        for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < 2 * a->bias ? symbols[j] : 2 * a->bias));
+        for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < most ? symbols[j] : most));
     }
-    for (size_t j = 0; j < many; j++) symbols[j] = (uint8_t)(sums[j] + a->sum_bias - a->bias * (int32_t)a->count);
-    if (a->lay.rate < 8 * 32) cg_kernels_now_()->pack(symbols, many, a->lay.rate / 32, codes);
+    for (size_t j = 0; j < many; j++) {
+        int32_t sum = sums[j] + a->sum_bias - a->bias * (int32_t)a->count;
+        symbols[j] = (uint8_t)sum;
+        if (a->lay.rate > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
+    }
+    if (a->lay.rate > 8 * 32) return;
+    if (a->lay.rate < 8 * 32) kernels->pack(symbols, many, a->lay.rate / 32, codes);
     else memcpy(codes, symbols, many);
 }
 static cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, size_t *len) {
@@ -8814,7 +8838,7 @@ static cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, size_t *l
             q = cg_levels_make_(&d.info.op.quantize, scale);
             cg_put32_(scales + 4 * b, cg_bits_(cg_saturate_(cg_times_(q.step, q.post))));
         }
-        for (size_t first = 0; first < k; first += CG_CHUNK_) cg_add_levels_(a, codes + cg_code_at_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
+        for (size_t first = 0; first < k; first += CG_CHUNK_) cg_add_levels_(kernels, a, codes + cg_code_at_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
         for (size_t bytes = (size_t)(((uint64_t)k * a->lay.rate / 32 + 7) / 8); bytes % 4; bytes++) codes[bytes] = 0;
     } else {
         for (size_t i = 0; i < a->count; i++) {
@@ -8882,14 +8906,14 @@ CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size
     return s;
 }
 static cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
-    enum { TILE = 4096, FEW = 64 };
+    enum { MOST = 1024 };
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_adder_ a;
     cg_decoder_ d;
     size_t bytes;
     cg_status s = cg_adder_open_(&a, packets, lens, count);
     if (s != CG_OK) return s;
-    if (count > FEW) return CG_E_UNSUPPORTED;
+    if (count > MOST) return CG_E_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
         s = cg_adder_packet_(&a, i, &d);
         if (s != CG_OK) return s;
@@ -8901,7 +8925,7 @@ static cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t
     bytes = (size_t)cg_words_(a.info.k);
     if (cap < CG_HEADER_BYTES || bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
     {
-        const uint8_t *in[FEW];
+        const uint8_t *in[MOST];
         for (size_t i = 0; i < count; i++) in[i] = (const uint8_t *)packets[i] + CG_HEADER_BYTES;
         kernels->vote(in, count, bytes, out + CG_HEADER_BYTES);
     }
