@@ -19,29 +19,75 @@
 
        x --> sample --> transform --> select --> quantize --> code --> packet
 
-   cg_then(a, b) fills from b the slots that a left empty, so any sample, any selection and any
-   quantizer combine. The same thing as text: cg_op_parse(&op, "randk:0.1|topk:0.01|absmax:4:512").
+   cg_then(a, b) fills from b the slots that a left empty, so any sample, any transform, any selection, any
+   quantizer and any code combine. The same thing as text: cg_op_parse(&op, "randk:0.1|topk:0.01|absmax:4:512|huffman").
 
-   OPERATORS          text                  bits per element      biased   needs error feedback
-     cg_dense         dense                 32                    exact    no
-     cg_f16           f16                   16                    nearest  no
-     cg_bf16          bf16                  16                    nearest  no
-     cg_absmax(b,B)   absmax:b:B            b + 32/B              no       no at 8 bits, helps below 4
-     cg_minmax(b,B)   minmax:b:B            b + 64/B              no       no at 8 bits, helps below 4
-       cg_nearest(op) ...:nearest           the same              yes      yes below 8 bits
-     cg_terngrad      terngrad              2                     no       helps
-     cg_sign          sign                  1                     yes      (majority vote) yes
-     cg_efsign        efsign                1                     yes      yes
-     cg_topk(r)       topk:r                r (32 + 2 + log2 1/r) yes      yes
-     cg_threshold(v)  threshold:v           as top-k              yes      yes
-     cg_randk(r)      randk:r               32 r                  no       no (much variance)
-       cg_unscaled(op) ...:unscaled         the same              yes      yes
-   b = 1..8 bits, B = values that share a scale, r = fraction kept, 0 < r <= 1. Every packet has a
-   header of CG_HEADER_BYTES. Biased operators lose what they do not send unless you remember it.
+   OPERATORS, as text; as C the same with cg_ in front, e.g. cg_topk(0.01f). In each line: bits per element; U unbiased with
+   variance w|x|^2, or B biased with error (1-d)|x|^2 (w, d as known: * for a normal vector, else for any); paper; when to use it.
+   B = values to a scale, r = fraction kept, s = levels, n = elements. Add 8*CG_HEADER_BYTES/n bits for the header.
+
+   quantizers
+     dense                32             exact                          the default; |huffman: 26 to 28, exact all the same
+     f16  bf16            16             B d > 1-2^-22, 1-2^-16         no convergence risk; bf16 if the range matters more
+     absmax:b:B           b + 32/B       U w <= B/(4L^2), L = 2^(b-1)-1 the workhorse: 8 bits need no memory, 4 bits little
+     minmax:b:B           b + 64/B       U w <= B/(4(2^b-1)^2)*         values far from symmetric (Suresh 17)
+     klevel:b:B           ~2             U w = B/(2(2^b-1)^2)           the same over sqrt(2)|x|, Huffman coded (Suresh 17)
+     flexpoint:b:B flex16 b + 32/B       B                              integers that hardware or sums like (Koester 17)
+     levels:s[:B] qsgd:s  log2(2s+1)+32/B U w <= min(B/s^2, sqrt(B)/s)  QSGD (Alistarh 17); qsgd: whole vector, Elias omega;
+                                                                        :max for max-norm buckets (QSGDinf, CGX)
+     terngrad[:clip]      2; |quartic .. U w <= (sqrt(n)-1)/2; clip: B  layer by layer, with cg_side.scale shared (Wen 17)
+     trits:s  threelc:s   <= 1.6         B                              3LC (Lim 19), quartic and zero-run code; with memory
+     strom:tau            2              B                              fixed threshold (Strom 15, MXNet 2-bit); with memory
+     sign                 1              B                              majority vote, cg_vote (Bernstein 18)
+     efsign               1              B d = |x|_1^2/(n |x|_2^2)      with memory: the best of one bit (Karimireddy 19)
+     onebit[:B]           1 + 64/B       B                              1-bit SGD, two means per column (Seide 14); with memory
+     natural              9              U w = 1/8                      no scale, no pass before: exponents (Horvath 19)
+     dither:b[:B][:max]   b + 32/B       U                              natural dithering: fine near zero (Horvath 19)
+     dynamic8[:B]         8 + 32/B       B                              7 decades in a byte (Dettmers 16)
+     e4m3[:B] e5m2[:B]    8 + 32/B       B d > 0.998*, 0.99*            fp8 with a scale; cg_fp8()
+     mxe4m3 mxe5m2 mxfp4  8.25, 4.25     B                              OCP microscaling, as other tools read it
+     nf4[:B]              4 + 32/B       B d > 0.99*                    normal quantiles (QLoRA)
+     mean                 0              B                              what sbc sends
+   rotated: a random rotation makes any vector look normal, so few bits serve all of them
+     rotate:1 or 2        (transform)    orthonormal                    before any quantizer; 2 rounds where U is promised
+     srq:b                b + 64/1024    U                              stochastic rotated (Suresh 17)
+     drive  eden:b        b + 32/1024    U w = .571 .133 .0358 .0096*   best error per bit, no memory needed (Vargaftik 21, 22);
+                                         for b = 1 2 3 4                b in steps of 1/32; b < 1 of a random sample
+     dct                  (transform)    orthonormal                    64 neighbours to frequencies, before chunked
+   selections: all but wangni are B and need memory; d = share of |x|^2 kept >= r
+     topk:r               r(34 - log2 r) B                              the standard (Aji 17, Stich 18); exact, ties to the lowest
+     threshold:v          as top-k       B                              you know the scale
+     dgc:r  sidco:r       as top-k       B; 0.8 r to 1.3 r are kept     threshold from a sample / from a fit (Lin 18, Abdelmoniem 21)
+     mstopk:r             as top-k       B                              30 bisections (Shi 21)
+     chunked:C:r          as top-k       B                              the largest of every C (SparseLoCo, DeMo)
+     sides:r  side:r      as top-k       B                              above and below zero apart; what adaq and sbc select
+     wangni:r wangnivar:e as top-k       U w = e                        probabilities by magnitude (Wangni 18)
+     bins:B               ..             B; cg_side.aux: gradient       what adacomp selects (Chen 18)
+     variance:a           ..             B; cg_side.aux: variance       where x^2 > a v (Tsuzuku 18)
+     blocks:B             ..             exact                          B values at once, if not all zero (OmniReduce 21)
+     given                32 k/n         B; cg_side.support             somebody else's indices (AR-Top-k, Tyagi 23)
+   samples: no indices travel, packets of one key add
+     randk:r              32 r           U w = n/k - 1                  (Konecny 16); :unscaled is B with d = r, for memory
+     permk:N              32/N           U w = N - 1                    N ranks cover the vector (Szlendak 21)
+   compositions that have a name (d and w multiply)
+     stc:r                r(9.1 at 1 %)  B  top-k, one magnitude, Golomb (Sattler 19)
+     sbc:r                r(8.1 at 1 %)  B  one side, one mean, Golomb (Sattler 18)
+     adaq:r               r(9.6 at 1 %)  B  two sides, two means (Dryden 16)
+     adacomp:B            ..             B  bins, one magnitude (Chen 18)
+     qsparse:r:s          ..             B  top-k, then QSGD levels (Basu 19)
+     cocktail:p:r:b       ..             B  random sample, top-k, levels (Wang 23)
+     demo:r               ..             B  frequencies of 64, the largest of them (Peng 24)
+   matrices, row-major
+     lowrank:k:rows:cols  32k(1/rows+1/cols)  B  one power iteration (PowerSGD, Vogels 19); with memory
+     atomo:k:rows:cols    the same            U  k singular triples, drawn by size (Wang 18)
+   codes: eliasfano bitmap golomb for indices (default: the shorter of the first two); gamma delta omega huffman quartic for values
+   flags: nearest (not at random: B), unscaled, max, clip, norm as above.
+   A biased operator loses what it does not send unless you remember it; an unbiased one that expands (w > 1) must not be
+   remembered as it is: use unscaled, or divide by 1 + w.
 
    MEMORY. The caller owns every buffer; nothing here allocates, and there are no globals but one
    word that caches which SIMD instructions the CPU has. cg_bound(op, n) bytes always suffice for
-   a packet and cg_scratch(op, n) bytes for scratch (0 without a selection or a codec of yours). Any
+   a packet and cg_scratch(op, n) bytes for scratch (0 without a selection, a matrix or a codec of yours). Any
    alignment and any n is fine, 0 included. Nothing beyond a stated capacity is ever touched.
    At most 40 KiB of stack, if the compiler optimises.
 
@@ -78,20 +124,28 @@
          +--------+--------+------+------+-----------+-----------+-----------+----+----------+
         168
          +----------------+---------------------+----------------------------+
-         | scales (f32)   | codes, bit-packed   | indices                    |
+         | scales         | codes               | indices                    |
          +----------------+---------------------+----------------------------+
           <------------- value bytes ----------> <------ index bytes ------->
 
      v          1, the version of the format
-     ix         how indices are written: 0 none, 1 Elias-Fano, 2 bitmap
+     ix         how indices are written: 0 none, 1 Elias-Fano, 2 bitmap, 3 Golomb-Rice
      stage      id u8, flags u8, arg u16, size u32, value f32: sample, transform, select, quantize,
-                code, and one that must be zero
-     n          values in x; drawn: what the sample left of them; k: how many were coded
-     threshold  smallest magnitude that top-k kept, else 0
-     codes      value j at bits [j*b, j*b+b), least significant bit first
-     Elias-Fano with l = floor(log2(drawn/k)): the k low parts of l bits each, filled to 4 bytes;
-                then a bit string with bit (index>>l)+i set for the i-th index, filled to 4 bytes
+                code (id: of indices, arg: of values), and one that must be zero
+     n          values in x; drawn: what the sample left of them; k: how many were coded. A transform makes `turned` of
+                drawn: whole blocks of 1024 or 64, or the factors of a matrix (rows of rank values, then rank rows)
+     threshold  smallest magnitude that top-k and its kin kept, else 0
+     scales     per bucket f32, or for MX a byte; filled to 4 bytes
+     codes      packed: value j at bits [j*b, j*b+b), least significant bit first. natural: per 2048 values the exponents,
+                a byte each, then the signs, a bit each. lloyd: per 1024 values first those with the bit more
+                with a code: a u32 for every piece of 8192 values (of f32 and bf16: 2048), its form in bits 30..31 (0 packed
+                as above, 1 dense, 2 sparse) and its exact length in bits, then the pieces, each in whole u32 words; what
+                the forms look like stands at >>codes
+     Elias-Fano of k indices below `turned` (or its blocks), l = floor(log2(turned/k)): the k low parts of l bits each, filled
+                to 4 bytes; then a bit string with bit (index>>l)+i set for the i-th index, filled to 4 bytes
      bitmap     bit i set if value i is coded
+     Golomb     each index as the number of those skipped before it, g: g>>b zeros, a one, the b low bits of g; filled to 4
+                bytes; b the least with (1 - k/turned)^(2^b) < (sqrt(5)-1)/2
      checksum   two 64-bit sums over the packet as u32 words w[0..M), the checksum itself as zeros:
                 A = sum w[i], B = sum (M-i)*w[i], modulo 2^64. A change within any two words less
                 than 16 GiB apart shows (d1+d2 = 0 and (i-j)*d1 = 0 mod 2^64 force d1 = 0), so
@@ -136,7 +190,8 @@
 #define CG_STATUS_LIST_(X)                                                                          \
     X(CG_OK,             0, "ok")                                                                   \
     X(CG_E_ARG,         10, "bad argument: a null pointer, or an operator parameter out of range "  \
-                            "(0 < ratio <= 1, 1 <= bits <= 8, bucket >= 1, a slot filled twice)")   \
+                            "(0 < ratio <= 1, 1 <= bits <= 8, bucket >= 1, a slot filled twice, "   \
+                            "a code that cannot carry the values), or an aux or support missing")  \
     X(CG_E_CAPACITY,    11, "buffer too small: give cg_bound() bytes for the packet and "           \
                             "cg_scratch() bytes of scratch")                                        \
     X(CG_E_CORRUPT,     20, "not an intact compgrad packet: send it again")                         \
@@ -1843,11 +1898,10 @@ enum { CG_TOTAL_MAGNITUDES_, CG_TOTAL_SQUARES_, CG_TOTAL_BELOW_, CG_TOTAL_ABOVE_
 /* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i % 32 of flips[32*r + i/32]
    negates v[i] in round r. One scaling at the end, by a power of two. The order of the strides is part of the wire format, and is what suits
    vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512. What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
-#define CG_ROTATED_ 1024u
 #define CG_MINUS_ 0x80000000u
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
-    for (size_t i = 0; i < CG_ROTATED_; i++) cg_store_(v, i, cg_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
+    for (size_t i = 0; i < CG_TURN_; i++) cg_store_(v, i, cg_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
 }
 CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) {       /* strides s and 2s */
     float a = cg_load_(v, i), b = cg_load_(v, i + s), c = cg_load_(v, i + 2 * s), d = cg_load_(v, i + 3 * s);
@@ -1858,7 +1912,7 @@ CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) {       /* strides s and 
     cg_store_(v, i + 3 * s, cg_minus_(ba, dc));
 }
 static void cg_hadamard_scalar_(float *v) {
-    for (size_t i = 0; i < CG_ROTATED_; i += 8) {
+    for (size_t i = 0; i < CG_TURN_; i += 8) {
         for (size_t j = i; j < i + 4; j++) {
             float a = cg_load_(v, j), b = cg_load_(v, j + 4);
             cg_store_(v, j, cg_plus_(a, b));
@@ -1868,7 +1922,7 @@ static void cg_hadamard_scalar_(float *v) {
         cg_quad_(v, i + 4, 1);
     }
     for (size_t s = 8; s < 512; s *= 4)
-        for (size_t i = 0; i < CG_ROTATED_; i += 4 * s)
+        for (size_t i = 0; i < CG_TURN_; i += 4 * s)
             for (size_t j = i; j < i + s; j++) cg_quad_(v, j, s);
     for (size_t i = 0; i < 512; i++) {
         float a = cg_load_(v, i), b = cg_load_(v, i + 512);
@@ -1876,19 +1930,15 @@ static void cg_hadamard_scalar_(float *v) {
         cg_store_(v, i + 512, cg_minus_(a, b));
     }
 }
-static void cg_rotate_scalar_(float *v, const uint32_t *flips, int rounds, int inverse) {
+static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds);
+    if (from != v) memcpy(v, from, 4 * CG_TURN_);
     for (int r = 0; r < rounds; r++) {
         if (!inverse) cg_flip_scalar_(v, flips + 32 * r);
         cg_hadamard_scalar_(v);
         if (inverse) cg_flip_scalar_(v, flips + 32 * (rounds - 1 - r));
     }
-    for (size_t i = 0; i < CG_ROTATED_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
-}
-/* the same of 1024 floats elsewhere (or of v itself), for callers that would copy them first */
-static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
-    if (from != v) memcpy(v, from, 4 * CG_ROTATED_);
-    cg_rotate_scalar_(v, flips, rounds, inverse);
+    for (size_t i = 0; i < CG_TURN_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256 cg_floats8_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
@@ -1935,7 +1985,7 @@ CG_AVX2_INLINE_ __m256 cg_within_avx2_(const float *v, size_t i, const uint32_t 
     return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_minuses_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
 }
 CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {      /* strides up to 32 */
-    for (size_t i = 0; i < CG_ROTATED_; i += 64) {
+    for (size_t i = 0; i < CG_TURN_; i += 64) {
         __m256 x[8];
         CG_PREFETCH_(cg_at_(ahead, i / 2));
         CG_PREFETCH_(cg_at_(ahead, i / 2 + 16));
@@ -2019,7 +2069,7 @@ CG_TARGET_AVX2_ static void cg_far_flip_avx2_(float *v, const uint32_t *flips, f
 }
 /* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass of the first round. */
 CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
-    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_ROTATED_);
+    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_TURN_);
     if (inverse) cg_near_avx2_(from, v, ahead);
     else cg_near_flip_avx2_(from, v, flips, ahead);
     ahead = cg_at_(ahead, 512);
@@ -2030,9 +2080,6 @@ CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(const float *from, float *v, co
     }
     if (inverse) cg_far_flip_avx2_(v, flips, scale, ahead);
     else cg_far_last_avx2_(v, scale, ahead);
-}
-CG_TARGET_AVX2_ static void cg_rotate_avx2_(float *v, const uint32_t *flips, int rounds, int inverse) {
-    cg_rotate_from_avx2_(v, v, flips, rounds, inverse);
 }
 #endif
 #if CG_NEON_
@@ -2089,7 +2136,7 @@ CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips,
     cg_four_neon_(x, 4);
 }
 CG_INLINE_ void cg_near64_neon_(float *v, const uint32_t *flips, int flip) {
-    for (size_t i = 0; i < CG_ROTATED_; i += 64) {
+    for (size_t i = 0; i < CG_TURN_; i += 64) {
         float32x4_t x[8], y[8];
         cg_near32_neon_(v, i, flips, x, flip);
         cg_near32_neon_(v, i + 32, flips, y, flip);
@@ -2130,8 +2177,9 @@ CG_INLINE_ void cg_far64_neon_(float *v, const uint32_t *flips, float times, int
         }
     }
 }
-static void cg_rotate_neon_(float *v, const uint32_t *flips, int rounds, int inverse) {
+static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds);
+    if (from != v) memcpy(v, from, 4 * CG_TURN_);
     if (inverse) cg_near64_neon_(v, NULL, 0);
     else cg_near64_neon_(v, flips, 1);
     if (rounds == 2) {
@@ -2140,10 +2188,6 @@ static void cg_rotate_neon_(float *v, const uint32_t *flips, int rounds, int inv
     }
     if (inverse) cg_far64_neon_(v, flips, scale, 1);
     else cg_far64_neon_(v, NULL, scale, 0);
-}
-static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
-    if (from != v) memcpy(v, from, 4 * CG_ROTATED_);
-    cg_rotate_neon_(v, flips, rounds, inverse);
 }
 #endif
 
@@ -3049,7 +3093,6 @@ static unsigned cg_e8m0_(uint32_t top_bits, int emax) {
     return (unsigned)(e < 0 ? 0 : e > 254 ? 254 : e);
 }
 static float cg_e8m0_value_(unsigned byte) { return cg_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23); }
-static float cg_e8m0_inverse_(unsigned byte) { return cg_float_(byte < 254 ? (uint32_t)(254 - byte) << 23 : 0x00400000u); }
 
 /* natural compression: a power of two is sent as its exponent byte (0: zero), n of them, then n sign bits (of a zero: 0).
    Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest adds a half: ties go away
@@ -3708,8 +3751,7 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
 }
 #endif
 
-/* ---- >>matrix: low-rank factors and ATOMO --------------------------------------------------------
-   What is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no product rounds, overflows or
+/* Matrices: what is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no product rounds, overflows or
    loses a denormal, and fusing it with an addition changes nothing. collect and lowrank_tile multiply in f32, for speed. */
 
 #define CG_RUN_ 512u               /* columns that project sums before it folds its lanes */
@@ -3722,8 +3764,13 @@ CG_INLINE_ uint64_t cg_bits64_(double d) { uint64_t u; memcpy(&u, &d, 8); return
 CG_INLINE_ double cg_double_(uint64_t u) { double d; memcpy(&d, &u, 8); return d; }
 CG_INLINE_ int cg_is_finite64_(double d) { return (cg_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
 
+#if CG_AVX2_ && defined(__SSE2__)
+CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
+#elif CG_NEON_
+CG_INLINE_ double cg_sqrt_(double x) { double r; __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x)); return r; }
+#else
 /* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
-static double cg_sqrt_soft_(double x) {
+static double cg_sqrt_(double x) {
     uint64_t u = cg_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
     int exponent = (int)(u >> 52);
     if (u == 0 || u >> 63) return 0.0;
@@ -3744,12 +3791,6 @@ static double cg_sqrt_soft_(double x) {
     root = (root + (root & 1)) >> 1;                 /* a tie would need a square of 107 bits */
     return cg_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
 }
-#if CG_AVX2_ && defined(__SSE2__)
-CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
-#elif defined(__aarch64__) && defined(__GNUC__)
-CG_INLINE_ double cg_sqrt_(double x) { double r; __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x)); return r; }
-#else
-CG_INLINE_ double cg_sqrt_(double x) { return cg_sqrt_soft_(x); }
 #endif
 
 /* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_RUN_; rows of m are stride apart. The values of q are f32's. */
@@ -4153,8 +4194,6 @@ static const cg_kernels_ *cg_kernels_now_(void) {
         default: return &cg_kernels_scalar_;
     }
 }
-
-/* ---- >>codes: of values, in pieces, and of indices ----------------------------------------------- */
 
 /* ---- >>codes: pieces of symbols and floats in fewer bits, positions as Golomb-Rice gaps --------
    Bit strings are LSB first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw)
@@ -4673,11 +4712,7 @@ static int cg_code_fits_(uint32_t code, const cg_alphabet_ *a) {
     if (code > CG_VALUES_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top) return 0;
     return code != CG_VALUES_QUARTIC_ || a->top == 2;
 }
-static size_t cg_piece_bound_(uint32_t code, const cg_alphabet_ *a, size_t n) {
-    (void)code;
-    return (size_t)cg_words_((uint64_t)n * a->bits);
-}
-/* symbols <= top, n <= CG_PIECE_, cap >= cg_piece_bound_; up to cap may be scribbled on. Ties go to the lower form. */
+/* symbols <= top, n <= CG_PIECE_, cap >= the packed words; up to cap may be scribbled on. Ties go to the lower form. */
 CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
     const size_t packed = n * a->bits;
     if (n && code == CG_VALUES_HUFFMAN_) {
