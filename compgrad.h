@@ -30,8 +30,8 @@
      dense                32             exact                          the default; |huffman: 26 to 28, exact all the same
      f16  bf16            16             B d > 1-2^-22, 1-2^-16         no convergence risk; bf16 if the range matters more
      absmax:b:B           b + 32/B       U w <= B/(4L^2), L = 2^(b-1)-1 the workhorse: 8 bits need no memory, 4 bits little
-     minmax:b:B           b + 64/B       U w <= B/(4(2^b-1)^2)*         values far from symmetric (Suresh 17)
-     klevel:b:B           ~2             U w = B/(2(2^b-1)^2)           the same over sqrt(2)|x|, Huffman coded (Suresh 17)
+     minmax:b:B           b + 64/B       U w <= B/(2(2^b-1)^2)          values far from symmetric (Suresh 17)
+     klevel:b:B           ~2             U w <= B/(2(2^b-1)^2)          the same over sqrt(2)|x|, Huffman coded (Suresh 17)
      flexpoint:b:B flex16 b + 32/B       B                              integers that hardware or sums like (Koester 17)
      levels:s[:B] qsgd:s  log2(2s+1)+32/B U w <= min(B/s^2, sqrt(B)/s)  QSGD (Alistarh 17); qsgd: whole vector, Elias omega;
                                                                         :max for max-norm buckets (QSGDinf, CGX)
@@ -61,7 +61,7 @@
      mstopk:r             as top-k       B                              30 bisections (Shi 21)
      chunked:C:r          as top-k       B                              the largest of every C (SparseLoCo, DeMo)
      sides:r  side:r      as top-k       B                              above and below zero apart; what adaq and sbc select
-     wangni:r wangnivar:e as top-k       U w = e                        probabilities by magnitude (Wangni 18)
+     wangni:r wangnivar:e as top-k       U, U w = e                     probabilities by magnitude (Wangni 18)
      bins:B               ..             B; cg_side.aux: gradient       what adacomp selects (Chen 18)
      variance:a           ..             B; cg_side.aux: variance       where x^2 > a v (Tsuzuku 18)
      blocks:B             ..             exact                          B values at once, if not all zero (OmniReduce 21)
@@ -69,7 +69,7 @@
    samples: no indices travel, packets of one key add
      randk:r              32 r           U w = n/k - 1                  (Konecny 16); :unscaled is B with d = r, for memory
      permk:N              32/N           U w = N - 1                    N ranks cover the vector (Szlendak 21)
-   compositions that have a name (d and w multiply)
+   compositions that have a name
      stc:r                r(9.1 at 1 %)  B  top-k, one magnitude, Golomb (Sattler 19)
      sbc:r                r(8.1 at 1 %)  B  one side, one mean, Golomb (Sattler 18)
      adaq:r               r(9.6 at 1 %)  B  two sides, two means (Dryden 16)
@@ -82,8 +82,8 @@
      atomo:k:rows:cols    the same            U  k singular triples, drawn by size (Wang 18)
    codes: eliasfano bitmap golomb for indices (default: the shorter of the first two); gamma delta omega huffman quartic for values
    flags: nearest (not at random: B), unscaled, max, clip, norm as above.
-   A biased operator loses what it does not send unless you remember it; an unbiased one that expands (w > 1) must not be
-   remembered as it is: use unscaled, or divide by 1 + w.
+   Memory means error feedback: what was not sent is added to the next gradient. A biased operator loses it otherwise. An
+   unbiased one with w > 1 expands, and must not be used with memory as it is: take unscaled, or divide by 1 + w.
 
    MEMORY. The caller owns every buffer; nothing here allocates, and there are no globals but one
    word that caches which SIMD instructions the CPU has. cg_bound(op, n) bytes always suffice for
@@ -312,7 +312,7 @@ CG_API_ cg_op cg_unscaled(cg_op op);                  /* random-k without the n/
 CG_API_ cg_op cg_coded(cg_op op, cg_coding coding);   /* same values, another code */
 CG_API_ cg_op cg_then(cg_op first, cg_op second);     /* the slots of both; no slot twice */
 CG_API_ CG_CHECKED_ cg_status cg_op_parse(cg_op *op, const char *text);
-CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);   /* 128 bytes suffice */
+CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);   /* 160 bytes suffice */
 
 /* ---- compress and decode -------------------------------------------------------------------- */
 
@@ -7121,6 +7121,8 @@ static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {      /* as
     }
     return t;
 }
+#define CG_COIN_KEY_ 0xBB67AE8584CAA73Bu             /* coins of a selection are not the noise of a quantizer */
+
 /* MSTop-k: bisects between the mean and the largest magnitude for a threshold that at most k reach; all of those are taken, and what is
    missing is a run of neighbours, from a random place, among those down to the last threshold that was too low. */
 static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
@@ -7157,7 +7159,7 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
         if (low >= bound) between += m >= low;
     }
     between -= sure;
-    start = (size_t)cg_high_product_(cg_mix64_(p->own ^ 0x6D73746Fu), (uint64_t)(between - (k - sure)) + 1);
+    start = (size_t)cg_high_product_(cg_mix64_(p->own ^ CG_COIN_KEY_), (uint64_t)(between - (k - sure)) + 1);
     p->info->threshold = cg_float_(low);
     list->count = 0;
     if (low >= bound) {
@@ -7193,7 +7195,7 @@ static cg_status cg_pick_coins_(const cg_picker_ *p, float unit) {
     cg_list_ *list = p->list;
     list->count = 0;
     for (size_t i = 0; i < p->n; i += CG_BLOCK_) {
-        const cg_key_ key = cg_block_key_(p->own, (uint64_t)i >> 16);
+        const cg_key_ key = cg_block_key_(p->own ^ CG_COIN_KEY_, (uint64_t)i >> 16);
         const size_t end = cg_min_(p->n, i + CG_BLOCK_);
         cg_list_mark_(list, i);
         for (size_t j = i; j < end; j++) {
