@@ -5495,7 +5495,7 @@ static cg_status cg_op_check_(const cg_op *op) {
     if (op->code.arg && !cg_value_code_fits_(op)) return CG_E_ARG;
     if (cg_is_matrix_(op)) {
         float cols = op->transform.value;
-        if (op->sample.id || op->select.id || op->quantize.id || cols != (float)(uint32_t)cols) return CG_E_ARG;
+        if (op->sample.id || op->select.id || op->quantize.id || op->code.arg || cols != (float)(uint32_t)cols) return CG_E_ARG;
     }
     if (op->select.id == CG_SELECT_GIVEN && (op->sample.id || op->transform.id)) return CG_E_ARG;
     if ((op->select.id == CG_SELECT_ADACOMP || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id)) return CG_E_ARG;
@@ -6220,13 +6220,13 @@ static void cg_settle_threelc_(const cg_stage *stage, const cg_stat_ *stat, floa
     scales[0] = cg_saturate_(cg_times_(cg_float_(stat->top), stage->value));
 }
 static void cg_settle_steps_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {       /* the least 2^e of which `bias` steps reach the top */
-    const double bias = stage->id == CG_QUANTIZE_STEPS16 ? 32767.0 : (double)((1 << (stage->arg - 1)) - 1), top = (double)cg_float_(stat->top);
-    double step = 1.0;
+    const unsigned bits = stage->id == CG_QUANTIZE_STEPS16 ? 16 : stage->arg;
+    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_float_(stat->top), least = 1.401298464324817e-45;     /* 2^-149 */
+    double step = cg_double_(cg_bits64_(top) >> 52 << 52);           /* what bits top begins with */
     scales[0] = 0.0f;
     if (!stat->top) return;
-    while (step * bias >= 2.0 * top && step > 2.802596928649634e-45) step *= 0.5;      /* not below 2^-149 */
-    while (step * bias < top) step *= 2.0;
-    if (step * bias * 0.5 >= top && step > 2.802596928649634e-45) step *= 0.5;
+    for (unsigned i = 0; i < bits && step > least; i++) step *= 0.5;
+    while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0;       /* 2^127 */
     scales[0] = (float)step;
 }
 static void cg_settle_sides_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
@@ -6257,6 +6257,19 @@ static int cg_legal_sides_(const float *scales) { return cg_is_finite_(scales[0]
     static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out, int stream)
 #define CG_UNUSED_(a) (void)(a)
 
+/* v kept near its grid, so that the last level is as far as it gets. */
+static void cg_levels_within_(const cg_stage *stage, const float *scales, const float *v, size_t n, float *out) {
+    const int bias = stage->id == CG_QUANTIZE_STEPS ? (1 << (stage->arg - 1)) - 1 : 1;
+    float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1] : cg_saturate_(cg_times_(scales[0], (float)bias));
+    float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
+    const double width = (double)hi - (double)lo;
+    hi = cg_narrow_((double)hi + width);
+    lo = cg_narrow_((double)lo - width);
+    for (size_t i = 0; i < n; i++) {
+        float f = cg_load_(v, i);
+        cg_store_(out, i, f < lo ? lo : f > hi ? hi : f);
+    }
+}
 CG_ENCODE_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
@@ -6298,8 +6311,10 @@ CG_ENCODE_(cg_encode_fp8_) {
     return 0;
 }
 CG_DECODE_(cg_decode_fp8_) {
-    const int kind = stage->id == CG_QUANTIZE_E5M2;
-    kernels->unfp8(in, n, scales[0] / (kind ? 57344.0f : 448.0f), kind, out, stream);
+    const int kind = stage->id == CG_QUANTIZE_E5M2, tiny = cg_is_tiny_(scales[0]);
+    const float scale = tiny ? cg_times_(scales[0], CG_LIFT_) : scales[0];
+    kernels->unfp8(in, n, scale / (kind ? 57344.0f : 448.0f), kind, out, stream && !tiny);
+    for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_LOWER_));
 }
 CG_DECODE_(cg_decode_mx8_) { kernels->unfp8(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
 CG_ENCODE_(cg_encode_mx4_) {
@@ -7236,8 +7251,10 @@ static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {     /* the fewe
     float unit = CG_FLT_MAX_;
     if (t.top >= CG_NONFINITE_) return CG_E_NONFINITE;
     for (int i = 0; i < 100 && t.sum > 0.0; i++) {
-        float next = cg_narrow_((extra + t.squares) / t.sum);
-        if (next >= unit) break;
+        const double exact = (extra + t.squares) / t.sum;
+        float next = cg_narrow_(exact);
+        if ((double)next > exact) next = cg_float_(cg_bits_(next) - 1u);         /* down: a larger unit has more variance */
+        if (next >= unit || !(next > 0.0f)) break;
         unit = next;
         t = cg_tail_below_(p, cg_bits_(unit));
     }
@@ -7775,6 +7792,11 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
     for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
         if (b != r->current && !cg_run_bucket_(e, r, b, v, first, end)) return 0;
+        if (e->given && row->encode == cg_encode_levels_) {          /* whoever gave the scale may not have seen all values */
+            cg_levels_within_(e->stage, r->scales, cg_at_(v, i - first), stop - i, buf + (i - first));
+            row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->begin), buf + (i - first), stop - i, to + (i - first), NULL);
+            continue;
+        }
         if (row->unit) {
             float by = cg_inverse_(row->unit(e->stage), r->scales[0]);
             const float *w = cg_at_(v, i - first);
@@ -8584,11 +8606,22 @@ static cg_status cg_support_open_(cg_decoder_ *set, const cg_side *side, size_t 
 static uint64_t cg_support_count_(const cg_decoder_ *set) {
     return set->info.op.transform.id ? set->info.drawn : set->info.k;
 }
-/* Which support a packet was made with: its indices, by checksum. */
+/* Which support a packet was made with: everything that says where its values are. */
 static uint32_t cg_support_mark_(const cg_decoder_ *set) {
-    cg_sum_ s = cg_sum_of_(set->kernels, set->index, set->info.index_bytes);
-    uint64_t h = cg_mix64_(s.a ^ cg_mix64_(s.b ^ cg_support_count_(set)));
-    return (uint32_t)(set->info.op.sample.id ? cg_mix64_(h ^ cg_shared_key_(&set->info.tag) ^ set->info.tag.rank) : h) | 1u;
+    const cg_op *op = &set->info.op;
+    const int indexed = op->select.id && !op->transform.id;
+    uint64_t h = cg_mix64_(cg_support_count_(set) + CG_GOLDEN_);
+    if (op->sample.id) {                             /* random-k is the same for all ranks */
+        h = cg_mix64_(h ^ (set->info.drawn + op->sample.id * CG_GOLDEN_));
+        h = cg_mix64_(h ^ cg_shared_key_(&set->info.tag));
+        if (op->sample.id == CG_SAMPLE_PERMK) h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | set->info.tag.rank));
+    }
+    if (indexed) {
+        cg_sum_ s = cg_sum_of_(set->kernels, set->index, set->info.index_bytes);
+        h = cg_mix64_(h ^ (s.a + set->info.index_code * CG_GOLDEN_));
+        h = cg_mix64_(h ^ (s.b + cg_unit_(op) * CG_GOLDEN_));
+    }
+    return (uint32_t)h | 1u;
 }
 static cg_status cg_pick_given_(const cg_picker_ *p) {
     cg_decoder_ set;
@@ -8727,6 +8760,10 @@ static cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const 
         if (s != CG_OK) return s;
         grid = grid && cg_on_grid_(&d.lay) && cg_same_stage_(&first.info.op.quantize, &d.info.op.quantize);
         for (size_t j = 0; grid && j < (size_t)d.lay.scale_bytes; j++) grid = d.scales[j] == first.scales[j];
+        for (size_t j = 0; grid && i == 0 && j < (size_t)d.lay.buckets; j++) {   /* a denormal step would round */
+            float scale = cg_float_(cg_get32_(d.scales + 4 * j));
+            grid = scale == 0.0f || !cg_is_tiny_(scale);
+        }
         a->most = cg_add_(a->most, d.info.k);
     }
     a->info = first.info;
