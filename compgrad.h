@@ -381,8 +381,8 @@ CG_API_ CG_CHECKED_ cg_status cg_clear(const void *packet, size_t len, float *y,
 CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info);
 
 /* ---- packets added without leaving their domain: one vector (n, seed, step, tensor), one sample, one transform -----
-   The result is a packet like any other. Sparse packets merge by index; packets of one grid (equal scales: cg_side.scale)
-   add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one inverse transform when
+   The result is a packet like any other. Sparse packets merge by index; packed packets of one grid (equal scales:
+   cg_side.scale) add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one inverse transform when
    the result is decoded. cg_vote: of up to 1024 cg_sign packets the majority's sign, + for a tie. CG_E_UNSUPPORTED: PermK, matrices. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch);
 CG_API_ CG_CHECKED_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len,
@@ -8758,7 +8758,7 @@ static cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const 
         if (cg_is_matrix_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
         s = cg_adder_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
-        grid = grid && cg_on_grid_(&d.lay) && cg_same_stage_(&first.info.op.quantize, &d.info.op.quantize);
+        grid = grid && cg_on_grid_(&d.lay) && cg_same_stage_(&first.info.op.quantize, &d.info.op.quantize) && d.lay.scale_bytes == first.lay.scale_bytes;
         for (size_t j = 0; grid && j < (size_t)d.lay.scale_bytes; j++) grid = d.scales[j] == first.scales[j];
         for (size_t j = 0; grid && i == 0 && j < (size_t)d.lay.buckets; j++) {   /* a denormal step would round */
             float scale = cg_float_(cg_get32_(d.scales + 4 * j));
