@@ -79,7 +79,8 @@
      demo:r               ..             B  frequencies of 64, the largest of them (Peng 24)
    matrices, row-major
      lowrank:k:rows:cols  32k(1/rows+1/cols)  B  one power iteration (PowerSGD, Vogels 19); with memory
-     atomo:k:rows:cols    the same            U  k singular triples, drawn by size (Wang 18)
+     atomo:k:rows:cols    the same            U  k singular triples, drawn by size (Wang 18); takes m^3 steps, m the smaller
+                                                 side: 0.3 s for 512, 3 s for 1024
    codes: eliasfano bitmap golomb for indices (default: the shorter of the first two); gamma delta omega huffman quartic for values
    flags: nearest (not at random: B), unscaled, max, clip, norm as above.
    Memory means error feedback: what was not sent is added to the next gradient. A biased operator loses it otherwise. An
@@ -687,6 +688,8 @@ typedef struct cg_levels_ {        /* a bucket's grid; see cg_levels_make_ */
 typedef struct cg_grades_ { float inv; int32_t count; float limit[7]; uint8_t sign; } cg_grades_;
 typedef struct cg_dither_ { float inv; unsigned bits; int stochastic; } cg_dither_;
 
+typedef struct cg_coins_ { cg_key_ key; float unit, pre, inv; } cg_coins_;     /* a value's chance is (|v|*pre)*inv */
+
 typedef struct cg_kernels_ {
     cg_isa isa;
     /* encode; the finite check: each returns the largest magnitude as bits, or where sums show it 0 or Inf's */
@@ -699,6 +702,7 @@ typedef struct cg_kernels_ {
     void (*levels)(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
     void (*pack)(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out);
     size_t (*filter)(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value);
+    size_t (*coins)(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value);
     uint32_t (*tally)(const float *v, size_t n, uint32_t pivot, size_t *above);
     /* decode; stream: out is larger than the caches and aligned to 16 bytes, so go around them */
     void (*unpack)(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols);
@@ -1190,7 +1194,7 @@ CG_AVX2_INLINE_ __m256i cg_level8_avx2_(__m256i v, __m256i h, const cg_levels_ *
     if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->sub));
     t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv));
     if (stochastic) t = _mm256_add_ps(t, cg_mul8_avx2_(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
-    return _mm256_cvtps_epi32(t);
+    return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));    /* what is too large becomes the smallest integer */
 }
 CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
                                          int stochastic, int rescale, int shift) {
@@ -1535,6 +1539,63 @@ static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t
         count += many;
     }
     return count + cg_filter_scalar_(cg_at_(v, i), n - i, bound, first + (uint32_t)i, index + count, value + count);
+}
+#endif
+
+/* coins: what is taken with a chance by its magnitude, a random number for each position modulo 2^16: as it is from `unit` on, below as
+   +-unit. Room as for filter. */
+CG_INLINE_ size_t cg_coin_one_(const cg_coins_ *c, const float *v, size_t i, uint32_t first, uint32_t *index, float *value, size_t count) {
+    const float f = cg_load_(v, i), m = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
+    const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;       /* 24 bits, below 1 */
+    index[count] = first + (uint32_t)i;
+    value[count] = m >= c->unit ? f : cg_float_(cg_bits_(c->unit) | (cg_bits_(f) & 0x80000000u));
+    return count + (coin < cg_times_(cg_times_(m, c->pre), c->inv));
+}
+static size_t cg_coins_scalar_(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
+    return count;
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ uint32_t cg_coins8_avx2_(const cg_coins_ *c, const float *v, size_t i, uint32_t first) {
+    const __m256i h = cg_hash8_avx2_(c->key, (first + (uint32_t)i) & 0xffffu);
+    const __m256 coin = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
+    const __m256 m = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(coin, cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->pre)), _mm256_set1_ps(c->inv)), _CMP_LT_OQ));
+}
+CG_TARGET_AVX2_ static size_t cg_coins_avx2_(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+    size_t count = 0, i = 0;
+    for (; i + 32 <= n && first % 8 == 0; i += 32) {                 /* so that eight positions lie in one block */
+        uint32_t m = cg_coins8_avx2_(c, v, i, first) | cg_coins8_avx2_(c, v, i + 8, first) << 8 | cg_coins8_avx2_(c, v, i + 16, first) << 16 |
+                     cg_coins8_avx2_(c, v, i + 24, first) << 24;
+        for (; m; m &= m - 1) {
+            const size_t j = i + (size_t)__builtin_ctz(m);
+            const float f = cg_load_(v, j), size = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
+            index[count] = first + (uint32_t)j;
+            value[count++] = size >= c->unit ? f : cg_float_(cg_bits_(c->unit) | (cg_bits_(f) & 0x80000000u));
+        }
+    }
+    for (; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
+    return count;
+}
+#endif
+#if CG_NEON_
+CG_INLINE_ uint32x4_t cg_coins4_neon_(const cg_coins_ *c, const float *v, size_t i, uint32_t first) {
+    const uint32x4_t h = cg_hash4_neon_(c->key, (first + (uint32_t)i) & 0xffffu);
+    const float32x4_t coin = cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f));
+    const float32x4_t m = cg_floats_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
+    return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->pre)), vdupq_n_f32(c->inv)));
+}
+static size_t cg_coins_neon_(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+    size_t count = 0, i = 0;
+    for (; i + 4 <= n && first % 4 == 0; i += 4) {
+        uint32_t take[4];
+        if (!vmaxvq_u32(cg_coins4_neon_(c, v, i, first))) continue;
+        vst1q_u32(take, cg_coins4_neon_(c, v, i, first));
+        for (size_t j = i; j < i + 4; j++) if (take[j - i]) count = cg_coin_one_(c, v, j, first, index, value, count);
+    }
+    for (; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
+    return count;
 }
 #endif
 
@@ -4108,7 +4169,7 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
 
 #define CG_KERNELS_(isa, x)                                                                                                   \
     { isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_, cg_levels_##x##_, \
-      cg_pack_##x##_, cg_filter_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
+      cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
       cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_drain_##x##_, cg_sum_##x##_,                                     \
       cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_,                            \
       cg_unfp8_##x##_, cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_, cg_undynamic_##x##_,               \
@@ -6257,19 +6318,6 @@ static int cg_legal_sides_(const float *scales) { return cg_is_finite_(scales[0]
     static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out, int stream)
 #define CG_UNUSED_(a) (void)(a)
 
-/* v kept near its grid, so that the last level is as far as it gets. */
-static void cg_levels_within_(const cg_stage *stage, const float *scales, const float *v, size_t n, float *out) {
-    const int bias = stage->id == CG_QUANTIZE_STEPS ? (1 << (stage->arg - 1)) - 1 : 1;
-    float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1] : cg_saturate_(cg_times_(scales[0], (float)bias));
-    float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
-    const double width = (double)hi - (double)lo;
-    hi = cg_narrow_((double)hi + width);
-    lo = cg_narrow_((double)lo - width);
-    for (size_t i = 0; i < n; i++) {
-        float f = cg_load_(v, i);
-        cg_store_(out, i, f < lo ? lo : f > hi ? hi : f);
-    }
-}
 CG_ENCODE_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
@@ -6949,25 +6997,25 @@ static void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, size_t n
     list->segment[list->segments] = list->count;
 }
 
-/* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there. */
-static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample) {
+/* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0: who knows. */
+static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sided_ of) {
     size_t draws = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, rank;
     size_t stride = n / draws;
     cg_key_ key = cg_block_key_(salt, n);
     double expect, spread = 1.0;
     for (size_t i = 0; i < draws; i++) {
         float f = cg_load_(x, i * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)i) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32));
-        uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
+        uint32_t m = cg_sided_key_(f, of);
         sample[count] = f;
         count += m >= lo && m < hi;
     }
     if (!count) return lo + (hi - lo) / 2;
-    expect = (double)count * (double)want / (double)inside;
+    expect = (inside ? (double)count / (double)inside : (double)draws / (double)n) * (double)want;
     while (spread * spread < expect) spread += 1.0;              /* a square root, roughly */
     expect += 3.0 * spread + 4.0;
     if (expect >= (double)count) return lo;
     rank = (size_t)expect;
-    return cg_kth_(sample, count, &rank, lo, hi - 1, cg_both_);
+    return cg_kth_(sample, count, &rank, lo, hi - 1, of);
 }
 
 /* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed.
@@ -6980,7 +7028,7 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
     for (uint32_t tries = 0;; tries++) {
         *bound = lo;
         if (n > CG_CHUNK_) {
-            if (tries < 8) *bound = cg_guess_(x, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value);
+            if (tries < 8) *bound = cg_guess_(x, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
             else *bound = lo + (hi - lo) / 2;
         }
         if (cg_filter_all_(kernels, x, n, *bound, list)) {
@@ -7095,17 +7143,22 @@ static double cg_ln_(double x) {
 /* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
 static cg_status cg_pick_sidco_(const cg_picker_ *p) {
     const size_t k = (size_t)cg_count_(p->info->op.select.value, 0, p->n);
-    const size_t stride = p->n / CG_BLOCK_ < 1 ? 1 : p->n / CG_BLOCK_, draws = cg_min_(p->n / stride, p->list->room);
+    const size_t stride = p->n / 16384 < 1 ? 1 : p->n / 16384;
+    size_t draws = cg_min_(p->n / stride, p->list->room);
     double ratio = (double)k / (double)p->n, threshold = 0.0;
-    cg_strided_(p, stride, draws, p->list->value);
-    if (p->kernels->top(p->list->value, draws) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    float *sample = p->list->value;
+    cg_strided_(p, stride, draws, sample);
+    if (p->kernels->top(sample, draws) >= CG_NONFINITE_) return CG_E_NONFINITE;
     while (ratio < 1.0) {
         double sum = 0.0, step = -cg_ln_(ratio < 0.25 ? 0.25 : ratio);
         size_t above = 0;
-        for (size_t i = 0; i < draws; i++) {
-            double d = (double)p->list->value[i] - threshold;
-            if (d > 0.0) { sum += d; above++; }
+        for (size_t i = 0; i < draws; i++) {         /* the next stage looks at these alone */
+            double d = (double)sample[i] - threshold;
+            sample[above] = sample[i];
+            above += d > 0.0;
+            sum += d > 0.0 ? d : 0.0;
         }
+        draws = above;
         if (!above) break;
         step *= sum / (double)above;
         CG_FENCE_(step);
@@ -7115,24 +7168,38 @@ static cg_status cg_pick_sidco_(const cg_picker_ *p) {
     return cg_pick_aimed_(p, k, cg_narrow_(threshold));
 }
 
-/* Sums over the magnitudes below a limit: chunk by chunk, in order of index within it. */
+/* Sums over the magnitudes below a limit, as bits: of a chunk all, less those that reach it; where these are so large that nothing of the
+   others would be left in the difference, one after the other. The list must not be in use. */
 typedef struct cg_tail_ { double sum, squares; uint64_t count; uint32_t top; } cg_tail_;
-static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {      /* as bits */
+static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {
     cg_tail_ t = { 0.0, 0.0, 0, 0 };
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, p->n - i);
+        const float *v = cg_at_(p->x, i);
+        const uint32_t top = p->kernels->top(v, many);
         double sum = 0.0, squares = 0.0;
-        t.top = cg_max32_(t.top, p->kernels->top(cg_at_(p->x, i), many));
-        for (size_t j = i; j < i + many; j++) {
-            uint32_t m = cg_load_bits_(p->x, j) & CG_MAGNITUDE_;
-            double d = m < limit ? (double)cg_float_(m) : 0.0, square = d * d;
-            CG_FENCE_(square);
-            t.count += m < limit;
-            sum += d;
-            squares += square;
+        t.top = cg_max32_(t.top, top);
+        if (top < limit || top - limit < 10u << 23) {                /* 2^10 times the limit */
+            const size_t above = top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->low, p->list->value);
+            sum = cg_total_of_(p->kernels, v, many, CG_TOTAL_MAGNITUDES_);
+            squares = cg_total_of_(p->kernels, v, many, CG_TOTAL_SQUARES_);
+            if (above) {
+                sum -= cg_total_of_(p->kernels, p->list->value, above, CG_TOTAL_MAGNITUDES_);
+                squares -= cg_total_of_(p->kernels, p->list->value, above, CG_TOTAL_SQUARES_);
+            }
+            t.count += many - above;
+        } else {
+            for (size_t j = 0; j < many; j++) {
+                uint32_t m = cg_load_bits_(v, j) & CG_MAGNITUDE_;
+                double d = m < limit ? (double)cg_float_(m) : 0.0, square = d * d;
+                CG_FENCE_(square);
+                t.count += m < limit;
+                sum += d;
+                squares += square;
+            }
         }
-        t.sum += sum;
-        t.squares += squares;
+        t.sum += sum > 0.0 ? sum : 0.0;
+        t.squares += squares > 0.0 ? squares : 0.0;
     }
     return t;
 }
@@ -7154,7 +7221,7 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
     top = p->kernels->top(list->value, list->count);
     /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be counted again */
     next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_);
-    mean = (list->complete ? list->total : cg_tail_below_(p, CG_NONFINITE_).sum) / (double)p->n;
+    mean = (list->complete ? list->total : cg_tail_below_(p, CG_NONFINITE_).sum) / (double)p->n;       /* none reaches it: the list stays */
     for (int i = 0; i < 30; i++) {
         double r = (lo + hi) * 0.5, t = r * ((double)cg_float_(top) - mean);
         uint32_t key;
@@ -7208,19 +7275,15 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
 /* Wangni: magnitudes from `unit` on are certain; a smaller one becomes +-unit with probability |x|/unit. */
 static cg_status cg_pick_coins_(const cg_picker_ *p, float unit) {
     cg_list_ *list = p->list;
+    cg_coins_ c;
+    c.unit = unit;
+    c.pre = cg_is_tiny_(unit) ? CG_LIFT_ : 1.0f;
+    c.inv = 1.0f / cg_times_(unit, c.pre);
     list->count = 0;
-    for (size_t i = 0; i < p->n; i += CG_BLOCK_) {
-        const cg_key_ key = cg_block_key_(p->own ^ CG_COIN_KEY_, (uint64_t)i >> 16);
-        const size_t end = cg_min_(p->n, i + CG_BLOCK_);
+    for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         cg_list_mark_(list, i);
-        for (size_t j = i; j < end; j++) {
-            float f = cg_load_(p->x, j), m = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
-            double coin = (double)cg_hash32_(key, (uint32_t)(j - i)) * 2.3283064365386963e-10 * (double)unit;
-            int sure = m >= unit;
-            list->low[list->count] = (uint32_t)j;
-            list->value[list->count] = sure ? f : f < 0.0f ? -unit : unit;
-            list->count += (size_t)(sure ? m > 0.0f : coin < (double)m);
-        }
+        c.key = cg_block_key_(p->own ^ CG_COIN_KEY_, (uint64_t)i >> 16);
+        list->count += p->kernels->coins(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i, list->low + list->count, list->value + list->count);
     }
     cg_list_close_(list);
     return CG_OK;
@@ -7287,9 +7350,10 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     k = (size_t)cg_count_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
         want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side]) : (size_t)cg_count_(stage->value, 0, have[side]);
-    if (n > CG_CHUNK_) {                             /* what both sides are sure to reach, unless they differ much */
-        size_t most = want[0] > want[1] ? want[0] : want[1];
-        bound = cg_max32_(1, cg_guess_(p->x, n, cg_min_(n, 2 * most + most / 2), n, 0, 0x80000000u, 0, list->value));
+    if (n > CG_CHUNK_) {                             /* what enough of both sides should reach */
+        uint32_t above = want[0] ? cg_guess_(p->x, n, want[0], 0, 1, CG_NONFINITE_, 0, list->value, sides[0]) : CG_NONFINITE_;
+        uint32_t below = want[1] ? cg_guess_(p->x, n, want[1], 0, 1, CG_NONFINITE_, 1, list->value, sides[1]) : CG_NONFINITE_;
+        bound = cg_max32_(1, above < below ? above : below);
     }
     for (;; bound = 1) {
         have[0] = have[1] = 0;
@@ -7792,11 +7856,6 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
     for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
         if (b != r->current && !cg_run_bucket_(e, r, b, v, first, end)) return 0;
-        if (e->given && row->encode == cg_encode_levels_) {          /* whoever gave the scale may not have seen all values */
-            cg_levels_within_(e->stage, r->scales, cg_at_(v, i - first), stop - i, buf + (i - first));
-            row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->begin), buf + (i - first), stop - i, to + (i - first), NULL);
-            continue;
-        }
         if (row->unit) {
             float by = cg_inverse_(row->unit(e->stage), r->scales[0]);
             const float *w = cg_at_(v, i - first);

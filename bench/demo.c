@@ -11,31 +11,85 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { N = 1 << 22, REPEATS = 5 };
+enum { N = 1 << 22, REPEATS = 5, MATRIX = 4096 * 256 /* after the embedding */ };
 
-static const struct { const char *text, *note; } operators[] = {
-    {"dense",                             "exact"},
-    {"f16",                               ""},
-    {"bf16",                              ""},
-    {"absmax:8:512",                      "unbiased"},
-    {"absmax:8:512:nearest",              ""},
-    {"absmax:4:512",                      "unbiased"},
-    {"absmax:4:512:nearest",              ""},
-    {"minmax:8:512",                      "unbiased"},
-    {"minmax:4:512",                      "unbiased"},
-    {"terngrad",                          "unbiased; best layer by layer"},
-    {"sign",                              "no magnitude: for a majority vote"},
-    {"efsign",                            "best layer by layer"},
-    {"topk:0.01",                         ""},
-    {"topk:0.001",                        ""},
-    {"threshold:0.01",                    ""},
-    {"randk:0.01",                        "unbiased"},
-    {"randk:0.01:unscaled",               ""},
-    {"topk:0.01|f16",                     ""},
-    {"topk:0.01|absmax:4:512",            "unbiased on what it keeps"},
-    {"topk:0.01|efsign",                  "as in sparse ternary compression"},
-    {"randk:0.1|absmax:8:512",            "unbiased"},
-    {"randk:0.1:unscaled|topk:0.1|absmax:4:512", "as in CocktailSGD"}
+/* One without a note is a heading. What needs a cg_side (adacomp, given, variance) is not here. Low rank works matrix by matrix: here on the first of the attention. */
+static const struct { const char *text, *note; size_t first, n; } operators[] = {
+    {"Quantizers", NULL, 0, 0},
+    {"dense",                 "exact", 0, N},
+    {"f16",                   "", 0, N},
+    {"bf16",                  "", 0, N},
+    {"natural",               "unbiased", 0, N},
+    {"e4m3",                  "", 0, N},
+    {"e5m2",                  "", 0, N},
+    {"mxe4m3",                "", 0, N},
+    {"mxe5m2",                "", 0, N},
+    {"dynamic8",              "", 0, N},
+    {"absmax:8:512",          "unbiased", 0, N},
+    {"absmax:8:512:nearest",  "", 0, N},
+    {"minmax:8:512",          "unbiased", 0, N},
+    {"flexpoint:8:512",       "", 0, N},
+    {"absmax:4:512",          "unbiased", 0, N},
+    {"absmax:4:512:nearest",  "", 0, N},
+    {"minmax:4:512",          "unbiased", 0, N},
+    {"levels:7:512:max",      "unbiased", 0, N},
+    {"levels:7:512",          "unbiased: QSGD", 0, N},
+    {"dither:4:512:max",      "unbiased", 0, N},
+    {"mxfp4",                 "", 0, N},
+    {"nf4",                   "", 0, N},
+    {"terngrad",              "unbiased; layer by layer", 0, N},
+    {"strom:0.001",           "", 0, N},
+    {"onebit:512",            "", 0, N},
+    {"efsign",                "layer by layer", 0, N},
+    {"sign",                  "for a majority vote", 0, N},
+
+    {"Rotated: what is left is nearly normal, whatever x is", NULL, 0, 0},
+    {"srq:4",                 "unbiased", 0, N},
+    {"eden:4",                "unbiased", 0, N},
+    {"eden:2",                "unbiased", 0, N},
+    {"eden:1",                "unbiased", 0, N},
+    {"eden:0.5",              "unbiased", 0, N},
+
+    {"Sparse", NULL, 0, 0},
+    {"topk:0.01",             "", 0, N},
+    {"topk:0.001",            "", 0, N},
+    {"chunked:4096:0.01",     "", 0, N},
+    {"dgc:0.01",              "", 0, N},
+    {"mstopk:0.01",           "", 0, N},
+    {"sidco:0.01",            "", 0, N},
+    {"threshold:0.01",        "", 0, N},
+    {"blocks:256",            "exact: rows not all zero", 0, N},
+    {"wangni:0.01",           "unbiased", 0, N},
+    {"wangnivar:1",           "unbiased", 0, N},
+    {"randk:0.01",            "unbiased", 0, N},
+    {"randk:0.01:unscaled",   "", 0, N},
+    {"permk:8",               "unbiased", 0, N},
+
+    {"Hybrids", NULL, 0, 0},
+    {"topk:0.01|f16",         "", 0, N},
+    {"topk:0.01|absmax:4:512", "", 0, N},
+    {"qsparse:0.01:4",        "", 0, N},
+    {"stc:0.01",              "", 0, N},
+    {"sbc:0.01",              "", 0, N},
+    {"adaq:0.01",             "", 0, N},
+    {"randk:0.1|absmax:8:512", "unbiased", 0, N},
+    {"cocktail:0.1:0.1:4",    "", 0, N},
+    {"demo:0.1",              "", 0, N},
+
+    {"Low rank: one matrix of 256 x 768", NULL, 0, 0},
+    {"lowrank:4:256:768",     "", MATRIX, 256 * 768},
+    {"lowrank:16:256:768",    "", MATRIX, 256 * 768},
+    {"atomo:4:256:768",       "unbiased", MATRIX, 256 * 768},
+
+    {"Codes", NULL, 0, 0},
+    {"huffman",               "exact", 0, N},
+    {"bf16|huffman",          "", 0, N},
+    {"absmax:4:512|huffman",  "unbiased", 0, N},
+    {"klevel:4:512",          "unbiased", 0, N},
+    {"levels:7:512|omega",    "unbiased", 0, N},
+    {"qsgd:16",               "unbiased; layer by layer", 0, N},
+    {"threelc:1",             "layer by layer", 0, N},
+    {"topk:0.01|golomb",      "", 0, N}
 };
 
 /* A small transformer, seen from its gradient: what each kind of layer weighs, and how many of its rows
@@ -99,47 +153,55 @@ static void *get(size_t bytes)
     return p;
 }
 
-int main(void)
+static cg_status show(const char *text, const char *note, const float *x, float *y, size_t n)
 {
     const cg_tag tag = {42, 1, 0, 0};
+    cg_op op;
+    cg_status s = cg_op_parse(&op, text);
+    size_t cap = s == CG_OK ? cg_bound(&op, n) : 0, room = s == CG_OK ? cg_scratch(&op, n) : 0, len = 0;
+    void *packet = get(cap), *scratch = get(room);
+    double encode = 1e9, decode = 1e9, start = seconds(), bytes = 4 * (double)n;
+    int repeat;
+
+    /* the best of a few, but no more than a fraction of a second for each */
+    for (repeat = 0; s == CG_OK && (repeat < 2 || (repeat < REPEATS && seconds() - start < 0.2)); repeat++) {
+        double t0 = seconds(), t1, t2;
+        s = cg_compress(&op, &tag, x, n, packet, cap, &len, scratch, room);
+        t1 = seconds();
+        if (s == CG_OK) s = cg_decompress(packet, len, y, n);
+        t2 = seconds();
+        if (t1 - t0 < encode) encode = t1 - t0;
+        if (t2 - t1 < decode) decode = t2 - t1;
+    }
+    if (s == CG_OK)
+        printf("  %-24s %7.3f %7.1f %9.2g %8.2f %8.2f  %s\n", text, 8 * (double)len / (double)n, bytes / (double)len,
+               relative_error(x, y, n), 1e-9 * bytes / encode, 1e-9 * bytes / decode, note);
+    free(packet);
+    free(scratch);
+    return s;
+}
+
+int main(void)
+{
     float *x = (float *)get(N * sizeof *x), *y = (float *)get(N * sizeof *y);
     size_t i;
 
     make_gradient(x, N);
     printf("A gradient of %d floats (%d MiB) from layers of very different scale, compgrad %s, %s\n\n"
-           "Look at bits (what the network carries) against error (the share of the energy lost, 1 = all of it);\n"
-           "the error of an unbiased operator is noise, which averages out over workers and steps.\n\n",
+           "Look at bits (what the network carries) against error (the share of the energy lost, 1 = all\n"
+           "of it); the error of an unbiased operator is noise, which averages out over workers and steps.\n\n",
            (int)N, (int)(N * sizeof *x >> 20), cg_version(), cg_isa_name(cg_isa_used()));
-    printf("%-42s %8s %8s %9s  %12s %12s\n", "operator", "bits", "factor", "error", "encode GB/s", "decode GB/s");
+    printf("%-26s %7s %7s %9s %17s\n", "", "", "", "", "encode   decode");
+    printf("%-26s %7s %7s %9s %8s %8s\n", "operator", "bits", "factor", "error", "GB/s", "GB/s");
 
     for (i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-        cg_op op;
-        cg_status s = cg_op_parse(&op, operators[i].text);
-        size_t cap = s == CG_OK ? cg_bound(&op, N) : 0, room = s == CG_OK ? cg_scratch(&op, N) : 0, len = 0;
-        void *packet = get(cap), *scratch = get(room);
-        double encode = 1e9, decode = 1e9, start = seconds();
-        char name[128];
-        int repeat;
-
-        /* the best of a few, but no more than a fraction of a second for each */
-        for (repeat = 0; s == CG_OK && (repeat < 2 || (repeat < REPEATS && seconds() - start < 0.3)); repeat++) {
-            double t0 = seconds(), t1, t2;
-            s = cg_compress(&op, &tag, x, N, packet, cap, &len, scratch, room);
-            t1 = seconds();
-            if (s == CG_OK) s = cg_decompress(packet, len, y, N);
-            t2 = seconds();
-            if (t1 - t0 < encode) encode = t1 - t0;
-            if (t2 - t1 < decode) decode = t2 - t1;
-        }
-        if (s == CG_OK) s = cg_op_print(&op, name, sizeof name);
+        cg_status s = CG_OK;
+        if (!operators[i].note) printf("\n%s\n", operators[i].text);
+        else s = show(operators[i].text, operators[i].note, x + operators[i].first, y, operators[i].n);
         if (s != CG_OK) {
             fprintf(stderr, "demo: %s: %s\n", operators[i].text, cg_status_str(s));
             return 1;
         }
-        printf("%-42s %8.3f %8.1f %9.2g  %12.2f %12.2f  %s\n", name, 8.0 * (double)len / N, 4.0 * N / (double)len,
-               relative_error(x, y, N), 4e-9 * N / encode, 4e-9 * N / decode, operators[i].note);
-        free(packet);
-        free(scratch);
     }
     free(x);
     free(y);
