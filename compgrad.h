@@ -28,29 +28,29 @@
 
    quantizers
      dense                32             exact                          the default; |huffman: 26 to 28, exact all the same
-     f16  bf16            16             B d > 1-2^-22, 1-2^-16         no convergence risk; bf16 if the range matters more
+     f16  bf16            16             B d > 1-2^-22, 1-2^-18         no convergence risk; bf16 if the range matters more
      absmax:b:B           b + 32/B       U w <= B/(4L^2), L = 2^(b-1)-1 the workhorse: 8 bits need no memory, 4 bits little
      minmax:b:B           b + 64/B       U w <= B/(2(2^b-1)^2)          values far from symmetric (Suresh 17)
      klevel:b:B           ~2             U w <= B/(2(2^b-1)^2)          the same over sqrt(2)|x|, Huffman coded (Suresh 17)
-     flexpoint:b:B flex16 b + 32/B       B                              integers that hardware or sums like (Koester 17)
+     flexpoint:b:B flex16 b + 32/B       B d > .9998* at 8 bits         integers that hardware or sums like (Koester 17)
      levels:s[:B] qsgd:s  log2(2s+1)+32/B U w <= min(B/s^2, sqrt(B)/s)  QSGD (Alistarh 17); qsgd: whole vector, Elias omega;
                                                                         :max for max-norm buckets (QSGDinf, CGX)
      terngrad[:clip]      2; |quartic .. U w <= (sqrt(n)-1)/2; clip: B  layer by layer, with cg_side.scale shared (Wen 17)
-     trits:s  threelc:s   <= 1.6         B                              3LC (Lim 19), quartic and zero-run code; with memory
-     strom:tau            2              B                              fixed threshold (Strom 15, MXNet 2-bit); with memory
-     sign                 1              B                              majority vote, cg_vote (Bernstein 18)
+     trits:s  threelc:s   <= 1.6         B d = .05* at s = 1            3LC (Lim 19), quartic and zero-run code; with memory
+     strom:tau            2              B d by tau, .65* at sigma      fixed threshold (Strom 15, MXNet 2-bit); with memory
+     sign                 1              B no magnitude                 majority vote, cg_vote (Bernstein 18)
      efsign               1              B d = |x|_1^2/(n |x|_2^2)      with memory: the best of one bit (Karimireddy 19)
-     onebit[:B]           1 + 64/B       B                              1-bit SGD, two means per column (Seide 14); with memory
+     onebit[:B]           1 + 64/B       B d >= efsign's, .63*          1-bit SGD, two means per column (Seide 14); with memory
      natural              9              U w = 1/8                      no scale, no pass before: exponents (Horvath 19)
-     dither:b[:B][:max]   b + 32/B       U                              natural dithering: fine near zero (Horvath 19)
-     dynamic8[:B]         8 + 32/B       B                              7 decades in a byte (Dettmers 16)
+     dither:b[:B][:max]   b + 32/B       U w = 1/8 + below the least    natural dithering: fine near zero (Horvath 19)
+     dynamic8[:B]         8 + 32/B       B d > .999*                    7 decades in a byte (Dettmers 16)
      e4m3[:B] e5m2[:B]    8 + 32/B       B d > 0.998*, 0.99*            fp8 with a scale; cg_fp8()
-     mxe4m3 mxe5m2 mxfp4  8.25, 4.25     B                              OCP microscaling, as other tools read it
+     mxe4m3 mxe5m2 mxfp4  8.25, 4.25     B d > .998* .995* .98*         OCP microscaling, as other tools read it
      nf4[:B]              4 + 32/B       B d > 0.99*                    normal quantiles (QLoRA)
-     mean                 0              B                              what sbc sends
+     mean                 0              B d = mean^2/mean square       what sbc sends
    rotated: a random rotation makes any vector look normal, so few bits serve all of them
      rotate:1 or 2        (transform)    orthonormal                    before any quantizer; 2 rounds where U is promised
-     srq:b                b + 64/1024    U                              stochastic rotated (Suresh 17)
+     srq:b                b + 64/1024    U w <= (2 ln 1024 + 2)/(2^b-1)^2 stochastic rotated (Suresh 17)
      drive  eden:b        b + 32/1024    U w = .571 .133 .0358 .0096*   best error per bit, no memory needed (Vargaftik 21, 22);
                                          for b = 1 2 3 4                b in steps of 1/32; b < 1 of a random sample
      dct                  (transform)    orthonormal                    64 neighbours to frequencies, before chunked
