@@ -29,7 +29,7 @@
    quantizers
      dense                32             exact                          the default; |huffman: 26 to 28, exact all the same
      f16  bf16            16             B d > 1-2^-22, 1-2^-18         no convergence risk; bf16 if the range matters more
-     absmax:b:B           b + 32/B       U w <= B/(4L^2), L = 2^(b-1)-1 the workhorse: 8 bits need no memory, 4 bits little
+     absmax:b:B           b + 32/B       U w <= B/(4L^2), L = 2^(b-1)-1 (b = 1: w <= B) the workhorse: 8 bits need no memory, 4 bits little
      minmax:b:B           b + 64/B       U w <= B/(2(2^b-1)^2)          values far from symmetric (Suresh 17)
      klevel:b:B           ~2             U w <= B/(2(2^b-1)^2)          the same over sqrt(2)|x|, Huffman coded (Suresh 17)
      flexpoint:b:B flex16 b + 32/B       B d > .9998* at 8 bits         integers that hardware or sums like (Koester 17)
@@ -51,10 +51,10 @@
    rotated: a random rotation makes any vector look normal, so few bits serve all of them
      rotate:1 or 2        (transform)    orthonormal                    before any quantizer; 2 rounds where U is promised
      srq:b                b + 64/1024    U w <= (2 ln 1024 + 2)/(2^b-1)^2 stochastic rotated (Suresh 17)
-     drive  eden:b        b + 32/1024    U w = .571 .133 .0358 .0096*   best error per bit, no memory needed (Vargaftik 21, 22);
+     drive  eden:b        b + 32/1024    nearly U, w = .571 .133 .0358 .0096* best error per bit, no memory needed (Vargaftik 21, 22);
                                          for b = 1 2 3 4                b in steps of 1/32; b < 1 of a random sample
      dct                  (transform)    orthonormal                    64 neighbours to frequencies, before chunked
-   selections: all but wangni are B and need memory; d = share of |x|^2 kept >= r
+   selections: all but wangni are B and need memory; d = share of |x|^2 kept: >= r for topk, mstopk, chunked, >= 0.8 r for dgc, sidco
      topk:r               r(34 - log2 r) B                              the standard (Aji 17, Stich 18); exact, ties to the lowest
      threshold:v          as top-k       B                              you know the scale
      dgc:r  sidco:r       as top-k       B; 0.8 r to 1.3 r are kept     threshold from a sample / from a fit (Lin 18, Abdelmoniem 21)
@@ -94,7 +94,7 @@
 
    ERRORS. Every function that can fail returns a cg_status; 0 is success, and cg_status_str says
    what to do. NaN or Inf in x is refused (CG_E_NONFINITE) before anything can remember it; a
-   sampling operator looks only at the values it would send. A packet may be any bytes at all:
+   sampling operator, or `given`, looks only at the values it would send. A packet may be any bytes at all:
    decoding returns an error or a result, never reads or writes out of range, and leaves y as it
    was unless it returns CG_OK (or CG_DECODE_DIRECT allowed otherwise). The checksum finds accidents; it is not what makes decoding safe.
 
@@ -5670,6 +5670,8 @@ CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
 }
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
+    const uint64_t k = first.k | second.k;
+    const int counted = first.k ? cg_is_counted_(&first) : cg_is_counted_(&second);
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
         cg_stage *a = cg_slot_(&first, slot);
         const cg_stage *b = cg_slot_const_(&second, slot);
@@ -5682,8 +5684,8 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second) {
         if (b->id ? a->id || a->flags : b->flags) return cg_op_invalid_();       /* twice, or cg_nearest() of what does not round */
         if (b->id) *a = *b;
     }
-    if (first.k && second.k) return cg_op_invalid_();
-    first.k |= second.k;
+    if ((first.k && second.k) || (k && counted != cg_is_counted_(&first))) return cg_op_invalid_();      /* a count that would change its owner */
+    first.k = k;
     first.reserved |= second.reserved;
     return first;
 }
@@ -6068,7 +6070,10 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
     switch (op->code.id) {
         case CG_CODE_BITMAP: return bitmap;
         case CG_CODE_ELIAS_FANO: return sparse;
-        case CG_CODE_GOLOMB: return cg_add_(cg_words_(cg_add_(universe, universe / 8)), 8);      /* at worst 1.08 bits for each that may be */
+        case CG_CODE_GOLOMB:                         /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
+            sparse = cg_add_(cg_rice_bound_(universe, k), cg_add_(cg_rice_bound_(universe, k) / 8, 16)) & ~(uint64_t)3;
+            bitmap = cg_add_(cg_words_(cg_add_(universe, universe / 8)), 8);
+            return sparse < bitmap ? sparse : bitmap;
         default: return sparse < bitmap ? sparse : bitmap;
     }
 }
