@@ -7148,7 +7148,7 @@ static double cg_ln_(double x) {
 /* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
 static cg_status cg_pick_sidco_(const cg_picker_ *p) {
     const size_t k = (size_t)cg_count_(p->info->op.select.value, 0, p->n);
-    const size_t stride = p->n / 16384 < 1 ? 1 : p->n / 16384;
+    const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536), stride = p->n / target < 1 ? 1 : p->n / target;
     size_t draws = cg_min_(p->n / stride, p->list->room);
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
@@ -9043,9 +9043,12 @@ CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size
     cg_env_leave_(env);
     return s;
 }
+/* Packets are read once: a tile of each is summed, then all are counted while they are in the cache. */
 static cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
-    enum { MOST = 1024 };
+    enum { MOST = 1024, FEW = 64, TILE = 4096 };
     const cg_kernels_ *kernels = cg_kernels_now_();
+    const uint8_t *in[MOST];
+    cg_sum_ sums[FEW];
     cg_adder_ a;
     cg_decoder_ d;
     size_t bytes;
@@ -9056,16 +9059,23 @@ static cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t
         s = cg_adder_packet_(&a, i, &d);
         if (s != CG_OK) return s;
         if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.how == CG_ADD_SPARSE_) return CG_E_UNSUPPORTED;
+        in[i] = d.codes;
     }
-    s = cg_verify_all_(&a);
+    if (count > FEW) s = cg_verify_all_(&a);
     if (s != CG_OK) return s;
     a.info.op.quantize.id = CG_QUANTIZE_SIGN;
     bytes = (size_t)cg_words_(a.info.k);
     if (cap < CG_HEADER_BYTES || bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
-    {
-        const uint8_t *in[MOST];
-        for (size_t i = 0; i < count; i++) in[i] = (const uint8_t *)packets[i] + CG_HEADER_BYTES;
-        kernels->vote(in, count, bytes, out + CG_HEADER_BYTES);
+    memset(sums, 0, sizeof sums);
+    for (size_t at = 0, many; at < bytes; at += many) {
+        many = cg_min_(TILE, bytes - at);
+        for (size_t i = 0; count <= FEW && i < count; i++) kernels->sum(&sums[i], in[i], many / 4);
+        kernels->vote(in, count, many, out + CG_HEADER_BYTES + at);
+        for (size_t i = 0; i < count; i++) in[i] += many;
+    }
+    for (size_t i = 0; count <= FEW && i < count; i++) {
+        s = cg_adder_packet_(&a, i, &d);
+        if (s != CG_OK || !cg_checksum_ok_(&d, sums[i])) return CG_E_CORRUPT;
     }
     a.info.value_bytes = bytes;
     a.info.index_bytes = 0;

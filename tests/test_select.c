@@ -239,7 +239,7 @@ static const char *sidco_is(const look *l, const cg_op *op, const float *v, size
     double t = sidco_threshold(v, n, want);
     const char *why = near_the_ratio(l, op, v, n);
     size_t i;
-    if (why || n > 16384) return why;                /* of more a sample is fitted */
+    if (why || n > 8192) return why;                 /* of more a sample is fitted */
     for (i = 0; i < n; i++) {
         if (fabs((double)fabsf(v[i]) - t) <= 1e-6 * t) return NULL;              /* too near to tell */
         count += (double)fabsf(v[i]) > t;
@@ -546,13 +546,13 @@ TEST estimates_of_stripes(size_t n)
 TEST sidco_fits_exponentials(void)
 {
     cg_op op = cg_sidco(0.01f);
-    size_t n = 16384;
+    size_t n = 8192;
     int kind = REF_LAPLACE;
     look l;
     double t;
     ref_fill(REF_LAPLACE, 8, x, n);
     EXPECT(look_at(&l, &op, &TAG, NULL, x, n));
-    t = sidco_threshold(x, n, 164);
+    t = sidco_threshold(x, n, 82);
     ASSERT_IN_RANGE(t, (double)l.info.threshold, 1e-6 * t);
     ASSERT_IN_RANGE(1e-3 * log(100.0), t, 1e-3 * 5 * sqrt(3.0 / 655.0));         /* the fits have a relative error of 1/sqrt(count) each */
     forget(&l);
