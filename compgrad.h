@@ -6327,6 +6327,7 @@ CG_ENCODE_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
     if (q.span > 0.0f) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
+    else { q.prescale = 1.0f; q.sub = 0.0f; }        /* a scale of 0 may have been given to any values: all are level 0 */
     kernels->levels(&q, key, position, v, n, out);
     return 0;                                        /* measured before */
 }
@@ -6337,7 +6338,7 @@ CG_DECODE_(cg_decode_levels_) {
 
 /* Integers of 16 bits, times the scale: what sums of levels need. */
 CG_ENCODE_(cg_encode_steps16_) {
-    const int tiny = cg_is_tiny_(scales[0]);
+    const int tiny = cg_is_tiny_(scales[0]) && scales[0] > 0.0f;
     const float lift = tiny ? CG_LIFT_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;      /* 2^128 has a denormal inverse */
     CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
     for (size_t i = 0; i < n; i++) {
@@ -7835,7 +7836,7 @@ static int cg_run_bucket_(const cg_encoder_ *e, cg_run_ *r, size_t b, const floa
 }
 /* v by its scale. Tiny scales have no inverse: both are brought up first. */
 static void cg_divide_(const cg_kernels_ *kernels, float unit, float scale, const float *v, size_t n, float *out) {
-    if (!cg_is_tiny_(scale)) {
+    if (!cg_is_tiny_(scale) || scale == 0.0f) {
         for (size_t i = 0; i < n; i += 16) CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         kernels->emit(v, n, cg_inverse_(unit, scale), 0.0f, out, 0);
         return;

@@ -4,6 +4,7 @@
 #include "compgrad.h"
 #include "ref.h"
 #include "ops.h"
+#include "golden.h"
 #include "greatest.h"
 
 #include <fenv.h>
@@ -15,7 +16,8 @@
 #endif
 
 enum { MOST = (1 << 20) + 5, ALIGN = 16 };
-static const cg_tag TAG = { 5, 6, 7, 8 };
+static const cg_tag TAG = { 5, 6, 7, 3 };
+static cg_side beside;             /* of the operator at hand; mostly nothing */
 static char note[256];
 
 /* Room for the largest case, and an edge to be left alone. */
@@ -48,23 +50,33 @@ static cg_op op_at(int i, uint32_t bucket)
     }
 }
 
-typedef struct answer { unsigned char *packet; size_t len; float *y, *sum; } answer;
+typedef struct answer { unsigned char *packet; size_t len; float *y, *sum; int bad; } answer;
 
 /* Plain C, aligned: what everybody has to say. */
-static answer scalar_answer(const cg_op *op, const float *x, size_t n)
+static answer try_answer(const cg_op *op, const float *x, size_t n)
 {
     answer r;
     ops_packet pk;
     size_t i;
     int bad = cg_isa_force(CG_ISA_SCALAR) != CG_OK;
-    pk = ops_pack(op, &TAG, x, n);
+    pk = ops_pack_cap(op, &TAG, &beside, x, n, cg_bound(op, n));
     r.packet = pk.p;
     r.len = pk.len;
     r.y = (float *)ref_alloc(n * 4);
     r.sum = (float *)ref_alloc(n * 4);
     for (i = 0; i < n; i++) r.sum[i] = (float)i;
-    bad |= pk.status != CG_OK || cg_decompress(r.packet, r.len, r.y, n) != CG_OK || cg_decode(NULL, r.packet, r.len, 0.3f, 0.9f, r.sum, n) != CG_OK;
-    if (bad) { fprintf(stderr, "scalar: %s: %s\n", ops_text(op), ops_status((int)pk.status)); exit(2); }
+    bad |= pk.status != CG_OK || cg_decode(&beside, r.packet, r.len, 1, 0, r.y, n) != CG_OK
+        || cg_decode(&beside, r.packet, r.len, 0.3f, 0.9f, r.sum, n) != CG_OK;
+    r.bad = bad;
+    return r;
+}
+
+static answer scalar_answer(const cg_op *op, const float *x, size_t n)
+{
+    answer r;
+    memset(&beside, 0, sizeof beside);       /* a test that failed may have left something */
+    r = try_answer(op, x, n);
+    if (r.bad) { fprintf(stderr, "scalar: %s\n", ops_text(op)); exit(2); }
     return r;
 }
 
@@ -75,19 +87,19 @@ TEST same_bytes(const cg_op *op, const answer *want, const float *x, size_t n, s
     /* three different alignments, each taking all 16 values as a does */
     unsigned char *xp = xs + a, *pp = packets + (a * 5 + 3) % ALIGN, *yp = ys + (a * 11 + 7) % ALIGN;
     size_t bound = cg_bound(op, n), need = cg_scratch(op, n), len = 0, i;
-    cg_side direct = CG_ZERO;
+    cg_side direct = beside;
     EXPECT("test buffers too small", bound + 64 < sizeof packets && need + ALIGN < sizeof scratch);
     direct.flags = CG_DECODE_DIRECT;
     memcpy(xp, x, n * 4);
     memset(pp + bound, 0x77, 32);
-    EXPECT("compress", cg_compress(op, &TAG, (const float *)(const void *)xp, n, pp, bound, &len, scratch + a, need) == CG_OK);
+    EXPECT("compress", cg_compress_with(op, &TAG, &beside, (const float *)(const void *)xp, n, pp, bound, &len, scratch + a, need) == CG_OK);
     EXPECT("packet", len == want->len && memcmp(pp, want->packet, len) == 0);
     for (i = 0; i < 32; i++) EXPECT("wrote beyond the packet", pp[bound + i] == 0x77);
     memset(yp, 0xff, n * 4);
     memset(yp + n * 4, 0x77, 32);
-    EXPECT("decompress", cg_decompress(pp, len, (float *)(void *)yp, n) == CG_OK && memcmp(yp, want->y, n * 4) == 0);
+    EXPECT("decompress", cg_decode(&beside, pp, len, 1, 0, (float *)(void *)yp, n) == CG_OK && memcmp(yp, want->y, n * 4) == 0);
     for (i = 0; i < n; i++) { float v = (float)i; memcpy(yp + 4 * i, &v, 4); }
-    EXPECT("decode", cg_decode(a & 1 ? &direct : NULL, pp, len, 0.3f, 0.9f, (float *)(void *)yp, n) == CG_OK);
+    EXPECT("decode", cg_decode(a & 1 ? &direct : &beside, pp, len, 0.3f, 0.9f, (float *)(void *)yp, n) == CG_OK);
     EXPECT("sum", memcmp(yp, want->sum, n * 4) == 0);
     for (i = 0; i < 32; i++) EXPECT("wrote beyond y", yp[n * 4 + i] == 0x77);
     PASS();
@@ -119,6 +131,46 @@ TEST all_lengths(int i, cg_isa isa)
     PASS();
 }
 
+/* An operator of golden.h for n values: matrices take another shape. */
+static cg_op golden_op(int i, size_t n)
+{
+    cg_op op;
+    if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) { fprintf(stderr, "%s: does not parse\n", golden_cases[i].op); exit(2); }
+    if (cg_is_matrix_(&op)) {
+        size_t rows = 1, d;
+        for (d = 1; d * d <= n; d++) if (n % d == 0) rows = d;
+        op.transform.size = (uint32_t)rows, op.transform.value = (float)(n / rows);
+    }
+    return op;
+}
+
+/* What golden.h has beyond those above, at fewer lengths; scales: as all ranks have agreed on them, and some values are far beyond. */
+TEST golden_lengths(int i, cg_isa isa, int scales)
+{
+    static const size_t larger[] = { 127, 255, 1023, 1024, 1025, 2047, 2048, 2049, 4099 };
+    static float x[4099], agreed[2 * 4099 + 2];
+    const int quick = getenv("CG_TEST_QUICK") != NULL;
+    size_t j, a;
+    for (j = 0; j < sizeof agreed / sizeof *agreed; j++) agreed[j] = 1e-3f * (float)((j / 2 + 1) % 4) * (scales == 2 && j % 2 == 0 ? -1.0f : 1.0f);
+    for (j = 0; j < 71 + sizeof larger / sizeof *larger; j += quick ? 9 : 1) {
+        const size_t n = j < 71 ? j : larger[j - 71];
+        cg_op op = golden_op(i, n);
+        answer want;
+        if (n == 0 && cg_is_matrix_(&op)) continue;
+        ref_fill((ref_kind)((j + (size_t)i) % REF_KINDS), j, x, n);
+        ASSERT(golden_side(&op, &TAG, x, n, &beside) == 0);
+        if (scales) beside.scale = agreed;
+        want = try_answer(&op, x, n);
+        if (want.bad) FAILm(golden_cases[i].op);
+        ASSERT_ENUM_EQ(CG_OK, cg_isa_force(isa), ops_status);
+        for (a = j % 5; a < ALIGN; a += quick ? 7 : 5) CHECK_CALL(same_bytes(&op, &want, x, n, a));
+        forget(&want);
+        if (scales) beside.scale = NULL;
+        golden_side_done(&beside);
+    }
+    PASS();
+}
+
 /* Vectors larger than the cache, where a kernel may choose other stores: y at several alignments. */
 TEST large(int i, cg_isa isa)
 {
@@ -144,6 +196,387 @@ TEST large(int i, cg_isa isa)
         EXPECT("scaled", wrong == 0);
     }
     forget(&want);
+    PASS();
+}
+
+/* ---- kernels: each against plain C, bit for bit, whatever the bits, at every alignment ---------- */
+
+enum { LONG = 2056, ROOM = 64 * 1024, EDGE = 32 };       /* the longest run; the most that a kernel writes, and what must stay as it was behind it */
+
+typedef struct trial {
+    const unsigned char *in;       /* n values and more, as floats or as bytes; at any address */
+    size_t n;
+    uint32_t r[8];                 /* what else there is to choose, the same for all */
+    float scale;                   /* > 0 */
+    int finite;                    /* no Inf or NaN among the floats */
+} trial;
+
+/* A NaN is a NaN: which, the machine decides. Returns the end of what it looked at. */
+static unsigned char *calm_floats(unsigned char *p, size_t n)
+{
+    for (; n; n--, p += 4) {
+        uint32_t u;
+        memcpy(&u, p, 4);
+        if ((u & 0x7fffffffu) > 0x7f800000u) memset(p, 0xff, 4);
+    }
+    return p;
+}
+
+static unsigned char *calm_doubles(unsigned char *p, const double *d, size_t n)
+{
+    memcpy(p, d, 8 * n);
+    for (; n; n--, p += 8) {
+        uint64_t u;
+        memcpy(&u, p, 8);
+        if ((u & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000)) memset(p, 0xff, 8);
+    }
+    return p;
+}
+
+static unsigned char *keep(unsigned char *p, const void *what, size_t bytes)
+{
+    memcpy(p, what, bytes);
+    return p + bytes;
+}
+
+static int rising(const void *pa, const void *pb)
+{
+    float a, b;
+    memcpy(&a, pa, 4);
+    memcpy(&b, pb, 4);
+    return (a > b) - (a < b);
+}
+
+/* `many` limits in order: spread evenly, or the data's own, so that values meet them. */
+static void limits_of(const trial *t, float *limit, size_t many, int magnitudes)
+{
+    size_t i;
+    for (i = 0; i < many; i++) {
+        limit[i] = ((float)i - (magnitudes ? -1.0f : (float)many / 2)) * t->scale;
+        if (t->r[0] & 1 && t->n) memcpy(limit + i, t->in + 4 * (i * 7 % t->n), 4);
+        if (magnitudes) limit[i] = fabsf(limit[i]);
+        if (!ref_finite(limit[i])) limit[i] = 1.0f;
+    }
+    qsort(limit, many, sizeof *limit, rising);
+}
+
+static cg_key_ key_of(const trial *t) { cg_key_ key; key.a = t->r[6]; key.b = t->r[7]; return key; }
+static const float *floats_of(const trial *t) { return (const float *)(const void *)t->in; }
+static int streams(const trial *t, const unsigned char *out) { return t->r[5] & 1 && (uintptr_t)out % 16 == 0; }
+static float *floats_at(unsigned char *out) { return (float *)(void *)out; }
+static void lanes_of(const trial *t, double *lanes) { int i; for (i = 0; i < 16; i++) lanes[i] = i % 3 ? (double)(int32_t)t->r[i % 8] : i % 2 ? -0.0 : 0.0; }
+
+/* Each runs kernel(s) of k over the trial into out, and returns the end of what it says. */
+typedef unsigned char *kernel_run(const cg_kernels_ *k, const trial *t, unsigned char *out);
+#define KERNEL(name) static unsigned char *run_##name(const cg_kernels_ *k, const trial *t, unsigned char *out)
+#define V floats_of(t), t->n
+
+KERNEL(top)
+{
+    uint32_t top = k->top(V), top16 = k->top16(t->in, t->n);
+    size_t above[2] = { 5, 6 };
+    uint32_t at = k->tally(V, t->r[0] & 0x7fffffffu, above), again = k->tally(V, ref_mag(t->scale), above + 1);
+    out = keep(keep(out, &top, 4), &top16, 4);
+    return keep(keep(keep(out, above, sizeof above), &at, 4), &again, 4);
+}
+KERNEL(range)
+{
+    float lo_hi[2] = { 1.0f, -1.0f };
+    uint32_t top = k->range(V, lo_hi, lo_hi + 1);
+    lo_hi[0] = ref_add(lo_hi[0], 0.0f), lo_hi[1] = ref_add(lo_hi[1], 0.0f);      /* of a zero the sign does not count */
+    if (!t->finite) lo_hi[0] = lo_hi[1] = 0;                                    /* nor do they, if top shows a NaN */
+    return keep(keep(out, &top, 4), lo_hi, 8);
+}
+KERNEL(copy)  { uint32_t top = k->copy(V, out); return keep(out + 4 * t->n, &top, 4); }
+KERNEL(half)  { uint32_t top = k->half(V, out); return keep(out + 2 * t->n, &top, 4); }
+KERNEL(brain) { uint32_t top = k->brain(V, out); return keep(out + 2 * t->n, &top, 4); }
+KERNEL(sign)
+{
+    double lanes[16];
+    int finite;
+    lanes_of(t, lanes);
+    finite = k->sign(V, out, t->r[0] & 1 ? lanes : NULL) < 0x7f800000u;
+    return calm_doubles(keep(out + (t->n + 7) / 8, &finite, sizeof finite), lanes, 16);
+}
+static cg_levels_ grid_of(const trial *t)
+{
+    float scales[2];
+    cg_op op = t->r[0] % 4 == 0 ? cg_minmax((int)(t->r[1] % 8) + 1, 1) : t->r[0] % 4 == 1 ? cg_absmax((int)(t->r[1] % 8) + 1, 1)
+             : t->r[0] % 4 == 2 ? cg_terngrad() : cg_qsgd((int)(t->r[1] % 127) + 1);
+    cg_levels_ q;
+    scales[0] = t->r[0] % 4 == 0 ? -t->scale / 3 : t->scale, scales[1] = t->scale;
+    if (t->r[2] & 1) op = cg_nearest(op);
+    q = cg_levels_make_(&op.quantize, scales);
+    if (q.span > 0) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
+    return q;
+}
+KERNEL(levels)
+{
+    cg_levels_ q = grid_of(t);
+    k->levels(&q, key_of(t), t->r[3] & 0xffff, V, out);
+    return out + t->n;
+}
+KERNEL(unlevels)
+{
+    cg_levels_ q = grid_of(t);
+    k->unlevels(&q, t->in, t->n, floats_at(out), streams(t, out));
+    k->drain();
+    return calm_floats(out, t->n);
+}
+KERNEL(pack)
+{
+    unsigned bits = t->r[0] % 7 + 1;
+    unsigned char symbols[LONG];
+    size_t i;
+    for (i = 0; i < t->n; i++) symbols[i] = (unsigned char)(t->in[i] & ((1u << bits) - 1));
+    k->pack(symbols, t->n, bits, out);
+    return out + (t->n * bits + 7) / 8;
+}
+KERNEL(unpack)
+{
+    k->unpack(t->in, t->n, t->r[0] % 7 + 1, out);
+    return out + t->n;
+}
+KERNEL(filter)
+{
+    static uint32_t index[2048 + CG_SLACK_];
+    static float value[2048 + CG_SLACK_];
+    size_t n = t->n < 2048 ? t->n : 2048, count = k->filter(floats_of(t), n, t->r[0] & 1 ? ref_mag(t->scale) : t->r[1] & 0x7fffffffu, t->r[2] & 0xffffffu, index, value);
+    return keep(keep(keep(out, &count, sizeof count), index, 4 * count), value, 4 * count);
+}
+KERNEL(coins)
+{
+    static uint32_t index[2048 + CG_SLACK_];
+    static float value[2048 + CG_SLACK_];
+    size_t n = t->n < 2048 ? t->n : 2048, count;
+    cg_coins_ c;
+    c.key = key_of(t), c.unit = t->scale, c.pre = t->scale < 1e-30f ? 0x1p+64f : 1, c.inv = 1 / (t->scale * c.pre);
+    count = k->coins(&c, floats_of(t), n, t->r[1] & 0xffff & (t->r[0] & 1 ? ~7u : ~0u), index, value);
+    return calm_floats(keep(keep(keep(out, &count, sizeof count), index, 4 * count), value, 4 * count) - 4 * count, count);
+}
+KERNEL(unsign)   { k->unsign(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
+KERNEL(unhalf)   { k->unhalf(t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return calm_floats(out, t->n); }
+KERNEL(unbrain)  { k->unbrain(t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return calm_floats(out, t->n); }
+KERNEL(emit)
+{
+    static const float alpha[] = { 1, 0.3f, -2 }, beta[] = { 0, 1, 0.7f };
+    size_t i;
+    for (i = 0; i < t->n; i++) { float f = (float)i - 40; memcpy(out + 4 * i, &f, 4); }
+    k->emit(V, alpha[t->r[0] % 3], beta[t->r[1] % 3], floats_at(out), streams(t, out));
+    k->drain();
+    return calm_floats(out, t->n);
+}
+KERNEL(sum)
+{
+    cg_sum_ sum;
+    sum.a = t->r[0], sum.b = (uint64_t)t->r[1] << 32, sum.words = 7;
+    k->sum(&sum, t->in, t->n);
+    return keep(keep(keep(out, &sum.a, 8), &sum.b, 8), &sum.words, 8);
+}
+KERNEL(rotate)     /* always of 1024 values; in place, too */
+{
+    uint32_t flips[64];
+    size_t i;
+    for (i = 0; i < 64; i++) flips[i] = t->r[i % 8] * (uint32_t)(2 * i + 1);
+    if (t->r[1] & 1) memcpy(out, t->in, 4096);
+    k->rotate_from(t->r[1] & 1 ? floats_at(out) : floats_of(t), floats_at(out), flips, (int)(t->r[2] & 1) + 1, (int)(t->r[3] & 1));
+    return calm_floats(out, 1024);
+}
+KERNEL(dct)
+{
+    memcpy(out, t->in, 256);
+    k->dct(floats_at(out), (int)(t->r[0] & 1));
+    return calm_floats(out, 64);
+}
+KERNEL(total)
+{
+    double lanes[16];
+    lanes_of(t, lanes);
+    k->total(V, (int)(t->r[0] % 5), lanes);
+    return calm_doubles(out, lanes, 16);
+}
+KERNEL(grade)
+{
+    cg_grades_ g;
+    float centre[8];
+    double lanes[16];
+    int j;
+    lanes_of(t, lanes);
+    g.inv = t->r[1] % 3 ? 1.0f : t->scale;
+    g.count = (int32_t)(t->r[2] % 8);
+    g.sign = (uint8_t)(t->r[3] % 9 ? 1u << (t->r[3] % 9 - 1) : 0);
+    limits_of(t, g.limit, (size_t)g.count, 1);
+    for (j = g.count; j < 7; j++) g.limit[j] = -1;                  /* not to be looked at */
+    for (j = 0; j < 8; j++) centre[j] = (float)j * 0.3f - 1;
+    k->grade(&g, V, out, centre, t->r[4] & 1 ? lanes : NULL);
+    return calm_doubles(out + t->n, lanes, 16);
+}
+KERNEL(rank)
+{
+    float limit[15];
+    limits_of(t, limit, 15, 0);
+    k->rank(limit, t->r[1] % 3 ? 1.0f : t->scale, V, out);
+    return out + t->n;
+}
+KERNEL(untable)
+{
+    float table[16];
+    memcpy(table, t->in + 5, sizeof table);
+    k->untable(table, t->in, t->n, floats_at(out), streams(t, out));
+    k->drain();
+    return calm_floats(out, t->n);
+}
+KERNEL(fp8)   { k->fp8(V, t->scale, (int)(t->r[0] & 1), out); return out + t->n; }
+KERNEL(unfp8) { k->unfp8(t->in, t->n, t->scale, (int)(t->r[0] & 1), floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
+KERNEL(natural)
+{
+    uint32_t top = k->natural(V, key_of(t), t->r[3] & 0xffff, (int)(t->r[0] & 1), out);
+    return keep(out + t->n + (t->n + 7) / 8, &top, 4);
+}
+KERNEL(unnatural) { k->unnatural(t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
+KERNEL(dither)
+{
+    cg_dither_ q;
+    q.inv = t->scale, q.bits = t->r[0] % 7 + 2, q.stochastic = (int)(t->r[1] & 1);
+    k->dither(&q, key_of(t), t->r[3] & 0xffff, V, out);
+    return out + t->n;
+}
+KERNEL(undither) { k->undither(t->r[0] % 7 + 2, t->scale, t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
+KERNEL(dynamic)   { k->dynamic(V, t->scale, out); return out + t->n; }
+KERNEL(undynamic) { k->undynamic(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
+KERNEL(fixed)     { k->fixed(V, t->r[0] & 1 ? 0.0f : t->scale, out); return out + t->n; }
+KERNEL(vote)       /* strings that overlap, each at another address */
+{
+    const uint8_t *strings[300];
+    size_t count = t->r[0] % 4 ? t->r[1] % 20 + 1 : t->r[1] % 300 + 1, bytes = t->n < 1000 ? t->n : t->n - 1000, i;
+    for (i = 0; i < count; i++) strings[i] = t->in + t->r[i % 8] % 1000 + i;
+    k->vote(strings, count, bytes, out);
+    return out + bytes;
+}
+/* a few rows of n columns, as many as project takes; both factors from the same floats */
+typedef struct shape { size_t rows, cols, stride, q_stride; unsigned rank; } shape;
+static shape shape_of(const trial *t)
+{
+    shape s;
+    s.cols = t->n < 512 ? t->n : t->n % 512 + 1;
+    s.rank = t->r[0] % 3 ? t->r[1] % 6 + 1 : t->r[1] % 12 + 1;
+    s.rows = t->r[2] % 11;
+    s.stride = s.cols ? t->r[3] % 3 ? (LONG - s.cols) / 12 + 1 : s.cols : 1;
+    if (s.stride < s.cols) s.stride = s.cols;
+    while (s.rows > 1 && (s.rows - 1) * s.stride + s.cols > LONG) s.rows--;
+    s.q_stride = s.cols + t->r[4] % 4;
+    return s;
+}
+KERNEL(project)
+{
+    static double q[12 * 515 + 4], p[12 * 12];
+    const shape s = shape_of(t);
+    size_t i;
+    for (i = 0; i < s.rank * s.q_stride; i++) q[i] = (double)cg_load_(floats_of(t), i * 5 % LONG);
+    for (i = 0; i < 12 * 12; i++) p[i] = i % 3 ? 0.0 : (double)i;
+    k->project(floats_of(t), s.stride, s.rows, s.cols, q, s.q_stride, s.rank, p, 12, t->r[5] & 1 ? floats_of(t) : NULL);
+    return calm_doubles(out, p, 12 * 12);
+}
+KERNEL(collect)
+{
+    static double q[12 * 515 + 4];
+    const shape s = shape_of(t);
+    const size_t p_stride = s.rank + (t->r[6] & 1), all = s.rank * s.q_stride;
+    size_t i;
+    for (i = 0; i < all + 4; i++) q[i] = i % 3 ? 0.0 : (double)i;
+    k->collect(floats_of(t), s.stride, s.rows, s.cols, cg_at_(floats_of(t), 77), p_stride, s.rank, q, s.q_stride, t->r[5] & 1 ? floats_of(t) : NULL);
+    return calm_doubles(out, q, all + 4);
+}
+KERNEL(lowrank_tile)
+{
+    const shape s = shape_of(t);
+    const int stream = streams(t, out);
+    const size_t out_stride = stream ? (s.cols + 3) / 4 * 4 : s.cols + t->r[6] % 3, q_stride = (LONG - s.cols) / s.rank;
+    size_t rows = s.rank * s.rows < 1900 ? s.rows : 2;
+    if (s.rank * q_stride + s.cols > LONG || !s.cols) return out;
+    while (rows * out_stride > ROOM / 4 - 64) rows--;
+    k->lowrank_tile(cg_at_(floats_of(t), 99), floats_of(t), q_stride, s.rank, rows, s.cols, floats_at(out), out_stride, stream);
+    k->drain();
+    return out + (rows ? 4 * ((rows - 1) * out_stride + s.cols) : 0);
+}
+KERNEL(split)      /* what Huffman codes of floats take apart and put together */
+{
+    const unsigned width = t->r[0] & 1 ? 4 : 2;
+    const size_t n = t->n;
+    cg_exponents_(k, width, t->in, n, out);
+    cg_rests_(k, width, t->in, n, out + n);
+    cg_join_(k, width, t->in + 3, t->in + n + 5, n, out + width * n);
+    return out + 2 * width * n;
+}
+
+static const struct { const char *name; kernel_run *run; size_t least; int finite; } kernels[] = {
+#define ROW(name, least, finite) { #name, run_##name, least, finite }
+    ROW(top, 0, 0), ROW(range, 0, 0), ROW(copy, 0, 0), ROW(half, 0, 0), ROW(brain, 0, 0), ROW(sign, 0, 0), ROW(levels, 0, 1), ROW(unlevels, 0, 0),
+    ROW(pack, 0, 0), ROW(unpack, 0, 0), ROW(filter, 0, 0), ROW(coins, 0, 0), ROW(unsign, 0, 0), ROW(unhalf, 0, 0), ROW(unbrain, 0, 0), ROW(emit, 0, 0), ROW(sum, 0, 0),
+    ROW(rotate, 1024, 0), ROW(dct, 64, 0), ROW(total, 0, 0), ROW(grade, 0, 0), ROW(rank, 0, 0), ROW(untable, 0, 0), ROW(fp8, 0, 0), ROW(unfp8, 0, 0),
+    ROW(natural, 0, 0), ROW(unnatural, 0, 0), ROW(dither, 0, 0), ROW(undither, 0, 0), ROW(dynamic, 0, 0), ROW(undynamic, 0, 0), ROW(fixed, 0, 0),
+    ROW(vote, 0, 0), ROW(project, 0, 1), ROW(collect, 0, 1), ROW(lowrank_tile, 0, 1), ROW(split, 0, 0)
+};
+enum { KERNELS = (int)(sizeof kernels / sizeof kernels[0]), KERNEL_KINDS = 6 };
+
+/* Ordinary values; what lies at the edges; any finite; small whole numbers (ties); around 1; any bits at all. */
+static uint32_t nasty_bits(int kind, uint64_t *state)
+{
+    static const uint32_t edges[] = { 0, 0x80000000u, 1, 0x80000001u, 0x7fffff, 0x807fffffu, 0x800000, 0x80800000u, 0x7f7fffff, 0xff7fffffu, 0x3f800000, 0xbf800000u,
+                                      0x3f000000, 0x3f7fffff, 0x3f800001, 0x400000, 0x80400000u, 0x34000000, 0x4b000000, 0x7e800000, 0x477fe000, 0x43e80000, 0xc3e7ffffu };
+    uint32_t r = ref_rand(state);
+    switch (kind) {
+    case 0:  return ref_bits((float)(ref_normal(state) * 0.1));
+    case 1:  return edges[r % (sizeof edges / sizeof *edges)];
+    case 2:  return (r & 0x7f800000u) == 0x7f800000u ? r ^ 0x40000000u : r;
+    case 3:  return ref_bits((float)((int)(r % 17) - 8));
+    case 4:  return (r & 0x80ffffffu) + 0x3b000000u + ((r >> 24 & 7) << 23);
+    default: return r % 9 ? r : 0x7f800000u | (r & 0x80000000u) | (r >> 20 & 1) << 22;
+    }
+}
+
+TEST kernel(int which, const cg_kernels_ *simd)
+{
+    static const float scales[] = { 1, 0.37f, 3.1e38f, 1e-38f, 1e-44f, 7e35f, 448, 1e-30f, 3, 1000 };
+    static unsigned char in[ALIGN + 4 * LONG + 8 * ALIGN], outs[2][ROOM + 2 * ALIGN + EDGE];
+    const int quick = getenv("CG_TEST_QUICK") != NULL;
+    uint64_t state = (uint64_t)which + 1;
+    const cg_env_ env = cg_env_enter_();           /* as everywhere inside the library */
+    int round;
+    for (round = 0; round < 71 + 17; round++) {
+        size_t n = round < 71 ? (size_t)round : (size_t)(2040 + round - 71), a;
+        for (a = 0; a < ALIGN; a += quick ? 5 : 1) {
+            const size_t to = (a * 5 + 3 * n + 3) % ALIGN;
+            const int kind = (int)((n + a + (n >> 4)) % KERNEL_KINDS);
+            unsigned char *out[2];
+            trial t;
+            size_t bytes[2], i;
+            int side, same;
+            t.finite = kind != 5;
+            if (!t.finite && kernels[which].finite) continue;
+            for (i = 0; i < 2 * ALIGN; i++) in[i] = in[sizeof in - 1 - i] = (unsigned char)ref_rand(&state);
+            for (i = 0; i < LONG; i++) { uint32_t u = nasty_bits(kind, &state); memcpy(in + a + 4 * i, &u, 4); }
+            for (i = 0; i < 8; i++) t.r[i] = ref_rand(&state);
+            t.in = in + a;
+            t.n = n < kernels[which].least ? kernels[which].least : n;
+            t.scale = scales[ref_rand(&state) % 10];
+            for (side = 0; side < 2; side++) {
+                out[side] = outs[side] + (ALIGN - (uintptr_t)outs[side] % ALIGN) + to;
+                memset(outs[side], 0x77, sizeof outs[side]);
+                bytes[side] = (size_t)(kernels[which].run(side ? simd : &cg_kernels_scalar_, &t, out[side]) - out[side]);
+            }
+            same = bytes[0] == bytes[1] && memcmp(out[0] - to, out[1] - to, to + bytes[0] + EDGE) == 0;
+            for (i = 0; i < EDGE; i++) same = same && out[1][bytes[1] + i] == 0x77;
+            for (i = 0; i < to; i++) same = same && *(out[1] - to + i) == 0x77;
+            if (!same) {
+                cg_env_leave_(env);
+                snprintf(note, sizeof note, "%s on %s: n = %lu, from %lu, to %lu, values of kind %d", kernels[which].name, cg_isa_name(simd->isa),
+                         (unsigned long)n, (unsigned long)a, (unsigned long)to, kind);
+                FAILm(note);
+            }
+        }
+    }
+    cg_env_leave_(env);
     PASS();
 }
 
@@ -217,24 +650,27 @@ TEST same_bytes_in(int which, cg_isa isa)
     static uint16_t half[2100], want_half[2100];
     size_t n = 2100, a = (size_t)which, i;
     int o, kd;
-    for (o = 0; o < OPS; o++)
+    for (o = 0; o < OPS + GOLDEN_CASES; o++)
         for (kd = 0; kd < 3; kd++) {
-            cg_op held = op_at(o, 64), *op = &held;
+            cg_op held = o < OPS ? op_at(o, 64) : golden_op(o - OPS, n), *op = &held;
             cg_status s1, s2, s3;
             environment before, after;
             answer want;
             ops_packet pk;
+            if (o >= OPS && golden_cases[o - OPS].n != GOLDEN_N) continue;
             ref_fill(kinds[kd], 3, x, n);
-            want = scalar_answer(op, x, n);
+            ASSERT(golden_side(op, &TAG, x, n, &beside) == 0);
+            want = try_answer(op, x, n);
+            if (want.bad) FAILm(ops_text(op));
             cg_f16_from_f32(x, n, want_half);
             ASSERT_ENUM_EQ(CG_OK, cg_isa_force(isa), ops_status);
             for (i = 0; i < n; i++) sum[i] = (float)i;
             if (!environment_set(which)) { environment_reset(); forget(&want); SKIPm("no such floating-point setting"); }
             before = environment_now();
-            pk = ops_pack(op, &TAG, x, n);
+            pk = ops_pack_cap(op, &TAG, &beside, x, n, cg_bound(op, n));
             s1 = pk.status;
-            s2 = cg_decompress(want.packet, want.len, y, n);
-            s3 = cg_decode(NULL, want.packet, want.len, 0.3f, 0.9f, sum, n);
+            s2 = cg_decode(&beside, want.packet, want.len, 1, 0, y, n);
+            s3 = cg_decode(&beside, want.packet, want.len, 0.3f, 0.9f, sum, n);
             cg_f16_from_f32(x, n, half);
             after = environment_now();
             environment_reset();
@@ -246,6 +682,7 @@ TEST same_bytes_in(int which, cg_isa isa)
             EXPECT("f16", memcmp(half, want_half, sizeof half) == 0);
             free(pk.p);
             forget(&want);
+            golden_side_done(&beside);
         }
     PASS();
 }
@@ -346,6 +783,14 @@ SUITE(isa)
 {
     int which, i;
     RUN_TEST(force_and_name);
+    for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++)
+        for (i = 0; cg_isa_found((cg_isa)which) && i < GOLDEN_CASES; i++) {
+            cg_op op = golden_op(i, 1);
+            if (golden_cases[i].n != GOLDEN_N) continue;
+            RUN_TESTp(golden_lengths, i, (cg_isa)which, 0);
+            if (cg_quantizer_of_(&op.quantize)->scales && op.quantize.id != CG_QUANTIZE_LLOYD)
+                RUN_TESTp(golden_lengths, i, (cg_isa)which, cg_quantizer_of_(&op.quantize)->scales);
+        }
     for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++) {
         if (!cg_isa_found((cg_isa)which)) continue;
         for (i = 0; i < OPS; i++) RUN_TESTp(all_lengths, i, (cg_isa)which);
@@ -374,11 +819,21 @@ SUITE(fp_environment)
     }
 }
 
+SUITE(every_kernel)
+{
+    int which, i;
+    for (which = CG_ISA_AVX2; which <= CG_ISA_NEON; which++) {
+        if (cg_isa_force((cg_isa)which) != CG_OK) continue;
+        for (i = 0; i < KERNELS; i++) RUN_TESTp(kernel, i, cg_kernels_now_());
+    }
+}
+
 GREATEST_MAIN_DEFS();
 
 int main(int argc, char **argv)
 {
     GREATEST_MAIN_BEGIN();
+    RUN_SUITE(every_kernel);
     RUN_SUITE(isa);
     if (!getenv("CG_TEST_QUICK")) RUN_SUITE(large_results);
     RUN_SUITE(fp_environment);

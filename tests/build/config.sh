@@ -19,9 +19,10 @@ if openmp $CC; then
     built "threads" $CC -std=c99 -O2 -I. -Itests tests/build/threads.c -o "$tmp/serial" &&
         built "threads with OpenMP" $CC -std=c99 -O2 $WARN -fopenmp -DCOMPGRAD_OPENMP -I. -Itests tests/build/threads.c -o "$tmp/threads" &&
         check "large vectors without threads" "$tmp/serial" && cp "$tmp/log" "$tmp/serial.txt" &&
-        for t in 1 2 5; do
+        for t in 1 2 3 5; do
             check "$t OpenMP threads give the same bits" sh -c "OMP_NUM_THREADS=$t '$tmp/threads' >'$tmp/threads.txt' && cmp '$tmp/serial.txt' '$tmp/threads.txt'"
         done
+    OMP_NUM_THREADS=3 golden "OpenMP, 3 threads" $CC -std=c99 -O2 $WARN -fopenmp -DCOMPGRAD_OPENMP
     has nm && [ -f "$tmp/threads" ] && check "OpenMP is in use" sh -c "nm -u '$tmp/threads' | grep -q -e GOMP_parallel -e __kmpc_fork"
 else
     skip "$CC has no -fopenmp: the same bits with threads"

@@ -28,11 +28,13 @@ uint64_t COPY(void) {
     for (int i = 0; i < GOLDEN_CASES; i++) {
         size_t n = golden_cases[i].n, len;
         cg_op op;
+        cg_side side;
         if (n > GOLDEN_N) continue;
         golden_fill(x, n);
-        if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) return 0;
-        if (cg_compress(&op, NULL, x, n, packet, sizeof packet, &len, scratch, sizeof scratch) != CG_OK) return 0;
-        if (cg_decompress(packet, len, y, n) != CG_OK) return 0;
+        if (cg_op_parse(&op, golden_cases[i].op) != CG_OK || golden_side(&op, NULL, x, n, &side)) return 0;
+        if (cg_compress_with(&op, NULL, &side, x, n, packet, sizeof packet, &len, scratch, sizeof scratch) != CG_OK) return 0;
+        if (cg_decode(&side, packet, len, 1, 0, y, n) != CG_OK) return 0;
+        golden_side_done(&side);
         h = h * 31 + golden_hash(packet, len) + golden_hash_floats(y, n);
     }
     return h;

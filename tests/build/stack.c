@@ -1,5 +1,6 @@
-/* How much stack compress and decode really use: on a painted stack of our own, for every golden case
-   and ISA. -fstack-usage sees single functions only; this sees the sum along the calls. */
+/* How much stack compress, decode and reduce really use: on a painted stack of our own, for every golden case,
+   for what fits together of a choice for each slot, and every ISA. -fstack-usage sees single functions only; this
+   sees the sum along the calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -7,60 +8,127 @@
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
 
-enum { STACK = 1 << 20, LIMIT = 40 << 10, PAINT = 0xa5 };
+enum { STACK = 1 << 18, LIMIT = 40 << 10, PAINT = 0xa5 };
 static unsigned char stack[STACK];
+static long clean;                          /* bytes from the start that are still painted */
 static float x[GOLDEN_MAX], y[GOLDEN_MAX];
 static ucontext_t back, there;
+static const cg_tag tag = { 1, 2, 3, 3 };
 static cg_op op;
-static void *packet, *scratch;
-static size_t n, cap, scratch_bytes;
-static int code;
+static cg_side side;
+static void *packet, *sum, *scratch;
+static size_t n, cap, len, sum_cap, scratch_bytes;
+static const char *call;
 
 static void nothing(void) { memset(y, 0, sizeof y); memcpy(x, y, sizeof x); }
 
-static void work(void) {
-    size_t len;
-    cg_side direct = CG_ZERO;
-    cg_info info;
+/* Each alone, so that it is known which. */
+static void compress(void) { if (cg_compress_with(&op, &tag, &side, x, n, packet, cap, &len, scratch, scratch_bytes) != CG_OK) call = "compress failed"; }
+static void decode(void) {
+    cg_side direct = side;
     direct.flags = CG_DECODE_DIRECT;
-    code = cg_compress(&op, NULL, x, n, packet, cap, &len, scratch, scratch_bytes) != CG_OK
-        || cg_decompress(packet, len, y, n) != CG_OK || cg_decode(NULL, packet, len, 0.5f, 2, y, n) != CG_OK
-        || cg_decode(&direct, packet, len, 1, 0, y, n) != CG_OK || cg_clear(packet, len, y, n) != CG_OK
-        || cg_inspect(packet, len, &info) != CG_OK;
+    if (cg_decode(&side, packet, len, 1, 0, y, n) != CG_OK || cg_decode(&side, packet, len, 0.5f, 2, y, n) != CG_OK
+        || cg_decode(&direct, packet, len, 1, 0, y, n) != CG_OK) call = "decode failed";
+}
+static void others(void) {
+    cg_info info;
+    char text[128];
+    cg_status s = cg_clear(packet, len, y, n);
+    if (s != CG_OK && op.select.id != CG_SELECT_GIVEN) call = "clear failed";
+    if (cg_inspect(packet, len, &info) != CG_OK || cg_op_print(&op, text, sizeof text) != CG_OK || cg_op_parse(&info.op, text) != CG_OK) call = "inspect failed";
+}
+static void plan(void) {
+    const void *packets[3];
+    size_t lens[3];
+    for (int i = 0; i < 3; i++) packets[i] = packet, lens[i] = len;
+    if (cg_reduce_plan(packets, lens, 3, &sum_cap, &scratch_bytes) != CG_OK) sum_cap = 0;
+}
+static void reduce(void) {
+    const void *packets[3];
+    size_t lens[3], made;
+    for (int i = 0; i < 3; i++) packets[i] = packet, lens[i] = len;
+    if (cg_reduce(packets, lens, 3, sum, sum_cap, &made, scratch, scratch_bytes) != CG_OK) call = "reduce failed";
+    else if (cg_decode(&side, sum, made, 1, 0, y, n) != CG_OK) call = "decode of a sum failed";
+    if (cg_vote(packets, lens, 3, sum, sum_cap, &made) == CG_OK && cg_decode(&side, sum, made, 1, 0, y, n) != CG_OK) call = "decode of a vote failed";
 }
 
 static long depth(void (*f)(void)) {
     long i = 0;
-    memset(stack, PAINT, STACK);
+    memset(stack + clean, PAINT, (size_t)(STACK - clean));
     getcontext(&there);
     there.uc_stack.ss_sp = stack;
     there.uc_stack.ss_size = STACK;
     there.uc_link = &back;
     makecontext(&there, f, 0);
     swapcontext(&back, &there);
+    while (i < STACK && !memcmp(stack + i, stack, 512)) i += 512;     /* the start is never reached: that would be a crash */
     while (i < STACK && stack[i] == PAINT) i++;
+    clean = i;
     return STACK - i;
 }
 
+static long own, most;
+static char most_text[192];
+
+static void measure(void (*f)(void), const char *name, const char *text) {
+    long d = depth(f) - own;
+    if (call) { printf("%s, n = %lu: %s\n", text, (unsigned long)n, call); exit(1); }
+    if (d > most) most = d, snprintf(most_text, sizeof most_text, "%s of %s, n = %lu, %s", name, text, (unsigned long)n, cg_isa_name(cg_isa_used()));
+}
+
+static void whole(const char *text) {
+    golden_fill(x, n);
+    if (golden_side(&op, &tag, x, n, &side)) exit(1);
+    cap = cg_bound(&op, n), scratch_bytes = cg_scratch(&op, n);
+    packet = malloc(cap + 1), scratch = malloc(scratch_bytes + 1);
+    measure(compress, "compress", text);
+    measure(decode, "decode", text);
+    measure(others, "clear, inspect or print", text);
+    measure(plan, "plan", text);
+    free(scratch);
+    if (sum_cap) {
+        sum = malloc(sum_cap), scratch = malloc(scratch_bytes + 1);
+        measure(reduce, "reduce", text);
+        free(sum);
+        free(scratch);
+    }
+    free(packet);
+    golden_side_done(&side);
+}
+
 int main(void) {
-    long most = 0, own = depth(nothing);        /* the C library's share */
-    const char *where = "";
+    static const char *const slots[5][26] = {
+        { "", "randk:0.3|", "permk:4|" },
+        { "", "rotate:1|", "rotate:2|", "dct|" },
+        { "", "topk:0.1|", "threshold:0.05|", "dgc:0.1|", "mstopk:0.1|", "sidco:0.1|", "wangni:0.1|", "wangnivar:2|", "bins:50|", "sides:0.1|", "side:0.1|", "chunked:64:0.1|",
+          "blocks:7|", "given|", "variance:0.5|" },
+        { "dense", "f16", "bf16", "sign", "efsign", "absmax:4:64", "minmax:8:512", "terngrad", "levels:7", "levels:127:64", "flexpoint:8:64", "flex16:64", "trits:1.5", "strom:0.01", "onebit",
+          "mean", "natural", "dither:4:64", "dynamic8", "e4m3", "e5m2", "mxfp4", "mxe4m3", "nf4", "lloyd:1.5", "lloyd:4" },
+        { "", "|golomb", "|huffman", "|omega", "|quartic", "|golomb|huffman" }
+    };
+    int tried = 0;
+    own = depth(nothing);                       /* the C library's share */
     for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
         if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
         for (int i = 0; i < GOLDEN_CASES; i++)
-            for (int large = 0; large < 2; large++) {
-                n = large ? (size_t)GOLDEN_MAX : golden_cases[i].n;
+            for (int large = 0; large < 2; large++, tried++) {
                 if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) return 1;
-                cap = cg_bound(&op, n), scratch_bytes = cg_scratch(&op, n);
-                packet = malloc(cap), scratch = malloc(scratch_bytes + 1);
-                golden_fill(x, n);
-                long d = depth(work) - own;
-                if (code) { printf("%s failed\n", golden_cases[i].op); return 1; }
-                if (d > most) most = d, where = golden_cases[i].op;
-                free(packet);
-                free(scratch);
+                if (large && (op.transform.id == CG_TRANSFORM_LOWRANK || op.transform.id == CG_TRANSFORM_ATOMO)) continue;
+                n = large ? (size_t)GOLDEN_MAX : golden_cases[i].n;
+                whole(golden_cases[i].op);
             }
+        for (long i = 0; i < 3L * 4 * 15 * 26 * 6; i++) {
+            char text[192];
+            long at = i;
+            const long sizes[5] = { 3, 4, 15, 26, 6 };
+            text[0] = 0;
+            for (int slot = 0; slot < 5; at /= sizes[slot++]) strcat(text, slots[slot][at % sizes[slot]]);
+            if (cg_op_parse(&op, text) != CG_OK) continue;              /* does not go together */
+            n = 2503;                                                   /* a chunk of 2048, and a rest */
+            whole(text);
+            tried++;
+        }
     }
-    printf("%ld bytes of stack, by %s\n", most, where);
+    printf("%ld bytes of stack, by %s; %d operators\n", most, most_text, tried);
     return most > LIMIT;
 }

@@ -12,21 +12,26 @@ int main(void) {
     golden_fill(x, N);
     for (int i = 0; i < GOLDEN_CASES; i++) {
         cg_op op;
-        cg_tag tag = { 5, 6, 7, 8 };
-        size_t len;
+        cg_tag tag = { 5, 6, 7, 3 };
+        cg_side side;
+        size_t len, n = N;
         if (golden_cases[i].n != GOLDEN_N) continue;
         if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) return 1;
-        size_t cap = cg_bound(&op, N), scratch_bytes = cg_scratch(&op, N);
-        void *packet = malloc(cap), *scratch = malloc(scratch_bytes + 1);
+        if (op.transform.id == CG_TRANSFORM_LOWRANK) n = 1500000, op.transform.size = 1500, op.transform.value = 1000;
+        if (op.transform.id == CG_TRANSFORM_ATOMO) n = 1500000, op.transform.size = 20000, op.transform.value = 75;      /* its cost grows with the cube of the smaller one */
+        if (golden_side(&op, &tag, x, n, &side)) return 1;
+        size_t cap = cg_bound(&op, n), scratch_bytes = cg_scratch(&op, n);
+        void *packet = malloc(cap + 1), *scratch = malloc(scratch_bytes + 1);
         if (!packet || !scratch) return 1;
-        if (cg_compress(&op, &tag, x, N, packet, cap, &len, scratch, scratch_bytes) != CG_OK) return 1;
+        if (cg_compress_with(&op, &tag, &side, x, n, packet, cap, &len, scratch, scratch_bytes) != CG_OK) return 1;
         printf("%s %lu %08lx", golden_cases[i].op, (unsigned long)len, (unsigned long)(golden_hash(packet, len) >> 32));
-        if (cg_decompress(packet, len, y, N) != CG_OK) return 1;
-        printf(" %08lx", (unsigned long)(golden_hash_floats(y, N) >> 32));
-        if (cg_decode(NULL, packet, len, 0.3f, 0.7f, y, N) != CG_OK) return 1;
-        printf(" %08lx\n", (unsigned long)(golden_hash_floats(y, N) >> 32));
+        if (cg_decode(&side, packet, len, 1, 0, y, n) != CG_OK) return 1;
+        printf(" %08lx", (unsigned long)(golden_hash_floats(y, n) >> 32));
+        if (cg_decode(&side, packet, len, 0.3f, 0.7f, y, n) != CG_OK) return 1;
+        printf(" %08lx\n", (unsigned long)(golden_hash_floats(y, n) >> 32));
         free(packet);
         free(scratch);
+        golden_side_done(&side);
     }
     return 0;
 }

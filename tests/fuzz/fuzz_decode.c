@@ -1,14 +1,17 @@
-/* clang -g -O1 -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_decode.c -o fuzz && ./fuzz CORPUS
-   cc -g -O1 -I. -DFUZZ_MAIN tests/fuzz/fuzz_decode.c -o fuzz && ./fuzz 100000 tests/golden/x.cgp ...
+/* clang -g -O1 -I. -Itests -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_decode.c -o fuzz && ./fuzz CORPUS
+   cc -g -O1 -I. -Itests -DFUZZ_MAIN tests/fuzz/fuzz_decode.c -o fuzz && ./fuzz 100000 [tests/golden/x.cgp ...]
 
    Any bytes at all as a packet: the checksum is made right first, since it is not what makes decoding
    safe. Then everything that reads a packet must refuse it, leaving y as it was, or give finite values;
-   the flags, the ISAs and cg_inspect must agree. The second form replays the files, then mutates them. */
+   the flags, the ISAs and cg_inspect must agree. So must cg_reduce and cg_vote of two such packets, and a
+   packet as the support of others. Both forms start from the packets of all operators in golden.h (the
+   first writes them into CORPUS); the second mutates them, and the files, the same way every time. */
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "golden.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
 
@@ -19,8 +22,12 @@ enum { MAX_N = 1 << 12, GUARD = 16 };        /* two chunks of 2048: libFuzzer li
 #endif
 #define MUST(c) do { if (!(c)) { fprintf(stderr, "line %d: %s\n", __LINE__, #c); abort(); } } while (0)
 
+enum { MOST = 1 << 24 };                     /* bytes given for a sum of packets; more is not tried */
 static const float canary = -12345.625f;
+static const cg_tag tag = { 0x0123456789abcdefu, 1000000007u, 42, 3 };
 static float y[MAX_N + 1 + 2 * GUARD], first[MAX_N + 1], before[MAX_N + 1];
+static unsigned char support[1 << 17];       /* what cg_given of golden.h means, for n == support_n */
+static size_t support_len, support_n;
 
 /* A codec of the user's, so that its packets are fuzzed too: one byte per value. */
 static size_t byte_bound(const cg_codec *self, const cg_stage *stage, size_t n) { (void)self, (void)stage; return n + 1; }
@@ -65,6 +72,117 @@ static void guarded(size_t n) {
     for (size_t i = 0; i < GUARD; i++) MUST(bits_of(y[i]) == bits_of(canary) && bits_of(y[GUARD + n + i]) == bits_of(canary));
 }
 
+/* Golden packets that say where their values are by another packet need that one. */
+static void prepare_support(size_t n) {
+    static float x[MAX_N + 1];
+    cg_op given = cg_given();
+    cg_side side;
+    if ((n != GOLDEN_N && n != GOLDEN_MILD) || n == support_n) return;
+    golden_fill(x, n);
+    MUST(golden_side(&given, &tag, x, n, &side) == 0 && side.support_len <= sizeof support);
+    memcpy(support, side.support, side.support_len);
+    support_len = side.support_len, support_n = n;
+    golden_side_done(&side);
+}
+
+static cg_side side_for(size_t n, uint32_t flags) {
+    cg_side side = CG_ZERO;
+    prepare_support(n);
+    side.codecs = codecs, side.codec_count = 1, side.flags = flags;
+    if (n == support_n && support_len) side.support = support, side.support_len = support_len;
+    return side;
+}
+
+/* Whatever cg_clear can follow can be a support: then y gets x there. */
+static void as_support(const unsigned char *packet, size_t len, size_t n, cg_status cleared) {
+    cg_op op = cg_given();
+    cg_side side = CG_ZERO;
+    size_t cap = cg_bound(&op, n), bytes = cg_scratch(&op, n), made;
+    void *out = malloc(cap + 1), *scratch = malloc(bytes + 1);
+    side.support = packet, side.support_len = len;
+    MUST(cap && out && scratch);
+    cg_status s = cg_compress_with(&op, &tag, &side, before, n, out, cap, &made, scratch, bytes);
+    if (cleared == CG_OK) MUST(s == CG_OK);
+    else MUST(s != CG_OK);
+    if (s == CG_OK) {
+        MUST(cg_decode(&side, out, made, 1, 0, first, n) == CG_OK);
+        prepare(n);
+        MUST(cg_clear(packet, len, y + GUARD, n) == CG_OK);
+        for (size_t i = 0; i < n; i++) MUST(bits_of(first[i]) == (bits_of(y[GUARD + i]) ? 0 : bits_of(before[i])));
+    }
+    free(out);
+    free(scratch);
+}
+
+static cg_status decode_into(const unsigned char *packet, size_t len, float *to, size_t n) {
+    cg_side side = side_for(n, 0);
+    return cg_decode(&side, packet, len, 1, 0, to, n);
+}
+
+/* Some packets together: the same from every ISA, within what was planned, and what it says decodes to the sum of what they say. */
+static void together(const unsigned char *const *packets, const size_t *lens, size_t count, size_t n, int all_good) {
+    static float sum[MAX_N + 1];
+    const void *parts[4];
+    unsigned char *made[2] = { NULL, NULL };
+    size_t bound, bytes, len[2] = { 0, 0 };
+    cg_status plan, s[2];
+    int runs = 0;
+    cg_info info;
+    for (size_t i = 0; i < count; i++) parts[i] = packets[i];
+    plan = cg_reduce_plan(parts, lens, count, &bound, &bytes);
+    if (plan == CG_OK && (bound > MOST || bytes > MOST)) return;
+    if (plan != CG_OK) bound = 4096, bytes = 4096;
+    for (int vote = 0; vote < 2; vote++, runs = 0) {
+        for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
+            if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
+            int at = runs++ ? 1 : 0;
+            void *scratch = malloc(bytes + 1);
+            made[at] = (unsigned char *)malloc(bound);       /* exactly */
+            MUST(scratch && made[at]);
+            s[at] = vote ? cg_vote(parts, lens, count, made[at], bound, &len[at]) : cg_reduce(parts, lens, count, made[at], bound, &len[at], scratch, bytes);
+            MUST(s[at] == CG_OK ? len[at] >= CG_HEADER_BYTES && len[at] <= bound : len[at] == 0);
+            MUST(s[at] == s[0] && len[at] == len[0] && !memcmp(made[at], made[0], len[0]));
+            if (at) free(made[at]);
+            free(scratch);
+        }
+        MUST(cg_isa_force(CG_ISA_AUTO) == CG_OK);
+        if (plan != CG_OK) MUST(s[0] != CG_OK);
+        else if (!vote && all_good) MUST(s[0] == CG_OK);
+        if (s[0] == CG_OK) {
+            MUST(cg_inspect(made[0], len[0], &info) == CG_OK && info.packet_bytes == len[0]);
+            if (info.n == n && n <= MAX_N) {
+                MUST(decode_into(made[0], len[0], sum, n) == CG_OK || info.op.select.id == CG_SELECT_GIVEN);
+                for (size_t i = 0; all_good && i < n; i++) MUST((bits_of(sum[i]) & 0x7f800000u) != 0x7f800000u);
+                if (!vote && all_good && !info.op.sample.id && !info.op.transform.id && !info.op.quantize.id) {      /* exactly, but for zeros' signs */
+                    memset(first, 0, n * sizeof *first);
+                    for (size_t p = 0; p < count; p++) {
+                        MUST(decode_into(packets[p], lens[p], y + GUARD, n) == CG_OK);
+                        for (size_t i = 0; i < n; i++) {
+                            volatile float v = first[i] + y[GUARD + i];
+                            first[i] = v > 3.402823466e+38f ? 3.402823466e+38f : v < -3.402823466e+38f ? -3.402823466e+38f : v;
+                        }
+                    }
+                    for (size_t i = 0; i < n; i++) MUST(!(first[i] < sum[i]) && !(first[i] > sum[i]));
+                }
+            }
+        }
+        free(made[0]);
+    }
+}
+
+static void pair(const unsigned char *a, size_t a_len, const unsigned char *b, size_t b_len) {
+    const unsigned char *packets[4];
+    size_t lens[4], n = a_len >= CG_HEADER_BYTES ? (size_t)load(a + 80, 8) : 5;
+    int good[2];
+    packets[0] = packets[2] = a, packets[1] = packets[3] = b;
+    lens[0] = lens[2] = a_len, lens[1] = lens[3] = b_len;
+    good[0] = n <= MAX_N && decode_into(a, a_len, y + GUARD, n) == CG_OK;
+    good[1] = n <= MAX_N && decode_into(b, b_len, y + GUARD, n) == CG_OK;
+    together(packets, lens, 1, n, good[0]);
+    together(packets, lens, 2, n, good[0] && good[1]);
+    together(packets, lens, 4, n, good[0] && good[1]);
+}
+
 static void attempt(const unsigned char *packet, size_t len, size_t n) {
     static const float alphas[] = { 1, 0.25f, -3 }, betas[] = { 0, 1, 0.5f };
     int form = len ? packet[len - 1] % 3 : 0, have = 0;
@@ -73,8 +191,7 @@ static void attempt(const unsigned char *packet, size_t len, size_t n) {
     for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
         if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
         for (uint32_t flags = 0; flags <= CG_DECODE_DIRECT; flags++) {
-            cg_side side = CG_ZERO;
-            side.codecs = codecs, side.codec_count = 1, side.flags = flags;
+            cg_side side = side_for(n, flags);
             prepare(n);
             s = cg_decode(&side, packet, len, alphas[form], betas[form], y + GUARD, n);
             guarded(n);
@@ -87,10 +204,10 @@ static void attempt(const unsigned char *packet, size_t len, size_t n) {
     }
     MUST(cg_isa_force(CG_ISA_AUTO) == CG_OK);
     if (truth == CG_OK) {
-        MUST(seen == CG_OK && info.n == n && info.packet_bytes == len && info.k <= info.drawn && info.drawn <= info.n);
+        MUST(seen == CG_OK && info.n == n && info.packet_bytes == len && (info.k <= info.drawn || info.op.transform.id) && info.drawn <= info.n);
         prepare(n);
-        s = cg_decompress(packet, len, y + GUARD, n);         /* knows no codec, so may say CG_E_VERSION */
-        MUST(s == CG_OK || (s == CG_E_VERSION && info.op.quantize.id >= CG_QUANTIZE_USER));
+        s = cg_decompress(packet, len, y + GUARD, n);         /* knows no codec and no support */
+        MUST(s == CG_OK || (s == CG_E_VERSION && info.op.quantize.id >= CG_QUANTIZE_USER) || (s == CG_E_ARG && info.op.select.id == CG_SELECT_GIVEN));
         for (size_t i = 0; s == CG_OK && i < n; i++) MUST((bits_of(y[GUARD + i]) & 0x7f800000u) != 0x7f800000u);
     }
     prepare(n);
@@ -102,8 +219,9 @@ static void attempt(const unsigned char *packet, size_t len, size_t n) {
         if (bits != bits_of(before[i])) cleared++;
         MUST(bits == bits_of(before[i]) || (bits == 0 && s == CG_OK));
     }
-    if (truth == CG_OK && s == CG_OK) MUST(cleared == info.k);
-    if (truth == CG_OK && info.op.quantize.id < CG_QUANTIZE_USER) MUST(s == CG_OK);
+    if (truth == CG_OK && s == CG_OK) MUST(cleared == (info.op.transform.id ? info.drawn : info.k));
+    if (truth == CG_OK && info.op.quantize.id < CG_QUANTIZE_USER) MUST(s == CG_OK || (s == CG_E_UNSUPPORTED && info.op.select.id == CG_SELECT_GIVEN));
+    if (n <= MAX_N) as_support(packet, len, n, s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -117,9 +235,63 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     prepare(other);
     MUST(cg_decompress(packet, size, y + GUARD, other) != CG_OK && !memcmp(y + GUARD, before, other * sizeof *y));
     MUST(cg_clear(packet, size, y + GUARD, other) != CG_OK && !memcmp(y + GUARD, before, other * sizeof *y));
+    if (size >= CG_HEADER_BYTES) {                                      /* with one like it: another rank's, other bits in it */
+        unsigned char *like = (unsigned char *)malloc(size);
+        uint64_t h = golden_hash(data, size);
+        if (!like) abort();
+        memcpy(like, data, size);
+        like[124] ^= 1;
+        for (int i = 0; size > CG_HEADER_BYTES && i < (int)(h & 3); i++) like[CG_HEADER_BYTES + (h >> 8 * i) % (size - CG_HEADER_BYTES)] ^= (unsigned char)(1 << (h >> (40 + 3 * i)) % 8);
+        fix_checksum(like, size);
+        pair(packet, size, like, size);
+        free(like);
+    }
     free(packet);
     return 0;
 }
+
+/* A packet of golden.h, at most cap bytes; 0: larger. Scales that were agreed on are not known here: the others have all kinds of them. */
+static size_t seed(int which, uint32_t rank, unsigned char *out, size_t cap) {
+    static float x[GOLDEN_MAX];
+    const golden_case *c = &golden_cases[which];
+    cg_tag by = tag;
+    cg_side side;
+    cg_op op;
+    size_t len = 0;
+    if (c->n > MAX_N || c->n > GOLDEN_MAX) return 0;
+    by.rank = rank;
+    MUST(cg_op_parse(&op, c->op) == CG_OK);
+    golden_fill(x, c->n);
+    MUST(golden_side(&op, &tag, x, c->n, &side) == 0);
+    size_t bound = cg_bound(&op, c->n), bytes = cg_scratch(&op, c->n);
+    unsigned char *packet = (unsigned char *)malloc(bound);
+    void *scratch = malloc(bytes + 1);
+    MUST(packet && scratch && cg_compress_with(&op, &by, &side, x, c->n, packet, bound, &len, scratch, bytes) == CG_OK);
+    if (len <= cap) memcpy(out, packet, len);
+    else len = 0;
+    free(packet);
+    free(scratch);
+    golden_side_done(&side);
+    return len;
+}
+
+#ifndef FUZZ_MAIN
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    static unsigned char packet[1 << 14];
+    for (int a = 1; a < *argc; a++) {
+        if ((*argv)[a][0] == '-') continue;
+        for (int i = 0; i < GOLDEN_CASES; i++) {                        /* if it is a folder */
+            char path[512];
+            size_t len = seed(i, 3, packet, sizeof packet);
+            snprintf(path, sizeof path, "%s/golden-%03d", (*argv)[a], i);
+            FILE *f = len ? fopen(path, "wb") : NULL;
+            if (f) { fwrite(packet, 1, len, f); fclose(f); }
+        }
+        break;                                                          /* the first is where libFuzzer writes, too */
+    }
+    return 0;
+}
+#endif
 
 #ifdef FUZZ_MAIN
 static uint64_t state = 1;
@@ -149,22 +321,40 @@ static size_t mutate(unsigned char *p, size_t len, size_t cap) {
     return len;
 }
 
+static unsigned char work[1 << 18], other[1 << 18];
+
+static void mutations(const unsigned char *packet, size_t len, const unsigned char *sibling, size_t sibling_len, long rounds) {
+    memcpy(work, packet, len);
+    LLVMFuzzerTestOneInput(work, len);
+    for (long r = 0; r < rounds; r++) {
+        size_t a, b = sibling_len;
+        memcpy(work, packet, len);
+        a = mutate(work, len, sizeof work);
+        LLVMFuzzerTestOneInput(work, a);
+        memcpy(other, sibling, sibling_len);
+        if (r % 2) b = mutate(other, sibling_len, sizeof other);
+        fix_checksum(work, a);
+        fix_checksum(other, b);
+        pair(work, a, other, b);
+    }
+}
+
 int main(int argc, char **argv) {
-    static unsigned char file[1 << 18], work[1 << 18];
-    long rounds = argc > 1 ? atol(argv[1]) : 0;
-    if (argc < 3) { fprintf(stderr, "usage: fuzz ROUNDS PACKET...\n"); return 2; }
+    static unsigned char file[1 << 18], sibling[1 << 18];
+    long rounds = argc > 1 ? atol(argv[1]) : 0, each = rounds / (GOLDEN_CASES + argc - 2 + (argc < 2));
+    if (argc < 2) { fprintf(stderr, "usage: fuzz ROUNDS [PACKET...]\n"); return 2; }
+    for (int i = 0; i < GOLDEN_CASES; i++) {
+        size_t len = seed(i, 3, file, sizeof file);
+        if (len) mutations(file, len, sibling, seed(i, 2, sibling, sizeof sibling), each);
+    }
     for (int a = 2; a < argc; a++) {
         FILE *f = fopen(argv[a], "rb");
         if (!f) { perror(argv[a]); return 1; }
         size_t len = fread(file, 1, sizeof file, f);
         fclose(f);
-        LLVMFuzzerTestOneInput(file, len);
-        for (long r = 0; r < rounds / (argc - 2); r++) {
-            memcpy(work, file, len);
-            LLVMFuzzerTestOneInput(work, mutate(work, len, sizeof work));
-        }
+        mutations(file, len, file, len, each);
     }
-    printf("%ld mutations of %d packets\n", rounds, argc - 2);
+    printf("%ld mutations of %d packets\n", rounds, (int)GOLDEN_CASES + argc - 2);
     return 0;
 }
 #endif
