@@ -4272,7 +4272,7 @@ typedef struct cg_alphabet_ {
 CG_INLINE_ uint32_t cg_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
 CG_INLINE_ size_t cg_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
 static uint32_t cg_entry_close_(unsigned form, size_t bits, uint8_t *out) {              /* fills the last word */
-    for (size_t i = (bits + 7) / 8; i < (size_t)cg_words_(bits); i++) out[i] = 0;
+    for (size_t i = (bits + 7) / 8; i % 4; i++) out[i] = 0;
     return cg_entry_(form, bits);
 }
 static int cg_entry_check_(uint32_t entry, size_t packed, const uint8_t *in, size_t bytes) {
@@ -4419,7 +4419,7 @@ static void cg_huffman_order_(const cg_huffman_ *h, unsigned *num /* 12 */, uint
     for (unsigned l = 2; l <= CG_HUFFMAN_MAX_; l++) at[l] = at[l - 1] + num[l - 1];
     for (unsigned s = h->lo; s <= h->hi; s++) if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
-static size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {                /* n > 0; bytes it will take */
+CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {                /* n > 0; bytes it will take */
     uint32_t count[1024];
     uint32_t key[256];
     unsigned used = 0;
@@ -4488,7 +4488,7 @@ static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, siz
     }
     return 1;
 }
-static void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
+CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
     uint16_t table[CG_HUFFMAN_SPAN_];                          /* symbol << 8 | length of the code that the next 11 bits begin with */
     uint8_t order[256];
     unsigned num[CG_HUFFMAN_MAX_ + 1], code = 0, at = 0;
@@ -4644,7 +4644,7 @@ static size_t cg_sparse_put_(uint32_t code, const cg_alphabet_ *a, const uint8_t
 }
 #define CG_SPARSE_BITS_ 10u
 #define CG_SPARSE_SPAN_ 1024u
-static void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+CG_NOINLINE_ void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
     uint32_t value[256], gaps[64], table[CG_SPARSE_SPAN_];     /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
     const int quick = bits >= 4096;                            /* pays for the table */
     size_t at = 0, place = (size_t)0 - 1;
@@ -4689,7 +4689,7 @@ CG_INLINE_ uint8_t cg_dense_one_(uint32_t code, const cg_alphabet_ *a, uint64_t 
 }
 #define CG_DENSE_BITS_ 10u
 #define CG_DENSE_SPAN_ 1024u
-static void cg_dense_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+CG_NOINLINE_ void cg_dense_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
     uint32_t one[256], table[CG_DENSE_SPAN_];      /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
     size_t at = 0, i = 0;
     if (n >= 1024) {
@@ -4828,7 +4828,7 @@ static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_a
     }
     return cg_quartic_check_(in, bits / 8, n);
 }
-static void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry, const uint8_t *in, size_t bytes, size_t n,
+CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry, const uint8_t *in, size_t bytes, size_t n,
                           uint8_t *symbols) {
     const unsigned form = entry >> 30;
     const size_t bits = cg_min_(cg_entry_bits_(entry), 8 * bytes);
@@ -4977,7 +4977,7 @@ static void cg_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *
 /* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_; cap: at least n*width in whole words */
 CG_NOINLINE_ uint32_t cg_floats_put_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
     if (n) {
-        uint8_t exponents[CG_PIECE_];
+        uint8_t exponents[CG_CHUNK_];
         cg_huffman_ h;
         size_t coded;
         cg_exponents_(kernels, width, in, n, exponents);
@@ -4991,22 +4991,22 @@ CG_NOINLINE_ uint32_t cg_floats_put_(const cg_kernels_ *kernels, unsigned width,
     }
     return cg_entry_close_(0, 8 * n * width, out);
 }
-static int cg_floats_check_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
+CG_NOINLINE_ int cg_floats_check_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
     cg_huffman_ h;
     const size_t size = cg_entry_bits_(entry) / 8;
     (void)kernels;
-    if (n > CG_PIECE_ || cg_entry_bits_(entry) % 8 || !cg_entry_check_(entry, 8 * n * width, in, bytes)) return 0;
+    if (n > CG_CHUNK_ || cg_entry_bits_(entry) % 8 || !cg_entry_check_(entry, 8 * n * width, in, bytes)) return 0;
     if (entry >> 30 == 0) return 1;
     return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 254, in, size - n * (width - 1), n);      /* 255 would be Inf or NaN */
 }
 CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n, uint8_t *out) {
-    uint8_t exponents[CG_PIECE_];
+    uint8_t exponents[CG_CHUNK_];
     cg_huffman_ h;
     const size_t size = cg_min_(cg_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
     if (!n) return;
     if (entry >> 30 == 0 && size >= n * width) {
         memcpy(out, in, n * width);
-    } else if (entry >> 30 == 1 && n <= CG_PIECE_ && size >= rests && cg_huffman_open_(&h, 255, in, size - rests, n)) {
+    } else if (entry >> 30 == 1 && n <= CG_CHUNK_ && size >= rests && cg_huffman_open_(&h, 255, in, size - rests, n)) {
         cg_huffman_get_(&h, in, n, exponents);
         cg_join_(kernels, width, exponents, in + (size - rests), n, out);
     } else {
@@ -8226,7 +8226,7 @@ typedef struct cg_cursor_ { size_t piece, at; int have; uint8_t symbols[CG_PIECE
 static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) { return (size_t)cg_words_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu); }
 static void cg_cursor_open_(cg_cursor_ *c, size_t piece, size_t at) { c->piece = piece; c->at = at; c->have = 0; }
 /* Symbols or wire floats from value `first` on, which goes up. */
-static const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, size_t first) {
+CG_NOINLINE_ const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, size_t first) {
     const cg_layout_ *lay = &d->lay;
     const size_t piece = first / lay->piece, many = cg_min_(lay->piece, (size_t)lay->k - piece * lay->piece);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
@@ -8240,14 +8240,33 @@ static const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, size_t
     }
     return c->symbols + (first - piece * lay->piece) * (width ? width : 1);
 }
+/* Bits or bytes of values [first, first + many) to floats, bucket by bucket. */
+static void cg_decode_buckets_(const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
+    const cg_layout_ *lay = &d->lay;
+    const cg_quantizer_ *row = lay->row;
+    float scales[2];
+    if (row->know != CG_KNOW_BUCKET_) {
+        if (row->scales) cg_scales_get_(lay, d->scales, 0, scales);
+        row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
+        return;
+    }
+    for (size_t i = first, b = first / (size_t)lay->bucket, stop; i < first + many; i = stop, b++) {
+        stop = cg_min_(first + many, cg_bucket_end_(lay, b));
+        cg_scales_get_(lay, d->scales, b, scales);
+        row->decode(d->kernels, &d->info.op.quantize, scales, in + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), stop - i,
+                    cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
+    }
+}
+CG_NOINLINE_ void cg_decode_packed_(const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
+    uint8_t symbols[CG_CHUNK_];
+    d->kernels->unpack(in, many, d->lay.rate / 32, symbols);
+    cg_decode_buckets_(d, symbols, first, many, out, stream);
+}
 /* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
    multiple of CG_CHUNK_, many at most that. */
 static const float *cg_decode_chunk_(const cg_decoder_ *d, cg_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
-    const cg_quantizer_ *row = lay->row;
     const uint8_t *in;
-    uint8_t symbols[CG_CHUNK_];
-    float scales[2];
     if (lay->codec) {
         cg_status s = lay->codec->decode(lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && d->kernels->top(out, many) < CG_NONFINITE_ ? out : NULL;
@@ -8256,21 +8275,8 @@ static const float *cg_decode_chunk_(const cg_decoder_ *d, cg_cursor_ *cursor, s
 #if !CG_BIG_ENDIAN_
     if (lay->rate == 32 * 32) return (const float *)(const void *)in;                     /* f32 as it lies */
 #endif
-    if (row->leaves == CG_BYTES_ && lay->rate < 8 * 32 && !lay->code) {
-        d->kernels->unpack(in, many, lay->rate / 32, symbols);
-        in = symbols;
-    }
-    if (row->know != CG_KNOW_BUCKET_) {
-        if (row->scales) cg_scales_get_(lay, d->scales, 0, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
-        return out;
-    }
-    for (size_t i = first, b = first / (size_t)lay->bucket, stop; i < first + many; i = stop, b++) {
-        stop = cg_min_(first + many, cg_bucket_end_(lay, b));
-        cg_scales_get_(lay, d->scales, b, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), stop - i,
-                    cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
-    }
+    if (lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32 && !lay->code) cg_decode_packed_(d, in, first, many, out, stream);
+    else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;
 }
 static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {       /* from bit `bits` to the end of its u32 */
@@ -8324,7 +8330,7 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     }
     return at == all;
 }
-static int cg_index_check_(const cg_decoder_ *d) {
+CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
     const uint64_t k = cg_units_(&info->op, info->k);
     cg_index_reader_ r = cg_index_open_(info, d->index);
@@ -8359,7 +8365,7 @@ static int cg_checksum_ok_(const cg_decoder_ *d, cg_sum_ codes) {
     return s.a == cg_get64_(d->packet + CG_CHECKSUM_AT_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_AT_ + 8);
 }
 /* Everything that can be wrong with values and indices. */
-static cg_status cg_verify_(const cg_decoder_ *d) {
+CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k;
     cg_sum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
@@ -8377,7 +8383,7 @@ static cg_status cg_verify_(const cg_decoder_ *d) {
 }
 
 /* Values of a selection, a stretch at a time, with their indices before the transform was undone. */
-enum { CG_STRETCH_ = 256 };
+enum { CG_STRETCH_ = 128 };
 typedef struct cg_walk_ {
     cg_index_reader_ reader;
     cg_cursor_ *cursor;                /* NULL without a code */
@@ -8460,7 +8466,7 @@ CG_NOINLINE_ int cg_decode_pieces_(const cg_decoder_ *d, size_t block, size_t at
     cg_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece, at);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum);
 }
-static cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
+CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
     const size_t n = (size_t)d->info.drawn, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
     cg_sum_ part[CG_WAVE_], sum = { 0, 0, 0 };
     size_t at[CG_WAVE_ + 1] = { 0 };
@@ -8518,6 +8524,7 @@ static void cg_scale_run_(float *y, size_t n, float beta) {          /* where th
 static size_t cg_sparse_count_(const cg_decoder_ *d) { return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k; }
 static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_STRETCH_, cg_sparse_count_(d) - first);
+    if (!buf) buf = w->out;
     if (d->info.op.transform.id) {
         if (first % CG_CHUNK_ == 0 && !cg_unturned_(d, w, w->cursor, first, buf)) return 0;
         memcpy(value, buf + first % CG_CHUNK_, 4 * many);
@@ -8528,7 +8535,7 @@ static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, f
     if (d->alpha != 1.0f) for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
     return many;
 }
-/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform. */
+/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform of a selection. */
 static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, float *buf) {
     const size_t k = cg_sparse_count_(d), n = (size_t)d->info.n;
     uint64_t at[CG_STRETCH_];
@@ -8593,8 +8600,8 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
 /* What is not dense, or comes one after the other. */
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_cursor_ *cursor) {
     if (dense) return cg_decode_walked_(d, cursor);
-    if (d->info.op.transform.id) return cg_scatter_turned_(d, cursor);
-    return d->stream && !cursor && cg_unit_(&d->info.op) == 1 ? cg_scatter_stream_(d) : cg_scatter_plain_(d, cursor);
+    if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_turned_(d, cursor);
+    return d->stream && !cursor && !d->info.op.transform.id && cg_unit_(&d->info.op) == 1 ? cg_scatter_stream_(d) : cg_scatter_plain_(d, cursor);
 }
 CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) {
     cg_cursor_ cursor;
@@ -8658,7 +8665,7 @@ static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packe
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
 /* The packet whose indices are meant: any that says by itself where its values are. */
-static cg_status cg_support_open_(cg_decoder_ *set, const cg_side *side, size_t n) {
+CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_side *side, size_t n) {
     cg_status s;
     float none = 0.0f;
     if (!side || !side->support) return CG_E_ARG;
@@ -8806,7 +8813,7 @@ static cg_status cg_adder_match_(const cg_info *a, const cg_info *b) {
 }
 static int cg_on_grid_(const cg_layout_ *lay) { return lay->row && lay->row->encode == cg_encode_levels_ && lay->alphabet.zero && !lay->code; }
 
-static cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count) {
+CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count) {
     cg_decoder_ d, first;
     int grid = 1;
     memset(a, 0, sizeof *a);
@@ -8907,7 +8914,7 @@ CG_NOINLINE_ cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_
     while (open < into->segments) into->segment[++open] = into->count;
     return CG_OK;
 }
-static cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
+CG_NOINLINE_ cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_list_ lists[2];
     cg_decoder_ d;
@@ -8959,7 +8966,7 @@ static void cg_add_levels_(const cg_kernels_ *kernels, const cg_adder_ *a, uint8
     if (a->lay.rate < 8 * 32) kernels->pack(symbols, many, a->lay.rate / 32, codes);
     else memcpy(codes, symbols, many);
 }
-static cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, size_t *len) {
+CG_NOINLINE_ cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const size_t k = (size_t)a->info.k;
     uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)a->lay.scale_bytes;
@@ -9022,7 +9029,7 @@ CG_API_ cg_status cg_reduce_plan(const void *const *packets, const size_t *lens,
     cg_env_leave_(env);
     return s;
 }
-static cg_status cg_verify_all_(const cg_adder_ *a) {
+CG_NOINLINE_ cg_status cg_verify_all_(const cg_adder_ *a) {
     for (size_t i = 0; i < a->count; i++) {
         cg_decoder_ d;
         cg_status s = cg_adder_packet_(a, i, &d);
@@ -9045,7 +9052,7 @@ CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size
     return s;
 }
 /* Packets are read once: a tile of each is summed, then all are counted while they are in the cache. */
-static cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
+CG_NOINLINE_ cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
     enum { MOST = 1024, FEW = 64, TILE = 4096 };
     const cg_kernels_ *kernels = cg_kernels_now_();
     const uint8_t *in[MOST];

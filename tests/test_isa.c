@@ -442,7 +442,15 @@ KERNEL(dither)
     return out + t->n;
 }
 KERNEL(undither) { k->undither(t->r[0] % 7 + 2, t->scale, t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
-KERNEL(dynamic)   { k->dynamic(V, t->scale, out); return out + t->n; }
+KERNEL(dynamic)    /* also right at the limits */
+{
+    float at[LONG];
+    size_t i;
+    for (i = 0; i < t->n; i++) at[i] = ref_float(ref_bits(cg_dynamic_limits_[t->in[4 * i] % 127]) + t->in[4 * i + 1] % 3 - 1);
+    if (t->r[0] & 1) k->dynamic(at, t->n, 1, out);
+    else k->dynamic(V, t->scale, out);
+    return out + t->n;
+}
 KERNEL(undynamic) { k->undynamic(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
 KERNEL(fixed)     { k->fixed(V, t->r[0] & 1 ? 0.0f : t->scale, out); return out + t->n; }
 KERNEL(vote)       /* strings that overlap, each at another address */
@@ -530,14 +538,14 @@ static uint32_t nasty_bits(int kind, uint64_t *state)
     case 1:  return edges[r % (sizeof edges / sizeof *edges)];
     case 2:  return (r & 0x7f800000u) == 0x7f800000u ? r ^ 0x40000000u : r;
     case 3:  return ref_bits((float)((int)(r % 17) - 8));
-    case 4:  return (r & 0x80ffffffu) + 0x3b000000u + ((r >> 24 & 7) << 23);
+    case 4:  return ((r & 0x80ffffffu) + 0x3b000000u + ((r >> 24 & 7) << 23)) & (r & 0x40000000u ? 0xfff80000u : 0xffffffffu);     /* half of them short: ties */
     default: return r % 9 ? r : 0x7f800000u | (r & 0x80000000u) | (r >> 20 & 1) << 22;
     }
 }
 
 TEST kernel(int which, const cg_kernels_ *simd)
 {
-    static const float scales[] = { 1, 0.37f, 3.1e38f, 1e-38f, 1e-44f, 7e35f, 448, 1e-30f, 3, 1000 };
+    static const float scales[] = { 1, 0.37f, 3.1e38f, 1e-38f, 1e-44f, 7e35f, 448, 1e-30f, 0.125f, 3 };
     static unsigned char in[ALIGN + 4 * LONG + 8 * ALIGN], outs[2][ROOM + 2 * ALIGN + EDGE];
     const int quick = getenv("CG_TEST_QUICK") != NULL;
     uint64_t state = (uint64_t)which + 1;
