@@ -7105,10 +7105,13 @@ static cg_status cg_pick_topk_(const cg_picker_ *p, size_t k) {
     return s;
 }
 
-/* Every stride-th magnitude, from a place that the tag gives. */
+/* Magnitudes, one of every `stride`, at places that the tag gives. */
 static void cg_strided_(const cg_picker_ *p, size_t stride, size_t draws, float *sample) {
-    const size_t start = (size_t)((uint64_t)cg_hash32_(cg_block_key_(p->shared, 0x73616D70u), (uint32_t)stride) * stride >> 32);
-    for (size_t i = 0; i < draws; i++) sample[i] = cg_float_(cg_load_bits_(p->x, start + i * stride) & CG_MAGNITUDE_);
+    const cg_key_ key = cg_block_key_(p->shared, 0x73616D70u);
+    for (size_t i = 0; i < draws; i++) {
+        const size_t at = i * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)i) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32);
+        sample[i] = cg_float_(cg_load_bits_(p->x, at) & CG_MAGNITUDE_);
+    }
 }
 /* A threshold that was estimated, made good: too many are cut to the k largest, too few lower it (DGC). */
 static cg_status cg_pick_aimed_(const cg_picker_ *p, size_t k, float threshold) {
