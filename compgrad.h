@@ -9054,7 +9054,7 @@ CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size
     cg_env_leave_(env);
     return s;
 }
-/* Packets are read once: a tile of each is summed, then all are counted while they are in the cache. */
+/* Packets are read once: a tile of each is counted, then summed while it is in the cache. */
 CG_NOINLINE_ cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
     enum { MOST = 1024, FEW = 64, TILE = 4096 };
     const cg_kernels_ *kernels = cg_kernels_now_();
@@ -9080,8 +9080,8 @@ CG_NOINLINE_ cg_status cg_vote_(const void *const *packets, const size_t *lens, 
     memset(sums, 0, sizeof sums);
     for (size_t at = 0, many; at < bytes; at += many) {
         many = cg_min_(TILE, bytes - at);
-        for (size_t i = 0; count <= FEW && i < count; i++) kernels->sum(&sums[i], in[i], many / 4);
         kernels->vote(in, count, many, out + CG_HEADER_BYTES + at);
+        for (size_t i = 0; count <= FEW && i < count; i++) kernels->sum(&sums[i], in[i], many / 4);
         for (size_t i = 0; i < count; i++) in[i] += many;
     }
     for (size_t i = 0; count <= FEW && i < count; i++) {
