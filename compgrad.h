@@ -7108,9 +7108,15 @@ static cg_status cg_pick_topk_(const cg_picker_ *p, size_t k) {
 /* Magnitudes, one of every `stride`, at places that the tag gives. */
 static void cg_strided_(const cg_picker_ *p, size_t stride, size_t draws, float *sample) {
     const cg_key_ key = cg_block_key_(p->shared, 0x73616D70u);
-    for (size_t i = 0; i < draws; i++) {
-        const size_t at = i * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)i) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32);
-        sample[i] = cg_float_(cg_load_bits_(p->x, at) & CG_MAGNITUDE_);
+    const uint64_t within = stride < 0xffffffffu ? stride : 0xffffffffu;
+    size_t at[64];
+    for (size_t i = 0; i < draws; i += 64) {         /* ask for 64 cache lines before waiting for the first */
+        const size_t many = cg_min_(64, draws - i);
+        for (size_t j = 0; j < many; j++) {
+            at[j] = (i + j) * stride + (size_t)(cg_hash32_(key, (uint32_t)(i + j)) * within >> 32);
+            CG_PREFETCH_(cg_at_(p->x, at[j]));
+        }
+        for (size_t j = 0; j < many; j++) sample[i + j] = cg_float_(cg_load_bits_(p->x, at[j]) & CG_MAGNITUDE_);
     }
 }
 /* A threshold that was estimated, made good: too many are cut to the k largest, too few lower it (DGC). */
@@ -7126,9 +7132,9 @@ static cg_status cg_pick_aimed_(const cg_picker_ *p, size_t k, float threshold) 
     }
     return cg_pick_topk_(p, k);
 }
-static cg_status cg_pick_dgc_(const cg_picker_ *p) {                 /* from 1 % of the values, more of short vectors */
+static cg_status cg_pick_dgc_(const cg_picker_ *p) {                 /* from 0.5 % of the values, more of short vectors */
     const float ratio = p->info->op.select.value;
-    const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(100, p->n / 4096), draws = cg_min_(p->n / stride, p->list->room);
+    const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096), draws = cg_min_(p->n / stride, p->list->room);
     size_t rank = (size_t)cg_count_(ratio, 0, draws);
     cg_strided_(p, stride, draws, p->list->value);
     return cg_pick_aimed_(p, (size_t)cg_count_(ratio, 0, p->n), cg_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_MAGNITUDE_, cg_both_)));
