@@ -5598,7 +5598,9 @@ CG_API_ cg_op cg_terngrad(void)                        { return cg_quantize_(CG_
 CG_API_ cg_op cg_qsgd(int levels)                      { return cg_coded(cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA); }
 CG_API_ cg_op cg_threelc(float s)                      { return cg_coded(cg_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
 CG_API_ cg_op cg_strom(float tau)                      { return cg_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
-CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket)  { return bits == 16 ? cg_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f) : cg_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
+    return bits == 16 ? cg_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f) : cg_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f);
+}
 CG_API_ cg_op cg_natural(void)                         { return cg_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
 CG_API_ cg_op cg_dither(int bits, uint32_t bucket)     { return cg_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
 CG_API_ cg_op cg_dynamic8(void)                        { return cg_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
@@ -6162,7 +6164,7 @@ typedef struct cg_stat_ { uint32_t top; float lo, hi; double sum[2]; uint64_t be
 typedef struct cg_quantizer_ {
     uint8_t id, know;
     uint8_t scales, scale_width;       /* stored per bucket: how many, of so many bytes */
-    uint8_t bits;                      /* per value; 0: see cg_bits_of_ */
+    uint8_t bits;                      /* per value; 0: see cg_rate_of_ */
     uint8_t leaves;
     uint32_t bucket;                   /* 0: the stage's size */
     void (*measure)(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat);
@@ -6879,6 +6881,7 @@ typedef struct cg_list_ {
 static size_t cg_list_room_(const cg_op *op, uint64_t turned) {
     uint64_t room = turned;
     if (cg_is_counted_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO) room = cg_add_(cg_mul_(cg_most_(op, turned), 2), CG_BLOCK_);
+    if (op->select.id == CG_SELECT_CHUNKED) room = cg_add_(cg_most_(op, turned), op->select.size);     /* a chunk's candidates beside what has been taken */
     return (size_t)(room < turned ? room : turned);
 }
 static uint64_t cg_list_slots_(uint64_t room, uint64_t turned) {    /* a chunk may overshoot the room before it is seen */
