@@ -8098,7 +8098,7 @@ static cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, const cg
         src->count = turned;
         return s;
     }
-    if (cg_gathers_(op)) {
+    if (cg_gathers_(op) && turned) {
         for (size_t i = 0, many; i < turned; i += many) {
             const float *v;
             many = cg_min_(CG_CHUNK_, turned - i);
