@@ -190,6 +190,7 @@
 
 #define CG_STATUS_LIST_(X)                                                                          \
     X(CG_OK,             0, "ok")                                                                   \
+    X(CG_AGAIN,          1, "no error: move the message in cg_io, then call cg_exchange_next again") \
     X(CG_E_ARG,         10, "bad argument: a null pointer, or an operator parameter out of range "  \
                             "(0 < ratio <= 1, 1 <= bits <= 8, bucket >= 1, a slot filled twice, "   \
                             "a code that cannot carry the values), or an aux or support missing")  \
@@ -8726,9 +8727,9 @@ static cg_status cg_pick_given_(const cg_picker_ *p) {
     p->info->op.select.size = cg_support_mark_(&set);
     return CG_OK;
 }
-CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+/* verified: the packet has been through cg_open_ and cg_verify_. */
+static cg_status cg_decode_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
     cg_decoder_ d, set;
-    cg_env_ env = cg_env_enter_();
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, y, n, 1) : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
         s = cg_support_open_(&set, side, n);
@@ -8741,12 +8742,17 @@ CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len,
         d.alpha = alpha;
         d.beta = beta;
         d.stream = beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-        if (!direct) s = cg_verify_(&d);
+        if (!direct && !verified) s = cg_verify_(&d);
         if (s != CG_OK) {}
         else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
-        else if (dense && !selected) s = cg_decode_dense_(&d, direct);
+        else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
         else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
+    return s;
+}
+CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
     cg_env_leave_(env);
     return s;
 }
@@ -8800,7 +8806,8 @@ typedef struct cg_adder_ {
     const size_t *lens;
     size_t count, turned;
     int how;
-    int32_t bias, sum_bias;            /* levels: the symbol of 0, in a packet and in the sum */
+    uint64_t bias;                     /* levels: the symbols of 0 in all packets, together; and in the sum */
+    int32_t sum_bias;
     cg_info info;                      /* of the result */
     cg_layout_ lay, in;                /* of the result; of the first packet, and where they add as integers of all */
     uint64_t most;                     /* sparse: values of all packets */
@@ -8823,10 +8830,31 @@ static cg_status cg_adder_match_(const cg_info *a, const cg_info *b) {
     if (a->op.select.id == CG_SELECT_GIVEN || b->op.select.id == CG_SELECT_GIVEN) return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
     return (a->op.select.id != 0) == (b->op.select.id != 0) ? CG_OK : CG_E_MISMATCH;
 }
-static int cg_on_grid_(const cg_layout_ *lay) { return lay->row && lay->row->encode == cg_encode_levels_ && lay->alphabet.zero && !lay->code; }
+/* What one level of a bucket is worth to a decoder. */
+static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
+    float scale[2];
+    cg_levels_ q;
+    cg_scales_get_(&d->lay, d->scales, bucket, scale);
+    if (d->info.op.quantize.id == CG_QUANTIZE_STEPS16) return scale[0];
+    q = cg_levels_make_(&d->info.op.quantize, scale);
+    return cg_saturate_(cg_times_(q.step, q.post));
+}
+/* Symbols that are integers around the one that means 0; returns that one, or 0. */
+static int32_t cg_grid_(const cg_stage *q, unsigned *bits) {
+    cg_alphabet_ a = CG_ZERO;
+    const cg_quantizer_ *row = cg_is_user_(q) ? NULL : cg_quantizer_of_(q);
+    *bits = 16;
+    if (q->id == CG_QUANTIZE_STEPS16) return 32767;
+    if (!row || row->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &a)) return 0;
+    *bits = a.bits;
+    return a.zero;
+}
 
-CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count) {
+/* reach: the largest sum of levels there can be, if less than the packets could have; or 0. */
+CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count, uint64_t reach) {
     cg_decoder_ d, first;
+    unsigned bits;
+    int32_t zero;
     int grid = 1;
     memset(a, 0, sizeof *a);
     memset(&first, 0, sizeof first);
@@ -8837,17 +8865,18 @@ CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, 
     for (size_t i = 0; i < count; i++) {
         cg_status s = cg_adder_packet_(a, i, &d);
         if (s != CG_OK) return s;
-        if (d.lay.row) cg_alphabet_of_(&d.info.op.quantize, &d.lay.alphabet);
+        zero = cg_grid_(&d.info.op.quantize, &bits);
         if (i == 0) first = d;
         if (cg_is_matrix_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
         s = cg_adder_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
-        grid = grid && cg_on_grid_(&d.lay) && cg_same_stage_(&first.info.op.quantize, &d.info.op.quantize) && d.lay.scale_bytes == first.lay.scale_bytes;
-        for (size_t j = 0; grid && j < (size_t)d.lay.scale_bytes; j++) grid = d.scales[j] == first.scales[j];
-        for (size_t j = 0; grid && i == 0 && j < (size_t)d.lay.buckets; j++) {   /* a denormal step would round */
+        grid = grid && zero && !d.lay.code && d.lay.buckets == first.lay.buckets && d.lay.bucket == first.lay.bucket;
+        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
+        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) {             /* a denormal step would round */
             float scale = cg_float_(cg_get32_(d.scales + 4 * j));
             grid = scale == 0.0f || !cg_is_tiny_(scale);
         }
+        a->bias = cg_add_(a->bias, (uint64_t)zero);
         a->most = cg_add_(a->most, d.info.k);
     }
     a->info = first.info;
@@ -8863,9 +8892,8 @@ CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, 
         a->info.op.k = first.info.op.sample.id && first.info.drawn != cg_count_(first.info.op.sample.value, 0, first.info.n) ? first.info.drawn : 0;
         if (a->most > a->turned) a->most = a->turned;
     } else if (grid) {
-        unsigned bits = 2;
-        a->bias = first.lay.alphabet.zero;
-        while (bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < cg_mul_((uint64_t)a->bias, count)) bits++;
+        if (!reach) reach = a->bias;
+        for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < reach;) bits++;
         if (bits > 8 && bits < 16) bits = 16;
         if (bits <= 16 && first.lay.bucket <= 0xffffffffu) {         /* headroom for all of them */
             a->how = CG_ADD_LEVELS_;
@@ -8926,12 +8954,23 @@ CG_NOINLINE_ cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_
     while (open < into->segments) into->segment[++open] = into->count;
     return CG_OK;
 }
-CG_NOINLINE_ cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
+/* A list as a packet of f32; info says the rest. */
+static cg_status cg_list_put_(cg_info *info, size_t turned, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
+    uint64_t index_bytes;
+    info->k = list->count;
+    info->index_code = cg_index_code_(&info->op, turned, list->count);
+    index_bytes = cg_index_bytes_(info->index_code, turned, list->count);
+    info->value_bytes = 4 * list->count;
+    if (cg_add_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
+    kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
+    info->index_bytes = index_bytes ? cg_index_put_(info->index_code, turned, list, out + CG_HEADER_BYTES + info->value_bytes) : 0;
+    *len = cg_seal_(kernels, info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
+    return CG_OK;
+}
+CG_NOINLINE_ cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
     cg_list_ lists[2];
     cg_decoder_ d;
-    cg_sum_ body;
-    uint64_t index_bytes;
     cg_adder_list_(a, &lists[0], scratch);
     cg_adder_list_(a, &lists[1], scratch + cg_adder_list_bytes_(a));
     memset(lists[0].segment, 0, 8 * (size_t)(lists[0].segments + 1));
@@ -8941,36 +8980,30 @@ CG_NOINLINE_ cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, ui
         if (s == CG_OK) s = cg_merge_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    {
-        const cg_list_ *sum = &lists[a->count % 2];
-        a->info.k = sum->count;
-        a->info.index_code = cg_index_code_(&a->info.op, a->turned, sum->count);
-        index_bytes = cg_index_bytes_(a->info.index_code, a->turned, sum->count);
-        a->info.value_bytes = 4 * sum->count;
-        if (cg_add_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)sum->count) > cap) return CG_E_CAPACITY;
-        kernels->copy(sum->value, sum->count, out + CG_HEADER_BYTES);
-        a->info.index_bytes = index_bytes ? cg_index_put_(a->info.index_code, a->turned, sum, out + CG_HEADER_BYTES + a->info.value_bytes) : 0;
-    }
-    body = cg_sum_of_(kernels, out + CG_HEADER_BYTES, a->info.value_bytes + a->info.index_bytes);
-    *len = cg_seal_(kernels, &a->info, out, body);
-    return CG_OK;
+    return cg_list_put_(&a->info, a->turned, &lists[a->count % 2], out, cap, len);
 }
 /* Packed symbols of one grid: integers, with room for their sum. */
 static void cg_add_levels_(const cg_kernels_ *kernels, const cg_adder_ *a, uint8_t *codes, size_t first, size_t many) {
-    const unsigned bits = a->in.rate / 32;
-    const size_t at = CG_HEADER_BYTES + (size_t)a->in.scale_bytes + cg_code_at_(&a->in, first);
-    const uint16_t most = (uint16_t)(2 * a->bias);
     uint16_t sums[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
     memset(sums, 0, sizeof sums);
     for (size_t i = 0; i < a->count; i++) {
-        const uint8_t *in = (const uint8_t *)a->packets[i] + at;
+        const uint8_t *in = (const uint8_t *)a->packets[i], *q = in + 8 + 12 * CG_SLOT_QUANTIZE_;
+        cg_stage stage = { 0, 0, 0, 0, 0.0f };
+        unsigned bits;
+        uint16_t top;
+        stage.id = q[0];
+        stage.arg = cg_get16_(q + 2);
+        top = (uint16_t)(2 * cg_grid_(&stage, &bits));
+        in += CG_HEADER_BYTES + (size_t)a->in.scale_bytes + first / 8 * bits;
         if (bits < 8) kernels->unpack(in, many, bits, symbols);
-        else memcpy(symbols, in, many);
-        for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < most ? symbols[j] : most));
+        else if (bits == 8) memcpy(symbols, in, many);
+        if (bits <= 8) for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < top ? symbols[j] : top));
+        else for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + cg_get16_(in + 2 * j));
     }
-    for (size_t j = 0; j < many; j++) {
-        int32_t sum = sums[j] + a->sum_bias - a->bias * (int32_t)a->count;
+    for (size_t j = 0; j < many; j++) {              /* modulo 2^16: what counts is less */
+        int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)a->bias) & 0xffffu) - 32768 + a->sum_bias;
+        sum = sum < 0 ? 0 : sum > 2 * a->sum_bias ? 2 * a->sum_bias : sum;
         symbols[j] = (uint8_t)sum;
         if (a->lay.rate > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
     }
@@ -8989,13 +9022,7 @@ CG_NOINLINE_ cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, siz
     if (a->how == CG_ADD_LEVELS_) {
         cg_status s = cg_adder_packet_(a, 0, &d);
         if (s != CG_OK) return s;
-        for (size_t b = 0; b < (size_t)d.lay.buckets; b++) {         /* the grid's step, as a decoder sees it */
-            float scale[2];
-            cg_levels_ q;
-            cg_scales_get_(&d.lay, d.scales, b, scale);
-            q = cg_levels_make_(&d.info.op.quantize, scale);
-            cg_put32_(scales + 4 * b, cg_bits_(cg_saturate_(cg_times_(q.step, q.post))));
-        }
+        for (size_t b = 0; b < (size_t)d.lay.buckets; b++) cg_put32_(scales + 4 * b, cg_bits_(cg_grid_step_(&d, b)));
         for (size_t first = 0; first < k; first += CG_CHUNK_) cg_add_levels_(kernels, a, codes + cg_code_at_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
         for (size_t bytes = (size_t)(((uint64_t)k * a->lay.rate / 32 + 7) / 8); bytes % 4; bytes++) codes[bytes] = 0;
     } else {
@@ -9020,8 +9047,8 @@ CG_NOINLINE_ cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, siz
     return CG_OK;
 }
 /* Whether packets can be added, and what that takes. */
-static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, cg_adder_ *a, size_t *bound, size_t *scratch) {
-    cg_status s = cg_adder_open_(a, packets, lens, count);
+static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, cg_adder_ *a, size_t *bound, size_t *scratch) {
+    cg_status s = cg_adder_open_(a, packets, lens, count, reach);
     uint64_t bytes;
     *bound = *scratch = 0;
     if (s != CG_OK) return s;
@@ -9037,7 +9064,7 @@ static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens,
 CG_API_ cg_status cg_reduce_plan(const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
     cg_adder_ a;
     cg_env_ env = cg_env_enter_();
-    cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, &a, bound, scratch) : CG_E_ARG;
+    cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &a, bound, scratch) : CG_E_ARG;
     cg_env_leave_(env);
     return s;
 }
@@ -9050,16 +9077,21 @@ CG_NOINLINE_ cg_status cg_verify_all_(const cg_adder_ *a) {
     }
     return CG_OK;
 }
-CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, void *out, size_t cap, size_t *len,
+                            void *scratch, size_t scratch_bytes) {
     cg_adder_ a;
     size_t bound = 0, need = 0;
-    cg_env_ env = cg_env_enter_();
-    cg_status s = out && len && (scratch || !scratch_bytes) ? cg_reduce_plan_(packets, lens, count, &a, &bound, &need) : CG_E_ARG;
+    cg_status s = out && len && (scratch || !scratch_bytes) ? cg_reduce_plan_(packets, lens, count, reach, &a, &bound, &need) : CG_E_ARG;
     if (len) *len = 0;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
     if (s == CG_OK) s = cg_verify_all_(&a);
     if (s == CG_OK && a.how == CG_ADD_SPARSE_) s = cg_add_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
     else if (s == CG_OK) s = cg_add_dense_(&a, (uint8_t *)out, cap, len);
+    return s;
+}
+CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s = cg_reduce_(packets, lens, count, 0, out, cap, len, scratch, scratch_bytes);
     cg_env_leave_(env);
     return s;
 }
@@ -9072,7 +9104,7 @@ CG_NOINLINE_ cg_status cg_vote_(const void *const *packets, const size_t *lens, 
     cg_adder_ a;
     cg_decoder_ d;
     size_t bytes;
-    cg_status s = cg_adder_open_(&a, packets, lens, count);
+    cg_status s = cg_adder_open_(&a, packets, lens, count, 0);
     if (s != CG_OK) return s;
     if (count > MOST) return CG_E_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {

@@ -1,0 +1,2138 @@
+/* compgrad_exchange.h - the mean of everybody's gradient, over your own transport.   part of compgrad, MIT licence
+
+       #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
+       #include "compgrad_exchange.h"                   // brings compgrad.h with it
+
+       cg_transport t = CG_ZERO;                        // who am I, and how do bytes move?
+       t.rank = rank; t.size = ranks; t.user = &my_sockets;
+       t.sendrecv = my_sendrecv;                        // one callback is enough; what is NULL is built from what is there
+
+       cg_exchange_desc d = CG_ZERO;                    // zero = default
+       d.op = cg_topk(0.01f);
+       d.tag.seed = 42; d.tag.step = step;
+
+       size_t bytes = cg_exchange_memory(&d, &t, n);
+       void *mem = malloc(bytes);                       // once; every step uses it again
+       cg_report report;
+       cg_status s = cg_exchange(&d, &t, grad, n, mem, bytes, &report);
+       if (s != CG_OK) printf("rank %d: %s\n", report.rank, report.why);
+       // grad is now the mean over ranks of what top-k kept of each, the same bits on every rank
+
+   An exchange compresses x with desc.op, moves packets along a route and decodes what comes back: x := the fold (mean, sum, vote)
+   over ranks of C(x). It never moves a byte itself: it asks for one message after the other (cg_io), and cg_exchange hands them
+   to your callbacks. People with non-blocking calls or a communication thread drive it themselves:
+
+       cg_exchange_state e; cg_io io; int code = 0;
+       s = cg_exchange_start(&e, &d, &t, grad, n, mem, bytes);                  // compresses; no I/O yet
+       while ((s = cg_exchange_next(&e, code, &io)) == CG_AGAIN) code = cg_io_run(&t, &io);     // or your own way to move it
+
+   TRANSPORT. Any of the four callbacks may be NULL. Broadcast, allgather and allreduce are built from whatever is there (trees,
+   Bruck's allgather, a ring over sendrecv; an allreduce alone carries bytes as exact sums). Point-to-point routes (ring, tree,
+   scatter, merge, region) need sendrecv, and say so. Packets of different length need no allgatherv. An allreduce whose bits may
+   differ between ranks is not relied upon: say CG_ALLREDUCE_AGREES if yours does not. N may be any number from 1.
+
+   ROUTES, N ranks, L bytes a packet of the whole vector, c floats of a sample; bytes that a rank sends, beside headers and notes
+     allgather   any operator. Every packet to everybody, added in rank order                        (N-1) L
+     ring        stripes travel once around, decoded, added to and encoded again at every hop         2 (N-1)/N L
+     tree        the same up a binomial tree, and back                                                L log2 N at the root
+     scatter     every stripe to its owner, which adds and encodes the sum (back); CGX, qgZ, 1-bit    2 (N-1)/N L
+     server      packets to the leader (rank 0); back: the exact sum, or desc.back of the mean         L; the leader N-1 or log2 N times its answer
+     merge       gTop-k: two packets become the k largest of their sum, up a tree; what a rank drops there it keeps (used)
+     shared      AR-Top-k: the leader's indices, everybody's values by allreduce                      L of indices + 2 (N-1)/N 4 k
+     region      Ok-Topk: every owner sums a region with about as many indices as any other, and the k largest of all survive
+     linear      an allreduce of f32 values: dense, random-k, rotations; low-rank in two rounds (PowerSGD)   2 (N-1)/N 4 c
+     auto        f32 without selection or low-rank: linear. Selections: allgather, unless that sends more than twice the dense
+                 vector: scatter. Quantizers: scatter if there are more than two ranks, it may be encoded twice, and packets are
+                 not small (64 KiB in all); otherwise allgather.
+
+   Encoding what was decoded and added loses something at every hop, and nobody remembers it. So ring, tree, scatter and the
+   server's answer are for operators whose sums are exact (f32 values; levels of agreed scales) or which are unbiased, or with
+   desc.carry, which remembers; all others are refused (CG_E_UNSUPPORTED, and report.why says it).
+
+   WHAT COUNTED. report.used is a packet, or several one after the other that cover x from left to right: D(used) is what of this
+   rank's x went into the result (cg_used_decode). On every route that takes a mean:
+       sum over ranks of D(used) + N * (sum of carries before - after) = N * mean           (to rounding; with weights: w D(used), W)
+   Subtract D(used) from what you put in and you have the error to feed back.
+
+   ERRORS. The first round tells everybody the status, length, n, operator and tag of everybody: if any rank has failed (NaN, bad
+   argument) or does not match, all of them return an error in the same step: that rank its own, the others CG_E_PEER or
+   CG_E_MISMATCH with the rank in the report. A corrupt or foreign packet names its sender, and is passed on as a failure, so that
+   nobody waits. After a callback's non-zero return (CG_E_TRANSPORT, report.code) this rank stops. x, carry and warm are written
+   only after the last message. When only the very last message is lost ranks may disagree about success; the step in the tag
+   exposes that at the next exchange.
+
+   MEMORY. cg_exchange_memory() bytes, no allocation. Results are the same bits on every rank, whatever its CPU or byte order.
+
+   THE OPENING RECORD, 64 bytes, little-endian: "cgx1", status u32, n u64, hash of operators, route, fold and ranks u64, hash of
+   the tag u64, packet bytes u64, weight f32, score f32, largest scale f32, 0, and a hash of all that u64. A rank that failed later
+   sends "cgno", status u32, rank u32 and zeros in place of a packet. A note (where a length is not known) is length u64, status
+   u32, rank u32. */
+
+#ifndef COMPGRAD_EXCHANGE_H
+#define COMPGRAD_EXCHANGE_H
+
+#include "compgrad.h"
+
+enum { CG_ALLREDUCE_AGREES = 1 };    /* cg_transport.flags: every rank gets the same bits from allreduce */
+
+typedef struct cg_transport {        /* callbacks return 0 = ok; anything else is kept in cg_report.code. Sizes are exact on both sides */
+    void *user;
+    int rank, size;
+    uint32_t flags;
+    int (*allreduce)(void *user, float *inout, size_t n);                                       /* sum */
+    int (*allgather)(void *user, const void *mine, void *all, size_t bytes_each);               /* all: rank after rank */
+    int (*broadcast)(void *user, void *buf, size_t bytes, int root);
+    int (*sendrecv)(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from);    /* both at once; < 0: none */
+} cg_transport;
+
+typedef enum cg_route {
+    CG_ROUTE_AUTO = 0, CG_ROUTE_ALLGATHER, CG_ROUTE_RING, CG_ROUTE_TREE, CG_ROUTE_SCATTER, CG_ROUTE_SERVER, CG_ROUTE_MERGE,
+    CG_ROUTE_SHARED, CG_ROUTE_REGION, CG_ROUTE_LINEAR
+} cg_route;
+typedef enum cg_fold { CG_FOLD_MEAN = 0, CG_FOLD_SUM, CG_FOLD_VOTE /* of signs, + for a tie */, CG_FOLD_CONTRIBUTORS /* mean of those that sent one */ } cg_fold;
+enum { CG_LEADER_BY_SCORE = -1 };
+enum { CG_AGREE_SCALES = 1 };        /* desc.flags: quantize by the largest scale of all ranks; then levels add as integers */
+
+typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks but for weight, score, carry and warm */
+    cg_op op;
+    const cg_op *back;               /* operator of the second leg (server, scatter); NULL: exact sums where they are short, else op */
+    uint32_t route, fold;
+    cg_tag tag;                      /* rank is filled in */
+    float weight;                    /* 0 = 1, on all ranks or none: sum of w D, or divided by the sum of w */
+    int leader;                      /* r + 1: rank r; 0: rank 0 (server), or step % N (shared: STAR); CG_LEADER_BY_SCORE: the largest score (VAR) */
+    float score;
+    float *carry;                    /* cg_exchange_carry() floats, zero at first: the error of sums that were encoded again */
+    float *warm;                     /* low-rank: cols*rank floats, zero at first: where the next power iteration starts */
+    const cg_side *side;
+    uint32_t flags;                  /* CG_AGREE_SCALES */
+} cg_exchange_desc;
+
+typedef struct cg_report {
+    int rank;                        /* who is to blame, or -1 */
+    int code;                        /* of the callback */
+    const char *why;                 /* a sentence */
+    uint64_t bytes_out, bytes_in;    /* handed to the callbacks, and received: an allreduce counts its floats both ways */
+    uint32_t rounds;                 /* callbacks called */
+    uint32_t route;                  /* what AUTO chose */
+    const void *used;                /* in mem, until mem is used again */
+    size_t used_len;
+} cg_report;
+
+typedef enum cg_io_kind { CG_IO_NONE = 0, CG_IO_ALLREDUCE, CG_IO_ALLGATHER, CG_IO_BROADCAST, CG_IO_SENDRECV } cg_io_kind;
+typedef struct cg_io {               /* what to move next */
+    uint32_t kind;
+    int to, from;                    /* sendrecv: peers, < 0: none. broadcast: from is the root */
+    const void *out;                 /* sendrecv; allgather: mine */
+    size_t out_bytes;
+    void *in;                        /* sendrecv; allgather: all; allreduce: the floats; broadcast: the buffer */
+    size_t in_bytes;                 /* allgather: size * out_bytes; allreduce: 4 n */
+} cg_io;
+
+typedef struct cg_exchange_state cg_exchange_state;      /* yours, and may not move; nothing in it is of interest but through the calls below */
+
+/* Bytes of mem; 0: this description is refused (cg_exchange with no memory tells everybody, and says why), or they overflow. */
+CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n);
+/* Floats of desc.carry that this rank needs; 0: none. */
+CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n);
+CG_API_ CG_CHECKED_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report);
+
+/* The same in pieces. start fails only where nothing can be said to the others; whatever else is wrong next will tell them, and return. */
+CG_API_ CG_CHECKED_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
+    void *mem, size_t bytes);
+CG_API_ CG_CHECKED_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_io *io);
+CG_API_ void cg_exchange_report(const cg_exchange_state *state, cg_report *report);
+CG_API_ int cg_io_run(const cg_transport *transport, const cg_io *io);
+
+/* y = beta*y + alpha*D(used). */
+CG_API_ CG_CHECKED_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n);
+
+struct cg_exchange_state {
+    cg_exchange_desc desc;
+    cg_transport transport;
+    float *x;
+    size_t n;
+    cg_report report;
+    cg_status status;                /* this rank's first failure */
+    cg_io io;                        /* under way, if moving */
+    int moving, stage, line, settled;        /* where next goes on; scales are agreed on */
+    uint32_t route;
+    cg_op back;                      /* of sums that are encoded again */
+    int exact, parts, fixed, closed_fixed, root;     /* sums are exact; packets of x; whether (op), (result) have a length known to all */
+    uint64_t reach;                  /* agreed scales: the largest sum of levels */
+    uint64_t scales;                 /* agreed scales, of all parts */
+    double weights;                  /* of all ranks */
+    float over;                      /* what a result is multiplied by */
+    size_t most, keep;               /* selections: values of a packet at most; how many survive */
+    struct {                         /* a collective, and how it is carried out */
+        uint32_t ask, how;
+        int root, step, mask;        /* of a hop: from, -, to */
+        const uint8_t *mine;
+        uint8_t *buf;
+        const uint64_t *sizes;
+        uint64_t longest;
+        size_t bytes, at, many;
+    } c;
+    struct { const uint8_t *out; uint8_t *in; size_t out_len, in_len, cap; int to, from; } move;
+    const uint8_t *current;          /* the packet that is being added to */
+    size_t current_len, result_len, result_cap;
+    int t, flip, lost;
+    uint32_t key;                    /* region: bits of the smallest magnitude that survives, so far; and how many are left below */
+    uint64_t left;
+    size_t lost_len;
+    uint8_t *records, *own, *inbox, *in, *buf[2], *lose[2], *used, *result, *scratch, *bounce, *notes, *lists;
+    uint64_t *sizes, *part_at, *bounds, *counts;
+    const void **packet;
+    size_t *len, used_cap, lose_cap, scratch_bytes, bounce_bytes, list_room, used_len;
+    float *sum, *agreed;
+    double *work;
+    uint8_t *gathered, *later, note[2][16], record[64];     /* later: the bounce buffer, after the opening */
+    size_t later_bytes;
+    float tiny[256], none;           /* tiny: for the opening, which must do with little; none: x, where there is none */
+    uint64_t spare_sizes[16];        /* the opening of few ranks, where there is no memory */
+    uint8_t spare[2 * 16 * 64];
+};
+
+#endif /* COMPGRAD_EXCHANGE_H */
+
+/* ============================================================================================== */
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EXCHANGE_IMPLEMENTED_)
+#define COMPGRAD_EXCHANGE_IMPLEMENTED_
+
+#if defined(__clang__)               /* as in compgrad.h: no bit depends on the includer's flags */
+#  if defined(__x86_64__) || defined(__i386__)
+#    pragma float_control(push)
+#    pragma float_control(precise, on)
+#  endif
+#  pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#  pragma GCC push_options
+#  pragma GCC optimize("no-fast-math", "fp-contract=off")
+#endif
+
+/* ---- >>ranks ----------------------------------------------------------------------------------- */
+
+enum { CG_RECORD_ = 64, CG_NOTE_ = 16, CG_SPARE_RANKS_ = 16 };
+typedef cg_exchange_state cg_x_;     /* in here */
+
+static int cg_wrap_(const cg_x_ *x, int rank) {                      /* into [0, N), from at most N off */
+    const int size = x->transport.size;
+    return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
+}
+static size_t cg_ranks_(const cg_x_ *x) { return (size_t)x->transport.size; }
+static void cg_fail_(cg_x_ *x, cg_status status, int rank, const char *why) {
+    if (x->status != CG_OK) return;                  /* the first one counts */
+    x->status = status;
+    x->report.rank = rank;
+    x->report.why = why;
+}
+/* Where stripe p of so many begins: whole runs of 64 values. */
+static size_t cg_stripe_(size_t n, size_t parts, size_t p) {
+    const size_t runs = n / 64 + (n % 64 != 0), each = runs / parts, rest = runs % parts;
+    return cg_min_(n, 64 * (each * p + (rest * p) / parts));
+}
+static size_t cg_part_start_(const cg_x_ *x, int p) { return cg_stripe_(x->n, (size_t)x->parts, (size_t)p); }
+static size_t cg_part_n_(const cg_x_ *x, int p) { return cg_part_start_(x, p + 1) - cg_part_start_(x, p); }
+/* Every leg and part has randomness of its own, or two roundings of one value would not be independent. */
+static cg_tag cg_part_tag_(const cg_x_ *x, int part, int leg) {
+    cg_tag tag = x->desc.tag;
+    if (x->parts > 1 || leg) tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(part + 1) + (uint64_t)leg * CG_GOLDEN_));
+    return tag;
+}
+static float cg_weight_of_(const cg_x_ *x, size_t rank) { return cg_float_(cg_get32_(x->records + rank * CG_RECORD_ + 40)); }
+/* What a rank's values are multiplied by in a result. */
+static float cg_alpha_(const cg_x_ *x, size_t rank) {
+    const float w = cg_weight_of_(x, rank);
+    return x->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / x->weights);
+}
+
+/* ---- >>collectives: from what the transport has --------------------------------------------------- */
+
+enum { CG_ASK_NONE_, CG_ASK_GATHER_, CG_ASK_CAST_, CG_ASK_SUM_, CG_ASK_HOP_ };
+enum { CG_BY_ITSELF_, CG_BY_SENDRECV_, CG_BY_GATHER_, CG_BY_CAST_, CG_BY_SUM_ };    /* the callback of that name, or one of the others */
+
+/* Floats as the wire has them, and back. */
+static void cg_wire_(float *v, size_t n) {
+    for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
+        uint32_t u = cg_get32_((const uint8_t *)v + 4 * i);
+        memcpy((uint8_t *)v + 4 * i, &u, 4);
+    }
+}
+static void cg_add_wire_(float *acc, const float *in, size_t n) {    /* both as on the wire */
+#if CG_BIG_ENDIAN_
+    for (size_t i = 0; i < n; i++)
+        cg_put32_((uint8_t *)acc + 4 * i, cg_bits_(cg_plus_(cg_float_(cg_get32_((const uint8_t *)acc + 4 * i)), cg_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
+#else
+    cg_kernels_now_()->emit(in, n, 1.0f, 1.0f, acc, 0);
+#endif
+}
+static uint32_t cg_by_others_(const cg_transport *t) {
+    return (uint32_t)(t->sendrecv ? CG_BY_SENDRECV_ : t->allgather ? CG_BY_GATHER_ : t->broadcast ? CG_BY_CAST_ : CG_BY_SUM_);
+}
+static uint32_t cg_by_(const cg_transport *t, int itself) { return itself ? (uint32_t)CG_BY_ITSELF_ : cg_by_others_(t); }
+
+static void cg_ask_(cg_x_ *x, uint32_t ask, uint32_t how, const void *mine, void *buf, size_t bytes, int root) {
+    memset(&x->c, 0, sizeof x->c);
+    x->c.ask = ask;
+    x->c.how = how;
+    x->c.mine = (const uint8_t *)mine;
+    x->c.buf = (uint8_t *)buf;
+    x->c.bytes = bytes;
+    x->c.root = root;
+}
+/* Everybody's `mine`, sizes[rank] bytes, known to all; buf has room for N of the longest. Find them with cg_gathered_. */
+static void cg_ask_gather_(cg_x_ *x, const void *mine, const uint64_t *sizes, void *buf) {
+    const cg_transport *t = &x->transport;
+    uint64_t longest = 0, all = 0;
+    uint32_t how = cg_by_others_(t);
+    for (size_t q = 0; q < cg_ranks_(x); q++) {
+        longest = sizes[q] > longest ? sizes[q] : longest;
+        all += sizes[q];
+    }
+    /* the callback moves N times the longest: too much where lengths differ widely */
+    if (t->allgather && (how == CG_BY_GATHER_ || longest * cg_ranks_(x) <= all + all / 4)) how = CG_BY_ITSELF_;
+    cg_ask_(x, CG_ASK_GATHER_, how, mine, buf, 0, 0);
+    x->c.sizes = sizes;
+    x->c.longest = longest;
+}
+static void cg_ask_cast_(cg_x_ *x, void *buf, size_t bytes, int root) {
+    cg_ask_(x, CG_ASK_CAST_, cg_by_(&x->transport, x->transport.broadcast != NULL), NULL, buf, bytes, root);
+}
+static void cg_ask_sum_(cg_x_ *x, float *v, size_t n) {
+    const cg_transport *t = &x->transport;
+    const int itself = t->allreduce && ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
+    cg_ask_(x, CG_ASK_SUM_, cg_by_(t, itself), NULL, v, 4 * n, 0);
+}
+static void cg_ask_hop_(cg_x_ *x, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+    cg_ask_(x, CG_ASK_HOP_, CG_BY_ITSELF_, out, in, to < 0 ? 0 : out_bytes, from);
+    x->c.many = from < 0 ? 0 : in_bytes;
+    x->c.mask = to;
+}
+static int cg_io_set_(cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+    io->kind = kind;
+    io->out = out;
+    io->out_bytes = out_bytes;
+    io->to = to;
+    io->in = in;
+    io->in_bytes = in_bytes;
+    io->from = from;
+    return 1;
+}
+/* Bytes of the ranks before the i-th, counted from `first` on and around. */
+static size_t cg_sizes_before_(const cg_x_ *x, size_t first, size_t i) {
+    uint64_t at = 0;
+    for (size_t j = 0; j < i; j++) at += x->c.sizes[(first + j) % cg_ranks_(x)];
+    return (size_t)at;
+}
+/* Where the last gather left rank q's bytes. */
+static const uint8_t *cg_gathered_(const cg_x_ *x, size_t q) {
+    const size_t me = (size_t)x->transport.rank, size = cg_ranks_(x);
+    if (q == me) return x->c.mine;
+    if (x->c.how == CG_BY_SENDRECV_) return x->c.buf + cg_sizes_before_(x, me, (q + size - me) % size);
+    return x->c.buf + (x->c.how == CG_BY_SUM_ ? cg_sizes_before_(x, 0, q) : q * (size_t)x->c.longest);
+}
+/* Bytes as exact sums: three to a float, zeros from all ranks but one. [at, at + many) of a string of which this rank has
+   [from, to), at `mine`. */
+static void cg_bytes_to_floats_(float *v, const uint8_t *mine, size_t from, size_t to, size_t at, size_t many) {
+    for (size_t i = 0; i < many; i += 3) {
+        uint32_t u = 0;
+        for (size_t j = 0; j < 3 && i + j < many; j++)
+            if (at + i + j >= from && at + i + j < to) u |= (uint32_t)mine[at + i + j - from] << 8 * j;
+        v[i / 3] = (float)u;
+    }
+}
+static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
+    for (size_t i = 0; i < many; i += 3) {
+        uint32_t u;
+        if (!(v[i / 3] >= 0.0f && v[i / 3] < 16777216.0f)) return 0;
+        u = (uint32_t)v[i / 3];
+        for (size_t j = 0; j < 3 && i + j < many; j++) out[i + j] = (uint8_t)(u >> 8 * j);
+    }
+    return 1;
+}
+/* Each of these asks for the next message, 1, or has finished, 0. */
+static int cg_string_by_sum_(cg_x_ *x, cg_io *io, size_t from, size_t to, size_t total) {
+    const uint8_t *mine = x->c.ask == CG_ASK_CAST_ ? x->c.buf : x->c.mine;
+    if (x->c.step++) {
+        if (!cg_floats_to_bytes_((const float *)(void *)x->bounce, x->c.buf + x->c.at, x->c.many)) {
+            cg_fail_(x, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
+            return 0;
+        }
+        x->c.at += x->c.many;
+    }
+    if (x->c.at == total) return 0;
+    x->c.many = cg_min_(total - x->c.at, x->bounce_bytes / 4 * 3);
+    cg_bytes_to_floats_((float *)(void *)x->bounce, mine, from, to, x->c.at, x->c.many);
+    return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, x->bounce, (x->c.many + 2) / 3 * 4, -1);
+}
+static int cg_gather_step_(cg_x_ *x, cg_io *io) {
+    const size_t size = cg_ranks_(x), me = (size_t)x->transport.rank;
+    const size_t longest = (size_t)x->c.longest, mine = (size_t)x->c.sizes[me];
+    size_t d, many;
+    switch (x->c.how) {
+        case CG_BY_ITSELF_:
+            if (x->c.step++ || !longest) return 0;
+            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.mine, longest, -1, x->c.buf, size * longest, -1);
+        case CG_BY_SENDRECV_:                        /* Bruck: blocks [me, me + d) are here; d doubles */
+            if (!x->c.step) memcpy(x->c.buf, x->c.mine, mine);
+            d = (size_t)(x->c.step = x->c.step ? 2 * x->c.step : 1);
+            if (d >= size) return 0;
+            many = cg_min_(d, size - d);
+            cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, cg_sizes_before_(x, me, many), (int)((me + size - d) % size), x->c.buf + cg_sizes_before_(x, me, d),
+                       cg_sizes_before_(x, (me + d) % size, many), (int)((me + d) % size));
+            if (!io->out_bytes) io->to = -1;
+            if (!io->in_bytes) io->from = -1;
+            return 1;
+        case CG_BY_CAST_:
+            if (!x->c.step) memcpy(x->c.buf + me * longest, x->c.mine, mine);
+            while ((size_t)x->c.step < size) {
+                const size_t root = (size_t)x->c.step++;
+                if (x->c.sizes[root]) return cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf + root * longest, (size_t)x->c.sizes[root], (int)root);
+            }
+            return 0;
+        default:
+            return cg_string_by_sum_(x, io, cg_sizes_before_(x, 0, me), cg_sizes_before_(x, 0, me) + mine, cg_sizes_before_(x, 0, size));
+    }
+}
+static int cg_cast_step_(cg_x_ *x, cg_io *io) {
+    const int size = x->transport.size, root = x->c.root, me = cg_wrap_(x, x->transport.rank - root);
+    if (!x->c.bytes) return 0;
+    switch (x->c.how) {
+        case CG_BY_ITSELF_:
+            return x->c.step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf, x->c.bytes, root);
+        case CG_BY_SENDRECV_:                        /* binomial: from the rank without my lowest bit, to those with one bit below it */
+            if (!x->c.step++) {
+                x->c.mask = 1;
+                while (x->c.mask < size && !(me & x->c.mask)) x->c.mask <<= 1;
+                if (me) return cg_io_set_(io, CG_IO_SENDRECV, NULL, 0, -1, x->c.buf, x->c.bytes, cg_wrap_(x, me - x->c.mask + root));
+            }
+            while ((x->c.mask >>= 1) > 0)
+                if (me + x->c.mask < size) return cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, x->c.bytes, cg_wrap_(x, me + x->c.mask + root), NULL, 0, -1);
+            return 0;
+        case CG_BY_GATHER_:
+            if (x->c.step++) {
+                if (me) memcpy(x->c.buf + x->c.at, x->bounce + (size_t)root * x->c.many, x->c.many);
+                x->c.at += x->c.many;
+            }
+            if (x->c.at == x->c.bytes) return 0;
+            x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / cg_ranks_(x));
+            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, cg_ranks_(x) * x->c.many, -1);
+        default:
+            return cg_string_by_sum_(x, io, 0, me ? 0 : x->c.bytes, x->c.bytes);
+    }
+}
+/* A ring: stripes are summed on their way around, then handed on. */
+static int cg_ring_step_(cg_x_ *x, cg_io *io) {
+    const int size = x->transport.size, me = x->transport.rank;
+    const size_t n = x->c.bytes / 4, parts = cg_ranks_(x);
+    float *v = (float *)(void *)x->c.buf;
+    size_t out, in;
+    int t = x->c.step++;
+    if (t > 0 && t < size) {                         /* what came in the step before */
+        in = (size_t)(((me - t) % size + size) % size);
+        cg_add_wire_(v + cg_stripe_(n, parts, in), (const float *)(void *)x->bounce, cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in));
+    }
+    if (t == 2 * (size - 1)) return 0;
+    out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);       /* after size - 1 steps stripe me + 1 is whole */
+    in = (out + parts - 1) % parts;
+    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_(n, parts, out), 4 * (cg_stripe_(n, parts, out + 1) - cg_stripe_(n, parts, out)), cg_wrap_(x, me + 1),
+               t < size - 1 ? (void *)x->bounce : (void *)(v + cg_stripe_(n, parts, in)), 4 * (cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in)), cg_wrap_(x, me - 1));
+    if (!io->out_bytes) io->to = -1;
+    if (!io->in_bytes) io->from = -1;
+    return 1;
+}
+/* Pieces of everybody's, added in rank order. */
+static void cg_sum_pieces_(cg_x_ *x) {
+    float *v = (float *)(void *)(x->c.buf + x->c.at);
+    for (size_t q = 0; q < cg_ranks_(x); q++) {
+        const float *in = (const float *)(void *)(x->bounce + q * x->c.many);
+        if (q) cg_add_wire_(v, in, x->c.many / 4);
+        else memcpy(v, in, x->c.many);
+    }
+    x->c.at += x->c.many;
+}
+static int cg_sum_step_(cg_x_ *x, cg_io *io) {
+    const size_t size = cg_ranks_(x);
+    const uint32_t how = x->c.how;
+    if (!x->c.bytes) return 0;
+    if (how == CG_BY_ITSELF_) {
+        if (!x->c.step++) return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, x->c.buf, x->c.bytes, -1);
+        if (x->transport.flags & CG_ALLREDUCE_AGREES) return 0;
+        cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);         /* it may not agree, and there is nothing else: rank 0's counts */
+        cg_ask_(x, CG_ASK_CAST_, CG_BY_SUM_, NULL, x->c.buf, x->c.bytes, 0);
+        x->c.mask = -1;
+        return cg_cast_step_(x, io);
+    }
+    if (!x->c.step) cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);
+    if (how == CG_BY_SENDRECV_) {
+        if (cg_ring_step_(x, io)) return 1;
+    } else if (how == CG_BY_GATHER_) {
+        if (x->c.step++) cg_sum_pieces_(x);
+        x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
+        if (x->c.many) return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, size * x->c.many, -1);
+    } else {                                         /* a piece from every rank in turn */
+        const size_t root = (size_t)x->c.step % size;
+        if (x->c.step && !root) cg_sum_pieces_(x);
+        if (!root) x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
+        if (x->c.many) {
+            x->c.step++;
+            if (root == (size_t)x->transport.rank) memcpy(x->bounce + root * x->c.many, x->c.buf + x->c.at, x->c.many);
+            return cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->bounce + root * x->c.many, x->c.many, (int)root);
+        }
+    }
+    cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);
+    return 0;
+}
+static int cg_collective_(cg_x_ *x, cg_io *io) {
+    if (x->c.ask == CG_ASK_HOP_) {
+        if (x->c.step++ || (!x->c.bytes && !x->c.many)) return 0;
+        return cg_io_set_(io, CG_IO_SENDRECV, x->c.mine, x->c.bytes, x->c.bytes ? x->c.mask : -1, x->c.buf, x->c.many, x->c.many ? x->c.root : -1);
+    }
+    if (x->transport.size == 1) return 0;            /* a sum, and a message to everybody, are there already */
+    if (x->c.ask == CG_ASK_GATHER_) return cg_gather_step_(x, io);
+    if (x->c.ask == CG_ASK_SUM_) return cg_sum_step_(x, io);
+    if (cg_cast_step_(x, io)) return 1;
+    if (x->c.mask == -1) cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);
+    return 0;
+}
+
+/* ---- >>rules: what goes along which route ------------------------------------------------------------ */
+
+static int cg_is_unbiased_(const cg_op *op) {
+    const cg_stage *q = &op->quantize;
+    if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
+    if (op->transform.id == CG_TRANSFORM_LOWRANK) return 0;
+    if (op->select.id && op->select.id != CG_SELECT_WANGNI && op->select.id != CG_SELECT_WANGNI_VARIANCE && op->select.id != CG_SELECT_BLOCKS) return 0;
+    switch (q->id) {
+        case 0: return 1;
+        case CG_QUANTIZE_MINMAX: case CG_QUANTIZE_ABSMAX: case CG_QUANTIZE_QSGD: case CG_QUANTIZE_DITHER: case CG_QUANTIZE_NATURAL:
+            return !(q->flags & CG_FLAG_NEAREST);
+        case CG_QUANTIZE_TERNARY: return !q->flags;
+        case CG_QUANTIZE_LLOYD: return op->transform.arg == 2;       /* two rounds: nearly */
+        default: return 0;
+    }
+}
+static int cg_is_f32_(const cg_op *op) { return !op->quantize.id; }
+static int cg_is_plain_(const cg_op *op) { return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op); }
+/* Is a selection's number of values about known? */
+static int cg_is_aimed_(const cg_op *op) {
+    return cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO;
+}
+/* Is a packet's length known from op and n? */
+static int cg_is_fixed_(const cg_op *op) {
+    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || cg_is_user_(&op->quantize) || op->sample.id == CG_SAMPLE_PERMK) return 0;
+    return !op->select.id || cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED;
+}
+/* Can cg_reduce add such packets? Levels only on a grid that all ranks agreed on. */
+static int cg_adds_(const cg_x_ *x, const cg_op *op) {
+    unsigned bits;
+    if (cg_is_matrix_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN || cg_is_user_(&op->quantize)) return 0;
+    if (cg_is_f32_(op)) return 1;
+    return cg_grid_(&op->quantize, &bits) && !op->code.arg && !op->select.id && ((x->desc.flags & CG_AGREE_SCALES) || (x->desc.side && x->desc.side->scale));
+}
+static int cg_is_striped_(uint32_t route) { return route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER; }
+static int cg_has_back_(const cg_x_ *x) { return x->desc.back && (x->route == CG_ROUTE_SERVER || x->route == CG_ROUTE_SCATTER); }
+
+static uint32_t cg_route_auto_(const cg_x_ *x) {
+    const cg_op *op = &x->desc.op;
+    const uint64_t all = cg_mul_(cg_bound_(op, x->desc.side, x->n), (uint64_t)x->transport.size - 1);
+    const int once = cg_is_unbiased_(op) || cg_adds_(x, op) || x->desc.carry;
+    if (x->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK || op->k) return CG_ROUTE_ALLGATHER;
+    if (op->transform.id == CG_TRANSFORM_LOWRANK) return CG_ROUTE_LINEAR;
+    if (cg_is_matrix_(op)) return CG_ROUTE_ALLGATHER;
+    if (cg_is_f32_(op) && !op->select.id && !op->code.arg) return CG_ROUTE_LINEAR;
+    if (!x->transport.sendrecv || x->transport.size <= 2 || all <= 65536 || (x->desc.side && x->desc.side->scale)) return CG_ROUTE_ALLGATHER;
+    if (x->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
+    if (op->select.id) return cg_adds_(x, op) && all > cg_mul_(8, x->n) ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
+    return once || x->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
+}
+/* Why op cannot go this way, or NULL. */
+static const char *cg_refused_route_(const cg_x_ *x) {
+    const cg_op *op = &x->desc.op;
+    const uint32_t route = x->route;
+    const int whole = cg_is_matrix_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN;
+    if (!x->transport.sendrecv && x->transport.size > 1 && (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
+        return "this route needs the sendrecv callback: give it, or take allgather, server, shared or linear";
+    if (whole && (cg_is_striped_(route) || route == CG_ROUTE_TREE)) return "matrices, PermK and given indices cannot be cut or added on the way: take allgather or server";
+    if (op->select.id == CG_SELECT_GIVEN && route == CG_ROUTE_SERVER) return "given indices: take allgather, or the route shared";
+    if (cg_is_striped_(route) && op->k) return "stripes: k counts values of the whole vector; give a ratio";
+    if (cg_is_striped_(route) && x->desc.side && x->desc.side->scale) return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
+    if (route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION) {
+        if (!cg_is_plain_(op) || op->code.arg || !cg_is_aimed_(op) || op->select.id == CG_SELECT_CHUNKED)
+            return "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values";
+        if (x->desc.weight != 0.0f) return "merge and region have no weights: take allgather, server, scatter, shared or linear";
+    }
+    if (route == CG_ROUTE_SHARED && (!cg_is_plain_(op) || op->code.arg || !cg_is_aimed_(op) )) return "shared: take topk, mstopk, chunked, dgc or sidco with f32 values";
+    if (route == CG_ROUTE_LINEAR && (op->select.id || !cg_is_f32_(op) || op->code.arg || op->sample.id == CG_SAMPLE_PERMK || op->transform.id == CG_TRANSFORM_ATOMO))
+        return "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank";
+    return NULL;
+}
+static const char *cg_refused_fold_(const cg_x_ *x) {
+    const cg_op *op = &x->desc.op;
+    if (x->desc.fold == CG_FOLD_VOTE) {
+        if (op->quantize.id != CG_QUANTIZE_SIGN || op->select.id || op->sample.id == CG_SAMPLE_PERMK) return "a vote is over cg_sign packets";
+        if (x->route != CG_ROUTE_ALLGATHER && x->route != CG_ROUTE_SERVER && x->route != CG_ROUTE_SCATTER) return "votes are counted by allgather, server or scatter";
+        if (x->desc.weight != 0.0f || x->desc.back) return "a vote has no weights and no second operator";
+    }
+    if (x->desc.fold == CG_FOLD_CONTRIBUTORS) {
+        if (x->route != CG_ROUTE_ALLGATHER) return "contributors are counted by allgather";
+        if (x->desc.weight != 0.0f) return "a mean over contributors has no weights";
+        if (op->select.id && !cg_adds_(x, op) && op->select.id == CG_SELECT_GIVEN) return "given indices: every rank contributes; take the mean";
+    }
+    return NULL;
+}
+/* Sums that are encoded again must be exact, unbiased, or remembered. */
+static const char *cg_refused_loss_(const cg_x_ *x) {
+    const int hops = x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE, answers = x->route == CG_ROUTE_SCATTER || x->route == CG_ROUTE_SERVER;
+    if ((!hops && !answers) || x->exact || x->desc.fold == CG_FOLD_VOTE || cg_is_unbiased_(&x->back)) return NULL;
+    if (x->desc.carry || (x->route == CG_ROUTE_SERVER && x->root != x->transport.rank)) return NULL;
+    return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back operator that loses nothing, or take allgather";
+}
+static const char *cg_refused_agreement_(const cg_x_ *x) {
+    unsigned bits;
+    const cg_op *op = &x->desc.op;
+    if (!(x->desc.flags & CG_AGREE_SCALES)) return NULL;
+    if (!cg_grid_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_STEPS16 || op->select.id || op->code.arg || op->sample.id == CG_SAMPLE_PERMK)
+        return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, flexpoint, without a selection or code";
+    if (x->desc.side && x->desc.side->scale) return "scales are given and to be agreed on: which?";
+    if (x->route == CG_ROUTE_LINEAR || x->route == CG_ROUTE_SHARED) return "f32 values have no scales";
+    return NULL;
+}
+/* Fills in defaults; what is wrong goes to x->status, for everybody to hear. */
+static void cg_resolve_(cg_x_ *x) {
+    const cg_op *op = &x->desc.op;
+    const char *why;
+    unsigned bits;
+    x->parts = 1;
+    x->route = x->desc.route;
+    if (x->desc.route > CG_ROUTE_LINEAR || x->desc.fold > CG_FOLD_CONTRIBUTORS || x->desc.flags > CG_AGREE_SCALES) { cg_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag"); return; }
+    if (!cg_is_finite_(x->desc.weight) || x->desc.weight < 0.0f || !cg_is_finite_(x->desc.score)) { cg_fail_(x, CG_E_ARG, x->transport.rank, "weight and score must be finite, weight not negative"); return; }
+    if (x->desc.leader < CG_LEADER_BY_SCORE || x->desc.leader > x->transport.size) { cg_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one"); return; }
+    if (!x->x && x->n) { cg_fail_(x, CG_E_ARG, x->transport.rank, "x is NULL"); return; }
+    if (!cg_bound_(op, x->desc.side, x->n) || (x->desc.back && !cg_bound_(x->desc.back, NULL, x->n))) {
+        cg_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
+        return;
+    }
+    if (cg_side_check_(op, x->desc.side) != CG_OK) { cg_fail_(x, cg_side_check_(op, x->desc.side), x->transport.rank, "side has something that this operator does not use"); return; }
+    if (x->route == CG_ROUTE_AUTO) x->route = cg_route_auto_(x);
+    x->parts = cg_is_striped_(x->route) ? x->transport.size : 1;
+    x->root = x->desc.leader > 0 ? x->desc.leader - 1 : 0;
+    if (x->route == CG_ROUTE_SHARED && x->desc.leader == 0) x->root = (int)(x->desc.tag.step % (uint64_t)x->transport.size);
+    x->fixed = cg_is_fixed_(op);
+    x->most = op->select.id && !op->sample.id && !op->transform.id ? (size_t)cg_most_(op, x->n) : 0;
+    x->keep = (size_t)cg_count_(op->select.value, op->k, x->n);
+    /* a sum that is not exact is encoded again: by `back`; a server's answer by nothing, if it need not be */
+    x->exact = cg_adds_(x, op) && x->desc.weight == 0.0f && !cg_has_back_(x);
+    x->back = cg_has_back_(x) ? *x->desc.back : *op;
+    if (!cg_has_back_(x) && (x->route == CG_ROUTE_SERVER || (x->route == CG_ROUTE_SCATTER && cg_adds_(x, op)))) x->back = cg_dense();
+    if (x->desc.fold == CG_FOLD_VOTE) x->back = *op;
+    x->closed_fixed = x->exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg : cg_is_fixed_(&x->back);
+    if (x->exact && !cg_is_f32_(op)) x->reach = (uint64_t)cg_grid_(&op->quantize, &bits) * (uint64_t)x->transport.size;
+    why = cg_refused_route_(x);
+    if (!why) why = cg_refused_fold_(x);
+    if (!why) why = cg_refused_loss_(x);
+    if (!why) why = cg_refused_agreement_(x);
+    if (!why && cg_has_back_(x) && (cg_is_matrix_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
+                                    x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE || cg_is_user_(&x->back.quantize)))
+        why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
+    if (why) cg_fail_(x, CG_E_UNSUPPORTED, x->transport.rank, why);
+}
+static int cg_hops_lossy_(const cg_x_ *x) { return (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) && !x->exact; }
+/* Is x compressed at once, before anything is known of the others? */
+static int cg_packs_first_(const cg_x_ *x) {
+    return !cg_hops_lossy_(x) && x->route != CG_ROUTE_SHARED && !(x->route == CG_ROUTE_LINEAR && cg_is_matrix_(&x->desc.op));
+}
+
+/* ---- >>memory: one plan, for the sum of it and for the places ------------------------------------------- */
+
+typedef struct cg_carve_ { uint8_t *base; uint64_t bytes; } cg_carve_;
+static uint8_t *cg_carve_take_(cg_carve_ *c, uint64_t bytes) {
+    uint8_t *p = c->base ? c->base + (size_t)c->bytes : NULL;
+    c->bytes = cg_add_(c->bytes, cg_add_(bytes, 63) & ~(uint64_t)63);
+    return p;
+}
+/* An f32 packet of at most so many of n. */
+static uint64_t cg_sparse_bound_(uint64_t n, uint64_t most) {
+    const cg_op any = cg_threshold(0.0f);
+    if (most > n) most = n;
+    return cg_add_(CG_HEADER_BYTES, cg_add_(cg_mul_(4, most), cg_index_bound_(&any, n, most)));
+}
+/* What a sum of `count` packets of n values may take, where it is exact. */
+static uint64_t cg_sum_bound_(const cg_x_ *x, uint64_t n, uint64_t count) {
+    const cg_op *op = &x->desc.op;
+    const uint64_t turned = cg_turned_(op, cg_drawn_(op, n, NULL));
+    if (op->select.id) return cg_sparse_bound_(turned, cg_mul_(count, cg_most_(op, turned)));
+    return cg_add_(cg_bound_(op, NULL, (size_t)n), cg_add_(CG_HEADER_BYTES, cg_mul_(4, turned)));
+}
+static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
+    const uint64_t turned = cg_turned_(op, cg_drawn_(op, n, NULL));
+    uint64_t most = op->select.id ? cg_mul_(count, cg_most_(op, turned)) : 0;
+    if (most > turned) most = turned;
+    return op->select.id ? cg_add_(cg_mul_(2, cg_add_(cg_mul_(8, cg_add_(most, CG_SLACK_)), 8 * ((turned >> 32) + 2))), 64) : 0;
+}
+static uint64_t cg_dense_bound_(uint64_t n) { return cg_add_(CG_HEADER_BYTES, cg_mul_(4, n)); }
+static void cg_more_(uint64_t *a, uint64_t b) { if (*a < b) *a = b; }
+static uint64_t cg_levels_up_(const cg_x_ *x) { return x->transport.size > 1 ? cg_log2_((uint64_t)x->transport.size - 1) + 1 : 0; }
+/* Of any part: the most. */
+static uint64_t cg_packet_room_(const cg_x_ *x) {
+    uint64_t room = 0;
+    for (int p = 0; p < x->parts; p++) cg_more_(&room, cg_bound_(&x->desc.op, x->desc.side, cg_part_n_(x, p)));
+    return room;
+}
+static uint64_t cg_result_room_(const cg_x_ *x) {
+    uint64_t room = 0;
+    if (x->desc.fold == CG_FOLD_VOTE) return cg_packet_room_(x);
+    for (int p = 0; p < x->parts; p++)
+        cg_more_(&room, x->exact ? cg_sum_bound_(x, cg_part_n_(x, p), (uint64_t)x->transport.size) : cg_bound_(&x->back, NULL, cg_part_n_(x, p)));
+    return room;
+}
+static uint64_t cg_longest_part_(const cg_x_ *x) {
+    uint64_t n = 0;
+    for (int p = 0; p < x->parts; p++) cg_more_(&n, cg_part_n_(x, p));
+    return n;
+}
+static void cg_more_sum_scratch_(const cg_x_ *x, uint64_t *scratch) {
+    for (int p = 0; p < x->parts; p++) cg_more_(scratch, cg_sum_scratch_(&x->desc.op, cg_part_n_(x, p), (uint64_t)x->transport.size));
+}
+
+static void cg_plan_hops_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
+    const uint64_t result = cg_result_room_(x), size = (uint64_t)x->transport.size;
+    x->in = cg_carve_take_(c, result);
+    x->buf[0] = cg_carve_take_(c, result);
+    x->buf[1] = cg_carve_take_(c, result);
+    x->inbox = cg_carve_take_(c, x->route == CG_ROUTE_RING ? cg_mul_(size, result) : 0);
+    if (x->exact) cg_more_sum_scratch_(x, scratch);
+    else x->sum = (float *)(void *)cg_carve_take_(c, cg_mul_(4, x->n));
+    x->result_cap = (size_t)result;
+}
+static void cg_plan_answers_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {     /* server, scatter */
+    const uint64_t result = cg_result_room_(x), size = (uint64_t)x->transport.size;
+    const int mine = x->route == CG_ROUTE_SCATTER || x->root == x->transport.rank || !x->transport.sendrecv || x->desc.leader == CG_LEADER_BY_SCORE;
+    x->inbox = cg_carve_take_(c, mine ? cg_mul_(size, cg_packet_room_(x)) : 0);
+    x->result = cg_carve_take_(c, result);
+    x->in = cg_carve_take_(c, x->route == CG_ROUTE_SCATTER ? cg_mul_(size, result) : 0);
+    x->result_cap = (size_t)result;
+    if (!mine || x->desc.fold == CG_FOLD_VOTE) return;
+    if (x->exact) { cg_more_sum_scratch_(x, scratch); return; }
+    x->sum = (float *)(void *)cg_carve_take_(c, cg_mul_(4, cg_longest_part_(x)));
+    if (x->desc.carry || (cg_is_f32_(&x->back) && !x->back.select.id && !x->back.sample.id && !x->back.transform.id)) return;
+    x->used = cg_carve_take_(c, cg_add_(cg_mul_((uint64_t)x->parts, cg_packet_room_(x)), cg_dense_bound_(cg_longest_part_(x))));
+}
+/* Lists of (index, value): merge and region cut sums of packets, shared writes one. */
+static void cg_plan_lists_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
+    const uint64_t size = (uint64_t)x->transport.size, n = x->n;
+    const uint64_t ways = x->route == CG_ROUTE_REGION ? size : x->route == CG_ROUTE_MERGE ? 2 : 1, ups = x->route == CG_ROUTE_MERGE ? cg_levels_up_(x) : 1;
+    uint64_t most = cg_mul_(ways, x->most), lost = cg_mul_(cg_mul_(ways, x->most), ups), room = cg_sparse_bound_(n, x->most);
+    cg_more_(&room, cg_packet_room_(x));
+    most = most > n ? n : most;
+    x->list_room = (size_t)most;
+    x->lists = cg_carve_take_(c, cg_mul_(2, cg_add_(cg_mul_(8, cg_add_(most, CG_SLACK_)), 8 * ((n >> 32) + 2))));
+    x->used = cg_carve_take_(c, cg_sparse_bound_(n, cg_add_(lost, x->most)));
+    x->used_cap = (size_t)cg_sparse_bound_(n, cg_add_(lost, x->most));
+    x->result_cap = (size_t)cg_add_(room, 1024);
+    x->result = cg_carve_take_(c, x->result_cap);
+    x->in = cg_carve_take_(c, cg_mul_(x->route == CG_ROUTE_REGION ? size : 1, cg_add_(room, 1024)));
+    if (x->route == CG_ROUTE_SHARED) return;
+    x->buf[0] = cg_carve_take_(c, cg_sparse_bound_(n, most));
+    x->buf[1] = cg_carve_take_(c, x->route == CG_ROUTE_MERGE ? cg_sparse_bound_(n, most) : 0);
+    x->lose_cap = (size_t)cg_add_(cg_sparse_bound_(n, lost), cg_mul_(size, CG_HEADER_BYTES + 96));
+    x->lose[0] = cg_carve_take_(c, x->lose_cap);
+    x->lose[1] = cg_carve_take_(c, x->route == CG_ROUTE_MERGE ? x->lose_cap : 0);
+    cg_more_(scratch, cg_add_(cg_mul_(2, cg_add_(cg_mul_(8, cg_add_(cg_add_(lost, x->most), CG_SLACK_)), 8 * ((n >> 32) + 2))), 64));
+    if (x->route != CG_ROUTE_REGION) return;
+    x->bounds = (uint64_t *)(void *)cg_carve_take_(c, 8 * (size + 1));
+    x->counts = (uint64_t *)(void *)cg_carve_take_(c, 8 * size);
+    x->inbox = cg_carve_take_(c, cg_add_(cg_mul_(2, room), cg_mul_(size, 2048)));      /* the k largest, in regions; before that counts */
+}
+static void cg_plan_linear_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
+    const cg_op *op = &x->desc.op;
+    (void)scratch;
+    x->result = cg_carve_take_(c, cg_packet_room_(x));
+    x->result_cap = (size_t)cg_packet_room_(x);
+    if (cg_is_matrix_(op)) x->work = (double *)(void *)cg_carve_take_(c, cg_lowrank_work_(cg_rows_(op), cg_cols_(op), op->transform.arg));
+}
+/* Scales of all parts, one after the other, if they are to be agreed on. */
+static uint64_t cg_scales_of_(const cg_x_ *x, int part) {
+    cg_layout_ lay;
+    if (!(x->desc.flags & CG_AGREE_SCALES)) return 0;
+    return cg_layout_make_(&x->desc.op, NULL, cg_turned_(&x->desc.op, cg_drawn_(&x->desc.op, cg_part_n_(x, part), NULL)), &lay) == CG_OK ? lay.buckets : 0;
+}
+static uint64_t cg_bounce_room_(const cg_x_ *x) {
+    const uint64_t size = (uint64_t)x->transport.size, least = 4096, piece = 1048576 / size < least ? least : 1048576 / size > 65536 ? 65536 : 1048576 / size;
+    const cg_op *op = &x->desc.op;
+    uint64_t sum = 0;
+    if (size == 1) return 0;
+    if (x->route == CG_ROUTE_LINEAR) sum = cg_turned_(op, cg_drawn_(op, x->n, NULL));
+    if (x->route == CG_ROUTE_SHARED) sum = x->most;
+    if (x->transport.sendrecv) return sum ? cg_mul_(4, sum / size + 128) : 0;         /* a stripe of a ring */
+    return cg_mul_(size, piece);
+}
+static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
+    const cg_op *op = &x->desc.op;
+    const uint64_t size = (uint64_t)x->transport.size;
+    cg_carve_ c;
+    uint64_t scratch = 0, bounce, room;
+    c.base = base;
+    c.bytes = 0;
+    x->records = cg_carve_take_(&c, size * CG_RECORD_);
+    x->gathered = cg_carve_take_(&c, size * CG_RECORD_);
+    x->sizes = (uint64_t *)(void *)cg_carve_take_(&c, 8 * size);
+    if (x->status != CG_OK) return c.bytes;          /* enough to say so */
+    bounce = cg_bounce_room_(x);
+    x->bounce = cg_carve_take_(&c, bounce);
+    x->bounce_bytes = (size_t)bounce;
+    x->notes = cg_carve_take_(&c, cg_mul_(size, CG_NOTE_ + 8 * size));
+    x->part_at = (uint64_t *)(void *)cg_carve_take_(&c, 8 * (size + 1));
+    x->packet = (const void **)(void *)cg_carve_take_(&c, size * sizeof(void *));
+    x->len = (size_t *)(void *)cg_carve_take_(&c, size * sizeof(size_t));
+    room = cg_packs_first_(x) ? cg_mul_((uint64_t)x->parts, cg_packet_room_(x)) : 0;
+    if (cg_hops_lossy_(x)) room = cg_add_(cg_mul_(4, x->n), (uint64_t)x->parts * CG_HEADER_BYTES);
+    x->own = cg_carve_take_(&c, room);
+    for (int p = 0; p < x->parts; p++) {
+        cg_more_(&scratch, cg_scratch_bytes_(op, cg_part_n_(x, p)));
+        cg_more_(&scratch, cg_scratch_bytes_(&x->back, cg_part_n_(x, p)));
+    }
+    if (x->desc.flags & CG_AGREE_SCALES) {
+        x->scales = 0;
+        for (int p = 0; p < x->parts; p++) x->scales = cg_add_(x->scales, cg_scales_of_(x, p));
+        x->agreed = (float *)(void *)cg_carve_take_(&c, cg_mul_(4, x->scales));
+        x->lists = cg_carve_take_(&c, cg_mul_(4 * (size + 1), x->scales));           /* mine and everybody's */
+    }
+    switch (x->route) {
+        case CG_ROUTE_RING: case CG_ROUTE_TREE: cg_plan_hops_(x, &c, &scratch); break;
+        case CG_ROUTE_SCATTER: case CG_ROUTE_SERVER: cg_plan_answers_(x, &c, &scratch); break;
+        case CG_ROUTE_MERGE: case CG_ROUTE_REGION: case CG_ROUTE_SHARED: cg_plan_lists_(x, &c, &scratch); break;
+        case CG_ROUTE_LINEAR: cg_plan_linear_(x, &c, &scratch); break;
+        default:
+            x->inbox = cg_carve_take_(&c, cg_mul_(size, cg_packet_room_(x)));
+            x->result_cap = 0;
+            if (x->desc.fold == CG_FOLD_VOTE) x->result_cap = (size_t)cg_packet_room_(x);
+            if (x->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
+                x->result_cap = (size_t)cg_sum_bound_(x, x->n, size);
+                cg_more_(&scratch, cg_sum_scratch_(op, x->n, size));
+                x->lists = cg_carve_take_(&c, cg_mul_(4, cg_mul_(size, cg_most_(op, cg_turned_(op, cg_drawn_(op, x->n, NULL))))));   /* how many sent each */
+            }
+            x->result = cg_carve_take_(&c, x->result_cap);
+    }
+    x->scratch = cg_carve_take_(&c, scratch);
+    x->scratch_bytes = (size_t)scratch;
+    return c.bytes;
+}
+
+/* ---- >>opening: what everybody knows of everybody before data moves --------------------------------------- */
+
+#define CG_OPENS_ 0x31786763u            /* "cgx1" */
+#define CG_FAILED_ 0x6f6e6763u           /* "cgno" */
+
+static uint64_t cg_hash_stage_(uint64_t h, const cg_stage *s) {
+    h = cg_mix64_(h ^ ((uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32));
+    return cg_mix64_(h + cg_bits_(s->value) + CG_GOLDEN_);
+}
+static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
+    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) h = cg_hash_stage_(h, cg_slot_const_(op, slot));
+    return cg_mix64_(h ^ op->k);
+}
+static uint64_t cg_hash_desc_(const cg_x_ *x) {
+    const cg_exchange_desc *d = &x->desc;
+    uint64_t h = cg_hash_op_((uint64_t)x->transport.size, &d->op);
+    h = cg_hash_op_(h, cg_has_back_(x) ? d->back : &d->op);
+    h = cg_mix64_(h ^ ((uint64_t)x->route | (uint64_t)d->fold << 8 | (uint64_t)d->flags << 16 | (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
+    return cg_mix64_(h ^ (uint64_t)cg_has_back_(x));
+}
+static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {     /* whole words of 8 */
+    uint64_t h = bytes;
+    for (size_t i = 0; i < bytes; i += 8) h = cg_mix64_(h + cg_get64_(p + i) + CG_GOLDEN_);
+    return h;
+}
+static void cg_record_put_(cg_x_ *x, size_t bytes, float scale) {
+    uint8_t *r = x->record;
+    cg_tag tag = x->desc.tag;
+    memset(r, 0, CG_RECORD_);
+    cg_put32_(r, CG_OPENS_);
+    cg_put32_(r + 4, (uint32_t)x->status);
+    cg_put64_(r + 8, x->n);
+    cg_put64_(r + 16, cg_hash_desc_(x));
+    cg_put64_(r + 24, cg_shared_key_(&tag));
+    cg_put64_(r + 32, bytes);
+    cg_put32_(r + 40, cg_bits_(x->desc.weight != 0.0f && x->status == CG_OK ? x->desc.weight : 1.0f));
+    cg_put32_(r + 44, cg_bits_(x->status == CG_OK ? x->desc.score : 0.0f));
+    cg_put32_(r + 48, cg_bits_(scale));
+    cg_put64_(r + 56, cg_hash_bytes_(r, 56));
+}
+static void cg_open_record_(cg_x_ *x, const uint8_t *r, int rank, uint64_t longest) {
+    const uint8_t *mine = x->record;
+    const uint32_t status = cg_get32_(r + 4);
+    if (cg_get32_(r) != CG_OPENS_ || cg_get64_(r + 56) != cg_hash_bytes_(r, 56)) cg_fail_(x, CG_E_CORRUPT, rank, "its opening record did not arrive intact");
+    else if (status != CG_OK) cg_fail_(x, CG_E_PEER, rank, cg_status_str((cg_status)status));
+    else if (cg_get64_(r + 8) != cg_get64_(mine + 8)) cg_fail_(x, CG_E_MISMATCH, rank, "it has another n");
+    else if (cg_get64_(r + 24) != cg_get64_(mine + 24)) cg_fail_(x, CG_E_MISMATCH, rank, "it has another seed, step or tensor");
+    else if (cg_get64_(r + 16) != cg_get64_(mine + 16)) cg_fail_(x, CG_E_MISMATCH, rank, "it has another operator, route, fold, leader, flag or number of ranks, or only one of you has weights");
+    else if (cg_get64_(r + 32) > longest || !(cg_float_(cg_get32_(r + 40)) > 0.0f) || !cg_is_finite_(cg_float_(cg_get32_(r + 40))) ||
+             !cg_is_finite_(cg_float_(cg_get32_(r + 44))) || !cg_is_finite_(cg_float_(cg_get32_(r + 48))))
+        cg_fail_(x, CG_E_CORRUPT, rank, "its opening record says what cannot be");
+}
+/* Every rank comes to the same verdict: none, or all, go on. */
+static void cg_open_records_(cg_x_ *x) {
+    const size_t size = cg_ranks_(x);
+    float best = 0.0f;
+    if (x->status != CG_OK) return;
+    x->weights = 0.0;
+    for (size_t q = 0; q < size; q++) {
+        const uint8_t *r = x->records + q * CG_RECORD_;
+        float score;
+        cg_open_record_(x, r, (int)q, cg_mul_((uint64_t)x->parts, cg_packet_room_(x)));
+        if (x->status != CG_OK) return;
+        x->sizes[q] = cg_get64_(r + 32);
+        x->weights += (double)cg_float_(cg_get32_(r + 40));
+        score = cg_float_(cg_get32_(r + 44));
+        if (x->desc.leader == CG_LEADER_BY_SCORE && (q == 0 || score > best)) { best = score; x->root = (int)q; }
+    }
+    x->over = x->exact && x->desc.fold != CG_FOLD_SUM ? (float)(1.0 / (double)size) : 1.0f;
+    if (cg_hops_lossy_(x)) x->over = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights);
+    if (x->desc.fold == CG_FOLD_VOTE) x->over = 1.0f;
+}
+
+/* ---- >>packets ----------------------------------------------------------------------------------------------- */
+
+static cg_side cg_decode_side_(const cg_x_ *x) {                     /* what decoding needs of the caller's */
+    cg_side side = CG_ZERO;
+    if (!x->desc.side) return side;
+    side.support = x->desc.side->support;
+    side.support_len = x->desc.side->support_len;
+    side.codecs = x->desc.side->codecs;
+    side.codec_count = x->desc.side->codec_count;
+    return side;
+}
+/* Everything that cg_decode would find wrong, without decoding. */
+CG_NOINLINE_ cg_status cg_check_(const cg_side *side, const void *packet, size_t len, size_t n) {
+    cg_decoder_ d;
+    float none = 0.0f;
+    cg_status s = cg_open_(&d, side, packet, len, &none, n, 1);
+    return s == CG_OK ? cg_verify_(&d) : s;
+}
+static cg_status cg_unpack_(const cg_x_ *x, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_side side = cg_decode_side_(x);
+    return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
+}
+static int cg_same_op_(const cg_op *a, const cg_op *b) {
+    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
+        cg_stage s = *cg_slot_const_(a, slot), t = *cg_slot_const_(b, slot);
+        if (slot == CG_SLOT_SELECT_ && s.id == CG_SELECT_GIVEN) s.size = t.size;     /* its mark: the decoder looks at that */
+        if (!cg_same_stage_(&s, &t)) return 0;
+    }
+    return 1;
+}
+/* Is this an intact packet of n values of this step, from that rank? op NULL: of whatever operator; rank < 0: made by anybody. */
+static void cg_accept_(cg_x_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, const cg_op *op, int rank, int from) {
+    const cg_side side = cg_decode_side_(x);
+    cg_info info;
+    cg_status s;
+    if (x->status != CG_OK) return;
+    if (len >= 12 && cg_get32_(p) == CG_FAILED_) {
+        const uint32_t who = cg_get32_(p + 8);
+        cg_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from, cg_status_str((cg_status)cg_get32_(p + 4)));
+        return;
+    }
+    s = cg_header_get_(p, len, &info);
+    if (s == CG_OK && (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
+                       (rank >= 0 && info.tag.rank != (uint32_t)rank) || (op && !cg_same_op_(&info.op, op)))) s = CG_E_MISMATCH;
+    if (s == CG_OK) s = cg_check_(&side, p, len, n);
+    if (s == CG_OK) return;
+    cg_fail_(x, s, from, s == CG_E_MISMATCH ? "its packet is of another vector: n, seed, step, tensor, rank or operator differ" : cg_status_str(s));
+}
+/* A failure takes the place of a packet, so that the others need not wait for one. */
+static void cg_poison_(const cg_x_ *x, uint8_t *p, size_t len) {
+    if (x->status == CG_OK || len < 12) return;
+    memset(p, 0, len);
+    cg_put32_(p, CG_FAILED_);
+    cg_put32_(p + 4, (uint32_t)x->status);
+    cg_put32_(p + 8, (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
+}
+static void cg_note_put_(const cg_x_ *x, uint8_t *note, size_t len) {
+    cg_put64_(note, x->status == CG_OK ? len : 0);
+    cg_put32_(note + 8, (uint32_t)x->status);
+    cg_put32_(note + 12, (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
+}
+static size_t cg_note_get_(cg_x_ *x, const uint8_t *note, size_t cap, int from) {
+    const uint64_t len = cg_get64_(note);
+    const uint32_t who = cg_get32_(note + 12);
+    if (cg_get32_(note + 8)) cg_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from, cg_status_str((cg_status)cg_get32_(note + 8)));
+    else if (len > cap) cg_fail_(x, CG_E_CORRUPT, from, "it announces a packet that is too long");
+    return cg_get32_(note + 8) || len > cap ? 0 : (size_t)len;
+}
+static cg_status cg_pack_(const cg_x_ *x, const cg_op *op, const cg_tag *tag, const cg_side *side, const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
+    return cg_compress_checked_(op, tag, side, v, n, out, cap, len, x->scratch, x->scratch_bytes);
+}
+/* x as packets, part after part. */
+static void cg_pack_parts_(cg_x_ *x) {
+    cg_side side = CG_ZERO;
+    uint64_t at = 0, scale = 0;
+    if (x->desc.side) side = *x->desc.side;
+    for (int p = 0; p < x->parts && x->status == CG_OK; p++) {
+        const size_t start = cg_part_start_(x, p), n = cg_part_n_(x, p);
+        const cg_tag tag = cg_part_tag_(x, p, 0);
+        size_t len;
+        cg_status s;
+        if (x->desc.side && x->desc.side->aux) side.aux = cg_at_(x->desc.side->aux, start);
+        if (x->desc.flags & CG_AGREE_SCALES) side.scale = x->settled ? x->agreed + scale : NULL;
+        scale += cg_scales_of_(x, p);
+        s = cg_pack_(x, &x->desc.op, &tag, &side, n ? cg_at_(x->x, start) : NULL, n, x->own + (size_t)at, (size_t)cg_packet_room_(x), &len);
+        if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+        x->part_at[p] = at;
+        at += len;
+    }
+    x->part_at[x->parts] = at;
+}
+static const uint8_t *cg_own_(const cg_x_ *x, int p) { return x->own + (size_t)x->part_at[p]; }
+static size_t cg_own_len_(const cg_x_ *x, int p) { return (size_t)(x->part_at[p + 1] - x->part_at[p]); }
+static void cg_finite_(cg_x_ *x) {                   /* where x is not compressed before the others are told */
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    for (size_t i = 0; i < x->n; i += CG_BLOCK_)
+        if (kernels->top(cg_at_(x->x, i), cg_min_(CG_BLOCK_, x->n - i)) >= CG_NONFINITE_) {
+            cg_fail_(x, CG_E_NONFINITE, x->transport.rank, cg_status_str(CG_E_NONFINITE));
+            return;
+        }
+}
+/* Scales stand first in a packet, as floats. */
+static void cg_scales_collect_(const cg_x_ *x, uint8_t *out) {
+    for (int p = 0; p < x->parts; p++) {
+        const size_t bytes = 4 * (size_t)cg_scales_of_(x, p);
+        memcpy(out, cg_own_(x, p) + CG_HEADER_BYTES, bytes);
+        out += bytes;
+    }
+}
+static void cg_scales_agree_(cg_x_ *x) {
+    for (size_t i = 0; i < (size_t)x->scales; i++) {
+        float most = 0.0f;
+        for (size_t q = 0; q < cg_ranks_(x); q++) {
+            const float s = x->scales == 1 ? cg_float_(cg_get32_(x->records + q * CG_RECORD_ + 48)) : cg_float_(cg_get32_(cg_gathered_(x, q) + 4 * i));
+            if (!cg_is_finite_(s) || s < 0.0f) cg_fail_(x, CG_E_CORRUPT, (int)q, "it sent a scale that cannot be");
+            else if (s > most) most = s;
+        }
+        x->agreed[i] = most;
+    }
+    x->settled = 1;
+    cg_pack_parts_(x);
+    if (x->status == CG_OK) return;
+    x->part_at[0] = 0;                               /* the others wait for packets */
+    for (int p = 0; p < x->parts; p++) {
+        const size_t len = cg_bound_(&x->desc.op, NULL, cg_part_n_(x, p));
+        cg_poison_(x, x->own + (size_t)x->part_at[p], len);
+        x->part_at[p + 1] = x->part_at[p] + len;
+    }
+}
+
+/* ---- >>routines: a route reads as one after the other, and comes back to where it waited ------------------ */
+
+#define CG_ROUTINE_(x) switch ((x)->line) { default: return CG_E_STATE; case 0:
+#define CG_WAIT_(x, ask, mark) do { ask; (x)->line = (mark); return CG_AGAIN; case (mark):; } while (0)
+#define CG_DO_(x, ask) CG_WAIT_(x, ask, __LINE__)
+#define CG_ENDS_ }
+/* One packet out and one in; a note goes before them where their lengths are not known. */
+#define CG_MOVE_(x, known, out, out_len, to, in, in_len, cap, from) do {                                                           \
+        cg_move_(x, out, out_len, to, in, in_len, cap, from);                                                                     \
+        if (!(known)) CG_WAIT_(x, cg_move_note_(x), __LINE__);                                                                    \
+        CG_WAIT_(x, cg_move_packet_(x, known), -__LINE__);                                                                         \
+    } while (0)
+/* x->result from its root to everybody; known: its length, or 0. */
+#define CG_CAST_(x, known, from) do {                                                                                              \
+        cg_note_put_(x, (x)->note[0], (x)->result_len);                                                                            \
+        if (!(known)) CG_WAIT_(x, cg_ask_cast_(x, (x)->note[0], CG_NOTE_, from), __LINE__);                                        \
+        CG_WAIT_(x, cg_cast_packet_(x, known, from), -__LINE__);                                                                   \
+    } while (0)
+/* Everybody's x->result, `into`; x->sizes becomes their lengths. */
+#define CG_SHARE_(x, known, into) do {                                                                                             \
+        cg_note_put_(x, (x)->note[0], (x)->result_len);                                                                            \
+        if (!(known)) CG_WAIT_(x, cg_share_notes_(x), __LINE__);                                                                   \
+        CG_WAIT_(x, cg_share_packets_(x, known, into), -__LINE__);                                                                 \
+    } while (0)
+
+static void cg_move_(cg_x_ *x, const uint8_t *out, size_t out_len, int to, uint8_t *in, size_t in_len, size_t cap, int from) {
+    x->move.out = out;
+    x->move.out_len = out_len;
+    x->move.to = to;
+    x->move.in = in;
+    x->move.in_len = in_len;
+    x->move.cap = cap;
+    x->move.from = from;
+}
+static void cg_move_note_(cg_x_ *x) {
+    cg_note_put_(x, x->note[0], x->move.out_len);
+    cg_ask_hop_(x, x->note[0], CG_NOTE_, x->move.to, x->note[1], CG_NOTE_, x->move.from);
+}
+static void cg_move_packet_(cg_x_ *x, int known) {
+    if (known) {
+        if (x->status != CG_OK) x->move.out = x->buf[0];
+        if (x->move.to >= 0) cg_poison_(x, x->buf[0], x->move.out_len);
+    } else {                                         /* what was promised must be sent, whatever has come to light since */
+        x->move.out_len = (size_t)cg_get64_(x->note[0]);
+        x->move.in_len = x->move.from < 0 ? 0 : cg_note_get_(x, x->note[1], x->move.cap, x->move.from);
+    }
+    cg_ask_hop_(x, x->move.out, x->move.out_len, x->move.to, x->move.in, x->move.in_len, x->move.from);
+}
+static void cg_cast_packet_(cg_x_ *x, size_t known, int from) {
+    if (known) {
+        x->result_len = known;
+        if (x->transport.rank == from) cg_poison_(x, x->result, known);
+    } else {
+        x->result_len = cg_note_get_(x, x->note[0], x->result_cap, from);
+    }
+    cg_ask_cast_(x, x->result, x->result_len, from);
+}
+static void cg_share_notes_(cg_x_ *x) {
+    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = CG_NOTE_;
+    cg_ask_gather_(x, x->note[0], x->sizes, x->notes);
+}
+static int cg_part_of_(const cg_x_ *x, int rank) { return x->route == CG_ROUTE_RING ? cg_wrap_(x, rank + 1) : rank; }   /* whose sum a rank has in the end */
+static size_t cg_known_(const cg_x_ *x, size_t n) {  /* length of a result of n values */
+    if (x->desc.fold == CG_FOLD_VOTE) return cg_bound_(&x->desc.op, NULL, n);
+    if (!x->closed_fixed) return 0;
+    return x->exact ? (size_t)cg_dense_bound_(cg_turned_(&x->desc.op, cg_drawn_(&x->desc.op, n, NULL))) : cg_bound_(&x->back, NULL, n);
+}
+static void cg_share_packets_(cg_x_ *x, int known, uint8_t *into) {
+    for (size_t q = 0; q < cg_ranks_(x); q++)
+        x->len[q] = known ? cg_known_(x, cg_part_n_(x, cg_part_of_(x, (int)q))) : cg_note_get_(x, cg_gathered_(x, q), x->result_cap, (int)q);
+    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = x->len[q];
+    if (known) cg_poison_(x, x->result, x->len[x->transport.rank]);
+    cg_ask_gather_(x, x->result, x->sizes, into);
+}
+static void cg_find_packets_(cg_x_ *x) {             /* after a gather */
+    for (size_t q = 0; q < cg_ranks_(x); q++) {
+        x->packet[q] = cg_gathered_(x, q);
+        x->len[q] = (size_t)x->c.sizes[q];
+    }
+}
+
+/* ---- >>allgather ------------------------------------------------------------------------------------------- */
+
+/* How many packets have each of the sum's values; both ascend. */
+CG_NOINLINE_ cg_status cg_count_contributors_(const cg_x_ *x, const cg_decoder_ *sum, uint32_t *counts) {
+    const size_t k = (size_t)sum->info.k;
+    memset(counts, 0, 4 * k);
+    for (size_t q = 0; q < cg_ranks_(x); q++) {
+        cg_decoder_ d;
+        cg_index_reader_ all = cg_index_open_(&sum->info, sum->index), one;
+        uint64_t at[CG_STRETCH_], in[CG_STRETCH_];
+        size_t j = 0, have = 0, next = 0;
+        float none = 0.0f;
+        const cg_side side = cg_decode_side_(x);
+        cg_status s = cg_open_(&d, &side, x->packet[q], x->len[q], &none, x->n, 0);
+        if (s != CG_OK) return s;
+        one = cg_index_open_(&d.info, d.index);
+        for (size_t i = 0; i < k; i++) {
+            if (i % CG_STRETCH_ == 0) cg_value_index_(&all, at, cg_min_(CG_STRETCH_, k - i));
+            if (next == have && j < (size_t)d.info.k) {
+                have = cg_min_(CG_STRETCH_, (size_t)d.info.k - j);
+                cg_value_index_(&one, in, have);
+                next = 0;
+            }
+            if (next < have && in[next] == at[i % CG_STRETCH_]) { counts[i]++; next++; j++; }
+        }
+    }
+    return CG_OK;
+}
+/* The sum of all, each value divided by how many ranks sent one there. */
+CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
+    uint32_t *counts = (uint32_t *)(void *)x->lists;
+    uint8_t *values = x->result + CG_HEADER_BYTES;
+    cg_decoder_ sum;
+    float none = 0.0f;
+    cg_status s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
+    if (s == CG_OK) s = cg_open_(&sum, NULL, x->result, x->result_len, &none, x->n, 1);
+    if (s == CG_OK) s = cg_count_contributors_(x, &sum, counts);
+    if (s != CG_OK) return s;
+    for (size_t i = 0; i < (size_t)sum.info.k; i++)
+        cg_put32_(values + 4 * i, cg_bits_(cg_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
+    cg_seal_(sum.kernels, &sum.info, x->result, cg_sum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
+    return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
+}
+static cg_status cg_add_in_order_(cg_x_ *x, float *y, size_t n) {
+    cg_status s = CG_OK;
+    for (size_t q = 0; q < cg_ranks_(x) && s == CG_OK; q++) s = cg_unpack_(x, x->packet[q], x->len[q], cg_alpha_(x, q), q ? 1.0f : 0.0f, y, n);
+    return s;
+}
+static cg_status cg_body_allgather_(cg_x_ *x) {
+    cg_status s;
+    CG_ROUTINE_(x)
+    CG_DO_(x, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
+    cg_find_packets_(x);
+    for (int q = 0; q < x->transport.size; q++)
+        if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), &x->desc.op, q, q);
+    if (x->status != CG_OK) return x->status;
+    if (x->desc.fold == CG_FOLD_VOTE) {
+        s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
+        return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n) : s;
+    }
+    if (x->desc.fold == CG_FOLD_CONTRIBUTORS && x->desc.op.select.id) return cg_mean_of_contributors_(x);
+    return cg_add_in_order_(x, x->x, x->n);
+    CG_ENDS_
+}
+
+/* ---- >>answers: server and scatter; an owner adds packets, and encodes the sum --------------------------------- */
+
+/* x->packet[] become x->result; what that loses stays in x->sum. */
+static void cg_close_(cg_x_ *x, int part) {
+    const size_t n = cg_part_n_(x, part);
+    cg_tag tag = cg_part_tag_(x, part, 1);
+    cg_status s;
+    if (x->status != CG_OK) return;
+    if (x->desc.fold == CG_FOLD_VOTE) s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
+    else if (x->exact) s = cg_reduce_(x->packet, x->len, cg_ranks_(x), x->reach, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
+    else {
+        s = cg_add_in_order_(x, x->sum, n);
+        if (x->desc.carry) cg_kernels_now_()->emit(x->desc.carry, n, 1.0f, 1.0f, x->sum, 0);
+        if (s == CG_OK) s = cg_pack_(x, &x->back, &tag, NULL, x->sum, n, x->result, x->result_cap, &x->result_len);
+        if (s == CG_OK && (x->desc.carry || x->used)) s = cg_unpack_(x, x->result, x->result_len, -1.0f, 1.0f, x->sum, n);
+    }
+    if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+}
+/* The tag of a result: exact sums keep that of what they are made of. */
+static cg_tag cg_result_tag_(const cg_x_ *x, int part) { return cg_part_tag_(x, part, !x->exact && x->desc.fold != CG_FOLD_VOTE && !cg_hops_lossy_(x)); }
+/* What the second leg lost goes to carry; or it counts as not sent, by the rank that lost it. */
+static cg_status cg_settle_answer_(cg_x_ *x, int part) {
+    const size_t n = cg_part_n_(x, part), before = (size_t)x->part_at[part], after = (size_t)(x->part_at[x->parts] - x->part_at[part + 1]);
+    const float share = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)x->weights;
+    const cg_tag tag = cg_part_tag_(x, part, 0);
+    const cg_op dense = cg_dense();
+    size_t len;
+    cg_status s;
+    if (x->exact || x->desc.fold == CG_FOLD_VOTE) return CG_OK;
+    if (x->desc.carry) memcpy(x->desc.carry, x->sum, 4 * n);
+    if (!x->used) return CG_OK;
+    cg_kernels_now_()->emit(x->sum, n, -share / cg_weight_of_(x, (size_t)x->transport.rank), 0.0f, x->sum, 0);
+    s = cg_unpack_(x, cg_own_(x, part), cg_own_len_(x, part), 1.0f, 1.0f, x->sum, n);
+    memcpy(x->used, x->own, before);
+    if (s == CG_OK) s = cg_pack_(x, &dense, &tag, NULL, x->sum, n, x->used + before, CG_HEADER_BYTES + 4 * n, &len);
+    if (s != CG_OK) return s;
+    memcpy(x->used + before + len, x->own + (size_t)x->part_at[part + 1], after);
+    x->report.used = x->used;
+    x->used_len = before + len + after;
+    return CG_OK;
+}
+static cg_status cg_body_server_(cg_x_ *x) {
+    const int me = x->transport.rank, root = x->root;
+    const size_t slot = (size_t)cg_packet_room_(x);
+    cg_status s;
+    CG_ROUTINE_(x)
+    if (!x->transport.sendrecv) {
+        CG_DO_(x, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
+        cg_find_packets_(x);
+    } else if (me != root) {
+        CG_DO_(x, cg_ask_hop_(x, x->own, (size_t)x->sizes[me], root, NULL, 0, -1));
+    } else {
+        for (x->t = 0; x->t < x->transport.size; x->t++) {
+            x->packet[x->t] = x->t == root ? x->own : x->inbox + (size_t)x->t * slot;
+            x->len[x->t] = (size_t)x->sizes[x->t];
+            if (x->t != root) CG_DO_(x, cg_ask_hop_(x, NULL, 0, -1, x->inbox + (size_t)x->t * slot, (size_t)x->sizes[x->t], x->t));
+        }
+    }
+    if (me == root) {
+        for (int q = 0; q < x->transport.size; q++)
+            if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), &x->desc.op, q, q);
+        cg_close_(x, 0);
+    }
+    CG_CAST_(x, cg_known_(x, x->n), root);
+    if (me != root) cg_accept_(x, x->result, x->result_len, x->n, cg_result_tag_(x, 0), NULL, -1, root);
+    if (x->status != CG_OK) return x->status;
+    s = me == root ? cg_settle_answer_(x, 0) : CG_OK;
+    return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n) : s;
+    CG_ENDS_
+}
+/* Stripes, one from every rank, into x. */
+static void cg_accept_stripes_(cg_x_ *x) {
+    for (int q = 0; q < x->transport.size; q++) {
+        const int part = cg_part_of_(x, q);
+        if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, part), cg_result_tag_(x, part), NULL, -1, q);
+    }
+}
+static cg_status cg_write_stripes_(cg_x_ *x) {
+    cg_status s = CG_OK;
+    for (int q = 0; q < x->transport.size && s == CG_OK; q++) {
+        const int part = cg_part_of_(x, q);
+        const size_t n = cg_part_n_(x, part);
+        if (n) s = cg_unpack_(x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->x, cg_part_start_(x, part)), n);
+    }
+    return s;
+}
+/* Lengths of this rank's parts, for everybody, where they are not known. */
+static void cg_ask_lengths_(cg_x_ *x) {
+    uint8_t *mine = x->notes + (size_t)x->transport.size * 8 * cg_ranks_(x);
+    for (int p = 0; p < x->parts; p++) cg_put64_(mine + 8 * p, cg_own_len_(x, p));
+    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = 8 * (uint64_t)x->parts;
+    cg_ask_gather_(x, mine, x->sizes, x->notes);
+}
+static void cg_find_lengths_(cg_x_ *x) {             /* of the parts that will come to me */
+    const int me = x->transport.rank;
+    for (size_t q = 0; q < cg_ranks_(x); q++) {
+        const uint64_t len = x->fixed ? cg_bound_(&x->desc.op, x->desc.side, cg_part_n_(x, me)) : cg_get64_(cg_gathered_(x, q) + 8 * me);
+        x->len[q] = (size_t)len;
+        if (len <= cg_packet_room_(x)) continue;
+        x->len[q] = 0;
+        cg_fail_(x, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
+    }
+}
+static cg_status cg_body_scatter_(cg_x_ *x) {
+    const int me = x->transport.rank, size = x->transport.size;
+    const size_t slot = (size_t)cg_packet_room_(x);
+    int to, from;
+    cg_status s;
+    CG_ROUTINE_(x)
+    if (!x->fixed) CG_DO_(x, cg_ask_lengths_(x));
+    cg_find_lengths_(x);
+    x->packet[me] = cg_own_(x, me);
+    x->len[me] = cg_own_len_(x, me);
+    for (x->t = 1; x->t < size; x->t++) {
+        to = cg_wrap_(x, me + x->t);
+        from = cg_wrap_(x, me - x->t);
+        x->packet[from] = x->inbox + (size_t)from * slot;
+        CG_DO_(x, cg_ask_hop_(x, cg_own_(x, to), cg_own_len_(x, to), to, x->inbox + (size_t)from * slot, x->len[from], from));
+    }
+    for (int q = 0; q < size; q++)
+        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, me), cg_part_tag_(x, me, 0), &x->desc.op, q, q);
+    cg_close_(x, me);
+    CG_SHARE_(x, x->closed_fixed, x->in);
+    cg_find_packets_(x);
+    cg_accept_stripes_(x);
+    if (x->status != CG_OK) return x->status;
+    s = cg_settle_answer_(x, me);
+    return s == CG_OK ? cg_write_stripes_(x) : s;
+    CG_ENDS_
+}
+
+/* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---------------------------------------- */
+
+static void cg_hop_begin_(cg_x_ *x, int part) {
+    const size_t start = cg_part_start_(x, part), n = cg_part_n_(x, part);
+    if (x->status != CG_OK) return;
+    if (x->exact) {
+        x->current = cg_own_(x, part);
+        x->current_len = cg_own_len_(x, part);
+        return;
+    }
+    cg_kernels_now_()->emit(cg_at_(x->x, start), n, cg_weight_of_(x, (size_t)x->transport.rank), 0.0f, x->sum + start, 0);
+    if (x->desc.carry) cg_kernels_now_()->emit(cg_at_(x->desc.carry, start), n, x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)x->weights, 1.0f, x->sum + start, 0);
+}
+static void cg_hop_reduce_(cg_x_ *x, const uint8_t *in, size_t in_len) {
+    const void *both[2];
+    size_t lens[2];
+    uint8_t *out = x->buf[x->flip ^= 1];
+    cg_status s;
+    both[0] = x->current;
+    both[1] = in;
+    lens[0] = x->current_len;
+    lens[1] = in_len;
+    s = cg_reduce_(both, lens, in ? 2 : 1, x->reach, out, x->result_cap, &x->current_len, x->scratch, x->scratch_bytes);
+    x->current = out;
+    if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+}
+static void cg_hop_add_(cg_x_ *x, int part) {
+    cg_status s;
+    if (x->status != CG_OK) return;
+    if (x->exact) { cg_hop_reduce_(x, x->in, x->move.in_len); return; }
+    s = cg_unpack_(x, x->in, x->move.in_len, 1.0f, 1.0f, x->sum + cg_part_start_(x, part), cg_part_n_(x, part));
+    if (s != CG_OK) cg_fail_(x, s, x->move.from, cg_status_str(s));
+}
+/* x->current becomes what goes on. Not exact: x->sum becomes what that loses. */
+static void cg_hop_end_(cg_x_ *x, int part) {
+    const size_t start = cg_part_start_(x, part), n = cg_part_n_(x, part);
+    const cg_tag tag = cg_part_tag_(x, part, 0);
+    cg_side side = CG_ZERO;
+    uint8_t *out;
+    cg_status s;
+    if (x->status != CG_OK) return;
+    if (x->exact) {
+        if (x->reach && x->current == cg_own_(x, part)) cg_hop_reduce_(x, NULL, 0);   /* room for the sum from the start */
+        return;
+    }
+    if (x->desc.side) side = *x->desc.side;
+    if (side.aux) side.aux = cg_at_(side.aux, start);
+    out = x->buf[x->flip ^= 1];
+    s = cg_pack_(x, &x->desc.op, &tag, &side, x->sum + start, n, out, x->result_cap, &x->current_len);
+    if (s == CG_OK) s = cg_unpack_(x, out, x->current_len, -1.0f, 1.0f, x->sum + start, n);
+    x->current = out;
+    if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+}
+/* What counted: x less what was lost here, unless carry has that. */
+static cg_status cg_hop_settle_(cg_x_ *x) {
+    const float w = cg_weight_of_(x, (size_t)x->transport.rank);
+    const cg_op dense = cg_dense();
+    uint64_t at = 0;
+    cg_status s = CG_OK;
+    for (int p = 0; p < x->parts && !x->exact && s == CG_OK; p++) {
+        const size_t start = cg_part_start_(x, p), n = cg_part_n_(x, p);
+        const cg_tag tag = cg_part_tag_(x, p, 0);
+        float *lost = x->sum + start;
+        size_t len;
+        if (x->desc.carry) {
+            cg_kernels_now_()->emit(lost, n, x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights), 0.0f, cg_at_mut_(x->desc.carry, start), 0);
+            cg_kernels_now_()->emit(cg_at_(x->x, start), n, 1.0f, 0.0f, lost, 0);
+        } else {
+            cg_kernels_now_()->emit(cg_at_(x->x, start), n, 1.0f, (float)(-1.0 / (double)w), lost, 0);
+        }
+        s = cg_pack_(x, &dense, &tag, NULL, lost, n, x->own + (size_t)at, CG_HEADER_BYTES + 4 * n, &len);
+        at += len;
+        x->used_len = (size_t)at;
+    }
+    return s;
+}
+static cg_status cg_body_ring_(cg_x_ *x) {
+    const int me = x->transport.rank, size = x->transport.size, last = cg_wrap_(x, me + 1);
+    int part;
+    cg_status s;
+    CG_ROUTINE_(x)
+    cg_hop_begin_(x, me);
+    cg_hop_end_(x, me);
+    for (x->t = 1; x->t < size; x->t++) {
+        CG_MOVE_(x, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t + 1))) : x->current_len, last,
+                 x->in, cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t))), x->result_cap, cg_wrap_(x, me - 1));
+        part = cg_wrap_(x, me - x->t);
+        cg_accept_(x, x->in, x->move.in_len, cg_part_n_(x, part), cg_part_tag_(x, part, 0), NULL, -1, x->move.from);
+        cg_hop_begin_(x, part);
+        cg_hop_add_(x, part);
+        cg_hop_end_(x, part);
+    }
+    x->result = x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
+    x->result_len = x->current_len;
+    CG_SHARE_(x, x->closed_fixed, x->inbox);
+    cg_find_packets_(x);
+    cg_accept_stripes_(x);
+    if (x->status != CG_OK) return x->status;
+    s = cg_hop_settle_(x);
+    return s == CG_OK ? cg_write_stripes_(x) : s;
+    CG_ENDS_
+}
+static cg_status cg_body_tree_(cg_x_ *x) {
+    const int me = x->transport.rank, size = x->transport.size;
+    cg_status s;
+    CG_ROUTINE_(x)
+    cg_hop_begin_(x, 0);
+    for (x->t = 1; x->t < size && !(me & x->t); x->t <<= 1) {
+        if (me + x->t >= size) continue;
+        CG_MOVE_(x, x->closed_fixed, NULL, 0, -1, x->in, cg_known_(x, x->n), x->result_cap, me + x->t);
+        cg_accept_(x, x->in, x->move.in_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, x->move.from);
+        cg_hop_add_(x, 0);
+    }
+    cg_hop_end_(x, 0);
+    if (me) CG_MOVE_(x, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, x->n) : x->current_len, me - x->t, NULL, 0, 0, -1);
+    x->result = me ? x->in : x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
+    x->result_len = x->current_len;
+    CG_CAST_(x, cg_known_(x, x->n), 0);
+    if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, 0);
+    if (x->status != CG_OK) return x->status;
+    s = cg_hop_settle_(x);
+    return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n) : s;
+    CG_ENDS_
+}
+
+/* ---- >>lists: selections that shrink on their way ------------------------------------------------------------------- */
+
+static void cg_list_at_(const cg_x_ *x, int which, size_t n, cg_list_ *list) {
+    const size_t bytes = 8 * (x->list_room + CG_SLACK_) + 8 * (((uint64_t)x->n >> 32) + 2);
+    uint8_t *p = x->lists + (size_t)which * bytes;
+    memset(list, 0, sizeof *list);
+    list->segments = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
+    list->segment = (uint64_t *)(void *)p;
+    memset(list->segment, 0, 8 * (size_t)(list->segments + 1));
+    list->low = (uint32_t *)(void *)(p + 8 * (((uint64_t)x->n >> 32) + 2));
+    list->value = (float *)(void *)(list->low + x->list_room + CG_SLACK_);
+}
+/* Indices must ascend. */
+static void cg_list_append_(cg_list_ *list, uint64_t index, float value) {
+    for (uint64_t s = (index >> 32) + 1; s <= list->segments; s++) list->segment[s] = list->count + 1;
+    cg_list_add_(list, (size_t)index, value);
+}
+static cg_info cg_sparse_info_(cg_tag tag, size_t n) {
+    cg_info info = CG_ZERO;
+    info.op = cg_threshold(0.0f);
+    info.tag = tag;
+    info.n = info.drawn = n;
+    return info;
+}
+typedef struct cg_reader_ { cg_decoder_ d; cg_index_reader_ index; uint64_t at[CG_STRETCH_]; size_t next; } cg_reader_;
+static cg_status cg_reader_open_(cg_reader_ *r, const uint8_t *packet, size_t len, size_t n) {
+    float none = 0.0f;
+    const cg_status s = cg_open_(&r->d, NULL, packet, len, &none, n, 1);
+    if (s == CG_OK) r->index = cg_index_open_(&r->d.info, r->d.index);
+    r->next = 0;
+    return s;
+}
+static int cg_reader_next_(cg_reader_ *r, uint64_t *index, float *value) {       /* of an f32 packet */
+    const size_t k = (size_t)r->d.info.k;
+    if (r->next == k) return 0;
+    if (r->next % CG_STRETCH_ == 0) cg_value_index_(&r->index, r->at, cg_min_(CG_STRETCH_, k - r->next));
+    *index = r->at[r->next % CG_STRETCH_];
+    *value = cg_float_(cg_get32_(r->d.codes + 4 * r->next));
+    r->next++;
+    return 1;
+}
+/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to `lost`, from
+   index `base` of n on. */
+CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size_t n, uint32_t key, uint64_t ties, uint8_t *kept, size_t *kept_len,
+                               uint8_t *lost, size_t lost_cap, size_t base, size_t *lost_len) {
+    cg_reader_ r;
+    cg_list_ keep, drop;
+    cg_info info;
+    uint64_t index;
+    float value;
+    cg_status s = cg_reader_open_(&r, packet, len, n);
+    if (s != CG_OK) return s;
+    cg_list_at_(x, 0, n, &keep);
+    cg_list_at_(x, 1, x->n, &drop);
+    while (cg_reader_next_(&r, &index, &value)) {
+        const uint32_t m = cg_bits_(value) & CG_MAGNITUDE_;
+        const int equal = m == key && ties;
+        ties -= (uint64_t)equal;
+        if (m > key || equal) cg_list_append_(&keep, index, value);
+        else cg_list_append_(&drop, index + base, -value);
+    }
+    info = cg_sparse_info_(r.d.info.tag, n);
+    s = cg_list_put_(&info, n, &keep, kept, x->result_cap, kept_len);
+    info = cg_sparse_info_(x->desc.tag, x->n);
+    if (s == CG_OK) s = cg_list_put_(&info, x->n, &drop, lost, lost_cap, lost_len);
+    return s;
+}
+static cg_status cg_add_two_(cg_x_ *x, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
+    const void *both[2];
+    size_t lens[2];
+    both[0] = a;
+    both[1] = b;
+    lens[0] = a_len;
+    lens[1] = b_len;
+    return cg_reduce_(both, lens, 2, 0, out, cap, len, x->scratch, x->scratch_bytes);
+}
+/* D(used) = what was sent less what was dropped here. */
+static cg_status cg_settle_lost_(cg_x_ *x) {
+    cg_status s;
+    if (!x->lost) return CG_OK;
+    s = cg_add_two_(x, x->own, (size_t)x->part_at[1], x->lose[x->flip], x->lost_len, x->used, x->used_cap, &x->used_len);
+    x->report.used = x->used;
+    return s;
+}
+
+/* ---- >>merge: gTop-k ------------------------------------------------------------------------------------------------- */
+
+/* The k largest of current + in; the rest joins what this rank keeps. */
+CG_NOINLINE_ cg_status cg_merge_two_(cg_x_ *x) {
+    const size_t half = (size_t)cg_sparse_bound_(x->n, x->list_room);
+    cg_reader_ r;
+    cg_list_ values;
+    size_t rank = x->keep, len, dropped_len, k;
+    uint64_t index;
+    uint32_t key;
+    float value;
+    cg_status s = cg_add_two_(x, x->current, x->current_len, x->in, x->move.in_len, x->buf[0], half, &len);
+    if (s == CG_OK) s = cg_reader_open_(&r, x->buf[0], len, x->n);
+    if (s != CG_OK) return s;
+    k = (size_t)r.d.info.k;
+    if (k <= x->keep) {
+        memcpy(x->result, x->buf[0], len);
+        x->current = x->result;
+        x->current_len = len;
+        return CG_OK;
+    }
+    cg_list_at_(x, 0, x->n, &values);
+    while (cg_reader_next_(&r, &index, &value)) cg_list_add_(&values, 0, value);
+    key = cg_kth_(values.value, k, &rank, 0, CG_NONFINITE_ - 1, cg_both_);
+    s = cg_cut_(x, x->buf[0], len, x->n, key, rank, x->result, &x->current_len, x->lost ? x->buf[1] : x->lose[0], half, 0, &dropped_len);
+    x->current = x->result;
+    if (s != CG_OK) return s;
+    if (x->lost) s = cg_add_two_(x, x->lose[x->flip], x->lost_len, x->buf[1], dropped_len, x->lose[x->flip ^ 1], x->lose_cap, &x->lost_len);
+    else x->lost_len = dropped_len;
+    x->flip = x->lost ? x->flip ^ 1 : 0;
+    x->lost = 1;
+    return s;
+}
+static cg_status cg_body_merge_(cg_x_ *x) {
+    const int me = x->transport.rank, size = x->transport.size;
+    cg_status s;
+    CG_ROUTINE_(x)
+    x->current = x->own;
+    x->current_len = (size_t)x->part_at[1];
+    for (x->t = 1; x->t < size && !(me & x->t); x->t <<= 1) {
+        if (me + x->t >= size) continue;
+        CG_MOVE_(x, 0, NULL, 0, -1, x->in, 0, x->result_cap, me + x->t);
+        cg_accept_(x, x->in, x->move.in_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, x->move.from);
+        if (x->status == CG_OK) {
+            s = cg_merge_two_(x);
+            if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
+        }
+    }
+    if (me) CG_MOVE_(x, 0, x->current, x->current_len, me - x->t, NULL, 0, 0, -1);
+    if (!me && x->current == x->own) memcpy(x->result, x->own, x->current_len);
+    x->result_len = x->current_len;
+    CG_CAST_(x, 0, 0);
+    if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, 0);
+    if (x->status != CG_OK) return x->status;
+    s = cg_settle_lost_(x);
+    return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n) : s;
+    CG_ENDS_
+}
+
+/* ---- >>region: Ok-Topk --------------------------------------------------------------------------------------------------
+   Regions with about as many indices each: their bounds are the means over ranks of where each rank would put them. */
+
+CG_NOINLINE_ cg_status cg_region_propose_(cg_x_ *x, uint8_t *out) {
+    const size_t size = cg_ranks_(x);
+    cg_reader_ r;
+    uint64_t index;
+    float value;
+    size_t next = 1;
+    cg_status s = cg_reader_open_(&r, x->own, (size_t)x->part_at[1], x->n);
+    if (s != CG_OK) return s;
+    while (next < size && cg_reader_next_(&r, &index, &value))
+        while (next < size && (r.next - 1) * size >= next * (size_t)r.d.info.k) cg_put64_(out + 8 * next++, index);
+    while (next < size) cg_put64_(out + 8 * next++, x->n);
+    cg_put64_(out, 0);
+    return CG_OK;
+}
+static void cg_region_bounds_(cg_x_ *x) {
+    const size_t size = cg_ranks_(x);
+    for (size_t j = 0; j < size; j++) {
+        uint64_t whole = 0, rest = 0, before = j ? x->bounds[j - 1] : 0;
+        for (size_t q = 0; q < size; q++) {
+            const uint64_t at = cg_get64_(cg_gathered_(x, q) + 8 * j);
+            if (at > x->n) { cg_fail_(x, at == UINT64_MAX ? CG_E_PEER : CG_E_CORRUPT, (int)q, "it proposes a region beyond the vector"); return; }
+            whole += at / size;
+            rest += at % size;
+        }
+        x->bounds[j] = whole + rest / size;
+        if (x->bounds[j] < before) { cg_fail_(x, CG_E_CORRUPT, -1, "regions do not ascend"); return; }
+    }
+    x->bounds[0] = 0;
+    x->bounds[size] = x->n;
+}
+static size_t cg_region_n_(const cg_x_ *x, int q) { return (size_t)(x->bounds[q + 1] - x->bounds[q]); }
+/* What was sent, region by region, as packets one after the other; their places to part_at. */
+CG_NOINLINE_ cg_status cg_region_split_(cg_x_ *x, uint8_t *out) {
+    cg_reader_ r;
+    cg_list_ list;
+    cg_info info;
+    uint64_t index = 0, at = 0;
+    float value = 0.0f;
+    int more;
+    cg_status s = cg_reader_open_(&r, x->own, (size_t)cg_own_len_(x, 0), x->n);
+    if (s != CG_OK) return s;
+    more = cg_reader_next_(&r, &index, &value);
+    for (int q = 0; q < x->transport.size; q++) {
+        const size_t n = cg_region_n_(x, q);
+        size_t len;
+        cg_list_at_(x, 0, n, &list);
+        for (; more && index < x->bounds[q + 1]; more = cg_reader_next_(&r, &index, &value)) cg_list_append_(&list, index - x->bounds[q], value);
+        info = cg_sparse_info_(x->desc.tag, n);
+        s = cg_list_put_(&info, n, &list, out + (size_t)at, x->lose_cap - (size_t)at, &len);
+        if (s != CG_OK) return s;
+        cg_put64_(x->notes + 8 * ((size_t)x->transport.size * cg_ranks_(x) + (size_t)q), len);
+        at += len;
+    }
+    return CG_OK;
+}
+/* The next byte of the key: of those that share the bits so far, how many have which byte. */
+CG_NOINLINE_ cg_status cg_region_tally_(cg_x_ *x, int byte, uint8_t *out) {
+    uint32_t bins[256] = { 0 };
+    cg_reader_ r;
+    uint64_t index;
+    float value;
+    cg_status s = cg_reader_open_(&r, x->buf[0], x->current_len, cg_region_n_(x, x->transport.rank));
+    if (s != CG_OK) return s;
+    while (cg_reader_next_(&r, &index, &value)) {
+        const uint32_t m = cg_bits_(value) & CG_MAGNITUDE_;
+        if (byte == 3 || m >> 8 * (byte + 1) == x->key >> 8 * (byte + 1)) bins[m >> 8 * byte & 255]++;
+    }
+    for (int b = 0; b < 256; b++) cg_put32_(out + 4 * b, bins[b]);
+    return CG_OK;
+}
+static uint64_t cg_region_tallied_(const cg_x_ *x, size_t q, int bin) { return cg_get32_(cg_gathered_(x, q) + 4 * bin); }
+/* left: how many of those with the bits so far may stay. After the last byte counts[q]: how many of the equal ones in region q. */
+static void cg_region_narrow_(cg_x_ *x, int byte) {
+    int bin = 255;
+    for (; bin > 0; bin--) {
+        uint64_t all = 0;
+        for (size_t q = 0; q < cg_ranks_(x); q++) all += cg_region_tallied_(x, q, bin);
+        if (all >= x->left) break;
+        x->left -= all;
+    }
+    x->key |= (uint32_t)bin << 8 * byte;
+    for (size_t q = 0; byte == 0 && q < cg_ranks_(x); q++) {
+        const uint64_t equal = cg_region_tallied_(x, q, bin);
+        x->counts[q] = equal < x->left ? equal : x->left;
+        x->left -= x->counts[q];
+    }
+}
+static void cg_region_sum_(cg_x_ *x) {
+    const int me = x->transport.rank;
+    cg_status s;
+    for (int q = 0; q < x->transport.size; q++)
+        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, me), cg_part_tag_(x, 0, 0), NULL, q, q);
+    if (x->status != CG_OK) return;
+    s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->buf[0], (size_t)cg_sparse_bound_(x->n, x->list_room), &x->current_len, x->scratch, x->scratch_bytes);
+    if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
+}
+static void cg_ask_equal_(cg_x_ *x, const uint8_t *mine, uint64_t each, uint8_t *all) {
+    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = each;
+    cg_ask_gather_(x, mine, x->sizes, all);
+}
+/* A failure between rounds of equal size has no packet to travel in: it goes as counts that cannot be. */
+static void cg_region_tell_(cg_x_ *x, cg_status s, uint8_t *out, size_t bytes) {
+    if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+    if (x->status != CG_OK) memset(out, 0xff, bytes);
+}
+static cg_status cg_body_region_(cg_x_ *x) {
+    const int me = x->transport.rank, size = x->transport.size;
+    const size_t ranks = cg_ranks_(x), slot = x->result_cap;
+    uint8_t *mine = x->notes + 8 * ranks * ranks;    /* 16 bytes for every rank */
+    int to, from;
+    cg_status s;
+    CG_ROUTINE_(x)
+    cg_region_tell_(x, cg_region_propose_(x, mine), mine, 8 * ranks);
+    CG_DO_(x, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
+    cg_region_bounds_(x);
+    if (x->status != CG_OK) return x->status;        /* everybody has seen the same proposals */
+    cg_region_tell_(x, cg_region_split_(x, x->lose[0]), mine, 8 * ranks);
+    CG_DO_(x, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
+    for (int q = 0; q < size; q++) {                 /* len[q]: what comes from q; part_at: where what goes out begins */
+        x->len[q] = (size_t)cg_get64_(cg_gathered_(x, (size_t)q) + 8 * (size_t)me);
+        for (int p = 0; p < size; p++)
+            if (cg_get64_(cg_gathered_(x, (size_t)q) + 8 * (size_t)p) > slot) cg_fail_(x, CG_E_PEER, q, "it failed between two rounds");
+    }
+    if (x->status != CG_OK) return x->status;        /* everybody has seen the same lengths */
+    x->counts[0] = 0;
+    for (int q = 1; q < size; q++) x->counts[q] = x->counts[q - 1] + cg_get64_(mine + 8 * (q - 1));
+    for (x->t = 0; x->t < size; x->t++) {
+        to = cg_wrap_(x, me + x->t);
+        from = cg_wrap_(x, me - x->t);
+        x->packet[from] = x->t ? x->in + (size_t)from * slot : x->lose[0] + (size_t)x->counts[me];
+        if (x->t) CG_DO_(x, cg_ask_hop_(x, x->lose[0] + (size_t)x->counts[to], (size_t)cg_get64_(mine + 8 * to), to, x->in + (size_t)from * slot, x->len[from], from));
+    }
+    cg_region_sum_(x);
+    x->key = 0;
+    x->left = x->keep;
+    for (x->t = 3; x->t >= 0; x->t--) {
+        cg_region_tell_(x, x->status == CG_OK ? cg_region_tally_(x, x->t, x->result) : x->status, x->result, 1024);
+        CG_DO_(x, cg_ask_equal_(x, x->result, 1024, x->inbox));
+        for (size_t q = 0; q < ranks; q++)
+            if (cg_region_tallied_(x, q, 255) == 0xffffffffu) cg_fail_(x, CG_E_PEER, (int)q, "it failed between two rounds");
+        if (x->status != CG_OK) return x->status;
+        cg_region_narrow_(x, x->t);
+    }
+    if (x->status == CG_OK) {
+        s = cg_cut_(x, x->buf[0], x->current_len, cg_region_n_(x, me), x->key, x->counts[me], x->result, &x->result_len, x->lose[0],
+                    (size_t)cg_sparse_bound_(x->n, x->list_room), (size_t)x->bounds[me], &x->lost_len);
+        x->lost = 1;
+        x->flip = 0;
+        if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
+    }
+    CG_SHARE_(x, 0, x->inbox);
+    cg_find_packets_(x);
+    for (int q = 0; q < size; q++)
+        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, q), cg_part_tag_(x, 0, 0), NULL, -1, q);
+    if (x->status != CG_OK) return x->status;
+    s = cg_settle_lost_(x);
+    for (int q = 0; q < size && s == CG_OK; q++)
+        s = cg_unpack_(x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->x, (size_t)x->bounds[q]), cg_region_n_(x, q));
+    return s;
+    CG_ENDS_
+}
+
+/* ---- >>sums: shared and linear --------------------------------------------------------------------------------------------- */
+
+static float *cg_payload_(const cg_x_ *x) { return (float *)(void *)(x->result + CG_HEADER_BYTES); }
+/* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed, so that all will know. */
+static void cg_load_payload_(cg_x_ *x, const uint8_t *packet, size_t k, size_t room, float alpha) {
+    float *v = cg_payload_(x);
+    memset(v, x->status == CG_OK ? 0 : 0xff, 4 * room);
+    if (x->status != CG_OK) return;
+    memcpy(v, packet + CG_HEADER_BYTES, 4 * k);
+    cg_wire_(v, k);
+    if (alpha != 1.0f) cg_kernels_now_()->emit(v, k, alpha, 0.0f, v, 0);
+}
+static void cg_check_sum_(cg_x_ *x, const float *v, size_t n) {
+    const uint32_t top = cg_kernels_now_()->top(v, n);
+    if (top > CG_NONFINITE_) cg_fail_(x, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
+    else if (top == CG_NONFINITE_) cg_fail_(x, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
+}
+/* The summed values under a header. */
+static void cg_seal_payload_(cg_x_ *x, const cg_info *info) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    uint8_t *values = x->result + CG_HEADER_BYTES;
+    cg_wire_(cg_payload_(x), info->value_bytes / 4);
+    x->result_len = cg_seal_(kernels, info, x->result, cg_sum_of_(kernels, values, info->value_bytes));
+}
+/* This rank's values at the shared indices: a packet that needs no support, and the floats to be summed. */
+CG_NOINLINE_ cg_status cg_shared_values_(cg_x_ *x, cg_info *info) {
+    cg_list_ list;
+    cg_info sparse = cg_sparse_info_(x->desc.tag, x->n);
+    cg_reader_ r;
+    uint64_t index;
+    float value;
+    cg_status s = cg_reader_open_(&r, x->in, x->move.in_len, x->n);
+    if (s != CG_OK) return s;
+    if (r.d.info.k > x->most) return CG_E_CORRUPT;
+    cg_list_at_(x, 0, x->n, &list);
+    r.next = 0;
+    for (size_t i = 0, k = (size_t)r.d.info.k; i < k; i++) {
+        if (i % CG_STRETCH_ == 0) cg_value_index_(&r.index, r.at, cg_min_(CG_STRETCH_, k - i));
+        index = r.at[i % CG_STRETCH_];
+        value = cg_load_(x->x, (size_t)index);
+        cg_list_append_(&list, index, value);
+    }
+    *info = sparse;
+    return cg_list_put_(info, x->n, &list, x->used, x->used_cap, &x->used_len);
+}
+static void cg_shared_indices_(cg_x_ *x) {           /* the leader's: a selection with values of no bits */
+    cg_op op = x->desc.op;
+    cg_side side = CG_ZERO;
+    cg_status s;
+    op.quantize.id = CG_QUANTIZE_MEAN;
+    if (x->desc.side) side = *x->desc.side;
+    s = cg_pack_(x, &op, &x->desc.tag, &side, x->x, x->n, x->result, x->result_cap, &x->result_len);
+    if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+}
+static cg_status cg_body_shared_(cg_x_ *x) {
+    const float alpha = cg_alpha_(x, (size_t)x->transport.rank);
+    cg_info info = CG_ZERO;
+    cg_status s;
+    CG_ROUTINE_(x)
+    if (x->transport.rank == x->root) cg_shared_indices_(x);
+    CG_CAST_(x, 0, x->root);
+    if (x->transport.rank != x->root) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), NULL, x->root, x->root);
+    if (x->status == CG_OK) {
+        memcpy(x->in, x->result, x->result_len);
+        x->move.in_len = x->result_len;
+        s = cg_shared_values_(x, &info);
+        if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+    }
+    if (x->status != CG_OK && x->result_len == 0) return x->status;      /* the leader's failure: all know it */
+    cg_load_payload_(x, x->used, (size_t)info.k, x->most, alpha);
+    CG_DO_(x, cg_ask_sum_(x, cg_payload_(x), x->most));
+    cg_check_sum_(x, cg_payload_(x), x->most);
+    if (x->status != CG_OK) return x->status;
+    s = cg_header_get_(x->used, x->used_len, &info);
+    if (s != CG_OK) return s;
+    cg_wire_(cg_payload_(x), (size_t)info.k);
+    memcpy(x->result + CG_HEADER_BYTES + info.value_bytes, x->used + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
+    x->result_len = cg_seal_(cg_kernels_now_(), &info, x->result, cg_sum_of_(cg_kernels_now_(), x->result + CG_HEADER_BYTES, info.value_bytes + info.index_bytes));
+    x->report.used = x->used;
+    return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
+    CG_ENDS_
+}
+/* PowerSGD: P = MQ summed and made orthonormal, Q = M^T P summed; the factors stand in the result's payload. */
+static void cg_lowrank_factor_(cg_x_ *x, int second, float alpha) {
+    const cg_op *op = &x->desc.op;
+    const size_t rows = cg_rows_(op), cols = cg_cols_(op);
+    const unsigned rank = cg_matrix_rank_(op);
+    double *pw = x->work, *qw = pw + rank * rows, norm = 0.0;
+    float *p = cg_payload_(x), *q = p + rows * rank;
+    const cg_kernels_ *k = cg_kernels_now_();
+    int warm = 0;
+    if (!second) {
+        for (size_t i = 0; x->desc.warm && i < rank * cols; i++) {
+            qw[i] = (double)cg_load_(x->desc.warm, i);
+            warm |= (cg_load_bits_(x->desc.warm, i) & CG_MAGNITUDE_) != 0;
+        }
+        if (!warm) cg_lowrank_start_(cg_shared_key_(&x->desc.tag), cols, rank, qw);
+        cg_matrix_times_(k, x->x, rows, cols, qw, rank, pw);
+        for (size_t i = 0; i < rows * rank; i++) p[i] = (float)(pw[i % rank * rows + i / rank] * (double)alpha);
+        return;
+    }
+    for (size_t i = 0; i < rows * rank; i++) pw[i % rank * rows + i / rank] = (double)p[i];
+    if (!cg_orthonormal_(pw, rows, rank, &norm)) cg_fail_(x, CG_E_NONFINITE, -1, cg_status_str(CG_E_NONFINITE));
+    cg_lowrank_rows_(pw, rows, rank, 1.0, p, rank);
+    cg_lowrank_collect_(k, x->x, rows, cols, p, rank, rank, qw);
+    for (size_t i = 0; i < cols * rank; i++) q[i] = (float)(qw[i] * (double)alpha);
+}
+static cg_status cg_lowrank_finish_(cg_x_ *x) {
+    const cg_op *op = &x->desc.op;
+    const size_t rows = cg_rows_(op), cols = cg_cols_(op);
+    const unsigned rank = cg_matrix_rank_(op);
+    const float *q = cg_payload_(x) + rows * rank;
+    const float mine = x->desc.fold == CG_FOLD_SUM ? (float)(1.0 / x->weights) : 1.0f;        /* of a sum: this rank's share */
+    cg_info info = CG_ZERO;
+    cg_status s;
+    for (size_t i = 0; x->desc.warm && i < cols * rank; i++) cg_store_(x->desc.warm, i, q[i]);
+    info.op = *op;
+    info.tag = x->desc.tag;
+    info.n = info.drawn = x->n;
+    info.k = cg_turned_(op, x->n);
+    info.value_bytes = 4 * (size_t)info.k;
+    cg_seal_payload_(x, &info);
+    s = cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
+    if (mine != 1.0f) {                              /* the result is in x; now its packet becomes the share */
+        cg_wire_(cg_payload_(x), (size_t)info.k);
+        for (size_t i = 0; i < cols * rank; i++) cg_payload_(x)[rows * rank + i] = cg_times_(mine, q[i]);
+        cg_seal_payload_(x, &info);
+    }
+    x->report.used = x->result;
+    x->used_len = x->result_len;
+    return s;
+}
+static cg_status cg_body_linear_(cg_x_ *x) {
+    const cg_op *op = &x->desc.op;
+    const float alpha = cg_alpha_(x, (size_t)x->transport.rank);
+    const size_t rows = cg_is_matrix_(op) ? cg_rows_(op) * cg_matrix_rank_(op) : 0, values = (size_t)cg_turned_(op, cg_drawn_(op, x->n, NULL));
+    cg_info info;
+    cg_status s;
+    CG_ROUTINE_(x)
+    if (cg_is_matrix_(op)) {
+        cg_lowrank_factor_(x, 0, alpha);
+        CG_DO_(x, cg_ask_sum_(x, cg_payload_(x), rows));
+        cg_check_sum_(x, cg_payload_(x), rows);
+        if (x->status != CG_OK) return x->status;    /* sums agree, so everybody has come here */
+        cg_lowrank_factor_(x, 1, alpha);
+        CG_DO_(x, cg_ask_sum_(x, cg_payload_(x) + rows, values - rows));
+        cg_check_sum_(x, cg_payload_(x) + rows, values - rows);
+        return x->status == CG_OK ? cg_lowrank_finish_(x) : x->status;
+    }
+    cg_load_payload_(x, x->own, values, values, alpha);
+    CG_DO_(x, cg_ask_sum_(x, cg_payload_(x), values));
+    cg_check_sum_(x, cg_payload_(x), values);
+    if (x->status != CG_OK) return x->status;
+    s = cg_header_get_(x->own, (size_t)x->part_at[1], &info);
+    if (s != CG_OK) return s;
+    cg_seal_payload_(x, &info);
+    return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
+    CG_ENDS_
+}
+
+/* ---- >>exchange ------------------------------------------------------------------------------------------------------------- */
+
+static cg_status cg_opening_(cg_x_ *x) {
+    CG_ROUTINE_(x)
+    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = CG_RECORD_;
+    CG_DO_(x, cg_ask_gather_(x, x->record, x->sizes, x->gathered));
+    for (size_t q = 0; q < cg_ranks_(x); q++) memcpy(x->records + q * CG_RECORD_, cg_gathered_(x, q), CG_RECORD_);
+    cg_open_records_(x);
+    if (x->status != CG_OK || !(x->desc.flags & CG_AGREE_SCALES)) return x->status;
+    if (x->scales > 1) {
+        cg_scales_collect_(x, x->lists);
+        for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = 4 * x->scales;
+        CG_DO_(x, cg_ask_gather_(x, x->lists, x->sizes, x->lists + 4 * (size_t)x->scales));
+    }
+    cg_scales_agree_(x);
+    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = cg_get64_(x->records + q * CG_RECORD_ + 32);
+    return CG_OK;                                    /* a failure from here on travels as a packet */
+    CG_ENDS_
+}
+static cg_status cg_body_(cg_x_ *x) {
+    if (x->stage == 1) {
+        cg_status s = cg_opening_(x);
+        if (s != CG_OK) return s;
+        x->bounce = x->later;
+        x->bounce_bytes = x->later_bytes;
+        x->stage = 2;
+        x->line = 0;
+    }
+    switch (x->route) {
+        case CG_ROUTE_RING: return cg_body_ring_(x);
+        case CG_ROUTE_TREE: return cg_body_tree_(x);
+        case CG_ROUTE_SCATTER: return cg_body_scatter_(x);
+        case CG_ROUTE_SERVER: return cg_body_server_(x);
+        case CG_ROUTE_MERGE: return cg_body_merge_(x);
+        case CG_ROUTE_REGION: return cg_body_region_(x);
+        case CG_ROUTE_SHARED: return cg_body_shared_(x);
+        case CG_ROUTE_LINEAR: return cg_body_linear_(x);
+        default: return cg_body_allgather_(x);
+    }
+}
+static void cg_count_io_(cg_x_ *x) {
+    const cg_io *io = &x->io;
+    const uint64_t others = (uint64_t)x->transport.size - 1;
+    x->report.rounds++;
+    switch (io->kind) {
+        case CG_IO_ALLREDUCE: x->report.bytes_out += io->in_bytes; x->report.bytes_in += io->in_bytes; break;
+        case CG_IO_ALLGATHER: x->report.bytes_out += io->out_bytes; x->report.bytes_in += others * io->out_bytes; break;
+        case CG_IO_BROADCAST:
+            if (io->from == x->transport.rank) x->report.bytes_out += io->in_bytes;
+            else x->report.bytes_in += io->in_bytes;
+            break;
+        default: x->report.bytes_out += io->out_bytes; x->report.bytes_in += io->in_bytes; break;
+    }
+}
+static cg_status cg_finish_(cg_x_ *x, cg_status s) {
+    x->stage = 3;
+    if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+    x->report.route = x->route;
+    if (x->status != CG_OK) {
+        x->report.used = NULL;
+        x->report.used_len = 0;
+        return x->status;
+    }
+    x->report.rank = -1;
+    x->report.why = cg_status_str(CG_OK);
+    if (!x->report.used) x->report.used = x->own;
+    x->report.used_len = x->used_len ? x->used_len : (size_t)x->part_at[x->parts];
+    return CG_OK;
+}
+static cg_status cg_next_(cg_x_ *x, int last_code, cg_io *io) {
+    cg_status s;
+    if (x->moving) {
+        x->moving = 0;
+        if (last_code) {
+            x->status = CG_OK;                       /* whatever went before, this is what ended it */
+            x->report.code = last_code;
+            cg_fail_(x, CG_E_TRANSPORT, x->io.kind == CG_IO_SENDRECV || x->io.kind == CG_IO_BROADCAST ? (x->io.from >= 0 ? x->io.from : x->io.to) : -1,
+                     cg_status_str(CG_E_TRANSPORT));
+            return cg_finish_(x, CG_E_TRANSPORT);
+        }
+        cg_count_io_(x);
+    }
+    do {
+        if (x->c.ask && cg_collective_(x, &x->io)) {
+            x->moving = 1;
+            *io = x->io;
+            return CG_AGAIN;
+        }
+        x->c.ask = CG_ASK_NONE_;
+        s = cg_body_(x);
+    } while (s == CG_AGAIN);
+    return cg_finish_(x, s);
+}
+static void cg_begin_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport *transport, float *v, size_t n) {
+    memset(x, 0, sizeof *x);
+    x->desc = *desc;
+    x->transport = *transport;
+    x->desc.tag.rank = (uint32_t)transport->rank;
+    x->x = v ? v : &x->none;
+    x->n = n;
+    x->report.rank = -1;
+    x->report.why = cg_status_str(CG_OK);
+}
+/* NULL, or why nothing can be said to anybody. */
+static const char *cg_mute_(const cg_transport *t) {
+    if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
+    if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce) return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
+    return NULL;
+}
+static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
+    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    uint64_t need;
+    float scale = 0.0f;
+    if (cg_mute_(&x->transport)) {
+        x->status = CG_E_ARG;
+        x->report.why = cg_mute_(&x->transport);
+        return CG_E_ARG;
+    }
+    if (!v && x->n) cg_fail_(x, CG_E_ARG, x->transport.rank, "x is NULL");
+    else cg_resolve_(x);
+    need = cg_plan_(x, NULL);
+    if (need > SIZE_MAX / 2) cg_fail_(x, CG_E_ARG, x->transport.rank, "sizes overflow");
+    else if (!mem || bytes < skip || bytes - skip < need) cg_fail_(x, CG_E_MEMORY, x->transport.rank, "mem is smaller than cg_exchange_memory");
+    if (x->status == CG_OK || (mem && bytes >= skip && bytes - skip >= cg_plan_(x, NULL))) {
+        cg_plan_(x, (uint8_t *)mem + skip);
+    } else {
+        if (x->transport.size > CG_SPARE_RANKS_) return x->status;
+        x->records = x->spare;
+        x->gathered = x->spare + CG_SPARE_RANKS_ * CG_RECORD_;
+        x->sizes = x->spare_sizes;
+    }
+    if (x->status == CG_OK && cg_packs_first_(x)) cg_pack_parts_(x);
+    else if (x->status == CG_OK) cg_finite_(x);
+    if (x->status == CG_OK && x->scales == 1) scale = cg_float_(cg_get32_(x->own + CG_HEADER_BYTES));
+    cg_record_put_(x, x->status == CG_OK && cg_packs_first_(x) ? (size_t)x->part_at[x->parts] : 0, scale);
+    x->later = x->bounce;
+    x->later_bytes = x->bounce_bytes;
+    x->bounce = (uint8_t *)x->tiny;
+    x->bounce_bytes = sizeof x->tiny;
+    x->stage = 1;
+    return CG_OK;
+}
+CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
+    void *mem, size_t bytes) {
+    cg_env_ env;
+    cg_status s;
+    if (!state || !desc || !transport) return CG_E_ARG;
+    env = cg_env_enter_();
+    cg_begin_(state, desc, transport, x, n);
+    s = cg_start_(state, x, mem, bytes);
+    cg_env_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_io *io) {
+    cg_env_ env;
+    cg_status s;
+    if (!state || !io) return CG_E_ARG;
+    memset(io, 0, sizeof *io);
+    if (state->stage < 1 || state->stage > 2) return CG_E_STATE;
+    env = cg_env_enter_();
+    s = cg_next_(state, last_code, io);
+    cg_env_leave_(env);
+    return s;
+}
+CG_API_ void cg_exchange_report(const cg_exchange_state *state, cg_report *report) { if (state && report) *report = state->report; }
+
+CG_API_ int cg_io_run(const cg_transport *t, const cg_io *io) {
+    switch (io->kind) {
+        case CG_IO_ALLREDUCE: return t->allreduce(t->user, (float *)io->in, io->in_bytes / 4);
+        case CG_IO_ALLGATHER: return t->allgather(t->user, io->out, io->in, io->out_bytes);
+        case CG_IO_BROADCAST: return t->broadcast(t->user, io->in, io->in_bytes, io->from);
+        case CG_IO_SENDRECV: return t->sendrecv(t->user, io->out, io->out_bytes, io->to, io->in, io->in_bytes, io->from);
+        default: return 0;
+    }
+}
+CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
+    cg_exchange_state x;
+    cg_env_ env;
+    uint64_t bytes = 0;
+    if (!desc || !transport || cg_mute_(transport)) return 0;
+    env = cg_env_enter_();
+    cg_begin_(&x, desc, transport, NULL, n);
+    cg_resolve_(&x);
+    if (x.status == CG_OK) bytes = cg_add_(cg_plan_(&x, NULL), 64);
+    cg_env_leave_(env);
+    return cg_size_(bytes);
+}
+CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
+    cg_exchange_state x;
+    cg_env_ env;
+    size_t floats = 0;
+    if (!desc || !transport || cg_mute_(transport)) return 0;
+    env = cg_env_enter_();
+    cg_begin_(&x, desc, transport, NULL, n);
+    x.desc.carry = &x.none;                          /* as if there were one */
+    cg_resolve_(&x);
+    if (x.status == CG_OK && !x.exact && x.desc.fold != CG_FOLD_VOTE) {
+        if (cg_hops_lossy_(&x) || (x.route == CG_ROUTE_SERVER && x.root == transport->rank)) floats = n;
+        if (x.route == CG_ROUTE_SCATTER) floats = cg_part_n_(&x, transport->rank);
+    }
+    cg_env_leave_(env);
+    return floats;
+}
+CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
+    cg_exchange_state state;
+    cg_io io;
+    int code = 0;
+    cg_status s = cg_exchange_start(&state, desc, transport, x, n, mem, bytes);
+    if (report) memset(report, 0, sizeof *report);
+    if (!desc || !transport) return s;
+    if (s == CG_OK)
+        while ((s = cg_exchange_next(&state, code, &io)) == CG_AGAIN) code = cg_io_run(transport, &io);
+    cg_exchange_report(&state, report);
+    return s;
+}
+CG_API_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
+    const uint8_t *p = (const uint8_t *)used;
+    size_t at = 0, done = 0;
+    cg_info info;
+    cg_status s = used || !len ? CG_OK : CG_E_ARG;
+    for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {     /* all of them, before y changes */
+        s = cg_inspect(p + at, len - at, &info);
+        if (s == CG_OK && info.n > n - done) s = CG_E_MISMATCH;
+        if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
+        if (s == CG_OK) s = cg_check_(side, p + at, info.packet_bytes, (size_t)info.n);
+    }
+    if (s == CG_OK && done != n) s = CG_E_MISMATCH;
+    for (at = done = 0; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
+        s = cg_inspect(p + at, len - at, &info);
+        if (s == CG_OK) s = cg_decode(side, p + at, info.packet_bytes, alpha, beta, n ? y + done : y, (size_t)info.n);
+    }
+    return s;
+}
+
+#if defined(__clang__)
+#  pragma STDC FP_CONTRACT DEFAULT
+#  if defined(__x86_64__) || defined(__i386__)
+#    pragma float_control(pop)
+#  endif
+#elif defined(__GNUC__)
+#  pragma GCC pop_options
+#endif
+
+#endif /* COMPGRAD_IMPLEMENTATION */
