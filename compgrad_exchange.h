@@ -111,7 +111,8 @@ typedef struct cg_report {
     int rank;                        /* who is to blame, or -1 */
     int code;                        /* of the callback */
     const char *why;                 /* a sentence */
-    uint64_t bytes_out, bytes_in;    /* handed to the callbacks, and received: an allreduce counts its floats both ways */
+    uint64_t bytes_out, bytes_in;    /* by sendrecv exactly. Of your collectives what they must move at least: allgather N-1 times mine out and
+                                        all the others' in, broadcast N-1 times out of the root, allreduce 2 (N-1)/N of its bytes both ways */
     uint32_t rounds;                 /* callbacks called */
     uint32_t route;                  /* what AUTO chose */
     const void *used;                /* in mem, until mem is used again */
@@ -146,6 +147,15 @@ CG_API_ int cg_io_run(const cg_transport *transport, const cg_io *io);
 /* y = beta*y + alpha*D(used). */
 CG_API_ CG_CHECKED_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n);
 
+/* Layer by layer: every layer has its own operator, route and tag; all of them open in two rounds, then one exchange follows the
+   other. Those shorter than `small` values (and with the fold and weight of the first of them) travel together as one dense
+   message. A layer that fails leaves its x as it was and does not keep the others from being exchanged; the first failure is
+   returned. The report adds up all of them. */
+typedef struct cg_layer { cg_exchange_desc desc; float *x; size_t n; cg_status status; cg_report report; } cg_layer;
+CG_API_ size_t cg_exchange_layers_memory(const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport, void *mem, size_t bytes,
+    cg_report *report);
+
 struct cg_exchange_state {
     cg_exchange_desc desc;
     cg_transport transport;
@@ -154,7 +164,7 @@ struct cg_exchange_state {
     cg_report report;
     cg_status status;                /* this rank's first failure */
     cg_io io;                        /* under way, if moving */
-    int moving, stage, line, settled;        /* where next goes on; scales are agreed on */
+    int moving, stage, line, settled, opened;        /* where next goes on; scales are agreed on; records are here already */
     uint32_t route;
     cg_op back;                      /* of sums that are encoded again */
     int exact, parts, fixed, closed_fixed, root;     /* sums are exact; packets of x; whether (op), (result) have a length known to all */
@@ -213,6 +223,7 @@ struct cg_exchange_state {
 
 enum { CG_RECORD_ = 64, CG_NOTE_ = 16, CG_SPARE_RANKS_ = 16 };
 typedef cg_exchange_state cg_x_;     /* in here */
+#define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
 static int cg_wrap_(const cg_x_ *x, int rank) {                      /* into [0, N), from at most N off */
     const int size = x->transport.size;
@@ -293,6 +304,10 @@ static void cg_ask_gather_(cg_x_ *x, const void *mine, const uint64_t *sizes, vo
     cg_ask_(x, CG_ASK_GATHER_, how, mine, buf, 0, 0);
     x->c.sizes = sizes;
     x->c.longest = longest;
+}
+static void cg_ask_equal_(cg_x_ *x, const uint8_t *mine, uint64_t each, uint8_t *all) {
+    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = each;
+    cg_ask_gather_(x, mine, x->sizes, all);
 }
 static void cg_ask_cast_(cg_x_ *x, void *buf, size_t bytes, int root) {
     cg_ask_(x, CG_ASK_CAST_, cg_by_(&x->transport, x->transport.broadcast != NULL), NULL, buf, bytes, root);
@@ -1079,8 +1094,7 @@ static void cg_cast_packet_(cg_x_ *x, size_t known, int from) {
     cg_ask_cast_(x, x->result, x->result_len, from);
 }
 static void cg_share_notes_(cg_x_ *x) {
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = CG_NOTE_;
-    cg_ask_gather_(x, x->note[0], x->sizes, x->notes);
+    cg_ask_equal_(x, x->note[0], CG_NOTE_, x->notes);
 }
 static int cg_part_of_(const cg_x_ *x, int rank) { return x->route == CG_ROUTE_RING ? cg_wrap_(x, rank + 1) : rank; }   /* whose sum a rank has in the end */
 static size_t cg_known_(const cg_x_ *x, size_t n) {  /* length of a result of n values */
@@ -1257,8 +1271,7 @@ static cg_status cg_write_stripes_(cg_x_ *x) {
 static void cg_ask_lengths_(cg_x_ *x) {
     uint8_t *mine = x->notes + (size_t)x->transport.size * 8 * cg_ranks_(x);
     for (int p = 0; p < x->parts; p++) cg_put64_(mine + 8 * p, cg_own_len_(x, p));
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = 8 * (uint64_t)x->parts;
-    cg_ask_gather_(x, mine, x->sizes, x->notes);
+    cg_ask_equal_(x, mine, 8 * (uint64_t)x->parts, x->notes);
 }
 static void cg_find_lengths_(cg_x_ *x) {             /* of the parts that will come to me */
     const int me = x->transport.rank;
@@ -1666,10 +1679,6 @@ static void cg_region_sum_(cg_x_ *x) {
     s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->buf[0], (size_t)cg_sparse_bound_(x->n, x->list_room), &x->current_len, x->scratch, x->scratch_bytes);
     if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
 }
-static void cg_ask_equal_(cg_x_ *x, const uint8_t *mine, uint64_t each, uint8_t *all) {
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = each;
-    cg_ask_gather_(x, mine, x->sizes, all);
-}
 /* A failure between rounds of equal size has no packet to travel in: it goes as counts that cannot be. */
 static void cg_region_tell_(cg_x_ *x, cg_status s, uint8_t *out, size_t bytes) {
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
@@ -1896,15 +1905,15 @@ static cg_status cg_body_linear_(cg_x_ *x) {
 
 static cg_status cg_opening_(cg_x_ *x) {
     CG_ROUTINE_(x)
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = CG_RECORD_;
-    CG_DO_(x, cg_ask_gather_(x, x->record, x->sizes, x->gathered));
-    for (size_t q = 0; q < cg_ranks_(x); q++) memcpy(x->records + q * CG_RECORD_, cg_gathered_(x, q), CG_RECORD_);
+    if (!x->opened) {
+        CG_DO_(x, cg_ask_equal_(x, x->record, CG_RECORD_, x->gathered));
+        for (size_t q = 0; q < cg_ranks_(x); q++) memcpy(x->records + q * CG_RECORD_, cg_gathered_(x, q), CG_RECORD_);
+    }
     cg_open_records_(x);
     if (x->status != CG_OK || !(x->desc.flags & CG_AGREE_SCALES)) return x->status;
     if (x->scales > 1) {
         cg_scales_collect_(x, x->lists);
-        for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = 4 * x->scales;
-        CG_DO_(x, cg_ask_gather_(x, x->lists, x->sizes, x->lists + 4 * (size_t)x->scales));
+        CG_DO_(x, cg_ask_equal_(x, x->lists, 4 * x->scales, x->lists + 4 * (size_t)x->scales));
     }
     cg_scales_agree_(x);
     for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = cg_get64_(x->records + q * CG_RECORD_ + 32);
@@ -1935,16 +1944,19 @@ static cg_status cg_body_(cg_x_ *x) {
 static void cg_count_io_(cg_x_ *x) {
     const cg_io *io = &x->io;
     const uint64_t others = (uint64_t)x->transport.size - 1;
+    uint64_t out = 0, in = 0;
     x->report.rounds++;
     switch (io->kind) {
-        case CG_IO_ALLREDUCE: x->report.bytes_out += io->in_bytes; x->report.bytes_in += io->in_bytes; break;
-        case CG_IO_ALLGATHER: x->report.bytes_out += io->out_bytes; x->report.bytes_in += others * io->out_bytes; break;
+        case CG_IO_ALLREDUCE: out = in = 2 * others * io->in_bytes / (others + 1); break;
+        case CG_IO_ALLGATHER: out = in = others * io->out_bytes; break;
         case CG_IO_BROADCAST:
-            if (io->from == x->transport.rank) x->report.bytes_out += io->in_bytes;
-            else x->report.bytes_in += io->in_bytes;
+            if (io->from == x->transport.rank) out = others * io->in_bytes;
+            else in = io->in_bytes;
             break;
-        default: x->report.bytes_out += io->out_bytes; x->report.bytes_in += io->in_bytes; break;
+        default: out = io->out_bytes; in = io->in_bytes; break;
     }
+    x->report.bytes_out += out;
+    x->report.bytes_in += in;
 }
 static cg_status cg_finish_(cg_x_ *x, cg_status s) {
     x->stage = 3;
@@ -2075,7 +2087,7 @@ CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transpo
     env = cg_env_enter_();
     cg_begin_(&x, desc, transport, NULL, n);
     cg_resolve_(&x);
-    if (x.status == CG_OK) bytes = cg_add_(cg_plan_(&x, NULL), 64);
+    if (x.status == CG_OK) bytes = cg_add_(cg_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
     cg_env_leave_(env);
     return cg_size_(bytes);
 }
@@ -2095,16 +2107,211 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     cg_env_leave_(env);
     return floats;
 }
-CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
-    cg_exchange_state state;
+static cg_status cg_exchange_by_(cg_x_ *state, const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes,
+                                 cg_report *report) {
     cg_io io;
     int code = 0;
-    cg_status s = cg_exchange_start(&state, desc, transport, x, n, mem, bytes);
-    if (report) memset(report, 0, sizeof *report);
-    if (!desc || !transport) return s;
+    cg_status s = cg_exchange_start(state, desc, transport, x, n, mem, bytes);
     if (s == CG_OK)
-        while ((s = cg_exchange_next(&state, code, &io)) == CG_AGAIN) code = cg_io_run(transport, &io);
-    cg_exchange_report(&state, report);
+        while ((s = cg_exchange_next(state, code, &io)) == CG_AGAIN) code = cg_io_run(transport, &io);
+    cg_exchange_report(state, report);
+    return s;
+}
+CG_NOINLINE_ cg_status cg_exchange_without_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, cg_report *report) {
+    cg_exchange_state state;                         /* too little memory for anything but to say so */
+    return cg_exchange_by_(&state, desc, transport, x, n, NULL, 0, report);
+}
+CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
+    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    uint8_t *p = (uint8_t *)mem;
+    if (report) memset(report, 0, sizeof *report);
+    if (!desc || !transport) return CG_E_ARG;
+    if (!mem || bytes < skip + CG_STATE_ROOM_) return cg_exchange_without_(desc, transport, x, n, report);
+    return cg_exchange_by_((cg_x_ *)(void *)(p + skip), desc, transport, x, n, p + skip + CG_STATE_ROOM_, bytes - skip - CG_STATE_ROOM_, report);
+}
+/* ---- >>layers ----------------------------------------------------------------------------------------------------------------- */
+
+typedef struct cg_pile_ {
+    const cg_layer *layers;
+    size_t count, small, first, flat_n;              /* first: of the small ones; count: none */
+    size_t exchanges;                                /* long layers, and one for all the small ones */
+    cg_exchange_desc flat_desc;
+    cg_x_ *all, *state;                              /* the opening of all; every exchange */
+    uint8_t *mine, *records, *room, *used;
+    float *flat;
+} cg_pile_;
+static int cg_is_small_(const cg_pile_ *p, size_t i) {
+    const cg_exchange_desc *d = &p->layers[i].desc, *first = p->first < p->count ? &p->layers[p->first].desc : d;
+    return p->layers[i].n < p->small && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) && d->fold == first->fold && cg_bits_(d->weight) == cg_bits_(first->weight);
+}
+static const cg_exchange_desc *cg_pile_desc_(const cg_pile_ *p, size_t i) { return i < p->count ? &p->layers[i].desc : &p->flat_desc; }
+static size_t cg_pile_n_(const cg_pile_ *p, size_t i) { return i < p->count ? p->layers[i].n : p->flat_n; }
+/* The layer whose exchange comes after layer i's, count: the small ones together, or count + 1: the end. */
+static size_t cg_pile_next_(const cg_pile_ *p, size_t i) {
+    for (i++; i < p->count; i++) if (!cg_is_small_(p, i)) return i;
+    return i == p->count && p->first < p->count ? i : p->count + 1;
+}
+static uint64_t cg_pile_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n) {
+    return cg_add_(cg_exchange_memory(desc, t, n), 63) & ~(uint64_t)63;
+}
+static uint64_t cg_pile_plan_(cg_pile_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
+    const size_t before = (size_t)0 - 1;
+    const cg_exchange_desc none = CG_ZERO;
+    cg_carve_ c;
+    uint64_t used = 0;
+    memset(p, 0, sizeof *p);
+    p->layers = layers;
+    p->count = p->first = count;
+    p->small = small;
+    for (size_t i = 0; i < count && p->first == count; i++) if (cg_is_small_(p, i)) p->first = i;
+    for (size_t i = 0; i < count; i++)
+        if (p->first < count && cg_is_small_(p, i)) {
+            p->flat_n = (size_t)cg_add_(p->flat_n, layers[i].n);
+            used = cg_add_(used, cg_dense_bound_(layers[i].n));
+        }
+    if (p->first < count) {
+        p->flat_desc.fold = layers[p->first].desc.fold;
+        p->flat_desc.weight = layers[p->first].desc.weight;
+        p->flat_desc.tag = layers[p->first].desc.tag;
+    }
+    for (size_t i = cg_pile_next_(p, before); i <= count; i = cg_pile_next_(p, i)) p->exchanges++;
+    c.base = base;
+    c.bytes = 0;
+    p->all = (cg_x_ *)(void *)cg_carve_take_(&c, sizeof(cg_x_));
+    p->state = (cg_x_ *)(void *)cg_carve_take_(&c, cg_mul_(p->exchanges, sizeof(cg_x_)));
+    p->mine = cg_carve_take_(&c, cg_mul_(p->exchanges, CG_RECORD_));
+    p->records = cg_carve_take_(&c, cg_mul_((uint64_t)t->size, cg_mul_(p->exchanges, CG_RECORD_)));
+    p->flat = (float *)(void *)cg_carve_take_(&c, cg_mul_(4, p->flat_n));
+    p->used = cg_carve_take_(&c, used);
+    p->room = cg_carve_take_(&c, 0);
+    c.bytes = cg_add_(c.bytes, cg_pile_room_(t, &none, 0));          /* for the opening */
+    for (size_t i = cg_pile_next_(p, before); i <= count; i = cg_pile_next_(p, i))
+        c.bytes = cg_add_(c.bytes, cg_pile_room_(t, cg_pile_desc_(p, i), cg_pile_n_(p, i)));
+    return c.bytes;
+}
+CG_API_ size_t cg_exchange_layers_memory(const cg_layer *layers, size_t count, size_t small, const cg_transport *transport) {
+    cg_pile_ p;
+    if ((!layers && count) || !transport || cg_mute_(transport)) return 0;
+    return cg_size_(cg_add_(cg_pile_plan_(&p, layers, count, small, transport, NULL), 64));
+}
+/* By the callbacks, until what was asked for is done. */
+static cg_status cg_drive_(cg_x_ *x) {
+    while (x->c.ask && cg_collective_(x, &x->io)) {
+        const int code = cg_io_run(&x->transport, &x->io);
+        if (code) { x->moving = 1; return cg_next_(x, code, &x->io); }
+        cg_count_io_(x);
+    }
+    x->c.ask = CG_ASK_NONE_;
+    return x->status;
+}
+/* The small ones, one after the other, and a packet each to say that all of them counted. */
+static void cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
+    const cg_op dense = cg_dense();
+    size_t at = 0, used = 0, len;
+    for (size_t i = p->first; i < p->count; i++) {
+        if (!cg_is_small_(p, i)) continue;
+        memcpy(p->flat + at, layers[i].x, layers[i].x ? 4 * layers[i].n : 0);
+        layers[i].report.used = p->used + used;
+        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, layers[i].n, p->used + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK) len = 0;
+        layers[i].report.used_len = len;
+        at += layers[i].n;
+        used += (size_t)cg_dense_bound_(layers[i].n);
+    }
+}
+static void cg_pile_unflatten_(const cg_pile_ *p, cg_layer *layers, const cg_x_ *x) {
+    size_t at = 0;
+    for (size_t i = p->first; i < p->count; i++) {
+        const void *used = layers[i].report.used;
+        const size_t len = layers[i].report.used_len;
+        if (!cg_is_small_(p, i)) continue;
+        layers[i].status = x->status;
+        layers[i].report = x->report;
+        layers[i].report.used = x->status == CG_OK ? used : NULL;
+        layers[i].report.used_len = x->status == CG_OK ? len : 0;
+        if (x->status == CG_OK && layers[i].n) memcpy(layers[i].x, p->flat + at, 4 * layers[i].n);
+        at += layers[i].n;
+    }
+}
+/* Starts all, and tells everybody in one record whether that went well and whether the layers are the same. */
+static cg_status cg_pile_open_(cg_pile_ *p, cg_layer *layers, const cg_transport *t) {
+    const size_t before = (size_t)0 - 1;
+    const cg_exchange_desc none = CG_ZERO;
+    cg_x_ *all = p->all;
+    uint64_t hash = p->exchanges;
+    const size_t own = (size_t)cg_pile_room_(t, &none, 0);
+    cg_status s, first = CG_OK;
+    const char *why = NULL;
+    uint8_t *mem = p->room + own;
+    cg_env_ env = cg_env_enter_();
+    size_t e = 0;
+    if (p->first < p->count) cg_pile_flatten_(p, layers);
+    for (size_t i = cg_pile_next_(p, before); i <= p->count; i = cg_pile_next_(p, i), e++) {
+        cg_x_ *x = &p->state[e];
+        const size_t room = (size_t)cg_pile_room_(t, cg_pile_desc_(p, i), cg_pile_n_(p, i));
+        float *v = i < p->count ? layers[i].x : p->flat;
+        cg_begin_(x, cg_pile_desc_(p, i), t, v, cg_pile_n_(p, i));
+        s = cg_start_(x, v, mem, room);
+        if ((s != CG_OK || x->status != CG_OK) && first == CG_OK) { first = s != CG_OK ? s : x->status; why = x->report.why; }
+        memcpy(p->mine + e * CG_RECORD_, x->record, CG_RECORD_);
+        hash = cg_mix64_(hash ^ cg_hash_bytes_(x->record + 8, 24));
+        mem += room;
+    }
+    cg_begin_(all, &none, t, NULL, 0);
+    s = cg_start_(all, NULL, p->room, own);
+    cg_env_leave_(env);
+    if (s != CG_OK) return s;
+    all->desc.tag.seed = hash;
+    if (first != CG_OK) cg_fail_(all, first, t->rank, why);
+    cg_record_put_(all, 0, 0.0f);
+    cg_ask_equal_(all, all->record, CG_RECORD_, all->gathered);
+    s = cg_drive_(all);
+    if (s == CG_E_TRANSPORT) return s;
+    for (size_t q = 0; q < cg_ranks_(all); q++) memcpy(all->records + q * CG_RECORD_, cg_gathered_(all, q), CG_RECORD_);
+    cg_open_records_(all);
+    if (all->status == CG_E_MISMATCH) all->report.why = "its layers differ: in number, length, operator, route or tag";
+    return all->status;
+}
+static cg_status cg_pile_run_(cg_pile_ *p, cg_layer *layers) {
+    const size_t before = (size_t)0 - 1;
+    cg_x_ *all = p->all;
+    size_t e = 0;
+    cg_io io;
+    cg_status s, verdict = CG_OK;
+    cg_ask_equal_(all, p->mine, (uint64_t)p->exchanges * CG_RECORD_, p->records);
+    s = cg_drive_(all);
+    for (size_t i = cg_pile_next_(p, before); i <= p->count && s != CG_E_TRANSPORT; i = cg_pile_next_(p, i), e++) {
+        cg_x_ *x = &p->state[e];
+        int code = 0;
+        for (size_t q = 0; q < cg_ranks_(x); q++) memcpy(x->records + q * CG_RECORD_, cg_gathered_(all, q) + e * CG_RECORD_, CG_RECORD_);
+        x->opened = 1;
+        while ((s = cg_exchange_next(x, code, &io)) == CG_AGAIN) code = cg_io_run(&x->transport, &io);
+        if (i == p->count) cg_pile_unflatten_(p, layers, x);
+        else { layers[i].status = s; layers[i].report = x->report; }
+        all->report.bytes_out += x->report.bytes_out;
+        all->report.bytes_in += x->report.bytes_in;
+        all->report.rounds += x->report.rounds;
+        if (s == CG_OK || verdict != CG_OK) continue;
+        verdict = s;
+        all->report.rank = x->report.rank;
+        all->report.code = x->report.code;
+        all->report.why = x->report.why;
+    }
+    return verdict != CG_OK ? verdict : s;
+}
+CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport, void *mem, size_t bytes,
+    cg_report *report) {
+    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    cg_pile_ p;
+    cg_status s;
+    if (report) memset(report, 0, sizeof *report);
+    if ((!layers && count) || !transport || cg_mute_(transport)) return CG_E_ARG;
+    if (!mem || bytes < skip || bytes - skip < cg_pile_plan_(&p, layers, count, small, transport, NULL)) return CG_E_MEMORY;
+    cg_pile_plan_(&p, layers, count, small, transport, (uint8_t *)mem + skip);
+    for (size_t i = 0; i < count; i++) { memset(&layers[i].report, 0, sizeof layers[i].report); layers[i].status = CG_E_STATE; }
+    s = cg_pile_open_(&p, layers, transport);
+    if (s == CG_OK) s = cg_pile_run_(&p, layers);
+    if (report) *report = p.all->report;
+    for (size_t i = 0; i < count; i++) if (layers[i].status == CG_E_STATE) layers[i].status = s;
     return s;
 }
 CG_API_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {

@@ -33,7 +33,9 @@ typedef struct sim {
     int hurt_rank, hurt_io;                    /* the bytes that arrive there are handed to hurt */
     void (*hurt)(void *user, void *bytes, size_t len, int from);
     void *hurt_user;
+    void (*before)(int rank);                  /* called before a rank computes */
     int stuck;                                 /* ranks that wait for ever */
+    uint64_t transcript;                       /* a hash of all bytes that crossed by sendrecv, allgather or broadcast */
 } sim;
 
 /* Callbacks are not called by the simulator, but which there are decides what is asked for. */
@@ -79,7 +81,9 @@ static void sim_finish(sim_rank *k, cg_status status) {
 }
 static void sim_step(sim *s, int r) {
     sim_rank *k = &s->rank[r];
-    cg_status status = cg_exchange_next(&k->state, k->code, &k->io);
+    cg_status status;
+    if (s->before) s->before(r);
+    status = cg_exchange_next(&k->state, k->code, &k->io);
     k->code = 0;
     if (status != CG_AGAIN) { sim_finish(k, status); return; }
     k->waiting = 1;
@@ -90,6 +94,10 @@ static void sim_step(sim *s, int r) {
         k->waiting = 0;
     }
     k->ios++;
+}
+static void sim_record(sim *s, const void *bytes, size_t len) {     /* FNV-1a */
+    if (!s->transcript) s->transcript = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < len; i++) s->transcript = (s->transcript ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
 }
 static void sim_arrived(sim *s, int r, void *bytes, size_t len, int from) {
     if (s->hurt && s->hurt_rank == r && s->hurt_io == s->rank[r].ios - 1) s->hurt(s->hurt_user, bytes, len, from);
@@ -103,6 +111,7 @@ static int sim_match(sim *s, int a) {
     if (!to->waiting || to->io.kind != CG_IO_SENDRECV || to->received || to->io.from != a) return 0;
     if (k->io.out_bytes != to->io.in_bytes) { printf("sim: rank %d sends %zu bytes, rank %d expects %zu\n", a, k->io.out_bytes, k->io.to, to->io.in_bytes); abort(); }
     memcpy(to->io.in, k->io.out, k->io.out_bytes);
+    sim_record(s, k->io.out, k->io.out_bytes);
     sim_arrived(s, k->io.to, to->io.in, to->io.in_bytes, a);
     k->out += k->io.out_bytes;
     to->in += k->io.out_bytes;
@@ -135,6 +144,8 @@ static int sim_collective(sim *s) {
     if (first->kind == CG_IO_ALLREDUCE) sim_allreduce(s);
     for (int r = 0; r < s->size; r++) {
         cg_io *io = &s->rank[r].io;
+        if (io->kind == CG_IO_ALLGATHER) sim_record(s, io->out, io->out_bytes);
+        if (io->kind == CG_IO_BROADCAST && r == io->from) sim_record(s, io->in, io->in_bytes);
         if (io->kind == CG_IO_ALLGATHER)
             for (int q = 0; q < s->size; q++) memcpy((char *)io->in + (size_t)q * io->out_bytes, s->rank[q].io.out, io->out_bytes);
         if (io->kind == CG_IO_BROADCAST && r != io->from) memcpy(io->in, s->rank[io->from].io.in, io->in_bytes);
@@ -155,6 +166,7 @@ static void sim_run(sim *s) {
             k->mem = malloc(k->bytes ? k->bytes : 1);
             memset(k->mem, 0xa5, k->bytes);
         }
+        if (s->before) s->before(r);
         status = cg_exchange_start(&k->state, &k->desc, &k->transport, k->x, k->n, k->mem, k->bytes);
         if (status != CG_OK) sim_finish(k, status);
     }

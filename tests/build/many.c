@@ -1,11 +1,14 @@
-/* The header five times in one file: implementation after a plain include, twice, and plain again. */
+/* Each header five times in one file: implementation after a plain include, twice, and plain again; the core first or later. */
+#include "compgrad_exchange.h"
 #include "compgrad.h"
-#include "compgrad.h"
+#include "compgrad_exchange.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
-#include "compgrad.h"
+#include "compgrad_exchange.h"
+#include "compgrad_exchange.h"
 #undef COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
+#include "compgrad_exchange.h"
 
 int main(void) {
     float x[3] = { 1, -2, 3 }, y[3] = { 0, 0, 0 };
@@ -14,5 +17,12 @@ int main(void) {
     cg_op op = cg_dense();
     if (cg_compress(&op, NULL, x, 3, packet, sizeof packet, &len, NULL, 0) != CG_OK) return 1;
     if (cg_decompress(packet, len, y, 3) != CG_OK) return 2;
+    {
+        static unsigned char mem[1 << 16];
+        cg_exchange_desc desc = CG_ZERO;
+        cg_transport alone = CG_ZERO;
+        alone.size = 1;
+        if (cg_exchange(&desc, &alone, y, 3, mem, sizeof mem, NULL) != CG_OK) return 3;
+    }
     return y[0] < 1 || y[1] > -2 || y[2] < 3;
 }

@@ -34,7 +34,7 @@ if $CC -dM -E -x c /dev/null 2>/dev/null | grep -q define; then
 "; do
         [ -n "$part" ] && base=$base$simd
         printf '%s' "$base" | macros >"$tmp/before"
-        printf '%s#include "compgrad.h"\n' "$base$part" | macros >"$tmp/after"
+        printf '%s#include "compgrad_exchange.h"\n' "$base$part" | macros >"$tmp/after"
         comm -13 "$tmp/before" "$tmp/after" | grep -v -e '^CG_' -e '^COMPGRAD_' >"$tmp/list"
         grep -q '^CG_' "$tmp/after" || echo "not even CG_ macros: preprocessing failed" >"$tmp/list"
         check "macros all begin with CG_ or COMPGRAD_${part:+, implementation}" none "$tmp/list"
@@ -53,7 +53,7 @@ awk '{
         printf "%s ", substr($0, 1, i - 1); $0 = substr($0, i + 2); inside = 1
     }
     print
-}' compgrad.h | tr -c 'A-Za-z0-9_' '\n' | grep -e '^_' -e '^cg__' | sort -u |
+}' compgrad*.h | tr -c 'A-Za-z0-9_' '\n' | grep -e '^_' -e '^cg__' | sort -u |
     grep -v -x -e '_mm[0-9]*_.*' -e '__m[0-9]*[id]*' -e '_MM_.*' -e '_CMP_.*' -e '_Pragma' -e '_OPENMP' -e '_MSC_VER' -e '_M_.*' \
         -e '__[A-Za-z0-9_]*__' -e '__cplusplus' -e '__asm' -e '__STDC.*' -e '__builtin_.*' -e '__cpuid.*' -e '__volatile' \
         -e '_' -e '__int128' -e '__riscv.*' -e '__ARM.*' -e '__ATOMIC.*' -e '__atomic.*' -e '__has_.*' -e '__restrict' -e '__inline' -e '_xgetbv' >"$tmp/list"

@@ -4,7 +4,7 @@ wrap() {        # wrap FILE: a program, or functions, as they are; else preproce
     printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n'
     grep -q COMPGRAD_IMPLEMENTATION "$1" || printf '#define COMPGRAD_IMPLEMENTATION\n'
     grep '^ *#' "$1"
-    grep -q 'compgrad\.h' "$1" || printf '#include "compgrad.h"\n'
+    grep -q 'compgrad[a-z_]*\.h' "$1" || printf '#include "compgrad.h"\n'
     if grep -q '^{' "$1"; then
         grep -v '^ *#' "$1"
         if grep -q '^int send_gradient' "$1"; then cat <<'END'
@@ -22,12 +22,26 @@ END
         fi
         return
     fi
+    if grep -q cg_exchange "$1"; then cat <<'END'
+static int my_sockets;
+static int my_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+    (void)user, (void)out, (void)out_bytes, (void)to, (void)in, (void)in_bytes, (void)from;
+    return 1;                           /* alone, it is not called */
+}
+#define ALONE
+END
+    fi
     cat <<'END'
 static float grad[1000], sum[1000];
 int main(void) {
     size_t n = 1000;
     uint64_t step = 1;
-    uint32_t layer = 2, rank = 3;
+    uint32_t layer = 2;
+#ifdef ALONE
+    int rank = 0, ranks = 1;
+#else
+    uint32_t rank = 3;
+#endif
     for (size_t i = 0; i < n; i++) grad[i] = (float)(i * 37 % 101) - 50;
     (void)n, (void)step, (void)layer, (void)rank, (void)grad, (void)sum;
     {
@@ -43,6 +57,8 @@ snippet() {     # snippet NAME FILE
 
 awk 'NR > 20 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad.h >"$tmp/header.txt"
 snippet "the code in the first 20 lines of compgrad.h" "$tmp/header.txt"
+awk 'NR > 25 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad_exchange.h >"$tmp/header.txt"
+snippet "the code in the first lines of compgrad_exchange.h" "$tmp/header.txt"
 
 if [ -f README.md ]; then
     awk -v to="$tmp/block" '/^```c *$/ { file = to (++blocks); next } /^```/ { file = "" } file { print >file }' README.md
@@ -66,7 +82,7 @@ example() {     # example FILE: the command in its first line, in a copy of the 
     case $command in *'&&'*) ;; *) out=$(echo "$command" | sed -n 's/.* -o *\([^ ]*\).*/\1/p'); command="$command && ./${out:-a.out}" ;; esac
     check "$1" sh -c "cd '$dir' && $command"
 }
-mkdir -p "$tmp/clone" && cp -R compgrad.h examples "$tmp/clone"
+mkdir -p "$tmp/clone" && cp -R compgrad*.h examples "$tmp/clone"
 for f in examples/*.c examples/*.cpp; do
     [ -f "$f" ] && example "$f"
 done
