@@ -7,7 +7,7 @@ PYTHON  ?= /usr/bin/python3
 BENCH   ?=
 
 HEADERS  := $(wildcard compgrad*.h)
-EXAMPLES := $(patsubst examples/%.c,build/%,$(wildcard examples/*.c))
+EXAMPLES := $(patsubst examples/%.c,build/%,$(filter-out %_mpi.c,$(wildcard examples/*.c)))   # those need mpicc: see their first line
 
 help:
 	@echo 'make demo       compress a realistic gradient with every operator: bits, error, GB/s'
@@ -36,7 +36,7 @@ build/%: bench/%.c $(HEADERS) | build
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -lm
 
 build/%: examples/%.c $(HEADERS) | build
-	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS)
+	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread
 
 build:
 	@mkdir -p build

@@ -1,4 +1,4 @@
-/* How much stack compress, decode and reduce really use: on a painted stack of our own, for every golden case,
+/* How much stack compress, decode, reduce and exchanges really use: on a painted stack of our own, for every golden case,
    for what fits together of a choice for each slot, and every ISA. -fstack-usage sees single functions only; this
    sees the sum along the calls. */
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <ucontext.h>
 #include "golden.h"
 #define COMPGRAD_IMPLEMENTATION
-#include "compgrad.h"
+#include "sim.h"
 
 enum { STACK = 1 << 18, LIMIT = 40 << 10, PAINT = 0xa5 };
 static unsigned char stack[STACK];
@@ -50,6 +50,12 @@ static void reduce(void) {
     if (cg_reduce(packets, lens, 3, sum, sum_cap, &made, scratch, scratch_bytes) != CG_OK) call = "reduce failed";
     else if (cg_decode(&side, sum, made, 1, 0, y, n) != CG_OK) call = "decode of a sum failed";
     if (cg_vote(packets, lens, 3, sum, sum_cap, &made) == CG_OK && cg_decode(&side, sum, made, 1, 0, y, n) != CG_OK) call = "decode of a vote failed";
+}
+
+static sim ranks;
+static void exchange(void) {
+    sim_run(&ranks);
+    for (int r = 0; r < ranks.size; r++) if (ranks.rank[r].status != CG_OK && ranks.rank[r].status != CG_E_UNSUPPORTED) call = "exchange failed";
 }
 
 static long depth(void (*f)(void)) {
@@ -96,7 +102,29 @@ static void whole(const char *text) {
     golden_side_done(&side);
 }
 
+/* Three ranks in turn, on every route, with and without memory of the second leg, with and without agreed scales. */
+static void routes(const char *text) {
+    static float v[3][2000], carry[3][2000];
+    float *all[3] = { v[0], v[1], v[2] };
+    cg_exchange_desc desc = CG_ZERO;
+    if (cg_op_parse(&desc.op, text) != CG_OK) exit(1);
+    if (desc.op.quantize.id == CG_QUANTIZE_SIGN) desc.fold = CG_FOLD_VOTE;
+    for (desc.route = 1; desc.route <= CG_ROUTE_LINEAR; desc.route++)
+        for (int how = 0; how < 4; how++) {
+            char name[64];
+            for (int r = 0; r < 3; r++) golden_fill(v[r], 2000), memset(carry[r], 0, sizeof carry[r]);
+            desc.flags = how & 1 ? (uint32_t)CG_AGREE_SCALES : 0u;
+            sim_open(&ranks, 3, how & 2 ? SIM_ALL : SIM_SENDRECV, 1, &desc, all, 2000);
+            for (int r = 0; r < 3 && how & 2; r++) ranks.rank[r].desc.carry = carry[r];
+            snprintf(name, sizeof name, "exchange by route %u", (unsigned)desc.route);
+            measure(exchange, name, text);
+            sim_close(&ranks);
+        }
+}
+
 int main(void) {
+    static const char *const ways[] = { "dense", "topk:0.1", "topk:0.1|golomb", "dgc:0.1", "sidco:0.1", "chunked:64:0.1", "absmax:4:64", "absmax:8:512", "efsign", "sign", "terngrad",
+        "qsgd:4", "eden:2", "rotate:2|topk:0.1|absmax:4:64|huffman", "randk:0.5|topk:0.1", "lowrank:4:40:50", "atomo:4:40:50", "demo:0.1", "dense|huffman", "natural", "wangni:0.1" };
     static const char *const slots[5][26] = {
         { "", "randk:0.3|", "permk:4|" },
         { "", "rotate:1|", "rotate:2|", "dct|" },
@@ -117,6 +145,7 @@ int main(void) {
                 n = large ? (size_t)GOLDEN_MAX : golden_cases[i].n;
                 whole(golden_cases[i].op);
             }
+        for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) routes(ways[i]);
         for (long i = 0; i < 3L * 4 * 15 * 26 * 6; i++) {
             char text[192];
             long at = i;

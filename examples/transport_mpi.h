@@ -1,0 +1,258 @@
+/* transport_mpi.h - compgrad exchanges over MPI 3 (OpenMPI, MPICH and their descendants).
+
+       #include <mpi.h>
+       #define COMPGRAD_IMPLEMENTATION
+       #include "transport_mpi.h"                        // compile with mpicc -I (where compgrad.h is)
+
+       cg_mpi mpi;
+       int code = cg_mpi_open(&mpi, MPI_COMM_WORLD);     // collective; after MPI_Init
+       s = cg_exchange(&desc, &mpi.transport, grad, n, mem, bytes, &report);
+       if (s == CG_E_TRANSPORT) cg_mpi_error(report.code, text, sizeof text);
+       cg_mpi_close(&mpi);                               // collective; before MPI_Finalize
+
+   To compute while messages travel, drive the exchange yourself, see examples/overlap_mpi.c:
+
+       s = cg_exchange_start(&state, &desc, &mpi.transport, grad, n, mem, bytes);
+       if (s == CG_OK) s = cg_exchange_next(&state, 0, &io);
+       while (s == CG_AGAIN) {
+           code = cg_mpi_io_start(&mpi, &io, &pending);
+           for (done = 0; !code && !done; ) { compute_a_little(); code = cg_mpi_io_test(&pending, &done); }
+           s = cg_exchange_next(&state, code, &io);
+       }
+
+   The callbacks return MPI's error code: the communicator is a duplicate with MPI_ERRORS_RETURN. A wrong rank or a message of
+   the wrong size is such an error (MPICH 4.0 hands the latter to MPI_COMM_WORLD's handler: set MPI_ERRORS_RETURN there too).
+   A rank that dies is not: mpirun ends the whole job, as MPI has no way to go on without it.
+
+   Collectives must begin in the same order on all ranks, so one cg_mpi carries one exchange at a time; to have several
+   under way open one cg_mpi for each. The struct must not move while it is open. It has no lock: with threads, one cg_mpi
+   each and MPI_THREAD_MULTIPLE. MPI moves data only inside its calls: test about every millisecond. */
+
+#ifndef COMPGRAD_TRANSPORT_MPI_H
+#define COMPGRAD_TRANSPORT_MPI_H
+
+#include "compgrad_exchange.h"
+#include <mpi.h>
+#include <string.h>
+
+typedef struct cg_mpi {
+    cg_transport transport;             /* hand this to cg_exchange. MPI does not promise the same bits from allreduce on every rank,
+                                           so CG_ALLREDUCE_AGREES is off; set it if your MPI's documentation does promise it */
+    MPI_Comm comm;                      /* ours alone, so no message meets one of yours */
+    size_t chunk;                       /* most bytes in one MPI call, as MPI counts in int: 1 GiB; the same on all ranks */
+} cg_mpi;
+
+typedef struct cg_mpi_pending {         /* one cg_io under way; the buffers it names stay as they are until it is done */
+    cg_mpi *mpi;
+    cg_io io;
+    int blocking;                       /* use the blocking collectives, which MPI libraries tune better */
+    int code;                           /* the first error */
+    MPI_Request request[2];             /* 0: what goes out, or the collective; 1: what comes in. Neither waits for the other */
+    size_t total[2], begun[2];          /* in bytes; one piece of each is under way, the last one posted */
+    size_t piece[2];
+} cg_mpi_pending;
+
+/* The next piece of an allgather: rank r's lands at r * out_bytes, because one element of `spread` is that long. */
+static inline int cg_mpi_allgather_(cg_mpi_pending *p, size_t at, int count)
+{
+    const char *out = (const char *)p->io.out + at;
+    char *in = (char *)p->io.in + at;
+    MPI_Datatype piece, spread;
+    int code = MPI_Type_contiguous(count, MPI_BYTE, &piece);
+    if (code != MPI_SUCCESS) return code;
+    code = MPI_Type_create_resized(piece, 0, (MPI_Aint)p->io.out_bytes, &spread);
+    MPI_Type_free(&piece);
+    if (code != MPI_SUCCESS) return code;
+    code = MPI_Type_commit(&spread);
+    if (code == MPI_SUCCESS) code = p->blocking ? MPI_Allgather(out, count, MPI_BYTE, in, 1, spread, p->mpi->comm)
+                                                : MPI_Iallgather(out, count, MPI_BYTE, in, 1, spread, p->mpi->comm, &p->request[0]);
+    MPI_Type_free(&spread);             /* MPI keeps it until the call is complete */
+    return code;
+}
+
+/* The most bytes of one piece: whole floats, and of an allgather so few that all ranks' together fit an int too. */
+static inline size_t cg_mpi_limit_(const cg_mpi_pending *p)
+{
+    size_t limit = p->mpi->chunk;
+    if (p->io.kind == CG_IO_ALLGATHER) limit /= (size_t)p->mpi->transport.size;
+    if (p->io.kind == CG_IO_ALLREDUCE) limit = limit < 4 ? 4 : limit / 4 * 4;
+    return limit ? limit : 1;
+}
+
+/* Posts pieces until one is under way or nothing is left; the first one even if it is empty. */
+static inline int cg_mpi_post_(cg_mpi_pending *p, int way)
+{
+    const size_t limit = cg_mpi_limit_(p);
+    const MPI_Comm comm = p->mpi->comm;
+    MPI_Request *r = &p->request[way];
+    int code = MPI_SUCCESS;
+    do {
+        const size_t at = p->begun[way], left = p->total[way] - at, bytes = left < limit ? left : limit;
+        const int count = (int)bytes;
+        char *in = (char *)p->io.in + at;
+        switch (p->io.kind) {
+        case CG_IO_ALLREDUCE:
+            code = p->blocking ? MPI_Allreduce(MPI_IN_PLACE, in, count / 4, MPI_FLOAT, MPI_SUM, comm)
+                               : MPI_Iallreduce(MPI_IN_PLACE, in, count / 4, MPI_FLOAT, MPI_SUM, comm, r);
+            break;
+        case CG_IO_ALLGATHER: code = cg_mpi_allgather_(p, at, count); break;
+        case CG_IO_BROADCAST:
+            code = p->blocking ? MPI_Bcast(in, count, MPI_BYTE, p->io.from, comm) : MPI_Ibcast(in, count, MPI_BYTE, p->io.from, comm, r);
+            break;
+        default:
+            code = way ? MPI_Irecv(in, count, MPI_BYTE, p->io.from, 0, comm, r)
+                       : MPI_Isend((const char *)p->io.out + at, count, MPI_BYTE, p->io.to, 0, comm, r);
+        }
+        p->piece[way] = bytes;
+        p->begun[way] = at + bytes;
+    } while (code == MPI_SUCCESS && *r == MPI_REQUEST_NULL && p->begun[way] < p->total[way]);
+    return code;
+}
+
+/* After an error: a receive must not write into memory that the caller takes back. */
+static inline int cg_mpi_drop_(cg_mpi_pending *p, int code)
+{
+    p->code = code;
+    if (p->request[1] != MPI_REQUEST_NULL && MPI_Cancel(&p->request[1]) == MPI_SUCCESS) MPI_Wait(&p->request[1], MPI_STATUS_IGNORE);
+    if (p->request[0] != MPI_REQUEST_NULL && p->io.kind == CG_IO_SENDRECV) MPI_Request_free(&p->request[0]);
+    p->request[0] = p->request[1] = MPI_REQUEST_NULL;
+    return code;
+}
+
+/* A piece is complete: was it as long as it should be, and what follows it? */
+static inline int cg_mpi_follow_(cg_mpi_pending *p, int way, MPI_Status *status)
+{
+    int count = 0, code = MPI_SUCCESS;
+    if (way == 1) code = MPI_Get_count(status, MPI_BYTE, &count);
+    if (way == 1 && code == MPI_SUCCESS && (size_t)count != p->piece[1]) code = MPI_ERR_COUNT;
+    if (code == MPI_SUCCESS && p->begun[way] < p->total[way]) code = cg_mpi_post_(p, way);
+    return code;
+}
+
+static inline int cg_mpi_start_(cg_mpi *m, const cg_io *io, int blocking, cg_mpi_pending *p)
+{
+    const int is_sendrecv = io->kind == CG_IO_SENDRECV;
+    int code = MPI_SUCCESS;
+    memset(p, 0, sizeof *p);
+    p->mpi = m;
+    p->io = *io;
+    p->blocking = blocking;
+    p->request[0] = p->request[1] = MPI_REQUEST_NULL;
+    p->total[0] = is_sendrecv || io->kind == CG_IO_ALLGATHER ? io->out_bytes : io->in_bytes;
+    p->total[1] = io->in_bytes;
+    if (io->kind > CG_IO_SENDRECV) return p->code = MPI_ERR_ARG;
+    if (is_sendrecv && io->from >= 0) code = cg_mpi_post_(p, 1);
+    if (code == MPI_SUCCESS && (is_sendrecv ? io->to >= 0 : io->kind != CG_IO_NONE && p->total[0] > 0)) code = cg_mpi_post_(p, 0);
+    return code == MPI_SUCCESS ? code : cg_mpi_drop_(p, code);
+}
+
+/* ---- one cg_io without blocking: start, then test until done or wait. All return MPI's code; after an error it is done. ---- */
+
+static inline int cg_mpi_io_start(cg_mpi *m, const cg_io *io, cg_mpi_pending *p) { return cg_mpi_start_(m, io, 0, p); }
+
+static inline int cg_mpi_io_test(cg_mpi_pending *p, int *done)
+{
+    int way, flag;
+    for (way = 0; way < 2; way++) {
+        MPI_Status status;
+        int code;
+        if (p->request[way] == MPI_REQUEST_NULL) continue;
+        code = MPI_Test(&p->request[way], &flag, &status);
+        if (code == MPI_SUCCESS && flag) code = cg_mpi_follow_(p, way, &status);
+        if (code != MPI_SUCCESS) cg_mpi_drop_(p, code);
+    }
+    *done = p->request[0] == MPI_REQUEST_NULL && p->request[1] == MPI_REQUEST_NULL;
+    return p->code;
+}
+
+static inline int cg_mpi_io_wait(cg_mpi_pending *p)
+{
+    while (p->request[0] != MPI_REQUEST_NULL || p->request[1] != MPI_REQUEST_NULL) {
+        MPI_Status status;
+        int way = 0, code = MPI_Waitany(2, p->request, &way, &status);
+        if (code == MPI_SUCCESS) code = cg_mpi_follow_(p, way, &status);
+        if (code != MPI_SUCCESS) cg_mpi_drop_(p, code);
+    }
+    return p->code;
+}
+
+/* ---- the callbacks ---- */
+
+static inline int cg_mpi_run_(void *user, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from)
+{
+    cg_mpi_pending p;
+    cg_io io;
+    memset(&io, 0, sizeof io);
+    io.kind = kind;
+    io.to = to;
+    io.from = from;
+    io.out = out;
+    io.out_bytes = out_bytes;
+    io.in = in;
+    io.in_bytes = in_bytes;
+    cg_mpi_start_((cg_mpi *)user, &io, 1, &p);
+    return cg_mpi_io_wait(&p);
+}
+
+static inline int cg_mpi_allreduce(void *user, float *inout, size_t n)
+{
+    return cg_mpi_run_(user, CG_IO_ALLREDUCE, NULL, 0, -1, inout, 4 * n, -1);
+}
+
+static inline int cg_mpi_allgather(void *user, const void *mine, void *all, size_t bytes_each)
+{
+    const cg_mpi *m = (const cg_mpi *)user;
+    return cg_mpi_run_(user, CG_IO_ALLGATHER, mine, bytes_each, -1, all, bytes_each * (size_t)m->transport.size, -1);
+}
+
+static inline int cg_mpi_broadcast(void *user, void *buf, size_t bytes, int root)
+{
+    return cg_mpi_run_(user, CG_IO_BROADCAST, NULL, 0, -1, buf, bytes, root);
+}
+
+static inline int cg_mpi_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from)
+{
+    return cg_mpi_run_(user, CG_IO_SENDRECV, out, out_bytes, to, in, in_bytes, from);
+}
+
+/* ---- open, close, errors ---- */
+
+static inline int cg_mpi_open(cg_mpi *m, MPI_Comm comm)
+{
+    int code;
+    memset(m, 0, sizeof *m);
+    m->chunk = (size_t)1 << 30;
+    m->comm = MPI_COMM_NULL;
+    code = MPI_Comm_dup(comm, &m->comm);
+    if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
+    if (code == MPI_SUCCESS) code = MPI_Comm_rank(m->comm, &m->transport.rank);
+    if (code == MPI_SUCCESS) code = MPI_Comm_size(m->comm, &m->transport.size);
+    m->transport.user = m;
+    m->transport.allreduce = cg_mpi_allreduce;
+    m->transport.allgather = cg_mpi_allgather;
+    m->transport.broadcast = cg_mpi_broadcast;
+    m->transport.sendrecv = cg_mpi_sendrecv;
+    return code;
+}
+
+static inline int cg_mpi_close(cg_mpi *m)
+{
+    return m->comm == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&m->comm);
+}
+
+/* MPI's words for a code that a callback returned. */
+static inline const char *cg_mpi_error(int code, char *text, size_t cap)
+{
+    char all[MPI_MAX_ERROR_STRING + 1] = "";
+    int len = 0;
+    size_t n;
+    if (!cap) return text;
+    MPI_Error_string(code, all, &len);
+    n = len > 0 ? (size_t)len : 0;
+    if (n > cap - 1) n = cap - 1;
+    memcpy(text, all, n);
+    text[n] = '\0';
+    return text;
+}
+
+#endif
