@@ -68,10 +68,10 @@
    sends "cgno", status u32, rank u32 and zeros in place of a packet. A note (where a length is not known) is length u64, status
    u32, rank u32. */
 
+#include "compgrad.h"                /* outside the guard: its implementation has to come before the one below */
+
 #ifndef COMPGRAD_EXCHANGE_H
 #define COMPGRAD_EXCHANGE_H
-
-#include "compgrad.h"
 
 enum { CG_ALLREDUCE_AGREES = 1 };    /* cg_transport.flags: every rank gets the same bits from allreduce */
 

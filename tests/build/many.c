@@ -1,10 +1,10 @@
-/* Each header five times in one file: implementation after a plain include, twice, and plain again; the core first or later. */
+/* The headers many times in one file: implementation after a plain include, twice, and plain again. The last header has to bring
+   the implementation of those before it. */
 #include "compgrad_exchange.h"
 #include "compgrad.h"
-#include "compgrad_exchange.h"
 #define COMPGRAD_IMPLEMENTATION
-#include "compgrad.h"
 #include "compgrad_exchange.h"
+#include "compgrad.h"
 #include "compgrad_exchange.h"
 #undef COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
