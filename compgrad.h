@@ -6811,13 +6811,22 @@ static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, ui
 
 /* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ------------------ */
 
+/* Values that are still to be made: block(user, b) writes block b of them, where they belong; each is asked for once. */
+typedef struct cg_fill_ { void (*block)(const void *user, size_t block); const void *user; size_t blocks; } cg_fill_;
+
 typedef struct cg_source_ {
+    const cg_fill_ *fill;        /* NULL: they are there */
     const cg_kernels_ *kernels;
     const cg_info *info;
     const float *x;              /* the values themselves; or, drawn, where to draw them from */
     uint64_t count;              /* before a transform */
     int drawn, turned;           /* still to be drawn, still to be transformed */
 } cg_source_;
+
+static void cg_fill_here_(cg_source_ *src) {         /* all of them now */
+    for (size_t b = 0; src->fill && b < src->fill->blocks; b++) src->fill->block(src->fill->user, b);
+    src->fill = NULL;
+}
 
 /* At most CG_CHUNK_ values from `first` on: in place, or gathered into buf. */
 static const float *cg_gather_(const cg_source_ *src, size_t first, size_t count, float *buf) {
@@ -7906,6 +7915,7 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ 
     uint8_t symbols[CG_CHUNK_];
     cg_run_ run;
     cg_env_ env = cg_env_enter_();                   /* threads have their own */
+    if (e->src->fill && block < e->src->fill->blocks) e->src->fill->block(e->src->fill->user, block);
     cg_run_open_(&run, e, block);
     part->sum.a = part->sum.b = part->sum.words = 0;
     for (size_t first = begin, many; first < end; first += many) {
@@ -8142,7 +8152,7 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
     return CG_OK;
 }
 
-static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const cg_fill_ *fill, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
     cg_list_ list;
@@ -8158,11 +8168,14 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const f
     src.count = info->drawn;
     src.drawn = info->op.sample.id != 0;
     src.turned = info->op.transform.id != 0;
+    src.fill = fill;
+    if (src.drawn || info->op.select.id || info->op.code.arg || cg_is_matrix_(&info->op) || cg_is_user_(&info->op.quantize)) cg_fill_here_(&src);
     cg_list_place_(&list, &info->op, cg_turned_(&info->op, info->drawn), scratch);
     s = cg_prepare_(kernels, info, side, &src, &list);
     if (s != CG_OK) return s;
     s = cg_sizes_(&info->op, side, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
+    if (lay.row && lay.row->know == CG_KNOW_BUCKET_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_) cg_fill_here_(&src);     /* buckets across blocks */
     universe = cg_units_(&info->op, cg_turned_(&info->op, info->drawn));
     info->index_code = cg_index_code_(&info->op, universe, cg_units_(&info->op, info->k));
     index_bytes = cg_index_bytes_(info->index_code, universe, cg_units_(&info->op, info->k));
@@ -8193,7 +8206,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const f
     return CG_OK;
 }
 static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
-    size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    const cg_fill_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
     const float none = 0.0f;                         /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
@@ -8204,12 +8217,12 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
-    return cg_compress_packet_(&info, side, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
+    return cg_compress_packet_(&info, side, fill, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
 }
 CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
     size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_env_ env = cg_env_enter_();
-    cg_status s = cg_compress_checked_(op, tag, side, x, n, packet, cap, len, scratch, scratch_bytes);
+    cg_status s = cg_compress_checked_(op, tag, side, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
     cg_env_leave_(env);
     return s;
 }

@@ -185,13 +185,14 @@ struct cg_exchange_state {
     struct { const uint8_t *out; uint8_t *in; size_t out_len, in_len, cap; int to, from; } move;
     const uint8_t *current;          /* the packet that is being added to */
     size_t current_len, result_len, result_cap;
-    int t, flip, lost;
+    int t, flip, lost, hops;
     uint32_t key;                    /* region: bits of the smallest magnitude that survives, so far; and how many are left below */
     uint64_t left;
     size_t lost_len;
     uint8_t *records, *own, *inbox, *in, *buf[2], *lose[2], *used, *result, *scratch, *bounce, *notes, *lists;
     uint64_t *sizes, *part_at, *bounds, *counts;
     const void **packet;
+    struct cg_decoder_ *decoder;
     size_t *len, used_cap, lose_cap, scratch_bytes, bounce_bytes, list_room, used_len;
     float *sum, *agreed;
     double *work;
@@ -711,7 +712,7 @@ static void cg_more_sum_scratch_(const cg_x_ *x, uint64_t *scratch) {
 
 static void cg_plan_hops_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
     const uint64_t result = cg_result_room_(x), size = (uint64_t)x->transport.size;
-    x->in = cg_carve_take_(c, result);
+    x->in = cg_carve_take_(c, cg_mul_(x->route == CG_ROUTE_TREE && !x->exact ? cg_add_(cg_levels_up_(x), 1) : 1, result));   /* a tree's packets come one by one */
     x->buf[0] = cg_carve_take_(c, result);
     x->buf[1] = cg_carve_take_(c, result);
     x->inbox = cg_carve_take_(c, x->route == CG_ROUTE_RING ? cg_mul_(size, result) : 0);
@@ -799,6 +800,7 @@ static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
     x->part_at = (uint64_t *)(void *)cg_carve_take_(&c, 8 * (size + 1));
     x->packet = (const void **)(void *)cg_carve_take_(&c, size * sizeof(void *));
     x->len = (size_t *)(void *)cg_carve_take_(&c, size * sizeof(size_t));
+    x->decoder = (cg_decoder_ *)(void *)cg_carve_take_(&c, cg_mul_(size, sizeof(cg_decoder_)));
     room = cg_packs_first_(x) ? cg_mul_((uint64_t)x->parts, cg_packet_room_(x)) : 0;
     if (cg_hops_lossy_(x)) room = cg_add_(cg_mul_(4, x->n), (uint64_t)x->parts * CG_HEADER_BYTES);
     x->own = cg_carve_take_(&c, room);
@@ -975,7 +977,7 @@ static size_t cg_note_get_(cg_x_ *x, const uint8_t *note, size_t cap, int from) 
     return cg_get32_(note + 8) || len > cap ? 0 : (size_t)len;
 }
 static cg_status cg_pack_(const cg_x_ *x, const cg_op *op, const cg_tag *tag, const cg_side *side, const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
-    return cg_compress_checked_(op, tag, side, v, n, out, cap, len, x->scratch, x->scratch_bytes);
+    return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, x->scratch, x->scratch_bytes);
 }
 /* x as packets, part after part. */
 static void cg_pack_parts_(cg_x_ *x) {
@@ -1116,6 +1118,85 @@ static void cg_find_packets_(cg_x_ *x) {             /* after a gather */
     }
 }
 
+/* ---- >>blends: y = own + packets + carry, a block at a time, so that y is written to memory once --------------------------- */
+
+typedef struct cg_blend_ {
+    const cg_x_ *x;
+    float *y;
+    size_t n, count;                                 /* of packets */
+    const float *own, *carry;                        /* or NULL */
+    float own_by, carry_by;
+    int whole;                                       /* some packet cannot be decoded by blocks */
+} cg_blend_;
+
+static void cg_blend_open_(cg_blend_ *b, cg_x_ *x, float *y, size_t n) {
+    memset(b, 0, sizeof *b);
+    b->x = x;
+    b->y = y;
+    b->n = n;
+}
+/* The next packet, verified, times alpha. */
+static void cg_blend_packet_(cg_blend_ *b, const uint8_t *packet, size_t len, float alpha) {
+    const cg_side side = cg_decode_side_(b->x);
+    cg_decoder_ *d = &b->x->decoder[b->count];
+    if (cg_open_(d, &side, packet, len, b->y, b->n, 1) != CG_OK) b->whole = 1;
+    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.code || d->lay.codec || cg_is_matrix_(&d->info.op)) b->whole = 1;
+    d->packet = packet;
+    d->info.packet_bytes = len;
+    d->alpha = alpha;
+    d->beta = b->count || b->own ? 1.0f : 0.0f;
+    d->stream = 0;
+    b->count++;
+}
+static void cg_blend_ranks_(cg_x_ *x, float *y, size_t n, cg_blend_ *b) {
+    cg_blend_open_(b, x, y, n);
+    for (size_t q = 0; q < cg_ranks_(x); q++) cg_blend_packet_(b, (const uint8_t *)x->packet[q], x->len[q], cg_alpha_(x, q));
+}
+static void cg_blend_edges_(const cg_blend_ *b, size_t first, size_t many, const float *v, float by, float beta) {
+    if (v) cg_kernels_now_()->emit(cg_at_(v, first), many, by, beta, cg_at_mut_(b->y, first), 0);
+}
+static void cg_blend_block_(const void *user, size_t block) {
+    const cg_blend_ *b = (const cg_blend_ *)user;
+    const size_t first = block * CG_BLOCK_, many = cg_min_(CG_BLOCK_, b->n - first);
+    cg_sum_ sum;
+    cg_blend_edges_(b, first, many, b->own, b->own_by, 0.0f);
+    if (b->own) cg_blend_edges_(b, first, many, b->carry, b->carry_by, 1.0f);
+    for (size_t i = 0; i < b->count; i++) cg_decode_block_(&b->x->decoder[i], NULL, NULL, block, 0, &sum);
+    if (!b->own) cg_blend_edges_(b, first, many, b->carry, b->carry_by, 1.0f);
+}
+/* The same, packet by packet. */
+static cg_status cg_blend_whole_(const cg_blend_ *b) {
+    cg_status s = CG_OK;
+    cg_blend_edges_(b, 0, b->n, b->own, b->own_by, 0.0f);
+    if (b->own) cg_blend_edges_(b, 0, b->n, b->carry, b->carry_by, 1.0f);
+    for (size_t i = 0; i < b->count && s == CG_OK; i++) {
+        const cg_decoder_ *d = &b->x->decoder[i];
+        s = cg_unpack_(b->x, d->packet, d->info.packet_bytes, d->alpha, d->beta, b->y, b->n);
+    }
+    if (!b->own) cg_blend_edges_(b, 0, b->n, b->carry, b->carry_by, 1.0f);
+    return s;
+}
+static size_t cg_blocks_(size_t n) { return n / CG_BLOCK_ + (n % CG_BLOCK_ != 0); }
+static cg_status cg_blend_all_(const cg_blend_ *b) {
+    if (b->whole) return cg_blend_whole_(b);
+    for (size_t block = 0; block < cg_blocks_(b->n); block += CG_WAVE_) {
+        const int many = cg_wave_(cg_blocks_(b->n) - block);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++) cg_blend_block_(b, block + (size_t)i);
+    }
+    return CG_OK;
+}
+/* Decoded, added and encoded again, block by block. */
+static cg_status cg_blend_pack_(const cg_blend_ *b, const cg_op *op, const cg_tag *tag, const cg_side *side, uint8_t *out, size_t cap, size_t *len) {
+    const cg_x_ *x = b->x;
+    cg_fill_ fill;
+    cg_status s = b->whole ? cg_blend_whole_(b) : CG_OK;
+    fill.block = cg_blend_block_;
+    fill.user = b;
+    fill.blocks = cg_blocks_(b->n);
+    return s == CG_OK ? cg_compress_checked_(op, tag, side, b->y, b->whole ? NULL : &fill, b->n, out, cap, len, x->scratch, x->scratch_bytes) : s;
+}
+
 /* ---- >>allgather ------------------------------------------------------------------------------------------- */
 
 /* How many packets have each of the sum's values; both ascend. */
@@ -1160,9 +1241,9 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
     return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
 }
 static cg_status cg_add_in_order_(cg_x_ *x, float *y, size_t n) {
-    cg_status s = CG_OK;
-    for (size_t q = 0; q < cg_ranks_(x) && s == CG_OK; q++) s = cg_unpack_(x, x->packet[q], x->len[q], cg_alpha_(x, q), q ? 1.0f : 0.0f, y, n);
-    return s;
+    cg_blend_ b;
+    cg_blend_ranks_(x, y, n, &b);
+    return cg_blend_all_(&b);
 }
 static cg_status cg_body_allgather_(cg_x_ *x) {
     cg_status s;
@@ -1192,9 +1273,11 @@ static void cg_close_(cg_x_ *x, int part) {
     if (x->desc.fold == CG_FOLD_VOTE) s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
     else if (x->exact) s = cg_reduce_(x->packet, x->len, cg_ranks_(x), x->reach, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
     else {
-        s = cg_add_in_order_(x, x->sum, n);
-        if (x->desc.carry) cg_kernels_now_()->emit(x->desc.carry, n, 1.0f, 1.0f, x->sum, 0);
-        if (s == CG_OK) s = cg_pack_(x, &x->back, &tag, NULL, x->sum, n, x->result, x->result_cap, &x->result_len);
+        cg_blend_ b;
+        cg_blend_ranks_(x, x->sum, n, &b);
+        b.carry = x->desc.carry;
+        b.carry_by = 1.0f;
+        s = cg_blend_pack_(&b, &x->back, &tag, NULL, x->result, x->result_cap, &x->result_len);
         if (s == CG_OK && (x->desc.carry || x->used)) s = cg_unpack_(x, x->result, x->result_len, -1.0f, 1.0f, x->sum, n);
     }
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
@@ -1313,16 +1396,12 @@ static cg_status cg_body_scatter_(cg_x_ *x) {
 
 /* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---------------------------------------- */
 
+/* An exact sum is a packet all the time. Another is decoded and added to when it is encoded: from x and the packets that came. */
 static void cg_hop_begin_(cg_x_ *x, int part) {
-    const size_t start = cg_part_start_(x, part), n = cg_part_n_(x, part);
-    if (x->status != CG_OK) return;
-    if (x->exact) {
-        x->current = cg_own_(x, part);
-        x->current_len = cg_own_len_(x, part);
-        return;
-    }
-    cg_kernels_now_()->emit(cg_at_(x->x, start), n, cg_weight_of_(x, (size_t)x->transport.rank), 0.0f, x->sum + start, 0);
-    if (x->desc.carry) cg_kernels_now_()->emit(cg_at_(x->desc.carry, start), n, x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)x->weights, 1.0f, x->sum + start, 0);
+    x->hops = 0;
+    if (!x->exact || x->status != CG_OK) return;
+    x->current = cg_own_(x, part);
+    x->current_len = cg_own_len_(x, part);
 }
 static void cg_hop_reduce_(cg_x_ *x, const uint8_t *in, size_t in_len) {
     const void *both[2];
@@ -1337,18 +1416,19 @@ static void cg_hop_reduce_(cg_x_ *x, const uint8_t *in, size_t in_len) {
     x->current = out;
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
-static void cg_hop_add_(cg_x_ *x, int part) {
-    cg_status s;
+static uint8_t *cg_hop_in_(const cg_x_ *x) { return x->in + (x->exact ? 0 : (size_t)x->hops * x->result_cap); }        /* where the next is to arrive */
+static void cg_hop_add_(cg_x_ *x) {
     if (x->status != CG_OK) return;
     if (x->exact) { cg_hop_reduce_(x, x->in, x->move.in_len); return; }
-    s = cg_unpack_(x, x->in, x->move.in_len, 1.0f, 1.0f, x->sum + cg_part_start_(x, part), cg_part_n_(x, part));
-    if (s != CG_OK) cg_fail_(x, s, x->move.from, cg_status_str(s));
+    x->packet[x->hops] = cg_hop_in_(x);
+    x->len[x->hops++] = x->move.in_len;
 }
 /* x->current becomes what goes on. Not exact: x->sum becomes what that loses. */
 static void cg_hop_end_(cg_x_ *x, int part) {
     const size_t start = cg_part_start_(x, part), n = cg_part_n_(x, part);
     const cg_tag tag = cg_part_tag_(x, part, 0);
     cg_side side = CG_ZERO;
+    cg_blend_ b;
     uint8_t *out;
     cg_status s;
     if (x->status != CG_OK) return;
@@ -1356,10 +1436,16 @@ static void cg_hop_end_(cg_x_ *x, int part) {
         if (x->reach && x->current == cg_own_(x, part)) cg_hop_reduce_(x, NULL, 0);   /* room for the sum from the start */
         return;
     }
+    cg_blend_open_(&b, x, x->sum + start, n);
+    b.own = cg_at_(x->x, start);
+    b.own_by = cg_weight_of_(x, (size_t)x->transport.rank);
+    b.carry = x->desc.carry ? cg_at_(x->desc.carry, start) : NULL;
+    b.carry_by = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)x->weights;
+    for (int i = 0; i < x->hops; i++) cg_blend_packet_(&b, (const uint8_t *)x->packet[i], x->len[i], 1.0f);
     if (x->desc.side) side = *x->desc.side;
     if (side.aux) side.aux = cg_at_(side.aux, start);
     out = x->buf[x->flip ^= 1];
-    s = cg_pack_(x, &x->desc.op, &tag, &side, x->sum + start, n, out, x->result_cap, &x->current_len);
+    s = cg_blend_pack_(&b, &x->desc.op, &tag, &side, out, x->result_cap, &x->current_len);
     if (s == CG_OK) s = cg_unpack_(x, out, x->current_len, -1.0f, 1.0f, x->sum + start, n);
     x->current = out;
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
@@ -1400,7 +1486,7 @@ static cg_status cg_body_ring_(cg_x_ *x) {
         part = cg_wrap_(x, me - x->t);
         cg_accept_(x, x->in, x->move.in_len, cg_part_n_(x, part), cg_part_tag_(x, part, 0), NULL, -1, x->move.from);
         cg_hop_begin_(x, part);
-        cg_hop_add_(x, part);
+        cg_hop_add_(x);
         cg_hop_end_(x, part);
     }
     x->result = x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
@@ -1420,9 +1506,9 @@ static cg_status cg_body_tree_(cg_x_ *x) {
     cg_hop_begin_(x, 0);
     for (x->t = 1; x->t < size && !(me & x->t); x->t <<= 1) {
         if (me + x->t >= size) continue;
-        CG_MOVE_(x, x->closed_fixed, NULL, 0, -1, x->in, cg_known_(x, x->n), x->result_cap, me + x->t);
-        cg_accept_(x, x->in, x->move.in_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, x->move.from);
-        cg_hop_add_(x, 0);
+        CG_MOVE_(x, x->closed_fixed, NULL, 0, -1, cg_hop_in_(x), cg_known_(x, x->n), x->result_cap, me + x->t);
+        cg_accept_(x, cg_hop_in_(x), x->move.in_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, x->move.from);
+        cg_hop_add_(x);
     }
     cg_hop_end_(x, 0);
     if (me) CG_MOVE_(x, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, x->n) : x->current_len, me - x->t, NULL, 0, 0, -1);
@@ -2212,7 +2298,7 @@ static void cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
         if (!cg_is_small_(p, i)) continue;
         memcpy(p->flat + at, layers[i].x, layers[i].x ? 4 * layers[i].n : 0);
         layers[i].report.used = p->used + used;
-        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, layers[i].n, p->used + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK) len = 0;
+        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->used + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK) len = 0;
         layers[i].report.used_len = len;
         at += layers[i].n;
         used += (size_t)cg_dense_bound_(layers[i].n);
