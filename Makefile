@@ -12,7 +12,7 @@ EXAMPLES := $(patsubst examples/%.c,build/%,$(filter-out %_mpi.c,$(wildcard exam
 help:
 	@echo 'make demo       compress a realistic gradient with every operator: bits, error, GB/s'
 	@echo 'make test       run all tests                  (GREATEST=path: with that greatest.h)'
-	@echo 'make bench      speed against the memory and against plain C  (BENCH=--quick: a short one)'
+	@echo 'make bench      speed against the memory, plain C and dense exchanges  (BENCH=--quick: a short one)'
 	@echo 'make examples   build and run examples/'
 	@echo 'make install    copy the headers to PREFIX/include            (PREFIX=$(PREFIX), DESTDIR)'
 	@echo 'make clean      remove what was built'
@@ -24,18 +24,20 @@ test:
 demo: build/demo
 	@build/demo
 
-bench: build/bench
+bench: build/bench build/exchange
 	@mkdir -p bench/out
 	@build/bench $(BENCH)
+	@build/exchange $(BENCH)
+	@sh bench/shaped.sh build/exchange $(BENCH)
 	@$(PYTHON) bench/torch_bench.py 2>/dev/null || echo 'torch: skipped, $(PYTHON) did not run it'
 
 examples: $(EXAMPLES)
 	@set -e; for e in $(EXAMPLES); do echo "== $$e"; $$e; done
 
-build/%: bench/%.c $(HEADERS) | build
-	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -lm
+build/%: bench/%.c $(HEADERS) $(wildcard examples/*.h) | build
+	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lm
 
-build/%: examples/%.c $(HEADERS) | build
+build/%: examples/%.c $(HEADERS) $(wildcard examples/*.h) | build
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread
 
 build:

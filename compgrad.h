@@ -7683,6 +7683,16 @@ static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) 
     const uint8_t *next = r->high;
     size_t done = 0;
     if (r->golomb) return cg_rice_get_(&r->rice, index, count);
+    while (!r->bitmap && r->l <= 56 && done < count && (uint64_t)(r->end - r->low) > (at + 64 * r->l) / 8 + 8) {      /* whole words, far from the end */
+        if (!word) {
+            if (r->end - next < 8) break;
+            word = cg_get64_(next);
+            next += 8;
+            base += 64;
+        }
+        for (; word && done < count; word &= word - 1, at += r->l, i++)
+            index[done++] = (base + cg_ctz_(word) - i) << r->l | (cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7) & mask);
+    }
     while (done < count) {
         while (!word) {
             if (next >= r->end) goto out;

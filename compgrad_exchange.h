@@ -66,7 +66,7 @@
    THE OPENING RECORD, 64 bytes, little-endian: "cgx1", status u32, n u64, hash of operators, route, fold and ranks u64, hash of
    the tag u64, packet bytes u64, weight f32, score f32, largest scale f32, 0, and a hash of all that u64. A rank that failed later
    sends "cgno", status u32, rank u32 and zeros in place of a packet. A note (where a length is not known) is length u64, status
-   u32, rank u32. */
+   u32, and the rank that failed u32, or if none has a check of what ranks have counted together (region), else 0. */
 
 #include "compgrad.h"                /* outside the guard: its implementation has to come before the one below */
 
@@ -188,6 +188,7 @@ struct cg_exchange_state {
     int t, flip, lost, hops;
     uint32_t key;                    /* region: bits of the smallest magnitude that survives, so far; and how many are left below */
     uint64_t left;
+    uint32_t check;                  /* of what ranks found out together: goes with a note */
     size_t lost_len;
     uint8_t *records, *own, *inbox, *in, *buf[2], *lose[2], *used, *result, *scratch, *bounce, *notes, *lists;
     uint64_t *sizes, *part_at, *bounds, *counts;
@@ -198,6 +199,7 @@ struct cg_exchange_state {
     double *work;
     uint8_t *gathered, *later, note[2][16], record[64];     /* later: the bounce buffer, after the opening */
     size_t later_bytes;
+    struct cg_lane_ *lanes;          /* allgather of sparse packets: where each is read */
     float tiny[256], none;           /* tiny: for the opening, which must do with little; none: x, where there is none */
     uint64_t spare_sizes[16];        /* the opening of few ranks, where there is no memory */
     uint8_t spare[2 * 16 * 64];
@@ -369,9 +371,9 @@ static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
 static int cg_string_by_sum_(cg_x_ *x, cg_io *io, size_t from, size_t to, size_t total) {
     const uint8_t *mine = x->c.ask == CG_ASK_CAST_ ? x->c.buf : x->c.mine;
     if (x->c.step++) {
-        if (!cg_floats_to_bytes_((const float *)(void *)x->bounce, x->c.buf + x->c.at, x->c.many)) {
-            cg_fail_(x, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
-            return 0;
+        if (x->c.ask == CG_ASK_CAST_ && to > from) {                 /* the root has it, and nobody would check it here again */
+        } else if (!cg_floats_to_bytes_((const float *)(void *)x->bounce, x->c.buf + x->c.at, x->c.many)) {
+            cg_fail_(x, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");    /* and on: the others still add */
         }
         x->c.at += x->c.many;
     }
@@ -498,7 +500,7 @@ static int cg_sum_step_(cg_x_ *x, cg_io *io) {
     cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);
     return 0;
 }
-static int cg_collective_(cg_x_ *x, cg_io *io) {
+static int cg_collective_step_(cg_x_ *x, cg_io *io) {
     if (x->c.ask == CG_ASK_HOP_) {
         if (x->c.step++ || (!x->c.bytes && !x->c.many)) return 0;
         return cg_io_set_(io, CG_IO_SENDRECV, x->c.mine, x->c.bytes, x->c.bytes ? x->c.mask : -1, x->c.buf, x->c.many, x->c.many ? x->c.root : -1);
@@ -509,6 +511,12 @@ static int cg_collective_(cg_x_ *x, cg_io *io) {
     if (cg_cast_step_(x, io)) return 1;
     if (x->c.mask == -1) cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);
     return 0;
+}
+static int cg_collective_(cg_x_ *x, cg_io *io) {     /* nobody is called to move nothing */
+    int more;
+    do more = cg_collective_step_(x, io);
+    while (more && io->kind == CG_IO_SENDRECV && io->to < 0 && io->from < 0);
+    return more;
 }
 
 /* ---- >>rules: what goes along which route ------------------------------------------------------------ */
@@ -596,13 +604,19 @@ static const char *cg_refused_fold_(const cg_x_ *x) {
     }
     return NULL;
 }
+/* Floats of a sum that this rank encodes again, or may. */
+static size_t cg_carried_(const cg_x_ *x) {
+    if (x->exact || x->desc.fold == CG_FOLD_VOTE) return 0;
+    if (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) return x->n;
+    if (x->route == CG_ROUTE_SCATTER) return cg_part_n_(x, x->transport.rank);
+    return x->route == CG_ROUTE_SERVER && (x->root == x->transport.rank || x->desc.leader == CG_LEADER_BY_SCORE) ? x->n : 0;
+}
 /* Sums that are encoded again must be exact, unbiased, or remembered. */
 static const char *cg_refused_loss_(const cg_x_ *x) {
-    const int hops = x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE, answers = x->route == CG_ROUTE_SCATTER || x->route == CG_ROUTE_SERVER;
-    if ((!hops && !answers) || x->exact || x->desc.fold == CG_FOLD_VOTE || cg_is_unbiased_(&x->back)) return NULL;
-    if (x->desc.carry || (x->route == CG_ROUTE_SERVER && x->root != x->transport.rank)) return NULL;
+    if (!cg_carried_(x) || x->desc.carry || cg_is_unbiased_(&x->back)) return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back operator that loses nothing, or take allgather";
 }
+static int cg_hops_lossy_(const cg_x_ *x) { return (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) && !x->exact; }
 static const char *cg_refused_agreement_(const cg_x_ *x) {
     unsigned bits;
     const cg_op *op = &x->desc.op;
@@ -611,6 +625,7 @@ static const char *cg_refused_agreement_(const cg_x_ *x) {
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, flexpoint, without a selection or code";
     if (x->desc.side && x->desc.side->scale) return "scales are given and to be agreed on: which?";
     if (x->route == CG_ROUTE_LINEAR || x->route == CG_ROUTE_SHARED) return "f32 values have no scales";
+    if (cg_hops_lossy_(x)) return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
     return NULL;
 }
 /* Fills in defaults; what is wrong goes to x->status, for everybody to hear. */
@@ -650,9 +665,10 @@ static void cg_resolve_(cg_x_ *x) {
     if (!why && cg_has_back_(x) && (cg_is_matrix_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
                                     x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE || cg_is_user_(&x->back.quantize)))
         why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
+    if (!why && x->route == CG_ROUTE_SCATTER && !x->exact && (x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE))
+        why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_fail_(x, CG_E_UNSUPPORTED, x->transport.rank, why);
 }
-static int cg_hops_lossy_(const cg_x_ *x) { return (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) && !x->exact; }
 /* Is x compressed at once, before anything is known of the others? */
 static int cg_packs_first_(const cg_x_ *x) {
     return !cg_hops_lossy_(x) && x->route != CG_ROUTE_SHARED && !(x->route == CG_ROUTE_LINEAR && cg_is_matrix_(&x->desc.op));
@@ -660,6 +676,7 @@ static int cg_packs_first_(const cg_x_ *x) {
 
 /* ---- >>memory: one plan, for the sum of it and for the places ------------------------------------------- */
 
+typedef struct cg_lane_ { cg_index_reader_ reader; const uint8_t *values; size_t left, next, have; uint64_t at[CG_STRETCH_]; } cg_lane_;
 typedef struct cg_carve_ { uint8_t *base; uint64_t bytes; } cg_carve_;
 static uint8_t *cg_carve_take_(cg_carve_ *c, uint64_t bytes) {
     uint8_t *p = c->base ? c->base + (size_t)c->bytes : NULL;
@@ -688,6 +705,14 @@ static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
 static uint64_t cg_dense_bound_(uint64_t n) { return cg_add_(CG_HEADER_BYTES, cg_mul_(4, n)); }
 static void cg_more_(uint64_t *a, uint64_t b) { if (*a < b) *a = b; }
 static uint64_t cg_levels_up_(const cg_x_ *x) { return x->transport.size > 1 ? cg_log2_((uint64_t)x->transport.size - 1) + 1 : 0; }
+/* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
+static cg_side cg_back_side_(const cg_x_ *x) {
+    cg_side side = CG_ZERO;
+    if (!x->desc.side || !cg_is_user_(&x->back.quantize)) return side;
+    side.codecs = x->desc.side->codecs;
+    side.codec_count = x->desc.side->codec_count;
+    return side;
+}
 /* Of any part: the most. */
 static uint64_t cg_packet_room_(const cg_x_ *x) {
     uint64_t room = 0;
@@ -695,10 +720,11 @@ static uint64_t cg_packet_room_(const cg_x_ *x) {
     return room;
 }
 static uint64_t cg_result_room_(const cg_x_ *x) {
+    const cg_side side = cg_back_side_(x);
     uint64_t room = 0;
     if (x->desc.fold == CG_FOLD_VOTE) return cg_packet_room_(x);
     for (int p = 0; p < x->parts; p++)
-        cg_more_(&room, x->exact ? cg_sum_bound_(x, cg_part_n_(x, p), (uint64_t)x->transport.size) : cg_bound_(&x->back, NULL, cg_part_n_(x, p)));
+        cg_more_(&room, x->exact ? cg_sum_bound_(x, cg_part_n_(x, p), (uint64_t)x->transport.size) : cg_bound_(&x->back, &side, cg_part_n_(x, p)));
     return room;
 }
 static uint64_t cg_longest_part_(const cg_x_ *x) {
@@ -821,6 +847,7 @@ static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
         case CG_ROUTE_LINEAR: cg_plan_linear_(x, &c, &scratch); break;
         default:
             x->inbox = cg_carve_take_(&c, cg_mul_(size, cg_packet_room_(x)));
+            if (cg_is_plain_(op) && !op->code.arg && cg_unit_(op) == 1) x->lanes = (cg_lane_ *)(void *)cg_carve_take_(&c, cg_mul_(size, sizeof(cg_lane_)));
             x->result_cap = 0;
             if (x->desc.fold == CG_FOLD_VOTE) x->result_cap = (size_t)cg_packet_room_(x);
             if (x->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
@@ -853,7 +880,7 @@ static uint64_t cg_hash_desc_(const cg_x_ *x) {
     uint64_t h = cg_hash_op_((uint64_t)x->transport.size, &d->op);
     h = cg_hash_op_(h, cg_has_back_(x) ? d->back : &d->op);
     h = cg_mix64_(h ^ ((uint64_t)x->route | (uint64_t)d->fold << 8 | (uint64_t)d->flags << 16 | (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
-    return cg_mix64_(h ^ (uint64_t)cg_has_back_(x));
+    return cg_mix64_(h ^ ((uint64_t)cg_has_back_(x) | (uint64_t)x->exact << 1));
 }
 static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {     /* whole words of 8 */
     uint64_t h = bytes;
@@ -938,8 +965,21 @@ static int cg_same_op_(const cg_op *a, const cg_op *b) {
     }
     return 1;
 }
-/* Is this an intact packet of n values of this step, from that rank? op NULL: of whatever operator; rank < 0: made by anybody. */
-static void cg_accept_(cg_x_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, const cg_op *op, int rank, int from) {
+/* Agreed scales are the same in every packet, whoever made it, and in their sums. */
+CG_NOINLINE_ cg_status cg_same_grid_(const cg_x_ *x, const uint8_t *p, size_t len, int part) {
+    cg_decoder_ d, own;
+    float none = 0.0f;
+    unsigned bits;
+    cg_status s = cg_open_(&d, NULL, p, len, &none, cg_part_n_(x, part), 1);
+    if (s == CG_OK) s = cg_open_(&own, NULL, x->own + (size_t)x->part_at[part], (size_t)(x->part_at[part + 1] - x->part_at[part]), &none, cg_part_n_(x, part), 1);
+    if (s != CG_OK || !cg_grid_(&d.info.op.quantize, &bits)) return s;               /* a sum too large for levels is of floats */
+    if (d.lay.buckets != own.lay.buckets) return CG_E_MISMATCH;
+    for (size_t b = 0; b < (size_t)d.lay.buckets; b++) if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
+    return CG_OK;
+}
+/* Is this an intact packet of n values of this step, from that rank? part: of x, or -1; op NULL: of whatever operator; rank < 0: made
+   by anybody. */
+static void cg_accept_(cg_x_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, int part, const cg_op *op, int rank, int from) {
     const cg_side side = cg_decode_side_(x);
     cg_info info;
     cg_status s;
@@ -953,8 +993,9 @@ static void cg_accept_(cg_x_ *x, const uint8_t *p, size_t len, size_t n, cg_tag 
     if (s == CG_OK && (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
                        (rank >= 0 && info.tag.rank != (uint32_t)rank) || (op && !cg_same_op_(&info.op, op)))) s = CG_E_MISMATCH;
     if (s == CG_OK) s = cg_check_(&side, p, len, n);
+    if (s == CG_OK && part >= 0 && (x->desc.flags & CG_AGREE_SCALES)) s = cg_same_grid_(x, p, len, part);
     if (s == CG_OK) return;
-    cg_fail_(x, s, from, s == CG_E_MISMATCH ? "its packet is of another vector: n, seed, step, tensor, rank or operator differ" : cg_status_str(s));
+    cg_fail_(x, s, from, s == CG_E_MISMATCH ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ" : cg_status_str(s));
 }
 /* A failure takes the place of a packet, so that the others need not wait for one. */
 static void cg_poison_(const cg_x_ *x, uint8_t *p, size_t len) {
@@ -967,13 +1008,14 @@ static void cg_poison_(const cg_x_ *x, uint8_t *p, size_t len) {
 static void cg_note_put_(const cg_x_ *x, uint8_t *note, size_t len) {
     cg_put64_(note, x->status == CG_OK ? len : 0);
     cg_put32_(note + 8, (uint32_t)x->status);
-    cg_put32_(note + 12, (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
+    cg_put32_(note + 12, x->status == CG_OK ? x->check : (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
 }
 static size_t cg_note_get_(cg_x_ *x, const uint8_t *note, size_t cap, int from) {
     const uint64_t len = cg_get64_(note);
     const uint32_t who = cg_get32_(note + 12);
     if (cg_get32_(note + 8)) cg_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from, cg_status_str((cg_status)cg_get32_(note + 8)));
     else if (len > cap) cg_fail_(x, CG_E_CORRUPT, from, "it announces a packet that is too long");
+    else if (who != x->check) cg_fail_(x, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
     return cg_get32_(note + 8) || len > cap ? 0 : (size_t)len;
 }
 static cg_status cg_pack_(const cg_x_ *x, const cg_op *op, const cg_tag *tag, const cg_side *side, const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
@@ -1240,8 +1282,50 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
     cg_seal_(sum.kernels, &sum.info, x->result, cg_sum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
     return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
 }
+/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and added to in L1. */
+static void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk) {
+    for (;; a->next = a->have = 0) {
+        size_t i = a->next;
+        if (!a->have) {
+            a->have = cg_min_(CG_STRETCH_, a->left);
+            if (!a->have) return;
+            cg_index_get_(&a->reader, a->at, a->have);
+            a->left -= a->have;
+        }
+        for (; i < a->have && a->at[i] < end; i++, a->values += 4) {
+            const float v = cg_times_(alpha, cg_float_(cg_get32_(a->values)));
+            float *y = chunk + (size_t)(a->at[i] - base);
+            *y = first ? v : cg_plus_(*y, v);
+        }
+        a->next = i;
+        if (i < a->have) return;
+    }
+}
+CG_NOINLINE_ cg_status cg_add_lanes_(cg_x_ *x, float *y, size_t n) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+    float chunk[2 * CG_CHUNK_], none = 0.0f;
+    for (size_t q = 0; q < cg_ranks_(x); q++) {
+        cg_decoder_ d;
+        const cg_status s = cg_open_(&d, NULL, x->packet[q], x->len[q], &none, n, 1);
+        if (s != CG_OK) return s;
+        x->lanes[q].reader = cg_index_open_(&d.info, d.index);
+        x->lanes[q].values = d.codes;
+        x->lanes[q].left = (size_t)d.info.k;
+        x->lanes[q].next = x->lanes[q].have = 0;
+    }
+    for (size_t base = 0, many; base < n; base += many) {
+        many = cg_min_(2 * CG_CHUNK_, n - base);
+        memset(chunk, 0, 4 * many);
+        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk);
+        kernels->emit(chunk, many, 1.0f, 0.0f, cg_at_mut_(y, base), stream);
+    }
+    if (stream) kernels->drain();
+    return CG_OK;
+}
 static cg_status cg_add_in_order_(cg_x_ *x, float *y, size_t n) {
     cg_blend_ b;
+    if (x->lanes) return cg_add_lanes_(x, y, n);
     cg_blend_ranks_(x, y, n, &b);
     return cg_blend_all_(&b);
 }
@@ -1251,7 +1335,7 @@ static cg_status cg_body_allgather_(cg_x_ *x) {
     CG_DO_(x, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
     cg_find_packets_(x);
     for (int q = 0; q < x->transport.size; q++)
-        if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), &x->desc.op, q, q);
+        if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
     if (x->status != CG_OK) return x->status;
     if (x->desc.fold == CG_FOLD_VOTE) {
         s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
@@ -1264,37 +1348,14 @@ static cg_status cg_body_allgather_(cg_x_ *x) {
 
 /* ---- >>answers: server and scatter; an owner adds packets, and encodes the sum --------------------------------- */
 
-/* x->packet[] become x->result; what that loses stays in x->sum. */
-static void cg_close_(cg_x_ *x, int part) {
-    const size_t n = cg_part_n_(x, part);
-    cg_tag tag = cg_part_tag_(x, part, 1);
-    cg_status s;
-    if (x->status != CG_OK) return;
-    if (x->desc.fold == CG_FOLD_VOTE) s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
-    else if (x->exact) s = cg_reduce_(x->packet, x->len, cg_ranks_(x), x->reach, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
-    else {
-        cg_blend_ b;
-        cg_blend_ranks_(x, x->sum, n, &b);
-        b.carry = x->desc.carry;
-        b.carry_by = 1.0f;
-        s = cg_blend_pack_(&b, &x->back, &tag, NULL, x->result, x->result_cap, &x->result_len);
-        if (s == CG_OK && (x->desc.carry || x->used)) s = cg_unpack_(x, x->result, x->result_len, -1.0f, 1.0f, x->sum, n);
-    }
-    if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
-}
-/* The tag of a result: exact sums keep that of what they are made of. */
-static cg_tag cg_result_tag_(const cg_x_ *x, int part) { return cg_part_tag_(x, part, !x->exact && x->desc.fold != CG_FOLD_VOTE && !cg_hops_lossy_(x)); }
-/* What the second leg lost goes to carry; or it counts as not sent, by the rank that lost it. */
-static cg_status cg_settle_answer_(cg_x_ *x, int part) {
+/* What the second leg lost counts as not sent, by the rank that lost it. */
+static cg_status cg_share_less_(cg_x_ *x, int part) {
     const size_t n = cg_part_n_(x, part), before = (size_t)x->part_at[part], after = (size_t)(x->part_at[x->parts] - x->part_at[part + 1]);
     const float share = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)x->weights;
     const cg_tag tag = cg_part_tag_(x, part, 0);
     const cg_op dense = cg_dense();
     size_t len;
     cg_status s;
-    if (x->exact || x->desc.fold == CG_FOLD_VOTE) return CG_OK;
-    if (x->desc.carry) memcpy(x->desc.carry, x->sum, 4 * n);
-    if (!x->used) return CG_OK;
     cg_kernels_now_()->emit(x->sum, n, -share / cg_weight_of_(x, (size_t)x->transport.rank), 0.0f, x->sum, 0);
     s = cg_unpack_(x, cg_own_(x, part), cg_own_len_(x, part), 1.0f, 1.0f, x->sum, n);
     memcpy(x->used, x->own, before);
@@ -1305,10 +1366,35 @@ static cg_status cg_settle_answer_(cg_x_ *x, int part) {
     x->used_len = before + len + after;
     return CG_OK;
 }
+/* x->packet[] become x->result; what that loses stays in x->sum. */
+static void cg_close_(cg_x_ *x, int part) {
+    const size_t n = cg_part_n_(x, part);
+    cg_tag tag = cg_part_tag_(x, part, 1);
+    const cg_side side = cg_back_side_(x);
+    cg_status s;
+    if (x->status != CG_OK) return;
+    if (x->desc.fold == CG_FOLD_VOTE) s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
+    else if (x->exact) s = cg_reduce_(x->packet, x->len, cg_ranks_(x), x->reach, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
+    else {
+        cg_blend_ b;
+        cg_blend_ranks_(x, x->sum, n, &b);
+        b.carry = x->desc.carry;
+        b.carry_by = 1.0f;
+        s = cg_blend_pack_(&b, &x->back, &tag, &side, x->result, x->result_cap, &x->result_len);
+        if (s == CG_OK && (x->desc.carry || x->used)) s = cg_unpack_(x, x->result, x->result_len, -1.0f, 1.0f, x->sum, n);
+        if (s == CG_OK && x->used) s = cg_share_less_(x, part);      /* before the others are told: it may be too large for a float */
+    }
+    if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+}
+/* The tag of a result: exact sums keep that of what they are made of. */
+static cg_tag cg_result_tag_(const cg_x_ *x, int part) { return cg_part_tag_(x, part, !x->exact && x->desc.fold != CG_FOLD_VOTE && !cg_hops_lossy_(x)); }
+/* What the second leg lost goes to carry. */
+static void cg_settle_answer_(cg_x_ *x, int part) {
+    if (!x->exact && x->desc.fold != CG_FOLD_VOTE && x->desc.carry) memcpy(x->desc.carry, x->sum, 4 * cg_part_n_(x, part));
+}
 static cg_status cg_body_server_(cg_x_ *x) {
     const int me = x->transport.rank, root = x->root;
     const size_t slot = (size_t)cg_packet_room_(x);
-    cg_status s;
     CG_ROUTINE_(x)
     if (!x->transport.sendrecv) {
         CG_DO_(x, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
@@ -1324,21 +1410,21 @@ static cg_status cg_body_server_(cg_x_ *x) {
     }
     if (me == root) {
         for (int q = 0; q < x->transport.size; q++)
-            if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), &x->desc.op, q, q);
+            if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
         cg_close_(x, 0);
     }
     CG_CAST_(x, cg_known_(x, x->n), root);
-    if (me != root) cg_accept_(x, x->result, x->result_len, x->n, cg_result_tag_(x, 0), NULL, -1, root);
+    if (me != root) cg_accept_(x, x->result, x->result_len, x->n, cg_result_tag_(x, 0), x->exact ? 0 : -1, NULL, -1, root);
     if (x->status != CG_OK) return x->status;
-    s = me == root ? cg_settle_answer_(x, 0) : CG_OK;
-    return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n) : s;
+    if (me == root) cg_settle_answer_(x, 0);
+    return cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n);
     CG_ENDS_
 }
 /* Stripes, one from every rank, into x. */
 static void cg_accept_stripes_(cg_x_ *x) {
     for (int q = 0; q < x->transport.size; q++) {
         const int part = cg_part_of_(x, q);
-        if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, part), cg_result_tag_(x, part), NULL, -1, q);
+        if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, part), cg_result_tag_(x, part), x->exact ? part : -1, NULL, -1, q);
     }
 }
 static cg_status cg_write_stripes_(cg_x_ *x) {
@@ -1370,7 +1456,6 @@ static cg_status cg_body_scatter_(cg_x_ *x) {
     const int me = x->transport.rank, size = x->transport.size;
     const size_t slot = (size_t)cg_packet_room_(x);
     int to, from;
-    cg_status s;
     CG_ROUTINE_(x)
     if (!x->fixed) CG_DO_(x, cg_ask_lengths_(x));
     cg_find_lengths_(x);
@@ -1383,14 +1468,14 @@ static cg_status cg_body_scatter_(cg_x_ *x) {
         CG_DO_(x, cg_ask_hop_(x, cg_own_(x, to), cg_own_len_(x, to), to, x->inbox + (size_t)from * slot, x->len[from], from));
     }
     for (int q = 0; q < size; q++)
-        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, me), cg_part_tag_(x, me, 0), &x->desc.op, q, q);
+        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, me), cg_part_tag_(x, me, 0), me, &x->desc.op, q, q);
     cg_close_(x, me);
     CG_SHARE_(x, x->closed_fixed, x->in);
     cg_find_packets_(x);
     cg_accept_stripes_(x);
     if (x->status != CG_OK) return x->status;
-    s = cg_settle_answer_(x, me);
-    return s == CG_OK ? cg_write_stripes_(x) : s;
+    cg_settle_answer_(x, me);
+    return cg_write_stripes_(x);
     CG_ENDS_
 }
 
@@ -1450,6 +1535,10 @@ static void cg_hop_end_(cg_x_ *x, int part) {
     x->current = out;
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
+static void cg_clamp_(float *v, size_t n) {          /* dividing by weights may overflow, after the last message */
+    if (cg_kernels_now_()->top(v, n) < CG_NONFINITE_) return;
+    for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
+}
 /* What counted: x less what was lost here, unless carry has that. */
 static cg_status cg_hop_settle_(cg_x_ *x) {
     const float w = cg_weight_of_(x, (size_t)x->transport.rank);
@@ -1463,9 +1552,11 @@ static cg_status cg_hop_settle_(cg_x_ *x) {
         size_t len;
         if (x->desc.carry) {
             cg_kernels_now_()->emit(lost, n, x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights), 0.0f, cg_at_mut_(x->desc.carry, start), 0);
+            cg_clamp_(cg_at_mut_(x->desc.carry, start), n);
             cg_kernels_now_()->emit(cg_at_(x->x, start), n, 1.0f, 0.0f, lost, 0);
         } else {
             cg_kernels_now_()->emit(cg_at_(x->x, start), n, 1.0f, (float)(-1.0 / (double)w), lost, 0);
+            cg_clamp_(lost, n);
         }
         s = cg_pack_(x, &dense, &tag, NULL, lost, n, x->own + (size_t)at, CG_HEADER_BYTES + 4 * n, &len);
         at += len;
@@ -1484,7 +1575,7 @@ static cg_status cg_body_ring_(cg_x_ *x) {
         CG_MOVE_(x, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t + 1))) : x->current_len, last,
                  x->in, cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t))), x->result_cap, cg_wrap_(x, me - 1));
         part = cg_wrap_(x, me - x->t);
-        cg_accept_(x, x->in, x->move.in_len, cg_part_n_(x, part), cg_part_tag_(x, part, 0), NULL, -1, x->move.from);
+        cg_accept_(x, x->in, x->move.in_len, cg_part_n_(x, part), cg_part_tag_(x, part, 0), part, NULL, -1, x->move.from);
         cg_hop_begin_(x, part);
         cg_hop_add_(x);
         cg_hop_end_(x, part);
@@ -1507,7 +1598,7 @@ static cg_status cg_body_tree_(cg_x_ *x) {
     for (x->t = 1; x->t < size && !(me & x->t); x->t <<= 1) {
         if (me + x->t >= size) continue;
         CG_MOVE_(x, x->closed_fixed, NULL, 0, -1, cg_hop_in_(x), cg_known_(x, x->n), x->result_cap, me + x->t);
-        cg_accept_(x, cg_hop_in_(x), x->move.in_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, x->move.from);
+        cg_accept_(x, cg_hop_in_(x), x->move.in_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, x->move.from);
         cg_hop_add_(x);
     }
     cg_hop_end_(x, 0);
@@ -1515,7 +1606,7 @@ static cg_status cg_body_tree_(cg_x_ *x) {
     x->result = me ? x->in : x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
     x->result_len = x->current_len;
     CG_CAST_(x, cg_known_(x, x->n), 0);
-    if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, 0);
+    if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, 0);
     if (x->status != CG_OK) return x->status;
     s = cg_hop_settle_(x);
     return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n) : s;
@@ -1649,7 +1740,7 @@ static cg_status cg_body_merge_(cg_x_ *x) {
     for (x->t = 1; x->t < size && !(me & x->t); x->t <<= 1) {
         if (me + x->t >= size) continue;
         CG_MOVE_(x, 0, NULL, 0, -1, x->in, 0, x->result_cap, me + x->t);
-        cg_accept_(x, x->in, x->move.in_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, x->move.from);
+        cg_accept_(x, x->in, x->move.in_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, x->move.from);
         if (x->status == CG_OK) {
             s = cg_merge_two_(x);
             if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
@@ -1659,7 +1750,7 @@ static cg_status cg_body_merge_(cg_x_ *x) {
     if (!me && x->current == x->own) memcpy(x->result, x->own, x->current_len);
     x->result_len = x->current_len;
     CG_CAST_(x, 0, 0);
-    if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), NULL, -1, 0);
+    if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, 0);
     if (x->status != CG_OK) return x->status;
     s = cg_settle_lost_(x);
     return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n) : s;
@@ -1760,7 +1851,7 @@ static void cg_region_sum_(cg_x_ *x) {
     const int me = x->transport.rank;
     cg_status s;
     for (int q = 0; q < x->transport.size; q++)
-        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, me), cg_part_tag_(x, 0, 0), NULL, q, q);
+        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, me), cg_part_tag_(x, 0, 0), -1, NULL, q, q);
     if (x->status != CG_OK) return;
     s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->buf[0], (size_t)cg_sparse_bound_(x->n, x->list_room), &x->current_len, x->scratch, x->scratch_bytes);
     if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
@@ -1808,6 +1899,8 @@ static cg_status cg_body_region_(cg_x_ *x) {
         if (x->status != CG_OK) return x->status;
         cg_region_narrow_(x, x->t);
     }
+    x->check = x->key;
+    for (size_t q = 0; q < ranks; q++) x->check = (uint32_t)cg_mix64_(x->check + x->counts[q] + CG_GOLDEN_);
     if (x->status == CG_OK) {
         s = cg_cut_(x, x->buf[0], x->current_len, cg_region_n_(x, me), x->key, x->counts[me], x->result, &x->result_len, x->lose[0],
                     (size_t)cg_sparse_bound_(x->n, x->list_room), (size_t)x->bounds[me], &x->lost_len);
@@ -1818,7 +1911,7 @@ static cg_status cg_body_region_(cg_x_ *x) {
     CG_SHARE_(x, 0, x->inbox);
     cg_find_packets_(x);
     for (int q = 0; q < size; q++)
-        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, q), cg_part_tag_(x, 0, 0), NULL, -1, q);
+        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, q), cg_part_tag_(x, 0, 0), -1, NULL, -1, q);
     if (x->status != CG_OK) return x->status;
     s = cg_settle_lost_(x);
     for (int q = 0; q < size && s == CG_OK; q++)
@@ -1888,7 +1981,7 @@ static cg_status cg_body_shared_(cg_x_ *x) {
     CG_ROUTINE_(x)
     if (x->transport.rank == x->root) cg_shared_indices_(x);
     CG_CAST_(x, 0, x->root);
-    if (x->transport.rank != x->root) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), NULL, x->root, x->root);
+    if (x->transport.rank != x->root) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), -1, NULL, x->root, x->root);
     if (x->status == CG_OK) {
         memcpy(x->in, x->result, x->result_len);
         x->move.in_len = x->result_len;
@@ -1970,8 +2063,8 @@ static cg_status cg_body_linear_(cg_x_ *x) {
         cg_lowrank_factor_(x, 0, alpha);
         CG_DO_(x, cg_ask_sum_(x, cg_payload_(x), rows));
         cg_check_sum_(x, cg_payload_(x), rows);
-        if (x->status != CG_OK) return x->status;    /* sums agree, so everybody has come here */
-        cg_lowrank_factor_(x, 1, alpha);
+        if (x->status == CG_OK) cg_lowrank_factor_(x, 1, alpha);
+        if (x->status != CG_OK) memset(cg_payload_(x) + rows, 0xff, 4 * (values - rows));      /* NaN: nobody waits for this rank */
         CG_DO_(x, cg_ask_sum_(x, cg_payload_(x) + rows, values - rows));
         cg_check_sum_(x, cg_payload_(x) + rows, values - rows);
         return x->status == CG_OK ? cg_lowrank_finish_(x) : x->status;
@@ -2062,12 +2155,12 @@ static cg_status cg_finish_(cg_x_ *x, cg_status s) {
 static cg_status cg_next_(cg_x_ *x, int last_code, cg_io *io) {
     cg_status s;
     if (x->moving) {
+        const int peer = x->io.kind != CG_IO_SENDRECV && x->io.kind != CG_IO_BROADCAST ? -1 : x->io.from >= 0 ? x->io.from : x->io.to;
         x->moving = 0;
         if (last_code) {
             x->status = CG_OK;                       /* whatever went before, this is what ended it */
             x->report.code = last_code;
-            cg_fail_(x, CG_E_TRANSPORT, x->io.kind == CG_IO_SENDRECV || x->io.kind == CG_IO_BROADCAST ? (x->io.from >= 0 ? x->io.from : x->io.to) : -1,
-                     cg_status_str(CG_E_TRANSPORT));
+            cg_fail_(x, CG_E_TRANSPORT, peer == x->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
             return cg_finish_(x, CG_E_TRANSPORT);
         }
         cg_count_io_(x);
@@ -2186,10 +2279,7 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     cg_begin_(&x, desc, transport, NULL, n);
     x.desc.carry = &x.none;                          /* as if there were one */
     cg_resolve_(&x);
-    if (x.status == CG_OK && !x.exact && x.desc.fold != CG_FOLD_VOTE) {
-        if (cg_hops_lossy_(&x) || (x.route == CG_ROUTE_SERVER && x.root == transport->rank)) floats = n;
-        if (x.route == CG_ROUTE_SCATTER) floats = cg_part_n_(&x, transport->rank);
-    }
+    if (x.status == CG_OK) floats = cg_carried_(&x);
     cg_env_leave_(env);
     return floats;
 }
