@@ -93,7 +93,7 @@ typedef enum cg_fold { CG_FOLD_MEAN = 0, CG_FOLD_SUM, CG_FOLD_VOTE /* of signs, 
 enum { CG_LEADER_BY_SCORE = -1 };
 enum { CG_AGREE_SCALES = 1 };        /* desc.flags: quantize by the largest scale of all ranks; then levels add as integers */
 
-typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks but for weight, score, carry and warm */
+typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks but for weight, score, carry, warm and into */
     cg_op op;
     const cg_op *back;               /* operator of the second leg (server, scatter); NULL: exact sums where they are short, else op */
     uint32_t route, fold;
@@ -105,6 +105,7 @@ typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks bu
     float *warm;                     /* low-rank: cols*rank floats, zero at first: where the next power iteration starts */
     const cg_side *side;
     uint32_t flags;                  /* CG_AGREE_SCALES */
+    float *into;                     /* n floats: where the result goes; NULL: x itself */
 } cg_exchange_desc;
 
 typedef struct cg_report {
@@ -159,7 +160,7 @@ CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count,
 struct cg_exchange_state {
     cg_exchange_desc desc;
     cg_transport transport;
-    float *x;
+    float *x, *y;                    /* in, and out */
     size_t n;
     cg_report report;
     cg_status status;                /* this rank's first failure */
@@ -1280,7 +1281,7 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
     for (size_t i = 0; i < (size_t)sum.info.k; i++)
         cg_put32_(values + 4 * i, cg_bits_(cg_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
     cg_seal_(sum.kernels, &sum.info, x->result, cg_sum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
-    return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
+    return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
 }
 /* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and added to in L1. */
 static void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk) {
@@ -1339,10 +1340,10 @@ static cg_status cg_body_allgather_(cg_x_ *x) {
     if (x->status != CG_OK) return x->status;
     if (x->desc.fold == CG_FOLD_VOTE) {
         s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
-        return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n) : s;
+        return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n) : s;
     }
     if (x->desc.fold == CG_FOLD_CONTRIBUTORS && x->desc.op.select.id) return cg_mean_of_contributors_(x);
-    return cg_add_in_order_(x, x->x, x->n);
+    return cg_add_in_order_(x, x->y, x->n);
     CG_ENDS_
 }
 
@@ -1417,7 +1418,7 @@ static cg_status cg_body_server_(cg_x_ *x) {
     if (me != root) cg_accept_(x, x->result, x->result_len, x->n, cg_result_tag_(x, 0), x->exact ? 0 : -1, NULL, -1, root);
     if (x->status != CG_OK) return x->status;
     if (me == root) cg_settle_answer_(x, 0);
-    return cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n);
+    return cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->y, x->n);
     CG_ENDS_
 }
 /* Stripes, one from every rank, into x. */
@@ -1432,7 +1433,7 @@ static cg_status cg_write_stripes_(cg_x_ *x) {
     for (int q = 0; q < x->transport.size && s == CG_OK; q++) {
         const int part = cg_part_of_(x, q);
         const size_t n = cg_part_n_(x, part);
-        if (n) s = cg_unpack_(x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->x, cg_part_start_(x, part)), n);
+        if (n) s = cg_unpack_(x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->y, cg_part_start_(x, part)), n);
     }
     return s;
 }
@@ -1609,7 +1610,7 @@ static cg_status cg_body_tree_(cg_x_ *x) {
     if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, 0);
     if (x->status != CG_OK) return x->status;
     s = cg_hop_settle_(x);
-    return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n) : s;
+    return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->y, x->n) : s;
     CG_ENDS_
 }
 
@@ -1753,7 +1754,7 @@ static cg_status cg_body_merge_(cg_x_ *x) {
     if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, 0);
     if (x->status != CG_OK) return x->status;
     s = cg_settle_lost_(x);
-    return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->x, x->n) : s;
+    return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->y, x->n) : s;
     CG_ENDS_
 }
 
@@ -1915,7 +1916,7 @@ static cg_status cg_body_region_(cg_x_ *x) {
     if (x->status != CG_OK) return x->status;
     s = cg_settle_lost_(x);
     for (int q = 0; q < size && s == CG_OK; q++)
-        s = cg_unpack_(x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->x, (size_t)x->bounds[q]), cg_region_n_(x, q));
+        s = cg_unpack_(x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->y, (size_t)x->bounds[q]), cg_region_n_(x, q));
     return s;
     CG_ENDS_
 }
@@ -1925,12 +1926,16 @@ static cg_status cg_body_region_(cg_x_ *x) {
 static float *cg_payload_(const cg_x_ *x) { return (float *)(void *)(x->result + CG_HEADER_BYTES); }
 /* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed, so that all will know. */
 static void cg_load_payload_(cg_x_ *x, const uint8_t *packet, size_t k, size_t room, float alpha) {
+    const float *in = (const float *)(const void *)(packet + CG_HEADER_BYTES);
     float *v = cg_payload_(x);
-    memset(v, x->status == CG_OK ? 0 : 0xff, 4 * room);
-    if (x->status != CG_OK) return;
-    memcpy(v, packet + CG_HEADER_BYTES, 4 * k);
-    cg_wire_(v, k);
-    if (alpha != 1.0f) cg_kernels_now_()->emit(v, k, alpha, 0.0f, v, 0);
+    if (x->status != CG_OK) k = 0;
+    memset(v + k, x->status == CG_OK ? 0 : 0xff, 4 * (room - k));
+    if (CG_BIG_ENDIAN_) {
+        memcpy(v, in, 4 * k);
+        cg_wire_(v, k);
+        in = v;
+    }
+    cg_kernels_now_()->emit(in, k, alpha, 0.0f, v, 0);
 }
 static void cg_check_sum_(cg_x_ *x, const float *v, size_t n) {
     const uint32_t top = cg_kernels_now_()->top(v, n);
@@ -1999,7 +2004,7 @@ static cg_status cg_body_shared_(cg_x_ *x) {
     memcpy(x->result + CG_HEADER_BYTES + info.value_bytes, x->used + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
     x->result_len = cg_seal_(cg_kernels_now_(), &info, x->result, cg_sum_of_(cg_kernels_now_(), x->result + CG_HEADER_BYTES, info.value_bytes + info.index_bytes));
     x->report.used = x->used;
-    return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
+    return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
     CG_ENDS_
 }
 /* PowerSGD: P = MQ summed and made orthonormal, Q = M^T P summed; the factors stand in the result's payload. */
@@ -2042,7 +2047,7 @@ static cg_status cg_lowrank_finish_(cg_x_ *x) {
     info.k = cg_turned_(op, x->n);
     info.value_bytes = 4 * (size_t)info.k;
     cg_seal_payload_(x, &info);
-    s = cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
+    s = cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
     if (mine != 1.0f) {                              /* the result is in x; now its packet becomes the share */
         cg_wire_(cg_payload_(x), (size_t)info.k);
         for (size_t i = 0; i < cols * rank; i++) cg_payload_(x)[rows * rank + i] = cg_times_(mine, q[i]);
@@ -2056,8 +2061,6 @@ static cg_status cg_body_linear_(cg_x_ *x) {
     const cg_op *op = &x->desc.op;
     const float alpha = cg_alpha_(x, (size_t)x->transport.rank);
     const size_t rows = cg_is_matrix_(op) ? cg_rows_(op) * cg_matrix_rank_(op) : 0, values = (size_t)cg_turned_(op, cg_drawn_(op, x->n, NULL));
-    cg_info info;
-    cg_status s;
     CG_ROUTINE_(x)
     if (cg_is_matrix_(op)) {
         cg_lowrank_factor_(x, 0, alpha);
@@ -2073,10 +2076,9 @@ static cg_status cg_body_linear_(cg_x_ *x) {
     CG_DO_(x, cg_ask_sum_(x, cg_payload_(x), values));
     cg_check_sum_(x, cg_payload_(x), values);
     if (x->status != CG_OK) return x->status;
-    s = cg_header_get_(x->own, (size_t)x->part_at[1], &info);
-    if (s != CG_OK) return s;
-    cg_seal_payload_(x, &info);
-    return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->x, x->n);
+    memcpy(x->result, x->own, CG_HEADER_BYTES);      /* of an equal packet; its checksum is not looked at again */
+    cg_wire_(cg_payload_(x), values);
+    return cg_unpack_(x, x->result, (size_t)x->part_at[1], 1.0f, 0.0f, x->y, x->n);
     CG_ENDS_
 }
 
@@ -2182,6 +2184,7 @@ static void cg_begin_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport
     x->transport = *transport;
     x->desc.tag.rank = (uint32_t)transport->rank;
     x->x = v ? v : &x->none;
+    x->y = desc->into ? desc->into : x->x;
     x->n = n;
     x->report.rank = -1;
     x->report.why = cg_status_str(CG_OK);

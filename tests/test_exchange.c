@@ -1676,6 +1676,37 @@ TEST led(int leader)
 }
 
 /* Packets that cover x one after the other; anything else is refused, and y kept. */
+/* The result can go elsewhere: the same, and x stays. */
+TEST elsewhere(const char *op, uint32_t route, uint32_t fold)
+{
+    enum { LENGTH = 2000 };
+    static float given[3][LENGTH], x[3][LENGTH], here[3][LENGTH], there[3][LENGTH];
+    float *in_place[3] = { here[0], here[1], here[2] }, *kept[3] = { x[0], x[1], x[2] };
+    cg_exchange_desc desc = CG_ZERO;
+    sim *s = (sim *)calloc(1, sizeof *s);
+    int r, ok = 1;
+    ASSERT_EQ(CG_OK, cg_op_parse(&desc.op, op));
+    desc.route = route;
+    desc.fold = fold;
+    for (r = 0; r < 3; r++)
+        for (size_t i = 0; i < LENGTH; i++) given[r][i] = (float)((int)((i + 7) * (size_t)(r + 3) * 7919 % 2001) - 1000) / 64.0f;
+    memcpy(here, given, sizeof given);
+    memcpy(x, given, sizeof given);
+    memset(there, 0xff, sizeof there);
+    for (int into = 0; into < 2; into++) {
+        sim_open(s, 3, SIM_ALL, 1, &desc, into ? kept : in_place, LENGTH);
+        for (r = 0; r < 3 && into; r++) s->rank[r].desc.into = there[r];
+        sim_run(s);
+        for (r = 0; r < 3; r++) ok &= s->rank[r].status == CG_OK;
+        sim_close(s);
+    }
+    free(s);
+    ASSERTm(op, ok);
+    ASSERT_EQm(op, 0, memcmp(here, there, sizeof here));
+    ASSERT_EQm(op, 0, memcmp(x, given, sizeof x));
+    ASSERT(memcmp(here, given, sizeof here) != 0);
+    PASS();
+}
 TEST decoding_used(void)
 {
     float y[400], want[400], x[400];
@@ -1720,6 +1751,12 @@ SUITE(edges)
     RUN_TEST1(given, 3);
     RUN_TEST(no_callbacks);
     RUN_TEST(decoding_used);
+    for (route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_LINEAR; route++) RUN_TESTp(elsewhere, route == CG_ROUTE_LINEAR ? "randk:0.3" : "topk:0.1", route, (uint32_t)CG_FOLD_MEAN);
+    for (route = CG_ROUTE_RING; route <= CG_ROUTE_SERVER; route++) RUN_TESTp(elsewhere, "absmax:8:64", route, (uint32_t)CG_FOLD_MEAN);
+    RUN_TESTp(elsewhere, "sign", (uint32_t)CG_ROUTE_ALLGATHER, (uint32_t)CG_FOLD_VOTE);
+    RUN_TESTp(elsewhere, "topk:0.1", (uint32_t)CG_ROUTE_ALLGATHER, (uint32_t)CG_FOLD_CONTRIBUTORS);
+    RUN_TESTp(elsewhere, "absmax:8:64", (uint32_t)CG_ROUTE_ALLGATHER, (uint32_t)CG_FOLD_MEAN);
+    RUN_TESTp(elsewhere, "lowrank:2:50:40", (uint32_t)CG_ROUTE_LINEAR, (uint32_t)CG_FOLD_MEAN);
     for (i = -1; i < 2; i++) RUN_TEST1(mirrored, i);
     for (i = 0; i < N_ROWS; i++)
         for (route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_LINEAR; route++)
