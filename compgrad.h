@@ -8107,7 +8107,7 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
 }
 
 /* Sample, transform and selection: what the quantizer will see. */
-static cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
+CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
     const size_t turned = (size_t)cg_turned_(op, info->drawn);
     cg_status s = CG_OK;
