@@ -1487,8 +1487,12 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(const float *v, size_t n, uint32_t
     const uint64_t last = (uint64_t)1 << 63;
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint64_t m = cg_reach32_avx2_(v, i, below) | cg_reach32_avx2_(v, i + 32, below) << 32;
-        size_t many = (size_t)__builtin_popcountll(m), j;
+        const uintptr_t ahead = (uintptr_t)v + 4 * i + 4096;         /* the hardware stops at every page */
+        uint64_t m;
+        size_t many, j;
+        for (unsigned line = 0; line < 256; line += 64) CG_PREFETCH_((const void *)(ahead + line));
+        m = cg_reach32_avx2_(v, i, below) | cg_reach32_avx2_(v, i + 32, below) << 32;
+        many = (size_t)__builtin_popcountll(m);
         /* two without asking: which of 0, 1, 2 it is cannot be predicted */
         j = i + (size_t)__builtin_ctzll(m | last);
         index[count] = first + (uint32_t)j;
