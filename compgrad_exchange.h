@@ -89,7 +89,7 @@ typedef enum cg_route {
     CG_ROUTE_AUTO = 0, CG_ROUTE_ALLGATHER, CG_ROUTE_RING, CG_ROUTE_TREE, CG_ROUTE_SCATTER, CG_ROUTE_SERVER, CG_ROUTE_MERGE,
     CG_ROUTE_SHARED, CG_ROUTE_REGION, CG_ROUTE_LINEAR
 } cg_route;
-typedef enum cg_fold { CG_FOLD_MEAN = 0, CG_FOLD_SUM, CG_FOLD_VOTE /* of signs, + for a tie */, CG_FOLD_CONTRIBUTORS /* mean of those that sent one */ } cg_fold;
+typedef enum cg_fold { CG_FOLD_MEAN = 0, CG_FOLD_SUM /* by allgather it may come to Inf */, CG_FOLD_VOTE /* of signs, + for a tie */, CG_FOLD_CONTRIBUTORS /* mean of those that sent one */ } cg_fold;
 enum { CG_LEADER_BY_SCORE = -1 };
 enum { CG_AGREE_SCALES = 1 };        /* desc.flags: quantize by the largest scale of all ranks; then levels add as integers */
 
@@ -101,7 +101,7 @@ typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks bu
     float weight;                    /* 0 = 1, on all ranks or none: sum of w D, or divided by the sum of w */
     int leader;                      /* r + 1: rank r; 0: rank 0 (server), or step % N (shared: STAR); CG_LEADER_BY_SCORE: the largest score (VAR) */
     float score;
-    float *carry;                    /* cg_exchange_carry() floats, zero at first: the error of sums that were encoded again */
+    float *carry;                    /* cg_exchange_carry() floats, zero at first: the error of sums that were encoded again; route auto: on all ranks or none */
     float *warm;                     /* low-rank: cols*rank floats, zero at first: where the next power iteration starts */
     const cg_side *side;
     uint32_t flags;                  /* CG_AGREE_SCALES */
@@ -132,7 +132,8 @@ typedef struct cg_io {               /* what to move next */
 
 typedef struct cg_exchange_state cg_exchange_state;      /* yours, and may not move; nothing in it is of interest but through the calls below */
 
-/* Bytes of mem; 0: this description is refused (cg_exchange with no memory tells everybody, and says why), or they overflow. */
+/* Bytes of mem; 0: this description is refused (cg_exchange with no memory tells everybody, and says why), or they overflow. To be
+   refused may be one rank's alone (a server without carry): of more than 16 ranks it then needs some memory to tell the others. */
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n);
 /* Floats of desc.carry that this rank needs; 0: none. */
 CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n);
@@ -150,8 +151,8 @@ CG_API_ CG_CHECKED_ cg_status cg_used_decode(const cg_side *side, const void *us
 
 /* Layer by layer: every layer has its own operator, route and tag; all of them open in two rounds, then one exchange follows the
    other. Those shorter than `small` values (and with the fold and weight of the first of them) travel together as one dense
-   message. A layer that fails leaves its x as it was and does not keep the others from being exchanged; the first failure is
-   returned. The report adds up all of them. */
+   message. If a rank cannot even start a layer (NaN, a refused operator) none is exchanged. A layer that fails later leaves its x
+   as it was and does not keep the others from being exchanged; the first failure is returned. The report adds up all of them. */
 typedef struct cg_layer { cg_exchange_desc desc; float *x; size_t n; cg_status status; cg_report report; } cg_layer;
 CG_API_ size_t cg_exchange_layers_memory(const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport, void *mem, size_t bytes,
@@ -305,7 +306,7 @@ static void cg_ask_gather_(cg_x_ *x, const void *mine, const uint64_t *sizes, vo
     }
     /* the callback moves N times the longest: too much where lengths differ widely */
     if (t->allgather && (how == CG_BY_GATHER_ || longest * cg_ranks_(x) <= all + all / 4)) how = CG_BY_ITSELF_;
-    cg_ask_(x, CG_ASK_GATHER_, how, mine, buf, 0, 0);
+    cg_ask_(x, CG_ASK_GATHER_, how, mine, buf, all == longest * cg_ranks_(x) ? (size_t)longest : 0, 0);
     x->c.sizes = sizes;
     x->c.longest = longest;
 }
@@ -339,6 +340,7 @@ static int cg_io_set_(cg_io *io, uint32_t kind, const void *out, size_t out_byte
 /* Bytes of the ranks before the i-th, counted from `first` on and around. */
 static size_t cg_sizes_before_(const cg_x_ *x, size_t first, size_t i) {
     uint64_t at = 0;
+    if (x->c.bytes) return i * x->c.bytes;           /* all of them equal */
     for (size_t j = 0; j < i; j++) at += x->c.sizes[(first + j) % cg_ranks_(x)];
     return (size_t)at;
 }
@@ -601,7 +603,8 @@ static const char *cg_refused_fold_(const cg_x_ *x) {
     if (x->desc.fold == CG_FOLD_CONTRIBUTORS) {
         if (x->route != CG_ROUTE_ALLGATHER) return "contributors are counted by allgather";
         if (x->desc.weight != 0.0f) return "a mean over contributors has no weights";
-        if (op->select.id && !cg_adds_(x, op) && op->select.id == CG_SELECT_GIVEN) return "given indices: every rank contributes; take the mean";
+        if (op->select.id == CG_SELECT_GIVEN) return "given indices: every rank contributes; take the mean";
+        if (op->sample.id == CG_SAMPLE_PERMK) return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
     }
     return NULL;
 }
@@ -637,9 +640,11 @@ static void cg_resolve_(cg_x_ *x) {
     x->parts = 1;
     x->route = x->desc.route;
     if (x->desc.route > CG_ROUTE_LINEAR || x->desc.fold > CG_FOLD_CONTRIBUTORS || x->desc.flags > CG_AGREE_SCALES) { cg_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag"); return; }
-    if (!cg_is_finite_(x->desc.weight) || x->desc.weight < 0.0f || !cg_is_finite_(x->desc.score)) { cg_fail_(x, CG_E_ARG, x->transport.rank, "weight and score must be finite, weight not negative"); return; }
+    if (!cg_is_finite_(x->desc.weight) || (x->desc.weight != 0.0f && !(x->desc.weight >= 1.17549435e-38f)) || !cg_is_finite_(x->desc.score)) {
+        cg_fail_(x, CG_E_ARG, x->transport.rank, "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
+        return;
+    }
     if (x->desc.leader < CG_LEADER_BY_SCORE || x->desc.leader > x->transport.size) { cg_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one"); return; }
-    if (!x->x && x->n) { cg_fail_(x, CG_E_ARG, x->transport.rank, "x is NULL"); return; }
     if (!cg_bound_(op, x->desc.side, x->n) || (x->desc.back && !cg_bound_(x->desc.back, NULL, x->n))) {
         cg_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
         return;
@@ -784,11 +789,10 @@ static void cg_plan_lists_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
     if (x->route != CG_ROUTE_REGION) return;
     x->bounds = (uint64_t *)(void *)cg_carve_take_(c, 8 * (size + 1));
     x->counts = (uint64_t *)(void *)cg_carve_take_(c, 8 * size);
-    x->inbox = cg_carve_take_(c, cg_add_(cg_mul_(2, room), cg_mul_(size, 2048)));      /* the k largest, in regions; before that counts */
+    x->inbox = cg_carve_take_(c, cg_mul_(size, 1024));               /* counts */
 }
-static void cg_plan_linear_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
+static void cg_plan_linear_(cg_x_ *x, cg_carve_ *c) {
     const cg_op *op = &x->desc.op;
-    (void)scratch;
     x->result = cg_carve_take_(c, cg_packet_room_(x));
     x->result_cap = (size_t)cg_packet_room_(x);
     if (cg_is_matrix_(op)) x->work = (double *)(void *)cg_carve_take_(c, cg_lowrank_work_(cg_rows_(op), cg_cols_(op), op->transform.arg));
@@ -812,6 +816,7 @@ static uint64_t cg_bounce_room_(const cg_x_ *x) {
 static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
     const cg_op *op = &x->desc.op;
     const uint64_t size = (uint64_t)x->transport.size;
+    const int tables = x->route == CG_ROUTE_REGION || (x->route == CG_ROUTE_SCATTER && !x->fixed);      /* from every rank a number for every other */
     cg_carve_ c;
     uint64_t scratch = 0, bounce, room;
     c.base = base;
@@ -823,7 +828,7 @@ static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
     bounce = cg_bounce_room_(x);
     x->bounce = cg_carve_take_(&c, bounce);
     x->bounce_bytes = (size_t)bounce;
-    x->notes = cg_carve_take_(&c, cg_mul_(size, CG_NOTE_ + 8 * size));
+    x->notes = cg_carve_take_(&c, cg_mul_(size, CG_NOTE_ + (tables ? 8 * size : 0)));
     x->part_at = (uint64_t *)(void *)cg_carve_take_(&c, 8 * (size + 1));
     x->packet = (const void **)(void *)cg_carve_take_(&c, size * sizeof(void *));
     x->len = (size_t *)(void *)cg_carve_take_(&c, size * sizeof(size_t));
@@ -845,7 +850,7 @@ static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
         case CG_ROUTE_RING: case CG_ROUTE_TREE: cg_plan_hops_(x, &c, &scratch); break;
         case CG_ROUTE_SCATTER: case CG_ROUTE_SERVER: cg_plan_answers_(x, &c, &scratch); break;
         case CG_ROUTE_MERGE: case CG_ROUTE_REGION: case CG_ROUTE_SHARED: cg_plan_lists_(x, &c, &scratch); break;
-        case CG_ROUTE_LINEAR: cg_plan_linear_(x, &c, &scratch); break;
+        case CG_ROUTE_LINEAR: cg_plan_linear_(x, &c); break;
         default:
             x->inbox = cg_carve_take_(&c, cg_mul_(size, cg_packet_room_(x)));
             if (cg_is_plain_(op) && !op->code.arg && cg_unit_(op) == 1) x->lanes = (cg_lane_ *)(void *)cg_carve_take_(&c, cg_mul_(size, sizeof(cg_lane_)));
@@ -918,13 +923,15 @@ static void cg_open_record_(cg_x_ *x, const uint8_t *r, int rank, uint64_t longe
 /* Every rank comes to the same verdict: none, or all, go on. */
 static void cg_open_records_(cg_x_ *x) {
     const size_t size = cg_ranks_(x);
+    uint64_t longest;
     float best = 0.0f;
     if (x->status != CG_OK) return;
+    longest = cg_mul_((uint64_t)x->parts, cg_packet_room_(x));
     x->weights = 0.0;
     for (size_t q = 0; q < size; q++) {
         const uint8_t *r = x->records + q * CG_RECORD_;
         float score;
-        cg_open_record_(x, r, (int)q, cg_mul_((uint64_t)x->parts, cg_packet_room_(x)));
+        cg_open_record_(x, r, (int)q, longest);
         if (x->status != CG_OK) return;
         x->sizes[q] = cg_get64_(r + 32);
         x->weights += (double)cg_float_(cg_get32_(r + 40));
@@ -1024,6 +1031,7 @@ static cg_status cg_pack_(const cg_x_ *x, const cg_op *op, const cg_tag *tag, co
 }
 /* x as packets, part after part. */
 static void cg_pack_parts_(cg_x_ *x) {
+    const size_t room = (size_t)cg_packet_room_(x);
     cg_side side = CG_ZERO;
     uint64_t at = 0, scale = 0;
     if (x->desc.side) side = *x->desc.side;
@@ -1035,7 +1043,7 @@ static void cg_pack_parts_(cg_x_ *x) {
         if (x->desc.side && x->desc.side->aux) side.aux = cg_at_(x->desc.side->aux, start);
         if (x->desc.flags & CG_AGREE_SCALES) side.scale = x->settled ? x->agreed + scale : NULL;
         scale += cg_scales_of_(x, p);
-        s = cg_pack_(x, &x->desc.op, &tag, &side, n ? cg_at_(x->x, start) : NULL, n, x->own + (size_t)at, (size_t)cg_packet_room_(x), &len);
+        s = cg_pack_(x, &x->desc.op, &tag, &side, n ? cg_at_(x->x, start) : NULL, n, x->own + (size_t)at, room, &len);
         if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
         x->part_at[p] = at;
         at += len;
@@ -1102,7 +1110,7 @@ static void cg_scales_agree_(cg_x_ *x) {
 /* Everybody's x->result, `into`; x->sizes becomes their lengths. */
 #define CG_SHARE_(x, known, into) do {                                                                                             \
         cg_note_put_(x, (x)->note[0], (x)->result_len);                                                                            \
-        if (!(known)) CG_WAIT_(x, cg_share_notes_(x), __LINE__);                                                                   \
+        if (!(known)) CG_WAIT_(x, cg_ask_equal_(x, (x)->note[0], CG_NOTE_, (x)->notes), __LINE__);                                 \
         CG_WAIT_(x, cg_share_packets_(x, known, into), -__LINE__);                                                                 \
     } while (0)
 
@@ -1137,9 +1145,6 @@ static void cg_cast_packet_(cg_x_ *x, size_t known, int from) {
         x->result_len = cg_note_get_(x, x->note[0], x->result_cap, from);
     }
     cg_ask_cast_(x, x->result, x->result_len, from);
-}
-static void cg_share_notes_(cg_x_ *x) {
-    cg_ask_equal_(x, x->note[0], CG_NOTE_, x->notes);
 }
 static int cg_part_of_(const cg_x_ *x, int rank) { return x->route == CG_ROUTE_RING ? cg_wrap_(x, rank + 1) : rank; }   /* whose sum a rank has in the end */
 static size_t cg_known_(const cg_x_ *x, size_t n) {  /* length of a result of n values */
@@ -1242,6 +1247,13 @@ static cg_status cg_blend_pack_(const cg_blend_ *b, const cg_op *op, const cg_ta
 
 /* ---- >>allgather ------------------------------------------------------------------------------------------- */
 
+/* A sum of floats that is too large is the largest float, and would be no mean when divided by N. */
+static cg_status cg_sum_fits_(const uint8_t *sum, size_t len) {
+    cg_info info;
+    const cg_status s = cg_header_get_(sum, len, &info);
+    if (s != CG_OK || info.op.quantize.id) return s;
+    return cg_top_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_NONFINITE_ - 1 ? CG_E_NONFINITE : CG_OK;
+}
 /* How many packets have each of the sum's values; both ascend. */
 CG_NOINLINE_ cg_status cg_count_contributors_(const cg_x_ *x, const cg_decoder_ *sum, uint32_t *counts) {
     const size_t k = (size_t)sum->info.k;
@@ -1275,6 +1287,7 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
     cg_decoder_ sum;
     float none = 0.0f;
     cg_status s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
+    if (s == CG_OK) s = cg_sum_fits_(x->result, x->result_len);
     if (s == CG_OK) s = cg_open_(&sum, NULL, x->result, x->result_len, &none, x->n, 1);
     if (s == CG_OK) s = cg_count_contributors_(x, &sum, counts);
     if (s != CG_OK) return s;
@@ -1385,6 +1398,7 @@ static void cg_close_(cg_x_ *x, int part) {
         if (s == CG_OK && (x->desc.carry || x->used)) s = cg_unpack_(x, x->result, x->result_len, -1.0f, 1.0f, x->sum, n);
         if (s == CG_OK && x->used) s = cg_share_less_(x, part);      /* before the others are told: it may be too large for a float */
     }
+    if (s == CG_OK && x->exact) s = cg_sum_fits_(x->result, x->result_len);
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
 /* The tag of a result: exact sums keep that of what they are made of. */
@@ -1445,12 +1459,12 @@ static void cg_ask_lengths_(cg_x_ *x) {
 }
 static void cg_find_lengths_(cg_x_ *x) {             /* of the parts that will come to me */
     const int me = x->transport.rank;
+    const uint64_t room = cg_packet_room_(x), known = cg_bound_(&x->desc.op, x->desc.side, cg_part_n_(x, me));
     for (size_t q = 0; q < cg_ranks_(x); q++) {
-        const uint64_t len = x->fixed ? cg_bound_(&x->desc.op, x->desc.side, cg_part_n_(x, me)) : cg_get64_(cg_gathered_(x, q) + 8 * me);
-        x->len[q] = (size_t)len;
-        if (len <= cg_packet_room_(x)) continue;
-        x->len[q] = 0;
-        cg_fail_(x, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
+        const uint8_t *row = x->fixed ? NULL : cg_gathered_(x, q);
+        x->len[q] = (size_t)(row ? cg_get64_(row + 8 * me) : known);
+        for (int p = 0; row && p < x->parts; p++)
+            if (cg_get64_(row + 8 * p) > room) cg_fail_(x, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
     }
 }
 static cg_status cg_body_scatter_(cg_x_ *x) {
@@ -1460,6 +1474,7 @@ static cg_status cg_body_scatter_(cg_x_ *x) {
     CG_ROUTINE_(x)
     if (!x->fixed) CG_DO_(x, cg_ask_lengths_(x));
     cg_find_lengths_(x);
+    if (!x->fixed && x->status != CG_OK) return x->status;           /* everybody has seen the same lengths */
     x->packet[me] = cg_own_(x, me);
     x->len[me] = cg_own_len_(x, me);
     for (x->t = 1; x->t < size; x->t++) {
@@ -1500,6 +1515,7 @@ static void cg_hop_reduce_(cg_x_ *x, const uint8_t *in, size_t in_len) {
     lens[1] = in_len;
     s = cg_reduce_(both, lens, in ? 2 : 1, x->reach, out, x->result_cap, &x->current_len, x->scratch, x->scratch_bytes);
     x->current = out;
+    if (s == CG_OK) s = cg_sum_fits_(out, x->current_len);
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
 static uint8_t *cg_hop_in_(const cg_x_ *x) { return x->in + (x->exact ? 0 : (size_t)x->hops * x->result_cap); }        /* where the next is to arrive */
@@ -1666,6 +1682,7 @@ CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size
     float value;
     cg_status s = cg_reader_open_(&r, packet, len, n);
     if (s != CG_OK) return s;
+    if (r.d.info.k > x->list_room) return CG_E_CORRUPT;              /* somebody sent more than there can be */
     cg_list_at_(x, 0, n, &keep);
     cg_list_at_(x, 1, x->n, &drop);
     while (cg_reader_next_(&r, &index, &value)) {
@@ -1711,9 +1728,11 @@ CG_NOINLINE_ cg_status cg_merge_two_(cg_x_ *x) {
     uint32_t key;
     float value;
     cg_status s = cg_add_two_(x, x->current, x->current_len, x->in, x->move.in_len, x->buf[0], half, &len);
+    if (s == CG_OK) s = cg_sum_fits_(x->buf[0], len);
     if (s == CG_OK) s = cg_reader_open_(&r, x->buf[0], len, x->n);
     if (s != CG_OK) return s;
     k = (size_t)r.d.info.k;
+    if (k > x->list_room) return CG_E_CORRUPT;
     if (k <= x->keep) {
         memcpy(x->result, x->buf[0], len);
         x->current = x->result;
@@ -1855,6 +1874,7 @@ static void cg_region_sum_(cg_x_ *x) {
         if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, me), cg_part_tag_(x, 0, 0), -1, NULL, q, q);
     if (x->status != CG_OK) return;
     s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->buf[0], (size_t)cg_sparse_bound_(x->n, x->list_room), &x->current_len, x->scratch, x->scratch_bytes);
+    if (s == CG_OK) s = cg_sum_fits_(x->buf[0], x->current_len);
     if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
 }
 /* A failure between rounds of equal size has no packet to travel in: it goes as counts that cannot be. */
@@ -1877,8 +1897,8 @@ static cg_status cg_body_region_(cg_x_ *x) {
     CG_DO_(x, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
     for (int q = 0; q < size; q++) {                 /* len[q]: what comes from q; part_at: where what goes out begins */
         x->len[q] = (size_t)cg_get64_(cg_gathered_(x, (size_t)q) + 8 * (size_t)me);
-        for (int p = 0; p < size; p++)
-            if (cg_get64_(cg_gathered_(x, (size_t)q) + 8 * (size_t)p) > slot) cg_fail_(x, CG_E_PEER, q, "it failed between two rounds");
+        for (const uint8_t *row = cg_gathered_(x, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
+            if (cg_get64_(p) > slot) cg_fail_(x, CG_E_PEER, q, "it failed between two rounds");
     }
     if (x->status != CG_OK) return x->status;        /* everybody has seen the same lengths */
     x->counts[0] = 0;
@@ -1909,7 +1929,7 @@ static cg_status cg_body_region_(cg_x_ *x) {
         x->flip = 0;
         if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
     }
-    CG_SHARE_(x, 0, x->inbox);
+    CG_SHARE_(x, 0, x->in);                          /* room for the longest from everybody, whatever they announce */
     cg_find_packets_(x);
     for (int q = 0; q < size; q++)
         if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, q), cg_part_tag_(x, 0, 0), -1, NULL, -1, q);
@@ -1970,23 +1990,28 @@ CG_NOINLINE_ cg_status cg_shared_values_(cg_x_ *x, cg_info *info) {
     *info = sparse;
     return cg_list_put_(info, x->n, &list, x->used, x->used_cap, &x->used_len);
 }
-static void cg_shared_indices_(cg_x_ *x) {           /* the leader's: a selection with values of no bits */
+static cg_op cg_shared_op_(const cg_x_ *x) {         /* of the leader's indices: a selection with values of no bits */
     cg_op op = x->desc.op;
+    op.quantize.id = CG_QUANTIZE_MEAN;
+    return op;
+}
+static void cg_shared_indices_(cg_x_ *x) {
+    const cg_op op = cg_shared_op_(x);
     cg_side side = CG_ZERO;
     cg_status s;
-    op.quantize.id = CG_QUANTIZE_MEAN;
     if (x->desc.side) side = *x->desc.side;
     s = cg_pack_(x, &op, &x->desc.tag, &side, x->x, x->n, x->result, x->result_cap, &x->result_len);
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
 static cg_status cg_body_shared_(cg_x_ *x) {
     const float alpha = cg_alpha_(x, (size_t)x->transport.rank);
+    const cg_op indices = cg_shared_op_(x);
     cg_info info = CG_ZERO;
     cg_status s;
     CG_ROUTINE_(x)
     if (x->transport.rank == x->root) cg_shared_indices_(x);
     CG_CAST_(x, 0, x->root);
-    if (x->transport.rank != x->root) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), -1, NULL, x->root, x->root);
+    if (x->transport.rank != x->root) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), -1, &indices, x->root, x->root);
     if (x->status == CG_OK) {
         memcpy(x->in, x->result, x->result_len);
         x->move.in_len = x->result_len;
@@ -2269,7 +2294,7 @@ CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transpo
     env = cg_env_enter_();
     cg_begin_(&x, desc, transport, NULL, n);
     cg_resolve_(&x);
-    if (x.status == CG_OK) bytes = cg_add_(cg_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
+    if (x.status == CG_OK || transport->size > CG_SPARE_RANKS_) bytes = cg_add_(cg_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
     cg_env_leave_(env);
     return cg_size_(bytes);
 }
@@ -2383,19 +2408,22 @@ static cg_status cg_drive_(cg_x_ *x) {
     x->c.ask = CG_ASK_NONE_;
     return x->status;
 }
-/* The small ones, one after the other, and a packet each to say that all of them counted. */
-static void cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
+/* The small ones, one after the other, and a packet each to say that all of them counted. NULL: one of them is NULL. */
+static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
     const cg_op dense = cg_dense();
     size_t at = 0, used = 0, len;
+    int whole = 1;
     for (size_t i = p->first; i < p->count; i++) {
         if (!cg_is_small_(p, i)) continue;
-        memcpy(p->flat + at, layers[i].x, layers[i].x ? 4 * layers[i].n : 0);
+        if (layers[i].x) memcpy(p->flat + at, layers[i].x, 4 * layers[i].n);
+        else whole &= !layers[i].n;
         layers[i].report.used = p->used + used;
         if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->used + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK) len = 0;
         layers[i].report.used_len = len;
         at += layers[i].n;
         used += (size_t)cg_dense_bound_(layers[i].n);
     }
+    return whole ? p->flat : NULL;
 }
 static void cg_pile_unflatten_(const cg_pile_ *p, cg_layer *layers, const cg_x_ *x) {
     size_t at = 0;
@@ -2423,11 +2451,11 @@ static cg_status cg_pile_open_(cg_pile_ *p, cg_layer *layers, const cg_transport
     uint8_t *mem = p->room + own;
     cg_env_ env = cg_env_enter_();
     size_t e = 0;
-    if (p->first < p->count) cg_pile_flatten_(p, layers);
+    float *flat = p->first < p->count ? cg_pile_flatten_(p, layers) : NULL;
     for (size_t i = cg_pile_next_(p, before); i <= p->count; i = cg_pile_next_(p, i), e++) {
         cg_x_ *x = &p->state[e];
         const size_t room = (size_t)cg_pile_room_(t, cg_pile_desc_(p, i), cg_pile_n_(p, i));
-        float *v = i < p->count ? layers[i].x : p->flat;
+        float *v = i < p->count ? layers[i].x : flat;
         cg_begin_(x, cg_pile_desc_(p, i), t, v, cg_pile_n_(p, i));
         s = cg_start_(x, v, mem, room);
         if ((s != CG_OK || x->status != CG_OK) && first == CG_OK) { first = s != CG_OK ? s : x->status; why = x->report.why; }
@@ -2480,11 +2508,12 @@ static cg_status cg_pile_run_(cg_pile_ *p, cg_layer *layers) {
 CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport, void *mem, size_t bytes,
     cg_report *report) {
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    const cg_exchange_desc none = CG_ZERO;
     cg_pile_ p;
     cg_status s;
     if (report) memset(report, 0, sizeof *report);
     if ((!layers && count) || !transport || cg_mute_(transport)) return CG_E_ARG;
-    if (!mem || bytes < skip || bytes - skip < cg_pile_plan_(&p, layers, count, small, transport, NULL)) return CG_E_MEMORY;
+    if (!mem || bytes < skip || bytes - skip < cg_pile_plan_(&p, layers, count, small, transport, NULL)) return cg_exchange_without_(&none, transport, NULL, 0, report);
     cg_pile_plan_(&p, layers, count, small, transport, (uint8_t *)mem + skip);
     for (size_t i = 0; i < count; i++) { memset(&layers[i].report, 0, sizeof layers[i].report); layers[i].status = CG_E_STATE; }
     s = cg_pile_open_(&p, layers, transport);
