@@ -9,7 +9,7 @@
 
 #include "compgrad_exchange.h"
 
-enum { SIM_MOST = 16, SIM_ALLREDUCE = 1, SIM_ALLGATHER = 2, SIM_BROADCAST = 4, SIM_SENDRECV = 8, SIM_ALL = 15 };
+enum { SIM_MOST = 20, SIM_ALLREDUCE = 1, SIM_ALLGATHER = 2, SIM_BROADCAST = 4, SIM_SENDRECV = 8, SIM_ALL = 15 };
 
 typedef struct sim_rank {
     cg_exchange_desc desc;
@@ -34,6 +34,7 @@ typedef struct sim {
     void (*hurt)(void *user, void *bytes, size_t len, int from);
     void *hurt_user;
     void (*before)(int rank);                  /* called before a rank computes */
+    void (*after)(struct sim *, int rank);     /* and when it has asked for a message */
     int stuck;                                 /* ranks that wait for ever */
     uint64_t transcript;                       /* a hash of all bytes that crossed by sendrecv, allgather or broadcast */
 } sim;
@@ -94,6 +95,7 @@ static void sim_step(sim *s, int r) {
         k->waiting = 0;
     }
     k->ios++;
+    if (s->after) s->after(s, r);
 }
 static void sim_record(sim *s, const void *bytes, size_t len) {     /* FNV-1a */
     if (!s->transcript) s->transcript = 0xcbf29ce484222325u;

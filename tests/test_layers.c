@@ -17,7 +17,7 @@ typedef struct job {
     cg_status status[MOST];
     cg_report report[MOST];
     void (*bad)(struct job *, int rank, cg_layer *, size_t *count, cg_transport *);
-    int fail_after, calls[MOST];
+    int fail_after, calls[MOST], less;          /* less: rank 1 has too little memory */
     cg_transport real[MOST];
 } job;
 static job *j, *alone;
@@ -60,7 +60,7 @@ static int worker(cg_threads_world *world, int rank, void *user) {
     bytes = cg_exchange_layers_memory(l, count, SMALL, &t);
     mem = malloc(bytes + 64);
     memset((char *)mem + bytes, 0x5a, 64);
-    k->status[rank] = cg_exchange_layers(l, count, SMALL, &t, mem, bytes, &k->report[rank]);
+    k->status[rank] = cg_exchange_layers(l, count, SMALL, &t, mem, rank == 1 && k->less ? bytes / 2 : bytes, &k->report[rank]);
     for (int i = 0; i < 64; i++) if (((char *)mem)[bytes + (size_t)i] != 0x5a) abort();
     for (int i = 0; i < LAYERS && k->status[rank] == CG_OK; i++) {
         float *u = (float *)malloc(4 * lengths[i] + 4);
@@ -76,6 +76,7 @@ static void run(job *k, int size, int how, void (*bad)(job *, int, cg_layer *, s
     k->how = how;
     k->bad = bad;
     memset(k->calls, 0, sizeof k->calls);
+    k->less = 0;
     cg_threads_run(size, worker, k);
 }
 static int untouched(const job *k, int rank, int i) {
@@ -130,6 +131,8 @@ static void nan_in_one(job *k, int rank, cg_layer *l, size_t *count, cg_transpor
 static void one_layer_less(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)k; (void)l; (void)t; if (rank == 1) --*count; }
 static void another_operator(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)k; (void)count; (void)t; if (rank == 1) l[0].desc.op = cg_topk(0.06f); }
 static void refused(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)k; (void)count; (void)t; if (rank == 1) l[3].desc.route = CG_ROUTE_LINEAR; }
+static void no_x(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)k; (void)count; (void)t; if (rank == 1) l[1].x = NULL; }
+static void too_little(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)l; (void)count; (void)t; if (rank == 1) k->less = 1; }
 TEST all_hear_of_it(void (*bad)(job *, int, cg_layer *, size_t *, cg_transport *), cg_status guilty, cg_status others) {
     run(j, 3, 0, bad);
     for (int r = 0; r < 3; r++) {
@@ -201,6 +204,8 @@ int main(int argc, char **argv) {
     RUN_TESTp(all_hear_of_it, one_layer_less, CG_E_MISMATCH, CG_E_MISMATCH);
     RUN_TESTp(all_hear_of_it, another_operator, CG_E_MISMATCH, CG_E_MISMATCH);
     RUN_TESTp(all_hear_of_it, refused, CG_E_UNSUPPORTED, CG_E_PEER);
+    RUN_TESTp(all_hear_of_it, no_x, CG_E_ARG, CG_E_PEER);
+    RUN_TESTp(all_hear_of_it, too_little, CG_E_MEMORY, CG_E_PEER);
     RUN_TEST(whole_or_as_they_were);
     RUN_TEST(little_things);
     free(j);
