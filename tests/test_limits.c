@@ -124,6 +124,28 @@ TEST a_leader_that_lies(const char *op) {
     PASS();
 }
 
+/* An owner's lists have room for what all ranks may send, and a packet can say that it has more. */
+TEST a_packet_with_too_many(uint32_t route) {
+    static uint8_t scratch[1 << 20], many[1 << 14];
+    const cg_op all = cg_threshold(0.0f);
+    cg_exchange_desc desc = CG_ZERO;
+    size_t len, kept, lost;
+    cg_exchange_state *e;
+    desc.op = cg_topk(0.01f);
+    desc.route = route;
+    fill(2);
+    sim_open(&s, 2, SIM_ALL, 1, &desc, x, N);
+    e = &s.rank[0].state;
+    s.rank[0].bytes = cg_exchange_memory(&desc, &s.rank[0].transport, N);
+    s.rank[0].mem = malloc(s.rank[0].bytes);
+    ASSERT_EQ(CG_OK, cg_exchange_start(e, &desc, &s.rank[0].transport, x[0], N, s.rank[0].mem, s.rank[0].bytes));
+    ASSERT_EQ(CG_OK, cg_compress(&all, &desc.tag, x[0], N, many, sizeof many, &len, scratch, sizeof scratch));
+    ASSERT(e->list_room < 100);
+    ASSERT_EQ(CG_E_CORRUPT, cg_cut_(e, many, len, N, 1, 0, e->result, &kept, e->lose[0], e->lose_cap, 0, &lost));
+    sim_close(&s);
+    PASS();
+}
+
 GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
@@ -146,5 +168,7 @@ int main(int argc, char **argv) {
     RUN_TESTp(a_leader_that_lies, "randk:0.05");
     RUN_TESTp(a_leader_that_lies, "demo:0.05");
     RUN_TESTp(a_leader_that_lies, "threshold:1");
+    RUN_TESTp(a_packet_with_too_many, (uint32_t)CG_ROUTE_MERGE);
+    RUN_TESTp(a_packet_with_too_many, (uint32_t)CG_ROUTE_REGION);
     GREATEST_MAIN_END();
 }
