@@ -1895,13 +1895,13 @@ static cg_status cg_body_region_(cg_x_ *x) {
     if (x->status != CG_OK) return x->status;        /* everybody has seen the same proposals */
     cg_region_tell_(x, cg_region_split_(x, x->lose[0]), mine, 8 * ranks);
     CG_DO_(x, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
-    for (int q = 0; q < size; q++) {                 /* len[q]: what comes from q; part_at: where what goes out begins */
+    for (int q = 0; q < size; q++) {                 /* len[q]: what comes from q */
         x->len[q] = (size_t)cg_get64_(cg_gathered_(x, (size_t)q) + 8 * (size_t)me);
         for (const uint8_t *row = cg_gathered_(x, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
             if (cg_get64_(p) > slot) cg_fail_(x, CG_E_PEER, q, "it failed between two rounds");
     }
     if (x->status != CG_OK) return x->status;        /* everybody has seen the same lengths */
-    x->counts[0] = 0;
+    x->counts[0] = 0;                                /* where what goes to each begins; later, how many of the equal ones it keeps */
     for (int q = 1; q < size; q++) x->counts[q] = x->counts[q - 1] + cg_get64_(mine + 8 * (q - 1));
     for (x->t = 0; x->t < size; x->t++) {
         to = cg_wrap_(x, me + x->t);
