@@ -52,42 +52,36 @@ typedef struct cg_mpi_pending {         /* one cg_io under way; the buffers it n
     size_t piece[2];
 } cg_mpi_pending;
 
-/* The next piece of an allgather: rank r's lands at r * out_bytes, because one element of `spread` is that long. */
+/* All of an allgather at once, or where that is too long the next piece of one rank's part, from that rank to all. (One call with an
+   element as long as a part would do, but MPICH 4.0 leaves some of it out beyond 2 GiB, and reports success.) */
 static inline int cg_mpi_allgather_(cg_mpi_pending *p, size_t at, int count)
 {
-    const char *out = (const char *)p->io.out + at;
     char *in = (char *)p->io.in + at;
-    MPI_Datatype piece, spread;
-    int code = MPI_Type_contiguous(count, MPI_BYTE, &piece);
-    if (code != MPI_SUCCESS) return code;
-    code = MPI_Type_create_resized(piece, 0, (MPI_Aint)p->io.out_bytes, &spread);
-    MPI_Type_free(&piece);
-    if (code != MPI_SUCCESS) return code;
-    code = MPI_Type_commit(&spread);
-    if (code == MPI_SUCCESS) code = p->blocking ? MPI_Allgather(out, count, MPI_BYTE, in, 1, spread, p->mpi->comm)
-                                                : MPI_Iallgather(out, count, MPI_BYTE, in, 1, spread, p->mpi->comm, &p->request[0]);
-    MPI_Type_free(&spread);             /* MPI keeps it until the call is complete */
-    return code;
+    const MPI_Comm comm = p->mpi->comm;
+    if (p->io.in_bytes <= p->mpi->chunk)
+        return p->blocking ? MPI_Allgather(p->io.out, count, MPI_BYTE, in, count, MPI_BYTE, comm)
+                           : MPI_Iallgather(p->io.out, count, MPI_BYTE, in, count, MPI_BYTE, comm, &p->request[0]);
+    return p->blocking ? MPI_Bcast(in, count, MPI_BYTE, (int)(at / p->io.out_bytes), comm)
+                       : MPI_Ibcast(in, count, MPI_BYTE, (int)(at / p->io.out_bytes), comm, &p->request[0]);
 }
 
-/* The most bytes of one piece: whole floats, and of an allgather so few that all ranks' together fit an int too. */
-static inline size_t cg_mpi_limit_(const cg_mpi_pending *p)
+/* The most bytes of the next piece: whole floats, and of an allgather nothing beyond one rank's part. */
+static inline size_t cg_mpi_limit_(const cg_mpi_pending *p, size_t at)
 {
-    size_t limit = p->mpi->chunk;
-    if (p->io.kind == CG_IO_ALLGATHER) limit /= (size_t)p->mpi->transport.size;
+    size_t limit = p->mpi->chunk ? p->mpi->chunk : 1;
     if (p->io.kind == CG_IO_ALLREDUCE) limit = limit < 4 ? 4 : limit / 4 * 4;
-    return limit ? limit : 1;
+    if (p->io.kind == CG_IO_ALLGATHER && p->io.out_bytes && p->io.out_bytes - at % p->io.out_bytes < limit) limit = p->io.out_bytes - at % p->io.out_bytes;
+    return limit;
 }
 
 /* Posts pieces until one is under way or nothing is left; the first one even if it is empty. */
 static inline int cg_mpi_post_(cg_mpi_pending *p, int way)
 {
-    const size_t limit = cg_mpi_limit_(p);
     const MPI_Comm comm = p->mpi->comm;
     MPI_Request *r = &p->request[way];
     int code = MPI_SUCCESS;
     do {
-        const size_t at = p->begun[way], left = p->total[way] - at, bytes = left < limit ? left : limit;
+        const size_t at = p->begun[way], left = p->total[way] - at, limit = cg_mpi_limit_(p, at), bytes = left < limit ? left : limit;
         const int count = (int)bytes;
         char *in = (char *)p->io.in + at;
         switch (p->io.kind) {
@@ -131,14 +125,18 @@ static inline int cg_mpi_follow_(cg_mpi_pending *p, int way, MPI_Status *status)
 
 static inline int cg_mpi_start_(cg_mpi *m, const cg_io *io, int blocking, cg_mpi_pending *p)
 {
-    const int is_sendrecv = io->kind == CG_IO_SENDRECV;
+    const int is_sendrecv = io->kind == CG_IO_SENDRECV, is_whole = io->kind == CG_IO_ALLGATHER && io->in_bytes <= m->chunk;
     int code = MPI_SUCCESS;
     memset(p, 0, sizeof *p);
     p->mpi = m;
     p->io = *io;
     p->blocking = blocking;
     p->request[0] = p->request[1] = MPI_REQUEST_NULL;
-    p->total[0] = is_sendrecv || io->kind == CG_IO_ALLGATHER ? io->out_bytes : io->in_bytes;
+    p->total[0] = is_sendrecv || is_whole ? io->out_bytes : io->in_bytes;
+    if (io->kind == CG_IO_ALLGATHER && !is_whole) {      /* our own part is there already when its turn comes */
+        char *mine = (char *)io->in + (size_t)m->transport.rank * io->out_bytes;
+        if ((const void *)mine != io->out) memcpy(mine, io->out, io->out_bytes);
+    }
     p->total[1] = io->in_bytes;
     if (io->kind > CG_IO_SENDRECV) return p->code = MPI_ERR_ARG;
     if (is_sendrecv && io->from >= 0) code = cg_mpi_post_(p, 1);
