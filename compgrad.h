@@ -6815,11 +6815,21 @@ static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, ui
 
 /* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ------------------ */
 
-/* Values that are still to be made: block(user, b) writes block b of them, where they belong; each is asked for once. */
-typedef struct cg_fill_ { void (*block)(const void *user, size_t block); const void *user; size_t blocks; } cg_fill_;
+/* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first + many), which lie in
+   one unit, in out, and returns the sum of their squares. */
+typedef struct cg_fill_ {
+    double (*run)(const void *user, size_t first, size_t many, float *out);
+    const void *user;
+    size_t n, unit;              /* so many, asked for a unit at a time (a chunk or a block), each once: out is where they belong */
+    int lazy;                    /* they belong nowhere: any stretch of a chunk is asked for, at any time, into a buffer */
+    uint32_t hint;               /* top-k: a magnitude that more than k are expected to reach, or 0 */
+    int begun;                   /* comes back, unless lazy: some or all have been made, */
+    double energy;               /* and the sum of their squares */
+    size_t found;                /* comes back: how many reached the hint */
+} cg_fill_;
 
 typedef struct cg_source_ {
-    const cg_fill_ *fill;        /* NULL: they are there */
+    cg_fill_ *fill;              /* NULL: they are there */
     const cg_kernels_ *kernels;
     const cg_info *info;
     const float *x;              /* the values themselves; or, drawn, where to draw them from */
@@ -6827,9 +6837,9 @@ typedef struct cg_source_ {
     int drawn, turned;           /* still to be drawn, still to be transformed */
 } cg_source_;
 
-static void cg_fill_here_(cg_source_ *src) {         /* all of them now */
-    for (size_t b = 0; src->fill && b < src->fill->blocks; b++) src->fill->block(src->fill->user, b);
-    src->fill = NULL;
+static int cg_is_lazy_(const cg_source_ *src) { return src->fill && src->fill->lazy; }
+static double cg_fill_run_(const cg_fill_ *fill, size_t first, size_t unit, float *x) {
+    return first < fill->n ? fill->run(fill->user, first, cg_min_(unit, fill->n - first), cg_at_mut_(x, first)) : 0.0;
 }
 
 /* At most CG_CHUNK_ values from `first` on: in place, or gathered into buf. */
@@ -6837,17 +6847,20 @@ static const float *cg_gather_(const cg_source_ *src, size_t first, size_t count
     size_t at[64];
     cg_strata_ strata;
     const int scaled = !(src->info->op.sample.flags & CG_FLAG_UNSCALED);
-    if (!src->drawn) return cg_at_(src->x, first);
+    if (cg_is_lazy_(src) && !src->drawn) src->fill->run(src->fill->user, first, count, buf);
+    if (!src->drawn) return cg_is_lazy_(src) ? buf : cg_at_(src->x, first);
     cg_strata_open_(&strata, src->info, first);
     for (size_t i = 0; i < count; i += 64) {         /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
         for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
             at[j] = (size_t)cg_draw_(&strata);
-            CG_PREFETCH_(cg_at_(src->x, at[j]));
+            if (!cg_is_lazy_(src)) CG_PREFETCH_(cg_at_(src->x, at[j]));
             buf[i + j] = scaled ? (float)strata.length : 1.0f;
         }
         for (size_t j = 0; j < many; j++) {
-            float f = cg_load_(src->x, at[j]);
+            float f;
+            if (cg_is_lazy_(src)) src->fill->run(src->fill->user, at[j], 1, &f);
+            else f = cg_load_(src->x, at[j]);
             buf[i + j] = cg_is_finite_(f) ? cg_saturate_(cg_times_(f, buf[i + j])) : f;
         }
     }
@@ -6857,19 +6870,20 @@ static const float *cg_gather_(const cg_source_ *src, size_t first, size_t count
 static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     const cg_stage *stage = &src->info->op.transform;
     const uint64_t key = cg_shared_key_(&src->info->tag);
+    const int made = src->drawn || cg_is_lazy_(src);
     size_t unit, base, end, have;
     if (!src->turned) return cg_gather_(src, first, count, buf);
     unit = stage->id == CG_TRANSFORM_ROTATE ? CG_TURN_ : CG_DCT_;
     base = first / unit * unit;
     end = (first + count + unit - 1) / unit * unit;
     have = cg_min_(end, (size_t)src->count) - base;
-    if (src->drawn) cg_gather_(src, base, have, buf);
+    if (made) cg_gather_(src, base, have, buf);
     for (size_t b = base; b < end; b += unit) {
         float *v = buf + (b - base);
-        const float *from = src->drawn ? v : cg_at_(src->x, b);
+        const float *from = made ? v : cg_at_(src->x, b);
         if (b - base + unit > have) {                /* the last block is filled with zeros */
             size_t some = have - (b - base);
-            if (!src->drawn) memcpy(v, from, 4 * some);
+            if (!made) memcpy(v, from, 4 * some);
             memset(v + some, 0, 4 * (unit - some));
             from = v;
         }
@@ -6987,7 +7001,24 @@ static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, u
     *left = l;
 }
 
-/* All whose magnitude reaches `bound`. 0: did not fit. */
+/* All whose magnitude reaches `bound`. 0: did not fit. fill: makes the values first. */
+static int cg_filter_fill_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_fill_ *fill) {
+    double energy = 0.0;
+    int fits = 1;
+    fill->begun = 1;
+    list->count = 0;
+    for (size_t i = 0; i < n; i += CG_CHUNK_) {
+        if (i % CG_BLOCK_ == 0) { fill->energy += energy; energy = 0.0; }
+        energy += cg_fill_run_(fill, i, CG_CHUNK_, (float *)(uintptr_t)x);
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        if (fits) list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i, list->low + list->count, list->value + list->count);
+        fits = list->count <= list->room;
+    }
+    fill->energy += energy;
+    fill->found = list->count;
+    list->segment[list->segments] = list->count;
+    return fits;
+}
 static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list) {
     list->count = 0;
     list->total = list->part = 0.0;
@@ -7043,24 +7074,28 @@ static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t insi
 
 /* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed.
    When that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key.
-   Leaves in the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. */
-static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, uint32_t *bound) {
+   Leaves in the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. fill: values that
+   are still to be made, with a hint in place of the first guess. */
+static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, cg_fill_ *fill, uint32_t *bound) {
     uint32_t lo = 0, hi = 0x80000000u;                           /* the k-th key is in [lo, hi) */
     size_t at_least_lo = n, at_least_hi = 0;
     list->complete = 1;
     for (uint32_t tries = 0;; tries++) {
         *bound = lo;
-        if (n > CG_CHUNK_) {
+        if (fill) *bound = fill->hint;
+        else if (n > CG_CHUNK_) {
             if (tries < 8) *bound = cg_guess_(x, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
             else *bound = lo + (hi - lo) / 2;
         }
-        if (cg_filter_all_(kernels, x, n, *bound, list)) {
+        if (fill ? cg_filter_fill_(kernels, x, n, *bound, list, fill) : cg_filter_all_(kernels, x, n, *bound, list)) {
+            fill = NULL;
             if (list->count >= k) break;
             hi = *bound;
             at_least_hi = list->count;
         } else {
             size_t above = 0;
             uint32_t top = 0;
+            fill = NULL;
             for (size_t i = 0; i < n; i += CG_CHUNK_)
                 top = cg_max32_(top, kernels->tally(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), *bound, &above));
             if (top >= CG_NONFINITE_) return CG_E_NONFINITE;
@@ -7083,6 +7118,7 @@ typedef struct cg_picker_ {
     const cg_kernels_ *kernels;
     const cg_side *side;
     const float *x;
+    cg_fill_ *fill;              /* top-k: what makes x, or NULL */
     size_t n;
     uint64_t shared, own;        /* keys */
     cg_list_ *list;
@@ -7117,7 +7153,7 @@ static cg_status cg_pick_topk_(const cg_picker_ *p, size_t k) {
     uint32_t bound;
     cg_status s;
     if (!k) { p->list->count = 0; return CG_OK; }
-    s = cg_candidates_(p->kernels, p->x, p->n, k, p->list, &bound);
+    s = cg_candidates_(p->kernels, p->x, p->n, k, p->list, p->fill, &bound);
     if (s == CG_OK) p->info->threshold = cg_float_(cg_list_best_(p, k, bound));
     return s;
 }
@@ -7247,7 +7283,7 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
     cg_status s;
     if (k >= p->n) return cg_pick_topk_(p, k);
     list->totals = 1;
-    s = cg_candidates_(p->kernels, p->x, p->n, k + 1, list, &bound);
+    s = cg_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &bound);
     list->totals = 0;
     if (s != CG_OK) return s;
     top = p->kernels->top(list->value, list->count);
@@ -7782,9 +7818,10 @@ typedef struct cg_encoder_ {
     const float *given;                /* scales from outside, or NULL */
     uint64_t key;
     uint8_t *scales, *table, *codes;
+    size_t unit;                       /* values to be filled at a time */
 } cg_encoder_;
 
-typedef struct cg_part_ { cg_sum_ sum; cg_stat_ stat; double total; size_t bytes; } cg_part_;   /* what a block tells */
+typedef struct cg_part_ { cg_sum_ sum; cg_stat_ stat; double total, energy; size_t bytes; } cg_part_;   /* what a block tells */
 
 static const cg_stat_ cg_stat_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
 
@@ -7929,13 +7966,15 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ 
     uint8_t symbols[CG_CHUNK_];
     cg_run_ run;
     cg_env_ env = cg_env_enter_();                   /* threads have their own */
-    if (e->src->fill && block < e->src->fill->blocks) e->src->fill->block(e->src->fill->user, block);
+    const cg_fill_ *fill = cg_is_lazy_(e->src) ? NULL : e->src->fill;
     cg_run_open_(&run, e, block);
     part->sum.a = part->sum.b = part->sum.words = 0;
+    part->energy = 0.0;
     for (size_t first = begin, many; first < end; first += many) {
         uint8_t *out = e->codes + cg_code_at_(lay, first);
         size_t bytes;
         many = cg_min_(CG_CHUNK_, end - first);
+        if (fill && first % e->unit == 0) part->energy += cg_fill_run_(fill, first, e->unit, (float *)(uintptr_t)e->src->x);
         if (!cg_encode_chunk_(e, &run, first, many, buf, pack ? symbols : out)) break;
         if (pack) e->kernels->pack(symbols, many, lay->rate / 32, out);
         bytes = (size_t)(((uint64_t)many * lay->rate / 32 + 7) / 8);
@@ -7990,6 +8029,29 @@ CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t l
 }
 static int cg_wave_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
 
+static double cg_fill_block_(const cg_fill_ *fill, size_t block, float *x) {
+    const size_t begin = block * CG_BLOCK_;
+    double energy = 0.0;
+    cg_env_ env = cg_env_enter_();
+    for (size_t i = 0; i < CG_BLOCK_; i += fill->unit) energy += cg_fill_run_(fill, begin + i, fill->unit, x);
+    cg_env_leave_(env);
+    return energy;
+}
+/* All of them now. */
+CG_NOINLINE_ void cg_fill_here_(cg_source_ *src) {
+    cg_fill_ *fill = src->fill;
+    const size_t n = fill && !fill->lazy ? fill->n : 0, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
+    double energy[CG_WAVE_];
+    if (fill && !fill->lazy) fill->begun = 1;
+    for (size_t block = 0; block < blocks; block += CG_WAVE_) {
+        int many = cg_wave_(blocks - block);
+        CG_PARALLEL_
+        for (int i = 0; i < many; i++) energy[i] = cg_fill_block_(fill, block + (size_t)i, (float *)(uintptr_t)src->x);
+        for (int i = 0; i < many; i++) fill->energy += energy[i];
+    }
+    if (n) src->fill = NULL;
+}
+
 /* Pass 0, for buckets longer than a block. */
 CG_NOINLINE_ cg_status cg_measure_long_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket;
@@ -8032,6 +8094,7 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
     cg_part_ part[CG_WAVE_];
     cg_sum_ codes = { 0, 0, 0 };
     double total = 0.0;
+    if (e->src->fill) e->src->fill->begun = 1;
     if (lay->scale_bytes) memset(e->codes - (size_t)lay->table_bytes - 4, 0, 4);       /* what fills the scales to a word */
     if (e->given) {
         cg_status s = cg_scales_given_(e);
@@ -8051,6 +8114,7 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
         for (int i = 0; i < many; i++) {
             if (part[i].stat.top >= CG_NONFINITE_) return CG_E_NONFINITE;
             total += part[i].total;
+            if (e->src->fill && !lay->code) e->src->fill->energy += part[i].energy;
             if (!lay->code) {
                 codes = cg_sum_join_(codes, part[i].sum);
                 continue;
@@ -8140,6 +8204,7 @@ CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, co
         p.kernels = kernels;
         p.side = side;
         p.x = src->x;
+        p.fill = src->fill;
         p.n = turned;
         p.shared = cg_shared_key_(&info->tag);
         p.own = cg_private_key_(&info->tag);
@@ -8166,7 +8231,12 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
     return CG_OK;
 }
 
-static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const cg_fill_ *fill, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+/* Does a later stage make the values, where it needs them? Others need all of them at once. */
+static int cg_fills_itself_(const cg_op *op, const cg_fill_ *fill) {
+    if (op->sample.id || op->code.arg || cg_is_matrix_(op) || cg_is_user_(&op->quantize)) return 0;
+    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->hint);
+}
+static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill_ *fill, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
     cg_list_ list;
@@ -8183,12 +8253,13 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const c
     src.drawn = info->op.sample.id != 0;
     src.turned = info->op.transform.id != 0;
     src.fill = fill;
-    if (src.drawn || info->op.select.id || info->op.code.arg || cg_is_matrix_(&info->op) || cg_is_user_(&info->op.quantize)) cg_fill_here_(&src);
+    if (fill && !cg_fills_itself_(&info->op, fill)) cg_fill_here_(&src);
     cg_list_place_(&list, &info->op, cg_turned_(&info->op, info->drawn), scratch);
     s = cg_prepare_(kernels, info, side, &src, &list);
     if (s != CG_OK) return s;
     s = cg_sizes_(&info->op, side, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
+    if (info->op.select.id && !cg_is_lazy_(&src)) src.fill = NULL;               /* they are in the list now */
     if (lay.row && lay.row->know == CG_KNOW_BUCKET_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_) cg_fill_here_(&src);     /* buckets across blocks */
     universe = cg_units_(&info->op, cg_turned_(&info->op, info->drawn));
     info->index_code = cg_index_code_(&info->op, universe, cg_units_(&info->op, info->k));
@@ -8208,6 +8279,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const c
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.table_bytes;
+        e.unit = fill && fill->unit == CG_CHUNK_ && (lay.row->know != CG_KNOW_BUCKET_ || CG_CHUNK_ % lay.bucket == 0) ? CG_CHUNK_ : CG_BLOCK_;
         s = cg_encode_values_(&e, &body, &info->value_bytes);
     }
     if (s != CG_OK) return s;
@@ -8220,7 +8292,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, const c
     return CG_OK;
 }
 static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
-    const cg_fill_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    cg_fill_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
     const float none = 0.0f;                         /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
@@ -8247,6 +8319,14 @@ CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x
 
 /* ---- >>decode ---------------------------------------------------------------------------------- */
 
+/* Who takes decoded values, in place of y: stretches of them, or single ones. Both return the sum of their squares. */
+typedef struct cg_sink_ {
+    double (*dense)(const void *user, size_t first, size_t many, const float *v);
+    double (*sparse)(const void *user, const uint64_t *at, size_t many, const float *v);
+    const void *user;
+    double energy;                     /* comes back: of all of them */
+} cg_sink_;
+
 typedef struct cg_decoder_ {
     const cg_kernels_ *kernels;
     const uint8_t *packet, *scales, *table, *codes, *index;
@@ -8257,6 +8337,7 @@ typedef struct cg_decoder_ {
     float alpha, beta;
     float *y;
     float none;                        /* y, where there are no values: NULL + 0 is undefined */
+    cg_sink_ *sink;                    /* in place of y, or NULL */
     int stream;                        /* y is larger than the caches, and aligned */
 } cg_decoder_;
 
@@ -8477,23 +8558,25 @@ static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *
 }
 
 /* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
-static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cursor, size_t block, int direct, cg_sum_ *sum) {
+static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cursor, size_t block, int direct, cg_sum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
-    const int turned = d->info.op.transform.id != 0, in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned;
+    const int turned = d->info.op.transform.id != 0, in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
     cg_env_ env = cg_env_enter_();
     sum->a = sum->b = sum->words = 0;
+    *energy = 0.0;
     for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
         many = cg_min_(CG_CHUNK_, end - first);
         if (direct) ok = cg_codes_check_(d, first, cg_min_(CG_CHUNK_, (size_t)d->lay.k - first), sum);
         if (ok) {
-            float *y = cg_at_mut_(d->y, first);
+            float *y = d->sink ? d->y : cg_at_mut_(d->y, first);
             const float *v;
             cg_codes_ahead_(d, first);
             if (turned) v = cg_unturned_(d, walk, cursor, first, out);
             else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->stream);
-            if (v && v != y) d->kernels->emit(v, many, d->alpha, d->beta, y, d->stream);
+            if (v && d->sink) *energy += d->sink->dense(d->sink->user, first, many, v);
+            else if (v && v != y) d->kernels->emit(v, many, d->alpha, d->beta, y, d->stream);
             ok = v != NULL;
         }
     }
@@ -8501,15 +8584,16 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cu
     cg_env_leave_(env);
     return ok;
 }
-CG_NOINLINE_ int cg_decode_pieces_(const cg_decoder_ *d, size_t block, size_t at, cg_sum_ *sum) {       /* at: where the block's pieces start */
+CG_NOINLINE_ int cg_decode_pieces_(const cg_decoder_ *d, size_t block, size_t at, cg_sum_ *sum, double *energy) {       /* at: where the block's pieces start */
     cg_cursor_ cursor;
     cg_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece, at);
-    return cg_decode_block_(d, NULL, &cursor, block, 0, sum);
+    return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
 }
 CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
     const size_t n = (size_t)d->info.drawn, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
     cg_sum_ part[CG_WAVE_], sum = { 0, 0, 0 };
     size_t at[CG_WAVE_ + 1] = { 0 };
+    double energy[CG_WAVE_];
     int ok[CG_WAVE_];
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_(blocks - block);
@@ -8520,10 +8604,12 @@ CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
         }
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            ok[i] = d->lay.code ? cg_decode_pieces_(d, block + (size_t)i, at[i], &part[i]) : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i]);
+            ok[i] = d->lay.code ? cg_decode_pieces_(d, block + (size_t)i, at[i], &part[i], &energy[i])
+                                : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i], &energy[i]);
         at[0] = at[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return CG_E_CORRUPT;
+            if (d->sink) d->sink->energy += energy[i];
             sum = cg_sum_join_(sum, part[i]);
         }
     }
@@ -8534,9 +8620,12 @@ CG_NOINLINE_ cg_status cg_decode_walked_(const cg_decoder_ *d, cg_cursor_ *curso
     const size_t n = (size_t)d->info.drawn;
     cg_walk_ walk;
     cg_sum_ none;
+    double energy;
     cg_walk_open_(&walk, d, cursor);
-    for (size_t block = 0; block * CG_BLOCK_ < n; block++)
-        if (!cg_decode_block_(d, &walk, cursor, block, 0, &none)) return CG_E_CORRUPT;
+    for (size_t block = 0; block * CG_BLOCK_ < n; block++) {
+        if (!cg_decode_block_(d, &walk, cursor, block, 0, &none, &energy)) return CG_E_CORRUPT;
+        if (d->sink) d->sink->energy += energy;
+    }
     return CG_OK;
 }
 
@@ -8587,6 +8676,10 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, floa
         many = cg_sparse_next_(&w, d, first, value, buf);
         if (!many) return CG_E_CORRUPT;
         cg_positions_(d, &w.reader, first, many, at);
+        if (d->sink) {
+            d->sink->energy += d->sink->sparse(d->sink->user, at, many, value);
+            continue;
+        }
         cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
         filled = (size_t)at[many - 1] + 1;
         if (w.reader.unit > 1 && !d->info.op.sample.id && !d->support) {         /* block by block */
@@ -8597,7 +8690,7 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, floa
         } else if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
         else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
     }
-    cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
+    if (!d->sink) cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
     return CG_OK;
 }
 CG_NOINLINE_ cg_status cg_scatter_turned_(const cg_decoder_ *d, cg_cursor_ *cursor) {
@@ -8653,7 +8746,7 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
     const size_t rows = cg_rows_(&d->info.op), cols = cg_cols_(&d->info.op);
     const unsigned rank = cg_matrix_rank_(&d->info.op);
     const uint8_t *p = d->codes, *q = p + 4 * rows * rank;
-    const int direct = d->alpha == 1.0f && d->beta == 0.0f;
+    const int direct = d->alpha == 1.0f && d->beta == 0.0f && !d->sink;
     enum { TALL = 8, FLOATS = 3072 };                /* rows, and values of q or of a result */
     const size_t wide = FLOATS / (rank > TALL ? rank : (unsigned)TALL) / 16 * 16;
     float part[FLOATS], out[FLOATS], left[TALL * 64];
@@ -8663,13 +8756,16 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
             for (size_t c = 0; c < many; c++) part[a * many + c] = cg_float_(cg_get32_(q + 4 * (a * cols + j + c)));
         for (size_t i = 0; i < rows; i += TALL) {
             const size_t tall = cg_min_(TALL, rows - i);
-            float *y = cg_at_mut_(d->y, i * cols + j);
+            float *y = d->sink ? d->y : cg_at_mut_(d->y, i * cols + j);
             for (size_t c = 0; c < tall * rank; c++) left[c] = cg_float_(cg_get32_(p + 4 * (i * rank + c)));
             if (direct) {
                 d->kernels->lowrank_tile(left, part, many, rank, tall, many, y, cols, d->stream && cols % 4 == 0);
             } else {
                 d->kernels->lowrank_tile(left, part, many, rank, tall, many, out, many, 0);
-                for (size_t r = 0; r < tall; r++) d->kernels->emit(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
+                for (size_t r = 0; r < tall; r++) {
+                    if (d->sink) d->sink->energy += d->sink->dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
+                    else d->kernels->emit(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
+                }
             }
         }
     }
@@ -8694,6 +8790,7 @@ static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packe
                                    : d->info.value_bytes != value_bytes)) return CG_E_CORRUPT;
     d->kernels = cg_kernels_now_();
     d->support = NULL;
+    d->sink = NULL;
     d->turned = (size_t)cg_turned_(&d->info.op, d->info.drawn);
     d->packet = (const uint8_t *)packet;
     d->scales = d->packet + CG_HEADER_BYTES;
@@ -8754,10 +8851,10 @@ static cg_status cg_pick_given_(const cg_picker_ *p) {
     p->info->op.select.size = cg_support_mark_(&set);
     return CG_OK;
 }
-/* verified: the packet has been through cg_open_ and cg_verify_. */
-static cg_status cg_decode_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+/* verified: the packet has been through cg_open_ and cg_verify_. sink: takes the values, in place of y. */
+static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, cg_sink_ *sink, size_t n, int verified) {
     cg_decoder_ d, set;
-    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, y, n, 1) : CG_E_ARG;
+    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, sink ? &d.none : y, n, 1) : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
         s = cg_support_open_(&set, side, n);
         if (s == CG_OK && (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_mark_(&set))) s = CG_E_MISMATCH;
@@ -8768,7 +8865,8 @@ static cg_status cg_decode_(const cg_side *side, const void *packet, size_t len,
         const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_(&d.info.op) && side && (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
-        d.stream = beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+        d.sink = sink;
+        d.stream = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct && !verified) s = cg_verify_(&d);
         if (s != CG_OK) {}
         else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
@@ -8776,6 +8874,9 @@ static cg_status cg_decode_(const cg_side *side, const void *packet, size_t len,
         else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
     return s;
+}
+static cg_status cg_decode_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+    return cg_decode_to_(side, packet, len, alpha, beta, y, NULL, n, verified);
 }
 CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_env_ env = cg_env_enter_();

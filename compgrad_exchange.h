@@ -91,9 +91,10 @@ typedef enum cg_route {
 } cg_route;
 typedef enum cg_fold { CG_FOLD_MEAN = 0, CG_FOLD_SUM /* by allgather it may come to Inf */, CG_FOLD_VOTE /* of signs, + for a tie */, CG_FOLD_CONTRIBUTORS /* mean of those that sent one */ } cg_fold;
 enum { CG_LEADER_BY_SCORE = -1 };
-enum { CG_AGREE_SCALES = 1 };        /* desc.flags: quantize by the largest scale of all ranks; then levels add as integers */
+enum { CG_AGREE_SCALES = 1,          /* desc.flags: quantize by the largest scale of all ranks; then levels add as integers */
+       CG_ABSTAIN = 2 };             /* this rank counts, with nothing but zeros: x is not read. Allgather, mean or sum */
 
-typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks but for weight, score, carry, warm and into */
+typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks but for weight, score, carry, warm, CG_ABSTAIN and into */
     cg_op op;
     const cg_op *back;               /* operator of the second leg (server, scatter); NULL: exact sums where they are short, else op */
     uint32_t route, fold;
@@ -104,7 +105,7 @@ typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks bu
     float *carry;                    /* cg_exchange_carry() floats, zero at first: the error of sums that were encoded again; route auto: on all ranks or none */
     float *warm;                     /* low-rank: cols*rank floats, zero at first: where the next power iteration starts */
     const cg_side *side;
-    uint32_t flags;                  /* CG_AGREE_SCALES */
+    uint32_t flags;                  /* CG_AGREE_SCALES, CG_ABSTAIN */
     float *into;                     /* n floats: where the result goes; NULL: x itself */
 } cg_exchange_desc;
 
@@ -201,6 +202,7 @@ struct cg_exchange_state {
     double *work;
     uint8_t *gathered, *later, note[2][16], record[64];     /* later: the bounce buffer, after the opening */
     size_t later_bytes;
+    struct cg_fill_ *fill;           /* x is still to be made */
     struct cg_lane_ *lanes;          /* allgather of sparse packets: where each is read */
     float tiny[256], none;           /* tiny: for the opening, which must do with little; none: x, where there is none */
     uint64_t spare_sizes[16];        /* the opening of few ranks, where there is no memory */
@@ -639,7 +641,7 @@ static void cg_resolve_(cg_x_ *x) {
     unsigned bits;
     x->parts = 1;
     x->route = x->desc.route;
-    if (x->desc.route > CG_ROUTE_LINEAR || x->desc.fold > CG_FOLD_CONTRIBUTORS || x->desc.flags > CG_AGREE_SCALES) { cg_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag"); return; }
+    if (x->desc.route > CG_ROUTE_LINEAR || x->desc.fold > CG_FOLD_CONTRIBUTORS || x->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) { cg_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag"); return; }
     if (!cg_is_finite_(x->desc.weight) || (x->desc.weight != 0.0f && !(x->desc.weight >= 1.17549435e-38f)) || !cg_is_finite_(x->desc.score)) {
         cg_fail_(x, CG_E_ARG, x->transport.rank, "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
         return;
@@ -666,6 +668,8 @@ static void cg_resolve_(cg_x_ *x) {
     if (x->exact && !cg_is_f32_(op)) x->reach = (uint64_t)cg_grid_(&op->quantize, &bits) * (uint64_t)x->transport.size;
     why = cg_refused_route_(x);
     if (!why) why = cg_refused_fold_(x);
+    if (!why && (x->desc.flags & CG_ABSTAIN) && (x->route != CG_ROUTE_ALLGATHER || x->desc.fold > CG_FOLD_SUM || (x->desc.flags & CG_AGREE_SCALES)))
+        why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
     if (!why) why = cg_refused_loss_(x);
     if (!why) why = cg_refused_agreement_(x);
     if (!why && cg_has_back_(x) && (cg_is_matrix_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
@@ -885,7 +889,7 @@ static uint64_t cg_hash_desc_(const cg_x_ *x) {
     const cg_exchange_desc *d = &x->desc;
     uint64_t h = cg_hash_op_((uint64_t)x->transport.size, &d->op);
     h = cg_hash_op_(h, cg_has_back_(x) ? d->back : &d->op);
-    h = cg_mix64_(h ^ ((uint64_t)x->route | (uint64_t)d->fold << 8 | (uint64_t)d->flags << 16 | (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
+    h = cg_mix64_(h ^ ((uint64_t)x->route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 | (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(x) | (uint64_t)x->exact << 1));
 }
 static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {     /* whole words of 8 */
@@ -985,6 +989,21 @@ CG_NOINLINE_ cg_status cg_same_grid_(const cg_x_ *x, const uint8_t *p, size_t le
     for (size_t b = 0; b < (size_t)d.lay.buckets; b++) if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
     return CG_OK;
 }
+/* The packet of a rank that abstains: a selection of nothing. */
+static cg_op cg_nothing_(void) { return cg_threshold(CG_FLT_MAX_); }
+static size_t cg_pack_nothing_(const cg_tag *tag, size_t n, uint8_t *packet) {
+    const cg_sum_ none = { 0, 0, 0 };
+    cg_info info = CG_ZERO;
+    info.op = cg_nothing_();
+    info.tag = *tag;
+    info.n = info.drawn = n;
+    info.index_code = cg_index_code_(&info.op, n, 0);
+    return cg_seal_(cg_kernels_now_(), &info, packet, none);
+}
+static int cg_is_nothing_(const cg_x_ *x, const cg_info *info) {
+    const cg_op nothing = cg_nothing_();
+    return x->route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
+}
 /* Is this an intact packet of n values of this step, from that rank? part: of x, or -1; op NULL: of whatever operator; rank < 0: made
    by anybody. */
 static void cg_accept_(cg_x_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, int part, const cg_op *op, int rank, int from) {
@@ -999,7 +1018,7 @@ static void cg_accept_(cg_x_ *x, const uint8_t *p, size_t len, size_t n, cg_tag 
     }
     s = cg_header_get_(p, len, &info);
     if (s == CG_OK && (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
-                       (rank >= 0 && info.tag.rank != (uint32_t)rank) || (op && !cg_same_op_(&info.op, op)))) s = CG_E_MISMATCH;
+                       (rank >= 0 && info.tag.rank != (uint32_t)rank) || (op && !cg_same_op_(&info.op, op) && !cg_is_nothing_(x, &info)))) s = CG_E_MISMATCH;
     if (s == CG_OK) s = cg_check_(&side, p, len, n);
     if (s == CG_OK && part >= 0 && (x->desc.flags & CG_AGREE_SCALES)) s = cg_same_grid_(x, p, len, part);
     if (s == CG_OK) return;
@@ -1032,9 +1051,16 @@ static cg_status cg_pack_(const cg_x_ *x, const cg_op *op, const cg_tag *tag, co
 /* x as packets, part after part. */
 static void cg_pack_parts_(cg_x_ *x) {
     const size_t room = (size_t)cg_packet_room_(x);
+    cg_fill_ *fill = x->fill;
     cg_side side = CG_ZERO;
     uint64_t at = 0, scale = 0;
+    x->fill = NULL;
     if (x->desc.side) side = *x->desc.side;
+    if (x->desc.flags & CG_ABSTAIN) {
+        const cg_tag tag = cg_part_tag_(x, 0, 0);
+        x->part_at[1] = cg_pack_nothing_(&tag, x->n, x->own);
+        return;
+    }
     for (int p = 0; p < x->parts && x->status == CG_OK; p++) {
         const size_t start = cg_part_start_(x, p), n = cg_part_n_(x, p);
         const cg_tag tag = cg_part_tag_(x, p, 0);
@@ -1043,7 +1069,7 @@ static void cg_pack_parts_(cg_x_ *x) {
         if (x->desc.side && x->desc.side->aux) side.aux = cg_at_(x->desc.side->aux, start);
         if (x->desc.flags & CG_AGREE_SCALES) side.scale = x->settled ? x->agreed + scale : NULL;
         scale += cg_scales_of_(x, p);
-        s = cg_pack_(x, &x->desc.op, &tag, &side, n ? cg_at_(x->x, start) : NULL, n, x->own + (size_t)at, room, &len);
+        s = cg_compress_checked_(&x->desc.op, &tag, &side, n ? cg_at_(x->x, start) : NULL, fill, n, x->own + (size_t)at, room, &len, x->scratch, x->scratch_bytes);
         if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
         x->part_at[p] = at;
         at += len;
@@ -1203,14 +1229,24 @@ static void cg_blend_ranks_(cg_x_ *x, float *y, size_t n, cg_blend_ *b) {
 static void cg_blend_edges_(const cg_blend_ *b, size_t first, size_t many, const float *v, float by, float beta) {
     if (v) cg_kernels_now_()->emit(cg_at_(v, first), many, by, beta, cg_at_mut_(b->y, first), 0);
 }
-static void cg_blend_block_(const void *user, size_t block) {
+static double cg_blend_block_(const void *user, size_t first, size_t many, float *out) {
     const cg_blend_ *b = (const cg_blend_ *)user;
-    const size_t first = block * CG_BLOCK_, many = cg_min_(CG_BLOCK_, b->n - first);
     cg_sum_ sum;
+    double energy;
+    (void)out;                                       /* b->y + first */
     cg_blend_edges_(b, first, many, b->own, b->own_by, 0.0f);
     if (b->own) cg_blend_edges_(b, first, many, b->carry, b->carry_by, 1.0f);
-    for (size_t i = 0; i < b->count; i++) cg_decode_block_(&b->x->decoder[i], NULL, NULL, block, 0, &sum);
+    for (size_t i = 0; i < b->count; i++) cg_decode_block_(&b->x->decoder[i], NULL, NULL, first / CG_BLOCK_, 0, &sum, &energy);
     if (!b->own) cg_blend_edges_(b, first, many, b->carry, b->carry_by, 1.0f);
+    return 0.0;
+}
+static cg_fill_ cg_blend_fill_(const cg_blend_ *b) {
+    cg_fill_ fill = CG_ZERO;
+    fill.run = cg_blend_block_;
+    fill.user = b;
+    fill.n = b->n;
+    fill.unit = CG_BLOCK_;
+    return fill;
 }
 /* The same, packet by packet. */
 static cg_status cg_blend_whole_(const cg_blend_ *b) {
@@ -1224,24 +1260,20 @@ static cg_status cg_blend_whole_(const cg_blend_ *b) {
     if (!b->own) cg_blend_edges_(b, 0, b->n, b->carry, b->carry_by, 1.0f);
     return s;
 }
-static size_t cg_blocks_(size_t n) { return n / CG_BLOCK_ + (n % CG_BLOCK_ != 0); }
 static cg_status cg_blend_all_(const cg_blend_ *b) {
+    cg_fill_ fill = cg_blend_fill_(b);
+    cg_source_ src = CG_ZERO;
     if (b->whole) return cg_blend_whole_(b);
-    for (size_t block = 0; block < cg_blocks_(b->n); block += CG_WAVE_) {
-        const int many = cg_wave_(cg_blocks_(b->n) - block);
-        CG_PARALLEL_
-        for (int i = 0; i < many; i++) cg_blend_block_(b, block + (size_t)i);
-    }
+    src.fill = &fill;
+    src.x = b->y;
+    cg_fill_here_(&src);
     return CG_OK;
 }
 /* Decoded, added and encoded again, block by block. */
 static cg_status cg_blend_pack_(const cg_blend_ *b, const cg_op *op, const cg_tag *tag, const cg_side *side, uint8_t *out, size_t cap, size_t *len) {
     const cg_x_ *x = b->x;
-    cg_fill_ fill;
+    cg_fill_ fill = cg_blend_fill_(b);
     cg_status s = b->whole ? cg_blend_whole_(b) : CG_OK;
-    fill.block = cg_blend_block_;
-    fill.user = b;
-    fill.blocks = cg_blocks_(b->n);
     return s == CG_OK ? cg_compress_checked_(op, tag, side, b->y, b->whole ? NULL : &fill, b->n, out, cap, len, x->scratch, x->scratch_bytes) : s;
 }
 
@@ -2241,6 +2273,13 @@ static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
         x->records = x->spare;
         x->gathered = x->spare + CG_SPARE_RANKS_ * CG_RECORD_;
         x->sizes = x->spare_sizes;
+    }
+    if (x->status == CG_OK && x->fill && (x->parts > 1 || !cg_packs_first_(x))) {
+        cg_source_ src = CG_ZERO;
+        src.fill = x->fill;
+        src.x = x->x;
+        cg_fill_here_(&src);
+        x->fill = NULL;
     }
     if (x->status == CG_OK && cg_packs_first_(x)) cg_pack_parts_(x);
     else if (x->status == CG_OK) cg_finite_(x);
