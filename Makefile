@@ -12,7 +12,7 @@ EXAMPLES := $(patsubst examples/%.c,build/%,$(filter-out %_mpi.c,$(wildcard exam
 help:
 	@echo 'make demo       compress a realistic gradient with every operator: bits, error, GB/s'
 	@echo 'make test       run all tests                  (GREATEST=path: with that greatest.h)'
-	@echo 'make bench      speed against the memory, plain C and dense exchanges  (BENCH=--quick: a short one)'
+	@echo 'make bench      speed against the memory, plain C, dense exchanges and e += g  (BENCH=--quick: a short one)'
 	@echo 'make examples   build and run examples/'
 	@echo 'make install    copy the headers to PREFIX/include            (PREFIX=$(PREFIX), DESTDIR)'
 	@echo 'make clean      remove what was built'
@@ -24,11 +24,12 @@ test:
 demo: build/demo
 	@build/demo
 
-bench: build/bench build/exchange
+bench: build/bench build/exchange build/ef
 	@mkdir -p bench/out
 	@build/bench $(BENCH)
 	@build/exchange $(BENCH)
 	@sh bench/shaped.sh build/exchange $(BENCH)
+	@build/ef $(BENCH)
 	@$(PYTHON) bench/torch_bench.py 2>/dev/null || echo 'torch: skipped, $(PYTHON) did not run it'
 
 examples: $(EXAMPLES)

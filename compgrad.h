@@ -462,11 +462,13 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define CG_NOINLINE_ static __attribute__((noinline))      /* so that its stack is not there all the time */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
+#  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)
 #else
 #  define CG_INLINE_ static inline
 #  define CG_NOINLINE_ static
 #  define CG_LIKELY_(c) (c)
 #  define CG_PREFETCH_(p) ((void)(p))
+#  define CG_PREFETCH_WRITE_(p) ((void)(p))
 #endif
 
 /* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
@@ -719,6 +721,7 @@ typedef struct cg_kernels_ {
     void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
     void (*dct)(float *v, int inverse);
     void (*total)(const float *v, size_t n, int what, double *lanes);
+    void (*accrue)(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes);
     /* more formats */
     void (*grade)(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes);
     void (*rank)(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols);
@@ -739,6 +742,7 @@ typedef struct cg_kernels_ {
     void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count, float *out, size_t out_stride, int stream);
 } cg_kernels_;
 
+#define CG_AHEAD_ 512u             /* values between what is used and what memory is asked for: 2 KB */
 #if CG_AVX2_
 /* Kernels that end in a call for the rest say _mm256_zeroupper() themselves: gcc leaves it out before a tail call. */
 #define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi")))
@@ -806,6 +810,8 @@ CG_TARGET_AVX2_ static uint32_t cg_top_avx2_(const float *v, size_t n) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
+        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
+        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_ + 16));
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(cg_load8_avx2_(v, i)));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
         t2 = _mm256_max_epu32(t2, cg_abs_avx2_(cg_load8_avx2_(v, i + 16)));
@@ -2352,6 +2358,72 @@ static void cg_total_neon_(const float *v, size_t n, int what, double *lanes) {
         default: i = cg_total16_neon_(v, n, lanes, 4);
     }
     cg_total_scalar_(cg_at_(v, i), n - i, what, lanes);
+}
+#endif
+
+/* accrue: y = beta*y + alpha*d, and adds the squares of y to 16 lanes, or those of d, or none. All of it waits for memory, so that is
+   asked ahead; d is not where its squares are asked for: then it has just been made. */
+enum { CG_ACCRUE_NONE_, CG_ACCRUE_Y_, CG_ACCRUE_D_ };
+static void cg_accrue_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+    cg_emit_scalar_(d, n, alpha, beta, y, 0);
+    if (squares) cg_total_scalar_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ void cg_squares8_avx2_(__m256 v, __m256d *low, __m256d *high) {
+    const __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(v)), b = _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
+    *low = _mm256_add_pd(*low, _mm256_mul_pd(a, a));
+    *high = _mm256_add_pd(*high, _mm256_mul_pd(b, b));
+}
+CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(const float *d, size_t n, float alpha, float beta, float *y, double *lanes, int squares) {
+    const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
+    __m256d s0, s1, s2, s3;
+    size_t i = 0;
+    s0 = s1 = s2 = s3 = _mm256_setzero_pd();
+    if (squares) {
+        s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8), s3 = _mm256_loadu_pd(lanes + 12);
+    }
+    for (; i + 16 <= n; i += 16) {
+        const __m256 d0 = _mm256_castsi256_ps(cg_load8_avx2_(d, i)), d1 = _mm256_castsi256_ps(cg_load8_avx2_(d, i + 8));
+        __m256 y0, y1;
+        if (squares != CG_ACCRUE_D_) CG_PREFETCH_(cg_at_(d, i + CG_AHEAD_));
+        CG_PREFETCH_WRITE_(cg_at_(y, i + CG_AHEAD_));
+        y0 = _mm256_add_ps(cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i))), cg_mul8_avx2_(a, d0));
+        y1 = _mm256_add_ps(cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i + 8))), cg_mul8_avx2_(a, d1));
+        cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(y0));
+        cg_store_avx2_(cg_at_mut_(y, i + 8), _mm256_castps_si256(y1));
+        if (squares) {
+            cg_squares8_avx2_(squares == CG_ACCRUE_D_ ? d0 : y0, &s0, &s1);
+            cg_squares8_avx2_(squares == CG_ACCRUE_D_ ? d1 : y1, &s2, &s3);
+        }
+    }
+    if (squares) {
+        _mm256_storeu_pd(lanes, s0);
+        _mm256_storeu_pd(lanes + 4, s1);
+        _mm256_storeu_pd(lanes + 8, s2);
+        _mm256_storeu_pd(lanes + 12, s3);
+    }
+    return i;
+}
+CG_TARGET_AVX2_ static void cg_accrue_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+    size_t i = 0;
+    if (beta == 0.0f) {                              /* y is not read: 0*y + -0 would be +0 */
+        cg_emit_avx2_(d, n, alpha, beta, y, 0);
+        if (squares) cg_total_avx2_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
+        return;
+    }
+    switch (squares) {
+        case CG_ACCRUE_NONE_: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_); break;
+        case CG_ACCRUE_Y_: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_); break;
+        default: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_);
+    }
+    _mm256_zeroupper();
+    if (i < n) cg_accrue_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), squares, lanes);
+}
+#endif
+#if CG_NEON_
+static void cg_accrue_neon_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+    cg_emit_neon_(d, n, alpha, beta, y, 0);
+    if (squares) cg_total_neon_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
 }
 #endif
 
@@ -4176,7 +4248,7 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
     { isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_, cg_levels_##x##_, \
       cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
       cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_drain_##x##_, cg_sum_##x##_,                                     \
-      cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_,                            \
+      cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_, cg_accrue_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_,                            \
       cg_unfp8_##x##_, cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_, cg_undynamic_##x##_,               \
       cg_fixed_##x##_, cg_vote_##x##_, cg_project_##x##_, cg_collect_##x##_, cg_lowrank_tile_##x##_ }
 static const cg_kernels_ cg_kernels_scalar_ = CG_KERNELS_(CG_ISA_SCALAR, scalar);

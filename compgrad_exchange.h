@@ -2474,7 +2474,7 @@ static void cg_pile_unflatten_(const cg_pile_ *p, cg_layer *layers, const cg_x_ 
         layers[i].report = x->report;
         layers[i].report.used = x->status == CG_OK ? used : NULL;
         layers[i].report.used_len = x->status == CG_OK ? len : 0;
-        if (x->status == CG_OK && layers[i].n) memcpy(layers[i].x, p->flat + at, 4 * layers[i].n);
+        if (x->status == CG_OK && layers[i].n) memcpy(layers[i].desc.into ? layers[i].desc.into : layers[i].x, p->flat + at, 4 * layers[i].n);
         at += layers[i].n;
     }
 }

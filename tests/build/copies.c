@@ -8,7 +8,7 @@
 #else
 #  define COPY mine
 #endif
-#include "compgrad_exchange.h"
+#include "compgrad_ef.h"
 
 #ifdef __cplusplus
 #  define LINKED extern "C"
@@ -43,6 +43,15 @@ uint64_t COPY(void) {
             desc.op = cg_topk(0.1f);
             if (cg_exchange(&desc, &alone, y, n, scratch, sizeof scratch, NULL) != CG_OK) return 0;
             h = h * 31 + golden_hash_floats(y, n);
+            {
+                cg_ef_desc d = CG_ZERO;
+                cg_ef ef;
+                d.op = desc.op;
+                d.n = n;
+                if (cg_ef_init(&ef, &d, scratch, sizeof scratch) != CG_OK || cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len) != CG_OK
+                    || cg_ef_commit(&ef, packet, len, NULL) != CG_OK) return 0;
+                h = h * 31 + golden_hash(packet, len) + golden_hash_floats(cg_ef_residual(&ef), n);
+            }
         }
     }
     return h;

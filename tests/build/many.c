@@ -1,14 +1,17 @@
 /* The headers many times in one file: implementation after a plain include, twice, and plain again. The last header has to bring
    the implementation of those before it. */
+#include "compgrad_ef.h"
 #include "compgrad_exchange.h"
 #include "compgrad.h"
 #define COMPGRAD_IMPLEMENTATION
+#include "compgrad_ef.h"
 #include "compgrad_exchange.h"
 #include "compgrad.h"
-#include "compgrad_exchange.h"
+#include "compgrad_ef.h"
 #undef COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
 #include "compgrad_exchange.h"
+#include "compgrad_ef.h"
 
 int main(void) {
     float x[3] = { 1, -2, 3 }, y[3] = { 0, 0, 0 };
@@ -23,6 +26,13 @@ int main(void) {
         cg_transport alone = CG_ZERO;
         alone.size = 1;
         if (cg_exchange(&desc, &alone, y, 3, mem, sizeof mem, NULL) != CG_OK) return 3;
+        {
+            cg_ef_desc d = CG_ZERO;
+            cg_ef ef;
+            d.n = 3;
+            if (cg_ef_init(&ef, &d, mem, cg_ef_memory(&d)) != CG_OK) return 4;
+            if (cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len) != CG_OK || cg_ef_commit(&ef, packet, len, NULL) != CG_OK) return 5;
+        }
     }
     return y[0] < 1 || y[1] > -2 || y[2] < 3;
 }

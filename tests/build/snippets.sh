@@ -22,7 +22,13 @@ END
         fi
         return
     fi
-    if grep -q cg_exchange "$1"; then cat <<'END'
+    if grep -q cg_ef "$1"; then cat <<'END'
+static const cg_transport transport = { NULL, 0, 1, 0, NULL, NULL, NULL, NULL };
+static unsigned char mem[1 << 20];
+static cg_report report;
+#define ALONE
+END
+    elif grep -q cg_exchange "$1"; then cat <<'END'
 static int my_sockets;
 static int my_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     (void)user, (void)out, (void)out_bytes, (void)to, (void)in, (void)in_bytes, (void)from;
@@ -39,6 +45,7 @@ int main(void) {
     uint32_t layer = 2;
 #ifdef ALONE
     int rank = 0, ranks = 1;
+    (void)ranks;
 #else
     uint32_t rank = 3;
 #endif
@@ -47,6 +54,7 @@ int main(void) {
     {
 END
     grep -v '^ *#' "$1"
+    if grep -q 'cg_status s = cg_ef' "$1"; then printf '    if (s != CG_OK) return 1;\n'; fi
     printf '    }\n    return 0;\n}\n'
 }
 
@@ -59,6 +67,8 @@ awk 'NR > 20 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' co
 snippet "the code in the first 20 lines of compgrad.h" "$tmp/header.txt"
 awk 'NR > 25 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad_exchange.h >"$tmp/header.txt"
 snippet "the code in the first lines of compgrad_exchange.h" "$tmp/header.txt"
+awk 'NR > 25 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad_ef.h >"$tmp/header.txt"
+snippet "the code in the first lines of compgrad_ef.h" "$tmp/header.txt"
 
 if [ -f README.md ]; then
     awk -v to="$tmp/block" '/^```c *$/ { file = to (++blocks); next } /^```/ { file = "" } file { print >file }' README.md

@@ -1,4 +1,4 @@
-/* How much stack compress, decode, reduce and exchanges really use: on a painted stack of our own, for every golden case,
+/* How much stack compress, decode, reduce, exchanges and memory really use: on a painted stack of our own, for every golden case,
    for what fits together of a choice for each slot, and every ISA. -fstack-usage sees single functions only; this
    sees the sum along the calls. */
 #include <stdio.h>
@@ -6,6 +6,7 @@
 #include <ucontext.h>
 #include "golden.h"
 #define COMPGRAD_IMPLEMENTATION
+#include "compgrad_ef.h"
 #include "sim.h"
 
 enum { STACK = 1 << 18, LIMIT = 40 << 10, PAINT = 0xa5 };
@@ -122,6 +123,68 @@ static void routes(const char *text) {
         }
 }
 
+/* Every kind of memory: a step in pieces, saved and loaded, and a step of an exchange, of one rank. */
+static cg_ef ef;
+static cg_ef_desc kept;
+static void remember(void) {
+    if (cg_ef_compress_with(&ef, &tag, &side, x, packet, cap, &len) != CG_OK || cg_ef_commit(&ef, packet, len, y) != CG_OK) call = "a step failed";
+    else if (cg_ef_compress_with(&ef, &tag, &side, x, packet, cap, &len) != CG_OK || cg_ef_rollback(&ef, packet, len) != CG_OK) call = "a rollback failed";
+}
+static void save(void) {
+    if (cg_ef_save(&ef, scratch, scratch_bytes, &len) != CG_OK || cg_ef_load(&ef, scratch, len) != CG_OK) call = "save or load failed";
+}
+static void exchange_remembered(void) {
+    cg_exchange_desc desc = CG_ZERO;
+    cg_transport t = CG_ZERO;
+    cg_report report = CG_ZERO;
+    t.size = 1;
+    desc.route = CG_ROUTE_ALLGATHER;
+    desc.tag = tag;
+    desc.side = &side;
+    if (cg_ef_exchange(&ef, &desc, &t, x, scratch, scratch_bytes, &report) != CG_OK) call = report.why;
+}
+static void memory(uint32_t kind, const char *text, int bytes) {
+    char name[96];
+    cg_transport t = CG_ZERO;
+    cg_exchange_desc desc = CG_ZERO;
+    void *mem;
+    memset(&kept, 0, sizeof kept);
+    if (cg_op_parse(&kept.op, text) != CG_OK) exit(1);
+    n = kept.n = GOLDEN_MAX;
+    kept.kind = kind;
+    kept.bytes = bytes;
+    kept.clip = 1;
+    if (kind == CG_EF_MOMENTUM || kind == CG_EF_SIGNUM || kind == CG_EF_EF21 || kind == CG_EF_ONEBIT_ADAM) kept.momentum = 0.9f;
+    if (kind == CG_EF_LAQ) kept.laq_step = 0.1f;
+    mem = malloc(cg_ef_memory(&kept));
+    if (!cg_ef_memory(&kept) || cg_ef_init(&ef, &kept, mem, cg_ef_memory(&kept)) != CG_OK) exit(1);
+    memset(&side, 0, sizeof side);
+    golden_fill(x, n);
+    memset(y, 0, sizeof y);
+    if (kind == CG_EF_VARIANCE) side.aux = y;
+    t.size = 1;
+    desc.route = CG_ROUTE_ALLGATHER;
+    desc.side = &side;
+    cap = cg_ef_bound(&kept), scratch_bytes = cg_ef_exchange_memory(&ef, &desc, &t) + cg_ef_save_bytes(&ef);
+    packet = malloc(cap + 1), scratch = malloc(scratch_bytes);
+    snprintf(name, sizeof name, "%s, kind %u%s", text, (unsigned)kind, bytes ? ", bytes" : "");
+    measure(remember, "memory", name);
+    measure(save, "saving", name);
+    measure(exchange_remembered, "exchange with memory", name);
+    free(packet), free(scratch), free(mem);
+}
+static void memories(void) {
+    static const char *const ops[] = { "topk:0.01", "efsign", "absmax:4:512", "topk:0.1|f16|golomb", "rotate:2|topk:0.1|absmax:4:64|huffman", "demo:0.1", "chunked:64:0.1|absmax:2:64" };
+    for (uint32_t kind = 0; kind <= CG_EF_ONEBIT_ADAM; kind++) {
+        if (kind == CG_EF_LAQ) memory(kind, "minmax:4:1000000:nearest", 0);
+        else if (kind == CG_EF_VARIANCE) memory(kind, "variance:1", 0);
+        else for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+            memory(kind, ops[i], 0);
+            if (kind <= CG_EF_ECQ) memory(kind, ops[i], 1);
+        }
+    }
+}
+
 int main(void) {
     static const char *const ways[] = { "dense", "topk:0.1", "topk:0.1|golomb", "dgc:0.1", "sidco:0.1", "chunked:64:0.1", "absmax:4:64", "absmax:8:512", "efsign", "sign", "terngrad",
         "qsgd:4", "eden:2", "rotate:2|topk:0.1|absmax:4:64|huffman", "randk:0.5|topk:0.1", "lowrank:4:40:50", "atomo:4:40:50", "demo:0.1", "dense|huffman", "natural", "wangni:0.1" };
@@ -146,6 +209,7 @@ int main(void) {
                 whole(golden_cases[i].op);
             }
         for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) routes(ways[i]);
+        memories();
         for (long i = 0; i < 3L * 4 * 15 * 26 * 6; i++) {
             char text[192];
             long at = i;

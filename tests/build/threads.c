@@ -3,10 +3,61 @@
 #include <stdlib.h>
 #include "golden.h"
 #define COMPGRAD_IMPLEMENTATION
-#include "compgrad.h"
+#include "compgrad_ef.h"
 
 enum { N = 1500007 };
 static float x[N], y[N];
+
+/* Three steps of every kind of memory: its packets, all that it remembers, and what it counts. */
+static int remember(uint32_t kind, const char *text, int bytes) {
+    cg_ef_desc d = CG_ZERO;
+    cg_ef ef;
+    cg_ef_stats stats;
+    size_t len = 0, room;
+    cg_status s = cg_op_parse(&d.op, text);
+    void *memory, *packet, *blob;
+    golden_fill(x, N);
+    d.kind = kind;
+    d.n = N;
+    d.bytes = bytes;
+    d.clip = 900;
+    d.momentum = kind == CG_EF_MOMENTUM || kind == CG_EF_SIGNUM || kind == CG_EF_EF21 || kind == CG_EF_ONEBIT_ADAM ? 0.9f : 0;
+    d.laq_step = kind == CG_EF_LAQ ? 0.1f : 0;
+    memory = malloc(cg_ef_memory(&d) + 1), packet = malloc(cg_ef_bound(&d) + 1);
+    if (s != CG_OK || !memory || !packet || cg_ef_init(&ef, &d, memory, cg_ef_memory(&d)) != CG_OK) return 1;
+    printf("%u %s", (unsigned)kind, text);
+    for (uint64_t step = 0; step < 3; step++) {
+        cg_tag tag = { 5, 0, 7, 3 };
+        cg_side side = CG_ZERO;
+        tag.step = step;
+        if (kind == CG_EF_VARIANCE) {
+            for (size_t i = 0; i < N; i++) y[i] = x[i] * x[i];
+            side.aux = y;
+        }
+        if (cg_ef_compress_with(&ef, &tag, &side, x, packet, cg_ef_bound(&d), &len) != CG_OK) return 1;
+        printf(" %08lx", (unsigned long)(golden_hash(packet, len) >> 32));
+        if (len == 0) memset(y, 0, sizeof y);
+        else if (cg_decompress(packet, len, y, N) != CG_OK) return 1;
+        if (cg_ef_commit(&ef, packet, len, y) != CG_OK) return 1;
+        stats = cg_ef_last(&ef);
+        printf(" %a %a", stats.put, stats.sent);
+        for (size_t i = 0; i < N; i++) x[i] *= 0.75f;
+    }
+    room = cg_ef_save_bytes(&ef);
+    blob = malloc(room);
+    if (!blob || cg_ef_save(&ef, blob, room, &len) != CG_OK) return 1;
+    printf(" %08lx\n", (unsigned long)(golden_hash(blob, len) >> 32));
+    free(blob), free(packet), free(memory);
+    return 0;
+}
+static int remember_all(void) {
+    for (uint32_t kind = 0; kind <= CG_EF_ONEBIT_ADAM; kind++) {
+        if (kind == CG_EF_LAQ ? remember(kind, "minmax:4:1000000:nearest", 0) : kind == CG_EF_VARIANCE ? remember(kind, "variance:1", 0)
+            : remember(kind, "topk:0.01", 0) || remember(kind, "efsign", 0) || remember(kind, "absmax:4:512", 0)) return 1;
+        if (kind <= CG_EF_ECQ && (remember(kind, "topk:0.01", 1) || remember(kind, "absmax:4:512", 1))) return 1;
+    }
+    return 0;
+}
 
 int main(void) {
     golden_fill(x, N);
@@ -33,5 +84,5 @@ int main(void) {
         free(scratch);
         golden_side_done(&side);
     }
-    return 0;
+    return remember_all();
 }
