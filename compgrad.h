@@ -715,6 +715,7 @@ typedef struct cg_kernels_ {
     void (*unbrain)(const uint8_t *in, size_t n, float *out, int stream);
     uint32_t (*top16)(const uint8_t *in, size_t n);
     void (*emit)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
+    void (*flush)(float *d, size_t n, float *y, int stream);   /* y = d, d = 0 */
     void (*drain)(void);                                       /* after the last that streamed */
     void (*sum)(cg_sum_ *sum, const uint8_t *words, size_t count);
     /* transforms and sums */
@@ -745,8 +746,8 @@ typedef struct cg_kernels_ {
 #define CG_AHEAD_ 512u             /* values between what is used and what memory is asked for: 2 KB */
 #if CG_AVX2_
 /* Kernels that end in a call for the rest say _mm256_zeroupper() themselves: gcc leaves it out before a tail call. */
-#define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi")))
-#define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi")))
+#define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
+#define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi,bmi2")))
 CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
     return _mm256_loadu_si256((const __m256i *)(const void *)((const uint8_t *)v + 4 * i));
 }
@@ -1493,10 +1494,10 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(const float *v, size_t n, uint32_t
     const uint64_t last = (uint64_t)1 << 63;
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        const uintptr_t ahead = (uintptr_t)v + 4 * i + 4096;         /* the hardware stops at every page */
+        const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192;         /* the hardware stops at every page */
         uint64_t m;
         size_t many, j;
-        for (unsigned line = 0; line < 256; line += 64) CG_PREFETCH_((const void *)(ahead + line));
+        for (unsigned line = 0; line < 256; line += 64) __builtin_prefetch((const void *)(ahead + line), 0, 2);
         m = cg_reach32_avx2_(v, i, below) | cg_reach32_avx2_(v, i + 32, below) << 32;
         many = (size_t)__builtin_popcountll(m);
         /* two without asking: which of 0, 1, 2 it is cannot be predicted */
@@ -1882,6 +1883,29 @@ static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, flo
     }
     cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), stream);
 }
+#endif
+
+/* flush: y = d, d = 0. Zeros go where streaming stores keep the core waiting; a memset after them would cost its own time. */
+static void cg_flush_scalar_(float *d, size_t n, float *y, int stream) {
+    (void)stream;
+    memcpy(y, d, 4 * n);
+    memset(d, 0, 4 * n);
+}
+#if CG_AVX2_
+CG_TARGET_AVX2_ static void cg_flush_avx2_(float *d, size_t n, float *y, int stream) {
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m256i v = cg_load8_avx2_(d, i);
+        cg_store_avx2_(cg_at_mut_(d, i), _mm256_setzero_si256());
+        if (stream) cg_out_avx2_(y, i, v, 1);
+        else cg_store_avx2_(cg_at_mut_(y, i), v);
+    }
+    _mm256_zeroupper();
+    cg_flush_scalar_(cg_at_mut_(d, i), n - i, cg_at_mut_(y, i), 0);
+}
+#endif
+#if CG_NEON_
+static void cg_flush_neon_(float *d, size_t n, float *y, int stream) { cg_flush_scalar_(d, n, y, stream); }
 #endif
 
 static void cg_drain_scalar_(void) {}
@@ -4247,7 +4271,7 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
 #define CG_KERNELS_(isa, x)                                                                                                   \
     { isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_, cg_levels_##x##_, \
       cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
-      cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_drain_##x##_, cg_sum_##x##_,                                     \
+      cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_flush_##x##_, cg_drain_##x##_, cg_sum_##x##_,                                     \
       cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_, cg_accrue_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_,                            \
       cg_unfp8_##x##_, cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_, cg_undynamic_##x##_,               \
       cg_fixed_##x##_, cg_vote_##x##_, cg_project_##x##_, cg_collect_##x##_, cg_lowrank_tile_##x##_ }
@@ -7060,14 +7084,19 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
 }
 /* Moves entries [from, to) down to *kept on: those above the key, and of its equals as many as are left to take. */
 static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t key, size_t *left) {
-    size_t k = *kept, l = *left;
-    for (size_t i = from; i < to; i++) {
+    size_t k = *kept, l = *left, i = from;
+    for (; i < to && l; i++) {                       /* equals are taken: */
         uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
-        size_t equal = m == key, take = (m > key) | (equal & (l > 0));
         list->low[k] = list->low[i];
         list->value[k] = list->value[i];
-        l -= equal & take;
-        k += take;
+        k += m >= key;
+        l -= m == key;
+    }
+    for (; i < to; i++) {                            /* and no more of them */
+        uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+        list->low[k] = list->low[i];
+        list->value[k] = list->value[i];
+        k += m > key;
     }
     *kept = k;
     *left = l;
@@ -7126,14 +7155,21 @@ static void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, size_t n
 /* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0: who knows. */
 static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sided_ of) {
     size_t draws = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, rank;
-    size_t stride = n / draws;
+    size_t stride = n / draws, at[64], many;
     cg_key_ key = cg_block_key_(salt, n);
     double expect, spread = 1.0;
-    for (size_t i = 0; i < draws; i++) {
-        float f = cg_load_(x, i * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)i) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32));
-        uint32_t m = cg_sided_key_(f, of);
-        sample[count] = f;
-        count += m >= lo && m < hi;
+    for (size_t i = 0; i < draws; i += many) {       /* ask for 64 cache lines before waiting for the first */
+        many = cg_min_(64, draws - i);
+        for (size_t j = 0; j < many; j++) {
+            at[j] = (i + j) * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)(i + j)) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32);
+            CG_PREFETCH_(cg_at_(x, at[j]));
+        }
+        for (size_t j = 0; j < many; j++) {
+            float f = cg_load_(x, at[j]);
+            uint32_t m = cg_sided_key_(f, of);
+            sample[count] = f;
+            count += (m >= lo) & (m < hi);
+        }
     }
     if (!count) return lo + (hi - lo) / 2;
     expect = (inside ? (double)count / (double)inside : (double)draws / (double)n) * (double)want;
@@ -7708,20 +7744,14 @@ static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {     /* 
 static void cg_bits_flush_(cg_bit_writer_ *w) {                              /* to a whole u32 */
     if (w->filled) cg_put32_(w->at, (uint32_t)w->word);
 }
-/* Sets single bits in ascending order; bits between are 0. */
-typedef struct cg_bit_setter_ { uint8_t *at; uint64_t base; uint32_t word; } cg_bit_setter_;
+/* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be predicted. */
+typedef struct cg_bit_setter_ { uint8_t *out; uint64_t at; uint32_t word; } cg_bit_setter_;
 
 static void cg_bit_set_(cg_bit_setter_ *w, uint64_t bit) {
-    while (bit - w->base >= 32) {
-        cg_put32_(w->at, w->word);
-        w->at += 4;
-        w->base += 32;
-        w->word = 0;
-    }
-    w->word |= 1u << (bit - w->base);
-}
-static void cg_bit_set_end_(cg_bit_setter_ *w, uint8_t *end) {
-    for (; w->at < end; w->at += 4, w->word = 0) cg_put32_(w->at, w->word);
+    const uint64_t at = bit >> 5;
+    w->word = (w->word & ((uint32_t)(at != w->at) - 1u)) | 1u << (bit & 31);
+    w->at = at;
+    cg_put32_(w->out + 4 * (size_t)at, w->word);
 }
 /* Returns the bytes. */
 static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *list, uint8_t *out) {
@@ -7739,7 +7769,8 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
         return cg_rice_close_(&rice);
     }
     low.at = out;
-    set.at = bitmap ? out : out + (size_t)cg_low_bytes_(universe, list->count);
+    set.out = bitmap ? out : out + (size_t)cg_low_bytes_(universe, list->count);
+    memset(set.out, 0, (size_t)(end - set.out));
     for (uint64_t s = 0; s < list->segments; s++) {
         for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) {
             uint64_t index = s << 32 | list->low[i];
@@ -7754,7 +7785,6 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
         }
     }
     if (!bitmap) cg_bits_flush_(&low);
-    cg_bit_set_end_(&set, end);
     return (size_t)(end - out);
 }
 
@@ -7762,7 +7792,7 @@ typedef struct cg_index_reader_ {
     const uint8_t *low, *high, *end;   /* low parts end where high begins */
     uint64_t word, base, i;            /* unread bits of the current word; its bit number less 64; indices read */
     unsigned l;
-    int bitmap, golomb;
+    int bitmap, golomb, avx2;
     cg_rice_reader_ rice;
     uint64_t universe, unit, turned;   /* blocks of `unit` values: */
     uint64_t block, within;            /* the current one, and the values of it that have been read */
@@ -7777,6 +7807,7 @@ static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     k = cg_units_(&info->op, info->k);
     r.bitmap = info->index_code == CG_CODE_BITMAP;
     r.golomb = info->index_code == CG_CODE_GOLOMB;
+    r.avx2 = cg_isa_used() == CG_ISA_AVX2;
     r.l = r.bitmap || r.golomb ? 0 : cg_low_bits_(r.universe, k);
     r.low = p;
     r.high = r.bitmap || r.golomb ? p : p + (size_t)cg_low_bytes_(r.universe, k);
@@ -7789,7 +7820,7 @@ static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     return r;
 }
 /* Up to `count` more indices; fewer only where the bits run out. */
-static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+CG_INLINE_ size_t cg_index_read_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     uint64_t word = r->word, base = r->base, i = r->i, at = r->i * r->l;
     const uint64_t mask = ((uint64_t)1 << r->l) - 1;
     const uint8_t *next = r->high;
@@ -7842,6 +7873,15 @@ out:
     r->i = i;
     r->high = next;
     return done;
+}
+#if CG_AVX2_
+CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *index, size_t count) { return cg_index_read_(r, index, count); }
+#endif
+static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+#if CG_AVX2_
+    if (r->avx2) return cg_index_get_avx2_(r, index, count);         /* fewer instructions for the same bits */
+#endif
+    return cg_index_read_(r, index, count);
 }
 /* The same for values: every value of a block has an index of its own. */
 static size_t cg_value_index_(cg_index_reader_ *r, uint64_t *index, size_t count) {
@@ -8523,29 +8563,67 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     }
     return at == all;
 }
+/* Are these k ascending indices, and no more bits? *next: one more than the last. */
+static int cg_index_walk_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+    uint64_t index[512], seen = 0, extra;
+    for (*next = 0; seen < k;) {
+        size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
+        int bad = 0;
+        if (cg_index_get_(r, index, want) < want) return 0;
+        for (size_t i = 0; i < want; i++) {
+            bad |= index[i] < *next;
+            *next = index[i] + 1;
+        }
+        if (bad || *next > r->universe || *next == 0) return 0;
+        seen += want;
+    }
+    if (r->golomb) return cg_rice_done_(&r->rice);
+    return cg_index_get_(r, &extra, 1) == 0;
+}
+#if CG_AVX2_
+/* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are equal, and the low parts must
+   ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits: no load ends beyond them. */
+CG_TARGET_AVX2_ static int cg_index_walk_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+    const uint64_t mask = ((uint64_t)1 << r->l) - 1;
+    uint64_t i = 0, carry = 0, high = 0, at, two;
+    int bad = 0;
+    for (size_t byte = 0, bytes = (size_t)(r->end - r->high); byte < bytes; byte += 8) {
+        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->high + byte) : cg_get32_(r->high + byte), many = (uint64_t)__builtin_popcountll(word);
+        if (many > k - i) return 0;
+        for (uint64_t both = word & (word << 1 | carry); both; both &= both - 1) {
+            at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->l;
+            two = cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7);
+            bad |= (two & mask) >= (two >> r->l & mask);
+        }
+        if (word) high = 8 * (uint64_t)byte + cg_log2_(word);
+        carry = word >> 63;
+        i += many;
+    }
+    if (bad || i < k || high - (k - 1) > r->universe >> r->l) return 0;
+    at = (k - 1) * r->l;
+    two = 0;
+    for (unsigned b = 0; b < 5; b++) two |= (uint64_t)r->low[(size_t)(at >> 3) + b] << 8 * b;
+    *next = ((high - (k - 1)) << r->l | (two >> (at & 7) & mask)) + 1;
+    return *next <= r->universe;
+}
+#endif
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
     const uint64_t k = cg_units_(&info->op, info->k);
     cg_index_reader_ r = cg_index_open_(info, d->index);
-    uint64_t index[512], next = 0, seen = 0, extra;
+    uint64_t next;
+    int ok;
     if (!info->index_bytes) return k == 0 || !info->op.select.id || info->op.select.id == CG_SELECT_GIVEN;
     if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_high_bits_(r.universe, k))) return 0;
     if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low, k * r.l)) return 0;
-    while (seen < k) {
-        size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
-        int bad = 0;
-        if (cg_index_get_(&r, index, want) < want) return 0;
-        for (size_t i = 0; i < want; i++) {
-            bad |= index[i] < next;
-            next = index[i] + 1;
-        }
-        if (bad || next > r.universe || next == 0) return 0;
-        seen += want;
-    }
+#if CG_AVX2_
+    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.l <= 28 && r.end - r.high >= 8) ok = cg_index_walk_avx2_(&r, k, &next);
+    else
+#endif
+    ok = cg_index_walk_(&r, k, &next);
+    if (!ok) return 0;
     /* only the last block of all may be short, and then it is */
-    if (r.unit > 1 && (info->k % r.unit ? next != r.universe || info->k % r.unit != r.turned % r.unit : next == r.universe && r.turned % r.unit)) return 0;
-    if (r.golomb) return cg_rice_done_(&r.rice);
-    return cg_index_get_(&r, &extra, 1) == 0;
+    return r.unit == 1 || (info->k % r.unit ? next == r.universe && info->k % r.unit == r.turned % r.unit : next != r.universe || !(r.turned % r.unit));
 }
 /* The checksum of everything but the codes, and then the packet's verdict. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_sum_ codes) {

@@ -1360,11 +1360,11 @@ CG_NOINLINE_ cg_status cg_add_lanes_(cg_x_ *x, float *y, size_t n) {
         x->lanes[q].left = (size_t)d.info.k;
         x->lanes[q].next = x->lanes[q].have = 0;
     }
+    memset(chunk, 0, sizeof chunk);
     for (size_t base = 0, many; base < n; base += many) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
-        memset(chunk, 0, 4 * many);
         for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk);
-        kernels->emit(chunk, many, 1.0f, 0.0f, cg_at_mut_(y, base), stream);
+        kernels->flush(chunk, many, cg_at_mut_(y, base), stream);
     }
     if (stream) kernels->drain();
     return CG_OK;

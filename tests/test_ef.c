@@ -606,6 +606,7 @@ static const setup CASES[] = {                  /* op, kind, decay, alpha, momen
     { "variance:1", K(VARIANCE), 0, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 0, 0 },
     { "variance:2|f16", K(VARIANCE), 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 130, 1, 0, 0 },
     { "variance:1", K(VARIANCE), 0.5f, 0, 0, 0.5f, 0, 0, 1, 0, 0, 130, 0, 1, 0 },
+    { "variance:1", K(VARIANCE), 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 3, 0 },
     { "topk:0.05", K(EF21), 0, 0, 0, 0, 0, 0, 0, 0, 0, 400, 0, 0, 0 },
     { "efsign", K(EF21), 0, 0, 0, 0.3f, 0, 0, 0, 0, 0, 130, 1, 0, 0 },
     { "lowrank:2:20:15", K(EF21), 0, 0, 0, 0, 0, 0, 0, 0, 0, 300, 0, 0, 0 },
@@ -723,7 +724,8 @@ static int laq_bits;
 static void laq_gradient(int r, uint32_t step, float *g) {
     for (uint32_t i = 0; i < LAQ_N; i++) g[i] = r == 0 && step < 4 ? 0.0f : gradient(0, (uint32_t)r, step / LAQ_STILL, i);
 }
-static double laq_moved(uint32_t step) { return step % 5 == 1 ? 0.0 : 3e-3 * (double)(hash(step, 1, 1) % 1000) / (1 + step); }
+/* As much as |D|^2, at times: so that all terms of the rule decide, now and then. */
+static double laq_moved(uint32_t step) { return step % 5 == 1 ? 0.0 : pow(10, (double)(hash(step, 1, 1) % 1000) / 200) * (step / 30 % 2 ? 0.01 : 1); }
 static setup laq_setup(char *op) {
     setup c;
     memset(&c, 0, sizeof c);

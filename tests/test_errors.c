@@ -308,6 +308,32 @@ TEST every_bit_flipped_sealed(int i)
     PASS();
 }
 
+/* Indices over many words: every bit flipped, alone and with the next (bits that change places leave their number right). */
+TEST indices_changed(const char *text)
+{
+    enum { N = 509 };                    /* the last low parts can exceed it */
+    cg_op parsed, *op = &parsed;
+    ops_packet pk;
+    cg_info info;
+    cg_status s;
+    size_t at, two;
+    ASSERT_EQ(CG_OK, cg_op_parse(&parsed, text));
+    pk = sample_packet(op, N);
+    ASSERT_EQ(CG_OK, cg_inspect(pk.p, pk.len, &info));
+    for (at = 8 * (pk.len - info.index_bytes); at < 8 * pk.len - 1; at++)
+        for (two = 0; two < 2; two++) {
+            pk.p[at / 8] = (unsigned char)(pk.p[at / 8] ^ 1u << at % 8);
+            if (two) pk.p[(at + 1) / 8] = (unsigned char)(pk.p[(at + 1) / 8] ^ 1u << (at + 1) % 8);
+            ref_seal(pk.p, pk.len);
+            CHECK_CALL(decode_safely(op, pk.p, pk.len, N, at, &s));
+            EXPECT("verdict on indices", s == (ref_valid(pk.p) ? CG_OK : CG_E_CORRUPT));
+            pk.p[at / 8] = (unsigned char)(pk.p[at / 8] ^ 1u << at % 8);
+            if (two) pk.p[(at + 1) / 8] = (unsigned char)(pk.p[(at + 1) / 8] ^ 1u << (at + 1) % 8);
+        }
+    free(pk.p);
+    PASS();
+}
+
 /* Header fields set to chosen values, sealed: the status that the format asks for. */
 static const struct { const char *what; size_t at; int bytes; uint64_t value; cg_status status; } FIELDS[] = {
     { "magic", 0, 4, 0x12345678, CG_E_CORRUPT },      { "version 0", 4, 1, 0, CG_E_VERSION },
@@ -418,6 +444,7 @@ SUITE(arguments)
 
 SUITE(damage)
 {
+    static const char *const INDEXED[] = { "topk:0.1", "topk:0.3|eliasfano", "topk:0.9|eliasfano", "topk:0.3|bitmap", "blocks:3|eliasfano" };
     int i;
     size_t f;
     for (i = 0; i < FAMILIES; i++) {
@@ -425,6 +452,7 @@ SUITE(damage)
         RUN_TEST1(every_bit_flipped, i);
         RUN_TEST1(every_bit_flipped_sealed, i);
     }
+    for (i = 0; i < 5; i++) RUN_TEST1(indices_changed, INDEXED[i]);
     for (f = 0; f < sizeof FIELDS / sizeof *FIELDS; f++) RUN_TEST1(header_field, f);
     RUN_TEST(sections_moved);
     RUN_TEST1(garbage, 200000);

@@ -357,6 +357,14 @@ KERNEL(coins)
 KERNEL(unsign)   { k->unsign(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
 KERNEL(unhalf)   { k->unhalf(t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return calm_floats(out, t->n); }
 KERNEL(unbrain)  { k->unbrain(t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return calm_floats(out, t->n); }
+KERNEL(flush)
+{
+    memcpy(out + 4 * t->n + 64, t->in, 4 * t->n);
+    memset(out + 4 * t->n, 0, 64);
+    k->flush(floats_at(out + 4 * t->n + 64), t->n, floats_at(out), streams(t, out));
+    k->drain();
+    return out + 8 * t->n + 64;
+}
 KERNEL(emit)
 {
     static const float alpha[] = { 1, 0.3f, -2 }, beta[] = { 0, 1, 0.7f };
@@ -530,7 +538,7 @@ KERNEL(split)      /* what Huffman codes of floats take apart and put together *
 static const struct { const char *name; kernel_run *run; size_t least; int finite; } kernels[] = {
 #define ROW(name, least, finite) { #name, run_##name, least, finite }
     ROW(top, 0, 0), ROW(range, 0, 0), ROW(copy, 0, 0), ROW(half, 0, 0), ROW(brain, 0, 0), ROW(sign, 0, 0), ROW(levels, 0, 1), ROW(unlevels, 0, 0),
-    ROW(pack, 0, 0), ROW(unpack, 0, 0), ROW(filter, 0, 0), ROW(coins, 0, 0), ROW(unsign, 0, 0), ROW(unhalf, 0, 0), ROW(unbrain, 0, 0), ROW(emit, 0, 0), ROW(accrue, 0, 0), ROW(sum, 0, 0),
+    ROW(pack, 0, 0), ROW(unpack, 0, 0), ROW(filter, 0, 0), ROW(coins, 0, 0), ROW(unsign, 0, 0), ROW(unhalf, 0, 0), ROW(unbrain, 0, 0), ROW(emit, 0, 0), ROW(accrue, 0, 0), ROW(flush, 0, 0), ROW(sum, 0, 0),
     ROW(rotate, 1024, 0), ROW(dct, 64, 0), ROW(total, 0, 0), ROW(grade, 0, 0), ROW(rank, 0, 0), ROW(untable, 0, 0), ROW(fp8, 0, 0), ROW(unfp8, 0, 0),
     ROW(natural, 0, 0), ROW(unnatural, 0, 0), ROW(dither, 0, 0), ROW(undither, 0, 0), ROW(dynamic, 0, 0), ROW(undynamic, 0, 0), ROW(fixed, 0, 0),
     ROW(vote, 0, 0), ROW(project, 0, 1), ROW(collect, 0, 1), ROW(lowrank_tile, 0, 1), ROW(split, 0, 0)
