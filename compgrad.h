@@ -807,9 +807,24 @@ static uint32_t cg_top_scalar_(const float *v, size_t n) {
     return top;
 }
 #if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_tops_avx2_(__m256i top, const float *v, size_t i) {
+    CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
+    top = _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i)));
+    return _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
+}
 CG_TARGET_AVX2_ static uint32_t cg_top_avx2_(const float *v, size_t n) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
+    if (n >= 16384) {                /* a long one at four places at once: one stream of reads does not keep memory busy */
+        const size_t part = n / 64 * 16;
+        for (; i < part; i += 16) {
+            t0 = cg_tops_avx2_(t0, v, i);
+            t1 = cg_tops_avx2_(t1, v, i + part);
+            t2 = cg_tops_avx2_(t2, v, i + 2 * part);
+            t3 = cg_tops_avx2_(t3, v, i + 3 * part);
+        }
+        i = 4 * part;
+    }
     for (; i + 32 <= n; i += 32) {
         CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
         CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_ + 16));
@@ -6934,6 +6949,12 @@ typedef struct cg_source_ {
 } cg_source_;
 
 static int cg_is_lazy_(const cg_source_ *src) { return src->fill && src->fill->lazy; }
+/* Values [first, first + many) of x, or where that is NULL of what `lazy` makes, in buf. */
+static const float *cg_view_(const float *x, const cg_fill_ *lazy, size_t first, size_t many, float *buf) {
+    if (x) return cg_at_(x, first);
+    lazy->run(lazy->user, first, many, buf);
+    return buf;
+}
 static double cg_fill_run_(const cg_fill_ *fill, size_t first, size_t unit, float *x) {
     return first < fill->n ? fill->run(fill->user, first, cg_min_(unit, fill->n - first), cg_at_mut_(x, first)) : 0.0;
 }
@@ -7137,23 +7158,48 @@ static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, 
     list->total += list->part;
     return 1;
 }
-/* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
-static void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t key, size_t above, size_t k, cg_list_ *list) {
-    size_t left = k - above, from, found;
+/* The same of values that are made on the way. */
+CG_NOINLINE_ int cg_filter_lazy_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+    float buf[CG_CHUNK_];
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
+        const size_t many = cg_min_(CG_CHUNK_, n - i);
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        list->count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i, list->low + list->count, list->value + list->count);
+        if (list->count > list->room) return 0;
+    }
+    list->segment[list->segments] = list->count;
+    return 1;
+}
+/* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
+CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t key, size_t above, size_t k, cg_list_ *list) {
+    size_t left = k - above, from, found;
+    float buf[CG_CHUNK_];
+    list->count = 0;
+    for (size_t i = 0; i < n; i += CG_CHUNK_) {
+        const size_t many = cg_min_(CG_CHUNK_, n - i);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
-        found = kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), left ? key : key + 1, (uint32_t)i,
-                                list->low + from, list->value + from);
+        found = kernels->filter(cg_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i, list->low + from, list->value + from);
         cg_list_cut_(list, from, from + found, &list->count, key, &left);
     }
     list->segment[list->segments] = list->count;
 }
+/* How many are above the bound; returns the largest. */
+CG_NOINLINE_ uint32_t cg_tally_all_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t bound, size_t *above) {
+    float buf[CG_CHUNK_];
+    uint32_t top = 0;
+    *above = 0;
+    for (size_t i = 0; i < n; i += CG_CHUNK_) {
+        const size_t many = cg_min_(CG_CHUNK_, n - i);
+        top = cg_max32_(top, kernels->tally(cg_view_(x, lazy, i, many, buf), many, bound, above));
+    }
+    return top;
+}
 
 /* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0: who knows. */
-static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sided_ of) {
+static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64_t want, uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sided_ of) {
     size_t draws = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, rank;
     size_t stride = n / draws, at[64], many;
     cg_key_ key = cg_block_key_(salt, n);
@@ -7162,10 +7208,11 @@ static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t insi
         many = cg_min_(64, draws - i);
         for (size_t j = 0; j < many; j++) {
             at[j] = (i + j) * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)(i + j)) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32);
-            CG_PREFETCH_(cg_at_(x, at[j]));
+            if (x) CG_PREFETCH_(cg_at_(x, at[j]));
         }
         for (size_t j = 0; j < many; j++) {
-            float f = cg_load_(x, at[j]);
+            float one;
+            float f = cg_load_(cg_view_(x, lazy, at[j], 1, &one), 0);
             uint32_t m = cg_sided_key_(f, of);
             sample[count] = f;
             count += (m >= lo) & (m < hi);
@@ -7183,32 +7230,32 @@ static uint32_t cg_guess_(const float *x, size_t n, uint64_t want, uint64_t insi
 /* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed.
    When that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key.
    Leaves in the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. fill: values that
-   are still to be made, with a hint in place of the first guess. */
+   are still to be made, with a hint in place of the first guess; or lazy, and x is NULL. */
 static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, cg_fill_ *fill, uint32_t *bound) {
     uint32_t lo = 0, hi = 0x80000000u;                           /* the k-th key is in [lo, hi) */
     size_t at_least_lo = n, at_least_hi = 0;
+    const cg_fill_ *lazy = fill && fill->lazy ? fill : NULL;
+    if (lazy) fill = NULL;
     list->complete = 1;
     for (uint32_t tries = 0;; tries++) {
         *bound = lo;
         if (fill) *bound = fill->hint;
         else if (n > CG_CHUNK_) {
-            if (tries < 8) *bound = cg_guess_(x, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
+            if (tries < 8) *bound = cg_guess_(x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
             else *bound = lo + (hi - lo) / 2;
         }
-        if (fill ? cg_filter_fill_(kernels, x, n, *bound, list, fill) : cg_filter_all_(kernels, x, n, *bound, list)) {
+        if (fill ? cg_filter_fill_(kernels, x, n, *bound, list, fill)
+            : lazy ? cg_filter_lazy_(kernels, lazy, n, *bound, list) : cg_filter_all_(kernels, x, n, *bound, list)) {
             fill = NULL;
             if (list->count >= k) break;
             hi = *bound;
             at_least_hi = list->count;
         } else {
-            size_t above = 0;
-            uint32_t top = 0;
+            size_t above;
             fill = NULL;
-            for (size_t i = 0; i < n; i += CG_CHUNK_)
-                top = cg_max32_(top, kernels->tally(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), *bound, &above));
-            if (top >= CG_NONFINITE_) return CG_E_NONFINITE;
+            if (cg_tally_all_(kernels, x, lazy, n, *bound, &above) >= CG_NONFINITE_) return CG_E_NONFINITE;
             if (above < k) {                                     /* more than k reach it, so it is the k-th itself */
-                cg_filter_ties_(kernels, x, n, *bound, above, k, list);
+                cg_filter_ties_(kernels, x, lazy, n, *bound, above, k, list);
                 list->complete = 0;
                 COMPGRAD_ASSERT(list->count == k);
                 return CG_OK;
@@ -7225,7 +7272,7 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
 typedef struct cg_picker_ {
     const cg_kernels_ *kernels;
     const cg_side *side;
-    const float *x;
+    const float *x;              /* NULL: top-k of what a lazy fill makes */
     cg_fill_ *fill;              /* top-k: what makes x, or NULL */
     size_t n;
     uint64_t shared, own;        /* keys */
@@ -7527,8 +7574,8 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     for (int side = 0; side < 2; side++)
         want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side]) : (size_t)cg_count_(stage->value, 0, have[side]);
     if (n > CG_CHUNK_) {                             /* what enough of both sides should reach */
-        uint32_t above = want[0] ? cg_guess_(p->x, n, want[0], 0, 1, CG_NONFINITE_, 0, list->value, sides[0]) : CG_NONFINITE_;
-        uint32_t below = want[1] ? cg_guess_(p->x, n, want[1], 0, 1, CG_NONFINITE_, 1, list->value, sides[1]) : CG_NONFINITE_;
+        uint32_t above = want[0] ? cg_guess_(p->x, NULL, n, want[0], 0, 1, CG_NONFINITE_, 0, list->value, sides[0]) : CG_NONFINITE_;
+        uint32_t below = want[1] ? cg_guess_(p->x, NULL, n, want[1], 0, 1, CG_NONFINITE_, 1, list->value, sides[1]) : CG_NONFINITE_;
         bound = cg_max32_(1, above < below ? above : below);
     }
     for (;; bound = 1) {
@@ -8310,12 +8357,13 @@ CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, co
         src->x = list->gathered;
         src->drawn = src->turned = 0;
         src->count = turned;
+        src->fill = NULL;
     }
     if (op->select.id) {
         cg_picker_ p;
         p.kernels = kernels;
         p.side = side;
-        p.x = src->x;
+        p.x = cg_is_lazy_(src) ? NULL : src->x;
         p.fill = src->fill;
         p.n = turned;
         p.shared = cg_shared_key_(&info->tag);
@@ -8323,6 +8371,7 @@ CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, co
         p.list = list;
         p.info = info;
         s = cg_pick_(&p);
+        src->fill = NULL;
         src->x = list->value;
         src->count = info->k;
     }
@@ -8371,7 +8420,6 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
     if (s != CG_OK) return s;
     s = cg_sizes_(&info->op, side, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
-    if (info->op.select.id && !cg_is_lazy_(&src)) src.fill = NULL;               /* they are in the list now */
     if (lay.row && lay.row->know == CG_KNOW_BUCKET_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_) cg_fill_here_(&src);     /* buckets across blocks */
     universe = cg_units_(&info->op, cg_turned_(&info->op, info->drawn));
     info->index_code = cg_index_code_(&info->op, universe, cg_units_(&info->op, info->k));

@@ -29,13 +29,13 @@
 
      CLASSIC      p = g + decay e              e = p - D                       e + sum of D = sum of g, if decay = 1 (its default)
                   EF-SGD, EF-signSGD (Karimireddy 19), MEM-SGD (Stich 18: desc.rate = learning rate), PowerSGD (Vogels 19: a
-                  low-rank operator; exchanged, e is against the mean), SparseLoCo (decay .95, chunked), DeMo (decay .999, demo)
+                  low-rank operator; exchanged, e is against the mean), SparseLoCo (decay .95, chunked:C:r|absmax:2:B:nearest), DeMo (decay .999, demo:r)
      LOCO         p = g + e                    e = e + (1 - decay) (g - D)     e = (1 - decay) sum of (g - D) since the last reset
                   (Xie 25) decay .8 by default; desc.reset forgets
      SCALECOM     p = g + e                    e = e + decay (g - D)           e = decay sum of (g - D); decay .1 (Chen 20)
      ECQ          p = g + alpha e              e = decay e + g - D             e = sum of decay^age (g - D); alpha .2, decay .9 (Wu 18)
-     MOMENTUM     u = momentum u + g           v = p - D, and u = 0 where      v + sum of D = sum of u
-                  p = v + u                    the packet has indices          DGC (Lin 18); nesterov: u = momentum (u + g), p = v + u + g
+     MOMENTUM     u = momentum u + g           v = p - D, and u = 0 where      v + sum of D = sum of u (in p)
+                  p = v + u                    sent, if not all is             DGC (Lin 18); nesterov: u = momentum (u + g), p = v + u + g
      SIGNUM       m = momentum m + (1 - momentum) g                            p = m, nothing is subtracted (Bernstein 18)
      VARIANCE     r = r + g, v = v + side.aux  r = p - D; v = 0 where sent,    r + sum of D = sum of g (Tsuzuku 18; op: variance:a)
                   p = r                        elsewhere v = decay v           decay .999
@@ -43,8 +43,8 @@
                   result H = H + mean of D     (Richtarik 21); with momentum: of a running mean of g (EF21-SGDM, Fatkhullin 23)
      DIANA        p = g - h                    h = h + alpha D                 mean of all h = H; alpha 1/(1+w) by default
                   result H + mean D            H = H + alpha mean of D         (Mishchenko 19)
-     LAQ          EF21 on a grid of +-max|p| (op: minmax:b:n:nearest), and silent (an empty packet) unless it pays (Sun 19): tell
-                  how far the model moved with cg_ef_moved
+     LAQ          EF21 on a grid of +-max|p| (op: minmax:b:n:nearest, one bucket), and silent (an empty packet) unless it pays, but
+                  for the first step (Sun 19): tell how far the model moved with cg_ef_moved
      ONEBIT_ADAM  p = momentum M + (1 - momentum) g + e     e = p - D          M = result. 1-bit Adam and LAMB (Tang 21) after
                   their warm-up, with the variance frozen; update by cg_ef_precondition
 
@@ -57,8 +57,10 @@
    MEMORY. One float per element; two for MOMENTUM, VARIANCE, EF21, DIANA, LAQ and ONEBIT_ADAM, three for EF21 with momentum;
    desc.bytes: CLASSIC, LOCO, SCALECOM and ECQ in one byte (and 1/32) per element. Beside that only what the operator needs as
    scratch: for a selection a list of about 2 k. Kinds whose p is stored nowhere (all but CLASSIC, MOMENTUM, SIGNUM, VARIANCE and
-   ONEBIT_ADAM, or with bytes) make it chunk by chunk; with a selection or a matrix they need room for n floats more.
-   With a byte, both compress and commit round, each by at most 1/250 of the largest of 64 neighbours.
+   ONEBIT_ADAM, or with bytes) make it chunk by chunk; with a selection other than top-k or with a matrix they need room for n
+   floats more.
+   With a byte, both compress and commit round, each by at most 1/250 of the largest of 64 neighbours (commit of a selection: at
+   most twice).
 
    ERRORS. If compress returns an error memory is as it was and the gradient is not in it; only if a codec of yours fails it is
    there, as after a rollback. cg_ef_exchange returns an error with grad as it was, and the gradient in memory if it was put there
@@ -79,10 +81,10 @@ typedef enum cg_ef_kind {
     CG_EF_ONEBIT_ADAM
 } cg_ef_kind;
 
-/* The ratio kept in the first stages * period steps, in place of the operator's own. */
+/* The ratio kept in the first stages * period steps (by tag.step), in place of the operator's own. */
 typedef enum cg_warmup_kind {
     CG_WARMUP_NONE = 0, CG_WARMUP_POWER /* ratio^((stage+1)/(stages+1)), DGC */, CG_WARMUP_QUARTERS /* 1/4, 1/16, ...: 75 %, 93.75 % less */,
-    CG_WARMUP_LINEAR /* from 1 down to the ratio */, CG_WARMUP_TABLE
+    CG_WARMUP_LINEAR /* 1 - (1 - ratio) (stage+1)/(stages+1) */, CG_WARMUP_TABLE
 } cg_warmup_kind;
 typedef struct cg_warmup { uint32_t kind, stages; uint64_t period /* steps of a stage, an epoch; 0 = 1 */; const float *table /* stages of them */; } cg_warmup;
 CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t step);
@@ -109,13 +111,13 @@ typedef struct cg_ef_desc {          /* zero = default */
     float laq_step;                  /* LAQ: the step size of the model; it is silent while |D|^2 < sum of laq_weight/10 |moved|^2 over the last */
     float laq_weight;                /* ten steps / laq_step^2 + 3 (error now + error when last sent); 0 = .8 */
     uint64_t laq_patience;           /* at most so many silent steps in a row; 0 = 100 */
-    uint64_t dense_steps;            /* so many are sent as they are */
+    uint64_t dense_steps;            /* so many, by tag.step, are sent as they are */
     size_t small;                    /* shorter vectors always are */
     cg_warmup warmup;                /* from then on */
     const cg_ef_rule *rules;
     size_t rule_count;
-    cg_op (*policy)(void *user, const cg_tag *tag, size_t n, cg_op planned);   /* has the last word, but for warm-up; the same on all ranks, and no */
-    void *policy_user;               /* operator that needs more scratch than op or a rule does */
+    cg_op (*policy)(void *user, const cg_tag *tag, size_t n, cg_op planned);   /* has the last word, but for dense steps, small vectors and */
+    void *policy_user;               /* warm-up; may be asked more than once; the same on all ranks, and no operator with more scratch than op or a rule */
     size_t carry;                    /* floats of second-leg memory (cg_exchange_carry) that cg_ef_exchange shall keep, and save */
 } cg_ef_desc;
 
@@ -152,7 +154,7 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void
 CG_API_ void cg_ef_reset(cg_ef *ef);                                 /* as after init */
 CG_API_ const float *cg_ef_residual(const cg_ef *ef);                /* n floats; NULL if they are bytes: cg_ef_read */
 CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n);
-CG_API_ float cg_ef_scale(const cg_ef *ef);
+CG_API_ float cg_ef_scale(const cg_ef *ef);                          /* of the last step */
 CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef);
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);          /* the operator of that step */
 
@@ -163,7 +165,8 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_side *side, 
 CG_API_ CG_CHECKED_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len);     /* the packet may be NULL */
 
 /* Clip, momentum, compensate, compress, exchange, decompress, remember: desc.op, into, warm and carry are ef's; score, if leader is
-   CG_LEADER_BY_SCORE and it is 0, a running mean of |g|. */
+   CG_LEADER_BY_SCORE and it is 0, a running mean of |grad| (0.9 of it stays). A dense step goes by auto where merge, shared or region
+   would refuse it. */
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport);
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, void *mem, size_t bytes,
     cg_report *report);
@@ -175,7 +178,7 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer 
     size_t bytes, cg_report *report);
 
 CG_API_ CG_CHECKED_ cg_status cg_ef_rescale(cg_ef *ef, float factor);    /* the error, when a learning rate outside changes: by old / new */
-CG_API_ CG_CHECKED_ cg_status cg_ef_set_rate(cg_ef *ef, float rate);
+CG_API_ CG_CHECKED_ cg_status cg_ef_set_rate(cg_ef *ef, float rate);     /* not 0 */
 CG_API_ CG_CHECKED_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio);   /* of desc.op; not above what init saw */
 CG_API_ CG_CHECKED_ cg_status cg_ef_moved(cg_ef *ef, double squared);    /* LAQ: |model after - before|^2 of the step just done */
 
@@ -216,6 +219,7 @@ static const cg_ef_row_ cg_ef_rows_[] = {            /* by cg_ef_kind */
     { CG_EF_DIFFERS_ | CG_EF_GETS_, 1.0f }, { CG_EF_DIFFERS_ | CG_EF_GETS_, 1.0f }, { CG_EF_DIFFERS_ | CG_EF_GETS_, 1.0f },
     { CG_EF_PLACE_ | CG_EF_GETS_ | CG_EF_WANTS_, 1.0f },
 };
+#define CG_EF_MAGIC_ 0x66656763u                     /* "cgef" */
 #define CG_EF_HUGE_ 1e37f                            /* from here on sums are watched */
 enum { CG_EF_BUCKET_ = 64, CG_EF_STAGES_ = 4096, CG_EF_HEAD_ = 256, CG_EF_VERSION_ = 1 };
 
@@ -355,8 +359,11 @@ static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
 
 /* ---- >>plan ---------------------------------------------------------------------------------------------- */
 
-/* Must a stage see all of p at once? */
-static int cg_ef_needs_all_(const cg_op *op) { return op->select.id || cg_is_matrix_(op) || cg_is_user_(&op->quantize); }
+/* Must a stage see all of p at once, with no scratch of its own for it? */
+static int cg_ef_needs_all_(const cg_op *op) {
+    if (cg_is_matrix_(op)) return 1;
+    return !op->sample.id && !op->transform.id && (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_(&op->quantize));
+}
 typedef struct cg_ef_needs_ { uint64_t scratch, packet; size_t warm; int whole; } cg_ef_needs_;
 static cg_status cg_ef_need_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
     const uint64_t bytes = cg_op_check_(&op) == CG_OK ? cg_scratch_bytes_(&op, d->n) : 0;
@@ -562,23 +569,26 @@ typedef struct cg_ef_step_ {
 } cg_ef_step_;
 
 /* A pass over the vector: by blocks, over threads; returns the sum of what run returns. */
-static double cg_ef_pass_(double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n) {
+static double cg_ef_pass_by_(double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
     cg_fill_ fill = CG_ZERO;
     cg_source_ src = CG_ZERO;
     fill.run = run;
     fill.user = user;
     fill.n = n;
-    fill.unit = CG_CHUNK_;
+    fill.unit = unit;
     src.fill = &fill;
     src.x = x;
     if (n) cg_fill_here_(&src);
     return fill.energy;
 }
+static double cg_ef_pass_(double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n) {
+    return cg_ef_pass_by_(run, user, x, n, CG_CHUNK_);
+}
 static double cg_ef_squares_(const void *user, size_t first, size_t many, float *x) {
     (void)first;
     return cg_total_of_(((const cg_ef_step_ *)user)->kernels, x, many, CG_TOTAL_SQUARES_);
 }
-static double cg_ef_look_(const void *user, size_t first, size_t many, float *x) {      /* 1 for a chunk with something huge, much more if it is not finite */
+static double cg_ef_look_(const void *user, size_t first, size_t many, float *x) {      /* 1 for a block with something huge, much more if it is not finite */
     const uint32_t top = ((const cg_ef_step_ *)user)->kernels->top(x, many);
     (void)first;
     return top >= CG_NONFINITE_ ? 1e100 : top >= cg_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
@@ -780,10 +790,10 @@ static cg_status cg_ef_look_at_(cg_ef *ef, const cg_tag *tag, const cg_side *sid
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
         st->side.aux = st->op.select.id == CG_SELECT_VARIANCE ? ef->vector[1] : NULL;
-        if (d->n && cg_ef_pass_(cg_ef_look_, st, (float *)(uintptr_t)st->variance, d->n) > 0.0) return CG_E_NONFINITE;
+        if (d->n && cg_ef_pass_by_(cg_ef_look_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0) return CG_E_NONFINITE;
     } else if (st->op.select.id == CG_SELECT_ADACOMP && !st->side.aux) st->side.aux = grad;
     if (cg_side_check_(&st->op, &st->side) != CG_OK) return cg_side_check_(&st->op, &st->side);
-    if (!d->finite) seen = cg_ef_pass_(cg_ef_look_, st, (float *)(uintptr_t)grad, d->n);
+    if (!d->finite) seen = cg_ef_pass_by_(cg_ef_look_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
     if (seen >= 1e100) return CG_E_NONFINITE;
     if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) *squares = cg_ef_pass_(cg_ef_squares_, st, (float *)(uintptr_t)grad, d->n);
     if (d->clip != 0.0f) {
@@ -830,7 +840,7 @@ static void cg_ef_learn_(cg_ef *ef, const cg_op *op, const cg_fill_ *fill, float
     float next = cg_times_(threshold, 0.97f);
     if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
     if (fill->hint && fill->found > k && last < threshold)      /* they lie evenly below the threshold, about */
-        next = threshold - (threshold - last) * (float)(0.25 * (double)k / (double)(fill->found - k));
+        next = cg_plus_(threshold, -cg_times_(cg_plus_(threshold, -last), (float)(0.25 * (double)k / (double)(fill->found - k))));
     if (next < cg_times_(threshold, 0.8f)) next = cg_times_(threshold, 0.8f);
     if (ef->threshold > 0.0f) {                      /* it moves on as it moved */
         float drift = threshold / ef->threshold;
@@ -1089,7 +1099,7 @@ static cg_status cg_ef_commit_now_(cg_ef *ef, const cg_side *side, const void *u
     sink.energy = 0.0;
     if (cg_ef_is_(d, CG_EF_GETS_) && d->n) {
         if (!mean) return CG_E_ARG;
-        huge = cg_ef_pass_(cg_ef_look_, &st, mean, d->n);
+        huge = cg_ef_pass_by_(cg_ef_look_, &st, mean, d->n, CG_BLOCK_);
         if (huge >= 1e100) return CG_E_NONFINITE;
     }
     if (!verified) s = cg_ef_each_(ef, side, (const uint8_t *)used, len, &c, NULL);
@@ -1382,7 +1392,7 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     return CG_OK;
 }
 CG_API_ cg_status cg_ef_set_rate(cg_ef *ef, float rate) {
-    if (!ef || !cg_is_finite_(rate)) return CG_E_ARG;
+    if (!ef || !cg_is_finite_(rate) || rate == 0.0f) return CG_E_ARG;
     if (ef->pending) return CG_E_STATE;
     ef->desc.rate = rate;
     return CG_OK;
@@ -1459,7 +1469,7 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
     if (ef->pending) return CG_E_STATE;
     if (cap < bytes) return CG_E_CAPACITY;
     memset(buf, 0, CG_EF_HEAD_);
-    memcpy(buf, "cgef", 4);
+    cg_put32_(buf, CG_EF_MAGIC_);
     cg_put32_(buf + 4, CG_EF_VERSION_);
     cg_put32_(buf + 8, ef->desc.kind);
     cg_put32_(buf + 12, cg_ef_parts_(ef));
@@ -1516,7 +1526,7 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
     uint64_t carry, first, warm, floats;
     cg_sum_ sum;
     if (!p) return CG_E_ARG;
-    if (len < CG_EF_HEAD_ || len % 4 || memcmp(p, "cgef", 4) != 0) return CG_E_CORRUPT;
+    if (len < CG_EF_HEAD_ || len % 4 || cg_get32_(p) != CG_EF_MAGIC_) return CG_E_CORRUPT;
     sum = cg_ef_sum_(p, len);
     if (sum.a != cg_get64_(p + 240) || sum.b != cg_get64_(p + 248)) return CG_E_CORRUPT;
     if (cg_get32_(p + 4) != CG_EF_VERSION_) return CG_E_VERSION;

@@ -45,7 +45,10 @@ static float gradient(int dyadic, uint32_t rank, uint32_t step, uint32_t i) {
 /* ---- operators by name ------------------------------------------------------------------------- */
 
 static int has(const char *op, const char *word) { return strstr(op, word) != NULL; }
-static int selects(const char *op) { return has(op, "topk") || has(op, "randk") || has(op, "dgc") || has(op, "chunked") || has(op, "adacomp") || has(op, "variance") || has(op, "threshold") || has(op, "stc"); }
+static int selects(const char *op) {
+    return has(op, "topk") || has(op, "randk") || has(op, "dgc") || has(op, "chunked") ||
+           has(op, "adacomp") || has(op, "variance") || has(op, "threshold") || has(op, "stc");
+}
 
 /* ---- the plain side -------------------------------------------------------------------------- */
 
@@ -93,7 +96,8 @@ static inline void lin(const plain *w, double *v, double *b, int m, term s, term
 
 static double less_than_one(const plain *w, double k) { return rounded(w, 1.0 - k); }
 
-/* p, and memory as it is while the packet is under way. s: what memory is kept times (expanding operators). */
+/* p, and memory as it is while the packet is under way. s: what memory is kept times (expanding operators). The order of additions
+   matters only to bits: where the manual leaves it open (1-bit Adam, Nesterov), it is the library's, so that packets can be compared. */
 static void plain_put(plain *w, const setup *c, const float *grad, const float *aux) {
     const double s = w->scale;
     for (size_t i = 0; i < w->n; i++) {
@@ -357,7 +361,8 @@ static int sums_are_right(rank *k, const setup *c) {
     off = off / (k->w.scale * k->w.scale) + put * (double)(c->n + 8) * ldexp(1.0, -52);
     if (!(fabs(st.put - put) <= off)) return SAY("%s: put is %.17g, plain %.17g", c->op, st.put, put);
     if (!(fabs(st.sent - sent) <= sent * (double)(c->n + 8) * ldexp(1.0, -52))) return SAY("%s: sent is %.17g, plain %.17g", c->op, st.sent, sent);
-    if (!(fabs((double)st.gain - (put > 0 ? sent / put : 0)) <= (ldexp(1.0, -23) + (put > 0 ? 2 * off / put : 0)) * (double)st.gain)) return SAY("%s: gain is %g", c->op, (double)st.gain);
+    if (!(fabs((double)st.gain - (put > 0 ? sent / put : 0)) <= (ldexp(1.0, -23) + (put > 0 ? 2 * off / put : 0)) * (double)st.gain))
+        return SAY("%s: gain is %g", c->op, (double)st.gain);
     return 1;
 }
 
@@ -380,7 +385,8 @@ static int make_used(rank *k, const setup *c, const cg_tag *tag) {
         many = 64 * (1 + hash((uint32_t)first, (uint32_t)tag->step, 6) % 5);
         if (many > c->n - first) many = c->n - first;
         if (first == 0) k->used_len = 0;
-        if (cg_compress(&stripe, tag, k->d + first, many, k->used + k->used_len, cg_bound(&stripe, many), &len, scratch, sizeof scratch) != CG_OK) return SAY("stripes");
+        if (cg_compress(&stripe, tag, k->d + first, many, k->used + k->used_len, cg_bound(&stripe, many), &len, scratch, sizeof scratch) != CG_OK)
+            return SAY("stripes");
         k->used_len += len;
     }
     return 1;
@@ -409,11 +415,12 @@ static int piece(rank *k, const setup *c, uint32_t r, uint32_t step) {
     if (memcmp(&op, &told, sizeof op)) return SAY("%s: cg_ef_op", c->op);
     variance.aux = k->aux;
     if (c->kind == CG_EF_VARIANCE) given = &variance;
-    s = given ? cg_ef_compress_with(&k->ef, &tag, given, k->grad, k->packet, k->cap, &k->len) : cg_ef_compress(&k->ef, &tag, k->grad, k->packet, k->cap, &k->len);
+    s = given ? cg_ef_compress_with(&k->ef, &tag, given, k->grad, k->packet, k->cap, &k->len)
+              : cg_ef_compress(&k->ef, &tag, k->grad, k->packet, k->cap, &k->len);
     if (s != CG_OK) return SAY("%s: compress says %s", c->op, cg_status_str(s));
     if (memcmp(k->grad, k->copy, 4 * c->n)) return SAY("%s: compress wrote to the gradient", c->op);
     if (k->len != k->want_len || memcmp(k->packet, k->want, k->len))
-        return SAY("%s, kind %d, n %zu, step %u: another packet than that of the plain p (%zu and %zu bytes)", c->op, (int)c->kind, c->n, step, k->len, k->want_len);
+        return SAY("%s, step %u: another packet than that of the plain p (%zu and %zu bytes)", c->op, step, k->len, k->want_len);
     if (cg_decompress(k->packet, k->len, k->d, c->n) != CG_OK) return SAY("%s: does not decode", c->op);
     return make_used(k, c, &tag);
 }
@@ -428,7 +435,8 @@ static int piece_done(rank *k, const setup *c, const float *mean) {
     if (!keeps_received(c->kind)) return 1;
     load(k->seen, k->mean, c->n);
     for (size_t i = 0; i < c->n; i++)
-        if (!(fabs((double)k->seen[i] - k->result[i]) <= k->result_b[i])) return SAY("%s: result[%zu] is %.9g, plain %.9g", c->op, i, (double)k->seen[i], k->result[i]);
+        if (!(fabs((double)k->seen[i] - k->result[i]) <= k->result_b[i]))
+            return SAY("%s: result[%zu] is %.9g, plain %.9g", c->op, i, (double)k->seen[i], k->result[i]);
     return 1;
 }
 static rank *ranks;                             /* MOST of them */
@@ -515,7 +523,8 @@ static int cross(rank *k, const job *j, const cg_transport *t, uint32_t step) {
     if (memcmp(k->seen, k->d, 4 * c->n)) return SAY("%s: another packet counted, step %u", c->op, step);
     load(k->seen, k->grad, c->n);
     for (size_t i = 0; i < c->n; i++)
-        if (!(fabs((double)k->seen[i] - k->result[i]) <= k->result_b[i])) return SAY("%s: result[%zu] is %.9g, plain %.9g, step %u", c->op, i, (double)k->seen[i], k->result[i], step);
+        if (!(fabs((double)k->seen[i] - k->result[i]) <= k->result_b[i]))
+            return SAY("%s: result[%zu] is %.9g, plain %.9g, step %u", c->op, i, (double)k->seen[i], k->result[i], step);
     return sums_are_right(k, c) && same_memory(k, c, "after");
 }
 static int exchanging(cg_threads_world *world, int r, void *user) {
@@ -744,7 +753,8 @@ static int laq_open(rank *k, const setup *c, int size) {
 }
 static int laq_note(rank *k, laq *z, uint32_t step) {       /* after the step */
     z->stats[step] = cg_ef_last(&k->ef);
-    if (cg_ef_read(&k->ef, CG_EF_ERROR, z->h[step], LAQ_N) != CG_OK || cg_ef_read(&k->ef, CG_EF_RECEIVED, z->H[step], LAQ_N) != CG_OK) return SAY("LAQ: cannot be read");
+    if (cg_ef_read(&k->ef, CG_EF_ERROR, z->h[step], LAQ_N) != CG_OK || cg_ef_read(&k->ef, CG_EF_RECEIVED, z->H[step], LAQ_N) != CG_OK)
+        return SAY("LAQ: cannot be read");
     return cg_ef_moved(&k->ef, laq_moved(step)) == CG_OK;
 }
 static int laq_pieces(int size) {
@@ -757,7 +767,8 @@ static int laq_pieces(int size) {
             rank *k = &ranks[r];
             cg_tag tag = { 42, step, 3, (uint32_t)r };
             laq_gradient(r, step, k->grad);
-            if (cg_ef_compress(&k->ef, &tag, k->grad, k->packet, k->cap, &k->len) != CG_OK || cg_decompress(k->packet, k->len, laqs[r].d[step], LAQ_N) != CG_OK) {
+            if (cg_ef_compress(&k->ef, &tag, k->grad, k->packet, k->cap, &k->len) != CG_OK ||
+                cg_decompress(k->packet, k->len, laqs[r].d[step], LAQ_N) != CG_OK) {
                 (void)SAY("LAQ: no packet");
                 return failed(k, &c, size);
             }
@@ -841,14 +852,16 @@ static int laq_step_is_right(rank *k, const laq *z, int r, uint32_t step, laq_pl
     if (silent != z->abstained[step] && !(close && step > 0 && w->silent < LAQ_PATIENCE))
         return SAY("LAQ: %s at step %u: |D|^2 %.9g, bar %.9g, %d in a row", silent ? "should be silent" : "should speak", step, sent, bar, w->silent);
     if (z->stats[step].silent != z->abstained[step]) return SAY("LAQ: stats.silent");
-    if (!(fabs(z->stats[step].put - put) <= 1e-12 * put && fabs(z->stats[step].sent - really) <= 1e-12 * really)) return SAY("LAQ: put or sent, step %u", step);
+    if (!(fabs(z->stats[step].put - put) <= 1e-12 * put && fabs(z->stats[step].sent - really) <= 1e-12 * really))
+        return SAY("LAQ: put or sent, step %u", step);
     w->silent = z->abstained[step] ? w->silent + 1 : 0;
     if (!z->abstained[step]) { w->error_sent = left; w->sent_count++; }
     for (size_t i = 0; i < LAQ_N; i++) {        /* N products and sums, a sum with H */
         const double before = step ? (double)z->H[step - 1][i] : 0, want = before + (double)z->mean[step][i];
         double mass = fabs(want);
         for (int q = 0; q < size; q++) mass += fabs((double)laqs[q].d[step][i]);
-        if (!(fabs((double)z->result[step][i] - want) <= (size + 2) * unit * mass)) return SAY("LAQ: result[%zu] is %.9g, plain %.9g", i, (double)z->result[step][i], want);
+        if (!(fabs((double)z->result[step][i] - want) <= (size + 2) * unit * mass))
+            return SAY("LAQ: result[%zu] is %.9g, plain %.9g", i, (double)z->result[step][i], want);
         if (z->H[step][i] != z->result[step][i]) return SAY("LAQ: H is not the result");
     }
     return 1;
@@ -872,7 +885,8 @@ TEST lazy(int size, int bits, int (*how)(int)) {
 /* Inside (MEM-SGD, cg_ef_set_rate) or outside, with the error rescaled: the model moves by the same, bit for bit if rates are powers of two. */
 TEST rates(void) {
     static const float RATES[] = { 1, 1, 0.5f, 0.5f, 0.25f, 2, 2, 0.125f };
-    static const setup in = { "topk:0.05", K(CLASSIC), 0, 0, 0, 1, 0, 0, 1, 0, 0, 300, 0, 0, 0 }, out = { "topk:0.05", K(CLASSIC), 0, 0, 0, 0, 0, 0, 1, 0, 0, 300, 0, 0, 0 };
+    static const setup in = { "topk:0.05", K(CLASSIC), 0, 0, 0, 1, 0, 0, 1, 0, 0, 300, 0, 0, 0 };
+    static const setup out = { "topk:0.05", K(CLASSIC), 0, 0, 0, 0, 0, 0, 1, 0, 0, 300, 0, 0, 0 };
     rank *a = &ranks[0], *b = &ranks[1];
     float last = 1;
     give_back();
@@ -912,10 +926,10 @@ int main(int argc, char **argv) {
     quick = getenv("CG_TEST_QUICK") != NULL;
     ranks = (rank *)calloc(MOST, sizeof *ranks);
     laqs = (laq *)calloc(MOST, sizeof *laqs);
-    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) RUN_TESTp(in_pieces, SIZES[i]);
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) if (!quick || SIZES[i] < 8) RUN_TESTp(in_pieces, SIZES[i]);
     RUN_TEST(lengths);
     RUN_TEST(long_and_jumping);
-    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) RUN_TESTp(exchanged, SIZES[i]);
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) if (!quick || SIZES[i] % 5) RUN_TESTp(exchanged, SIZES[i]);
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++)
         for (int bits = 1; bits <= 8; bits += 1 + bits % 3) {
             RUN_TESTp(lazy, SIZES[i], bits, laq_pieces);

@@ -611,7 +611,10 @@ static int changes(world *s) {
     for (int r = 0; r < s->size; r++) {
         lane *w = s->lane[r];
         if (what == 0 && remembers_error(s->p)) {
+            float kept[ROOM];
+            if (w->d.carry) memcpy(kept, w->ef->carry, 4 * w->d.carry);
             EXPECT(cg_ef_rescale(w->ef, factor) == CG_OK, r);
+            for (size_t i = 0; i < w->d.carry; i++) EXPECT(w->ef->carry[i] == kept[i] * factor, r);      /* pending, too */
             for (int i = 0; i < many; i++) {
                 w->in[i] *= (double)factor;
                 w->out[i] *= (double)factor;
@@ -660,6 +663,10 @@ static int pieces_step(world *s, int event) {
         was = saved(w->ef);
         EXPECT(squeeze(s, r, w->cap) == CG_OK, r);
         EXPECT(w->len <= w->cap, r);
+        if (w->ratio > 0.0f && !w->d.warmup.kind && !strcmp(s->p->op, "topk:0.1")) {
+            cg_info info;
+            EXPECT(cg_inspect(w->packet, w->len, &info) == CG_OK && (double)info.k == fmax(1.0, floor((double)w->ratio * many + 0.5)), r);
+        }
         if (event == 7 && !out_of_order(s, r, &was)) return 0;
         free(was.bytes);
         if (event == 8 && !wrong_packets(s, r)) return 0;
@@ -1054,7 +1061,7 @@ TEST schedule_on(const trip *t, int size, uint64_t seed) {
     static world w;
     static flight f;
     int ok;
-    warming = seed / 100 == 2 && (t->route == AG || t->route == AUTO);
+    warming = seed / 100 == 2 && t->fold != CG_FOLD_VOTE;
     ok = trip_open(&w, t, size);
     warming = 0;
     dice = seed;
