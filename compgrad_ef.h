@@ -1184,30 +1184,6 @@ CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *de
     cg_env_leave_(env);
     return bytes;
 }
-/* The driver: as cg_exchange, but x may still have to be made, and this rank may have failed already. */
-static cg_status cg_ef_drive_(cg_exchange_state *x, const cg_exchange_desc *desc, const cg_transport *t, float *v, cg_fill_ *fill, size_t n,
-                              void *mem, size_t bytes, cg_status failed) {
-    cg_io io;
-    int code = 0;
-    cg_status s;
-    cg_begin_(x, desc, t, v, n);
-    if (failed != CG_OK) cg_fail_(x, failed, t->rank, cg_status_str(failed));
-    else x->fill = fill;
-    s = cg_start_(x, v, mem, bytes);
-    while (s == CG_OK || s == CG_AGAIN) {
-        memset(&io, 0, sizeof io);
-        s = cg_next_(x, code, &io);
-        if (s != CG_AGAIN) break;
-        code = cg_io_run(t, &io);
-    }
-    return s;
-}
-CG_NOINLINE_ cg_status cg_ef_refuse_(const cg_exchange_desc *desc, const cg_transport *t, float *grad, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
-    cg_exchange_state x;
-    const cg_status s = cg_ef_drive_(&x, desc, t, grad, NULL, n, mem, bytes, failed);
-    *report = x.report;
-    return s;
-}
 /* LAQ: would it be sent? */
 static cg_status cg_ef_silence_(cg_ef *ef, cg_ef_step_ *st, const cg_tag *tag, uint8_t *packet, size_t cap) {
     cg_fill_ fill = cg_ef_filler_(ef, st);
@@ -1272,12 +1248,11 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     cg_status s = cg_ef_aim_(ef, desc, transport, grad, &r);
     const uint64_t need = cg_add_(cg_add_(r.rooms.p, r.rooms.packet), r.rooms.exchange);
     if (s == CG_OK && r.rooms.exchange && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
-    if (s != CG_OK || !r.rooms.exchange) return cg_ef_refuse_(&r.road, transport, grad, n, mem, bytes, s, report);      /* the others must hear of it */
+    if (s != CG_OK || !r.rooms.exchange) return cg_exchange_or_(&r.road, transport, grad, n, mem, bytes, s, report);      /* the others must hear of it */
     s = cg_ef_load_up_(ef, desc, transport, grad, at, &r);
     at += (size_t)(r.rooms.p + r.rooms.packet);
     x = (cg_exchange_state *)(void *)at;
-    s = cg_ef_drive_(x, &r.road, transport, r.p, r.fill.run ? &r.fill : NULL, n, at + CG_STATE_ROOM_, (size_t)(r.rooms.exchange - CG_STATE_ROOM_), s);
-    *report = x->report;
+    s = cg_exchange_by_(x, &r.road, transport, r.p, r.fill.run ? &r.fill : NULL, n, at + CG_STATE_ROOM_, (size_t)(r.rooms.exchange - CG_STATE_ROOM_), s, report);
     if (r.fill.begun) cg_ef_put_(ef, r.fill.energy);
     if (x->route == CG_ROUTE_SCATTER) ef->carry_first = cg_part_start_(x, transport->rank);
     if (s == CG_OK && r.fill.begun && x->parts == 1 && cg_packs_first_(x)) cg_ef_learn_(ef, &r.st.op, &r.fill, cg_packet_threshold_(x->own));

@@ -2350,27 +2350,38 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     cg_env_leave_(env);
     return floats;
 }
-static cg_status cg_exchange_by_(cg_x_ *state, const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes,
-                                 cg_report *report) {
+/* fill: x is still to be made; failed: this rank has nothing to exchange but its status. */
+static cg_status cg_exchange_by_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport *t, float *v, struct cg_fill_ *fill, size_t n, void *mem, size_t bytes,
+                                 cg_status failed, cg_report *report) {
     cg_io io;
     int code = 0;
-    cg_status s = cg_exchange_start(state, desc, transport, x, n, mem, bytes);
+    cg_status s;
+    const cg_env_ env = cg_env_enter_();
+    cg_begin_(x, desc, t, v, n);
+    if (failed != CG_OK) cg_fail_(x, failed, t->rank, cg_status_str(failed));
+    else x->fill = fill;
+    s = cg_start_(x, v, mem, bytes);
+    cg_env_leave_(env);
     if (s == CG_OK)
-        while ((s = cg_exchange_next(state, code, &io)) == CG_AGAIN) code = cg_io_run(transport, &io);
-    cg_exchange_report(state, report);
+        while ((s = cg_exchange_next(x, code, &io)) == CG_AGAIN) code = cg_io_run(t, &io);
+    cg_exchange_report(x, report);
     return s;
 }
-CG_NOINLINE_ cg_status cg_exchange_without_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, cg_report *report) {
+CG_NOINLINE_ cg_status cg_exchange_without_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, cg_status failed, cg_report *report) {
     cg_exchange_state state;                         /* too little memory for anything but to say so */
-    return cg_exchange_by_(&state, desc, transport, x, n, NULL, 0, report);
+    return cg_exchange_by_(&state, desc, transport, x, NULL, n, NULL, 0, failed, report);
 }
-CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
+/* failed: CG_OK, or why this rank can only tell the others. */
+static cg_status cg_exchange_or_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *p = (uint8_t *)mem;
     if (report) memset(report, 0, sizeof *report);
     if (!desc || !transport) return CG_E_ARG;
-    if (!mem || bytes < skip + CG_STATE_ROOM_) return cg_exchange_without_(desc, transport, x, n, report);
-    return cg_exchange_by_((cg_x_ *)(void *)(p + skip), desc, transport, x, n, p + skip + CG_STATE_ROOM_, bytes - skip - CG_STATE_ROOM_, report);
+    if (!mem || bytes < skip + CG_STATE_ROOM_) return cg_exchange_without_(desc, transport, x, n, failed, report);
+    return cg_exchange_by_((cg_x_ *)(void *)(p + skip), desc, transport, x, NULL, n, p + skip + CG_STATE_ROOM_, bytes - skip - CG_STATE_ROOM_, failed, report);
+}
+CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
+    return cg_exchange_or_(desc, transport, x, n, mem, bytes, CG_OK, report);
 }
 /* ---- >>layers ----------------------------------------------------------------------------------------------------------------- */
 
@@ -2552,7 +2563,7 @@ CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t smal
     cg_status s;
     if (report) memset(report, 0, sizeof *report);
     if ((!layers && count) || !transport || cg_mute_(transport)) return CG_E_ARG;
-    if (!mem || bytes < skip || bytes - skip < cg_pile_plan_(&p, layers, count, small, transport, NULL)) return cg_exchange_without_(&none, transport, NULL, 0, report);
+    if (!mem || bytes < skip || bytes - skip < cg_pile_plan_(&p, layers, count, small, transport, NULL)) return cg_exchange_without_(&none, transport, NULL, 0, CG_OK, report);
     cg_pile_plan_(&p, layers, count, small, transport, (uint8_t *)mem + skip);
     for (size_t i = 0; i < count; i++) { memset(&layers[i].report, 0, sizeof layers[i].report); layers[i].status = CG_E_STATE; }
     s = cg_pile_open_(&p, layers, transport);

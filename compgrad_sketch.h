@@ -1,0 +1,1022 @@
+/* compgrad_sketch.h - a linear count sketch, heavy hitters, Sketched-SGD and FetchSGD.    part of compgrad, MIT licence
+
+       #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
+       #include "compgrad_sketch.h"                     // brings compgrad_exchange.h and compgrad.h with it
+
+       cg_sketch_desc d = CG_ZERO;
+       d.rows = 5; d.cols = n / 50; d.n = n; d.seed = 42;       // 10 times smaller than the gradient
+       cg_sketch s;
+       void *mem = malloc(cg_sketch_memory(&d));
+       cg_status status = cg_sketch_init(&s, &d, mem, cg_sketch_memory(&d));
+
+       status = cg_sketch_add(&s, grad, n, 1.0f);       // sketches of one description add: workers sketch, sums of sketches are
+       status = cg_sketch_merge(&s, &other);            // sketches of sums
+       status = cg_sketch_heavy(&s, k, index, value, scratch, cg_sketch_heavy_scratch(&s, k));      // its k largest coordinates
+
+   One call for a training step of many ranks, each with all its memory in what you give it:
+
+       status = cg_sketched_exchange(&sgd, &x, &transport, grad, mem, bytes, &report);     // Sketched-SGD, or agreed indices (ARC-Top-k)
+       status = cg_fetched_exchange(&fetch, &x, &transport, grad, mem, bytes, &report);    // FetchSGD
+
+   WHAT IT DOES. Every row r has cols cells. Coordinate i is added to cell h_r(i) with sign s_r(i); its estimate is the median over
+   rows of s_r(i) times that cell (of an even number of rows, the mean of the two in the middle).
+
+   HASHING. Neighbours move together, in lines of 256, so that a row costs no more than an addition: row and line give (by a 64-bit
+   hash of the seed) a line of cells, eight bits that are XORed to the place in the line, and 256 signs. So in a row
+     two coordinates of one line never collide;
+     two of different lines do with probability 1/cols (cols/256 lines, 256 places), wherever they stand in theirs;
+     signs are + or - with equal probability, and independent of each other and of the cells, as far as the hash is random; the
+     norm below needs that of four at a time.
+   cols is rounded up to a multiple of 256 (see cg_sketch.desc). Collisions come 256 at a time: on vectors whose large values stand together
+   estimates are as good in the mean as with a hash per coordinate, but vary more from seed to seed.
+   With cols >= 3/e^2 and rows >= 8 ln(1/d) + 1 an estimate is off by more than e |x| with probability d at most (two-wise; Charikar 02).
+
+   GROUPS. desc.groups cells per row and level (0: none) find heavy hitters without looking at every coordinate, for vectors of
+   billions: the signed sum of every 256, 65536, ... coordinates is sketched too, in a cell of its own (a plain sum could cancel, a
+   randomly signed one has the group's energy), and only groups with enough energy are looked into. cg_sketch_heavy does so
+   by itself where that is cheaper. What it finds are the same coordinates and values, as long as those are above about
+   4 |x| / sqrt(min(cols, groups)).
+
+   NUMBERS. Sums are f32, line after line in the order given: small integers add exactly, in any order of merging; otherwise the order
+   decides the last bits, and a fixed order gives the same bits on every machine and at any number of threads. NaN and Inf are
+   refused. With COMPGRAD_OPENMP adding and estimating use all threads. MEMORY is the caller's, any alignment; nothing allocates. */
+
+#include "compgrad_exchange.h"       /* outside the guard: its implementation has to come before the one below */
+
+#ifndef COMPGRAD_SKETCH_H
+#define COMPGRAD_SKETCH_H
+
+typedef struct cg_sketch_desc {
+    int rows;                        /* 1 to 15 */
+    size_t cols;                     /* cells of a row; a multiple of 256, or is made one */
+    size_t n;                        /* coordinates, up to 2^40 */
+    uint64_t seed;
+    size_t groups;                   /* 0, or cells of a row for groups of coordinates, at every level */
+} cg_sketch_desc;
+
+typedef struct cg_sketch {           /* yours */
+    cg_sketch_desc desc;             /* cols as they are */
+    float *cells;                    /* rows * cols, and levels * rows * groups; add and scale them as you like */
+    size_t count;                    /* of all cells */
+    int levels;
+} cg_sketch;
+
+CG_API_ size_t cg_sketch_memory(const cg_sketch_desc *desc);         /* 0: refused, or it overflows */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_init(cg_sketch *sketch, const cg_sketch_desc *desc, void *mem, size_t bytes);
+CG_API_ void cg_sketch_clear(cg_sketch *sketch);
+/* + weight * x. n is desc.n; of a list any number, in any order. */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_add(cg_sketch *sketch, const float *x, size_t n, float weight);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_add_list(cg_sketch *sketch, const uint64_t *index, const float *value, size_t count, float weight);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from);     /* += ; CG_E_MISMATCH if they differ in n, rows, cols, groups or seed */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_scale(cg_sketch *sketch, float by);
+/* Cells that these coordinates touch become 0, in every row (FetchSGD). */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_t count);
+
+CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i);               /* 0 beyond n */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n);
+CG_API_ double cg_sketch_norm(const cg_sketch *sketch);                              /* of x: the median over rows of |cells| */
+
+/* The k largest estimates (of equals the lowest index), ascending by index; min(k, n) of them. */
+CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy(const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes);
+/* All with |estimate| >= tau * norm, 0 < tau, but at most the k largest of them; ascending. */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index, float *value, size_t *count,
+    void *scratch, size_t scratch_bytes);
+/* HEAVYMIX: those above norm / sqrt(k), filled up to min(k, n) with random others, by the shared key of tag; ascending. */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index, float *value,
+    void *scratch, size_t scratch_bytes);
+
+/* As a packet: the cells through any operator for `count` values (dense: exact). The tag's seed is replaced by a hash of the description,
+   so that a sketch of another n, rows, cols, groups or seed is CG_E_MISMATCH. cells = beta*cells + alpha*D. */
+CG_API_ size_t cg_sketch_bound(const cg_sketch *sketch, const cg_op *op);
+CG_API_ size_t cg_sketch_scratch(const cg_sketch *sketch, const cg_op *op);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_op *op, const cg_tag *tag, void *packet, size_t cap, size_t *len,
+    void *scratch, size_t scratch_bytes);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_unpack(cg_sketch *sketch, const void *packet, size_t len, float alpha, float beta);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_save(const cg_sketch *sketch, void *buf, size_t cap, size_t *len);   /* cap: cg_sketch_bound(sketch, dense) */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len);
+/* The mean (or sum: desc.fold) over ranks, by desc.route; desc.op: what cells are sent through. */
+CG_API_ size_t cg_sketch_exchange_memory(const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes,
+    cg_report *report);
+
+/* ---- Sketched-SGD (Ivkin 19), and indices agreed on by a sketch (ARC-Top-k) ------------------------------------
+   u = momentum u + g, a = a + u; the mean of S(a) over ranks; its `candidates` * k heaviest coordinates, the same on all ranks; of
+   those the mean of a, exactly; of that the k largest are the result, and a (and u) become 0 there. candidates 1: what the sketch
+   says is taken. mix: HEAVYMIX. The hash is another one in every step (by tag.step), so that nobody is hidden behind the same neighbour
+   for ever. Nothing is lost: a + what was taken of it = sum of u. Errors: grad as it was, and the gradient in a unless it was
+   refused here (NaN, memory, route). */
+typedef struct cg_sketched_desc { cg_sketch_desc sketch; size_t k; int candidates /* 0 = 4 */; float momentum; int mix; } cg_sketched_desc;
+typedef struct cg_sketched { cg_sketched_desc desc; cg_sketch sketch; float *error, *velocity; } cg_sketched;
+CG_API_ size_t cg_sketched_memory(const cg_sketched_desc *desc);
+CG_API_ CG_CHECKED_ cg_status cg_sketched_init(cg_sketched *sgd, const cg_sketched_desc *desc, void *mem, size_t bytes);
+CG_API_ size_t cg_sketched_exchange_memory(const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
+    void *mem, size_t bytes, cg_report *report);     /* desc: tag, route (auto, linear, server) */
+
+/* ---- FetchSGD (Rothchild 20): momentum and error live in the sketch, the same on all ranks --------------------------
+   S_u = momentum S_u + mean of S(g); S_e = S_e + rate S_u; the result is the k heaviest of S_e; cells that they touch become 0 in S_e and S_u
+   (subtracting their sketch, as the paper has it, does not converge). On any error the state is as it was. */
+typedef struct cg_fetched_desc { cg_sketch_desc sketch; size_t k; float momentum, rate /* 0 = 1 */; } cg_fetched_desc;
+typedef struct cg_fetched { cg_fetched_desc desc; cg_sketch momentum, error, fresh; } cg_fetched;
+CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc);
+CG_API_ CG_CHECKED_ cg_status cg_fetched_init(cg_fetched *sgd, const cg_fetched_desc *desc, void *mem, size_t bytes);
+CG_API_ size_t cg_fetched_exchange_memory(const cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
+    void *mem, size_t bytes, cg_report *report);
+
+#endif /* COMPGRAD_SKETCH_H */
+
+/* ============================================================================================== */
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_SKETCH_IMPLEMENTED_)
+#define COMPGRAD_SKETCH_IMPLEMENTED_
+
+#if defined(__clang__)               /* as in compgrad.h: no bit depends on the includer's flags */
+#  if defined(__x86_64__) || defined(__i386__)
+#    pragma float_control(push)
+#    pragma float_control(precise, on)
+#  endif
+#  pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#  pragma GCC push_options
+#  pragma GCC optimize("no-fast-math", "fp-contract=off")
+#endif
+
+/* ---- >>hash: where a line goes, and with which signs ------------------------------------------------------------ */
+
+enum { CG_SKETCH_ROWS_ = 15 };
+#define CG_LINE_ 256u                /* neighbours that move together */
+
+typedef struct cg_place_ { float *cells; uint32_t flip; cg_key_ key; const float *ahead; } cg_place_;       /* of a line in a row; ahead: cells that will be needed next */
+
+static uint64_t cg_row_key_(const cg_sketch *s, int row) { return cg_mix64_(s->desc.seed + (uint64_t)(row + 1) * CG_GOLDEN_); }
+static size_t cg_row_lines_(const cg_sketch *s) { return s->desc.cols / CG_LINE_; }
+static uint64_t cg_line_hash_(uint64_t row_key, uint64_t line) { return cg_mix64_(row_key ^ cg_mix64_(line + CG_GOLDEN_)); }
+static size_t cg_line_to_(const cg_sketch *s, uint64_t hash) { return (size_t)((hash >> 32) * (uint64_t)cg_row_lines_(s) >> 32); }
+static cg_place_ cg_line_place_(const cg_sketch *s, int row, uint64_t hash) {
+    cg_place_ p;
+    p.cells = s->cells + (size_t)row * s->desc.cols + cg_line_to_(s, hash) * CG_LINE_;
+    p.flip = (uint32_t)(hash & 255u);
+    p.key = cg_block_key_(hash, 0);
+    p.ahead = p.cells;
+    return p;
+}
+/* Lane e of a line is bit e / 8 (from the top) of word e % 8: eight lanes have their signs in eight words. */
+CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned e) { return cg_hash32_(key, e & 7u) << (e >> 3) & 0x80000000u; }
+CG_INLINE_ float cg_signed_(float v, uint32_t sign) { return cg_float_(cg_bits_(v) ^ sign); }
+
+/* Groups: level 1 are lines, level 2 lines of lines, ... */
+static size_t cg_group_count_(const cg_sketch *s, int level) {
+    size_t many = s->desc.n;
+    for (int l = 0; l < level; l++) many = many / CG_LINE_ + (many % CG_LINE_ != 0);
+    return many;
+}
+static float *cg_group_cell_(const cg_sketch *s, int row, int level, uint64_t group, uint32_t *sign) {
+    const uint64_t h = cg_line_hash_(cg_mix64_(cg_row_key_(s, row) + (uint64_t)level), group);
+    *sign = (uint32_t)h & 0x80000000u;
+    return s->cells + (size_t)s->desc.rows * s->desc.cols + ((size_t)(level - 1) * (size_t)s->desc.rows + (size_t)row) * s->desc.groups +
+           (size_t)((h >> 32) * (uint64_t)s->desc.groups >> 32);
+}
+
+/* ---- >>kernels of a line: the scalar ones are what they mean ---------------------------------------------------------- */
+
+static void cg_line_add_scalar_(const cg_place_ *p, const float *x, size_t many, float weight) {
+    for (unsigned e = 0; e < many; e++) {
+        float *cell = p->cells + (e ^ p->flip);
+        *cell = cg_plus_(*cell, cg_signed_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)));
+    }
+}
+/* The signed sum: eight lanes, then lanes 4 apart, 2 apart, and neighbours. */
+static float cg_line_sum_scalar_(const cg_place_ *p, const float *x, size_t many, float weight) {
+    float lane[8] = { 0.0f };
+    for (unsigned e = 0; e < many; e++) lane[e & 7] = cg_plus_(lane[e & 7], cg_signed_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)));
+    for (unsigned step = 4; step; step /= 2) for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
+    return lane[0];
+}
+CG_INLINE_ float cg_least_(float a, float b) { return a < b ? a : b; }
+CG_INLINE_ float cg_most_of_(float a, float b) { return a > b ? a : b; }
+CG_INLINE_ float cg_middle_(float a, float b, float c) { return cg_most_of_(cg_least_(a, b), cg_least_(cg_most_of_(a, b), c)); }
+static float cg_median_(float *v, int rows) {
+    if (rows == 3) return cg_middle_(v[0], v[1], v[2]);
+    if (rows == 5) return cg_middle_(cg_most_of_(cg_least_(v[0], v[1]), cg_least_(v[2], v[3])), cg_least_(cg_most_of_(v[0], v[1]), cg_most_of_(v[2], v[3])), v[4]);
+    for (int i = 0; i < rows; i++)
+        for (int j = i & 1; j + 1 < rows; j += 2) {
+            const float a = v[j], b = v[j + 1];
+            v[j] = cg_least_(a, b);
+            v[j + 1] = cg_most_of_(a, b);
+        }
+    return rows & 1 ? v[rows / 2] : cg_times_(cg_plus_(v[rows / 2 - 1], v[rows / 2]), 0.5f);
+}
+static float cg_lane_estimate_(const cg_place_ *p, int rows, unsigned e) {
+    float v[CG_SKETCH_ROWS_];
+    for (int r = 0; r < rows; r++) v[r] = cg_signed_(p[r].cells[e ^ p[r].flip], cg_sign_bit_(p[r].key, e));
+    return cg_median_(v, rows);
+}
+static void cg_line_estimate_scalar_(const cg_place_ *p, int rows, size_t many, float *out) {
+    for (unsigned e = 0; e < many; e++) cg_store_(out, e, cg_lane_estimate_(p, rows, e));
+}
+#if CG_AVX2_
+CG_AVX2_INLINE_ __m256i cg_crossed_avx2_(uint32_t flip) {            /* lane i to lane i ^ flip, of eight */
+    return _mm256_xor_si256(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)(flip & 7u)));
+}
+CG_AVX2_INLINE_ __m256 cg_turned_avx2_(__m256 v, __m256i words) {        /* with the signs of its eight lanes, the top bits of words */
+    return _mm256_xor_ps(v, _mm256_and_ps(_mm256_castsi256_ps(words), _mm256_set1_ps(-0.0f)));
+}
+CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_place_ *p, const float *x, float weight) {
+    const __m256i cross = cg_crossed_avx2_(p->flip);
+    __m256i words = cg_hash8_avx2_(p->key, 0);
+    const __m256 w = _mm256_set1_ps(weight);
+    const int high = (int)(p->flip >> 3);
+    for (int vec = 0; vec < 32; vec++) {
+        float *to = p->cells + 8 * (vec ^ high);
+        const __m256 v = cg_turned_avx2_(cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), w), words);
+        if (!(vec & 1)) __builtin_prefetch(p->ahead + 8 * vec, 1, 2);
+        words = _mm256_add_epi32(words, words);
+        _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), _mm256_permutevar8x32_ps(v, cross)));
+    }
+}
+CG_TARGET_AVX2_ static float cg_line_sum_avx2_(const cg_place_ *p, const float *x, float weight) {
+    __m256i words = cg_hash8_avx2_(p->key, 0);
+    const __m256 w = _mm256_set1_ps(weight);
+    __m256 sum = _mm256_setzero_ps();
+    float lane[8];
+    for (int vec = 0; vec < 32; vec++, words = _mm256_add_epi32(words, words))
+        sum = _mm256_add_ps(sum, cg_turned_avx2_(cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), w), words));
+    _mm256_storeu_ps(lane, sum);
+    for (unsigned step = 4; step; step /= 2) for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
+    return lane[0];
+}
+#define CG_MIN8_(a, b) _mm256_min_ps(a, b)           /* a < b ? a : b, as above */
+#define CG_MAX8_(a, b) _mm256_max_ps(a, b)
+CG_AVX2_INLINE_ __m256 cg_middle8_avx2_(__m256 a, __m256 b, __m256 c) { return CG_MAX8_(CG_MIN8_(a, b), CG_MIN8_(CG_MAX8_(a, b), c)); }
+CG_AVX2_INLINE_ __m256 cg_median8_avx2_(__m256 *v, int rows) {
+    if (rows == 3) return cg_middle8_avx2_(v[0], v[1], v[2]);
+    if (rows == 5) return cg_middle8_avx2_(CG_MAX8_(CG_MIN8_(v[0], v[1]), CG_MIN8_(v[2], v[3])), CG_MIN8_(CG_MAX8_(v[0], v[1]), CG_MAX8_(v[2], v[3])), v[4]);
+    for (int i = 0; i < rows; i++)
+        for (int j = i & 1; j + 1 < rows; j += 2) {
+            const __m256 a = v[j], b = v[j + 1];
+            v[j] = CG_MIN8_(a, b);
+            v[j + 1] = CG_MAX8_(a, b);
+        }
+    return rows & 1 ? v[rows / 2] : _mm256_mul_ps(_mm256_add_ps(v[rows / 2 - 1], v[rows / 2]), _mm256_set1_ps(0.5f));
+}
+CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_place_ *p, int rows, float *out) {
+    __m256i words[CG_SKETCH_ROWS_], cross[CG_SKETCH_ROWS_];
+    for (int r = 0; r < rows; r++) {
+        words[r] = cg_hash8_avx2_(p[r].key, 0);
+        cross[r] = cg_crossed_avx2_(p[r].flip);
+    }
+    for (int vec = 0; vec < 32; vec++) {
+        __m256 v[CG_SKETCH_ROWS_];
+        for (int r = 0; r < rows; r++) {
+            v[r] = cg_turned_avx2_(_mm256_permutevar8x32_ps(_mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].flip >> 3))), cross[r]), words[r]);
+            words[r] = _mm256_add_epi32(words[r], words[r]);
+            if (!(vec & 1)) __builtin_prefetch(p[r].ahead + 8 * vec, 0, 2);
+        }
+        cg_store_avx2_(cg_at_mut_(out, 8 * (size_t)vec), _mm256_castps_si256(cg_median8_avx2_(v, rows)));
+    }
+}
+CG_TARGET_AVX2_ static void cg_line_estimate_avx2_(const cg_place_ *p, int rows, float *out) {
+    switch (rows) {                                  /* known numbers unroll */
+        case 1: cg_line_estimate8_avx2_(p, 1, out); break;
+        case 3: cg_line_estimate8_avx2_(p, 3, out); break;
+        case 5: cg_line_estimate8_avx2_(p, 5, out); break;
+        case 7: cg_line_estimate8_avx2_(p, 7, out); break;
+        default: cg_line_estimate8_avx2_(p, rows, out); break;
+    }
+}
+#endif
+static int cg_sketch_avx2_(void) {
+#if CG_AVX2_
+    return cg_kernels_now_()->isa == CG_ISA_AVX2;
+#else
+    return 0;
+#endif
+}
+static void cg_line_add_(const cg_place_ *p, const float *x, size_t many, float weight, int avx2) {
+#if CG_AVX2_
+    if (avx2 && many == CG_LINE_) { cg_line_add_avx2_(p, x, weight); return; }
+#endif
+    (void)avx2;
+    cg_line_add_scalar_(p, x, many, weight);
+}
+static float cg_line_sum_(const cg_place_ *p, const float *x, size_t many, float weight, int avx2) {
+#if CG_AVX2_
+    if (avx2 && many == CG_LINE_) return cg_line_sum_avx2_(p, x, weight);
+#endif
+    (void)avx2;
+    return cg_line_sum_scalar_(p, x, many, weight);
+}
+static void cg_line_estimate_(const cg_place_ *p, int rows, size_t many, float *out, int avx2) {
+#if CG_AVX2_
+    if (avx2 && many == CG_LINE_) { cg_line_estimate_avx2_(p, rows, out); return; }
+#endif
+    (void)avx2;
+    cg_line_estimate_scalar_(p, rows, many, out);
+}
+
+/* ---- >>sketch ------------------------------------------------------------------------------------------------------ */
+
+static cg_status cg_sketch_shape_(const cg_sketch_desc *d, cg_sketch *s) {
+    uint64_t cells;
+    memset(s, 0, sizeof *s);
+    if (!d || d->rows < 1 || d->rows > CG_SKETCH_ROWS_ || d->cols < 1 || (uint64_t)d->n > (uint64_t)1 << 40) return CG_E_ARG;
+    if (d->cols > SIZE_MAX / 2 || d->cols / CG_LINE_ >= 0xffffffffu || (uint64_t)d->groups > 0xffffffffu) return CG_E_ARG;
+    s->desc = *d;
+    s->desc.cols = (d->cols + CG_LINE_ - 1) / CG_LINE_ * CG_LINE_;
+    if (d->groups) for (s->levels = 1; cg_group_count_(s, s->levels) > CG_LINE_; s->levels++) {}
+    cells = cg_mul_((uint64_t)d->rows, cg_add_(s->desc.cols, cg_mul_((uint64_t)s->levels, d->groups)));
+    if (cells > SIZE_MAX / 8) return CG_E_ARG;
+    s->count = (size_t)cells;
+    return CG_OK;
+}
+CG_API_ size_t cg_sketch_memory(const cg_sketch_desc *desc) {
+    cg_sketch s;
+    return cg_sketch_shape_(desc, &s) == CG_OK ? 4 * s.count + 64 : 0;
+}
+CG_API_ void cg_sketch_clear(cg_sketch *sketch) { memset(sketch->cells, 0, 4 * sketch->count); }
+CG_API_ cg_status cg_sketch_init(cg_sketch *sketch, const cg_sketch_desc *desc, void *mem, size_t bytes) {
+    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    cg_sketch s;
+    cg_status status = sketch ? cg_sketch_shape_(desc, &s) : CG_E_ARG;
+    if (status != CG_OK) return status;
+    if (!mem || bytes < skip || bytes - skip < 4 * s.count) return CG_E_MEMORY;
+    s.cells = (float *)(void *)((uint8_t *)mem + skip);
+    *sketch = s;
+    cg_sketch_clear(sketch);
+    return CG_OK;
+}
+static size_t cg_sketch_lines_(const cg_sketch *s) { return s->desc.n / CG_LINE_ + (s->desc.n % CG_LINE_ != 0); }
+static size_t cg_line_many_(const cg_sketch *s, uint64_t line) { return cg_min_(CG_LINE_, s->desc.n - (size_t)line * CG_LINE_); }
+
+#if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
+#  include <omp.h>
+static int cg_sketch_parts_(void) { const int many = omp_get_max_threads(); return many < 1 ? 1 : many > 64 ? 64 : many; }
+#else
+static int cg_sketch_parts_(void) { return 1; }
+#endif
+
+/* Every thread goes over all lines and takes those whose cells are in its part of every row: so cells are added to in the order of
+   lines, however many threads there are. */
+CG_NOINLINE_ void cg_sketch_add_part_(cg_sketch *s, const float *x, float weight, int part, int parts) {
+    const size_t lines = cg_sketch_lines_(s), from = cg_row_lines_(s) * (size_t)part / (size_t)parts, to = cg_row_lines_(s) * (size_t)(part + 1) / (size_t)parts;
+    const int rows = s->desc.rows, avx2 = cg_sketch_avx2_();
+    uint64_t key[CG_SKETCH_ROWS_], hash[CG_SKETCH_ROWS_], next[CG_SKETCH_ROWS_];
+    cg_env_ env = cg_env_enter_();
+    for (int r = 0; r < rows; r++) { key[r] = cg_row_key_(s, r); next[r] = cg_line_hash_(key[r], 0); }
+    for (size_t line = 0; line < lines; line++) {
+        const float *v = cg_at_(x, line * CG_LINE_);
+        for (int r = 0; r < rows; r++) {
+            cg_place_ p;
+            size_t at;
+            hash[r] = next[r];
+            next[r] = cg_line_hash_(key[r], line + 1);
+            at = cg_line_to_(s, hash[r]);
+            if (at < from || at >= to) continue;
+            p = cg_line_place_(s, r, hash[r]);
+            p.ahead = s->cells + (size_t)r * s->desc.cols + cg_line_to_(s, next[r]) * CG_LINE_;
+            cg_line_add_(&p, v, cg_line_many_(s, line), weight, avx2);
+        }
+    }
+    cg_env_leave_(env);
+}
+static void cg_group_add_(cg_sketch *s, int row, uint64_t line, float sum) {
+    for (int level = 1; level <= s->levels; level++, line /= CG_LINE_) {
+        uint32_t sign;
+        float *cell = cg_group_cell_(s, row, level, line, &sign);
+        sum = cg_signed_(sum, sign);                 /* of this level, on top of those below */
+        *cell = cg_plus_(*cell, sum);
+    }
+}
+CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weight, int row) {
+    const size_t lines = cg_sketch_lines_(s);
+    const int avx2 = cg_sketch_avx2_();
+    cg_env_ env = cg_env_enter_();
+    for (size_t line = 0; line < lines; line++) {
+        const cg_place_ p = cg_line_place_(s, row, cg_line_hash_(cg_row_key_(s, row), line));
+        cg_group_add_(s, row, line, cg_line_sum_(&p, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2));
+    }
+    cg_env_leave_(env);
+}
+static cg_status cg_sketch_add_(cg_sketch *s, const float *x, size_t n, float weight) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    int many = cg_sketch_parts_();
+    if (!s || (!x && n) || !cg_is_finite_(weight)) return CG_E_ARG;
+    if (n != s->desc.n) return CG_E_MISMATCH;
+    for (size_t i = 0; i < n; i += CG_BLOCK_)        /* all of it, before a cell changes */
+        if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    CG_PARALLEL_
+    for (int i = 0; i < many; i++) cg_sketch_add_part_(s, x, weight, i, many);
+    if (!s->levels) return CG_OK;
+    many = s->desc.rows;
+    CG_PARALLEL_
+    for (int i = 0; i < many; i++) cg_sketch_add_groups_(s, x, weight, i);
+    return CG_OK;
+}
+CG_API_ cg_status cg_sketch_add(cg_sketch *sketch, const float *x, size_t n, float weight) {
+    const cg_env_ env = cg_env_enter_();
+    const cg_status s = cg_sketch_add_(sketch, x, n, weight);
+    cg_env_leave_(env);
+    return s;
+}
+static cg_status cg_sketch_list_check_(const cg_sketch *s, const uint64_t *index, size_t count) {
+    if (!s || (!index && count)) return CG_E_ARG;
+    for (size_t i = 0; i < count; i++) if (index[i] >= s->desc.n) return CG_E_ARG;
+    return CG_OK;
+}
+CG_API_ cg_status cg_sketch_add_list(cg_sketch *sketch, const uint64_t *index, const float *value, size_t count, float weight) {
+    const cg_env_ env = cg_env_enter_();
+    cg_status s = cg_sketch_list_check_(sketch, index, count);
+    if (s == CG_OK && ((!value && count) || !cg_is_finite_(weight))) s = CG_E_ARG;
+    for (size_t i = 0; i < count && s == CG_OK; i++) if (!cg_is_finite_(cg_load_(value, i))) s = CG_E_NONFINITE;
+    for (size_t i = 0; i < count && s == CG_OK; i++)
+        for (int r = 0; r < sketch->desc.rows; r++) {
+            const uint64_t line = index[i] / CG_LINE_;
+            const unsigned e = (unsigned)(index[i] % CG_LINE_);
+            const cg_place_ p = cg_line_place_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), line));
+            const float v = cg_signed_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.key, e));
+            p.cells[e ^ p.flip] = cg_plus_(p.cells[e ^ p.flip], v);
+            if (sketch->levels) cg_group_add_(sketch, r, line, v);
+        }
+    cg_env_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_t count) {
+    cg_status s = cg_sketch_list_check_(sketch, index, count);
+    if (s == CG_OK && sketch->levels) s = CG_E_UNSUPPORTED;          /* groups would still have what is gone */
+    for (size_t i = 0; i < count && s == CG_OK; i++)
+        for (int r = 0; r < sketch->desc.rows; r++) {
+            const cg_place_ p = cg_line_place_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), index[i] / CG_LINE_));
+            p.cells[(unsigned)(index[i] % CG_LINE_) ^ p.flip] = 0.0f;
+        }
+    return s;
+}
+static int cg_sketch_same_(const cg_sketch *a, const cg_sketch *b) {
+    return a->desc.rows == b->desc.rows && a->desc.cols == b->desc.cols && a->desc.n == b->desc.n && a->desc.seed == b->desc.seed && a->desc.groups == b->desc.groups;
+}
+CG_API_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from) {
+    cg_env_ env;
+    if (!to || !from || to == from) return CG_E_ARG;
+    if (!cg_sketch_same_(to, from)) return CG_E_MISMATCH;
+    env = cg_env_enter_();
+    cg_kernels_now_()->emit(from->cells, to->count, 1.0f, 1.0f, to->cells, 0);
+    cg_env_leave_(env);
+    return CG_OK;
+}
+CG_API_ cg_status cg_sketch_scale(cg_sketch *sketch, float by) {
+    cg_env_ env;
+    if (!sketch || !cg_is_finite_(by)) return CG_E_ARG;
+    env = cg_env_enter_();
+    cg_kernels_now_()->emit(sketch->cells, sketch->count, by, 0.0f, sketch->cells, 0);
+    cg_env_leave_(env);
+    return CG_OK;
+}
+
+/* ---- >>estimates ------------------------------------------------------------------------------------------------------ */
+
+static void cg_line_places_(const cg_sketch *s, const uint64_t *keys, uint64_t line, cg_place_ *p) {
+    for (int r = 0; r < s->desc.rows; r++) p[r] = cg_line_place_(s, r, cg_line_hash_(keys[r], line));
+}
+static void cg_row_keys_(const cg_sketch *s, uint64_t *keys) { for (int r = 0; r < s->desc.rows; r++) keys[r] = cg_row_key_(s, r); }
+static float cg_sketch_one_(const cg_sketch *s, uint64_t i) {
+    uint64_t keys[CG_SKETCH_ROWS_];
+    cg_place_ p[CG_SKETCH_ROWS_];
+    cg_row_keys_(s, keys);
+    cg_line_places_(s, keys, i / CG_LINE_, p);
+    return cg_lane_estimate_(p, s->desc.rows, (unsigned)(i % CG_LINE_));
+}
+CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i) {
+    const cg_env_ env = cg_env_enter_();
+    const float v = i < sketch->desc.n ? cg_sketch_one_(sketch, i) : 0.0f;
+    cg_env_leave_(env);
+    return v;
+}
+/* Estimates of [first, first + many), whole lines but for the end, or a single one: what cg_fill_ asks for. */
+static double cg_sketch_make_(const void *user, size_t first, size_t many, float *out) {
+    const cg_sketch *s = (const cg_sketch *)user;
+    const int avx2 = cg_sketch_avx2_();
+    uint64_t keys[CG_SKETCH_ROWS_];
+    cg_place_ p[2][CG_SKETCH_ROWS_];
+    if (first % CG_LINE_) {
+        for (size_t i = 0; i < many; i++) cg_store_(out, i, cg_sketch_one_(s, first + i));
+        return 0.0;
+    }
+    cg_row_keys_(s, keys);
+    cg_line_places_(s, keys, first / CG_LINE_, p[first / CG_LINE_ & 1]);
+    for (size_t i = 0, line = first / CG_LINE_; i < many; i += CG_LINE_, line++) {
+        cg_place_ *now = p[line & 1];
+        cg_place_ *next = p[~line & 1];
+        cg_line_places_(s, keys, line + 1, next);
+        for (int r = 0; r < s->desc.rows; r++) now[r].ahead = next[r].cells;
+        cg_line_estimate_(now, s->desc.rows, cg_min_(CG_LINE_, many - i), cg_at_mut_(out, i), avx2);
+    }
+    return 0.0;
+}
+CG_API_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n) {
+    cg_fill_ fill = CG_ZERO;
+    cg_source_ src = CG_ZERO;
+    cg_env_ env;
+    if (!sketch || (!y && n)) return CG_E_ARG;
+    if (n != sketch->desc.n) return CG_E_MISMATCH;
+    env = cg_env_enter_();
+    fill.run = cg_sketch_make_;
+    fill.user = sketch;
+    fill.n = n;
+    fill.unit = CG_BLOCK_;
+    src.fill = &fill;
+    src.x = y;
+    if (n) cg_fill_here_(&src);
+    cg_env_leave_(env);
+    return CG_OK;
+}
+static double cg_sketch_norm_(const cg_sketch *s) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    const int rows = s->desc.rows;
+    double v[CG_SKETCH_ROWS_];
+    for (int r = 0; r < rows; r++) {
+        int j = r;
+        double sum = 0.0;
+        for (size_t i = 0; i < s->desc.cols; i += CG_BLOCK_)
+            sum += cg_total_of_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i), CG_TOTAL_SQUARES_);
+        for (; j > 0 && v[j - 1] > sum; j--) v[j] = v[j - 1];
+        v[j] = sum;
+    }
+    return cg_sqrt_(rows & 1 ? v[rows / 2] : (v[rows / 2 - 1] + v[rows / 2]) * 0.5);
+}
+CG_API_ double cg_sketch_norm(const cg_sketch *sketch) {
+    const cg_env_ env = cg_env_enter_();
+    const double norm = cg_sketch_norm_(sketch);
+    cg_env_leave_(env);
+    return norm;
+}
+
+/* ---- >>heavy ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct cg_hunt_ { cg_op op; cg_info info; cg_list_ list; cg_fill_ fill; cg_picker_ picker; const cg_sketch *s; uint32_t bound; double least; uint64_t budget; } cg_hunt_;
+
+static cg_op cg_hunt_op_(size_t k) {
+    cg_op op = cg_topk(1.0f);
+    op.k = k ? k : 1;
+    return op;
+}
+CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k) {
+    const cg_op op = cg_hunt_op_(k);
+    return sketch ? cg_size_(cg_scratch_bytes_(&op, sketch->desc.n)) : 0;
+}
+static cg_status cg_hunt_open_(cg_hunt_ *h, const cg_sketch *s, size_t k, void *scratch, size_t bytes) {
+    memset(h, 0, sizeof *h);
+    h->s = s;
+    h->op = cg_hunt_op_(k);
+    if (cg_scratch_bytes_(&h->op, s->desc.n) > bytes) return CG_E_CAPACITY;
+    if (!scratch && s->desc.n) return CG_E_ARG;
+    cg_list_place_(&h->list, &h->op, s->desc.n, scratch);
+    h->fill.run = cg_sketch_make_;
+    h->fill.user = s;
+    h->fill.n = s->desc.n;
+    h->fill.unit = CG_CHUNK_;
+    h->fill.lazy = 1;
+    h->picker.kernels = cg_kernels_now_();
+    h->picker.fill = &h->fill;
+    h->picker.n = s->desc.n;
+    h->picker.list = &h->list;
+    h->picker.info = &h->info;
+    return CG_OK;
+}
+/* Has a group the energy of a value of `least`? Its cells in all rows; too few is rare, too many only costs time. */
+static int cg_group_may_(const cg_sketch *s, int level, uint64_t group, double least) {
+    double sum = 0.0;
+    uint32_t sign;
+    for (int r = 0; r < s->desc.rows; r++) {
+        const double c = (double)*cg_group_cell_(s, r, level, group, &sign);
+        sum += c * c;
+    }
+    return sum * 16.0 >= cg_times64_(least, least) * (double)s->desc.rows;
+}
+/* All of a group that reach the bound, ascending; 0: they do not fit, or it takes too long. */
+static int cg_hunt_group_(cg_hunt_ *h, int level, uint64_t group) {
+    const cg_sketch *s = h->s;
+    float line[CG_LINE_];
+    if (h->budget-- == 0) return 0;
+    if (!cg_group_may_(s, level, group, h->least)) return 1;
+    if (level == 1) {
+        const size_t many = cg_line_many_(s, group), first = (size_t)group * CG_LINE_;
+        cg_sketch_make_(s, first, many, line);
+        for (size_t e = 0; e < many; e++)
+            if ((cg_bits_(line[e]) & CG_MAGNITUDE_) >= h->bound) {
+                while (h->list.part < (double)((uint64_t)(first + e) >> 32)) h->list.segment[(size_t)(h->list.part += 1.0)] = h->list.count;
+                cg_list_add_(&h->list, first + e, line[e]);
+            }
+        return h->list.count <= h->list.room;
+    }
+    for (uint64_t c = group * CG_LINE_; c < (group + 1) * CG_LINE_ && c < cg_group_count_(s, level - 1); c++) if (!cg_hunt_group_(h, level - 1, c)) return 0;
+    return 1;
+}
+/* By groups: is that possible, and has it been done? Costs at most about what looking at every coordinate does. */
+static int cg_hunt_groups_(cg_hunt_ *h, double least) {
+    const cg_sketch *s = h->s;
+    if (!s->levels || least <= 0.0) return 0;
+    h->least = least;
+    h->bound = cg_bits_(cg_narrow_(least)) & CG_MAGNITUDE_;
+    h->budget = s->desc.n / 64;
+    h->list.count = 0;
+    h->list.part = 0.0;                              /* the segment of 2^32 that has begun */
+    h->list.segment[0] = 0;
+    for (uint64_t g = 0; g < cg_group_count_(s, s->levels); g++) if (!cg_hunt_group_(h, s->levels, g)) return 0;
+    for (uint64_t seg = (uint64_t)h->list.part + 1; seg <= h->list.segments; seg++) h->list.segment[seg] = h->list.count;
+    return 1;
+}
+static void cg_hunt_out_(const cg_hunt_ *h, uint64_t *index, float *value) {
+    for (uint64_t seg = 0; seg < h->list.segments; seg++)
+        for (size_t i = (size_t)h->list.segment[seg]; i < (size_t)h->list.segment[seg + 1]; i++) {
+            index[i] = seg << 32 | h->list.low[i];
+            cg_store_(value, i, h->list.value[i]);
+        }
+}
+static cg_status cg_hunt_best_(cg_hunt_ *h, size_t k) {
+    const cg_sketch *s = h->s;
+    const double norm = s->levels ? cg_sketch_norm_(s) : 0.0, sure = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
+    for (double least = norm / cg_sqrt_((double)k); s->levels && least >= sure; least *= 0.5)
+        if (!cg_hunt_groups_(h, least)) break;
+        else if (h->list.count >= k) { cg_list_best_(&h->picker, k, h->bound); return CG_OK; }
+    return cg_pick_topk_(&h->picker, k);
+}
+CG_API_ cg_status cg_sketch_heavy(const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes) {
+    cg_hunt_ h;
+    cg_env_ env;
+    cg_status s;
+    if (!sketch || (k && sketch->desc.n && (!index || !value))) return CG_E_ARG;
+    k = cg_min_(k, sketch->desc.n);
+    if (!k) return CG_OK;
+    env = cg_env_enter_();
+    s = cg_hunt_open_(&h, sketch, k, scratch, scratch_bytes);
+    if (s == CG_OK) s = cg_hunt_best_(&h, k);
+    if (s == CG_OK) cg_hunt_out_(&h, index, value);
+    cg_env_leave_(env);
+    return s;
+}
+/* All of at least `least`, but no more than the k largest. */
+static cg_status cg_hunt_above_(cg_hunt_ *h, double least, size_t k) {
+    const double sure = h->s->levels ? 4.0 * cg_sketch_norm_(h->s) / cg_sqrt_((double)cg_min_(h->s->desc.cols, h->s->desc.groups)) : 0.0;
+    const uint32_t bound = cg_bits_(cg_narrow_(least)) & CG_MAGNITUDE_;
+    if (!(h->s->levels && least >= sure && cg_hunt_groups_(h, least)) && !cg_filter_lazy_(h->picker.kernels, &h->fill, h->s->desc.n, bound, &h->list))
+        return cg_pick_topk_(&h->picker, k);         /* too many: all of the largest are above it */
+    if (h->picker.kernels->top(h->list.value, h->list.count) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    if (h->list.count > k) cg_list_best_(&h->picker, k, bound);
+    return CG_OK;
+}
+static cg_status cg_sketch_above_(const cg_sketch *s, double tau, size_t k, uint64_t *index, float *value, size_t *count, void *scratch, size_t scratch_bytes) {
+    const double norm = cg_sketch_norm_(s);
+    cg_hunt_ h;
+    cg_status status;
+    *count = 0;
+    k = cg_min_(k, s->desc.n);
+    if (!k || norm == 0.0) return CG_OK;
+    if (!cg_is_finite64_(norm)) return CG_E_NONFINITE;
+    status = cg_hunt_open_(&h, s, k, scratch, scratch_bytes);
+    if (status == CG_OK) status = cg_hunt_above_(&h, cg_times64_(tau, norm), k);
+    if (status != CG_OK) return status;
+    cg_hunt_out_(&h, index, value);
+    *count = h.list.count;
+    return CG_OK;
+}
+CG_API_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index, float *value, size_t *count,
+    void *scratch, size_t scratch_bytes) {
+    cg_env_ env;
+    cg_status s;
+    if (count) *count = 0;
+    if (!sketch || !count || !(tau > 0.0 && tau <= 1e300) || (k && sketch->desc.n && (!index || !value))) return CG_E_ARG;
+    env = cg_env_enter_();
+    s = cg_sketch_above_(sketch, tau, k, index, value, count, scratch, scratch_bytes);
+    cg_env_leave_(env);
+    return s;
+}
+/* The rest of k: of the coordinates that are not in the list, numbered in their order, one of every stretch of equal length. */
+static void cg_sketch_mix_(const cg_sketch *s, size_t heavy, size_t k, uint64_t key, uint64_t *index, float *value) {
+    const uint64_t others = s->desc.n - heavy, more = k - heavy;
+    size_t h = heavy, at = k;
+    for (uint64_t j = more; j-- > 0;) {              /* from behind, into the same arrays */
+        const uint64_t begin = j * (others / more) + j * (others % more) / more, end = (j + 1) * (others / more) + (j + 1) * (others % more) / more;
+        const uint64_t which = begin + cg_mix64_(key + (j + 1) * CG_GOLDEN_) % (end - begin);
+        while (h && index[h - 1] >= which + h) {     /* h heavy ones at most are below it, if the last of them is above */
+            h--;
+            at--;
+            index[at] = index[h];
+            value[at] = value[h];
+        }
+        at--;
+        index[at] = which + h;
+        value[at] = cg_sketch_one_(s, which + h);
+    }
+}
+CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index, float *value, void *scratch, size_t scratch_bytes) {
+    const cg_tag none = CG_ZERO;
+    size_t count = 0;
+    cg_env_ env;
+    cg_status s;
+    if (!sketch || (k && sketch->desc.n && (!index || !value))) return CG_E_ARG;
+    k = cg_min_(k, sketch->desc.n);
+    if (!k) return CG_OK;
+    env = cg_env_enter_();
+    s = cg_sketch_above_(sketch, 1.0 / cg_sqrt_((double)k), k, index, value, &count, scratch, scratch_bytes);
+    if (s == CG_OK && count < k) cg_sketch_mix_(sketch, count, k, cg_shared_key_(tag ? tag : &none), index, value);
+    cg_env_leave_(env);
+    return s;
+}
+
+/* ---- >>packets ----------------------------------------------------------------------------------------------------------- */
+
+static uint64_t cg_sketch_mark_(const cg_sketch *s) {
+    uint64_t h = cg_mix64_(s->desc.seed + CG_GOLDEN_);
+    h = cg_mix64_(h ^ (uint64_t)s->desc.rows);
+    h = cg_mix64_(h ^ (uint64_t)s->desc.cols);
+    h = cg_mix64_(h ^ (uint64_t)s->desc.n);
+    return cg_mix64_(h ^ (uint64_t)s->desc.groups);
+}
+CG_API_ size_t cg_sketch_bound(const cg_sketch *sketch, const cg_op *op) { return sketch && op ? cg_bound(op, sketch->count) : 0; }
+CG_API_ size_t cg_sketch_scratch(const cg_sketch *sketch, const cg_op *op) { return sketch && op ? cg_scratch(op, sketch->count) : 0; }
+CG_API_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_op *op, const cg_tag *tag, void *packet, size_t cap, size_t *len,
+    void *scratch, size_t scratch_bytes) {
+    cg_tag own = CG_ZERO;
+    if (len) *len = 0;
+    if (!sketch) return CG_E_ARG;
+    if (tag) own = *tag;
+    own.seed = cg_sketch_mark_(sketch);
+    return cg_compress(op, &own, sketch->cells, sketch->count, packet, cap, len, scratch, scratch_bytes);
+}
+CG_API_ cg_status cg_sketch_unpack(cg_sketch *sketch, const void *packet, size_t len, float alpha, float beta) {
+    cg_info info;
+    cg_status s;
+    if (!sketch) return CG_E_ARG;
+    s = cg_inspect(packet, len, &info);
+    if (s == CG_OK && (info.n != sketch->count || info.tag.seed != cg_sketch_mark_(sketch))) {
+        s = cg_check_(NULL, packet, len, (size_t)info.n);            /* of another sketch, if it is intact */
+        return s == CG_OK ? CG_E_MISMATCH : s;
+    }
+    return s == CG_OK ? cg_decode(NULL, packet, len, alpha, beta, sketch->cells, sketch->count) : s;
+}
+CG_API_ cg_status cg_sketch_save(const cg_sketch *sketch, void *buf, size_t cap, size_t *len) {
+    const cg_op dense = cg_dense();
+    return cg_sketch_pack(sketch, &dense, NULL, buf, cap, len, NULL, 0);
+}
+CG_API_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len) { return cg_sketch_unpack(sketch, buf, len, 1.0f, 0.0f); }
+
+/* ---- >>exchange ---------------------------------------------------------------------------------------------------------- */
+
+/* The tag says which sketch it is: other descriptions on other ranks are a mismatch in the first round. */
+static cg_exchange_desc cg_sketch_road_(const cg_sketch *s, const cg_exchange_desc *desc, uint64_t more) {
+    cg_exchange_desc d = *desc;
+    d.tag.seed = cg_mix64_(d.tag.seed ^ cg_mix64_(cg_sketch_mark_(s) ^ more));
+    return d;
+}
+CG_API_ size_t cg_sketch_exchange_memory(const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport) {
+    return sketch && desc ? cg_exchange_memory(desc, transport, sketch->count) : 0;
+}
+CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes, cg_report *report) {
+    cg_exchange_desc d;
+    if (!sketch || !desc) return CG_E_ARG;
+    d = cg_sketch_road_(sketch, desc, 0);
+    return cg_exchange(&d, transport, sketch->cells, sketch->count, mem, bytes, report);
+}
+
+static void cg_report_add_(cg_report *all, const cg_report *one) {
+    const uint64_t out = all->bytes_out, in = all->bytes_in;
+    const uint32_t rounds = all->rounds;
+    *all = *one;
+    all->bytes_out += out;
+    all->bytes_in += in;
+    all->rounds += rounds;
+    all->used = NULL;                                /* of cells: of no use to anybody */
+    all->used_len = 0;
+}
+static cg_status cg_all_finite_(const float *x, size_t n) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    for (size_t i = 0; i < n; i += CG_BLOCK_) if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    return CG_OK;
+}
+/* A sparse vector in place of y. */
+static void cg_spread_(const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
+    if (n) memset(y, 0, 4 * n);
+    for (size_t i = 0; i < count; i++) cg_store_(y, (size_t)index[i], value[i]);
+}
+static cg_exchange_desc cg_plain_road_(const cg_exchange_desc *desc) {       /* f32, as a mean */
+    cg_exchange_desc d = CG_ZERO;
+    d.route = desc->route;
+    d.tag = desc->tag;
+    d.leader = desc->leader;
+    return d;
+}
+
+static size_t cg_sketched_most_(const cg_sketched_desc *d) {         /* candidates */
+    const uint64_t many = cg_mul_(d->k, (uint64_t)(d->candidates ? d->candidates : 4));
+    return many < d->sketch.n ? (size_t)many : d->sketch.n;
+}
+static cg_status cg_sketched_check_(const cg_sketched_desc *d) {
+    if (!d || d->candidates < 0 || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !d->k || d->sketch.n > SIZE_MAX / 64) return CG_E_ARG;
+    return cg_sketch_memory(&d->sketch) ? CG_OK : CG_E_ARG;
+}
+static uint64_t cg_sketched_plan_(cg_sketched *sgd, const cg_sketched_desc *d, uint8_t *base, uint8_t **cells) {
+    const uint64_t vector = cg_mul_(4, d->sketch.n);
+    cg_carve_ c;
+    c.base = base;
+    c.bytes = 0;
+    sgd->error = (float *)(void *)cg_carve_take_(&c, vector);
+    sgd->velocity = d->momentum != 0.0f ? (float *)(void *)cg_carve_take_(&c, vector) : NULL;
+    *cells = cg_carve_take_(&c, cg_sketch_memory(&d->sketch));
+    return c.bytes;
+}
+CG_API_ size_t cg_sketched_memory(const cg_sketched_desc *desc) {
+    cg_sketched sgd;
+    uint8_t *cells;
+    return cg_sketched_check_(desc) == CG_OK ? cg_size_(cg_add_(cg_sketched_plan_(&sgd, desc, NULL, &cells), 64)) : 0;
+}
+CG_API_ cg_status cg_sketched_init(cg_sketched *sgd, const cg_sketched_desc *desc, void *mem, size_t bytes) {
+    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    uint8_t *cells;
+    cg_status s = sgd ? cg_sketched_check_(desc) : CG_E_ARG;
+    if (s != CG_OK) return s;
+    memset(sgd, 0, sizeof *sgd);
+    if (!mem || bytes < skip || bytes - skip < cg_sketched_plan_(sgd, desc, NULL, &cells)) return CG_E_MEMORY;
+    cg_sketched_plan_(sgd, desc, (uint8_t *)mem + skip, &cells);
+    sgd->desc = *desc;
+    if (desc->sketch.n) memset(sgd->error, 0, 4 * desc->sketch.n);
+    if (sgd->velocity) memset(sgd->velocity, 0, 4 * desc->sketch.n);
+    return cg_sketch_init(&sgd->sketch, &desc->sketch, cells, cg_sketch_memory(&desc->sketch));
+}
+typedef struct cg_sketched_rooms_ { uint64_t *index, *kept; float *value; uint8_t *scratch, *exchange; size_t scratch_bytes, exchange_bytes; } cg_sketched_rooms_;
+static uint64_t cg_sketched_rooms_of_(const cg_sketch *s, size_t most, const cg_exchange_desc *desc, const cg_transport *t, int twice, uint8_t *base, cg_sketched_rooms_ *r) {
+    const cg_exchange_desc road = cg_plain_road_(desc);
+    const uint64_t first = cg_exchange_memory(&road, t, s->count), second = twice ? cg_exchange_memory(&road, t, most) : 0;
+    cg_carve_ c;
+    c.base = base;
+    c.bytes = 0;
+    if (!first || (twice && !second)) return 0;
+    r->index = (uint64_t *)(void *)cg_carve_take_(&c, cg_mul_(8, most));
+    r->value = (float *)(void *)cg_carve_take_(&c, cg_mul_(4, most));
+    r->scratch_bytes = cg_sketch_heavy_scratch(s, most);
+    r->scratch = cg_carve_take_(&c, r->scratch_bytes);
+    r->exchange_bytes = cg_size_(first > second ? first : second);
+    r->exchange = cg_carve_take_(&c, r->exchange_bytes);
+    return c.bytes;
+}
+CG_API_ size_t cg_sketched_exchange_memory(const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
+    cg_sketched_rooms_ r;
+    uint64_t need;
+    if (!sgd || !desc || !transport) return 0;
+    need = cg_sketched_rooms_of_(&sgd->sketch, cg_sketched_most_(&sgd->desc), desc, transport, 1, NULL, &r);
+    return need ? cg_size_(cg_add_(need, 64)) : 0;
+}
+/* Of `count` the k with the largest values (of equals the first), in their order. */
+static size_t cg_sketched_best_(uint64_t *index, float *value, size_t count, size_t k, float *work) {
+    size_t left = k, kept = 0;
+    uint32_t key;
+    if (count <= k) return count;
+    memcpy(work, value, 4 * count);
+    key = cg_kth_(work, count, &left, 0, CG_MAGNITUDE_, cg_both_);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t m = cg_bits_(value[i]) & CG_MAGNITUDE_;
+        if (m < key || (m == key && !left)) continue;
+        if (m == key) left--;
+        index[kept] = index[i];
+        value[kept++] = value[i];
+    }
+    return kept;
+}
+static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *t, float *grad, void *mem, size_t bytes, cg_report *report) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    const cg_sketched_desc *d = &sgd->desc;
+    const size_t n = d->sketch.n, most = cg_sketched_most_(d), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    const uint64_t more = cg_mix64_(d->k) ^ cg_mix64_((uint64_t)most + 1) ^ (uint64_t)(d->mix != 0) ^ cg_mix64_(d->sketch.seed);
+    cg_exchange_desc road = cg_plain_road_(desc);
+    cg_sketched_rooms_ r;
+    cg_report one;
+    size_t kept;
+    uint64_t need = cg_sketched_rooms_of_(&sgd->sketch, most, desc, t, 1, NULL, &r);
+    cg_status s = !grad && n ? CG_E_ARG : cg_all_finite_(grad, n);
+    sgd->sketch.desc.seed = d->sketch.seed;
+    road = cg_sketch_road_(&sgd->sketch, &road, more);
+    if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
+    if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
+    cg_sketched_rooms_of_(&sgd->sketch, most, desc, t, 1, (uint8_t *)mem + skip, &r);
+    if (n && sgd->velocity) kernels->emit(grad, n, 1.0f, d->momentum, sgd->velocity, 0);
+    if (n) kernels->emit(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
+    sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));     /* who collides with whom changes with every step */
+    cg_sketch_clear(&sgd->sketch);
+    s = cg_sketch_add(&sgd->sketch, sgd->error, n, 1.0f);
+    s = cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, r.exchange, r.exchange_bytes, s, &one);
+    cg_report_add_(report, &one);
+    if (s != CG_OK) return s;
+    s = d->mix ? cg_sketch_heavymix(&sgd->sketch, most, &desc->tag, r.index, r.value, r.scratch, r.scratch_bytes)
+               : cg_sketch_heavy(&sgd->sketch, most, r.index, r.value, r.scratch, r.scratch_bytes);
+    for (size_t i = 0; i < most && s == CG_OK; i++) r.value[i] = cg_load_(sgd->error, (size_t)r.index[i]);
+    road.tag.seed = cg_mix64_(road.tag.seed);        /* the second round */
+    s = cg_exchange_or_(&road, t, r.value, most, r.exchange, r.exchange_bytes, s, &one);
+    cg_report_add_(report, &one);
+    if (s != CG_OK) return s;
+    kept = cg_sketched_best_(r.index, r.value, most, d->k, (float *)(void *)r.scratch);
+    cg_spread_(r.index, r.value, kept, grad, n);
+    for (size_t i = 0; i < kept; i++) {
+        cg_store_(sgd->error, (size_t)r.index[i], 0.0f);
+        if (sgd->velocity) cg_store_(sgd->velocity, (size_t)r.index[i], 0.0f);
+    }
+    return CG_OK;
+}
+CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
+    void *mem, size_t bytes, cg_report *report) {
+    cg_report own;
+    cg_env_ env;
+    cg_status s;
+    if (!report) report = &own;
+    memset(report, 0, sizeof *report);
+    if (!sgd || !desc || !transport) return CG_E_ARG;
+    env = cg_env_enter_();
+    s = cg_sketched_exchange_(sgd, desc, transport, grad, mem, bytes, report);
+    cg_env_leave_(env);
+    return s;
+}
+
+static cg_status cg_fetched_check_(const cg_fetched_desc *d) {
+    if (!d || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !cg_is_finite_(d->rate) || !d->k) return CG_E_ARG;
+    if (d->sketch.groups) return CG_E_UNSUPPORTED;                   /* see cg_sketch_zero */
+    return cg_sketch_memory(&d->sketch) && cg_sketch_memory(&d->sketch) < SIZE_MAX / 4 ? CG_OK : CG_E_ARG;
+}
+CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc) { return cg_fetched_check_(desc) == CG_OK ? 3 * cg_sketch_memory(&desc->sketch) : 0; }
+CG_API_ cg_status cg_fetched_init(cg_fetched *sgd, const cg_fetched_desc *desc, void *mem, size_t bytes) {
+    uint8_t *p = (uint8_t *)mem;
+    size_t each;
+    cg_status s = sgd ? cg_fetched_check_(desc) : CG_E_ARG;
+    if (s != CG_OK) return s;
+    each = cg_sketch_memory(&desc->sketch);
+    if (!mem || bytes < 3 * each) return CG_E_MEMORY;
+    sgd->desc = *desc;
+    s = cg_sketch_init(&sgd->momentum, &desc->sketch, p, each);
+    if (s == CG_OK) s = cg_sketch_init(&sgd->error, &desc->sketch, p + each, each);
+    if (s == CG_OK) s = cg_sketch_init(&sgd->fresh, &desc->sketch, p + 2 * each, each);
+    return s;
+}
+CG_API_ size_t cg_fetched_exchange_memory(const cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
+    cg_sketched_rooms_ r;
+    uint64_t need;
+    if (!sgd || !desc || !transport) return 0;
+    need = cg_sketched_rooms_of_(&sgd->fresh, cg_min_(sgd->desc.k, sgd->desc.sketch.n), desc, transport, 0, NULL, &r);
+    return need ? cg_size_(cg_add_(need, 64)) : 0;
+}
+static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *t, float *grad, void *mem, size_t bytes, cg_report *report) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    const cg_fetched_desc *d = &sgd->desc;
+    const size_t n = d->sketch.n, k = cg_min_(d->k, n), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0, cells = sgd->fresh.count;
+    const float rate = d->rate != 0.0f ? d->rate : 1.0f;
+    float chunk[CG_CHUNK_];
+    cg_exchange_desc road = cg_plain_road_(desc);
+    cg_sketched_rooms_ r;
+    cg_report one;
+    uint64_t need = cg_sketched_rooms_of_(&sgd->fresh, k, desc, t, 0, NULL, &r);
+    cg_status s = !grad && n ? CG_E_ARG : cg_all_finite_(grad, n);
+    road = cg_sketch_road_(&sgd->fresh, &road, cg_mix64_(d->k) ^ cg_bits_(d->momentum) ^ (uint64_t)cg_bits_(rate) << 32);
+    if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
+    if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->fresh.cells, cells, mem, bytes, s, report);
+    cg_sketched_rooms_of_(&sgd->fresh, k, desc, t, 0, (uint8_t *)mem + skip, &r);
+    cg_sketch_clear(&sgd->fresh);
+    s = cg_sketch_add(&sgd->fresh, grad, n, 1.0f);
+    s = cg_exchange_or_(&road, t, sgd->fresh.cells, cells, r.exchange, r.exchange_bytes, s, &one);
+    cg_report_add_(report, &one);
+    if (s != CG_OK) return s;
+    kernels->emit(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, 0);       /* the new momentum, not yet in its place */
+    for (size_t i = 0; i < cells && s == CG_OK; i += CG_CHUNK_) {    /* and the new error is finite, too */
+        const size_t many = cg_min_(CG_CHUNK_, cells - i);
+        memcpy(chunk, sgd->error.cells + i, 4 * many);
+        kernels->emit(sgd->fresh.cells + i, many, rate, 1.0f, chunk, 0);
+        if (kernels->top(chunk, many) >= CG_NONFINITE_) s = CG_E_NONFINITE;
+    }
+    if (s != CG_OK) return s;
+    memcpy(sgd->momentum.cells, sgd->fresh.cells, 4 * cells);
+    kernels->emit(sgd->momentum.cells, cells, rate, 1.0f, sgd->error.cells, 0);
+    s = cg_sketch_heavy(&sgd->error, k, r.index, r.value, r.scratch, r.scratch_bytes);
+    if (s == CG_OK) s = cg_sketch_zero(&sgd->error, r.index, k);
+    if (s == CG_OK) s = cg_sketch_zero(&sgd->momentum, r.index, k);
+    if (s == CG_OK) cg_spread_(r.index, r.value, k, grad, n);
+    return s;
+}
+CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
+    void *mem, size_t bytes, cg_report *report) {
+    cg_report own;
+    cg_env_ env;
+    cg_status s;
+    if (!report) report = &own;
+    memset(report, 0, sizeof *report);
+    if (!sgd || !desc || !transport) return CG_E_ARG;
+    env = cg_env_enter_();
+    s = cg_fetched_exchange_(sgd, desc, transport, grad, mem, bytes, report);
+    cg_env_leave_(env);
+    return s;
+}
+
+#if defined(__clang__)
+#  pragma STDC FP_CONTRACT DEFAULT
+#  if defined(__x86_64__) || defined(__i386__)
+#    pragma float_control(pop)
+#  endif
+#elif defined(__GNUC__)
+#  pragma GCC pop_options
+#endif
+
+#endif /* COMPGRAD_IMPLEMENTATION */
