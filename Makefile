@@ -7,12 +7,12 @@ PYTHON  ?= /usr/bin/python3
 BENCH   ?=
 
 HEADERS  := $(wildcard compgrad*.h)
-EXAMPLES := $(patsubst examples/%.c,build/%,$(filter-out %_mpi.c,$(wildcard examples/*.c)))   # those need mpicc: see their first line
+EXAMPLES := $(patsubst examples/%.c,build/examples/%,$(filter-out %_mpi.c,$(wildcard examples/*.c)))   # those need mpicc: see their first line
 
 help:
 	@echo 'make demo       compress a realistic gradient with every operator: bits, error, GB/s'
 	@echo 'make test       run all tests                  (GREATEST=path: with that greatest.h)'
-	@echo 'make bench      speed against the memory, plain C, dense exchanges and e += g  (BENCH=--quick: a short one)'
+	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g and textbook sketches  (BENCH=--quick: a short one)'
 	@echo 'make examples   build and run examples/'
 	@echo 'make install    copy the headers to PREFIX/include            (PREFIX=$(PREFIX), DESTDIR)'
 	@echo 'make clean      remove what was built'
@@ -24,12 +24,14 @@ test:
 demo: build/demo
 	@build/demo
 
-bench: build/bench build/exchange build/ef
+bench: build/bench build/exchange build/ef build/sketch
 	@mkdir -p bench/out
 	@build/bench $(BENCH)
 	@build/exchange $(BENCH)
 	@sh bench/shaped.sh build/exchange $(BENCH)
 	@build/ef $(BENCH)
+	@build/sketch $(BENCH)
+	@if $(MAKE) -s build/sketch_threads 2>/dev/null; then build/sketch_threads $(BENCH); else echo 'sketch: two threads SKIPPED, $(CC) has no OpenMP'; fi
 	@$(PYTHON) bench/torch_bench.py 2>/dev/null || echo 'torch: skipped, $(PYTHON) did not run it'
 
 examples: $(EXAMPLES)
@@ -38,11 +40,14 @@ examples: $(EXAMPLES)
 build/%: bench/%.c $(HEADERS) $(wildcard examples/*.h) | build
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread -lm
 
-build/%: examples/%.c $(HEADERS) $(wildcard examples/*.h) | build
+build/sketch_threads: bench/sketch.c $(HEADERS) | build
+	$(CC) -std=c99 $(CFLAGS) -fopenmp -DCOMPGRAD_OPENMP -I. $< -o $@ $(LDFLAGS) -lm
+
+build/examples/%: examples/%.c $(HEADERS) $(wildcard examples/*.h) | build
 	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread
 
 build:
-	@mkdir -p build
+	@mkdir -p build/examples
 
 install:
 	mkdir -p '$(DESTDIR)$(PREFIX)/include'

@@ -793,9 +793,13 @@ static cg_status cg_ef_look_at_(cg_ef *ef, const cg_tag *tag, const cg_side *sid
         if (d->n && cg_ef_pass_by_(cg_ef_look_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0) return CG_E_NONFINITE;
     } else if (st->op.select.id == CG_SELECT_ADACOMP && !st->side.aux) st->side.aux = grad;
     if (cg_side_check_(&st->op, &st->side) != CG_OK) return cg_side_check_(&st->op, &st->side);
-    if (!d->finite) seen = cg_ef_pass_by_(cg_ef_look_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
+    if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {   /* one pass for both: squares of floats do not overflow a double */
+        *squares = cg_ef_pass_(cg_ef_squares_, st, (float *)(uintptr_t)grad, d->n);
+        seen = !cg_is_finite64_(*squares) ? 1e100 : cg_sqrt_(*squares) >= (double)CG_EF_HUGE_ ? 1.0 : 0.0;
+    } else if (!d->finite) {
+        seen = cg_ef_pass_by_(cg_ef_look_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
+    }
     if (seen >= 1e100) return CG_E_NONFINITE;
-    if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) *squares = cg_ef_pass_(cg_ef_squares_, st, (float *)(uintptr_t)grad, d->n);
     if (d->clip != 0.0f) {
         const double most = (double)d->clip / cg_sqrt_(workers), have = cg_sqrt_(*squares);
         if (d->clip_by == CG_CLIP_VALUE) st->limit = (float)most;

@@ -32,8 +32,8 @@
    With cols >= 3/e^2 and rows >= 8 ln(1/d) + 1 an estimate is off by more than e |x| with probability d at most (two-wise; Charikar 02).
 
    GROUPS. desc.groups cells per row and level (0: none) find heavy hitters without looking at every coordinate, for vectors of
-   billions: the signed sum of every 256, 65536, ... coordinates is sketched too, in a cell of its own (a plain sum could cancel, a
-   randomly signed one has the group's energy), and only groups with enough energy are looked into. cg_sketch_heavy does so
+   billions: a sum of every 256, 65536, ... coordinates, with random signs and sizes, is sketched too, in a cell of its own (a plain sum
+   could cancel, a random one has the group's energy), and only groups with enough energy are looked into. cg_sketch_heavy does so
    by itself where that is cheaper. What it finds are the same coordinates and values, as long as those are above about
    4 |x| / sqrt(min(cols, groups)).
 
@@ -69,17 +69,17 @@ CG_API_ CG_CHECKED_ cg_status cg_sketch_add(cg_sketch *sketch, const float *x, s
 CG_API_ CG_CHECKED_ cg_status cg_sketch_add_list(cg_sketch *sketch, const uint64_t *index, const float *value, size_t count, float weight);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from);     /* += ; CG_E_MISMATCH if they differ in n, rows, cols, groups or seed */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_scale(cg_sketch *sketch, float by);
-/* Cells that these coordinates touch become 0, in every row (FetchSGD). */
+/* Cells that these coordinates touch become 0, in every row (FetchSGD); not with groups. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_t count);
 
 CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i);               /* 0 beyond n */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n);
-CG_API_ double cg_sketch_norm(const cg_sketch *sketch);                              /* of x: the median over rows of |cells| */
+CG_API_ double cg_sketch_norm(const cg_sketch *sketch);                              /* of x: the root of the median over rows of |cells|^2 */
 
 /* The k largest estimates (of equals the lowest index), ascending by index; min(k, n) of them. */
 CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy(const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes);
-/* All with |estimate| >= tau * norm, 0 < tau, but at most the k largest of them; ascending. */
+/* All with |estimate| >= tau * norm, 0 < tau, but at most the k largest of them; ascending. None, if the norm is 0. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index, float *value, size_t *count,
     void *scratch, size_t scratch_bytes);
 /* HEAVYMIX: those above norm / sqrt(k), filled up to min(k, n) with random others, by the shared key of tag; ascending. */
@@ -105,7 +105,7 @@ CG_API_ CG_CHECKED_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exc
    those the mean of a, exactly; of that the k largest are the result, and a (and u) become 0 there. candidates 1: what the sketch
    says is taken. mix: HEAVYMIX. The hash is another one in every step (by tag.step), so that nobody is hidden behind the same neighbour
    for ever. Nothing is lost: a + what was taken of it = sum of u. Errors: grad as it was, and the gradient in a unless it was
-   refused here (NaN, memory, route). */
+   refused here (NaN, memory, route). Values of a and u beyond 2^96 are cut off there. */
 typedef struct cg_sketched_desc { cg_sketch_desc sketch; size_t k; int candidates /* 0 = 4 */; float momentum; int mix; } cg_sketched_desc;
 typedef struct cg_sketched { cg_sketched_desc desc; cg_sketch sketch; float *error, *velocity; } cg_sketched;
 CG_API_ size_t cg_sketched_memory(const cg_sketched_desc *desc);
@@ -116,7 +116,7 @@ CG_API_ CG_CHECKED_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_ex
 
 /* ---- FetchSGD (Rothchild 20): momentum and error live in the sketch, the same on all ranks --------------------------
    S_u = momentum S_u + mean of S(g); S_e = S_e + rate S_u; the result is the k heaviest of S_e; cells that they touch become 0 in S_e and S_u
-   (subtracting their sketch, as the paper has it, does not converge). On any error the state is as it was. */
+   (subtracting their sketch, as the paper has it, diverges where the sketch is small). On any error the state is as it was. */
 typedef struct cg_fetched_desc { cg_sketch_desc sketch; size_t k; float momentum, rate /* 0 = 1 */; } cg_fetched_desc;
 typedef struct cg_fetched { cg_fetched_desc desc; cg_sketch momentum, error, fresh; } cg_fetched;
 CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc);
@@ -151,7 +151,7 @@ typedef struct cg_place_ { float *cells; uint32_t flip; cg_key_ key; const float
 
 static uint64_t cg_row_key_(const cg_sketch *s, int row) { return cg_mix64_(s->desc.seed + (uint64_t)(row + 1) * CG_GOLDEN_); }
 static size_t cg_row_lines_(const cg_sketch *s) { return s->desc.cols / CG_LINE_; }
-static uint64_t cg_line_hash_(uint64_t row_key, uint64_t line) { return cg_mix64_(row_key ^ cg_mix64_(line + CG_GOLDEN_)); }
+static uint64_t cg_line_hash_(uint64_t row_key, uint64_t line) { return cg_mix64_(row_key + (line + 1) * CG_GOLDEN_); }
 static size_t cg_line_to_(const cg_sketch *s, uint64_t hash) { return (size_t)((hash >> 32) * (uint64_t)cg_row_lines_(s) >> 32); }
 static cg_place_ cg_line_place_(const cg_sketch *s, int row, uint64_t hash) {
     cg_place_ p;
@@ -161,8 +161,16 @@ static cg_place_ cg_line_place_(const cg_sketch *s, int row, uint64_t hash) {
     p.ahead = p.cells;
     return p;
 }
-/* Lane e of a line is bit e / 8 (from the top) of word e % 8: eight lanes have their signs in eight words. */
-CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned e) { return cg_hash32_(key, e & 7u) << (e >> 3) & 0x80000000u; }
+/* Lane e of a line is bit e / 8 (from the top) of word e % 8: eight lanes have their signs in eight words. One round more than for
+   rounding, where products of four bits do not matter. */
+CG_INLINE_ uint32_t cg_sign_word_(cg_key_ key, unsigned i) {
+    const uint32_t h = cg_hash32_(key, i) * 0x31848BABu;
+    return h ^ h >> 15;
+}
+CG_INLINE_ uint32_t cg_lane_bit_(cg_key_ key, unsigned e, unsigned set) { return cg_sign_word_(key, 8 * set + (e & 7u)) << (e >> 3) & 0x80000000u; }
+CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned e) { return cg_lane_bit_(key, e, 0); }
+/* In sums of groups a value counts 1/2, 1, 3/2 or 2 times: with signs alone, two equal ones would cancel in all rows once in 2^rows. */
+CG_INLINE_ float cg_lane_share_(cg_key_ key, unsigned e) { return (cg_lane_bit_(key, e, 1) ? 1.0f : 0.5f) + (cg_lane_bit_(key, e, 2) ? 1.0f : 0.0f); }
 CG_INLINE_ float cg_signed_(float v, uint32_t sign) { return cg_float_(cg_bits_(v) ^ sign); }
 
 /* Groups: level 1 are lines, level 2 lines of lines, ... */
@@ -189,7 +197,8 @@ static void cg_line_add_scalar_(const cg_place_ *p, const float *x, size_t many,
 /* The signed sum: eight lanes, then lanes 4 apart, 2 apart, and neighbours. */
 static float cg_line_sum_scalar_(const cg_place_ *p, const float *x, size_t many, float weight) {
     float lane[8] = { 0.0f };
-    for (unsigned e = 0; e < many; e++) lane[e & 7] = cg_plus_(lane[e & 7], cg_signed_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)));
+    for (unsigned e = 0; e < many; e++)
+        lane[e & 7] = cg_plus_(lane[e & 7], cg_times_(cg_signed_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)), cg_lane_share_(p->key, e)));
     for (unsigned step = 4; step; step /= 2) for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
     return lane[0];
 }
@@ -222,9 +231,16 @@ CG_AVX2_INLINE_ __m256i cg_crossed_avx2_(uint32_t flip) {            /* lane i t
 CG_AVX2_INLINE_ __m256 cg_turned_avx2_(__m256 v, __m256i words) {        /* with the signs of its eight lanes, the top bits of words */
     return _mm256_xor_ps(v, _mm256_and_ps(_mm256_castsi256_ps(words), _mm256_set1_ps(-0.0f)));
 }
+CG_AVX2_INLINE_ __m256i cg_sign8_avx2_(cg_key_ key, unsigned set) {
+    const __m256i h = _mm256_mullo_epi32(cg_hash8_avx2_(key, 8 * set), _mm256_set1_epi32(0x31848BAB));
+    return _mm256_xor_si256(h, _mm256_srli_epi32(h, 15));
+}
+CG_AVX2_INLINE_ __m256 cg_if_avx2_(__m256i words, float value) {      /* value where the top bit is set, or 0 */
+    return _mm256_and_ps(_mm256_castsi256_ps(_mm256_srai_epi32(words, 31)), _mm256_set1_ps(value));
+}
 CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_place_ *p, const float *x, float weight) {
     const __m256i cross = cg_crossed_avx2_(p->flip);
-    __m256i words = cg_hash8_avx2_(p->key, 0);
+    __m256i words = cg_sign8_avx2_(p->key, 0);
     const __m256 w = _mm256_set1_ps(weight);
     const int high = (int)(p->flip >> 3);
     for (int vec = 0; vec < 32; vec++) {
@@ -236,12 +252,17 @@ CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_place_ *p, const float *x
     }
 }
 CG_TARGET_AVX2_ static float cg_line_sum_avx2_(const cg_place_ *p, const float *x, float weight) {
-    __m256i words = cg_hash8_avx2_(p->key, 0);
+    __m256i words = cg_sign8_avx2_(p->key, 0), half = cg_sign8_avx2_(p->key, 1), full = cg_sign8_avx2_(p->key, 2);
     const __m256 w = _mm256_set1_ps(weight);
     __m256 sum = _mm256_setzero_ps();
     float lane[8];
-    for (int vec = 0; vec < 32; vec++, words = _mm256_add_epi32(words, words))
-        sum = _mm256_add_ps(sum, cg_turned_avx2_(cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), w), words));
+    for (int vec = 0; vec < 32; vec++) {
+        const __m256 share = _mm256_add_ps(_mm256_add_ps(_mm256_set1_ps(0.5f), cg_if_avx2_(half, 0.5f)), cg_if_avx2_(full, 1.0f));
+        sum = _mm256_add_ps(sum, cg_mul8_avx2_(cg_turned_avx2_(cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), w), words), share));
+        words = _mm256_add_epi32(words, words);
+        half = _mm256_add_epi32(half, half);
+        full = _mm256_add_epi32(full, full);
+    }
     _mm256_storeu_ps(lane, sum);
     for (unsigned step = 4; step; step /= 2) for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
     return lane[0];
@@ -263,7 +284,7 @@ CG_AVX2_INLINE_ __m256 cg_median8_avx2_(__m256 *v, int rows) {
 CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_place_ *p, int rows, float *out) {
     __m256i words[CG_SKETCH_ROWS_], cross[CG_SKETCH_ROWS_];
     for (int r = 0; r < rows; r++) {
-        words[r] = cg_hash8_avx2_(p[r].key, 0);
+        words[r] = cg_sign8_avx2_(p[r].key, 0);
         cross[r] = cg_crossed_avx2_(p[r].flip);
     }
     for (int vec = 0; vec < 32; vec++) {
@@ -436,7 +457,7 @@ CG_API_ cg_status cg_sketch_add_list(cg_sketch *sketch, const uint64_t *index, c
             const cg_place_ p = cg_line_place_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), line));
             const float v = cg_signed_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.key, e));
             p.cells[e ^ p.flip] = cg_plus_(p.cells[e ^ p.flip], v);
-            if (sketch->levels) cg_group_add_(sketch, r, line, v);
+            if (sketch->levels) cg_group_add_(sketch, r, line, cg_times_(v, cg_lane_share_(p.key, e)));
         }
     cg_env_leave_(env);
     return s;
@@ -617,6 +638,7 @@ static int cg_hunt_groups_(cg_hunt_ *h, double least) {
     if (!s->levels || least <= 0.0) return 0;
     h->least = least;
     h->bound = cg_bits_(cg_narrow_(least)) & CG_MAGNITUDE_;
+    h->bound += (double)cg_float_(h->bound) < least;
     h->budget = s->desc.n / 64;
     h->list.count = 0;
     h->list.part = 0.0;                              /* the segment of 2^32 that has begun */
@@ -657,7 +679,7 @@ CG_API_ cg_status cg_sketch_heavy(const cg_sketch *sketch, size_t k, uint64_t *i
 /* All of at least `least`, but no more than the k largest. */
 static cg_status cg_hunt_above_(cg_hunt_ *h, double least, size_t k) {
     const double sure = h->s->levels ? 4.0 * cg_sketch_norm_(h->s) / cg_sqrt_((double)cg_min_(h->s->desc.cols, h->s->desc.groups)) : 0.0;
-    const uint32_t bound = cg_bits_(cg_narrow_(least)) & CG_MAGNITUDE_;
+    const uint32_t about = cg_bits_(cg_narrow_(least)) & CG_MAGNITUDE_, bound = about + ((double)cg_float_(about) < least);
     if (!(h->s->levels && least >= sure && cg_hunt_groups_(h, least)) && !cg_filter_lazy_(h->picker.kernels, &h->fill, h->s->desc.n, bound, &h->list))
         return cg_pick_topk_(&h->picker, k);         /* too many: all of the largest are above it */
     if (h->picker.kernels->top(h->list.value, h->list.count) >= CG_NONFINITE_) return CG_E_NONFINITE;
@@ -690,13 +712,19 @@ CG_API_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, siz
     cg_env_leave_(env);
     return s;
 }
-/* The rest of k: of the coordinates that are not in the list, numbered in their order, one of every stretch of equal length. */
+/* The rest of k: of the coordinates that are not in the list, numbered in their order as a circle, one of every stretch of about equal
+   length. The circle begins anywhere, so all have the same chance, though stretches differ by one. */
+static uint64_t cg_mix_which_(uint64_t key, uint64_t j, uint64_t others, uint64_t more) {
+    const uint64_t begin = j * (others / more) + j * (others % more) / more, end = (j + 1) * (others / more) + (j + 1) * (others % more) / more;
+    return cg_mix64_(key) % others + begin + cg_mix64_(key + (j + 1) * CG_GOLDEN_) % (end - begin);
+}
 static void cg_sketch_mix_(const cg_sketch *s, size_t heavy, size_t k, uint64_t key, uint64_t *index, float *value) {
     const uint64_t others = s->desc.n - heavy, more = k - heavy;
+    uint64_t inside = 0;                             /* stretches whose choice is not beyond the end */
     size_t h = heavy, at = k;
-    for (uint64_t j = more; j-- > 0;) {              /* from behind, into the same arrays */
-        const uint64_t begin = j * (others / more) + j * (others % more) / more, end = (j + 1) * (others / more) + (j + 1) * (others % more) / more;
-        const uint64_t which = begin + cg_mix64_(key + (j + 1) * CG_GOLDEN_) % (end - begin);
+    while (inside < more && cg_mix_which_(key, inside, others, more) < others) inside++;
+    for (uint64_t i = 0; i < more; i++) {            /* from behind, into the same arrays */
+        const uint64_t which = cg_mix_which_(key, i < inside ? inside - 1 - i : more - 1 - (i - inside), others, more) % others;
         while (h && index[h - 1] >= which + h) {     /* h heavy ones at most are below it, if the last of them is above */
             h--;
             at--;
@@ -792,6 +820,13 @@ static cg_status cg_all_finite_(const float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     for (size_t i = 0; i < n; i += CG_BLOCK_) if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
     return CG_OK;
+}
+#define CG_HELD_ 7.922816251426434e28f               /* 2^96: sums of 2^30 of them are still floats */
+static void cg_hold_all_(float *x, size_t n) {       /* what has grown beyond that is cut off, or no later sum would be finite */
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i += CG_BLOCK_) top = cg_max32_(top, kernels->top(x + i, cg_min_(CG_BLOCK_, n - i)));
+    for (size_t i = 0; top > cg_bits_(CG_HELD_) && i < n; i++) x[i] = x[i] > CG_HELD_ ? CG_HELD_ : x[i] < -CG_HELD_ ? -CG_HELD_ : x[i];
 }
 /* A sparse vector in place of y. */
 static void cg_spread_(const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
@@ -898,7 +933,9 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
     cg_sketched_rooms_of_(&sgd->sketch, most, desc, t, 1, (uint8_t *)mem + skip, &r);
     if (n && sgd->velocity) kernels->emit(grad, n, 1.0f, d->momentum, sgd->velocity, 0);
+    if (n && sgd->velocity) cg_hold_all_(sgd->velocity, n);
     if (n) kernels->emit(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
+    if (n) cg_hold_all_(sgd->error, n);
     sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));     /* who collides with whom changes with every step */
     cg_sketch_clear(&sgd->sketch);
     s = cg_sketch_add(&sgd->sketch, sgd->error, n, 1.0f);
@@ -987,7 +1024,11 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
         kernels->emit(sgd->fresh.cells + i, many, rate, 1.0f, chunk, 0);
         if (kernels->top(chunk, many) >= CG_NONFINITE_) s = CG_E_NONFINITE;
     }
-    if (s != CG_OK) return s;
+    if (s != CG_OK) {
+        report->rank = t->rank;
+        report->why = "the sums of sketches have become too large for floats";
+        return s;
+    }
     memcpy(sgd->momentum.cells, sgd->fresh.cells, 4 * cells);
     kernels->emit(sgd->momentum.cells, cells, rate, 1.0f, sgd->error.cells, 0);
     s = cg_sketch_heavy(&sgd->error, k, r.index, r.value, r.scratch, r.scratch_bytes);

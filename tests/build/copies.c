@@ -9,6 +9,7 @@
 #  define COPY mine
 #endif
 #include "compgrad_ef.h"
+#include "compgrad_sketch.h"
 
 #ifdef __cplusplus
 #  define LINKED extern "C"
@@ -51,6 +52,16 @@ uint64_t COPY(void) {
                 if (cg_ef_init(&ef, &d, scratch, sizeof scratch) != CG_OK || cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len) != CG_OK
                     || cg_ef_commit(&ef, packet, len, NULL) != CG_OK) return 0;
                 h = h * 31 + golden_hash(packet, len) + golden_hash_floats(cg_ef_residual(&ef), n);
+            }
+            {
+                cg_sketch_desc d = CG_ZERO;
+                cg_sketch sketch;
+                d.rows = 3;
+                d.n = n;
+                d.cols = n + 1;
+                if (cg_sketch_init(&sketch, &d, scratch, sizeof scratch) != CG_OK || cg_sketch_add(&sketch, x, n, 1) != CG_OK
+                    || cg_sketch_estimate_all(&sketch, y, n) != CG_OK) return 0;
+                h = h * 31 + golden_hash_floats(sketch.cells, sketch.count) + golden_hash_floats(y, n);
             }
         }
     }

@@ -4,7 +4,9 @@ wrap() {        # wrap FILE: a program, or functions, as they are; else preproce
     printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n'
     grep -q COMPGRAD_IMPLEMENTATION "$1" || printf '#define COMPGRAD_IMPLEMENTATION\n'
     grep '^ *#' "$1"
-    grep -q 'compgrad[a-z_]*\.h' "$1" || printf '#include "compgrad.h"\n'
+    if ! grep -q 'compgrad[a-z_]*\.h' "$1"; then
+        if grep -q cg_sketch "$1"; then printf '#include "compgrad_sketch.h"\n'; else printf '#include "compgrad.h"\n'; fi
+    fi
     if grep -q '^{' "$1"; then
         grep -v '^ *#' "$1"
         if grep -q '^int send_gradient' "$1"; then cat <<'END'
@@ -22,7 +24,35 @@ END
         fi
         return
     fi
-    if grep -q cg_ef "$1"; then cat <<'END'
+    if grep -q cg_sketch "$1"; then cat <<'END'
+static cg_sketch other;                 /* another worker's: coordinate 7 is large */
+static cg_sketched sgd;
+static cg_fetched fetch;
+static cg_exchange_desc x;
+static cg_transport transport;
+static cg_report report;
+static unsigned char mem[1 << 20], state[4][1 << 18], scratch[1 << 18];
+static uint64_t index[10];
+static float value[10];
+static size_t k = 10, bytes = sizeof mem;
+static cg_status status;
+static int sketches(size_t n) {
+    const float one = 1e6f;
+    cg_sketched_desc s = CG_ZERO;
+    cg_fetched_desc f = CG_ZERO;
+    s.sketch.rows = 5; s.sketch.cols = n / 50; s.sketch.n = n; s.sketch.seed = 42;
+    s.k = f.k = k;
+    f.sketch = s.sketch;
+    index[0] = 7;
+    transport.size = 1;
+    (void)mem, (void)bytes, (void)scratch, (void)value, (void)x, (void)report, (void)status;
+    return cg_sketch_init(&other, &s.sketch, state[0], sizeof state[0]) | cg_sketch_add_list(&other, index, &one, 1, 1)
+        | cg_sketched_init(&sgd, &s, state[1], sizeof state[1]) | cg_fetched_init(&fetch, &f, state[2], sizeof state[2]);
+}
+#define PREPARE if (sketches(n)) return 2;
+#define ALONE
+END
+    elif grep -q cg_ef "$1"; then cat <<'END'
 static const cg_transport transport = { NULL, 0, 1, 0, NULL, NULL, NULL, NULL };
 static unsigned char mem[1 << 20];
 static cg_report report;
@@ -51,10 +81,15 @@ int main(void) {
 #endif
     for (size_t i = 0; i < n; i++) grad[i] = (float)(i * 37 % 101) - 50;
     (void)n, (void)step, (void)layer, (void)rank, (void)grad, (void)sum;
+#ifdef PREPARE
+    PREPARE
+#endif
     {
 END
     grep -v '^ *#' "$1"
     if grep -q 'cg_status s = cg_ef' "$1"; then printf '    if (s != CG_OK) return 1;\n'; fi
+    if grep -q 'cg_status status = cg_sketch' "$1"; then printf '    while (k && index[k - 1] != 7) k--;\n    if (status != CG_OK || !k) return 1;\n'
+    elif grep -q cg_sketch "$1"; then printf '    if (status != CG_OK) return 1;\n'; fi
     printf '    }\n    return 0;\n}\n'
 }
 
@@ -69,6 +104,10 @@ awk 'NR > 25 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' co
 snippet "the code in the first lines of compgrad_exchange.h" "$tmp/header.txt"
 awk 'NR > 25 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad_ef.h >"$tmp/header.txt"
 snippet "the code in the first lines of compgrad_ef.h" "$tmp/header.txt"
+for block in 1 2; do
+    awk -v want=$block 'NR > 30 { exit } /^       / { if (!code++) block++; if (block == want) print; next } /^   [^ ]/ { code = 0 }' compgrad_sketch.h >"$tmp/header.txt"
+    snippet "the code in the first lines of compgrad_sketch.h, part $block" "$tmp/header.txt"
+done
 
 if [ -f README.md ]; then
     awk -v to="$tmp/block" '/^```c *$/ { file = to (++blocks); next } /^```/ { file = "" } file { print >file }' README.md

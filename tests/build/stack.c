@@ -1,12 +1,13 @@
-/* How much stack compress, decode, reduce, exchanges and memory really use: on a painted stack of our own, for every golden case,
-   for what fits together of a choice for each slot, and every ISA. -fstack-usage sees single functions only; this
-   sees the sum along the calls. */
+/* How much stack compress, decode, reduce, exchanges, memory and sketches really use: on a painted stack of our own, for every golden
+   case, for what fits together of a choice for each slot, and every ISA. -fstack-usage sees single functions only; this sees the sum
+   along the calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
 #include "golden.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
+#include "compgrad_sketch.h"
 #include "sim.h"
 
 enum { STACK = 1 << 18, LIMIT = 40 << 10, PAINT = 0xa5 };
@@ -185,6 +186,62 @@ static void memories(void) {
     }
 }
 
+/* Sketches: everything that is done to one, and training with them, of one rank. */
+static cg_sketch sketch;
+static cg_sketched sketched;
+static cg_fetched fetched;
+static uint64_t index_of[200];
+static float value_of[200];
+static void sketch_add(void) {
+    if (cg_sketch_add(&sketch, x, n, 2) != CG_OK || cg_sketch_estimate_all(&sketch, y, n) != CG_OK
+        || cg_sketch_add_list(&sketch, index_of, value_of, 200, 1) != CG_OK) call = "sketching failed";
+    if (cg_sketch_norm(&sketch) <= 0) call = "no norm";
+}
+static void sketch_heavy(void) {
+    size_t count;
+    if (cg_sketch_heavy(&sketch, 200, index_of, value_of, scratch, scratch_bytes) != CG_OK
+        || cg_sketch_heavymix(&sketch, 200, &tag, index_of, value_of, scratch, scratch_bytes) != CG_OK
+        || cg_sketch_heavy_above(&sketch, 0.1, 200, index_of, value_of, &count, scratch, scratch_bytes) != CG_OK) call = "recovery failed";
+}
+static void sketch_packet(void) {
+    if (cg_sketch_pack(&sketch, &op, &tag, packet, cap, &len, scratch, scratch_bytes) != CG_OK
+        || cg_sketch_unpack(&sketch, packet, len, 1, 1) != CG_OK) call = "packing failed";
+}
+static void sketch_train(void) {
+    cg_exchange_desc desc = CG_ZERO;
+    cg_transport t = CG_ZERO;
+    cg_report report = CG_ZERO;
+    t.size = 1;
+    if (cg_sketched_exchange(&sketched, &desc, &t, x, scratch, scratch_bytes, &report) != CG_OK) call = "Sketched-SGD failed";
+    if (cg_fetched_exchange(&fetched, &desc, &t, x, scratch, scratch_bytes, &report) != CG_OK) call = "FetchSGD failed";
+}
+static void sketches(int rows, size_t groups) {
+    cg_sketched_desc s = CG_ZERO;
+    cg_fetched_desc f = CG_ZERO;
+    unsigned char *mem[3];
+    char name[32];
+    n = GOLDEN_MAX;
+    s.sketch.rows = rows, s.sketch.cols = 1000, s.sketch.n = n, s.sketch.groups = groups;
+    s.k = f.k = 50;
+    s.momentum = f.momentum = 0.9f;
+    f.sketch = s.sketch;
+    f.sketch.groups = 0;
+    mem[0] = malloc(cg_sketch_memory(&s.sketch)), mem[1] = malloc(cg_sketched_memory(&s)), mem[2] = malloc(cg_fetched_memory(&f));
+    if (cg_sketch_init(&sketch, &s.sketch, mem[0], cg_sketch_memory(&s.sketch)) != CG_OK
+        || cg_sketched_init(&sketched, &s, mem[1], cg_sketched_memory(&s)) != CG_OK
+        || cg_fetched_init(&fetched, &f, mem[2], cg_fetched_memory(&f)) != CG_OK) exit(1);
+    if (cg_op_parse(&op, "rotate:2|absmax:4:64") != CG_OK) exit(1);
+    golden_fill(x, n);
+    cap = cg_sketch_bound(&sketch, &op), scratch_bytes = 1 << 22;
+    packet = malloc(cap), scratch = malloc(scratch_bytes);
+    snprintf(name, sizeof name, "%d rows, %lu groups", rows, (unsigned long)groups);
+    measure(sketch_add, "a sketch", name);
+    measure(sketch_heavy, "heavy hitters", name);
+    measure(sketch_packet, "a sketch's packet", name);
+    measure(sketch_train, "training by sketches", name);
+    free(packet), free(scratch), free(mem[0]), free(mem[1]), free(mem[2]);
+}
+
 int main(void) {
     static const char *const ways[] = { "dense", "topk:0.1", "topk:0.1|golomb", "dgc:0.1", "sidco:0.1", "chunked:64:0.1", "absmax:4:64", "absmax:8:512", "efsign", "sign", "terngrad",
         "qsgd:4", "eden:2", "rotate:2|topk:0.1|absmax:4:64|huffman", "randk:0.5|topk:0.1", "lowrank:4:40:50", "atomo:4:40:50", "demo:0.1", "dense|huffman", "natural", "wangni:0.1" };
@@ -210,6 +267,7 @@ int main(void) {
             }
         for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) routes(ways[i]);
         memories();
+        sketches(5, 0), sketches(4, 300), sketches(15, 300);
         for (long i = 0; i < 3L * 4 * 15 * 26 * 6; i++) {
             char text[192];
             long at = i;

@@ -4,6 +4,7 @@
 #include "golden.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
+#include "compgrad_sketch.h"
 
 enum { N = 1500007 };
 static float x[N], y[N];
@@ -59,6 +60,33 @@ static int remember_all(void) {
     return 0;
 }
 
+/* Sketches: cells, all estimates, and heavy hitters by looking at all coordinates and at groups. */
+static int sketches(int rows, size_t groups) {
+    enum { K = 5000 };
+    static uint64_t index[K];
+    static float value[K];
+    cg_sketch_desc d = CG_ZERO;
+    cg_sketch s;
+    void *memory, *scratch;
+    size_t room;
+    d.rows = rows;
+    d.cols = N / 50;
+    d.n = N;
+    d.groups = groups;
+    memory = malloc(cg_sketch_memory(&d));
+    if (!memory || cg_sketch_init(&s, &d, memory, cg_sketch_memory(&d)) != CG_OK) return 1;
+    golden_fill(x, N);
+    if (cg_sketch_add(&s, x, N, 0.7f) != CG_OK || cg_sketch_add(&s, x, N, -0.3f) != CG_OK || cg_sketch_estimate_all(&s, y, N) != CG_OK) return 1;
+    room = cg_sketch_heavy_scratch(&s, K);
+    scratch = malloc(room + 1);
+    if (!scratch || cg_sketch_heavy(&s, K, index, value, scratch, room) != CG_OK) return 1;
+    printf("sketch of %d rows, %lu groups %08lx %08lx %08lx %08lx %a\n", rows, (unsigned long)groups,
+           (unsigned long)(golden_hash_floats(s.cells, s.count) >> 32), (unsigned long)(golden_hash_floats(y, N) >> 32),
+           (unsigned long)(golden_hash_floats(value, K) >> 32), (unsigned long)(golden_hash(index, sizeof index) >> 32), cg_sketch_norm(&s));
+    free(scratch), free(memory);
+    return 0;
+}
+
 int main(void) {
     golden_fill(x, N);
     for (int i = 0; i < GOLDEN_CASES; i++) {
@@ -84,5 +112,5 @@ int main(void) {
         free(scratch);
         golden_side_done(&side);
     }
-    return remember_all();
+    return remember_all() || sketches(1, 0) || sketches(4, 0) || sketches(5, 2048);
 }
