@@ -39,7 +39,7 @@
 
    NUMBERS. Sums are f32, line after line in the order given: small integers add exactly, in any order of merging; otherwise the order
    decides the last bits, and a fixed order gives the same bits on every machine and at any number of threads. NaN and Inf are
-   refused. With COMPGRAD_OPENMP adding and estimating use all threads. MEMORY is the caller's, any alignment; nothing allocates. */
+   refused; if a cell's sum becomes too large for a float, heavy and pack return CG_E_NONFINITE. With COMPGRAD_OPENMP adding and estimating use all threads. MEMORY is the caller's, any alignment; nothing allocates. */
 
 #include "compgrad_exchange.h"       /* outside the guard: its implementation has to come before the one below */
 
@@ -553,7 +553,7 @@ CG_API_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size
 static double cg_sketch_norm_(const cg_sketch *s) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const int rows = s->desc.rows;
-    double v[CG_SKETCH_ROWS_];
+    double v[CG_SKETCH_ROWS_], middle;
     for (int r = 0; r < rows; r++) {
         int j = r;
         double sum = 0.0;
@@ -562,7 +562,8 @@ static double cg_sketch_norm_(const cg_sketch *s) {
         for (; j > 0 && v[j - 1] > sum; j--) v[j] = v[j - 1];
         v[j] = sum;
     }
-    return cg_sqrt_(rows & 1 ? v[rows / 2] : (v[rows / 2 - 1] + v[rows / 2]) * 0.5);
+    middle = rows & 1 ? v[rows / 2] : (v[rows / 2 - 1] + v[rows / 2]) * 0.5;
+    return cg_is_finite64_(middle) ? cg_sqrt_(middle) : middle;
 }
 CG_API_ double cg_sketch_norm(const cg_sketch *sketch) {
     const cg_env_ env = cg_env_enter_();

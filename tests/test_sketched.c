@@ -73,8 +73,9 @@ static cg_exchange_desc road_of(const plan *p, int step) {
 static int plain_mean(const cg_transport *t, float *x, size_t n) {
     float *all = floats(n * (size_t)t->size);
     int code = 0;
+    if (t->allgather) code = t->allgather(t->user, x, all, 4 * n);
     memcpy(all + n * (size_t)t->rank, x, 4 * n);
-    for (int r = 1; r < t->size && !code; r++) {
+    for (int r = 1; r < t->size && !code && !t->allgather; r++) {
         const int to = (t->rank + r) % t->size, from = (t->rank + t->size - r) % t->size;
         code = t->sendrecv(t->user, x, 4 * n, to, all + n * (size_t)from, 4 * n, from);
     }
@@ -108,7 +109,8 @@ static size_t candidates(const plan *p, const cg_sketch *s, int step, uint64_t *
     const size_t bytes = cg_sketch_heavy_scratch(s, count);
     const cg_exchange_desc road = road_of(p, step);
     void *scratch = room(bytes);
-    const cg_status st = p->mix ? cg_sketch_heavymix(s, count, &road.tag, index, v, scratch, bytes) : cg_sketch_heavy(s, count, index, v, scratch, bytes);
+    const cg_status st = p->mix ? cg_sketch_heavymix(s, count, &road.tag, index, v, scratch, bytes)
+                                : cg_sketch_heavy(s, count, index, v, scratch, bytes);
     if (st != CG_OK) abort();
     free(scratch);
     return count;
@@ -309,8 +311,10 @@ static int follower(cg_threads_world *world, int rank, void *user) {
 }
 TEST step_by_step(const plan *p) {
     static const int sizes[] = { 1, 2, 3, 5, 8 };
+    static int turn;
+    turn++;
     for (int j = 0; j < 5; j++) {
-        if (quick && j != 0 && j != 2) continue;
+        if ((3 * j + turn) % 5 >= (quick ? 1 : 3)) continue;       /* every plan has some of them */
         cg_threads_run(sizes[j], follower, (void *)(uintptr_t)p);
         for (int r = 0; r < sizes[j]; r++)
             ASSERTm(SAY("n %d, %d x %d, k %d, candidates %d, mix %d, momentum %g, route %d, %d ranks, rank %d: %s", (int)p->n, p->rows, (int)p->cols,
@@ -364,11 +368,13 @@ typedef struct trial {
     int fault, at;                                      /* FAILING: that callback of rank 1 fails */
     float bad;
     int calls, again;                                   /* again: a fifth step follows */
+    uint64_t out, in;                                   /* bytes of rank 1, by sendrecv */
     cg_transport real;
     cg_status status[TEAM], status_again[TEAM];
     cg_report report[TEAM];
     size_t length;
-    float grad[TEAM][ROOM], given[TEAM][ROOM], first[TEAM][ROOM], second[TEAM][ROOM], before[TEAM][ROOM], second_before[TEAM][ROOM], later[TEAM][ROOM];
+    float grad[TEAM][ROOM], given[TEAM][ROOM], later[TEAM][ROOM];
+    float first[TEAM][ROOM], second[TEAM][ROOM], before[TEAM][ROOM], second_before[TEAM][ROOM];
 } trial;
 static trial *trouble, *sane;
 
@@ -384,12 +390,15 @@ static int bad_broadcast(void *user, void *buf, size_t bytes, int root) {
 }
 static int bad_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     trial *w = (trial *)user;
+    w->out += to >= 0 ? out_bytes : 0;
+    w->in += from >= 0 ? in_bytes : 0;
     return fails(w) ? 77 : w->real.sendrecv(w->real.user, out, out_bytes, to, in, in_bytes, from);
 }
 static cg_transport tapped(trial *w, const cg_transport *t) {
     cg_transport own = *t;
     w->real = *t;
     w->calls = 0;
+    w->out = w->in = 0;
     own.user = w;
     if (t->allreduce) own.allreduce = bad_allreduce;
     if (t->allgather) own.allgather = bad_allgather;
@@ -474,9 +483,9 @@ static const char *loss(const trial *w, int r, int begun) {
 /* A step that succeeded is the step that it would have been. */
 static const char *change(const trial *w, const trial *other, int r) {
     if (memcmp(w->grad[r], other->grad[r], 4 * w->p.n)) return "the result is another";
-    if (memcmp(w->first[r], other->first[r], 4 * w->length)) return "the error is another, in a step that succeeded";
-    if ((w->p.fetched || w->p.momentum != 0.0f) && memcmp(w->second[r], other->second[r], 4 * w->length)) return "the momentum is another, in a step that succeeded";
-    return NULL;
+    if (memcmp(w->first[r], other->first[r], 4 * w->length)) return "the error is another, after a good step";
+    if (!w->p.fetched && w->p.momentum == 0.0f) return NULL;
+    return memcmp(w->second[r], other->second[r], 4 * w->length) ? "the momentum is another, after a good step" : NULL;
 }
 /* Whatever one rank finds out before anything is sent, the others hear of; the next step is a good one. */
 TEST a_local_error(const plan *p, int fault, float bad, cg_status expected) {
@@ -510,6 +519,8 @@ TEST a_callback_that_fails(const plan *p) {
         }
     }
     ASSERT(at > 2);
+    ASSERT_EQ((int)trouble->report[1].rounds, trouble->calls);
+    if (p->which == CG_THREADS_SENDRECV) ASSERT(trouble->report[1].bytes_out == trouble->out && trouble->report[1].bytes_in == trouble->in);
     PASS();
 }
 /* A route for selections is refused on all ranks, and memory is as it was. */
@@ -657,7 +668,10 @@ static void learn(int problem, uint64_t s, const float *w, double rate, float *g
 }
 static double above_floor(int problem, const float *w) {
     double t = 0, p[CLASSES], is[CLASSES];
-    for (size_t i = 0; i < DIM && problem == LEAST_SQUARES; i++) t += 0.5 * popular[i] * ((double)w[i] - (double)truth[i]) * ((double)w[i] - (double)truth[i]);
+    for (size_t i = 0; i < DIM && problem == LEAST_SQUARES; i++) {
+        const double off = (double)w[i] - (double)truth[i];
+        t += 0.5 * popular[i] * off * off;
+    }
     for (int j = 0; j < HELD && problem == SOFTMAX; j++) {
         uint64_t s = mixed(UINT64_C(1) << 60 | (uint64_t)j);
         sample x;
@@ -670,10 +684,18 @@ static double above_floor(int problem, const float *w) {
 }
 
 enum { DENSE, LOCAL_TOPK, SKETCHED, FETCHED };
-typedef struct method { const char *name; int kind, rows; size_t cols, k; int candidates; float momentum; } method;
+typedef struct method { const char *name; int kind, rows; size_t cols, k; int candidates; } method;
 typedef struct training { int problem, size; const method *m; double gap, bytes; int failed; } training;
 
-typedef struct student { float *w, *g; cg_sketched sgd; cg_fetched fetch; cg_ef ef; cg_exchange_desc road; void *memory, *mem; size_t bytes; } student;
+typedef struct student {
+    float *w, *g;
+    cg_sketched sgd;
+    cg_fetched fetch;
+    cg_ef ef;
+    cg_exchange_desc road;
+    void *memory, *mem;
+    size_t bytes;
+} student;
 static void enrol(student *s, const method *m, const cg_transport *t) {
     cg_sketched_desc d = CG_ZERO;
     cg_fetched_desc f = CG_ZERO;
@@ -690,14 +712,14 @@ static void enrol(student *s, const method *m, const cg_transport *t) {
     d.k = f.k = m->k;
     f.sketch = d.sketch;
     d.candidates = m->candidates;
-    d.momentum = f.momentum = m->momentum;
     e.op = cg_topk((float)m->k / DIM);
     s->memory = room(m->kind == SKETCHED ? cg_sketched_memory(&d) : m->kind == FETCHED ? cg_fetched_memory(&f) : cg_ef_memory(&e));
     if (m->kind == SKETCHED) st = cg_sketched_init(&s->sgd, &d, s->memory, cg_sketched_memory(&d));
     if (m->kind == FETCHED) st = cg_fetched_init(&s->fetch, &f, s->memory, cg_fetched_memory(&f));
     if (m->kind == LOCAL_TOPK) st = cg_ef_init(&s->ef, &e, s->memory, cg_ef_memory(&e));
     if (st != CG_OK) abort();
-    s->bytes = m->kind == SKETCHED ? cg_sketched_exchange_memory(&s->sgd, &s->road, t) : m->kind == FETCHED ? cg_fetched_exchange_memory(&s->fetch, &s->road, t)
+    s->bytes = m->kind == SKETCHED ? cg_sketched_exchange_memory(&s->sgd, &s->road, t)
+             : m->kind == FETCHED ? cg_fetched_exchange_memory(&s->fetch, &s->road, t)
              : m->kind == LOCAL_TOPK ? cg_ef_exchange_memory(&s->ef, &s->road, t) : cg_exchange_memory(&s->road, t, DIM);
     s->mem = room(s->bytes);
 }
@@ -715,8 +737,8 @@ static int trainee(cg_threads_world *world, int rank, void *user) {
     cg_status st = CG_OK;
     enrol(&s, j->m, &t);
     for (int step = 0; step < WALK && st == CG_OK; step++) {
-        /* constant, then down to 0 in a straight line; with momentum that much less */
-        const double rate = (j->problem == SOFTMAX ? 2.0 : 4.0) * (step < WALK / 3 ? 1.0 : (WALK - step) * 1.5 / WALK) * (1.0 - (double)j->m->momentum);
+        /* constant, then down to 0 in a straight line */
+        const double rate = (j->problem == SOFTMAX ? 2.0 : 4.0) * (step < WALK / 3 ? 1.0 : (WALK - step) * 1.5 / WALK);
         cg_report report;
         memset(s.g, 0, 4 * DIM);
         for (int b = 0; b < share; b++) learn(j->problem, mixed((uint64_t)(step * BATCH + rank * share + b)), s.w, rate / share, s.g);
@@ -738,9 +760,9 @@ static training train(int problem, int size, const method *m) {
    All but local top-k know only means over ranks, so the figures are nearly those of any other number of ranks. */
 TEST training_goes_as_well(int problem, int size) {
     const method list[] = {
-        { "dense", DENSE, 0, 0, DIM, 0, 0.0f }, { "Sketched-SGD 20x", SKETCHED, 3, 512, 64, 8, 0.0f },
-        { "local top-k", LOCAL_TOPK, 0, 0, 2048 * 4 / 3 / (size_t)size, 0, 0.0f }, { "Sketched-SGD 40x", SKETCHED, 3, 256, 32, 8, 0.0f },
-        { "FetchSGD 20x", FETCHED, 4, 512, 64, 0, 0.0f } };
+        { "dense", DENSE, 0, 0, DIM, 0 }, { "Sketched-SGD 20x", SKETCHED, 3, 512, 64, 8 },
+        { "local top-k", LOCAL_TOPK, 0, 0, 2048 * 4 / 3 / (size_t)size, 0 }, { "Sketched-SGD 40x", SKETCHED, 3, 256, 32, 8 },
+        { "FetchSGD 20x", FETCHED, 4, 512, 64, 0 } };
     const size_t count = quick ? 2 : size == 8 ? 5 : size == 2 ? 4 : 3;
     float *zeros = floats(DIM);
     double dense = 0, bytes = 0;
@@ -797,7 +819,7 @@ TEST to_subtract_is_not_enough(void) {
 static plan base(void) {
     plan p;
     memset(&p, 0, sizeof p);
-    p.n = 3001;
+    p.n = 2001;
     p.rows = 3;
     p.cols = 512;
     p.k = 20;
@@ -816,9 +838,10 @@ SUITE(sketched) {
         if (j & 1) p.which = CG_THREADS_SENDRECV;
         RUN_TESTp(step_by_step, &p);
     }
-    for (int j = 0; j < 7; j++) {                       /* shapes */
-        static const struct { size_t n; int rows; size_t cols, k; int candidates; size_t groups; } shape[] = { { 1, 1, 256, 1, 0, 0 }, { 5, 2, 256, 10, 1, 0 },
-            { 256, 4, 300, 256, 3, 0 }, { 257, 1, 1000, 3, 50, 0 }, { 3000, 15, 256, 50, 0, 0 }, { 0, 3, 256, 1, 0, 0 }, { 9000, 3, 1024, 10, 1, 256 } };
+    for (int j = 0; j < 8; j++) {                       /* shapes */
+        static const struct { size_t n; int rows; size_t cols, k; int candidates; size_t groups; } shape[] = {
+            { 1, 1, 256, 1, 0, 0 }, { 5, 2, 256, 10, 1, 0 }, { 256, 4, 300, 256, 3, 0 }, { 257, 1, 1000, 3, 50, 0 },
+            { 3000, 15, 256, 50, 0, 0 }, { 3000, 1, 256, 300, 5, 0 }, { 0, 3, 256, 1, 0, 0 }, { 9000, 3, 1024, 10, 1, 256 } };
         plan p = base();
         p.n = shape[j].n;
         p.rows = shape[j].rows;
@@ -873,7 +896,7 @@ SUITE(failures) {
         RUN_TESTp(a_local_error, &p, NO_MEMORY, 0.0f, CG_E_MEMORY);
         RUN_TESTp(a_callback_that_fails, &p);
         RUN_TESTp(a_route_that_is_refused, &p);
-        RUN_TESTp(a_sum_that_overflows, &p);
+        if (p.route != CG_ROUTE_SERVER) RUN_TESTp(a_sum_that_overflows, &p);        /* there sums of ranks are Inf before they are means */
         other = p; other.k++; RUN_TESTp(a_rank_that_differs, &p, &other);
         other = p; other.seed++; RUN_TESTp(a_rank_that_differs, &p, &other);
         other = p; other.rows--; RUN_TESTp(a_rank_that_differs, &p, &other);
