@@ -7243,6 +7243,7 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
         else if (n > CG_CHUNK_) {
             if (tries < 8) *bound = cg_guess_(x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
             else *bound = lo + (hi - lo) / 2;
+            if (*bound == 0 && hi > 1) *bound = 1;               /* zeros may be most of them, and need no sorting */
         }
         if (fill ? cg_filter_fill_(kernels, x, n, *bound, list, fill)
             : lazy ? cg_filter_lazy_(kernels, lazy, n, *bound, list) : cg_filter_all_(kernels, x, n, *bound, list)) {
@@ -7250,6 +7251,13 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
             if (list->count >= k) break;
             hi = *bound;
             at_least_hi = list->count;
+            if (hi == 1) {                                       /* all that are not zero are in the list, and the k-th is */
+                if (kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
+                cg_filter_ties_(kernels, x, lazy, n, 0, list->count, k, list);
+                list->complete = 0;
+                *bound = 0;
+                return CG_OK;
+            }
         } else {
             size_t above;
             fill = NULL;

@@ -224,6 +224,11 @@ static float cg_lane_estimate_(const cg_place_ *p, int rows, unsigned e) {
 static void cg_line_estimate_scalar_(const cg_place_ *p, int rows, size_t many, float *out) {
     for (unsigned e = 0; e < many; e++) cg_store_(out, e, cg_lane_estimate_(p, rows, e));
 }
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8       /* or -O2 keeps a loop over rows, and their vectors in memory */
+#  define CG_EACH_ROW_ _Pragma("GCC unroll 7")
+#else
+#  define CG_EACH_ROW_
+#endif
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_crossed_avx2_(uint32_t flip) {            /* lane i to lane i ^ flip, of eight */
     return _mm256_xor_si256(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)(flip & 7u)));
@@ -238,18 +243,39 @@ CG_AVX2_INLINE_ __m256i cg_sign8_avx2_(cg_key_ key, unsigned set) {
 CG_AVX2_INLINE_ __m256 cg_if_avx2_(__m256i words, float value) {      /* value where the top bit is set, or 0 */
     return _mm256_and_ps(_mm256_castsi256_ps(_mm256_srai_epi32(words, 31)), _mm256_set1_ps(value));
 }
-CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_place_ *p, const float *x, float weight) {
-    const __m256i cross = cg_crossed_avx2_(p->flip);
-    __m256i words = cg_sign8_avx2_(p->key, 0);
-    const __m256 w = _mm256_set1_ps(weight);
-    const int high = (int)(p->flip >> 3);
-    for (int vec = 0; vec < 32; vec++) {
-        float *to = p->cells + 8 * (vec ^ high);
-        const __m256 v = cg_turned_avx2_(cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), w), words);
-        if (!(vec & 1)) __builtin_prefetch(p->ahead + 8 * vec, 1, 2);
-        words = _mm256_add_epi32(words, words);
-        _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), _mm256_permutevar8x32_ps(v, cross)));
+CG_AVX2_INLINE_ void cg_line_add8_avx2_(const cg_place_ *p, int rows, const float *x, float weight) {
+    __m256i words[5], cross[5];
+    float *cells[5];
+    const float *ahead[5];
+    unsigned high[5];
+    CG_EACH_ROW_
+    for (int r = 0; r < rows; r++) {
+        words[r] = cg_sign8_avx2_(p[r].key, 0);
+        cross[r] = cg_crossed_avx2_(p[r].flip);
+        cells[r] = p[r].cells;
+        ahead[r] = p[r].ahead;
+        high[r] = p[r].flip >> 3;
     }
+    for (unsigned vec = 0; vec < 32; vec++) {
+        const __m256 v = cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), _mm256_set1_ps(weight));
+        CG_EACH_ROW_
+        for (int r = 0; r < rows; r++) {
+            float *to = cells[r] + 8 * (vec ^ high[r]);
+            _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), _mm256_permutevar8x32_ps(cg_turned_avx2_(v, words[r]), cross[r])));
+            words[r] = _mm256_add_epi32(words[r], words[r]);
+            if (!(vec & 1)) CG_PREFETCH_WRITE_(ahead[r] + 8 * vec);
+        }
+    }
+}
+CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_place_ *p, int rows, const float *x, float weight) {
+    for (; rows > 0; rows -= 5, p += 5)
+        switch (rows) {                              /* known numbers unroll */
+            case 1: cg_line_add8_avx2_(p, 1, x, weight); break;
+            case 2: cg_line_add8_avx2_(p, 2, x, weight); break;
+            case 3: cg_line_add8_avx2_(p, 3, x, weight); break;
+            case 4: cg_line_add8_avx2_(p, 4, x, weight); break;
+            default: cg_line_add8_avx2_(p, 5, x, weight); break;         /* all that fits into registers */
+        }
 }
 CG_TARGET_AVX2_ static float cg_line_sum_avx2_(const cg_place_ *p, const float *x, float weight) {
     __m256i words = cg_sign8_avx2_(p->key, 0), half = cg_sign8_avx2_(p->key, 1), full = cg_sign8_avx2_(p->key, 2);
@@ -283,16 +309,18 @@ CG_AVX2_INLINE_ __m256 cg_median8_avx2_(__m256 *v, int rows) {
 }
 CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_place_ *p, int rows, float *out) {
     __m256i words[CG_SKETCH_ROWS_], cross[CG_SKETCH_ROWS_];
+    CG_EACH_ROW_
     for (int r = 0; r < rows; r++) {
         words[r] = cg_sign8_avx2_(p[r].key, 0);
         cross[r] = cg_crossed_avx2_(p[r].flip);
     }
     for (int vec = 0; vec < 32; vec++) {
         __m256 v[CG_SKETCH_ROWS_];
+        CG_EACH_ROW_
         for (int r = 0; r < rows; r++) {
             v[r] = cg_turned_avx2_(_mm256_permutevar8x32_ps(_mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].flip >> 3))), cross[r]), words[r]);
             words[r] = _mm256_add_epi32(words[r], words[r]);
-            if (!(vec & 1)) __builtin_prefetch(p[r].ahead + 8 * vec, 0, 2);
+            if (!(vec & 1)) CG_PREFETCH_(p[r].ahead + 8 * vec);
         }
         cg_store_avx2_(cg_at_mut_(out, 8 * (size_t)vec), _mm256_castps_si256(cg_median8_avx2_(v, rows)));
     }
@@ -314,12 +342,12 @@ static int cg_sketch_avx2_(void) {
     return 0;
 #endif
 }
-static void cg_line_add_(const cg_place_ *p, const float *x, size_t many, float weight, int avx2) {
+static void cg_line_add_(const cg_place_ *p, int rows, const float *x, size_t many, float weight, int avx2) {
 #if CG_AVX2_
-    if (avx2 && many == CG_LINE_) { cg_line_add_avx2_(p, x, weight); return; }
+    if (avx2 && many == CG_LINE_) { cg_line_add_avx2_(p, rows, x, weight); return; }
 #endif
     (void)avx2;
-    cg_line_add_scalar_(p, x, many, weight);
+    for (int r = 0; r < rows; r++) cg_line_add_scalar_(p + r, x, many, weight);
 }
 static float cg_line_sum_(const cg_place_ *p, const float *x, size_t many, float weight, int avx2) {
 #if CG_AVX2_
@@ -382,22 +410,21 @@ static int cg_sketch_parts_(void) { return 1; }
 CG_NOINLINE_ void cg_sketch_add_part_(cg_sketch *s, const float *x, float weight, int part, int parts) {
     const size_t lines = cg_sketch_lines_(s), from = cg_row_lines_(s) * (size_t)part / (size_t)parts, to = cg_row_lines_(s) * (size_t)(part + 1) / (size_t)parts;
     const int rows = s->desc.rows, avx2 = cg_sketch_avx2_();
-    uint64_t key[CG_SKETCH_ROWS_], hash[CG_SKETCH_ROWS_], next[CG_SKETCH_ROWS_];
+    uint64_t key[CG_SKETCH_ROWS_], next[CG_SKETCH_ROWS_];
+    cg_place_ p[CG_SKETCH_ROWS_];
     cg_env_ env = cg_env_enter_();
     for (int r = 0; r < rows; r++) { key[r] = cg_row_key_(s, r); next[r] = cg_line_hash_(key[r], 0); }
     for (size_t line = 0; line < lines; line++) {
-        const float *v = cg_at_(x, line * CG_LINE_);
+        int mine = 0;
         for (int r = 0; r < rows; r++) {
-            cg_place_ p;
-            size_t at;
-            hash[r] = next[r];
+            const uint64_t hash = next[r];
+            const size_t at = cg_line_to_(s, hash);
             next[r] = cg_line_hash_(key[r], line + 1);
-            at = cg_line_to_(s, hash[r]);
             if (at < from || at >= to) continue;
-            p = cg_line_place_(s, r, hash[r]);
-            p.ahead = s->cells + (size_t)r * s->desc.cols + cg_line_to_(s, next[r]) * CG_LINE_;
-            cg_line_add_(&p, v, cg_line_many_(s, line), weight, avx2);
+            p[mine] = cg_line_place_(s, r, hash);
+            p[mine++].ahead = s->cells + (size_t)r * s->desc.cols + cg_line_to_(s, next[r]) * CG_LINE_;
         }
+        cg_line_add_(p, mine, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2);
     }
     cg_env_leave_(env);
 }

@@ -282,10 +282,11 @@ TEST spread(size_t cols) {
     spots p;
     tally *t = (tally *)calloc(1, sizeof *t);
     const size_t seeds = quick ? 2048 : 16384, trials = seeds * SPREAD_ROWS;
+    if (SIZE_MAX <= 0xffffffffu) SKIPm("n is 2^40 here");
     ASSERT(t);
     for (int i = 0; i < SPOTS; i++) t->bits[i] = (uint64_t *)calloc(trials / 64, 8);
     for (int r = 0; r < SPREAD_ROWS; r++) t->row_bits[r] = (uint64_t *)calloc(seeds / 64, 8);
-    TRY(box_open(&b, describe(SPREAD_ROWS, cols, (size_t)1 << 40, 0, 0)));
+    TRY(box_open(&b, describe(SPREAD_ROWS, cols, (size_t)((uint64_t)1 << 40), 0, 0)));
     for (size_t s = 0; s < seeds; s++) {
         TRY(box_seed(&b, s % 2 ? s : (uint64_t)s << 40) && learn_spots(&b.s, &p));      /* seeds that differ in few bits, low or high */
         for (int r = 0, pair = 0; r < SPREAD_ROWS; r++) {
@@ -479,8 +480,8 @@ static size_t plain_select(const float *y, size_t n, size_t k, double least, uin
 typedef struct shape { int rows; size_t cols, n, groups; } shape;
 static const shape SHAPES[] = {
     { 1, 256, 0, 0 }, { 5, 256, 1, 0 }, { 5, 512, 255, 0 }, { 3, 256, 256, 0 }, { 2, 768, 257, 0 }, { 4, 256, 511, 0 }, { 15, 256, 1000, 0 },
-    { 5, 1280, 5000, 0 }, { 7, 512, 4096, 0 }, { 14, 300, 3000, 0 }, { 5, 1, 700, 0 }, { 6, 1024, 70001, 0 }, { 5, 512, 5000, 256 }, { 3, 512, 140000, 100 },
-    { 1, 256, 1, 64 }, { 4, 256, 257, 1 } };
+    { 5, 1280, 5000, 0 }, { 7, 512, 4096, 0 }, { 14, 300, 3000, 0 }, { 5, 1, 700, 0 }, { 6, 1024, 70001, 0 }, { 5, 512, 5000, 256 },
+    { 3, 512, 140000, 100 }, { 1, 256, 1, 64 }, { 4, 256, 257, 1 } };
 enum { SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
 static cg_sketch_desc shape_desc(const shape *h, uint64_t seed) { return describe(h->rows, h->cols, h->n, seed, h->groups); }
 
@@ -491,7 +492,7 @@ static float *odd_floats(unsigned char **block, size_t n) {
 }
 static void put_odd(float *to, const float *from, size_t n) { if (n) memcpy((void *)to, from, n * sizeof *from); }
 
-/* Small integers: sums of sketches are sketches of sums, whatever the order; so with groups too. */
+/* Small integers: sums of sketches are sketches of sums, whatever the order, and from vectors or lists; so with groups too. */
 TEST linear(int which) {
     enum { PARTS = 5 };
     const shape *h = &SHAPES[which];
@@ -506,6 +507,13 @@ TEST linear(int which) {
         ASSERT_EQ(CG_OK, cg_sketch_add(&part[p].s, y, h->n, (float)(p + 1)));
     }
     ASSERT_EQ(CG_OK, cg_sketch_add(&sum.s, total, h->n, 1));
+    for (int p = 0; p < PARTS; p++) {
+        box list;
+        TRY(box_open(&list, shape_desc(h, 9)));
+        for (uint64_t i = h->n; i-- > 0;) ASSERT_EQ(CG_OK, cg_sketch_add_list(&list.s, &i, x + (size_t)p * h->n + i, 1, (float)(p + 1)));
+        ASSERT(same(list.s.cells, part[p].s.cells, list.s.count));
+        TRY(box_close(&list));
+    }
     for (int order = 0; order < 12; order++) {
         box got;
         int at[PARTS] = { 0, 1, 2, 3, 4 };
@@ -604,7 +612,8 @@ static int above_is(const cg_sketch *s, double tau, size_t k, const float *y, si
     int fine = cg_sketch_heavy_above(s, tau, k, index, value, &count, scratch, bytes) == CG_OK || SAY("heavy_above");
     if (fine && count != want) fine = SAY("heavy_above %g, %lu: %lu, not %lu", tau, (unsigned long)k, (unsigned long)count, (unsigned long)want);
     for (size_t j = 0; fine && j < want; j++)
-        if (index[j] != expect[j] || bits_of(value[j]) != bits_of(y[index[j]])) fine = SAY("heavy_above %g, %lu: place %lu", tau, (unsigned long)k, (unsigned long)j);
+        if (index[j] != expect[j] || bits_of(value[j]) != bits_of(y[index[j]]))
+            fine = SAY("heavy_above %g, %lu: place %lu", tau, (unsigned long)k, (unsigned long)j);
     free(index), free(expect), free(value), free(scratch);
     return fine;
 }
@@ -703,7 +712,8 @@ static int mix_fits(const cg_sketch *s, size_t k, const cg_tag *tag) {
         else held += fabs((double)y[index[j]]) >= least;
     }
     for (size_t i = 0; i < n; i++) heavy += fabs((double)y[i]) >= least;
-    if (fine && held != (heavy < want ? heavy : want)) fine = SAY("heavymix %lu: %lu of %lu heavy ones", (unsigned long)k, (unsigned long)held, (unsigned long)heavy);
+    if (fine && held != (heavy < want ? heavy : want))
+        fine = SAY("heavymix %lu: %lu of %lu heavy ones", (unsigned long)k, (unsigned long)held, (unsigned long)heavy);
     free(index), free(value), free(y);
     return fine;
 }
@@ -892,8 +902,8 @@ TEST guarantee(int kind) {
             }
         }
         mean = sum / m, variance = squares / m;
-        if (w) printf("  %-11s off by more than |x|/16: %.4f of the time, promised %.3f; variance %.3f of (|x|^2 - own)/cols\n", VECTOR_NAMES[kind], bad / trials, d,
-            variance * (double)cols / (all - own));
+        if (w) printf("  %-11s off by more than |x|/16: %.4f of the time, promised %.3f; variance %.3f of (|x|^2 - own)/cols\n",
+            VECTOR_NAMES[kind], bad / trials, d, variance * (double)cols / (all - own));
         ASSERT(bad <= d * trials + count_limit(d * trials, 1));
         ASSERT(fabs(mean) <= z_limit(20) * sqrt((all - own) / (double)cols / m));
         ASSERT(fabs(variance - (all - own) / (double)cols) <= z_limit(20) * sqrt((fourth / m - variance * variance) / m) );
@@ -971,8 +981,8 @@ static void textbook_estimates(textbook *t, const float *x, float *y) {
     }
 }
 typedef struct load { const char *name; size_t heavy; } load;
-static const load LOADS[] = { { "heavy tail", 327 }, { "runs of 16", 320 }, { "runs of 64", 320 }, { "a run of 300", 300 }, { "every 256th", 256 }, { "every 257th", 255 },
-    { "every 4096th", 16 } };
+static const load LOADS[] = { { "heavy tail", 327 }, { "runs of 16", 320 }, { "runs of 64", 320 }, { "a run of 300", 300 }, { "every 256th", 256 },
+    { "every 257th", 255 }, { "every 4096th", 16 } };
 enum { LOAD_COUNT = sizeof LOADS / sizeof LOADS[0] };
 static void make_load(int kind, uint64_t seed, float *x) {
     for (uint64_t i = 0; i < Q_N; i++) {
@@ -1045,9 +1055,9 @@ TEST quality(void) {
     }
     for (int kind = 0; kind < LOAD_COUNT; kind++) {
         const double m = seeds, recall = (f[kind][0].sum - f[kind][2].sum) / m, error = (f[kind][1].sum - f[kind][3].sum) / m;
-        printf("  %-13s recall %.3f (spread %.3f), a hash for each %.3f (%.3f); error %.3f (%.3f), %.3f (%.3f); recall differs by %+.4f +- %.4f\n", LOADS[kind].name,
-            f[kind][0].sum / m, spread_of(&f[kind][0], m), f[kind][2].sum / m, spread_of(&f[kind][2], m), f[kind][1].sum / m, spread_of(&f[kind][1], m),
-            f[kind][3].sum / m, spread_of(&f[kind][3], m), recall, spread_of(&apart_by[kind], m) / sqrt(m));
+        printf("  %-13s recall %.3f (spread %.3f), a hash for each %.3f (%.3f); error %.3f (%.3f), %.3f (%.3f); recall differs by %+.4f +- %.4f\n",
+            LOADS[kind].name, f[kind][0].sum / m, spread_of(&f[kind][0], m), f[kind][2].sum / m, spread_of(&f[kind][2], m),
+            f[kind][1].sum / m, spread_of(&f[kind][1], m), f[kind][3].sum / m, spread_of(&f[kind][3], m), recall, spread_of(&apart_by[kind], m) / sqrt(m));
         if (recall < -0.02 || error > 0.02) bad++;
     }
     ASSERT_EQ(0, bad);
@@ -1057,7 +1067,7 @@ TEST quality(void) {
 
 /* ---- groups ------------------------------------------------------------------------------------------------ */
 
-/* `heavy` values of +-1 to +-2, the first two of them opposite in one line and the next two in one group of lines if they are to cancel; and noise. */
+/* `heavy` values of +-1 to +-2, many close to 1; in pairs that are opposite, in one line or in one group of lines, if they are to cancel; and noise. */
 enum { NOISE = 2000 };
 static void plant(uint64_t n, uint64_t seed, size_t heavy, int cancel, uint64_t *index, float *value) {
     for (size_t j = 0; j < heavy; j++) {
@@ -1067,7 +1077,7 @@ static void plant(uint64_t n, uint64_t seed, size_t heavy, int cancel, uint64_t 
             for (size_t i = 0; i < j; i++) if (index[i] == index[j]) index[j] = n;
             if (index[j] >= n) seed++;
         } while (index[j] >= n);
-        value[j] = j % 2 && cancel ? -value[j - 1] : (float)((1 + unit(seed, j + 5000)) * (draw(seed, j + 9000) & 1 ? 1 : -1));
+        value[j] = j % 2 && cancel ? -value[j - 1] : (float)((1 + pow(unit(seed, j + 5000), 3)) * (draw(seed, j + 9000) & 1 ? 1 : -1));
     }
     for (size_t j = heavy; j < heavy + NOISE; j++) index[j] = draw(seed + 1, j) % n, value[j] = (float)(0.03 * normal(seed + 2, j));
 }
@@ -1077,7 +1087,8 @@ static int found_all(const cg_sketch *s, size_t k, const uint64_t *planted, size
     float *value = (float *)room(k * 4);
     void *scratch = room(bytes);
     size_t hit = 0, count = k;
-    cg_status got = above ? cg_sketch_heavy_above(s, 0.8 / cg_sketch_norm(s), k, index, value, &count, scratch, bytes) : cg_sketch_heavy(s, k, index, value, scratch, bytes);
+    cg_status got = above ? cg_sketch_heavy_above(s, 0.9 / cg_sketch_norm(s), k, index, value, &count, scratch, bytes) :
+        cg_sketch_heavy(s, k, index, value, scratch, bytes);
     int fine = got == CG_OK || SAY("heavy: %s", cg_status_str(got));
     for (size_t j = 0; fine && j < count; j++) {
         if (j && index[j] <= index[j - 1]) fine = SAY("not ascending");
@@ -1111,6 +1122,21 @@ TEST huge(int log2n, int rows, int cancel) {
     ASSERT_EQ(0, missed);
     PASS();
 }
+static int above_alike(const cg_sketch *with, const cg_sketch *without) {
+    enum { MOST = 3000 };
+    static const double TAU[] = { 0.02, 0.05, 0.1, 0.11, 0.12, 0.2 };
+    static uint64_t i1[MOST], i2[MOST];
+    static float v1[MOST], v2[MOST];
+    const size_t bytes = cg_sketch_heavy_scratch(with, MOST);
+    void *scratch = room(bytes);
+    size_t c1 = 0, c2 = 0;
+    int fine = 1;
+    for (int t = 0; fine && t < 6; t++)
+        fine = cg_sketch_heavy_above(with, TAU[t], MOST, i1, v1, &c1, scratch, bytes) == CG_OK &&
+            cg_sketch_heavy_above(without, TAU[t], MOST, i2, v2, &c2, scratch, bytes) == CG_OK && c1 == c2 && memcmp(i1, i2, 8 * c1) == 0 && same(v1, v2, c1);
+    free(scratch);
+    return fine || SAY("heavy_above: %lu with groups, %lu without, or others", (unsigned long)c1, (unsigned long)c2);
+}
 /* With groups and without: the same, as long as what is asked for is above 4 |x| / sqrt(min(cols, groups)). With fewer rows one of two million
    other coordinates may meet large ones in most rows: then they differ, as groups show that there is nothing. */
 TEST grouped(void) {
@@ -1137,9 +1163,25 @@ TEST grouped(void) {
         ASSERT(same(v1, v2, K));
         for (int j = 0; j < K; j++) ASSERT((double)fabsf(v1[j]) >= 4 * cg_sketch_norm(&with.s) / 64);
         free(scratch);
+        TRY(above_alike(&with.s, &without.s));
         TRY(box_close(&with) && box_close(&without));
     }
     free(x);
+    PASS();
+}
+
+/* Few cells, many groups: what is large is only an estimate, below the guarantee, and groups must not be asked, as they know that there is nothing. */
+TEST below(void) {
+    const size_t n = 1000003;
+    float *x = (float *)room(n * 4);
+    box with, without;
+    for (size_t i = 0; i < n; i++) x[i] = (float)normal(1, i);
+    TRY(box_open(&with, describe(9, 256, n, 1, 65536)) && box_open(&without, describe(9, 256, n, 1, 0)));
+    ASSERT_EQ(CG_OK, cg_sketch_add(&with.s, x, n, 1));
+    ASSERT_EQ(CG_OK, cg_sketch_add(&without.s, x, n, 1));
+    TRY(above_alike(&with.s, &without.s));
+    free(x);
+    TRY(box_close(&with) && box_close(&without));
     PASS();
 }
 
@@ -1369,11 +1411,15 @@ TEST values_refused(int groups) {
         }
     ASSERT_EQ(CG_E_MISMATCH, cg_sketch_add(&b.s, x, N - 1, 1));
     ASSERT_EQ(CG_E_MISMATCH, cg_sketch_estimate_all(&b.s, x, N - 1));
-    ASSERT(cg_sketch_add(&b.s, NULL, N, 1) == CG_E_ARG && cg_sketch_add(NULL, x, N, 1) == CG_E_ARG && cg_sketch_add_list(&b.s, NULL, x, 1, 1) == CG_E_ARG);
+    ASSERT(cg_sketch_add(&b.s, NULL, N, 1) == CG_E_ARG && cg_sketch_add(NULL, x, N, 1) == CG_E_ARG);
+    ASSERT_EQ(CG_E_ARG, cg_sketch_add_list(&b.s, NULL, x, 1, 1));
     ASSERT(cg_sketch_add_list(&b.s, index, NULL, 1, 1) == CG_E_ARG && cg_sketch_merge(&b.s, NULL) == CG_E_ARG && cg_sketch_merge(NULL, &b.s) == CG_E_ARG);
-    ASSERT(cg_sketch_heavy(&b.s, 4, i1, v1, scratch, sizeof scratch) == CG_E_CAPACITY && cg_sketch_heavy(&b.s, 4, NULL, v1, scratch, sizeof scratch) == CG_E_ARG);
-    for (int t = 0; t < 4; t++)
-        ASSERT_EQ(CG_E_ARG, cg_sketch_heavy_above(&b.s, t == 0 ? 0.0 : t == 1 ? -1.0 : t == 2 ? nan("") : HUGE_VAL, 4, i1, v1, &count, scratch, sizeof scratch));
+    ASSERT_EQ(CG_E_CAPACITY, cg_sketch_heavy(&b.s, 4, i1, v1, scratch, sizeof scratch));
+    ASSERT_EQ(CG_E_ARG, cg_sketch_heavy(&b.s, 4, NULL, v1, scratch, sizeof scratch));
+    for (int t = 0; t < 4; t++) {
+        const double tau = t == 0 ? 0.0 : t == 1 ? -1.0 : t == 2 ? nan("") : HUGE_VAL;
+        ASSERT_EQ(CG_E_ARG, cg_sketch_heavy_above(&b.s, tau, 4, i1, v1, &count, scratch, sizeof scratch));
+    }
     ASSERT_EQ(CG_E_CAPACITY, cg_sketch_heavymix(&b.s, 4, NULL, i1, v1, scratch, sizeof scratch));
     ASSERT(same(before, b.s.cells, b.s.count));
     ASSERT_EQ(CG_OK, cg_sketch_add_list(&b.s, NULL, NULL, 0, 1));
@@ -1383,6 +1429,29 @@ TEST values_refused(int groups) {
     TRY(refuses_all(&b.s));
     free(before);
     TRY(box_close(&b) && box_close(&c));
+    PASS();
+}
+
+/* Whatever is wrong far behind is seen before the first cell changes. */
+TEST late(void) {
+    const size_t n = 200001;
+    float *x = (float *)calloc(n, sizeof *x);
+    uint64_t *index = (uint64_t *)calloc(n, sizeof *index);
+    box b;
+    ASSERT(x && index);
+    TRY(box_open(&b, describe(3, 512, n, 1, 64)));
+    for (size_t at = 65535; at < n; at += at == 65535 ? 1 : 67232) {
+        memset(b.s.cells, 0, 4 * b.s.count);
+        x[0] = 1, x[at] = at % 2 ? HUGE_VALF : nanf("");
+        ASSERT_EQ(CG_E_NONFINITE, cg_sketch_add(&b.s, x, n, 1));
+        ASSERT_EQ(CG_E_NONFINITE, cg_sketch_add_list(&b.s, index, x, n, 1));
+        x[at] = 0, index[at] = n;
+        ASSERT_EQ(CG_E_ARG, cg_sketch_add_list(&b.s, index, x, n, 1));
+        index[at] = 0;
+        for (size_t c = 0; c < b.s.count; c++) ASSERT_EQ(0u, bits_of(b.s.cells[c]));
+    }
+    free(x), free(index);
+    TRY(box_close(&b));
     PASS();
 }
 
@@ -1413,6 +1482,7 @@ int main(int argc, char **argv) {
     for (int kind = 0; kind < 5; kind++) RUN_TESTp(norms, kind);
     RUN_TEST(quality);
     RUN_TEST(grouped);
+    RUN_TEST(below);
     RUN_TESTp(huge, 30, 5, 0);
     RUN_TESTp(huge, 34, 5, 0);
     RUN_TESTp(huge, 40, 7, 0);
@@ -1422,5 +1492,6 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 4; i++) RUN_TESTp(broken, i);
     RUN_TEST(shapes_refused);
     for (int groups = 0; groups < 2; groups++) RUN_TESTp(values_refused, groups);
+    RUN_TEST(late);
     GREATEST_MAIN_END();
 }

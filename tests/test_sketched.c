@@ -1,8 +1,8 @@
 /* cg_sketched_exchange and cg_fetched_exchange: every step against a plain one, bit for bit, over threads and between processes; what
    is left after failures; and training with them. The references trust cg_sketch_add, heavy and heavymix, which have tests of their
    own, and where sums are not exact the dense cg_exchange. */
-#include "../examples/transport_threads.h"
-#include "../examples/transport_tcp.h"
+#include "examples/transport_threads.h"
+#include "examples/transport_tcp.h"
 #include <math.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -42,6 +42,7 @@ typedef struct plan {
     float momentum, rate;
     uint32_t route;
     uint64_t seed;
+    int leader, ahead;                                  /* ahead: of the step that it is */
     int which, fetched;                                 /* callbacks of the exchange; FetchSGD */
 } plan;
 
@@ -66,19 +67,25 @@ static cg_exchange_desc road_of(const plan *p, int step) {
     cg_exchange_desc x = CG_ZERO;
     x.route = p->route;
     x.tag.seed = 5;
-    x.tag.step = (uint64_t)step;
+    x.tag.step = (uint64_t)(step + p->ahead);
+    x.leader = p->leader;
     return x;
+}
+/* Everybody's bytes, by the one of two callbacks that is there. */
+static int gathered(const cg_transport *t, const void *mine, void *all, size_t bytes) {
+    int code = 0;
+    if (t->allgather) return t->allgather(t->user, mine, all, bytes);
+    memcpy((char *)all + bytes * (size_t)t->rank, mine, bytes);
+    for (int r = 1; r < t->size && !code; r++) {
+        const int to = (t->rank + r) % t->size, from = (t->rank + t->size - r) % t->size;
+        code = t->sendrecv(t->user, mine, bytes, to, (char *)all + bytes * (size_t)from, bytes, from);
+    }
+    return code;
 }
 /* Of everybody's x: in rank order and in double. It is exact if sums are. */
 static int plain_mean(const cg_transport *t, float *x, size_t n) {
     float *all = floats(n * (size_t)t->size);
-    int code = 0;
-    if (t->allgather) code = t->allgather(t->user, x, all, 4 * n);
-    memcpy(all + n * (size_t)t->rank, x, 4 * n);
-    for (int r = 1; r < t->size && !code && !t->allgather; r++) {
-        const int to = (t->rank + r) % t->size, from = (t->rank + t->size - r) % t->size;
-        code = t->sendrecv(t->user, x, 4 * n, to, all + n * (size_t)from, 4 * n, from);
-    }
+    const int code = gathered(t, x, all, 4 * n);
     for (size_t i = 0; i < n; i++) {
         double s = 0;
         for (int r = 0; r < t->size; r++) s += (double)all[(size_t)r * n + i];
@@ -235,12 +242,10 @@ static uint64_t hashed(uint64_t h, const float *x, size_t n) {
     return h;
 }
 static int agreed(const cg_transport *t, uint64_t h) {
-    uint64_t other;
-    for (int r = 1; r < t->size; r++) {
-        const int to = (t->rank + r) % t->size, from = (t->rank + t->size - r) % t->size;
-        if (t->sendrecv(t->user, &h, sizeof h, to, &other, sizeof other, from) || other != h) return 0;
-    }
-    return 1;
+    uint64_t all[RANKS];
+    int same = !gathered(t, &h, all, sizeof h);
+    for (int r = 0; r < t->size && same; r++) same = all[r] == h;
+    return same;
 }
 /* Momentum makes sums inexact, and the dense exchange is then part of the reference: so its values are looked at here. N - 1 additions,
    a product and 1/N itself are rounded: (N + 1) 2^-24 of the mean magnitude, and a little for the products of roundings. */
@@ -303,9 +308,8 @@ static const char *follow(const cg_transport *t, const plan *p) {
 static const char *outcome[RANKS];
 static int follower(cg_threads_world *world, int rank, void *user) {
     const plan *p = (const plan *)user;
-    cg_transport t = cg_threads_transport(world, rank, p->which);
+    const cg_transport t = cg_threads_transport(world, rank, p->which);
     cg_threads_timeout(world, 20000);
-    t.sendrecv = cg_threads_transport(world, rank, CG_THREADS_ALL).sendrecv;
     outcome[rank] = follow(&t, p);
     return outcome[rank] != NULL;
 }
@@ -423,7 +427,7 @@ static int patient(cg_threads_world *world, int rank, void *user) {
         size_t bytes = s.bytes;
         for (size_t i = 0; i < p->n; i++) w->grad[rank][i] = value(p, rank, i, step);
         if (now && w->fault == BAD_VALUE) w->grad[1][p->n - 1] = w->bad;
-        if (now && w->fault == SHORT_OF_MEMORY) bytes = 64;
+        if (now && w->fault == SHORT_OF_MEMORY) bytes -= 65;      /* 64 are for its alignment */
         if (now && w->fault == NO_MEMORY) bytes = 0;
         if (now) t = tapped(w, &t);
         memcpy(w->given[rank], w->grad[rank], 4 * p->n);
@@ -453,7 +457,7 @@ static int refused(cg_threads_world *world, int rank, void *user) {
     keep(&s, w->before[rank], w->second_before[rank]);
     w->status[rank] = rank_step(&s, &t, 1, w->grad[rank], s.bytes, NULL);
     keep(&s, w->first[rank], w->second[rank]);
-    w->length = s.length;
+    if (rank == 0) w->length = s.length;
     rank_close(&s);
     return 0;
 }
@@ -536,6 +540,16 @@ TEST a_route_that_is_refused(const plan *good) {
     }
     PASS();
 }
+/* The server is who was named: rank 1 sends the answer to the others. */
+TEST the_leader_leads(const plan *good) {
+    plan p = *good;
+    run(trouble, &p, FINE, -1);
+    p.leader = 2;
+    run(sane, &p, FINE, -1);
+    for (int r = 0; r < TEAM; r++) ASSERT(sane->status[r] == CG_OK && trouble->status[r] == CG_OK);
+    ASSERT(sane->out > trouble->out + 4 * p.cols);
+    PASS();
+}
 TEST a_rank_that_differs(const plan *p, const plan *other) {
     trouble->other = *other;
     run(trouble, p, OTHER, -1);
@@ -552,14 +566,15 @@ TEST a_rank_that_differs(const plan *p, const plan *other) {
 static int bursting(cg_threads_world *world, int rank, void *user) {
     trial *w = (trial *)user;
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
+    int finite = 1;
     rank_state s;
-    w->status_again[rank] = CG_E_NONFINITE;
     rank_open(&s, &w->p, &t);
     for (int step = 0; step < 60; step++) {
-        for (size_t i = 0; i < w->p.n; i++) w->grad[rank][i] = step < 3 && i % 97 == 0 ? 3e38f : (float)(i % 5);
+        for (size_t i = 0; i < w->p.n; i++) w->grad[rank][i] = step < 3 && i % 7 == 0 ? 3e38f : (float)(i % 5);
         w->status_again[rank] = rank_step(&s, &t, step, w->grad[rank], s.bytes, NULL);
-        for (size_t i = 0; i < s.length; i++) if (!isfinite(s.first[i]) || (s.second && !isfinite(s.second[i]))) w->status_again[rank] = CG_E_STATE;
+        for (size_t i = 0; i < s.length; i++) if (!isfinite(s.first[i]) || (s.second && !isfinite(s.second[i]))) finite = 0;
     }
+    if (!finite) w->status_again[rank] = CG_E_STATE;
     rank_close(&s);
     return 0;
 }
@@ -571,7 +586,7 @@ TEST a_sum_that_overflows(const plan *p) {
 }
 TEST descriptions_that_are_refused(void) {
     static char mem[1 << 16];
-    const plan p = { 100, 3, 256, 0, 5, 0, 0, 0.5f, 0.0f, 0, 1, 0, 0 };
+    const plan p = { 100, 3, 256, 0, 5, 0, 0, 0.5f, 0.0f, 0, 1, 0, 0, 0, 0 };
     cg_sketched_desc good = CG_ZERO, d;
     cg_fetched_desc fine = CG_ZERO, f;
     cg_sketched sgd;
@@ -784,7 +799,7 @@ TEST training_goes_as_well(int problem, int size) {
    step's heaviest. */
 static double fetch_alone(int subtract, int steps) {
     enum { K = 64 };
-    const plan p = { DIM, 3, 512, 0, K, 0, 0, 0.0f, 0.0f, 0, 8, 0, 1 };
+    const plan p = { DIM, 3, 512, 0, K, 0, 0, 0.0f, 0.0f, 0, 8, 0, 0, 0, 1 };
     const cg_sketch_desc d = sketch_of(&p);
     const size_t bytes = cg_sketch_memory(&d);
     void *mem = room(bytes), *scratch;
@@ -896,7 +911,10 @@ SUITE(failures) {
         RUN_TESTp(a_local_error, &p, NO_MEMORY, 0.0f, CG_E_MEMORY);
         RUN_TESTp(a_callback_that_fails, &p);
         RUN_TESTp(a_route_that_is_refused, &p);
-        if (p.route != CG_ROUTE_SERVER) RUN_TESTp(a_sum_that_overflows, &p);        /* there sums of ranks are Inf before they are means */
+        RUN_TESTp(a_sum_that_overflows, &p);
+        if (p.route == CG_ROUTE_SERVER && p.which == CG_THREADS_SENDRECV) RUN_TESTp(the_leader_leads, &p);
+        other = p; other.ahead = 1; RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p; other.k *= 2; other.candidates = 2; RUN_TESTp(a_rank_that_differs, &p, &other);
         other = p; other.k++; RUN_TESTp(a_rank_that_differs, &p, &other);
         other = p; other.seed++; RUN_TESTp(a_rank_that_differs, &p, &other);
         other = p; other.rows--; RUN_TESTp(a_rank_that_differs, &p, &other);
