@@ -6,7 +6,7 @@
    arithmetic, every operation here is rounded to float as well and bits must be equal; otherwise nothing is rounded here, and every
    number carries a bound of how far m terms k*t, multiplied and added in any order in float, can be from it:
        m * 2^-24 * sum |k t|, and what the terms were off by already. */
-#include "../examples/transport_threads.h"
+#include "examples/transport_threads.h"
 #include "greatest.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"

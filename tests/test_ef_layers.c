@@ -1,7 +1,7 @@
 /* cg_ef_exchange_layers, over threads: long layers come out, and remember, as if each were exchanged alone; short ones as their plain
    mean, with nothing left to remember; a gradient that is refused, or a callback that fails, loses nothing on any rank. Also ranks
    that abstain from an exchange. */
-#include "../examples/transport_threads.h"
+#include "examples/transport_threads.h"
 #include "greatest.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"

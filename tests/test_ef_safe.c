@@ -2,7 +2,7 @@
    that counted only in part, transports that fail at any message, NaN here or on another rank, other ratios and rates, and a
    restart from what was saved. Gradients lie on a grid of 2^-10, so that sums of f32 selections are exact and must be equal; where
    something rounds the bound is counted (see roundings). */
-#include "../examples/transport_threads.h"
+#include "examples/transport_threads.h"
 #include "greatest.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"

@@ -1,7 +1,7 @@
 /* What compgrad_ef.h is for, seen on small problems: the method that works beside the one that fails, with the step size of each
    from the same fixed grid or from its theorem. Then what surrounds it (warm-up, clipping, rules, gain, compositions) against
    plain loops. Everything is seeded; thresholds come from a bound that stands beside them. */
-#include "../examples/transport_threads.h"
+#include "examples/transport_threads.h"
 #include <math.h>
 #include <stdio.h>
 #include "greatest.h"

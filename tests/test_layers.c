@@ -1,6 +1,6 @@
 /* cg_exchange_layers, over threads: every long layer comes out as if exchanged alone, the short ones as their plain mean, all of
    them opened at once; a layer that cannot be exchanged is heard of by all, and what fails half way leaves the rest alone. */
-#include "../examples/transport_threads.h"
+#include "examples/transport_threads.h"
 #include "greatest.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_exchange.h"
