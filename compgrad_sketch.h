@@ -34,7 +34,8 @@
    GROUPS. desc.groups cells per row and level (0: none) find heavy hitters without looking at every coordinate, for vectors of
    billions: a sum of every 256, 65536, ... coordinates, with random signs and sizes, is sketched too, in a cell of its own (a plain sum
    could cancel, a random one has the group's energy), and only groups with enough energy are looked into. cg_sketch_heavy does so
-   by itself where that is cheaper. What it finds are the same coordinates and values, as long as those are above about
+   by itself where that is cheaper (if fewer than k are that heavy it looks at all: of vectors that are too long for it ask
+   cg_sketch_heavy_above). What it finds are the same coordinates and values, as long as those are above about
    4 |x| / sqrt(min(cols, groups)).
 
    NUMBERS. Sums are f32, line after line in the order given: small integers add exactly, in any order of merging; otherwise the order
@@ -258,6 +259,7 @@ CG_AVX2_INLINE_ void cg_line_add8_avx2_(const cg_place_ *p, int rows, const floa
     }
     for (unsigned vec = 0; vec < 32; vec++) {
         const __m256 v = cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), _mm256_set1_ps(weight));
+        if (!(vec & 1)) CG_PREFETCH_(cg_at_(x, 8 * (size_t)vec + 512));
         CG_EACH_ROW_
         for (int r = 0; r < rows; r++) {
             float *to = cells[r] + 8 * (vec ^ high[r]);
@@ -405,24 +407,24 @@ static int cg_sketch_parts_(void) { const int many = omp_get_max_threads(); retu
 static int cg_sketch_parts_(void) { return 1; }
 #endif
 
-/* Every thread goes over all lines and takes those whose cells are in its part of every row: so cells are added to in the order of
-   lines, however many threads there are. */
+/* Every thread goes over all lines, and has an equal share of the cells: some rows, and a part of one or two more. So cells are added
+   to in the order of lines, however many threads there are. */
 CG_NOINLINE_ void cg_sketch_add_part_(cg_sketch *s, const float *x, float weight, int part, int parts) {
-    const size_t lines = cg_sketch_lines_(s), from = cg_row_lines_(s) * (size_t)part / (size_t)parts, to = cg_row_lines_(s) * (size_t)(part + 1) / (size_t)parts;
-    const int rows = s->desc.rows, avx2 = cg_sketch_avx2_();
-    uint64_t key[CG_SKETCH_ROWS_], next[CG_SKETCH_ROWS_];
-    cg_place_ p[CG_SKETCH_ROWS_];
+    const size_t lines = cg_sketch_lines_(s), wide = cg_row_lines_(s), all = wide * (size_t)s->desc.rows;
+    const size_t from = all / (size_t)parts * (size_t)part, to = part + 1 < parts ? all / (size_t)parts * (size_t)(part + 1) : all;
+    const int first = (int)(from / wide), end = (int)((to + wide - 1) / wide), avx2 = cg_sketch_avx2_();
+    uint64_t key[CG_SKETCH_ROWS_];
+    cg_place_ next[CG_SKETCH_ROWS_], p[CG_SKETCH_ROWS_];
     cg_env_ env = cg_env_enter_();
-    for (int r = 0; r < rows; r++) { key[r] = cg_row_key_(s, r); next[r] = cg_line_hash_(key[r], 0); }
+    for (int r = first; r < end; r++) { key[r] = cg_row_key_(s, r); next[r] = cg_line_place_(s, r, cg_line_hash_(key[r], 0)); }
     for (size_t line = 0; line < lines; line++) {
         int mine = 0;
-        for (int r = 0; r < rows; r++) {
-            const uint64_t hash = next[r];
-            const size_t at = cg_line_to_(s, hash);
-            next[r] = cg_line_hash_(key[r], line + 1);
-            if (at < from || at >= to) continue;
-            p[mine] = cg_line_place_(s, r, hash);
-            p[mine++].ahead = s->cells + (size_t)r * s->desc.cols + cg_line_to_(s, next[r]) * CG_LINE_;
+        for (int r = first; r < end; r++) {          /* without a branch: nobody could foresee it */
+            const int here = next[r].cells >= s->cells + from * CG_LINE_ && next[r].cells < s->cells + to * CG_LINE_;
+            p[mine] = next[r];
+            next[r] = cg_line_place_(s, r, cg_line_hash_(key[r], line + 1));
+            if (next[r].cells >= s->cells + from * CG_LINE_ && next[r].cells < s->cells + to * CG_LINE_) p[mine].ahead = next[r].cells;
+            mine += here;
         }
         cg_line_add_(p, mine, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2);
     }
@@ -436,29 +438,38 @@ static void cg_group_add_(cg_sketch *s, int row, uint64_t line, float sum) {
         *cell = cg_plus_(*cell, sum);
     }
 }
-CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weight, int row) {
+CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weight, int part, int parts) {       /* a part of the rows */
     const size_t lines = cg_sketch_lines_(s);
-    const int avx2 = cg_sketch_avx2_();
+    const int from = s->desc.rows * part / parts, to = s->desc.rows * (part + 1) / parts, avx2 = cg_sketch_avx2_();
     cg_env_ env = cg_env_enter_();
-    for (size_t line = 0; line < lines; line++) {
-        const cg_place_ p = cg_line_place_(s, row, cg_line_hash_(cg_row_key_(s, row), line));
-        cg_group_add_(s, row, line, cg_line_sum_(&p, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2));
-    }
+    for (size_t line = 0; line < lines && from < to; line++)
+        for (int r = from; r < to; r++) {
+            const cg_place_ p = cg_line_place_(s, r, cg_line_hash_(cg_row_key_(s, r), line));
+            cg_group_add_(s, r, line, cg_line_sum_(&p, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2));
+        }
     cg_env_leave_(env);
 }
-static cg_status cg_sketch_add_(cg_sketch *s, const float *x, size_t n, float weight) {
+/* All of a part finite? */
+static int cg_part_finite_(const float *x, size_t n, int part, int parts) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    int many = cg_sketch_parts_();
+    const size_t to = n / (size_t)parts * (size_t)part + (part + 1 == parts ? n - n / (size_t)parts * (size_t)part : n / (size_t)parts);
+    for (size_t i = n / (size_t)parts * (size_t)part; i < to; i += CG_BLOCK_)
+        if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, to - i)) >= CG_NONFINITE_) return 0;
+    return 1;
+}
+static cg_status cg_sketch_add_(cg_sketch *s, const float *x, size_t n, float weight) {
+    const int many = cg_sketch_parts_();
+    int finite[64];
     if (!s || (!x && n) || !cg_is_finite_(weight)) return CG_E_ARG;
     if (n != s->desc.n) return CG_E_MISMATCH;
-    for (size_t i = 0; i < n; i += CG_BLOCK_)        /* all of it, before a cell changes */
-        if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    CG_PARALLEL_
+    for (int i = 0; i < many; i++) finite[i] = cg_part_finite_(x, n, i, many);
+    for (int i = 0; i < many; i++) if (!finite[i]) return CG_E_NONFINITE;        /* before a cell changes */
     CG_PARALLEL_
     for (int i = 0; i < many; i++) cg_sketch_add_part_(s, x, weight, i, many);
     if (!s->levels) return CG_OK;
-    many = s->desc.rows;
     CG_PARALLEL_
-    for (int i = 0; i < many; i++) cg_sketch_add_groups_(s, x, weight, i);
+    for (int i = 0; i < many; i++) cg_sketch_add_groups_(s, x, weight, i, many);
     return CG_OK;
 }
 CG_API_ cg_status cg_sketch_add(cg_sketch *sketch, const float *x, size_t n, float weight) {
