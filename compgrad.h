@@ -7158,8 +7158,48 @@ static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, 
     list->total += list->part;
     return 1;
 }
-/* The same of values that are made on the way. */
-CG_NOINLINE_ int cg_filter_lazy_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+#if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
+#  include <omp.h>
+static int cg_parts_(void) { const int many = omp_get_max_threads(); return many < 1 ? 1 : many > 64 ? 64 : many; }
+#  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1) if (many > 1)")
+#  define CG_PIECE_WAVE_ CG_WAVE_
+#else
+CG_INLINE_ int cg_parts_(void) { return 1; }         /* threads, at most 64 */
+#  define CG_PARALLEL_
+#  define CG_PIECE_WAVE_ 1u        /* one block after the other stands where it stays */
+#endif
+
+/* The same of values that are made on the way. With threads each has a part of the vector and of the list. */
+CG_NOINLINE_ size_t cg_filter_part_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t first, size_t end, uint32_t bound, const cg_list_ *list, size_t at, size_t room) {
+    float buf[CG_CHUNK_];
+    size_t count = 0;
+    cg_env_ env = cg_env_enter_();
+    for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= room; i += CG_CHUNK_) {
+        const size_t many = cg_min_(CG_CHUNK_, end - i);
+        count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i, list->low + at + count, list->value + at + count);
+    }
+    cg_env_leave_(env);
+    return count + CG_CHUNK_ + CG_SLACK_ <= room ? count : SIZE_MAX;
+}
+static int cg_filter_parts_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {      /* 0: did not fit, or one thread */
+    const int many = cg_parts_();
+    const size_t room = list->room / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
+    size_t count[64];
+    if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segments > 1) return 0;
+    CG_PARALLEL_
+    for (int i = 0; i < many; i++) count[i] = cg_filter_part_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)), bound, list, room * (size_t)i, room);
+    for (int i = 0; i < many; i++) if (count[i] == SIZE_MAX) return 0;
+    list->count = 0;
+    for (int i = 0; i < many; i++) {
+        memmove(list->low + list->count, list->low + room * (size_t)i, 4 * count[i]);
+        memmove(list->value + list->count, list->value + room * (size_t)i, 4 * count[i]);
+        list->count += count[i];
+    }
+    list->segment[0] = 0;
+    list->segment[1] = list->count;
+    return 1;
+}
+CG_NOINLINE_ int cg_filter_alone_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
     float buf[CG_CHUNK_];
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
@@ -7170,6 +7210,9 @@ CG_NOINLINE_ int cg_filter_lazy_(const cg_kernels_ *kernels, const cg_fill_ *laz
     }
     list->segment[list->segments] = list->count;
     return 1;
+}
+static int cg_filter_lazy_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+    return cg_filter_parts_(kernels, lazy, n, bound, list) || cg_filter_alone_(kernels, lazy, n, bound, list);
 }
 /* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
 CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t key, size_t above, size_t k, cg_list_ *list) {
@@ -7968,14 +8011,6 @@ static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *in
 }
 
 /* ---- >>compress -------------------------------------------------------------------------------- */
-
-#if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
-#  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1) if (many > 1)")
-#  define CG_PIECE_WAVE_ CG_WAVE_
-#else
-#  define CG_PARALLEL_
-#  define CG_PIECE_WAVE_ 1u        /* one block after the other stands where it stays */
-#endif
 
 typedef struct cg_encoder_ {
     const cg_kernels_ *kernels;

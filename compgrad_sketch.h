@@ -400,13 +400,6 @@ CG_API_ cg_status cg_sketch_init(cg_sketch *sketch, const cg_sketch_desc *desc, 
 static size_t cg_sketch_lines_(const cg_sketch *s) { return s->desc.n / CG_LINE_ + (s->desc.n % CG_LINE_ != 0); }
 static size_t cg_line_many_(const cg_sketch *s, uint64_t line) { return cg_min_(CG_LINE_, s->desc.n - (size_t)line * CG_LINE_); }
 
-#if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
-#  include <omp.h>
-static int cg_sketch_parts_(void) { const int many = omp_get_max_threads(); return many < 1 ? 1 : many > 64 ? 64 : many; }
-#else
-static int cg_sketch_parts_(void) { return 1; }
-#endif
-
 /* Every thread goes over all lines, and has an equal share of the cells: some rows, and a part of one or two more. So cells are added
    to in the order of lines, however many threads there are. */
 CG_NOINLINE_ void cg_sketch_add_part_(cg_sketch *s, const float *x, float weight, int part, int parts) {
@@ -458,7 +451,7 @@ static int cg_part_finite_(const float *x, size_t n, int part, int parts) {
     return 1;
 }
 static cg_status cg_sketch_add_(cg_sketch *s, const float *x, size_t n, float weight) {
-    const int many = cg_sketch_parts_();
+    const int many = cg_parts_();
     int finite[64];
     if (!s || (!x && n) || !cg_is_finite_(weight)) return CG_E_ARG;
     if (n != s->desc.n) return CG_E_MISMATCH;

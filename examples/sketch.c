@@ -54,8 +54,7 @@ static int find_heavy(void)
     for (int i = 0; i < K; i++) found += size_of(optimum[index[i]]) >= sorted[K - 1];
     printf("A gradient has %lu bytes, its sketch %lu. Of the %d largest sums %.0f %% are found.\n\n", (unsigned long)sizeof optimum,
            (unsigned long)(all.count * sizeof(float)), K, 100.0 * found / K);
-    free(scratch), free(mem);
-    return found;
+    return free(scratch), free(mem), found;
 }
 
 static double loss(const float *x)
@@ -88,8 +87,7 @@ static int worker(cg_threads_world *world, int rank, void *bytes_out)
     }
     if (rank == 0) *(double *)bytes_out = (double)report.bytes_out;
     const int failed = loss(x) > end;
-    free(x), free(grad), free(state), free(mem);
-    return failed;
+    return free(x), free(grad), free(state), free(mem), failed;
 }
 
 int main(void)
