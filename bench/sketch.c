@@ -31,11 +31,11 @@ static double spin(int threads)          /* seconds of work that shares nothing,
     }
     return omp_get_wtime() - since;
 }
-static double processors(void)           /* how many are free for two threads at any time: others may use the machine */
+static double processors(void)           /* how many two threads get at best: others may use the machine */
 {
-    double one = HUGE_VAL, two = 0;
+    double one = HUGE_VAL, two = HUGE_VAL;
     int i;
-    for (i = 0; i < 9; i++) one = fmin(one, spin(1)), two = fmax(two, spin(2));
+    for (i = 0; i < 9; i++) one = fmin(one, spin(1)), two = fmin(two, spin(2));
     return 2.0 * one / two;
 }
 #else
