@@ -778,7 +778,7 @@ TEST training_goes_as_well(int problem, int size) {
         { "dense", DENSE, 0, 0, DIM, 0 }, { "Sketched-SGD 20x", SKETCHED, 3, 512, 64, 8 },
         { "local top-k", LOCAL_TOPK, 0, 0, 2048 * 4 / 3 / (size_t)size, 0 }, { "Sketched-SGD 40x", SKETCHED, 3, 256, 32, 8 },
         { "FetchSGD 20x", FETCHED, 4, 512, 64, 0 } };
-    const size_t count = quick ? 2 : size == 8 ? 5 : size == 2 ? 4 : 3;
+    const size_t count = quick ? 2 : size == 8 ? 5 : 4;
     float *zeros = floats(DIM);
     double dense = 0, bytes = 0;
     const double at_first = above_floor(problem, zeros);
@@ -887,12 +887,14 @@ SUITE(fetched) {
 SUITE(processes) {
     plan p = base();
     RUN_TESTp(between_processes, &p, 3);
+    RUN_TESTp(between_processes, &p, 8);
     p.momentum = 0.9f;
     p.mix = 1;
     p.route = CG_ROUTE_SERVER;
     RUN_TESTp(between_processes, &p, 5);
     p.fetched = 1;
     RUN_TESTp(between_processes, &p, 2);
+    RUN_TESTp(between_processes, &p, 1);
 }
 SUITE(failures) {
     RUN_TEST(descriptions_that_are_refused);
