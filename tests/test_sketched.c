@@ -884,6 +884,74 @@ SUITE(fetched) {
         RUN_TESTp(step_by_step, &p);
     }
 }
+/* ---- a sketch alone: cg_sketch_exchange ------------------------------------------------------------------------------ */
+
+enum { ALONE = 3, ALONE_N = 3000 };
+static struct { const char *op; uint32_t fold; int odd; cg_status status[ALONE]; float cells[ALONE][5 * 512], mine[ALONE][5 * 512]; } lone;
+static int lone_worker(cg_threads_world *world, int rank, void *user) {
+    cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
+    cg_sketch_desc d = CG_ZERO;
+    cg_exchange_desc x = CG_ZERO;
+    static float memory[ALONE][5 * 512 + 16], grad[ALONE][ALONE_N];
+    cg_sketch sketch;
+    size_t bytes;
+    void *mem;
+    (void)user;
+    cg_threads_timeout(world, 3000);
+    d.rows = 5;
+    d.cols = 512;
+    d.n = ALONE_N;
+    d.seed = (uint64_t)(lone.odd && rank == 1 ? 8 : 7);
+    for (int i = 0; i < ALONE_N; i++) grad[rank][i] = (float)((i * (rank + 3)) % 17 - 8);      /* small integers: sums are exact */
+    if (cg_sketch_init(&sketch, &d, memory[rank], sizeof memory[rank]) != CG_OK || cg_sketch_add(&sketch, grad[rank], ALONE_N, 1.0f) != CG_OK) return 1;
+    memcpy(lone.mine[rank], sketch.cells, sizeof lone.mine[rank]);
+    if (cg_op_parse(&x.op, lone.op) != CG_OK) return 1;
+    x.fold = lone.fold;
+    x.route = CG_ROUTE_ALLGATHER;
+    bytes = cg_sketch_exchange_memory(&sketch, &x, &t);
+    mem = malloc(bytes);
+    lone.status[rank] = cg_sketch_exchange(&sketch, &x, &t, mem, bytes, NULL);
+    memcpy(lone.cells[rank], sketch.cells, sizeof lone.cells[rank]);
+    free(mem);
+    return 0;
+}
+TEST sketches_are_exchanged(const char *op, int fold, double most) {     /* most: by which a cell may be off, of the largest */
+    const double by = fold == CG_FOLD_SUM ? 1.0 : 1.0 / ALONE;
+    lone.op = op;
+    lone.fold = (uint32_t)fold;
+    lone.odd = 0;
+    ASSERT_EQ(0, cg_threads_run(ALONE, lone_worker, NULL));
+    for (int r = 0; r < ALONE; r++) {
+        ASSERT_EQ(CG_OK, lone.status[r]);
+        ASSERT_MEM_EQ(lone.cells[0], lone.cells[r], sizeof lone.cells[r]);
+        for (size_t i = 0; i < 5 * 512; i++) {
+            double sum = 0, size = 0, large = 0;
+            for (int q = 0; q < ALONE; q++) sum += (double)lone.mine[q][i], size += fabs((double)lone.mine[q][i]);
+            for (int q = 0; q < ALONE; q++) for (size_t j = i / 512 * 512; j < i / 512 * 512 + 512; j++) large = fmax(large, fabs((double)lone.mine[q][j]));
+            ASSERT_IN_RANGE(sum * by, (double)lone.cells[r][i], most * large * ALONE * by + size * by * 8 / 16777216);     /* 1/3, three products and two sums round */
+        }
+    }
+    PASS();
+}
+TEST other_sketches_are_refused(void) {
+    lone.op = "dense";
+    lone.fold = CG_FOLD_MEAN;
+    lone.odd = 1;
+    ASSERT_EQ(0, cg_threads_run(ALONE, lone_worker, NULL));
+    for (int r = 0; r < ALONE; r++) {
+        ASSERT_EQ(CG_E_MISMATCH, lone.status[r]);
+        ASSERT_MEM_EQ(lone.mine[r], lone.cells[r], sizeof lone.mine[r]);
+    }
+    PASS();
+}
+SUITE(alone) {
+    RUN_TESTp(sketches_are_exchanged, "dense", CG_FOLD_MEAN, 0.0);
+    RUN_TESTp(sketches_are_exchanged, "dense", CG_FOLD_SUM, 0.0);
+    RUN_TESTp(sketches_are_exchanged, "f16", CG_FOLD_MEAN, 1.0 / 2048);             /* half a unit in the 11th bit */
+    RUN_TESTp(sketches_are_exchanged, "absmax:8:512", CG_FOLD_SUM, 1.0 / 127);      /* a whole level, rounded at random */
+    RUN_TEST(other_sketches_are_refused);
+}
+
 SUITE(processes) {
     plan p = base();
     RUN_TESTp(between_processes, &p, 3);
@@ -945,6 +1013,7 @@ int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(sketched);
     RUN_SUITE(fetched);
+    RUN_SUITE(alone);
     RUN_SUITE(processes);
     RUN_SUITE(failures);
     RUN_SUITE(trained);
