@@ -140,7 +140,7 @@ typedef struct cg_ef {               /* yours; nothing in it is of interest but 
     size_t warm_count, carry_first;
     void *scratch;
     size_t scratch_bytes;
-    float scale, rate, hint, threshold, received_by; /* memory is this times what it means; of this step; for the next top-k */
+    float scale, hint, threshold, received_by;       /* memory is this times what it means; for the next top-k, two; by which D goes into H */
     double reach, size;              /* no value in memory is larger; |p| of the last step */
     double moved[10], error, error_sent, score;
     uint64_t moves;
@@ -449,7 +449,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->steps = ef->silent = ef->moves = 0;
     ef->pending = 0;
     ef->scale = 1.0f;
-    ef->rate = ef->hint = ef->threshold = 0.0f;
+    ef->hint = ef->threshold = 0.0f;
     ef->reach = ef->size = ef->error = ef->error_sent = ef->score = 0.0;
     ef->carry_first = 0;
 }

@@ -909,7 +909,7 @@ CG_API_ cg_status cg_sketched_init(cg_sketched *sgd, const cg_sketched_desc *des
     if (sgd->velocity) memset(sgd->velocity, 0, 4 * desc->sketch.n);
     return cg_sketch_init(&sgd->sketch, &desc->sketch, cells, cg_sketch_memory(&desc->sketch));
 }
-typedef struct cg_sketched_rooms_ { uint64_t *index, *kept; float *value; uint8_t *scratch, *exchange; size_t scratch_bytes, exchange_bytes; } cg_sketched_rooms_;
+typedef struct cg_sketched_rooms_ { uint64_t *index; float *value; uint8_t *scratch, *exchange; size_t scratch_bytes, exchange_bytes; } cg_sketched_rooms_;
 static uint64_t cg_sketched_rooms_of_(const cg_sketch *s, size_t most, const cg_exchange_desc *desc, const cg_transport *t, int twice, uint8_t *base, cg_sketched_rooms_ *r) {
     const cg_exchange_desc road = cg_plain_road_(desc);
     const uint64_t first = cg_exchange_memory(&road, t, s->count), second = twice ? cg_exchange_memory(&road, t, most) : 0;
