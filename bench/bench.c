@@ -4,14 +4,17 @@
    is a fraction of what the memory allows, and a multiple of the plain C that a user would write instead.
    The limits are measured again around every operator: a busy machine slows both by the same factor. */
 
-#define _POSIX_C_SOURCE 200112L
+#define _POSIX_C_SOURCE 200809L
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef _OPENMP
@@ -41,6 +44,7 @@ static float outlier(size_t i, size_t n)    { return i == n / 2 ? 1e30f : laplac
 static float outlier_only(size_t i, size_t n) { return i == n / 2 ? 1e30f : 1.0f; }
 static float denormal(size_t i, size_t n)   { (void)i; (void)n; return (float)(lcg() >> 9) * 0x1p-149f; }
 static float geometric(size_t i, size_t n)  { return (float)exp2(120.0 - 240.0 * (double)i / (double)n); }
+static float gaussian(size_t i, size_t n)   { const double r = sqrt(2 * exponential()); (void)i; (void)n; return (float)(r * cos(0x1p-32 * lcg() * 2 * acos(-1.0))); }
 
 typedef struct shape { const char *name; float (*at)(size_t i, size_t n); } shape;
 static const shape shapes[] = {           /* the first is what the others are compared with */
@@ -48,6 +52,7 @@ static const shape shapes[] = {           /* the first is what the others are co
     {"two distinct values", two_values}, {"all zero", zero}, {"Laplace + one outlier", outlier},
     {"equal + one outlier", outlier_only}, {"denormals", denormal}, {"geometric sequence", geometric}
 };
+static const shape normal_shape = {"normal", gaussian};       /* real gradients are compared with this one */
 
 static void fill(float *x, size_t n, const shape *s)
 {
@@ -1040,8 +1045,10 @@ static const row mid_row = {"topk:0.01", BOTH, 0.15f, 0, 0, "quickselect", topk_
 enum { ROWS = sizeof rows / sizeof rows[0], SHAPES = sizeof shapes / sizeof shapes[0] };
 enum { GOAL_N = 1 << 24, MID_N = 1 << 20, LARGE_N = 1 << 16, SMALL_N = 1 << 12 };
 static const char *const fixed_ops[] = {"dense", "f16", "sign", "absmax:8:512", "topk:0.01"};
+static const char *const real_ops[] = {"topk:0.01", "topk:0.001", "dgc:0.01", "sidco:0.01", "sidco:0.001", "mstopk:0.01", "stc:0.01", "f16", "absmax:8:512",
+    "absmax:4:512", "absmax:4:512|huffman", "levels:7:512", "qsgd:16", "terngrad", "sign", "efsign", "onebit:512", "eden:1"};
 static const float fixed_goal = 300, cliff_goal = 4, vote_goal = 0.5f;      /* ns per call; times the Laplace vector; of the read limit */
-enum { VOTERS = 8 };
+enum { VOTERS = 8, REAL_OPS = sizeof real_ops / sizeof real_ops[0] };
 
 /* ---- measuring ------------------------------------------------------------------------------------- */
 
@@ -1364,15 +1371,113 @@ static void table_of_cliffs(size_t n, int reps)
     }
 }
 
+/* ---- real gradients: raw floats, as train --dump-gradients writes them ----------------------------- */
+typedef struct gradient { char name[256]; float *x; size_t n; } gradient;
+static gradient *gradients;
+static size_t gradient_count;
+static int is_f32(const struct dirent *d) { const char *dot = strrchr(d->d_name, '.'); return dot && dot > d->d_name && !strcmp(dot, ".f32"); }
+
+static const char *load(const char *path, gradient *g)         /* what is wrong, or NULL */
+{
+    struct stat st;
+    FILE *f;
+    size_t i;
+    if (stat(path, &st)) return strerror(errno);
+    if (!S_ISREG(st.st_mode)) return "not a regular file; take it away or rename it";
+    if (!st.st_size) return "empty; dump it again";
+    if (st.st_size % 4) return "its size is no multiple of 4, so it was cut off or holds no floats; dump it again";
+    if ((uint64_t)st.st_size / 4 > UINT32_MAX) return "more than 2^32 - 1 values; cut it";
+    g->n = (size_t)st.st_size / 4;
+    g->x = (float *)malloc(g->n * 4);
+    if (!g->x) return "not enough memory for it; give a folder with fewer or smaller files";
+    f = fopen(path, "rb");
+    if (!f) return strerror(errno);
+    i = fread(g->x, 4, g->n, f);
+    fclose(f);
+    if (i != g->n) return "cannot be read to its end; dump it again";
+    for (i = 0; i < g->n; i++) if ((to_bits(g->x[i]) & 0x7f800000u) == 0x7f800000u) return "NaN or Inf in it; dump one of a run that did not diverge";
+    return NULL;
+}
+
+static void load_all(const char *folder)       /* before anything is measured; a bad file is left out */
+{
+    struct dirent **d = NULL;
+    char path[4096], *c;
+    const int many = scandir(folder, &d, is_f32, alphasort);
+    int i;
+    if (many < 0) fprintf(stderr, "bench: --gradients %s: %s; give a folder that train --dump-gradients wrote\n", folder, strerror(errno)), exit(2);
+    gradients = (gradient *)calloc((size_t)many + 1, sizeof *gradients);
+    for (i = 0; gradients && i < many; i++) {
+        gradient *g = &gradients[gradient_count];
+        const char *why;
+        snprintf(path, sizeof path, "%s/%s", folder, d[i]->d_name);
+        why = load(path, g);
+        if (why) fprintf(stderr, "bench: %s: %s. Skipped.\n", path, why), free(g->x), g->x = NULL;
+        else gradient_count++;
+        snprintf(g->name, sizeof g->name, "%.*s", (int)strlen(d[i]->d_name) - 4, d[i]->d_name);
+        for (c = g->name; *c; c++) if (*c == ',' || *c == '"' || (unsigned char)*c < ' ') *c = '_';    /* for the CSV */
+    }
+    if (!gradient_count) fprintf(stderr, "bench: --gradients %s: no %s*.f32 in it; train --dump-gradients writes them\n", folder, many ? "usable " : ""), exit(2);
+}
+
+typedef struct outcome { figures f; double kept, error; } outcome;
+static outcome measure_on(const float *x, size_t n, const row *r, int reps)
+{
+    outcome o;
+    cg_info info;
+    double power = 0, error = 0, d;
+    size_t i;
+    memcpy(mem.x, x, n * sizeof *x);
+    o.f = measure(r, n, reps);
+    o.f.plain_encode = o.f.plain_decode = 0;                     /* here the alternative is another vector */
+    if (decode(BOTH, o.f.bytes, n) != CG_OK || cg_inspect(mem.packet, o.f.bytes, &info) != CG_OK) die(r->text, "its own packet cannot be decoded");
+    for (i = 0; i < n; i++) d = (double)x[i] - (double)mem.y[i], error += d * d, power += (double)x[i] * (double)x[i];
+    o.error = ratio(error, power);
+    o.kept = info.k < n ? 100 * (double)info.k / (double)n : 0;
+    return o;
+}
+
+static void table_of_gradient(const gradient *g, int reps)
+{
+    size_t i, v;
+    fill(mem.p.work, g->n, &normal_shape);
+    printf("\n%s, n = %lu\n%-23s %15s %15s %15s %15s %15s %19s\n", g->name, (unsigned long)g->n,
+           "operator", "kept %", "bits", "encode", "GB/s", "decode GB/s", "error");
+    for (i = 0; i < REAL_OPS; i++) {
+        const row r = {real_ops[i], BOTH, 0, 0, 0, "normal", copy_encode, copy_decode};
+        outcome o[2];
+        for (v = 0; v < 2; v++) o[v] = measure_on(v ? mem.p.work : g->x, g->n, &r, reps);
+        for (v = 0; v < 2; v++) if (o[!v].f.read < o[v].f.read) o[v].f.read = o[!v].f.read;     /* one n, one limit */
+        print_name(&r);
+        for (v = 0; v < 2; v++) put(o[v].kept, 3);
+        for (v = 0; v < 2; v++) put(8.0 * (double)o[v].f.bytes / (double)g->n, 2);
+        for (v = 0; v < 2; v++) put(ratio(o[v].f.read, o[v].f.encode), 2);
+        for (v = 0; v < 2; v++) put(rate(o[v].f.encode, g->n), 2);
+        for (v = 0; v < 2; v++) put(rate(o[v].f.decode, g->n), 2);
+        printf(" %9.3g %9.3g\n", o[0].error, o[1].error);
+        o[0].f.plain_encode = o[1].f.encode, o[0].f.plain_decode = o[1].f.decode;
+        write_csv(r.text, g->name, "normal", &o[0].f, g->n);
+        if (g == gradients || g->n != g[-1].n) write_csv(r.text, "normal", "", &o[1].f, g->n);
+    }
+}
+
+static void need(const char *text, size_t n)
+{
+    const cg_op op = parse(text);
+    if (cg_bound(&op, n) > mem.cap) mem.cap = cg_bound(&op, n);
+    if (cg_scratch(&op, n) > mem.scratch_bytes) mem.scratch_bytes = cg_scratch(&op, n);
+}
+
 int main(int argc, char **argv)
 {
     static const char usage[] =
-        "bench [--quick] [--n N] [--reps R] [--csv PATH]\n"
+        "bench [--quick] [--n N] [--reps R] [--csv PATH] [--gradients DIR]\n"
         "  --quick     n = 2^20 and few repetitions: does it run at all\n"
         "  --n N       values in the vector (2^24; goals are judged from there on)\n"
         "  --reps R    repetitions, of which the best counts (9)\n"
-        "  --csv PATH  where the figures go (bench/out/results.csv)\n";
-    const char *path = "bench/out/results.csv";
+        "  --csv PATH  where the figures go (bench/out/results.csv)\n"
+        "  --gradients DIR  measures on every *.f32 in DIR too; train --dump-gradients DIR writes them\n";
+    const char *path = "bench/out/results.csv", *folder = NULL;
     size_t n = GOAL_N, room, i;
     int reps = 9, a;
 
@@ -1383,10 +1488,12 @@ int main(int argc, char **argv)
         if (!strcmp(argv[a], "--n")) n = (size_t)strtoul(value, NULL, 0);
         else if (!strcmp(argv[a], "--reps")) reps = atoi(value);
         else if (!strcmp(argv[a], "--csv")) path = value;
+        else if (!strcmp(argv[a], "--gradients")) folder = value;
         else return fputs(usage, stderr), 2;
         a++;
     }
-    if (!n || n > UINT32_MAX || reps < 1 || !*path) return fputs(usage, stderr), 2;
+    if (!n || n > UINT32_MAX || reps < 1 || !*path || (folder && !*folder)) return fputs(usage, stderr), 2;
+    if (folder) load_all(folder);
     csv = fopen(path, "w");
     if (!csv) die(path, "cannot be written");
     fputs("op,params,n,threads,isa,encode_gbps,decode_gbps,encode_vs_read,decode_vs_write,bits_per_element,"
@@ -1394,6 +1501,7 @@ int main(int argc, char **argv)
 
     find_limits();
     room = n < LARGE_N ? LARGE_N : n;
+    for (i = 0; i < gradient_count; i++) if (gradients[i].n > room) room = gradients[i].n;
     mem.x = (float *)pages(room * 4);
     mem.y = (float *)pages(room * 4);
     mem.p.codes = (uint8_t *)pages(room * 4);
@@ -1402,11 +1510,8 @@ int main(int argc, char **argv)
     mem.p.stream = (uint8_t *)pages(room * 4);
     mem.p.work = (float *)pages(room * 4);
     mem.p.index = (uint32_t *)pages(room * 4);
-    for (i = 0; i < ROWS; i++) {
-        cg_op op = parse(rows[i].text);
-        if (cg_bound(&op, room) > mem.cap) mem.cap = cg_bound(&op, room);
-        if (cg_scratch(&op, room) > mem.scratch_bytes) mem.scratch_bytes = cg_scratch(&op, room);
-    }
+    for (i = 0; i < ROWS; i++) need(rows[i].text, n), need(rows[i].text, room);
+    for (i = 0; i < REAL_OPS; i++) need(real_ops[i], room);
     mem.packet = pages(mem.cap);
     mem.scratch = pages(mem.scratch_bytes);
     progress("making the data");
@@ -1419,6 +1524,10 @@ int main(int argc, char **argv)
     table_of_small(reps);
     table_of_fixed_cost(reps);
     table_of_cliffs(n, reps);
+    if (gradient_count)
+        printf("\nReal gradients. Of two figures the second is that of a normal random vector of the same n. encode: fraction of the read limit of\n"
+               "that n. kept: what is sent of the values. error: |x - y|^2 / |x|^2; sign sends no scale, so its error says nothing.\n");
+    for (i = 0; i < gradient_count; i++) table_of_gradient(&gradients[i], 3 * reps);
     printf("\n%d goal%s missed; all figures are in %s\n", missed, missed == 1 ? "" : "s", path);
     if (fclose(csv)) die(path, "cannot be written");
     return 0;

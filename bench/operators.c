@@ -1,4 +1,4 @@
-/* cc -O2 -I. bench/demo.c -o demo -lm && ./demo        (or: make demo)
+/* cc -O2 -I. bench/operators.c -o operators -lm && ./operators        (or: make operators)
 
    Compresses a gradient as training makes them, with every operator and a few compositions. */
 

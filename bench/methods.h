@@ -1,0 +1,255 @@
+/* methods.h - the methods that bench/train.c compares, each a row of a table, and the training step that they have in common.
+
+       method_state s;
+       if (method_open(&s, find_method("topk"), &model, 0, 0, steps, seed, &transport, why, sizeof why)) puts(why);
+       status = method_step(&s, &transport, step, grad, &report);       // grad := the mean, the same on all ranks
+       method_momentum(&s, grad);                                       // the direction of the step
+       method_close(&s);
+
+   A row says what crosses the wire (an operator as text, the route, the fold) and what is remembered (the kind of memory, momentum
+   before the compression or after the mean). To try another method add a row, or give its operator as text: a name that is not in the
+   table is taken as an operator with classic error feedback. */
+
+#ifndef METHODS_H
+#define METHODS_H
+
+#include "compgrad_ef.h"
+#include "compgrad_sketch.h"
+#include "net.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALONE = -1, SKETCHED = -2 };              /* in place of a cg_ef_kind: no memory; Sketched-SGD, which has its own */
+enum { CARRY = 1,                                /* flags: sums are encoded again, and the error of that is remembered */
+       AGREE = 2,                                /* scales are agreed on, so that levels add */
+       WARM = 4,                                 /* DGC's warm-up */
+       LAYERS = 8,                               /* every tensor for itself, unless --whole */
+       FAILS = 16 };                             /* is here to show what happens without memory */
+typedef struct method {
+    char name[48];
+    char op[64];                                 /* %g is the ratio; a low-rank operator is completed by the size of each matrix */
+    float ratio;                                 /* kept of the gradient, unless --ratio says otherwise; 0: it has none */
+    int kind, flags;
+    uint32_t route, fold;
+    float before, after;                         /* momentum: of each worker, before it compresses; of the mean */
+    float rate;                                  /* times the learning rate */
+    const char *about;
+} method;
+
+static const method methods[] = {
+    { "dense",       "dense",        0,      ALONE,          0,     CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,    .9f, 1,     "no compression: the reference" },
+    { "topk",        "topk:%g|f16",  .001f,  CG_EF_CLASSIC,  0,     CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,    0,   10,    "the largest, the rest is remembered: slow networks" },
+    { "dgc",         "dgc:%g|f16",   .001f,  CG_EF_MOMENTUM, WARM,  CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, .9f,  0,   1,     "the same with momentum correction: the fewest bytes" },
+    { "stc",         "stc:%g",       .002f,  CG_EF_CLASSIC,  0,     CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,    0,   10,    "signs of the largest and their mean size" },
+    { "artopk",      "topk:%g",      .004f,  CG_EF_CLASSIC,  0,     CG_ROUTE_SHARED,    CG_FOLD_MEAN, 0,    0,   10,    "one worker's indices, everybody's values: many workers" },
+    { "sketched",    "dense",        .0025f, SKETCHED,       0,     CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,    0,   10,    "Sketched-SGD: traffic does not grow with workers" },
+    { "powersgd",    "lowrank:2",    0,      CG_EF_CLASSIC,  LAYERS, CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,    .9f, 1,     "rank 2 of every matrix: plain allreduce" },
+    { "efsign",      "efsign",       0,      CG_EF_CLASSIC,  CARRY, CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,    0,   10,    "one bit, remembered on both ways: cheap and safe" },
+    { "onebit",      "onebit:512",   0,      CG_EF_CLASSIC,  CARRY, CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,    0,   10,    "1-bit SGD: two means to every 512" },
+    { "eden",        "eden:1",       0,      ALONE,          0,     CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,    .9f, 1,     "one bit without memory: workers may come and go" },
+    { "terngrad",    "terngrad:clip", 0,    ALONE,          AGREE | LAYERS, CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,    .9f, 1,     "-1, 0, 1 at random: sums are integers" },
+    { "qsgd",        "levels:7:512", 0,      ALONE,          0,     CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,    .9f, 1,     "4 bits, unbiased, nothing to remember" },
+    { "vote",        "sign",         0,      CG_EF_SIGNUM,   0,     CG_ROUTE_AUTO,      CG_FOLD_VOTE, .9f,  0,   .01f,  "majority vote of signs: one bit each way" },
+    { "topk-alone",  "topk:%g|f16",  .001f,  ALONE,          FAILS, CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,    0,   10,    "without memory, to compare" },
+    { "sign-alone",  "efsign",       0,      ALONE,          FAILS, CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,    0,   10,    "without memory, to compare" },
+};
+enum { METHODS = sizeof methods / sizeof methods[0] };
+
+static const method *find_method(const char *name)
+{
+    size_t i;
+    for (i = 0; i < METHODS; i++) if (!strcmp(methods[i].name, name)) return &methods[i];
+    return NULL;
+}
+
+typedef struct method_state {
+    const method *m;
+    size_t n, parts, small;                      /* parts: tensors, or the whole model as one */
+    char op[96];                                 /* of the longest part, as text */
+    cg_op ops[NET_TENSORS];
+    cg_layer layer[NET_TENSORS];
+    cg_ef ef[NET_TENSORS], *efs[NET_TENSORS];
+    void *memory[NET_TENSORS];
+    cg_sketched sketched;
+    float *velocity;                             /* momentum of the mean */
+    void *mem;
+    size_t bytes;
+} method_state;
+
+static void method_close(method_state *s)
+{
+    size_t i;
+    for (i = 0; i < s->parts; i++) free(s->memory[i]);
+    free(s->velocity);
+    free(s->mem);
+    memset(s, 0, sizeof *s);
+}
+
+/* The operator of a tensor; a bias is no matrix, and too short for anything but itself. */
+static int method_op_(const method *m, float ratio, const net_tensor *t, cg_op *op, char *text, size_t cap)
+{
+    char pattern[96];
+    const char *kept = strstr(m->op, "%g");
+    if (!strncmp(m->op, "lowrank:", 8)) {
+        if (t->cols > 1) snprintf(text, cap, "%s:%lu:%lu", m->op, (unsigned long)t->rows, (unsigned long)t->cols);
+        else snprintf(text, cap, "dense");
+    } else if (kept) {
+        snprintf(pattern, sizeof pattern, "%.*s%g%s", (int)(kept - m->op), m->op, (double)ratio, kept + 2);
+        snprintf(text, cap, "%s", pattern);
+    } else snprintf(text, cap, "%s", m->op);
+    return cg_op_parse(op, text) != CG_OK;
+}
+
+static cg_status method_ef_(method_state *s, size_t i, uint64_t steps, const cg_transport *t)
+{
+    cg_ef_desc d = CG_ZERO;
+    cg_exchange_desc road = s->layer[i].desc;
+    d.op = s->ops[i];
+    d.n = s->layer[i].n;
+    d.kind = (uint32_t)s->m->kind;
+    d.workers = t->size;
+    d.momentum = s->m->before;
+    if (s->m->flags & WARM) {                    /* 1/4, 1/16, ... of the gradient in the first steps, few enough not to count */
+        d.warmup.kind = CG_WARMUP_QUARTERS;
+        d.warmup.stages = 4;
+        d.warmup.period = steps / 512;
+        if (!d.warmup.period) d.warmup.kind = CG_WARMUP_NONE;
+    }
+    road.op = d.op;
+    if (s->m->flags & CARRY) {
+        static float some;                       /* that there is one; the memory is ef's */
+        road.carry = &some;
+        d.carry = cg_exchange_carry(&road, t, d.n);
+    }
+    s->memory[i] = malloc(cg_ef_memory(&d) + 1);
+    s->efs[i] = &s->ef[i];
+    return s->memory[i] ? cg_ef_init(&s->ef[i], &d, s->memory[i], cg_ef_memory(&d)) : CG_E_MEMORY;
+}
+
+static cg_status method_sketched_(method_state *s, float ratio)
+{
+    cg_sketched_desc d = CG_ZERO;
+    const size_t k = (size_t)((double)ratio * (double)s->n + .5);
+    size_t bytes;
+    d.k = k ? k : 1;                             /* ten floats to each of the k: four candidates, and six cells in five rows */
+    d.sketch.n = s->n;
+    d.sketch.rows = 5;
+    d.sketch.cols = d.k * 6 / 5;
+    d.momentum = s->m->before;
+    bytes = cg_sketched_memory(&d);
+    s->memory[0] = malloc(bytes + 1);
+    if (!s->memory[0]) return CG_E_MEMORY;
+    snprintf(s->op, sizeof s->op, "sketch 5x%lu k %lu", (unsigned long)d.sketch.cols, (unsigned long)d.k);
+    return cg_sketched_init(&s->sketched, &d, s->memory[0], bytes);
+}
+
+/* steps: of the whole run. 0, or why says what is wrong. */
+static int method_open(method_state *s, const method *m, const net *model, int layerwise, float ratio, uint64_t steps, uint64_t seed,
+    const cg_transport *t, char *why, size_t why_bytes)
+{
+    const int matrices = !strncmp(m->op, "lowrank:", 8);
+    net_tensor whole = { "model", 0, model->n, 1, model->n };
+    cg_status status = CG_OK;
+    size_t i, longest = 0;
+    char text[96];
+    memset(s, 0, sizeof *s);
+    s->m = m;
+    s->n = model->n;
+    s->parts = layerwise || matrices ? (size_t)model->tensors : 1;
+    s->small = matrices ? 2048 : 0;              /* biases travel together */
+    for (i = 0; i < s->parts; i++) {
+        const net_tensor *part = s->parts > 1 ? &model->tensor[i] : &whole;
+        cg_layer *l = &s->layer[i];
+        l->n = part->n;
+        if (method_op_(m, ratio > 0 ? ratio : m->ratio, part, &s->ops[i], text, sizeof text)) {
+            snprintf(why, why_bytes, "%s: \"%s\" is not an operator; --help lists the methods, and the manual in compgrad.h the operators", m->name, text);
+            return 1;
+        }
+        if (part->n > longest) longest = part->n, strcpy(s->op, text);
+        l->desc.op = s->ops[i];
+        l->desc.route = m->route;
+        l->desc.fold = m->fold;
+        l->desc.flags = m->flags & AGREE ? (uint32_t)CG_AGREE_SCALES : 0;
+        l->desc.tag.seed = seed;
+        l->desc.tag.tensor = (uint32_t)i;
+        if (status == CG_OK && m->kind >= 0) status = method_ef_(s, i, steps, t);
+    }
+    if (status == CG_OK && m->kind == SKETCHED) {
+        status = method_sketched_(s, ratio > 0 ? ratio : m->ratio);
+        s->bytes = cg_sketched_exchange_memory(&s->sketched, &s->layer[0].desc, t);
+    } else if (status == CG_OK && m->kind >= 0) s->bytes = cg_ef_layers_memory(s->efs, s->layer, s->parts, s->small, t);
+    else if (status == CG_OK) s->bytes = cg_exchange_layers_memory(s->layer, s->parts, s->small, t);
+    s->mem = malloc(s->bytes + 1);
+    s->velocity = (float *)calloc(s->n, sizeof(float));
+    if (status == CG_OK && (!s->mem || !s->velocity)) status = CG_E_MEMORY;
+    if (status != CG_OK) snprintf(why, why_bytes, "%s (%s): %s", m->name, s->op, cg_status_str(status));
+    return status != CG_OK;
+}
+
+/* grad := the mean, as far as it came through. */
+static cg_status method_step(method_state *s, const cg_transport *t, uint64_t step, float *grad, cg_report *report)
+{
+    cg_status status;
+    size_t i, at = 0;
+    for (i = 0; i < s->parts; at += s->layer[i].n, i++) {
+        s->layer[i].x = grad + at;
+        s->layer[i].desc.tag.step = step;
+    }
+    if (s->m->kind == SKETCHED) status = cg_sketched_exchange(&s->sketched, &s->layer[0].desc, t, grad, s->mem, s->bytes, report);
+    else if (s->m->kind >= 0) status = cg_ef_exchange_layers(s->efs, s->layer, s->parts, s->small, t, s->mem, s->bytes, report);
+    else status = cg_exchange_layers(s->layer, s->parts, s->small, t, s->mem, s->bytes, report);
+    return status;
+}
+/* Then: grad := what to subtract, times the learning rate. */
+static void method_momentum(method_state *s, float *grad)
+{
+    size_t i;
+    for (i = 0; i < s->n && s->m->after > 0; i++) {
+        const float kept = s->m->after * s->velocity[i];         /* two statements: never one fused multiply-add */
+        grad[i] = s->velocity[i] = kept + grad[i];
+    }
+}
+
+/* Everything that the next step depends on: the same bytes go in and out. */
+static size_t method_saved_bytes(const method_state *s)
+{
+    size_t i, sum = 4 * s->n;
+    if (s->m->kind == SKETCHED) sum += s->sketched.velocity ? 8 * s->n : 4 * s->n;
+    else if (s->m->kind >= 0) for (i = 0; i < s->parts; i++) sum += cg_ef_save_bytes(&s->ef[i]);
+    return sum;
+}
+static cg_status method_save(const method_state *s, char *to)
+{
+    cg_status status = CG_OK;
+    size_t i, len;
+    memcpy(to, s->velocity, 4 * s->n);
+    to += 4 * s->n;
+    if (s->m->kind == SKETCHED) {
+        memcpy(to, s->sketched.error, 4 * s->n);
+        if (s->sketched.velocity) memcpy(to + 4 * s->n, s->sketched.velocity, 4 * s->n);
+    } else if (s->m->kind >= 0) {
+        for (i = 0; i < s->parts && status == CG_OK; i++, to += len) status = cg_ef_save(&s->ef[i], to, cg_ef_save_bytes(&s->ef[i]), &len);
+    }
+    return status;
+}
+static cg_status method_load(method_state *s, const char *from)
+{
+    cg_status status = CG_OK;
+    size_t i, len;
+    memcpy(s->velocity, from, 4 * s->n);
+    from += 4 * s->n;
+    if (s->m->kind == SKETCHED) {
+        memcpy(s->sketched.error, from, 4 * s->n);
+        if (s->sketched.velocity) memcpy(s->sketched.velocity, from + 4 * s->n, 4 * s->n);
+    } else if (s->m->kind >= 0) {
+        for (i = 0; i < s->parts && status == CG_OK; i++, from += len) {
+            len = cg_ef_save_bytes(&s->ef[i]);
+            status = cg_ef_load(&s->ef[i], from, len);
+        }
+    }
+    return status;
+}
+
+#endif

@@ -1,0 +1,1028 @@
+/* cc -O2 -I. bench/train.c -o train -pthread -lm && ./train --help        (or: make train, make demo)
+
+   Trains a network with many workers and each of a dozen methods of compression, and shows what that costs: accuracy, loss,
+   bytes, time. Workers are threads, processes connected by TCP, or MPI ranks; whatever they are, the result has the same bits. */
+
+#define _POSIX_C_SOURCE 200809L
+#include "data.h"
+#include "examples/transport_tcp.h"
+#include "examples/transport_threads.h"
+#ifdef TRAIN_MPI
+#include "examples/transport_mpi.h"
+#endif
+#define COMPGRAD_IMPLEMENTATION
+#include "methods.h"
+#include "plot.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { WORKERS = 8, MAX_WORKERS = 64, MAX_RUNS = 64, MAX_SEEDS = 32, EXIT_PEER = 3, SCORED = 50 /* images at once */ };
+
+/* ---- options --------------------------------------------------------------------------------------------------- */
+
+typedef struct options {
+    const char *methods, *net, *data, *transport, *csv, *plot, *checkpoint, *dump;
+    int workers, batch, epochs, seeds, seed, layerwise, whole, resume, help;
+    float ratio, rate;
+} options;
+static options opt = { "all", "lenet", "fashion", "threads", NULL, NULL, "bench/out/train", NULL, 0, 16, 6, 1, 1, 0, 0, 0, 0, 0, .05f };
+static data_set data;
+static net model;
+static uint64_t data_hash;
+static char command[512];                        /* as it was called, for messages and tables */
+static int rank_here, alone;                     /* MPI: who this is, and whether the others may see no reason to end */
+
+static void die(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (alone || !rank_here) {
+        fprintf(stderr, "train: ");
+        vfprintf(stderr, format, args);
+        fprintf(stderr, "\n");
+    }
+    va_end(args);
+#ifdef TRAIN_MPI
+    if (alone) MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_Finalize();                              /* all ranks have the same options, and end here */
+#endif
+    exit(2);
+}
+
+static void help(void)
+{
+    size_t i;
+    printf("train: a network, many workers, a dozen ways to compress what they tell each other\n\n"
+           "  --method LIST     names from below, separated by commas, or all, or an operator such as 'topk:0.01|absmax:4:512',\n"
+           "                    which is used with error feedback                                           (all)\n"
+           "  --workers N       1 to %d                                                                     (%d)\n"
+           "  --ratio R         how much of a gradient top-k and its kin keep, 0 < R <= 1                   (each its own)\n"
+           "  --epochs N        passes over the data                                                        (%d)\n"
+           "  --batch N         images of a worker in a step                                                (%d)\n"
+           "  --rate R          learning rate; it falls to 0 by a cosine                                    (%g)\n"
+           "  --seeds N         every method so often, with seeds from --seed S (1) on: mean and spread     (%d)\n"
+           "  --net NAME        %s                                                            (%s)\n"
+           "  --data WHERE      fashion (Fashion-MNIST), glyphs (made here), or a folder with IDX files     (%s)\n"
+           "  --transport NAME  threads, tcp (processes of this machine), mpi (mpirun -np N build/train_mpi)  (%s)\n"
+           "  --layerwise       every tensor is compressed for itself; --whole: all as one vector; both: each; none: as the method has it\n"
+           "  --resume          go on where a run was stopped, and leave out what was done\n"
+           "  --checkpoint DIR  where that is kept, at the end of every epoch                               (%s)\n"
+           "  --csv FILE        a line for every epoch\n"
+           "  --plot FILE.html  table and plots in a page; the plots also as FILE-accuracy.svg, FILE-loss.svg\n"
+           "  --dump-gradients DIR   worker 0's gradient at the beginning of every epoch, as raw floats, for bench --gradients\n\n",
+           (int)MAX_WORKERS, (int)WORKERS, opt.epochs, opt.batch, (double)opt.rate, opt.seeds, net_kinds(), opt.net, opt.data, opt.transport, opt.checkpoint);
+    for (i = 0; i < METHODS; i++) printf("  %-11s %-14s %s\n", methods[i].name, methods[i].op, methods[i].about);
+}
+
+static int whole_number(const char *option, const char *text, int low, int high)
+{
+    char *end;
+    const long v = strtol(text, &end, 10);
+    if (*end || end == text || v < low || v > high) die("%s %s: give a whole number from %d to %d", option, text, low, high);
+    return (int)v;
+}
+static float fraction(const char *option, const char *text, double high)
+{
+    char *end;
+    const double v = strtod(text, &end);
+    if (*end || end == text || !(v > 0 && v <= high)) die("%s %s: give a number above 0, at most %g", option, text, high);
+    return (float)v;
+}
+
+static void parse(int argc, char **argv)
+{
+    int i;
+    for (i = 1; i < argc; i++) {
+        const char *o = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
+        if (!strcmp(o, "--help") || !strcmp(o, "-h")) { opt.help = 1; continue; }
+        if (!strcmp(o, "--layerwise")) { opt.layerwise = 1; continue; }
+        if (!strcmp(o, "--whole")) { opt.whole = 1; continue; }
+        if (!strcmp(o, "--resume")) { opt.resume = 1; continue; }
+        i++;
+        if (strncmp(o, "--", 2)) die("\"%s\" is not an option; --help lists them", o);
+        else if (!v) die("%s needs a value, or is not an option; --help lists them", o);
+        else if (!strcmp(o, "--method")) opt.methods = v;
+        else if (!strcmp(o, "--net")) opt.net = v;
+        else if (!strcmp(o, "--data")) opt.data = v;
+        else if (!strcmp(o, "--transport")) opt.transport = v;
+        else if (!strcmp(o, "--csv")) opt.csv = v;
+        else if (!strcmp(o, "--plot")) opt.plot = v;
+        else if (!strcmp(o, "--checkpoint")) opt.checkpoint = v;
+        else if (!strcmp(o, "--dump-gradients")) opt.dump = v;
+        else if (!strcmp(o, "--workers")) opt.workers = whole_number(o, v, 1, MAX_WORKERS);
+        else if (!strcmp(o, "--batch")) opt.batch = whole_number(o, v, 1, 4096);
+        else if (!strcmp(o, "--epochs")) opt.epochs = whole_number(o, v, 1, 1000);
+        else if (!strcmp(o, "--seeds")) opt.seeds = whole_number(o, v, 1, MAX_SEEDS);
+        else if (!strcmp(o, "--seed")) opt.seed = whole_number(o, v, 0, 1000000);
+        else if (!strcmp(o, "--ratio")) opt.ratio = fraction(o, v, 1);
+        else if (!strcmp(o, "--rate")) opt.rate = fraction(o, v, 100);
+        else die("\"%s\" is not an option; --help lists them", o);
+    }
+    for (i = 0; i < argc; i++)
+        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s", i ? " " : "", argv[i]);
+}
+
+/* ---- what is run ------------------------------------------------------------------------------------------------ */
+
+typedef struct run { method m; int layerwise; char name[64]; } run;
+static run runs[MAX_RUNS];
+static size_t run_count;
+
+static void add_run(const method *m, int layerwise)
+{
+    run *r = &runs[run_count];
+    if (run_count == MAX_RUNS) die("more than %d methods; give a shorter --method", (int)MAX_RUNS);
+    r->m = *m;
+    r->layerwise = layerwise;
+    snprintf(r->name, sizeof r->name, "%s%s", m->name, layerwise && opt.whole ? "/layers" : "");
+    run_count++;
+}
+
+static void choose(void)
+{
+    char list[512], *name, *next;
+    size_t i;
+    if (strlen(opt.methods) >= sizeof list) die("--method: the list is too long");
+    strcpy(list, opt.methods);
+    for (name = list; name; name = next) {
+        method own = { "", "", 0, CG_EF_CLASSIC, 0, CG_ROUTE_AUTO, CG_FOLD_MEAN, 0, .9f, 1, "an operator with error feedback" };
+        const int all = !strcmp(name, "all") || !strncmp(name, "all,", 4);
+        const method *m;
+        cg_op op;
+        if ((next = strchr(name, ','))) *next++ = 0;
+        m = find_method(name);
+        if (!m && !all) {
+            char text[96], names[4 + METHODS * sizeof own.name] = "all";
+            for (i = 0; i < METHODS; i++) strcat(strcat(names, ", "), methods[i].name);
+            snprintf(text, sizeof text, !strncmp(name, "lowrank:", 8) ? "%s:8:8" : "%s", name);        /* the trainer knows the matrices */
+            if (strlen(name) >= sizeof own.name || cg_op_parse(&op, text) != CG_OK)
+                die("--method %s: neither a method (%s) nor an operator such as topk:0.01|absmax:4:512 or lowrank:4 (the manual in compgrad.h lists them)", name, names);
+            strcpy(own.name, name);
+            strcpy(own.op, name);
+            m = &own;
+        }
+        for (i = 0; i < METHODS; i++) {
+            if (all) m = &methods[i];
+            if (opt.whole || (!opt.layerwise && !(m->flags & LAYERS))) add_run(m, 0);
+            if (opt.layerwise || (!opt.whole && m->flags & LAYERS)) add_run(m, 1);
+            if (!all) break;
+        }
+    }
+    for (i = 0; i < run_count && runs[i].m.ratio <= 0; i++);
+    if (opt.ratio > 0 && i == run_count) die("--ratio: %s has none that could be chosen; an operator has its ratio in its text", opt.methods);
+}
+
+/* ---- what comes out ---------------------------------------------------------------------------------------------- */
+
+typedef struct epoch { double train_loss, test_loss, accuracy, sent /* bytes of a worker, in all */, codec /* share of its time */, seconds; } epoch;
+typedef struct outcome {
+    int epochs, diverged;                        /* how many are done; the step at which a gradient was not finite, + 1 */
+    uint64_t model;                              /* hash of the weights */
+    char op[96];
+    epoch *epoch;
+    float *loss;                                 /* of every step */
+} outcome;
+
+static uint64_t mix(uint64_t h)
+{
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+    return h ^ h >> 31;
+}
+static uint64_t hash(const void *bytes, size_t n, uint64_t h)
+{
+    const unsigned char *b = (const unsigned char *)bytes;
+    size_t i;
+    for (i = 0; i < n; i++) h = (h ^ b[i]) * 1099511628211u;
+    return h;
+}
+static size_t steps_per_epoch(void) { return data.train.count / (size_t)(opt.workers * opt.batch); }
+static size_t all_steps(void) { return steps_per_epoch() * (size_t)opt.epochs; }
+
+static double clock_of(clockid_t which)
+{
+    struct timespec t;
+    clock_gettime(which, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Outcomes are rank 0's; the others keep none. */
+static outcome outcomes[MAX_RUNS][MAX_SEEDS];
+static double started;
+
+static void progress(const run *r, int seed, const outcome *o, size_t step, int end)
+{
+    static double last;
+    const size_t steps = all_steps(), done = (size_t)(r - runs) * (size_t)opt.seeds + (size_t)(seed - opt.seed);
+    const double now = clock_of(CLOCK_MONOTONIC), share = ((double)done + (double)step / (double)steps) / (double)(run_count * (size_t)opt.seeds);
+    const double left = share > 0 ? (now - started) * (1 - share) / share : 0;
+    const int terminal = isatty(1), wide = 24, full = (int)(share * wide);
+    const epoch *e = o->epochs ? &o->epoch[o->epochs - 1] : NULL;
+    if (!end && now - last < (terminal ? .1 : 20)) return;
+    last = now;
+    if (terminal) {
+        printf("\r\033[K[%.*s%.*s] %3.0f %%  %s, seed %d, epoch %d/%d", full, "########################", wide - full, "........................",
+               100 * share, r->name, seed, o->epochs, opt.epochs);
+        if (e) printf(", accuracy %.2f %%", 100 * e->accuracy);
+        printf(", %.0f:%02d left", floor(left / 60), (int)left % 60);
+        if (end && done + 1 == run_count * (size_t)opt.seeds) printf("\r\033[K");
+    } else if (o->diverged) printf("%3.0f %%  %-14s seed %d  diverged in step %d\n", 100 * share, r->name, seed, o->diverged);
+    else if (e) printf("%3.0f %%  %-14s seed %d  epoch %2d/%d  loss %.4f  accuracy %.2f %%  %.1f MB sent by a worker\n", 100 * share, r->name, seed, o->epochs,
+                         opt.epochs, e->train_loss, 100 * e->accuracy, e->sent / 1e6);
+    fflush(stdout);
+}
+
+/* What every worker has, at every worker: rank after rank. */
+static int gather(const cg_transport *t, const void *mine, void *all, size_t bytes)
+{
+    char *to = (char *)all;
+    int d, code = 0;
+    if (t->allgather) return t->allgather(t->user, mine, all, bytes);
+    memcpy(to + (size_t)t->rank * bytes, mine, bytes);
+    for (d = 1; d < t->size && !code; d++) {
+        const int next = (t->rank + d) % t->size, last = (t->rank + t->size - d) % t->size;
+        code = t->sendrecv(t->user, mine, bytes, next, to + (size_t)last * bytes, bytes, last);
+    }
+    return code;
+}
+
+/* ---- checkpoints ------------------------------------------------------------------------------------------------- */
+
+/* A file per rank, written beside the one before it, so that ranks which were killed at different moments still have one in common.
+   What it was made with is in it as text; a resumed run has to be the same. */
+typedef struct head { char magic[8]; uint64_t check, bytes, epochs, model; double sent, codec, busy; char made_with[400]; } head;
+typedef struct worker {
+    const cg_transport *t;
+    cg_transport road;
+    struct timed *clock;
+    float *weights, *grad, *mem, *loss /* of an epoch's steps */, *losses /* of all workers */;
+    uint32_t *order;                             /* of the images */
+    double codec, busy, sent;                    /* seconds, seconds, bytes */
+} worker;
+
+static void made_with(const run *r, int seed, int rank, char *text, size_t cap)
+{
+    memset(text, 0, cap);
+    snprintf(text, cap, "method %s (%s) ratio %g %s seed %d; net %s, %lux%dx%d images (%016" PRIx64 "), %d workers, batch %d, %d epochs, rate %g; worker %d",
+             r->m.name, r->m.op, (double)(opt.ratio > 0 ? opt.ratio : r->m.ratio), r->layerwise ? "layerwise" : "whole", seed, opt.net,
+             (unsigned long)data.train.count, data.height, data.width,
+             data_hash, opt.workers, opt.batch, opt.epochs, (double)opt.rate, rank);
+}
+static void checkpoint_path(const run *r, int seed, int rank, int which, char *path, size_t cap)
+{
+    char name[80];
+    size_t i;
+    snprintf(name, sizeof name, "%s", r->name);
+    for (i = 0; name[i]; i++) if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789.-", name[i])) name[i] = '_';
+    snprintf(path, cap, "%s/%s-seed%d.worker%d.%d", opt.checkpoint, name, seed, rank, which);
+}
+static int make_folder(const char *path)
+{
+    char part[400];
+    size_t i;
+    for (i = 1; path[i - 1] && i < sizeof part; i++) {
+        memcpy(part, path, i);
+        part[i] = 0;
+        if ((path[i] == '/' || !path[i]) && mkdir(part, 0777) && errno != EEXIST) return errno;
+    }
+    return 0;
+}
+
+/* What a worker has to have: weights, the method's state, and (worker 0) the history; when all is done only that. */
+static size_t history_bytes(const worker *w) { return w->t->rank ? 0 : (size_t)opt.epochs * sizeof(epoch) + all_steps() * sizeof(float); }
+static size_t body_bytes(const worker *w, const method_state *s, uint64_t epochs)
+{
+    return history_bytes(w) + (epochs < (uint64_t)opt.epochs ? 4 * model.n + method_saved_bytes(s) : 0);
+}
+/* Between a checkpoint's body and where it belongs. */
+static cg_status move_body(char *body, int out, const worker *w, method_state *s, const outcome *o, int done)
+{
+    cg_status status = CG_OK;
+    if (!w->t->rank) {
+        const size_t epochs = (size_t)opt.epochs * sizeof(epoch), losses = all_steps() * sizeof(float);
+        if (out) memcpy(body, o->epoch, epochs), memcpy(body + epochs, o->loss, losses);
+        else memcpy(o->epoch, body, epochs), memcpy(o->loss, body + epochs, losses);
+        body += epochs + losses;
+    }
+    if (done) return CG_OK;
+    if (out) memcpy(body, w->weights, 4 * model.n);
+    else memcpy(w->weights, body, 4 * model.n);
+    status = out ? method_save(s, body + 4 * model.n) : method_load(s, body + 4 * model.n);
+    return status;
+}
+
+static int checkpoint_write(const run *r, int seed, const worker *w, method_state *s, const outcome *o, char *why, size_t cap)
+{
+    char path[512], fresh[520], ended = 1, all[MAX_WORKERS], *body;
+    const int done = o->epochs == opt.epochs;
+    head h = CG_ZERO;
+    FILE *f = NULL;
+    int ok;
+    memcpy(h.magic, "cgtrain1", 8);
+    h.epochs = (uint64_t)o->epochs;
+    h.bytes = body_bytes(w, s, h.epochs);
+    h.model = o->model;
+    h.sent = w->sent, h.codec = w->codec, h.busy = w->busy;
+    made_with(r, seed, w->t->rank, h.made_with, sizeof h.made_with);
+    checkpoint_path(r, seed, w->t->rank, o->epochs & 1, path, sizeof path);
+    snprintf(fresh, sizeof fresh, "%s.new", path);
+    body = (char *)malloc((size_t)h.bytes + 1);
+    ok = body && move_body(body, 1, w, s, o, done) == CG_OK;
+    if (ok) h.check = hash(body, (size_t)h.bytes, hash(&h, sizeof h, 1));
+    ok = ok && !make_folder(opt.checkpoint) && (f = fopen(fresh, "wb")) && fwrite(&h, sizeof h, 1, f) == 1 && fwrite(body, 1, (size_t)h.bytes, f) == h.bytes;
+    if (f && fclose(f)) ok = 0;
+    ok = ok && !rename(fresh, path);
+    if (!ok) snprintf(why, cap, "%s: %s", path, strerror(errno));
+    free(body);
+    if (done && !gather(w->t, &ended, all, 1)) {          /* nobody needs the epoch before any more */
+        checkpoint_path(r, seed, w->t->rank, ~o->epochs & 1, path, sizeof path);
+        remove(path);
+    }
+    return !ok;
+}
+
+typedef struct saved { head h; char *body; } saved;
+/* The epoch; 0: nothing there, or not whole. */
+static uint64_t checkpoint_read(const run *r, int seed, const worker *w, const method_state *s, int which, saved *to, char *why, size_t cap)
+{
+    char path[512], want[sizeof to->h.made_with];
+    uint64_t check;
+    FILE *f;
+    int ok;
+    to->body = NULL;
+    checkpoint_path(r, seed, w->t->rank, which, path, sizeof path);
+    if (!(f = fopen(path, "rb"))) return 0;
+    made_with(r, seed, w->t->rank, want, sizeof want);
+    ok = fread(&to->h, sizeof to->h, 1, f) == 1 && !memcmp(to->h.magic, "cgtrain1", 8) && !fseek(f, 0, SEEK_END) &&
+         (uint64_t)ftell(f) == sizeof to->h + to->h.bytes && !fseek(f, sizeof to->h, SEEK_SET) && (to->body = (char *)malloc((size_t)to->h.bytes + 1)) &&
+         fread(to->body, 1, (size_t)to->h.bytes, f) == to->h.bytes;
+    fclose(f);
+    if (ok) {
+        check = to->h.check;
+        to->h.check = 0;
+        ok = check == hash(to->body, (size_t)to->h.bytes, hash(&to->h, sizeof to->h, 1));
+    }
+    if (ok && memcmp(want, to->h.made_with, sizeof want)) {
+        snprintf(why, cap, "%s is of another run:\n  it was  %.399s\n  this is %s\ngive the same options, another --checkpoint, or leave out --resume", path, to->h.made_with, want);
+        ok = 0;
+    }
+    ok = ok && to->h.epochs <= (uint64_t)opt.epochs && to->h.bytes == body_bytes(w, s, to->h.epochs);
+    if (!ok) { free(to->body); to->body = NULL; }
+    return ok ? to->h.epochs : 0;
+}
+
+/* The latest epoch that all workers have, or 0; -1: a file is of another run, or a worker is gone. */
+static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s, outcome *o, char *why, size_t cap)
+{
+    const cg_transport *t = w->t;
+    saved mine[2];
+    int32_t have[2], all[2 * MAX_WORKERS];
+    int i, j, rank, common, best = 0;
+    why[0] = 0;
+    for (i = 0; i < 2; i++) have[i] = (int32_t)checkpoint_read(r, seed, w, s, i, &mine[i], why, cap);
+    if (why[0]) have[0] = -1;
+    if (gather(t, have, all, sizeof have)) best = -1;
+    for (rank = 0; best >= 0 && rank < t->size; rank++) if (all[2 * rank] < 0) best = -1;
+    for (j = 0; best >= 0 && j < 2; j++) {
+        common = 1;
+        for (rank = 0; rank < t->size; rank++) common &= all[2 * rank] == all[j] || all[2 * rank + 1] == all[j];
+        if (common && all[j] > best) best = all[j];
+    }
+    for (i = 0; i < 2; i++) {
+        if (best > 0 && have[i] == best && mine[i].body) {
+            if (move_body(mine[i].body, 0, w, s, o, best == opt.epochs) != CG_OK) best = -1, snprintf(why, cap, "a checkpoint does not fit");
+            w->sent = mine[i].h.sent, w->codec = mine[i].h.codec, w->busy = mine[i].h.busy;
+            o->model = mine[i].h.model;
+        }
+        free(mine[i].body);
+    }
+    return best;
+}
+
+/* ---- training ---------------------------------------------------------------------------------------------------- */
+
+/* The transport, with a clock around it: what an exchange takes beside it is the codec's. */
+typedef struct timed { cg_transport inner; double seconds; } timed;
+static int timed_allgather(void *user, const void *mine, void *all, size_t bytes)
+{
+    timed *t = (timed *)user;
+    const double before = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    const int code = t->inner.allgather(t->inner.user, mine, all, bytes);
+    t->seconds += clock_of(CLOCK_THREAD_CPUTIME_ID) - before;
+    return code;
+}
+static int timed_broadcast(void *user, void *buf, size_t bytes, int root)
+{
+    timed *t = (timed *)user;
+    const double before = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    const int code = t->inner.broadcast(t->inner.user, buf, bytes, root);
+    t->seconds += clock_of(CLOCK_THREAD_CPUTIME_ID) - before;
+    return code;
+}
+static int timed_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from)
+{
+    timed *t = (timed *)user;
+    const double before = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    const int code = t->inner.sendrecv(t->inner.user, out, out_bytes, to, in, in_bytes, from);
+    t->seconds += clock_of(CLOCK_THREAD_CPUTIME_ID) - before;
+    return code;
+}
+static cg_transport timed_transport(timed *t, const cg_transport *inner)
+{
+    cg_transport outer = *inner;
+    t->inner = *inner;
+    t->seconds = 0;
+    outer.user = t;
+    outer.allreduce = NULL;                      /* its order of adding differs between transports; without it all give the same bits */
+    outer.allgather = inner->allgather ? timed_allgather : NULL;
+    outer.broadcast = inner->broadcast ? timed_broadcast : NULL;
+    outer.sendrecv = inner->sendrecv ? timed_sendrecv : NULL;
+    return outer;
+}
+
+static void shuffle(uint32_t *order, size_t n, uint64_t seed)
+{
+    size_t i, j;
+    uint32_t swap;
+    for (i = 0; i < n; i++) order[i] = (uint32_t)i;
+    for (i = n; i > 1; i--) {
+        j = (size_t)((mix(seed * 0x9e3779b97f4a7c15u + i) >> 32) * i >> 32);
+        swap = order[i - 1], order[i - 1] = order[j], order[j] = swap;
+    }
+}
+static const uint8_t *image(const data_part *p, size_t i) { return p->images + i * (size_t)(data.height * data.width); }
+
+/* From 0 up in the first 1/20 of the steps, then down to 0 by a cosine (its series: no two libraries have the same cos). */
+static float rate_at(size_t step)
+{
+    const double at = (double)step / (double)all_steps();
+    double x, term = 1, sum = 1;
+    int i;
+    if (at < .05) return (float)((double)opt.rate * (double)(step + 1) / ((double)all_steps() / 20 + 1));
+    x = 3.14159265358979 * (at - .05) / .95;
+    for (i = 1; i < 16; i++) sum += term *= -x * x / (double)((2 * i - 1) * 2 * i);
+    return (float)((double)opt.rate * .5 * (1 + sum));
+}
+
+static void dump(const run *r, int seed, int at, const float *grad)
+{
+    char path[512];
+    FILE *f;
+    int ok;
+    if (r != runs || seed != opt.seed) return;
+    snprintf(path, sizeof path, "%s/%s-epoch%d.f32", opt.dump, opt.net, at);
+    f = fopen(path, "wb");
+    ok = f && fwrite(grad, 4, model.n, f) == model.n;
+    if (f && fclose(f)) ok = 0;
+    if (!ok) fprintf(stderr, "\ntrain: %s: %s\n", path, strerror(errno));
+}
+
+/* One step. 0, or a status; x := the loss. */
+static cg_status one_step(worker *w, method_state *s, const run *r, int seed, size_t step, float *loss, cg_report *report)
+{
+    const uint8_t *images[4096];
+    uint8_t labels[4096];
+    const size_t in_epoch = step % steps_per_epoch(), first = (in_epoch * (size_t)opt.workers + (size_t)w->t->rank) * (size_t)opt.batch;
+    const float rate = rate_at(step) * r->m.rate;
+    const double begin = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    double before;
+    cg_status status;
+    size_t i;
+    for (i = 0; i < (size_t)opt.batch; i++) {
+        images[i] = image(&data.train, w->order[first + i]);
+        labels[i] = data.train.labels[w->order[first + i]];
+    }
+    *loss = (float)net_gradient(&model, w->weights, images, labels, opt.batch, w->grad, w->mem);
+    if (opt.dump && !w->t->rank && !in_epoch) dump(r, seed, (int)(step / steps_per_epoch()), w->grad);
+    before = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    w->clock->seconds = 0;
+    status = method_step(s, &w->road, step, w->grad, report);
+    w->codec += clock_of(CLOCK_THREAD_CPUTIME_ID) - before - w->clock->seconds;
+    if (status != CG_OK) return status;
+    method_momentum(s, w->grad);
+    for (i = 0; i < model.n; i++) {
+        const float move = rate * w->grad[i];
+        w->weights[i] -= move;
+    }
+    w->busy += clock_of(CLOCK_THREAD_CPUTIME_ID) - begin - w->clock->seconds;
+    w->sent += (double)report->bytes_out;
+    return CG_OK;
+}
+
+/* Everybody scores a part of the test images; what they saw is put together. 0, or the transport's code. */
+static int end_epoch(worker *w, size_t step, double seconds, outcome *o)
+{
+    typedef struct seen { double loss, correct, sent, codec, busy; } seen;
+    const size_t steps = steps_per_epoch(), ranks = (size_t)w->t->size, rank = (size_t)w->t->rank;
+    const size_t from = data.test.count * rank / ranks, to = data.test.count * (rank + 1) / ranks;
+    epoch *e = &o->epoch[o->epochs];
+    seen mine = { 0, 0, 0, 0, 0 }, all[MAX_WORKERS], sum = { 0, 0, 0, 0, 0 };
+    size_t i, j, many;
+    double loss = 0;
+    int code;
+    for (i = from; i < to; i += many) {
+        const uint8_t *images[SCORED];
+        many = to - i < SCORED ? to - i : SCORED;
+        for (j = 0; j < many; j++) images[j] = image(&data.test, i + j);
+        mine.correct += net_score(&model, w->weights, images, data.test.labels + i, (int)many, w->mem, &mine.loss);
+    }
+    mine.sent = w->sent;
+    mine.codec = w->codec;
+    mine.busy = w->busy;
+    code = gather(w->t, &mine, all, sizeof mine);
+    if (!code) code = gather(w->t, w->loss, w->losses, steps * sizeof(float));
+    if (code) return code;
+    for (i = 0; i < ranks; i++) {
+        sum.loss += all[i].loss;
+        sum.correct += all[i].correct;
+        sum.sent += all[i].sent;
+        sum.codec += all[i].codec;
+        sum.busy += all[i].busy;
+    }
+    for (i = 0; i < steps; i++) {
+        double mean = 0;
+        for (j = 0; j < ranks; j++) mean += (double)w->losses[j * steps + i];
+        o->loss[step - steps + i] = (float)(mean / (double)ranks);
+        loss += mean / (double)ranks / (double)steps;
+    }
+    e->train_loss = loss;
+    e->test_loss = sum.loss / (double)data.test.count;
+    e->accuracy = sum.correct / (double)data.test.count;
+    e->sent = sum.sent / (double)ranks;
+    e->codec = sum.busy > 0 ? sum.codec / sum.busy : 0;
+    e->seconds = seconds;
+    o->epochs++;
+    return 0;
+}
+
+static int worker_open(worker *w, const cg_transport *t)
+{
+    const size_t steps = steps_per_epoch(), scored = net_memory(&model, SCORED), learnt = net_memory(&model, opt.batch);
+    memset(w, 0, sizeof *w);
+    w->t = t;
+    w->clock = (timed *)malloc(sizeof *w->clock);
+    if (w->clock) w->road = timed_transport(w->clock, t);
+    w->weights = (float *)malloc(4 * model.n);
+    w->grad = (float *)malloc(4 * model.n);
+    w->mem = (float *)malloc(4 * (scored > learnt ? scored : learnt));
+    w->loss = (float *)malloc(4 * steps);
+    w->losses = (float *)malloc(4 * steps * (size_t)t->size);
+    w->order = (uint32_t *)malloc(4 * data.train.count);
+    return !(w->clock && w->weights && w->grad && w->mem && w->loss && w->losses && w->order);
+}
+static void worker_close(worker *w)
+{
+    free(w->clock), free(w->weights), free(w->grad), free(w->mem), free(w->loss), free(w->losses), free(w->order);
+}
+
+/* 0; 2: stopped, and said why; EXIT_PEER: because of another. */
+static int train(worker *w, const run *r, int seed, outcome *o)
+{
+    const size_t steps = steps_per_epoch();
+    method_state s;
+    cg_report report = CG_ZERO;
+    char why[1600];
+    size_t step = 0;
+    double begin = clock_of(CLOCK_MONOTONIC), before = 0;
+    int code = 0;
+    if (method_open(&s, &r->m, &model, r->layerwise, opt.ratio, all_steps(), (uint64_t)seed, &w->road, why, sizeof why)) {
+        if (!w->t->rank) fprintf(stderr, "train: %s\n", why);
+        method_close(&s);
+        return 2;
+    }
+    net_start(&model, (uint64_t)seed, w->weights);
+    w->codec = w->busy = w->sent = 0;
+    strcpy(o->op, s.op);
+    if (opt.resume) {
+        const int at = checkpoint_resume(r, seed, w, &s, o, why, sizeof why);
+        if (at < 0) {
+            if (why[0]) fprintf(stderr, "train: %s\n", why);
+            method_close(&s);
+            return 2;
+        }
+        o->epochs = at;
+        step = steps * (size_t)at;
+        if (at && !w->t->rank) before = o->epoch[at - 1].seconds;
+    } else for (code = 0; code < 2; code++) {    /* what an earlier one left */
+        checkpoint_path(r, seed, w->t->rank, code, why, sizeof why);
+        remove(why);
+    }
+    code = 0;
+    for (; step < all_steps() && !code && !o->diverged; step++) {
+        cg_status status;
+        if (step % steps == 0) shuffle(w->order, data.train.count, mix((uint64_t)seed) + step / steps);
+        status = one_step(w, &s, r, seed, step, &w->loss[step % steps], &report);
+        if (status == CG_E_NONFINITE || (status == CG_E_PEER && report.code == 0)) o->diverged = (int)step + 1;
+        else if (status != CG_OK) {
+            if (status != CG_E_TRANSPORT || !w->t->rank)
+                fprintf(stderr, "\ntrain: %s, worker %d, step %lu: %s; %s\n", r->name, w->t->rank, (unsigned long)step, cg_status_str(status), report.why);
+            code = status == CG_E_TRANSPORT ? EXIT_PEER : 2;
+        } else if ((step + 1) % steps == 0) {
+            code = end_epoch(w, step + 1, before + clock_of(CLOCK_MONOTONIC) - begin, o) ? EXIT_PEER : 0;
+            o->model = hash(w->weights, 4 * model.n, 14695981039346656037u);
+            if (!code && checkpoint_write(r, seed, w, &s, o, why, sizeof why)) fprintf(stderr, "\ntrain: no checkpoint: %s\n", why);
+        }
+        if (!w->t->rank && !code) progress(r, seed, o, step + 1, step + 1 == all_steps() || o->diverged);
+    }
+    method_close(&s);
+    return code;
+}
+
+/* What a rank does, whatever the transport. */
+static int work(const cg_transport *t)
+{
+    outcome scratch = CG_ZERO, *o;
+    worker w;
+    size_t i;
+    int k, code = worker_open(&w, t) ? 2 : 0;
+    if (code) fprintf(stderr, "train: worker %d: not enough memory\n", t->rank);
+    if (t->rank) {
+        scratch.epoch = (epoch *)calloc((size_t)opt.epochs, sizeof(epoch));
+        scratch.loss = (float *)calloc(all_steps(), sizeof(float));
+    }
+    for (i = 0; i < run_count && !code; i++)
+        for (k = 0; k < opt.seeds && !code; k++) {
+            o = t->rank ? &scratch : &outcomes[i][k];
+            if (!t->rank) {
+                o->epoch = (epoch *)calloc((size_t)opt.epochs, sizeof(epoch));
+                o->loss = (float *)calloc(all_steps(), sizeof(float));
+            }
+            o->epochs = o->diverged = 0;
+            code = train(&w, &runs[i], opt.seed + k, o);
+        }
+    worker_close(&w);
+    free(scratch.epoch);
+    free(scratch.loss);
+    return code;
+}
+
+/* ---- what is shown ------------------------------------------------------------------------------------------------ */
+
+typedef struct row { const run *r; double accuracy, spread, loss, sent /* per step */, fewer, codec, seconds; int seeds, diverged; } row;
+static row rows[MAX_RUNS];
+
+static void summarize(void)
+{
+    size_t i;
+    int k;
+    for (i = 0; i < run_count; i++) {
+        row *w = &rows[i];
+        double squares = 0;
+        memset(w, 0, sizeof *w);
+        w->r = &runs[i];
+        for (k = 0; k < opt.seeds; k++) {
+            const outcome *o = &outcomes[i][k];
+            const epoch *e = o->epochs == opt.epochs ? &o->epoch[o->epochs - 1] : NULL;
+            if (o->diverged) w->diverged++;
+            if (!e) continue;
+            w->seeds++;
+            w->accuracy += e->accuracy;
+            squares += e->accuracy * e->accuracy;
+            w->loss += e->train_loss;
+            w->sent += e->sent / (double)all_steps();
+            w->codec += e->codec;
+            w->seconds += e->seconds;
+        }
+        if (!w->seeds) continue;
+        w->accuracy /= w->seeds, w->loss /= w->seeds, w->sent /= w->seeds, w->codec /= w->seeds, w->seconds /= w->seeds;
+        if (w->seeds > 1) w->spread = sqrt(fmax(0, (squares - w->seeds * w->accuracy * w->accuracy) / (w->seeds - 1)));
+    }
+    for (i = 0; i < run_count; i++) {            /* against what a dense ring sends: 2 (N-1)/N of the gradient */
+        const double dense = 2.0 * (opt.workers - 1) / opt.workers * 4.0 * (double)model.n;
+        rows[i].fewer = rows[i].sent > 0 && opt.workers > 1 ? dense / rows[i].sent : 1;
+    }
+}
+
+enum { COLUMNS = 8, CELL = 112 };
+static void cells_of(const row *w, char cell[COLUMNS][CELL])
+{
+    const outcome *o = &outcomes[w - rows][0];
+    snprintf(cell[0], CELL, "%s", w->r->name);
+    snprintf(cell[1], CELL, "%s%s", o->op, w->r->m.kind == ALONE || w->r->m.kind == CG_EF_SIGNUM ? "" : ", memory");
+    snprintf(cell[7], CELL, "%s", w->r->m.about);
+    if (!w->seeds) {
+        snprintf(cell[2], CELL, "-");
+        snprintf(cell[3], CELL, "diverged");
+        snprintf(cell[4], CELL, "-"), snprintf(cell[5], CELL, "-"), snprintf(cell[6], CELL, "-");
+        return;
+    }
+    snprintf(cell[2], CELL, "%.4f", w->loss);
+    if (opt.seeds > 1) snprintf(cell[3], CELL, "%.2f ± %.2f%s", 100 * w->accuracy, 100 * w->spread, w->diverged ? " (some diverged)" : "");
+    else snprintf(cell[3], CELL, "%.2f", 100 * w->accuracy);
+    snprintf(cell[4], CELL, "%.0f", w->sent);
+    snprintf(cell[5], CELL, w->fewer < 9.95 ? "%.1fx" : "%.0fx", w->fewer);
+    snprintf(cell[6], CELL, "%.1f %%", 100 * w->codec);
+}
+static const char *const heads[COLUMNS] = { "method", "what is sent", "train loss", "accuracy %", "bytes sent/step", "fewer", "codec time", "when to take it" };
+
+/* Which to take: the fewest bytes, and the least work, at (nearly) dense accuracy. */
+static void advice(char *text, size_t cap)
+{
+    const row *dense = NULL, *small = NULL, *cheap = NULL;
+    size_t i;
+    text[0] = 0;
+    for (i = 0; i < run_count; i++) if (!strcmp(runs[i].m.name, "dense") && rows[i].seeds && !dense) dense = &rows[i];
+    if (!dense || run_count < 2) return;
+    for (i = 0; i < run_count; i++) {
+        const row *w = &rows[i];
+        if (w->r->m.name[0] == 'd' && !strcmp(w->r->m.name, "dense")) continue;
+        if (!w->seeds || w->r->m.flags & FAILS || w->accuracy < dense->accuracy - .005) continue;
+        if (!small || w->fewer > small->fewer) small = w;
+        if (w->fewer >= 8 && (!cheap || w->codec < cheap->codec)) cheap = w;
+    }
+    if (small) snprintf(text, cap, "Fewest bytes within half a point of dense accuracy: %s, %.0f times fewer, %.2f %% against %.2f %%.", small->r->name, small->fewer,
+                        100 * small->accuracy, 100 * dense->accuracy);
+    if (cheap) snprintf(text + strlen(text), cap - strlen(text), " Least work for at least 8 times fewer: %s, %.1f %% of the time in the codec, %.0f times fewer.",
+                        cheap->r->name, 100 * cheap->codec, cheap->fewer);
+}
+
+static int print_width(const char *s)            /* of UTF-8 */
+{
+    int n = 0;
+    for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+static void print_table(void)
+{
+    static char cell[MAX_RUNS][COLUMNS][CELL];
+    int width[COLUMNS], c;
+    char text[400];
+    size_t i;
+    for (c = 0; c < COLUMNS; c++) width[c] = print_width(heads[c]);
+    for (i = 0; i < run_count; i++) {
+        cells_of(&rows[i], cell[i]);
+        for (c = 0; c < COLUMNS; c++) if (print_width(cell[i][c]) > width[c]) width[c] = print_width(cell[i][c]);
+    }
+    printf("\n%s on %s, %lu weights, workers: %d, epochs: %d of %lu steps, seeds: %d\n\n", opt.net, opt.data, (unsigned long)model.n, opt.workers, opt.epochs,
+           (unsigned long)steps_per_epoch(), opt.seeds);
+    for (i = 0; i <= run_count; i++)
+        for (c = 0; c < COLUMNS; c++) {
+            const char *s = i ? cell[i - 1][c] : heads[c];
+            const int left = c < 2 || c == COLUMNS - 1, gap = width[c] - print_width(s);
+            printf("%s%*s%s", c ? "  " : "", left ? 0 : gap, "", s);
+            if (c < COLUMNS - 1) printf("%*s", left ? gap : 0, "");
+            else printf("\n");
+        }
+    advice(text, sizeof text);
+    if (text[0]) printf("\n%s\n", text);
+}
+
+static void write_csv(void)
+{
+    FILE *f = fopen(opt.csv, "w");
+    size_t i;
+    int k, e;
+    if (!f) die("--csv %s: %s", opt.csv, strerror(errno));
+    fprintf(f, "# %s\nmethod,operator,parts,net,workers,seed,epoch,train_loss,test_loss,accuracy,bytes_sent,codec_share,seconds,weights\n", command);
+    for (i = 0; i < run_count; i++)
+        for (k = 0; k < opt.seeds; k++)
+            for (e = 0; e < outcomes[i][k].epochs; e++) {
+                const epoch *p = &outcomes[i][k].epoch[e];
+                fprintf(f, "%s,%s,%s,%s,%d,%d,%d,%.6f,%.6f,%.4f,%.0f,%.4f,%.1f,", runs[i].m.name, outcomes[i][k].op, runs[i].layerwise ? "layers" : "whole", opt.net,
+                        opt.workers, opt.seed + k, e + 1, p->train_loss, p->test_loss, p->accuracy, p->sent, p->codec, p->seconds);
+                if (e + 1 == opt.epochs) fprintf(f, "%016" PRIx64, outcomes[i][k].model);
+                fprintf(f, "\n");
+            }
+    if (fclose(f)) die("--csv %s: %s", opt.csv, strerror(errno));
+    printf("a line per epoch: %s\n", opt.csv);
+}
+
+/* Curves of one run, the mean over seeds: accuracy by bytes, and loss by steps in 200 places. */
+static void curves_of(size_t i, double *bytes, double *accuracy, double *steps, double *loss, size_t places)
+{
+    const size_t all = all_steps();
+    size_t p, q;
+    int k, e;
+    for (e = 0; e < opt.epochs; e++) {
+        bytes[e] = accuracy[e] = 0;
+        for (k = 0; k < opt.seeds; k++) {
+            const outcome *o = &outcomes[i][k];
+            bytes[e] += e >= o->epochs ? (double)NAN : opt.workers > 1 ? o->epoch[e].sent / opt.seeds : (double)(e + 1) / opt.seeds;
+            accuracy[e] += e < o->epochs ? 100 * o->epoch[e].accuracy / opt.seeds : (double)NAN;
+        }
+    }
+    for (p = 0; p < places; p++) {
+        const size_t from = all * p / places, to = all * (p + 1) / places;
+        steps[p] = ((double)from + (double)to) / 2;
+        loss[p] = 0;
+        for (k = 0; k < opt.seeds; k++)
+            for (q = from; q < to; q++) {
+                const outcome *o = &outcomes[i][k];
+                loss[p] += q < (size_t)o->epochs * steps_per_epoch() ? (double)o->loss[q] / (double)(to - from) / opt.seeds : (double)NAN;
+            }
+    }
+}
+
+static void write_plots(void)
+{
+    enum { PLACES = 200 };
+    const size_t places = all_steps() < PLACES ? all_steps() : PLACES, epochs = (size_t)opt.epochs;
+    const size_t dot = strlen(opt.plot) > 5 && !strcmp(opt.plot + strlen(opt.plot) - 5, ".html") ? strlen(opt.plot) - 5 : strlen(opt.plot);
+    double *numbers = (double *)malloc(run_count * 2 * (epochs + places) * sizeof(double)), *at = numbers;
+    static plot_series by_bytes[MAX_RUNS], by_step[MAX_RUNS];
+    static char cell[MAX_RUNS][COLUMNS][CELL];
+    static const char *cells[(MAX_RUNS + 1) * COLUMNS];
+    const plot_series *series[2];
+    size_t counts[2], i;
+    plot plots[2];
+    plot_page page = CG_ZERO;
+    char subtitle[200], intro[900], after[1000], path[600];
+    FILE *f;
+    int c, bad = 0;
+    if (!numbers) die("not enough memory for the plots");
+    memset(plots, 0, sizeof plots);
+    for (c = 0; c < COLUMNS; c++) cells[c] = heads[c];
+    for (i = 0; i < run_count; i++) {
+        const plot_series s = { runs[i].name, at, at + epochs, epochs, !strcmp(runs[i].name, "dense") ? 0 : runs[i].m.flags & FAILS ? 2 : 1 };
+        by_bytes[i] = by_step[i] = s;
+        by_step[i].x = at + 2 * epochs, by_step[i].y = at + 2 * epochs + places, by_step[i].n = places;
+        curves_of(i, at, at + epochs, at + 2 * epochs, at + 2 * epochs + places, places);
+        at += 2 * (epochs + places);
+        cells_of(&rows[i], cell[i]);
+        for (c = 0; c < COLUMNS; c++) cells[(i + 1) * COLUMNS + (size_t)c] = cell[i][c];
+    }
+    snprintf(subtitle, sizeof subtitle, "%s, %lu weights, %d workers, %d epochs%s", opt.net, (unsigned long)model.n, opt.workers, opt.epochs, opt.seeds > 1 ? ", mean over seeds" : "");
+    plots[0].title = "Accuracy against what a worker sent";
+    plots[0].subtitle = plots[1].subtitle = subtitle;
+    plots[0].x = opt.workers > 1 ? "bytes sent by a worker" : "epoch";           /* one has nobody to send to */
+    plots[0].y = "test accuracy, %";
+    plots[0].log_x = opt.workers > 1;
+    plots[0].marks = 1;
+    plots[1].title = "Loss against steps";
+    plots[1].x = "step";
+    plots[1].y = "training loss";
+    plots[1].log_y = 1;
+    series[0] = by_bytes, series[1] = by_step;
+    counts[0] = counts[1] = run_count;
+    snprintf(intro, sizeof intro, "%d workers train the same network, each on its own images; after every step they need the mean of their gradients. "
+             "\"Fewer\" counts all bytes that a worker really sends, headers included, against a dense ring. \"Codec time\" is the share of a worker's computing that goes into compressing, "
+             "decompressing and remembering.\n\nMade by: %s", opt.workers, command);
+    advice(after, sizeof after);
+    page.title = "compgrad: training with compressed gradients";
+    page.intro = intro, page.after = after;
+    page.cells = cells, page.rows = run_count + 1, page.cols = COLUMNS;
+    f = fopen(opt.plot, "w");
+    bad = !f || plot_html(f, &page, plots, series, counts, 2);
+    if (f) bad |= fclose(f) != 0;
+    for (c = 0; c < 2 && !bad; c++) {
+        snprintf(path, sizeof path, "%.*s-%s.svg", (int)dot, opt.plot, c ? "loss" : "accuracy");
+        f = fopen(path, "w");
+        bad = !f || plot_svg(f, &plots[c], series[c], counts[c]);
+        if (f) bad |= fclose(f) != 0;
+    }
+    free(numbers);
+    if (bad) die("--plot %s: it could not be written, or there was nothing to draw", opt.plot);
+    printf("to look at: %s\n", opt.plot);
+}
+
+static void show(void)
+{
+    summarize();
+    print_table();
+    if (opt.csv) write_csv();
+    if (opt.plot) write_plots();
+}
+
+/* ---- workers, as threads, processes or MPI ranks -------------------------------------------------------------------- */
+
+#ifndef TRAIN_MPI
+static int thread_worker(cg_threads_world *world, int rank, void *user)
+{
+    const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
+    (void)user;
+    return work(&t);
+}
+
+static int process_worker(int rank, const char *addresses, int listener)
+{
+    cg_tcp_desc desc = CG_ZERO;
+    cg_tcp mesh;
+    char text[200];
+    int code;
+    desc.rank = rank;
+    desc.addresses = addresses;
+    desc.job = (uint64_t)getppid();
+    desc.listener = listener;
+    if ((code = cg_tcp_open(&mesh, &desc))) {
+        fprintf(stderr, "train: worker %d: %s\n", rank, cg_tcp_error(code, text, sizeof text));
+        return EXIT_PEER;
+    }
+    code = work(&mesh.transport);
+    cg_tcp_close(&mesh);
+    if (!code && !rank) show();
+    return code;
+}
+
+static int run_processes(void)
+{
+    char addresses[MAX_WORKERS * 32] = "";
+    int listener[MAX_WORKERS], port, r, other, status, failed = 0, lost = 0;
+    pid_t pid, worker_of[MAX_WORKERS];
+    for (r = 0; r < opt.workers; r++) {
+        if (cg_tcp_listen("127.0.0.1:0", &listener[r], &port)) die("--transport tcp: no free port on 127.0.0.1");
+        snprintf(addresses + strlen(addresses), 32, "%s127.0.0.1:%d", r ? "," : "", port);
+    }
+    fflush(stdout);
+    for (r = 0; r < opt.workers; r++) {
+        worker_of[r] = fork();
+        if (worker_of[r] < 0) die("--transport tcp: %s", strerror(errno));
+        if (worker_of[r]) continue;
+        for (other = 0; other < opt.workers; other++) if (other != r) close(listener[other]);
+        exit(process_worker(r, addresses, listener[r]));
+    }
+    for (r = 0; r < opt.workers; r++) close(listener[r]);
+    while ((pid = wait(&status)) > 0) {
+        for (r = 0; r < opt.workers && worker_of[r] != pid; r++);
+        if (WIFSIGNALED(status) && r < opt.workers) {
+            fprintf(stderr, "\ntrain: worker %d was killed by signal %d; the others stop. To go on from the last epoch: the same command with --resume\n", r, WTERMSIG(status));
+            lost = 1;
+        } else if (WIFEXITED(status) && WEXITSTATUS(status) && failed != 2) failed = WEXITSTATUS(status);      /* 2: the reason */
+    }
+    return lost ? EXIT_PEER : failed;
+}
+
+#endif
+
+/* Everything that could go wrong at the end is tried before hours are spent. */
+static void try_to_write(const char *option, const char *path, int folder)
+{
+    char probe[600];
+    FILE *f;
+    int code;
+    if (!path) return;
+    code = folder ? make_folder(path) : 0;
+    snprintf(probe, sizeof probe, folder ? "%s/probe" : "%s", path);
+    f = code ? NULL : fopen(probe, "a");
+    if (!f) die("%s %s: %s", option, path, strerror(code ? code : errno));
+    fclose(f);
+    if (folder) remove(probe);
+}
+
+static void load(void)
+{
+    char why[600];
+    const int made = !strcmp(opt.data, "glyphs");
+    if (made ? data_glyphs(&data, 1, 8000, 2000, why, sizeof why) : data_load(&data, !strcmp(opt.data, "fashion") ? DATA_FASHION : opt.data, why, sizeof why))
+        die("--data %s: %s", opt.data, why);
+    if (net_init(&model, opt.net, data.height, data.width, data.classes))
+        die("--net %s: not one of %s, or not for images of %d x %d", opt.net, net_kinds(), data.height, data.width);
+    if (!steps_per_epoch()) die("%d workers with batches of %d need %d images; there are %lu", opt.workers, opt.batch, opt.workers * opt.batch, (unsigned long)data.train.count);
+    data_hash = hash(data.train.images, data.train.count * (size_t)(data.height * data.width), hash(data.train.labels, data.train.count, 1));
+    data_hash = hash(data.test.images, data.test.count * (size_t)(data.height * data.width), hash(data.test.labels, data.test.count, data_hash));
+    started = clock_of(CLOCK_MONOTONIC);
+}
+
+int main(int argc, char **argv)
+{
+    int code = 0;
+#ifdef TRAIN_MPI
+    cg_mpi mpi;
+    if (MPI_Init(&argc, &argv) != MPI_SUCCESS || cg_mpi_open(&mpi, MPI_COMM_WORLD) != MPI_SUCCESS) return 2;
+    rank_here = mpi.transport.rank;
+    opt.transport = "mpi";
+#endif
+    parse(argc, argv);
+    if (opt.help) {
+        if (!rank_here) help();
+#ifdef TRAIN_MPI
+        MPI_Finalize();
+#endif
+        return 0;
+    }
+    choose();
+#ifdef TRAIN_MPI
+    if (strcmp(opt.transport, "mpi")) die("--transport %s: this is the program for MPI; build/train has the others", opt.transport);
+    if (opt.workers && opt.workers != mpi.transport.size) die("--workers %d, but mpirun started %d", opt.workers, mpi.transport.size);
+    opt.workers = mpi.transport.size;
+    if (opt.workers > MAX_WORKERS) die("%d ranks: at most %d", opt.workers, (int)MAX_WORKERS);
+#else
+    if (!opt.workers) opt.workers = WORKERS;
+    if (!strcmp(opt.transport, "mpi")) die("--transport mpi: this is the program without MPI. make build/train_mpi && mpirun -np %d build/train_mpi ...", opt.workers);
+    if (strcmp(opt.transport, "threads") && strcmp(opt.transport, "tcp")) die("--transport %s: give threads, tcp or mpi", opt.transport);
+#endif
+    alone = 1;
+    if (!rank_here) {
+        try_to_write("--csv", opt.csv, 0);
+        try_to_write("--plot", opt.plot, 0);
+        try_to_write("--checkpoint", opt.checkpoint, 1);
+        try_to_write("--dump-gradients", opt.dump, 1);
+    }
+    load();
+#ifdef TRAIN_MPI
+    code = work(&mpi.transport);
+    if (code) MPI_Abort(MPI_COMM_WORLD, code);
+    if (!rank_here) show();
+    cg_mpi_close(&mpi);
+    MPI_Finalize();
+#else
+    if (!strcmp(opt.transport, "tcp")) code = run_processes();
+    else code = cg_threads_run(opt.workers, thread_worker, NULL);
+    if (!code && strcmp(opt.transport, "tcp")) show();
+#endif
+    data_free(&data);
+    return code;
+}
