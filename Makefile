@@ -16,7 +16,8 @@ help:
 	@echo 'make train      the same with a LeNet on Fashion-MNIST, in half an hour  (TRAIN="--method dgc --epochs 2"; TRAIN=--help: all options)'
 	@echo 'make operators  compress a realistic gradient with every operator: bits, error, GB/s'
 	@echo 'make test       run all tests                  (GREATEST=path: with that greatest.h)'
-	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g and textbook sketches  (BENCH=--quick: a short one)'
+	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g and textbook sketches  (BENCH=--quick: a short one);'
+	@echo '                on real gradients too, after make train TRAIN="--method dense --dump-gradients bench/out/gradients"'
 	@echo 'make examples   build and run examples/'
 	@echo 'make install    copy the headers to PREFIX/include            (PREFIX=$(PREFIX), DESTDIR)'
 	@echo 'make clean      remove what was built'
@@ -27,7 +28,7 @@ test:
 
 demo: build/train
 	@mkdir -p bench/out
-	@build/train --data glyphs --net small --workers 4 --ratio 0.01 --checkpoint bench/out/demo --csv bench/out/demo.csv --plot bench/out/demo.html
+	@build/train --data glyphs --net mlp --workers 4 --epochs 6 --ratio 0.005 --checkpoint bench/out/demo --csv bench/out/demo.csv --plot bench/out/demo.html
 
 train: build/train
 	@mkdir -p bench/out
@@ -38,7 +39,7 @@ operators: build/operators
 
 bench: build/bench build/exchange build/ef build/sketch
 	@mkdir -p bench/out
-	@build/bench $(BENCH)
+	@build/bench $(if $(wildcard bench/out/gradients/*.f32),--gradients bench/out/gradients) $(BENCH)
 	@build/exchange $(BENCH)
 	@sh bench/shaped.sh build/exchange $(BENCH)
 	@build/ef $(BENCH)

@@ -3,7 +3,7 @@
        method_state s;
        if (method_open(&s, find_method("topk"), &model, 0, 0, steps, seed, &transport, why, sizeof why)) puts(why);
        status = method_step(&s, &transport, step, grad, &report);       // grad := the mean, the same on all ranks
-       method_momentum(&s, grad);                                       // the direction of the step
+       net_step(&model, weights, s.velocity, grad, s.m->after, rate * s.m->rate);
        method_close(&s);
 
    A row says what crosses the wire (an operator as text, the route, the fold) and what is remembered (the kind of memory, momentum
@@ -114,7 +114,7 @@ static cg_status method_ef_(method_state *s, size_t i, uint64_t steps, const cg_
     if (s->m->flags & WARM) {                    /* 1/4, 1/16, ... of the gradient in the first steps, few enough not to count */
         d.warmup.kind = CG_WARMUP_QUARTERS;
         d.warmup.stages = 4;
-        d.warmup.period = steps / 512;
+        d.warmup.period = steps / 1024;
         if (!d.warmup.period) d.warmup.kind = CG_WARMUP_NONE;
     }
     road.op = d.op;
@@ -136,7 +136,8 @@ static cg_status method_sketched_(method_state *s, float ratio)
     d.k = k ? k : 1;                             /* ten floats to each of the k: four candidates, and six cells in five rows */
     d.sketch.n = s->n;
     d.sketch.rows = 5;
-    d.sketch.cols = d.k * 6 / 5;
+    d.sketch.cols = d.k * 6 / 5 / 256 * 256;     /* whole lines */
+    if (!d.sketch.cols) d.sketch.cols = 256;
     d.momentum = s->m->before;
     bytes = cg_sketched_memory(&d);
     s->memory[0] = malloc(bytes + 1);
@@ -202,16 +203,6 @@ static cg_status method_step(method_state *s, const cg_transport *t, uint64_t st
     else status = cg_exchange_layers(s->layer, s->parts, s->small, t, s->mem, s->bytes, report);
     return status;
 }
-/* Then: grad := what to subtract, times the learning rate. */
-static void method_momentum(method_state *s, float *grad)
-{
-    size_t i;
-    for (i = 0; i < s->n && s->m->after > 0; i++) {
-        const float kept = s->m->after * s->velocity[i];         /* two statements: never one fused multiply-add */
-        grad[i] = s->velocity[i] = kept + grad[i];
-    }
-}
-
 /* Everything that the next step depends on: the same bytes go in and out. */
 static size_t method_saved_bytes(const method_state *s)
 {

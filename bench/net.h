@@ -660,6 +660,22 @@ NET_FUNCTION_ int net_score(const net *n, const float *params, const uint8_t *co
     return correct;
 }
 
+/* A step of SGD: velocity = momentum velocity + grad, params -= rate velocity. A velocity that is not fed any more fades to exactly 0: in
+   denormals, where it would stay for ever, arithmetic is a hundred times slower. */
+NET_FUNCTION_ void net_step(const net *n, float *NET_RESTRICT_ params, float *NET_RESTRICT_ velocity, const float *NET_RESTRICT_ grad, float momentum, float rate)
+{
+    const size_t count = n->n;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        float v = momentum * velocity[i], move;
+        v = v < 1e-30f && v > -1e-30f ? 0.0f : v;
+        v += grad[i];
+        velocity[i] = v;
+        move = rate * v;
+        params[i] -= move;
+    }
+}
+
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)

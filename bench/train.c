@@ -407,22 +407,6 @@ static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s,
 
 /* The transport, with a clock around it: what an exchange takes beside it is the codec's. */
 typedef struct timed { cg_transport inner; double seconds; } timed;
-static int timed_allgather(void *user, const void *mine, void *all, size_t bytes)
-{
-    timed *t = (timed *)user;
-    const double before = clock_of(CLOCK_THREAD_CPUTIME_ID);
-    const int code = t->inner.allgather(t->inner.user, mine, all, bytes);
-    t->seconds += clock_of(CLOCK_THREAD_CPUTIME_ID) - before;
-    return code;
-}
-static int timed_broadcast(void *user, void *buf, size_t bytes, int root)
-{
-    timed *t = (timed *)user;
-    const double before = clock_of(CLOCK_THREAD_CPUTIME_ID);
-    const int code = t->inner.broadcast(t->inner.user, buf, bytes, root);
-    t->seconds += clock_of(CLOCK_THREAD_CPUTIME_ID) - before;
-    return code;
-}
 static int timed_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from)
 {
     timed *t = (timed *)user;
@@ -437,10 +421,10 @@ static cg_transport timed_transport(timed *t, const cg_transport *inner)
     t->inner = *inner;
     t->seconds = 0;
     outer.user = t;
-    outer.allreduce = NULL;                      /* its order of adding differs between transports; without it all give the same bits */
-    outer.allgather = inner->allgather ? timed_allgather : NULL;
-    outer.broadcast = inner->broadcast ? timed_broadcast : NULL;
-    outer.sendrecv = inner->sendrecv ? timed_sendrecv : NULL;
+    outer.allreduce = NULL;                      /* collectives differ between transports, in the order of adding and in padding; over */
+    outer.allgather = NULL;                      /* sendrecv alone all of them give the same bits, and send the same bytes */
+    outer.broadcast = NULL;
+    outer.sendrecv = timed_sendrecv;
     return outer;
 }
 
@@ -503,11 +487,7 @@ static cg_status one_step(worker *w, method_state *s, const run *r, int seed, si
     status = method_step(s, &w->road, step, w->grad, report);
     w->codec += clock_of(CLOCK_THREAD_CPUTIME_ID) - before - w->clock->seconds;
     if (status != CG_OK) return status;
-    method_momentum(s, w->grad);
-    for (i = 0; i < model.n; i++) {
-        const float move = rate * w->grad[i];
-        w->weights[i] -= move;
-    }
+    net_step(&model, w->weights, s->velocity, w->grad, s->m->after, rate);
     w->busy += clock_of(CLOCK_THREAD_CPUTIME_ID) - begin - w->clock->seconds;
     w->sent += (double)report->bytes_out;
     return CG_OK;
@@ -618,9 +598,8 @@ static int train(worker *w, const run *r, int seed, outcome *o)
         status = one_step(w, &s, r, seed, step, &w->loss[step % steps], &report);
         if (status == CG_E_NONFINITE || (status == CG_E_PEER && report.code == 0)) o->diverged = (int)step + 1;
         else if (status != CG_OK) {
-            if (status != CG_E_TRANSPORT || !w->t->rank)
-                fprintf(stderr, "\ntrain: %s, worker %d, step %lu: %s; %s\n", r->name, w->t->rank, (unsigned long)step, cg_status_str(status), report.why);
-            code = status == CG_E_TRANSPORT ? EXIT_PEER : 2;
+            code = status == CG_E_TRANSPORT ? EXIT_PEER : 2;         /* of the first another will say more */
+            if (code == 2) fprintf(stderr, "\ntrain: %s, worker %d, step %lu: %s; %s\n", r->name, w->t->rank, (unsigned long)step, cg_status_str(status), report.why);
         } else if ((step + 1) % steps == 0) {
             code = end_epoch(w, step + 1, before + clock_of(CLOCK_MONOTONIC) - begin, o) ? EXIT_PEER : 0;
             o->model = hash(w->weights, 4 * model.n, 14695981039346656037u);
@@ -791,7 +770,7 @@ static void write_csv(void)
     printf("a line per epoch: %s\n", opt.csv);
 }
 
-/* Curves of one run, the mean over seeds: accuracy by bytes, and loss by steps in 200 places. */
+/* Curves of one run, the mean over seeds: accuracy by bytes, and loss by steps, in a few places so that one sees a curve. */
 static void curves_of(size_t i, double *bytes, double *accuracy, double *steps, double *loss, size_t places)
 {
     const size_t all = all_steps();
@@ -819,7 +798,7 @@ static void curves_of(size_t i, double *bytes, double *accuracy, double *steps, 
 
 static void write_plots(void)
 {
-    enum { PLACES = 200 };
+    enum { PLACES = 60 };
     const size_t places = all_steps() < PLACES ? all_steps() : PLACES, epochs = (size_t)opt.epochs;
     const size_t dot = strlen(opt.plot) > 5 && !strcmp(opt.plot + strlen(opt.plot) - 5, ".html") ? strlen(opt.plot) - 5 : strlen(opt.plot);
     double *numbers = (double *)malloc(run_count * 2 * (epochs + places) * sizeof(double)), *at = numbers;
@@ -852,6 +831,9 @@ static void write_plots(void)
     plots[0].y = "test accuracy, %";
     plots[0].log_x = opt.workers > 1;
     plots[0].marks = 1;
+    for (i = 0; i < run_count; i++) if (100 * rows[i].accuracy > plots[0].y_high) plots[0].y_high = 100 * rows[i].accuracy;
+    plots[0].y_high = floor(plots[0].y_high) + 1;
+    plots[0].y_low = plots[0].y_high - 12;       /* what is far below would hide the differences that matter; its label says so */
     plots[1].title = "Loss against steps";
     plots[1].x = "step";
     plots[1].y = "training loss";

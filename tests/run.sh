@@ -25,7 +25,7 @@ done
 for part in golden include config pollution freestanding stack snippets fuzz; do
     if wanted "build/$part"; then . "tests/build/$part.sh"; fi
 done
-for part in tcp mpi gloo; do            # processes that talk
+for part in tcp mpi gloo train; do      # processes that talk
     if wanted "net/$part"; then . "tests/net/$part.sh"; fi
 done
 closing
