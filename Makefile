@@ -14,6 +14,7 @@ EXAMPLES := $(patsubst examples/%.c,build/examples/%,$(filter-out %_mpi.c,$(wild
 help:
 	@echo 'make demo       train a small network dense and with a dozen methods, in a minute: table, and plots in bench/out/demo.html'
 	@echo 'make train      the same with a LeNet on Fashion-MNIST, in half an hour  (TRAIN="--method dgc --epochs 2"; TRAIN=--help: all options)'
+	@echo 'make results    what bench/results holds: every method, three seeds'
 	@echo 'make operators  compress a realistic gradient with every operator: bits, error, GB/s'
 	@echo 'make test       run all tests                  (GREATEST=path: with that greatest.h)'
 	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g and textbook sketches  (BENCH=--quick: a short one);'
@@ -33,6 +34,14 @@ demo: build/train
 train: build/train
 	@mkdir -p bench/out
 	@build/train --csv bench/out/train.csv --plot bench/out/train.html $(TRAIN)
+
+# What is in bench/results: three seeds of each, an hour and a half on two cores; stopped, it goes on where it was.
+RESULTS = build/train --seeds 3 --resume
+results: build/train
+	@mkdir -p bench/results
+	$(RESULTS) --checkpoint bench/out/lenet --csv bench/results/lenet.csv --plot bench/results/lenet.html
+	$(RESULTS) --checkpoint bench/out/lenet --method dense,topk,dgc,stc,efsign,eden,terngrad --layerwise --whole --csv bench/results/layers.csv --plot bench/results/layers.html
+	$(RESULTS) --net mlp --checkpoint bench/out/mlp --csv bench/results/mlp.csv --plot bench/results/mlp.html
 
 operators: build/operators
 	@build/operators
@@ -72,4 +81,4 @@ install:
 clean:
 	rm -rf build bench/out
 
-.PHONY: help test demo train operators bench examples install clean
+.PHONY: help test demo train results operators bench examples install clean

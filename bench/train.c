@@ -276,7 +276,7 @@ static void checkpoint_path(const run *r, int seed, int rank, int which, char *p
 {
     char name[80];
     size_t i;
-    snprintf(name, sizeof name, "%s", r->name);
+    snprintf(name, sizeof name, "%s%s", r->m.name, r->layerwise ? "-layers" : "");
     for (i = 0; name[i]; i++) if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789.-", name[i])) name[i] = '_';
     snprintf(path, cap, "%s/%s-seed%d.worker%d.%d", opt.checkpoint, name, seed, rank, which);
 }
