@@ -7,9 +7,9 @@
        method_close(&s);
 
    A row says what crosses the wire (an operator as text, the route, the fold) and what is remembered (the kind of memory, momentum
-   before the compression or after the mean). Memory delays
-   gradients, and momentum multiplies delayed ones: with memory there is less momentum, or none, and a higher rate in its place. To try another method add a row, or give its operator as text: a name that is not in the
-   table is taken as an operator with classic error feedback. */
+   before the compression or after the mean). Memory delays gradients, and momentum multiplies delayed ones: with memory there is
+   less momentum, or none, and a higher rate in its place. To try another method add a row, or give its operator as text: a name
+   that is not in the table is taken as an operator with classic error feedback. */
 
 #ifndef METHODS_H
 #define METHODS_H
@@ -41,20 +41,20 @@ typedef struct method {
 
 static const method methods[] = {
     { "dense",      "dense",         0,      ALONE,          0,              CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,   .9f, 1,     "no compression: the reference" },
-    { "topk",       "topk:%g|f16",   .0005f, CG_EF_CLASSIC,  0,              CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   10,    "slow networks, few workers: the largest, the rest later" },
+    { "topk",       "topk:%g|f16",   .0005f, CG_EF_CLASSIC,  0,              CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "slow networks, few workers: the largest, the rest later" },
     { "dgc",        "dgc:%g|f16",    .0004f, CG_EF_MOMENTUM, WARM,           CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, .5f, 0,   5,     "the same where momentum matters, with a cheaper search" },
-    { "stc",        "stc:%g",        .001f,  CG_EF_CLASSIC,  0,              CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   10,    "the slowest networks: signs of the largest, one size" },
+    { "stc",        "stc:%g",        .001f,  CG_EF_CLASSIC,  0,              CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "the slowest networks: signs of the largest, one size" },
     { "artopk",     "topk:%g",       .01f,   CG_EF_CLASSIC,  0,              CG_ROUTE_SHARED,    CG_FOLD_MEAN, 0,   0,   4,     "top-k for many workers: one's indices, values by allreduce" },
     { "sketched",   "dense",         .0025f, SKETCHED,       0,              CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,   0,   4,     "very many workers: traffic does not grow with them" },
     { "powersgd",   "lowrank:2",     0,      CG_EF_CLASSIC,  LAYERS,         CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,   .5f, 4,     "large matrices and a good allreduce" },
-    { "efsign",     "efsign",        0,      CG_EF_CLASSIC,  CARRY,          CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   0,   10,    "one bit both ways, little work: the safe choice" },
-    { "onebit",     "onebit:512",    0,      CG_EF_CLASSIC,  CARRY,          CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   0,   10,    "the same where the sizes of values vary" },
+    { "efsign",     "efsign",        0,      CG_EF_CLASSIC,  CARRY,          CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   0,   6,     "one bit both ways, little work: the safe choice" },
+    { "onebit",     "onebit:512",    0,      CG_EF_CLASSIC,  CARRY,          CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   0,   6,     "the same where the sizes of values vary" },
     { "eden",       "eden:1",        0,      ALONE,          0,              CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   .9f, .5f,   "one bit without memory: workers may come and go" },
     { "terngrad",   "terngrad:clip", 0,      ALONE,          AGREE | LAYERS, CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   .9f, .3f,   "no memory, and sums of small integers on the way" },
     { "qsgd",       "levels:7:512",  0,      ALONE,          0,              CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   .9f, 1,     "no memory and no risk: 4 bits, unbiased" },
     { "vote",       "sign",          0,      CG_EF_SIGNUM,   0,              CG_ROUTE_AUTO,      CG_FOLD_VOTE, .9f, 0,   .006f, "workers that cannot be trusted: each has one vote" },
-    { "topk-alone", "topk:%g|f16",   .0005f, ALONE,          FAILS,          CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   10,    "never: top-k without memory" },
-    { "sign-alone", "efsign",        0,      ALONE,          FAILS,          CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   10,    "never: one bit without memory" },
+    { "topk-alone", "topk:%g|f16",   .0005f, ALONE,          FAILS,          CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "never: top-k without memory" },
+    { "sign-alone", "efsign",        0,      ALONE,          FAILS,          CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "never: one bit without memory" },
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 

@@ -14,11 +14,8 @@ fine() { glyphs "$@" || { echo "exit status $?:"; cat "$td/out" "$td/err"; retur
 
 # facts CSV: its lines without the codec's share and the seconds, which are never the same
 facts() { sed '/^#/d' "$1" | awk -F, -v OFS=, '{ $(NF - 1) = $(NF - 2) = ""; print }'; }
-# bits: and without the bytes sent, which depend on the transport, as packets of different lengths are padded for an allgather
-bits() { facts "$1" | awk -F, -v OFS=, '{ $(NF - 3) = ""; print }'; }
-# same facts|bits CSV CSV
-same() {
-    $1 "$2" >"$td/one" && $1 "$3" >"$td/two" && [ "$(wc -l <"$td/one")" -gt 1 ] || { echo "no lines"; return 1; }
+same() {                                # CSV CSV
+    facts "$1" >"$td/one" && facts "$2" >"$td/two" && [ "$(wc -l <"$td/one")" -gt 1 ] || { echo "no lines"; return 1; }
     diff "$td/one" "$td/two"
 }
 # above CSV NUMBER METHOD...: the accuracy in the last epoch of each
@@ -41,18 +38,20 @@ all_train() {
         grep -q "^$m  *.*x  *[0-9.]* %" "$td/out" || { echo "$m: not in the table"; cat "$td/out"; return 1; }
     done
 }
-# With four workers the worst of six seeds were: dense 90 %, the others 75 %; top-k 80 % and without memory 57 %, at 1/1000
+# The worst of six seeds, with three and four workers: dense 90 %, the vote, which is slow, 62 %, the others 84 %; guessing would be 10 %.
+# Top-k of 1/1000: 85 % or more, without its memory 58 % or less
 learnt() {
-    above "$td/all$1.csv" .87 dense && above "$td/all$1.csv" .67 $(for m in $methods; do case $m in *-alone) ;; *) echo $m ;; esac; done)
+    above "$td/all$1.csv" .87 dense && above "$td/all$1.csv" .5 vote &&
+        above "$td/all$1.csv" .78 $(for m in $methods; do case $m in *-alone|vote) ;; *) echo $m ;; esac; done)
 }
 memory_helps() {
     fine --workers 4 --ratio 0.001 --epochs 2 --method topk,topk-alone --checkpoint "$td/ck.help" --csv "$td/help.csv" || return
-    awk -F, '$1 == "topk" { a = $(NF - 4) } $1 == "topk-alone" { b = $(NF - 4) } END { print a, b; exit !(a > .72 && b > .2 && a > b + .12) }' "$td/help.csv"
+    awk -F, '$1 == "topk" { a = $(NF - 4) } $1 == "topk-alone" { b = $(NF - 4) } END { print a, b; exit !(a > .78 && b > .2 && a > b + .15) }' "$td/help.csv"
 }
 hash_repeats() {
     fine --workers 4 --epochs 2 --method dense --checkpoint "$td/ck.again" --csv "$td/again.csv" || return
     sed -n '/^dense,/p; /^method,/p' "$td/all4.csv" >"$td/before.csv"
-    same facts "$td/before.csv" "$td/again.csv"
+    same "$td/before.csv" "$td/again.csv"
 }
 seeds_differ() {
     fine --workers 3 --epochs 1 --method dense,eden --seeds 3 --seed 7 --checkpoint "$td/ck.seeds" --csv "$td/seeds.csv" || return
@@ -64,18 +63,18 @@ seeds_differ() {
 
 few="--ratio 0.01 --batch 500 --epochs 1 --whole --layerwise"       # steps: MPICH's ranks wait busily, and there may be more of them than cores
 by_threads() { fine --workers $1 $few --checkpoint "$td/ck.way" --csv "$td/threads$1.csv"; }
-by_tcp() { fine --workers $1 $few --transport tcp --checkpoint "$td/ck.way" --csv "$td/tcp$1.csv" && same bits "$td/threads$1.csv" "$td/tcp$1.csv"; }
+by_tcp() { fine --workers $1 $few --transport tcp --checkpoint "$td/ck.way" --csv "$td/tcp$1.csv" && same "$td/threads$1.csv" "$td/tcp$1.csv"; }
 parts_differ() {                        # otherwise --layerwise was not tried
     [ "$(grep '^topk,.*,layers,' "$td/threads4.csv" | sed 's/.*,//')" != "$(grep '^topk,.*,whole,' "$td/threads4.csv" | sed 's/.*,//')" ] &&
         [ "$(grep -c ',layers,' "$td/threads4.csv")" = "$(grep -c ',whole,' "$td/threads4.csv")" ]
 }
 longer_tcp() {                          # the runs of all_train, whose lines come from threads
-    fine --workers $1 --ratio 0.01 --epochs 2 --transport tcp --checkpoint "$td/ck.way" --csv "$td/longer.csv" && same bits "$td/all$1.csv" "$td/longer.csv"
+    fine --workers $1 --ratio 0.01 --epochs 2 --transport tcp --checkpoint "$td/ck.way" --csv "$td/longer.csv" && same "$td/all$1.csv" "$td/longer.csv"
 }
 by_mpi() {
     by_mpi_ranks=$1; shift
     timeout 200 "$@" -np $by_mpi_ranks "$tmp/train_mpi" --data glyphs --net small --transport mpi $few --checkpoint "$td/ck.way" --csv "$td/mpi.csv" || return
-    same bits "$td/threads$by_mpi_ranks.csv" "$td/mpi.csv"
+    same "$td/threads$by_mpi_ranks.csv" "$td/mpi.csv"
 }
 # train_with NAME COMPILER LAUNCHER OPTION...; -O1: it is quicker to build, and bits must not depend on it
 train_with() {
@@ -149,14 +148,13 @@ strike() {
     echo "$method: always ended before it was killed"
     return 1
 }
-resumed() {                             # facts|bits CSV OPTION...
-    resumed_as=$1 resumed_csv=$2; shift 2
-    fine $long "$@" --resume --checkpoint "$ck" --csv "$td/resumed.csv" && same $resumed_as "$resumed_csv" "$td/resumed.csv"
+resumed() {                             # CSV OPTION...
+    resumed_csv=$1; shift
+    fine $long "$@" --resume --checkpoint "$ck" --csv "$td/resumed.csv" && same "$resumed_csv" "$td/resumed.csv"
 }
 # threads_killed METHOD TRANSPORT: all workers at once; resumed by that transport
 threads_killed() {
     fine $long --method $1 --checkpoint "$ck" --csv "$td/long-$1.csv" || return
-    if [ $2 = threads ]; then as=facts; else as=bits; fi
     for try in 1 2 3 4 5; do
         forget $1
         begin $long --method $1 --resume --checkpoint "$ck"
@@ -164,7 +162,7 @@ threads_killed() {
         kill -9 $trainer
         wait $shell
         midway $1 || continue
-        resumed $as "$td/long-$1.csv" --method $1 --transport $2
+        resumed "$td/long-$1.csv" --method $1 --transport $2
         return
     done
     echo "$1: always ended before it was killed"
@@ -189,7 +187,7 @@ refused() {
 layers_beside() {                       # do not take each other's files
     fine $long --method efsign --layerwise --checkpoint "$td/ck.layers" --csv "$td/layers.csv" || return
     ck=$td/ck.long
-    resumed facts "$td/layers.csv" --method efsign --layerwise
+    resumed "$td/layers.csv" --method efsign --layerwise
 }
 
 # flip FILE OFFSET: the lowest bit of that byte; an offset below 0 counts from the end
@@ -205,11 +203,11 @@ damaged() {
     for which in "0 1" 0 1; do
         rm -rf "$ck" && cp -r "$td/ck.mid" "$ck" || return
         for i in $which; do if [ -f "$ck/efsign-seed1.worker$3.$i" ]; then $1 "$ck/efsign-seed1.worker$3.$i" $2 || return; fi; done
-        resumed facts "$td/long-efsign.csv" --method efsign || { echo "files $which of worker $3"; return 1; }
+        resumed "$td/long-efsign.csv" --method efsign || { echo "files $which of worker $3"; return 1; }
     done
 }
 damaged_end() {                         # worker 0's file after the end
-    rm -rf "$ck" && cp -r "$td/ck.long" "$ck" && $1 "$(ls "$ck"/efsign-seed1.worker0.[01])" $2 && resumed facts "$td/long-efsign.csv" --method efsign
+    rm -rf "$ck" && cp -r "$td/ck.long" "$ck" && $1 "$(ls "$ck"/efsign-seed1.worker0.[01])" $2 && resumed "$td/long-efsign.csv" --method efsign
 }
 # A finished run of other options lies in the folder; a new one is stopped and resumed
 old_files() {
@@ -219,7 +217,7 @@ old_files() {
     until grep -q '6 epochs' "$ck"/efsign-seed1.worker3.[01] 2>/dev/null || [ -s "$td/rc" ]; do soon; done
     kill -9 $trainer
     wait $shell
-    resumed facts "$td/long-efsign.csv" --method efsign
+    resumed "$td/long-efsign.csv" --method efsign
 }
 
 train_resume() {
@@ -237,7 +235,7 @@ train_resume() {
         check "train: worker $((number % 4)) is killed while $m trains, the others end" strike $m $((number % 4))
         number=$((number + 1))
     done
-    check "train: after all that, resumed: as if nothing had been" resumed facts "$td/long.csv" --transport tcp
+    check "train: after all that, resumed: as if nothing had been" resumed "$td/long.csv" --transport tcp
     ck=$td/ck.threads way=tcp
     for m in topk dgc sketched powersgd vote efsign; do
         check "train: a process is killed while $m trains, and resumed by $way" threads_killed $m $way
@@ -251,7 +249,7 @@ train_resume() {
     for at in 0 9 25 46 70 -1; do check "train: a checkpoint with a bit flipped at $at is not taken" damaged flip $at 2; done
     for at in 30 470; do check "train: a checkpoint of worker 0 with a bit flipped at $at is not taken" damaged flip $at 0; done
     for less in 1 5000; do check "train: a checkpoint that is $less bytes too short is not taken" damaged cut_short $less 1; done
-    check "train: a damaged file of the end is not taken" damaged_end flip -20
+    check "train: a damaged file of the end is not taken" damaged_end flip 470
     check "train: a short file of the end is not taken" damaged_end cut_short 3
     check "train: old files of another run do not stop a resume" old_files
 }
