@@ -164,7 +164,8 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t u
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_side *side, const void *used, size_t used_len, float *mean);
 CG_API_ CG_CHECKED_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len);     /* the packet may be NULL */
 
-/* Clip, momentum, compensate, compress, exchange, decompress, remember: desc.op, into, warm and carry are ef's; score, if leader is
+/* Clip, momentum, compensate, compress, exchange, decompress, remember: desc.op, into, warm and carry are ef's (desc.model takes the
+   step at once, and grad is then room); score, if leader is
    CG_LEADER_BY_SCORE and it is 0, a running mean of |grad| (0.9 of it stays). A dense step goes by auto where merge, shared or region
    would refuse it. */
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport);
@@ -1204,11 +1205,13 @@ static cg_status cg_ef_aim_(cg_ef *ef, const cg_exchange_desc *desc, const cg_tr
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
     cg_status s;
     memset(r, 0, sizeof *r);
+    r->given = *desc;
     r->road = cg_ef_road_(ef, desc);
     cg_ef_rooms_of_(ef, desc, transport, &r->rooms);
     s = cg_ef_look_at_(ef, &desc->tag, desc->side, grad, scored, &r->st, &r->squares);
     r->road.side = &r->st.side;
     if (s == CG_OK && ef->carry && cg_exchange_carry(&r->road, transport, ef->desc.n) > ef->desc.carry) s = CG_E_MEMORY;
+    if (s == CG_OK && desc->model && !cg_is_finite_(desc->rate)) s = CG_E_ARG;
     if (s == CG_OK && r->st.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->st.op.sample.size) s = CG_E_ARG;
     return s;
 }
@@ -1218,6 +1221,7 @@ static cg_status cg_ef_load_up_(cg_ef *ef, const cg_exchange_desc *desc, const c
     cg_status s = CG_OK;
     cg_ef_enter_(ef, &r->st);
     r->road.into = grad;
+    if (cg_ef_is_(&ef->desc, CG_EF_GETS_)) r->road.model = NULL;     /* their result is made of the mean */
     r->p = n ? ef->vector[0] : grad;
     if (desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f) {
         const double norm = cg_sqrt_(r->squares);
@@ -1240,7 +1244,11 @@ static cg_status cg_ef_load_up_(cg_ef *ef, const cg_exchange_desc *desc, const c
     return s;
 }
 static cg_status cg_ef_land_(cg_ef *ef, const cg_ef_run_ *r, cg_status s, const cg_report *report, float *grad) {
-    if (s == CG_OK) return cg_ef_commit_now_(ef, &r->st.side, report->used, report->used_len, grad, 1);
+    if (s == CG_OK) {
+        s = cg_ef_commit_now_(ef, &r->st.side, report->used, report->used_len, grad, 1);
+        if (s == CG_OK && r->given.model && !r->road.model && ef->desc.n) cg_kernels_now_()->emit(grad, ef->desc.n, -r->given.rate, 1.0f, r->given.model, 0);
+        return s;
+    }
     if (ef->stats.kept) cg_ef_rollback_now_(ef);
     return s;
 }
@@ -1317,7 +1325,6 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     }
     for (size_t i = 0; i < count; i++) {
         cg_ef_run_ *r = &runs[i];
-        r->given = layers[i].desc;
         r->grad = layers[i].x;
         layers[i].desc = r->road;
         if (failed != CG_OK || !r->rooms.exchange) { layers[i].x = i == who ? NULL : layers[i].x; continue; }

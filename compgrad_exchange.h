@@ -94,7 +94,7 @@ enum { CG_LEADER_BY_SCORE = -1 };
 enum { CG_AGREE_SCALES = 1,          /* desc.flags: quantize by the largest scale of all ranks; then levels add as integers */
        CG_ABSTAIN = 2 };             /* this rank counts, with nothing but zeros: x is not read. Allgather, mean or sum */
 
-typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks but for weight, score, carry, warm, CG_ABSTAIN and into */
+typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks but for weight, score, carry, warm, CG_ABSTAIN, into and model */
     cg_op op;
     const cg_op *back;               /* operator of the second leg (server, scatter); NULL: exact sums where they are short, else op */
     uint32_t route, fold;
@@ -107,6 +107,8 @@ typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks bu
     const cg_side *side;
     uint32_t flags;                  /* CG_AGREE_SCALES, CG_ABSTAIN */
     float *into;                     /* n floats: where the result goes; NULL: x itself */
+    float *model;                    /* n floats: model -= rate * result, a step of SGD, in place of writing a result; into (or x) is then room. A */
+    float rate;                      /* sparse sum by allgather touches nothing else: no dense gradient is ever written. NULL: none */
 } cg_exchange_desc;
 
 typedef struct cg_report {
@@ -646,6 +648,7 @@ static void cg_resolve_(cg_x_ *x) {
         cg_fail_(x, CG_E_ARG, x->transport.rank, "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
         return;
     }
+    if (x->desc.model && !cg_is_finite_(x->desc.rate)) { cg_fail_(x, CG_E_ARG, x->transport.rank, "rate must be finite"); return; }
     if (x->desc.leader < CG_LEADER_BY_SCORE || x->desc.leader > x->transport.size) { cg_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one"); return; }
     if (!cg_bound_(op, x->desc.side, x->n) || (x->desc.back && !cg_bound_(x->desc.back, NULL, x->n))) {
         cg_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
@@ -1328,8 +1331,9 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
     cg_seal_(sum.kernels, &sum.info, x->result, cg_sum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
     return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
 }
-/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and added to in L1. */
-static void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk) {
+/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and added to in L1.
+   touched: a bit for each that was, or NULL. */
+CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk, uint64_t *touched) {
     for (;; a->next = a->have = 0) {
         size_t i = a->next;
         if (!a->have) {
@@ -1340,17 +1344,16 @@ static void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uin
         }
         for (; i < a->have && a->at[i] < end; i++, a->values += 4) {
             const float v = cg_times_(alpha, cg_float_(cg_get32_(a->values)));
-            float *y = chunk + (size_t)(a->at[i] - base);
-            *y = first ? v : cg_plus_(*y, v);
+            const size_t j = (size_t)(a->at[i] - base);
+            chunk[j] = first ? v : cg_plus_(chunk[j], v);
+            if (touched) touched[j / 64] |= (uint64_t)1 << j % 64;
         }
         a->next = i;
         if (i < a->have) return;
     }
 }
-CG_NOINLINE_ cg_status cg_add_lanes_(cg_x_ *x, float *y, size_t n) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-    float chunk[2 * CG_CHUNK_], none = 0.0f;
+static cg_status cg_open_lanes_(cg_x_ *x, size_t n) {
+    float none = 0.0f;
     for (size_t q = 0; q < cg_ranks_(x); q++) {
         cg_decoder_ d;
         const cg_status s = cg_open_(&d, NULL, x->packet[q], x->len[q], &none, n, 1);
@@ -1360,13 +1363,41 @@ CG_NOINLINE_ cg_status cg_add_lanes_(cg_x_ *x, float *y, size_t n) {
         x->lanes[q].left = (size_t)d.info.k;
         x->lanes[q].next = x->lanes[q].have = 0;
     }
+    return CG_OK;
+}
+CG_NOINLINE_ cg_status cg_add_lanes_(cg_x_ *x, float *y, size_t n) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+    const cg_status s = cg_open_lanes_(x, n);
+    float chunk[2 * CG_CHUNK_];
+    if (s != CG_OK) return s;
     memset(chunk, 0, sizeof chunk);
     for (size_t base = 0, many; base < n; base += many) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
-        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk);
+        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL);
         kernels->flush(chunk, many, cg_at_mut_(y, base), stream);
     }
     if (stream) kernels->drain();
+    return CG_OK;
+}
+/* ... to the model, where somebody sent something. */
+CG_NOINLINE_ cg_status cg_step_lanes_(cg_x_ *x) {
+    const cg_status s = cg_open_lanes_(x, x->n);
+    float chunk[2 * CG_CHUNK_];
+    uint64_t touched[2 * CG_CHUNK_ / 64];
+    if (s != CG_OK) return s;
+    memset(chunk, 0, sizeof chunk);
+    memset(touched, 0, sizeof touched);
+    for (size_t base = 0; base < x->n; base += 2 * CG_CHUNK_) {
+        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched);
+        for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
+            for (; touched[w]; touched[w] &= touched[w] - 1) {
+                const size_t j = 64 * w + cg_ctz_(touched[w]);
+                cg_store_(x->desc.model, base + j, cg_plus_(cg_load_(x->desc.model, base + j), cg_times_(-x->desc.rate, chunk[j])));
+                chunk[j] = 0.0f;
+            }
+    }
+    x->desc.model = NULL;                            /* done */
     return CG_OK;
 }
 static cg_status cg_add_in_order_(cg_x_ *x, float *y, size_t n) {
@@ -1388,7 +1419,7 @@ static cg_status cg_body_allgather_(cg_x_ *x) {
         return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n) : s;
     }
     if (x->desc.fold == CG_FOLD_CONTRIBUTORS && x->desc.op.select.id) return cg_mean_of_contributors_(x);
-    return cg_add_in_order_(x, x->y, x->n);
+    return x->lanes && x->desc.model ? cg_step_lanes_(x) : cg_add_in_order_(x, x->y, x->n);
     CG_ENDS_
 }
 
@@ -2205,6 +2236,7 @@ static cg_status cg_finish_(cg_x_ *x, cg_status s) {
         x->report.used_len = 0;
         return x->status;
     }
+    if (x->desc.model && x->n) cg_kernels_now_()->emit(x->y, x->n, -x->desc.rate, 1.0f, x->desc.model, 0);
     x->report.rank = -1;
     x->report.why = cg_status_str(CG_OK);
     if (!x->report.used) x->report.used = x->own;
@@ -2458,7 +2490,7 @@ static cg_status cg_drive_(cg_x_ *x) {
     x->c.ask = CG_ASK_NONE_;
     return x->status;
 }
-/* The small ones, one after the other, and a packet each to say that all of them counted. NULL: one of them is NULL. */
+/* The small ones, one after the other, and a packet each to say that all of them counted. NULL: one of them is NULL, or its rate is not finite. */
 static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
     const cg_op dense = cg_dense();
     size_t at = 0, used = 0, len;
@@ -2467,6 +2499,7 @@ static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
         if (!cg_is_small_(p, i)) continue;
         if (layers[i].x) memcpy(p->flat + at, layers[i].x, 4 * layers[i].n);
         else whole &= !layers[i].n;
+        whole &= !layers[i].desc.model || cg_is_finite_(layers[i].desc.rate);
         layers[i].report.used = p->used + used;
         if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->used + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK) len = 0;
         layers[i].report.used_len = len;
@@ -2476,6 +2509,7 @@ static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
     return whole ? p->flat : NULL;
 }
 static void cg_pile_unflatten_(const cg_pile_ *p, cg_layer *layers, const cg_x_ *x) {
+    const cg_env_ env = cg_env_enter_();             /* for steps of a model */
     size_t at = 0;
     for (size_t i = p->first; i < p->count; i++) {
         const void *used = layers[i].report.used;
@@ -2485,9 +2519,14 @@ static void cg_pile_unflatten_(const cg_pile_ *p, cg_layer *layers, const cg_x_ 
         layers[i].report = x->report;
         layers[i].report.used = x->status == CG_OK ? used : NULL;
         layers[i].report.used_len = x->status == CG_OK ? len : 0;
-        if (x->status == CG_OK && layers[i].n) memcpy(layers[i].desc.into ? layers[i].desc.into : layers[i].x, p->flat + at, 4 * layers[i].n);
+        if (x->status == CG_OK && layers[i].n) {
+            const cg_exchange_desc *d = &layers[i].desc;
+            if (d->model) cg_kernels_now_()->emit(p->flat + at, layers[i].n, -d->rate, 1.0f, d->model, 0);
+            else memcpy(d->into ? d->into : layers[i].x, p->flat + at, 4 * layers[i].n);
+        }
         at += layers[i].n;
     }
+    cg_env_leave_(env);
 }
 /* Starts all, and tells everybody in one record whether that went well and whether the layers are the same. */
 static cg_status cg_pile_open_(cg_pile_ *p, cg_layer *layers, const cg_transport *t) {

@@ -113,7 +113,7 @@ CG_API_ size_t cg_sketched_memory(const cg_sketched_desc *desc);
 CG_API_ CG_CHECKED_ cg_status cg_sketched_init(cg_sketched *sgd, const cg_sketched_desc *desc, void *mem, size_t bytes);
 CG_API_ size_t cg_sketched_exchange_memory(const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport);
 CG_API_ CG_CHECKED_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
-    void *mem, size_t bytes, cg_report *report);     /* desc: tag, route (auto, linear, server) */
+    void *mem, size_t bytes, cg_report *report);     /* desc: tag, route (auto, linear, server), model and rate */
 
 /* ---- FetchSGD (Rothchild 20): momentum and error live in the sketch, the same on all ranks --------------------------
    S_u = momentum S_u + mean of S(g); S_e = S_e + rate S_u; the result is the k heaviest of S_e; cells that they touch become 0 in S_e and S_u
@@ -860,10 +860,14 @@ static void cg_hold_all_(float *x, size_t n) {       /* what has grown beyond th
     for (size_t i = 0; i < n; i += CG_BLOCK_) top = cg_max32_(top, kernels->top(x + i, cg_min_(CG_BLOCK_, n - i)));
     for (size_t i = 0; top > cg_bits_(CG_HELD_) && i < n; i++) x[i] = x[i] > CG_HELD_ ? CG_HELD_ : x[i] < -CG_HELD_ ? -CG_HELD_ : x[i];
 }
-/* A sparse vector in place of y. */
-static void cg_spread_(const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
-    if (n) memset(y, 0, 4 * n);
-    for (size_t i = 0; i < count; i++) cg_store_(y, (size_t)index[i], value[i]);
+/* A sparse vector in place of y, or to the model. */
+static void cg_spread_(const cg_exchange_desc *d, const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
+    if (n && !d->model) memset(y, 0, 4 * n);
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = (size_t)index[i];
+        if (d->model) cg_store_(d->model, at, cg_plus_(cg_load_(d->model, at), cg_times_(-d->rate, value[i])));
+        else cg_store_(y, at, value[i]);
+    }
 }
 static cg_exchange_desc cg_plain_road_(const cg_exchange_desc *desc) {       /* f32, as a mean */
     cg_exchange_desc d = CG_ZERO;
@@ -958,7 +962,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     cg_report one;
     size_t kept;
     uint64_t need = cg_sketched_rooms_of_(&sgd->sketch, most, desc, t, 1, NULL, &r);
-    cg_status s = !grad && n ? CG_E_ARG : cg_all_finite_(grad, n);
+    cg_status s = (!grad && n) || (desc->model && !cg_is_finite_(desc->rate)) ? CG_E_ARG : cg_all_finite_(grad, n);
     sgd->sketch.desc.seed = d->sketch.seed;
     road = cg_sketch_road_(&sgd->sketch, &road, more);
     if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
@@ -982,7 +986,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
     kept = cg_sketched_best_(r.index, r.value, most, d->k, (float *)(void *)r.scratch);
-    cg_spread_(r.index, r.value, kept, grad, n);
+    cg_spread_(desc, r.index, r.value, kept, grad, n);
     for (size_t i = 0; i < kept; i++) {
         cg_store_(sgd->error, (size_t)r.index[i], 0.0f);
         if (sgd->velocity) cg_store_(sgd->velocity, (size_t)r.index[i], 0.0f);
@@ -1039,7 +1043,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     cg_sketched_rooms_ r;
     cg_report one;
     uint64_t need = cg_sketched_rooms_of_(&sgd->fresh, k, desc, t, 0, NULL, &r);
-    cg_status s = !grad && n ? CG_E_ARG : cg_all_finite_(grad, n);
+    cg_status s = (!grad && n) || (desc->model && !cg_is_finite_(desc->rate)) ? CG_E_ARG : cg_all_finite_(grad, n);
     road = cg_sketch_road_(&sgd->fresh, &road, cg_mix64_(d->k) ^ cg_bits_(d->momentum) ^ (uint64_t)cg_bits_(rate) << 32);
     if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
     if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->fresh.cells, cells, mem, bytes, s, report);
@@ -1066,7 +1070,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     s = cg_sketch_heavy(&sgd->error, k, r.index, r.value, r.scratch, r.scratch_bytes);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->error, r.index, k);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->momentum, r.index, k);
-    if (s == CG_OK) cg_spread_(r.index, r.value, k, grad, n);
+    if (s == CG_OK) cg_spread_(desc, r.index, r.value, k, grad, n);
     return s;
 }
 CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,

@@ -17,7 +17,7 @@ static const double adding_goal = 1.2;   /* times the plain loops */
 /* The first of a table is what the others are compared with; goal: how many times as fast as that. No op: allreduce, of x as it is. */
 typedef struct row { const char *op; uint32_t route; const char *how; int carry; double goal; } row;
 static const row thread_rows[ROWS] = {
-    {"dense", CG_ROUTE_LINEAR, "allreduce", 0, 0}, {"topk:0.01", CG_ROUTE_ALLGATHER, "allgather", 0, 5},
+    {"dense", CG_ROUTE_LINEAR, "allreduce", 0, 0}, {"topk:0.01", CG_ROUTE_ALLGATHER, "allgather", 0, 5 /* to the model */},
     {"absmax:4:512", CG_ROUTE_ALLGATHER, "allgather", 0, 0}, {"absmax:4:512", CG_ROUTE_SCATTER, "scatter", 0, 0},
     {"efsign", CG_ROUTE_SCATTER, "scatter, carry", 1, 0}, {NULL, 0, "callback alone", 0, 0}
 };
@@ -111,9 +111,11 @@ static cg_status exchange(const cg_exchange_desc *d, const cg_transport *t, floa
     return s;
 }
 
-static cg_exchange_desc described(const row *r, float *carry)
+static cg_exchange_desc described(const row *r, float *carry, float *model)
 {
     cg_exchange_desc d = CG_ZERO;
+    d.model = model;
+    d.rate = 0.01f;
     if (r->op) d.op = parse(r->op);
     d.route = r->route;
     d.tag.seed = 42;
@@ -122,14 +124,14 @@ static cg_exchange_desc described(const row *r, float *carry)
 }
 
 /* All rows in turn, several times; the best of each. Everybody measures, from when all are ready until all are done. */
-static void work(const cg_transport *t, const row *rows, const float *base, size_t n, int reps, took *best)
+static void work(const cg_transport *t, const row *rows, const float *base, size_t n, int reps, int stepping, took *best)
 {
-    float *x = (float *)pages(n * sizeof *x), *carry = (float *)pages(n * sizeof *x);
-    size_t most = 0;
+    float *x = (float *)pages(n * sizeof *x), *carry = (float *)pages(n * sizeof *x), *model = stepping ? (float *)pages(n * sizeof *x) : NULL;
+    size_t most = 0, k;
     void *mem;
     int i, rep;
     for (i = 0; i < ROWS; i++) {
-        const cg_exchange_desc d = described(&rows[i], carry);
+        const cg_exchange_desc d = described(&rows[i], carry, model);
         const size_t bytes = rows[i].op ? cg_exchange_memory(&d, t, n) : 1;
         if (!bytes) die(rows[i].op, "this route does not take it");
         if (bytes > most) most = bytes;
@@ -138,14 +140,17 @@ static void work(const cg_transport *t, const row *rows, const float *base, size
     mem = pages(most);
     for (rep = 0; rep < reps; rep++)
         for (i = 0; i < ROWS; i++) {
-            cg_exchange_desc d = described(&rows[i], carry);
+            cg_exchange_desc d = described(&rows[i], carry, model);
             took now = {0, 0, 0};
             int code = 0;
             d.tag.step = (uint64_t)rep;
             turned(x, base, n, t->rank);
             code |= barrier(t);
             now.all = -seconds();
-            if (!rows[i].op) code |= t->allreduce(t->user, x, n);
+            if (!rows[i].op) {
+                code |= t->allreduce(t->user, x, n);
+                for (k = 0; model && k < n; k++) model[k] -= 0.01f / (float)t->size * x[k];
+            }
             else if (exchange(&d, t, x, n, mem, most, &now) != CG_OK) die(rows[i].op, rows[i].how);
             code |= barrier(t);
             now.all += seconds();
@@ -153,6 +158,7 @@ static void work(const cg_transport *t, const row *rows, const float *base, size
             if (now.all < best[i].all) best[i] = now;
         }
     free(mem);
+    free(model);
     free(carry);
     free(x);
 }
@@ -167,10 +173,10 @@ static void put_goal(double v, double goal, int miss)
     else printf("%5s", "");
 }
 
-static void table(const char *over, const row *rows, const took *best, int ranks, size_t n, int judge)
+static void table(const char *over, const char *to, const row *rows, const took *best, int ranks, size_t n, int judge)
 {
     int i;
-    printf("\n%d ranks over %s, n = %lu: ms for all of them to finish, and how many times as fast as dense\n", ranks, over, (unsigned long)n);
+    printf("\n%d ranks over %s, n = %lu, from gradients to %s: ms for all of them to finish, and how many times as fast as dense\n", ranks, over, (unsigned long)n, to);
     printf("%-14s %-15s %8s %8s %5s %10s %10s %9s\n", "operator", "route", "ms", "x", "goal", "codec ms", "waits ms", "MB sent");
     for (i = 0; i < ROWS; i++) {
         const double times = best[0].all / best[i].all, goal = judge ? rows[i].goal : 0;
@@ -184,26 +190,27 @@ static void table(const char *over, const row *rows, const took *best, int ranks
     }
 }
 
-typedef struct job { const float *base; size_t n; int reps; took best[ROWS]; } job;
+typedef struct job { const float *base; size_t n; int reps, stepping; took best[ROWS]; } job;
 
 static int thread_work(cg_threads_world *world, int rank, void *user)
 {
     job *j = (job *)user;
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     took mine[ROWS];
-    work(&t, thread_rows, j->base, j->n, j->reps, mine);
+    work(&t, thread_rows, j->base, j->n, j->reps, j->stepping, mine);
     if (rank == 0) memcpy(j->best, mine, sizeof mine);
     return 0;
 }
 
-static void table_of_threads(const float *base, size_t n, int reps, int ranks)
+static void table_of_threads(const float *base, size_t n, int reps, int ranks, int stepping)
 {
     job j;
     j.base = base;
     j.n = n;
     j.reps = reps;
+    j.stepping = stepping;
     if (cg_threads_run(ranks, thread_work, &j)) die("threads", "a rank failed");
-    table("threads", thread_rows, j.best, ranks, n, ranks == 2 && n >= GOAL_N);
+    table("threads", stepping ? "a step of the model" : "their mean", thread_rows, j.best, ranks, n, stepping && ranks == 2 && n >= GOAL_N);
 }
 
 /* ---- adding up: rank 0 of many, whose others are packets in memory ------------------------------------------------------------------- */
@@ -318,8 +325,8 @@ static void tcp_work(int rank, const char *addresses, size_t n, int reps)
     desc.addresses = addresses;
     code = cg_tcp_open(&net, &desc);
     if (code) die(addresses, cg_tcp_error(code, text, sizeof text));
-    work(&net.transport, tcp_rows, laplace(n), n, reps, best);
-    if (rank == 0) table("TCP", tcp_rows, best, net.transport.size, n, n >= TCP_N);
+    work(&net.transport, tcp_rows, laplace(n), n, reps, 0, best);
+    if (rank == 0) table("TCP", "their mean", tcp_rows, best, net.transport.size, n, n >= TCP_N);
     cg_tcp_close(&net);
 }
 
@@ -359,8 +366,9 @@ int main(int argc, char **argv)
         printf("compgrad %s, %s. ! marks a missed goal%s.\n", cg_version(), cg_isa_name(cg_isa_used()),
                n >= GOAL_N ? "" : "; goals are for n = 2^24 and not judged here");
         base = laplace(n);
-        table_of_threads(base, n, reps, 2);
-        table_of_threads(base, n, reps, 4);
+        table_of_threads(base, n, reps, 2, 0);
+        table_of_threads(base, n, reps, 2, 1);
+        table_of_threads(base, n, reps, 4, 0);
         table_of_adding(base, n, reps);
         free(base);
     }
