@@ -2400,20 +2400,28 @@ static void cg_total_neon_(const float *v, size_t n, int what, double *lanes) {
 }
 #endif
 
-/* accrue: y = beta*y + alpha*d, and adds the squares of y to 16 lanes, or those of d, or none. All of it waits for memory, so that is
-   asked ahead; d is not where its squares are asked for: then it has just been made. */
-enum { CG_ACCRUE_NONE_, CG_ACCRUE_Y_, CG_ACCRUE_D_ };
+/* accrue: y = beta*y + alpha*d, and adds the squares of y to 16 lanes, or those of d, or none. beta*y counts as 0 below 2^-100 unless beta is
+   1: rounding would keep it in denormals, which are slow, for ever. RECALL: as Y, but it is alpha*d that fades so, and beta is 1. All of
+   it waits for memory, so that is asked ahead; d is not where its squares are asked for: then it has just been made. */
+enum { CG_ACCRUE_NONE_, CG_ACCRUE_Y_, CG_ACCRUE_D_, CG_ACCRUE_RECALL_ };
+#define CG_FAINT_ 0x0d800000u          /* the bits of 2^-100 */
+CG_INLINE_ float cg_faded_(float v) { return (cg_bits_(v) & CG_MAGNITUDE_) < CG_FAINT_ ? 0.0f : v; }
 static void cg_accrue_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
-    cg_emit_scalar_(d, n, alpha, beta, y, 0);
+    if (squares == CG_ACCRUE_RECALL_) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_faded_(cg_times_(alpha, cg_load_(d, i)))));
+    else if (beta == 0.0f || beta == 1.0f) cg_emit_scalar_(d, n, alpha, beta, y, 0);
+    else for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_faded_(cg_times_(beta, cg_load_(y, i))), cg_times_(alpha, cg_load_(d, i))));
     if (squares) cg_total_scalar_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ void cg_squares8_avx2_(__m256 v, __m256d *low, __m256d *high) {
-    const __m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(v)), b = _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
-    *low = _mm256_add_pd(*low, _mm256_mul_pd(a, a));
-    *high = _mm256_add_pd(*high, _mm256_mul_pd(b, b));
+CG_AVX2_INLINE_ __m256 cg_fade8_avx2_(__m256 v, int fades) {
+    const __m256i u = _mm256_castps_si256(v);
+    return fades ? _mm256_castsi256_ps(_mm256_and_si256(u, _mm256_cmpgt_epi32(cg_abs_avx2_(u), _mm256_set1_epi32((int)CG_FAINT_ - 1)))) : v;
 }
-CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(const float *d, size_t n, float alpha, float beta, float *y, double *lanes, int squares) {
+CG_AVX2_INLINE_ __m256 cg_accrue8_avx2_(__m256 d, __m256 a, __m256 b, const float *y, size_t i, int squares, int one) {
+    const __m256 v = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
+    return _mm256_add_ps(one ? v : cg_fade8_avx2_(cg_mul8_avx2_(b, v), 1), cg_fade8_avx2_(cg_mul8_avx2_(a, d), squares == CG_ACCRUE_RECALL_));
+}
+CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(const float *d, size_t n, float alpha, float beta, float *y, double *lanes, int squares, int one) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     __m256d s0, s1, s2, s3;
     size_t i = 0;
@@ -2426,13 +2434,16 @@ CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(const float *d, size_t n, float alpha, 
         __m256 y0, y1;
         if (squares != CG_ACCRUE_D_) CG_PREFETCH_(cg_at_(d, i + CG_AHEAD_));
         CG_PREFETCH_WRITE_(cg_at_(y, i + CG_AHEAD_));
-        y0 = _mm256_add_ps(cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i))), cg_mul8_avx2_(a, d0));
-        y1 = _mm256_add_ps(cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i + 8))), cg_mul8_avx2_(a, d1));
+        y0 = cg_accrue8_avx2_(d0, a, b, y, i, squares, one);
+        y1 = cg_accrue8_avx2_(d1, a, b, y, i + 8, squares, one);
         cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(y0));
         cg_store_avx2_(cg_at_mut_(y, i + 8), _mm256_castps_si256(y1));
         if (squares) {
-            cg_squares8_avx2_(squares == CG_ACCRUE_D_ ? d0 : y0, &s0, &s1);
-            cg_squares8_avx2_(squares == CG_ACCRUE_D_ ? d1 : y1, &s2, &s3);
+            const float *v = squares == CG_ACCRUE_D_ ? d : y;
+            s0 = _mm256_add_pd(s0, cg_term_avx2_(v, i, 1));
+            s1 = _mm256_add_pd(s1, cg_term_avx2_(v, i + 4, 1));
+            s2 = _mm256_add_pd(s2, cg_term_avx2_(v, i + 8, 1));
+            s3 = _mm256_add_pd(s3, cg_term_avx2_(v, i + 12, 1));
         }
     }
     if (squares) {
@@ -2445,23 +2456,47 @@ CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(const float *d, size_t n, float alpha, 
 }
 CG_TARGET_AVX2_ static void cg_accrue_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
     size_t i = 0;
-    if (beta == 0.0f) {                              /* y is not read: 0*y + -0 would be +0 */
+    if (squares == CG_ACCRUE_RECALL_) {
+        i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_RECALL_, 1);
+    } else if (beta == 0.0f) {                       /* y is not read: 0*y + -0 would be +0 */
         cg_emit_avx2_(d, n, alpha, beta, y, 0);
         if (squares) cg_total_avx2_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
         return;
-    }
-    switch (squares) {
-        case CG_ACCRUE_NONE_: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_); break;
-        case CG_ACCRUE_Y_: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_); break;
-        default: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_);
+    } else {
+        switch (squares * 2 + (beta == 1.0f)) {
+            case CG_ACCRUE_NONE_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_, 0); break;
+            case CG_ACCRUE_NONE_ * 2 + 1: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_, 1); break;
+            case CG_ACCRUE_Y_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_, 0); break;
+            case CG_ACCRUE_Y_ * 2 + 1: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_, 1); break;
+            case CG_ACCRUE_D_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_, 0); break;
+            default: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_, 1);
+        }
     }
     _mm256_zeroupper();
     if (i < n) cg_accrue_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), squares, lanes);
 }
 #endif
 #if CG_NEON_
+CG_INLINE_ float32x4_t cg_fade4_neon_(float32x4_t v) {
+    const uint32x4_t u = vreinterpretq_u32_f32(v);
+    return cg_floats_neon_(vandq_u32(u, vcgeq_u32(cg_abs_neon_(u), vdupq_n_u32(CG_FAINT_))));
+}
 static void cg_accrue_neon_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
-    cg_emit_neon_(d, n, alpha, beta, y, 0);
+    const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
+    const int recall = squares == CG_ACCRUE_RECALL_;
+    size_t i = 0;
+    if (!recall && (beta == 0.0f || beta == 1.0f)) {
+        cg_emit_neon_(d, n, alpha, beta, y, 0);
+        i = n;
+    }
+    for (; i + 4 <= n; i += 4) {
+        const float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)), g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
+        cg_store4_neon_(y, i, recall ? f + cg_fade4_neon_(g) : cg_fade4_neon_(cg_times_neon_(b, f)) + g);
+    }
+    for (; i < n; i++) {
+        const float f = cg_load_(y, i), g = cg_times_(alpha, cg_load_(d, i));
+        cg_store_(y, i, recall ? cg_plus_(f, cg_faded_(g)) : cg_plus_(cg_faded_(cg_times_(beta, f)), g));
+    }
     if (squares) cg_total_neon_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
 }
 #endif

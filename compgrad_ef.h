@@ -48,6 +48,8 @@
      ONEBIT_ADAM  p = momentum M + (1 - momentum) g + e     e = p - D          M = result. 1-bit Adam and LAMB (Tang 21) after
                   their warm-up, with the variance frozen; update by cg_ef_precondition
 
+   Memory times a factor other than 1 (momentum, decay, ECQ's alpha, a change of scale) counts as 0 below 2^-100: what is not fed any more
+   would otherwise end in denormals, which are slow, and stay there. Times 1 nothing is lost, nor in p = g - h.
    EF21, DIANA, LAQ and ONEBIT_ADAM remember what was received, too: commit needs the mean over ranks of D, and for the first
    three makes the result of it.
    An operator that expands (random-k times n/k, QSGD of few levels, TernGrad: error above |x|^2) would make memory grow without
@@ -512,7 +514,7 @@ static void cg_bytes_add_(const cg_ef *ef, size_t first, size_t many, float by, 
         const size_t bucket = i / CG_EF_BUCKET_, at = i % CG_EF_BUCKET_;
         some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
         cg_bytes_get_(kernels, ef, bucket, e);
-        kernels->emit(cg_at_(v, i - first), some, by, keep, e + at, 0);
+        kernels->accrue(cg_at_(v, i - first), some, by, keep, e + at, CG_ACCRUE_NONE_, NULL);
         for (size_t j = at; j < at + some; j++) e[j] = cg_saturate_(e[j]);
         cg_bytes_put_(kernels, ef, bucket, e);
     }
@@ -612,6 +614,11 @@ static double cg_ef_accrue_(const cg_ef_step_ *st, const float *d, size_t many, 
     cg_ef_hold_(st, y, many);
     return cg_total_of_(st->kernels, y, many, CG_TOTAL_SQUARES_);
 }
+static double cg_ef_recall_(const cg_kernels_ *k, const float *m, size_t many, float by, float *e) {         /* e = e + by m, for memory m; |e|^2 */
+    double lanes[16] = { 0.0 };
+    k->accrue(m, many, by, 1.0f, e, CG_ACCRUE_RECALL_, lanes);
+    return cg_fold_(lanes);
+}
 static double cg_ef_place_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     const cg_ef *ef = st->ef;
     const cg_ef_desc *d = &ef->desc;
@@ -633,7 +640,9 @@ static double cg_ef_place_(const cg_ef_step_ *st, size_t first, size_t many, con
             return cg_ef_accrue_(st, g, many, a, 1.0f, e);
         case CG_EF_ONEBIT_ADAM:
             k->accrue(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_ACCRUE_NONE_, NULL);
-            return cg_ef_accrue_(st, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), 1.0f, e);
+            energy = cg_ef_recall_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
+            cg_ef_hold_(st, e, many);
+            return st->large ? cg_total_of_(k, e, many, CG_TOTAL_SQUARES_) : energy;
         default: return cg_ef_accrue_(st, g, many, a, cg_ef_decay_(d), e);
     }
 }
@@ -664,7 +673,8 @@ CG_NOINLINE_ double cg_ef_make_(const void *user, size_t first, size_t many, flo
         if (ef->bytes) cg_bytes_read_(ef, first + i, some, p);
         else memcpy(p, cg_at_(ef->vector[0], first + i), 4 * some);
         if (st->limit != 0.0f) g = cg_ef_cut_(st, g, some, buf);
-        st->kernels->emit(g, some, st->pa, st->pb, p, 0);
+        if (cg_ef_is_(&ef->desc, CG_EF_DIFFERS_)) st->kernels->emit(g, some, st->pa, st->pb, p, 0);      /* h does not fade */
+        else st->kernels->accrue(g, some, st->pa, st->pb, p, CG_ACCRUE_NONE_, NULL);
         cg_ef_hold_(st, p, some);
         energy += cg_total_of_(st->kernels, p, some, CG_TOTAL_SQUARES_);
     }
@@ -700,7 +710,7 @@ CG_NOINLINE_ double cg_ef_stay_(const void *user, size_t first, size_t many, flo
         if (st->limit != 0.0f) g = cg_ef_cut_(st, g, some, buf);
         if (st->ef->bytes) cg_bytes_add_(st->ef, first + i, some, st->qa, g, st->qb);
         else {
-            st->kernels->emit(g, some, st->qa, st->qb, cg_at_mut_(e, i), 0);
+            st->kernels->accrue(g, some, st->qa, st->qb, cg_at_mut_(e, i), CG_ACCRUE_NONE_, NULL);
             cg_ef_hold_(st, cg_at_mut_(e, i), some);
         }
     }
@@ -714,7 +724,7 @@ static double cg_ef_average_(const void *user, size_t first, size_t many, float 
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
         if (st->limit != 0.0f) g = cg_ef_cut_(st, g, some, buf);
-        st->kernels->emit(g, some, cg_times_(st->a, 1.0f - st->ef->desc.momentum), st->ef->desc.momentum, cg_at_mut_(v, i), 0);
+        st->kernels->accrue(g, some, cg_times_(st->a, 1.0f - st->ef->desc.momentum), st->ef->desc.momentum, cg_at_mut_(v, i), CG_ACCRUE_NONE_, NULL);
         cg_ef_hold_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;
@@ -726,7 +736,7 @@ typedef struct cg_ef_by_ { const cg_kernels_ *kernels; const cg_ef *ef; float by
 static double cg_ef_times_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_by_ *b = (const cg_ef_by_ *)user;
     static const float zero[CG_EF_BUCKET_] = { 0.0f };
-    if (!b->ef || !b->ef->bytes) b->kernels->emit(e, many, b->by, 0.0f, e, 0);
+    if (!b->ef || !b->ef->bytes) b->kernels->accrue(e, many, 0.0f, b->by, e, CG_ACCRUE_NONE_, NULL);
     else for (size_t i = 0; i < many; i += CG_EF_BUCKET_) cg_bytes_add_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->by);
     for (size_t i = 0; (!b->ef || !b->ef->bytes) && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
@@ -928,7 +938,7 @@ static void cg_ef_close_(cg_ef *ef) {                /* a step is over */
 }
 static double cg_ef_less_mean_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_by_ *b = (const cg_ef_by_ *)user;
-    b->kernels->emit(cg_at_(b->ef->vector[2], first), many, b->by, 1.0f, e, 0);
+    cg_ef_recall_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->by, e);
     for (size_t i = 0; i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }

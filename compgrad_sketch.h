@@ -106,7 +106,7 @@ CG_API_ CG_CHECKED_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exc
    those the mean of a, exactly; of that the k largest are the result, and a (and u) become 0 there. candidates 1: what the sketch
    says is taken. mix: HEAVYMIX. The hash is another one in every step (by tag.step), so that nobody is hidden behind the same neighbour
    for ever. Nothing is lost: a + what was taken of it = sum of u. Errors: grad as it was, and the gradient in a unless it was
-   refused here (NaN, memory, route). Values of a and u beyond 2^96 are cut off there. */
+   refused here (NaN, memory, route). Values of a and u beyond 2^96 are cut off there; momentum u counts as 0 below 2^-100. */
 typedef struct cg_sketched_desc { cg_sketch_desc sketch; size_t k; int candidates /* 0 = 4 */; float momentum; int mix; } cg_sketched_desc;
 typedef struct cg_sketched { cg_sketched_desc desc; cg_sketch sketch; float *error, *velocity; } cg_sketched;
 CG_API_ size_t cg_sketched_memory(const cg_sketched_desc *desc);
@@ -117,7 +117,8 @@ CG_API_ CG_CHECKED_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_ex
 
 /* ---- FetchSGD (Rothchild 20): momentum and error live in the sketch, the same on all ranks --------------------------
    S_u = momentum S_u + mean of S(g); S_e = S_e + rate S_u; the result is the k heaviest of S_e; cells that they touch become 0 in S_e and S_u
-   (subtracting their sketch, as the paper has it, diverges where the sketch is small). On any error the state is as it was. */
+   (subtracting their sketch, as the paper has it, diverges where the sketch is small). momentum S_u counts as 0 below 2^-100. On any error
+   the state is as it was. */
 typedef struct cg_fetched_desc { cg_sketch_desc sketch; size_t k; float momentum, rate /* 0 = 1 */; } cg_fetched_desc;
 typedef struct cg_fetched { cg_fetched_desc desc; cg_sketch momentum, error, fresh; } cg_fetched;
 CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc);
@@ -968,7 +969,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
     if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
     cg_sketched_rooms_of_(&sgd->sketch, most, desc, t, 1, (uint8_t *)mem + skip, &r);
-    if (n && sgd->velocity) kernels->emit(grad, n, 1.0f, d->momentum, sgd->velocity, 0);
+    if (n && sgd->velocity) kernels->accrue(grad, n, 1.0f, d->momentum, sgd->velocity, CG_ACCRUE_NONE_, NULL);
     if (n && sgd->velocity) cg_hold_all_(sgd->velocity, n);
     if (n) kernels->emit(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
     if (n) cg_hold_all_(sgd->error, n);
@@ -1039,6 +1040,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     const size_t n = d->sketch.n, k = cg_min_(d->k, n), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0, cells = sgd->fresh.count;
     const float rate = d->rate != 0.0f ? d->rate : 1.0f;
     float chunk[CG_CHUNK_];
+    double lanes[16] = { 0.0 };                      /* not asked for */
     cg_exchange_desc road = cg_plain_road_(desc);
     cg_sketched_rooms_ r;
     cg_report one;
@@ -1053,7 +1055,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     s = cg_exchange_or_(&road, t, sgd->fresh.cells, cells, r.exchange, r.exchange_bytes, s, &one);
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
-    kernels->emit(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, 0);       /* the new momentum, not yet in its place */
+    kernels->accrue(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, CG_ACCRUE_RECALL_, lanes);      /* the new momentum, not yet in its place */
     for (size_t i = 0; i < cells && s == CG_OK; i += CG_CHUNK_) {    /* and the new error is finite, too */
         const size_t many = cg_min_(CG_CHUNK_, cells - i);
         memcpy(chunk, sgd->error.cells + i, 4 * many);

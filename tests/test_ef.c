@@ -30,10 +30,14 @@ static uint32_t hash(uint32_t a, uint32_t b, uint32_t c) {
     h = (h ^ h >> 13) * 3266489917u;
     return h ^ h >> 16;
 }
-/* Every worker has a mean of its own. Dyadic: multiples of 1/256 below 16, of which 200 add exactly. */
+/* Every worker has a mean of its own. Dyadic: multiples of 1/256 below 16, of which 200 add exactly. Faint: now and then a power of two
+   from 2^-90 to 2^-104, or one of its neighbours, that halves then take to just below, to, or just above 2^-100. */
+enum { DYADIC = 1, FAINT = 2 };
 static float gradient(int dyadic, uint32_t rank, uint32_t step, uint32_t i) {
     const uint32_t h = hash(i, step, rank);
     const int32_t own = (int32_t)(hash(i, 999, rank) & 0x3ff) - 512;
+    static const float by[] = { 0.99999994f, 1, 1.0000001f };
+    if (dyadic == FAINT) return step % 13 ? 0.0f : (float)ldexp(h & 1 ? -1 : 1, -90 - (int)(h >> 8) % 15) * by[(h >> 4) % 3];
     if (h % 37 == 0) return 0.0f;
     if (dyadic) return (float)((int32_t)(h >> 8 & 0xfff) - 2048 + own) / 256.0f;
     else {
@@ -76,6 +80,9 @@ typedef struct plain {
 typedef struct term { double k, v, b; } term;
 static inline term times(double k, double v, double b) { term t; t.k = k; t.v = v; t.b = b; return t; }
 #define NONE times(0, 0, 0)
+#define FAINTEST ldexp(1.0, -100)
+/* Memory: times something else than 1 it counts as 0 below 2^-100. */
+static inline term kept(double k, double v, double b) { return times(k, k != 1 && fabs((double)(float)(k * v)) < FAINTEST ? 0 : v, b); }
 static inline double rounded(const plain *w, double v) { return w->exact ? (double)(float)v : v; }
 /* sum of k v, from left to right. Each k may be a product or 1 - x of two floats: one rounding more; 3e-45: denormals. */
 static inline void lin(const plain *w, double *v, double *b, int m, term s, term t, term u) {
@@ -106,17 +113,17 @@ static void plain_put(plain *w, const setup *c, const float *grad, const float *
         const term g = times(w->a, (double)grad[i], 0);
         w->g[i] = (double)grad[i];
         switch (c->kind) {
-        case CG_EF_CLASSIC: LIN2(*p, *pb, g, times(w->k_decay, *e, *eb)); break;
+        case CG_EF_CLASSIC: LIN2(*p, *pb, g, kept(w->k_decay, *e, *eb)); break;
         case CG_EF_LOCO: case CG_EF_SCALECOM: LIN2(*p, *pb, g, times(1, *e, *eb)); break;
-        case CG_EF_ECQ: LIN2(*p, *pb, g, times(w->k_alpha, *e, *eb)); break;
+        case CG_EF_ECQ: LIN2(*p, *pb, g, kept(w->k_alpha, *e, *eb)); break;
         case CG_EF_MOMENTUM:
-            if (c->nesterov) LIN2(*u, *ub, times(m, *u, *ub), times(rounded(w, m * g.k), g.v, 0));
-            else LIN2(*u, *ub, times(m, *u, *ub), g);
+            if (c->nesterov) LIN2(*u, *ub, kept(m, *u, *ub), times(rounded(w, m * g.k), g.v, 0));
+            else LIN2(*u, *ub, kept(m, *u, *ub), g);
             if (c->nesterov) LIN3(*p, *pb, times(1, *e, *eb), times(1, *u, *ub), g);
             else LIN2(*p, *pb, times(1, *e, *eb), times(1, *u, *ub));
             break;
         case CG_EF_SIGNUM:
-            LIN2(*e, *eb, times(m, *e, *eb), times(rounded(w, g.k * rest), g.v, 0));
+            LIN2(*e, *eb, kept(m, *e, *eb), times(rounded(w, g.k * rest), g.v, 0));
             *p = *e;
             *pb = *eb;
             break;
@@ -126,12 +133,12 @@ static void plain_put(plain *w, const setup *c, const float *grad, const float *
             break;
         case CG_EF_EF21: case CG_EF_DIANA: case CG_EF_LAQ:
             if (c->kind == CG_EF_EF21 && m > 0) {
-                LIN2(*u, *ub, times(m, *u, *ub), times(rounded(w, g.k * rest), g.v, 0));
+                LIN2(*u, *ub, kept(m, *u, *ub), times(rounded(w, g.k * rest), g.v, 0));
                 LIN2(*p, *pb, times(s, *u, *ub), times(-s, *e, *eb));
             } else LIN2(*p, *pb, times(rounded(w, s * g.k), g.v, 0), times(-s, *e, *eb));
             break;
         default:                                /* 1-bit Adam */
-            LIN3(*p, *pb, times(1, *e, *eb), times(rounded(w, g.k * rest), g.v, 0), times(rounded(w, s * m), w->m[2][i], w->b[2][i]));
+            LIN3(*p, *pb, times(1, *e, *eb), times(rounded(w, g.k * rest), g.v, 0), kept(rounded(w, s * m), w->m[2][i], w->b[2][i]));
         }
     }
 }
@@ -158,7 +165,7 @@ static void plain_take(plain *w, const setup *c, const float *d, const float *in
         switch (c->kind) {
         case CG_EF_CLASSIC: case CG_EF_MOMENTUM: case CG_EF_VARIANCE: case CG_EF_ONEBIT_ADAM: LIN2(*e, *eb, times(1, p, pb), times(-s, D, 0)); break;
         case CG_EF_LOCO: case CG_EF_SCALECOM: LIN3(*e, *eb, times(1, *e, *eb), times(rounded(w, k * w->a), w->g[i], 0), times(-rounded(w, k * s), D, 0)); break;
-        case CG_EF_ECQ: LIN3(*e, *eb, times(w->k_decay, *e, *eb), times(w->a, w->g[i], 0), times(-s, D, 0)); break;
+        case CG_EF_ECQ: LIN3(*e, *eb, kept(w->k_decay, *e, *eb), times(w->a, w->g[i], 0), times(-s, D, 0)); break;
         case CG_EF_EF21: case CG_EF_LAQ: LIN2(*e, *eb, times(1, *e, *eb), times(1, D, 0)); break;
         case CG_EF_DIANA: LIN2(*e, *eb, times(1, *e, *eb), times(w->k_alpha, D, 0)); break;
         default: break;
@@ -166,7 +173,7 @@ static void plain_take(plain *w, const setup *c, const float *d, const float *in
         if (c->kind == CG_EF_MOMENTUM && index[i] == 0.0f) *u = *ub = 0;
         if (c->kind == CG_EF_VARIANCE) {
             if (index[i] == 0.0f) *u = *ub = 0;
-            else LIN1(*u, *ub, times(w->k_decay, *u, *ub));
+            else LIN1(*u, *ub, kept(w->k_decay, *u, *ub));
         }
         result[i] = M;
         result_b[i] = 0;
@@ -343,7 +350,7 @@ static void draw(rank *k, const setup *c, uint32_t r, uint32_t step) {
         static const float by[] = { 1, 1, 1024, 1024, 1.0f / 256, 0, 1, 1, 0, 0, 64 };
         const float g = gradient(c->dyadic, r, step, (uint32_t)i) * (c->jumps ? by[step % 11] : 1.0f);
         k->copy[i] = g;
-        k->aux[i] = c->dyadic ? (float)(hash((uint32_t)i, step, r + 77) & 0xff) / 16.0f : g * g * (float)(hash((uint32_t)i, step, r + 77) & 0xff) / 256.0f;
+        k->aux[i] = c->dyadic == FAINT ? fabsf(g) : c->dyadic ? (float)(hash((uint32_t)i, step, r + 77) & 0xff) / 16.0f : g * g * (float)(hash((uint32_t)i, step, r + 77) & 0xff) / 256.0f;
     }
     load(k->grad, k->copy, c->n);
 }
@@ -908,6 +915,111 @@ TEST rates(void) {
     }
     PASS();
 }
+/* ---- memory that is not fed any more ----------------------------------------------------------------------------- */
+
+TEST faint(cg_isa isa) {                        /* as in_pieces and exchanged, around 2^-100 */
+    static const setup some[] = {
+        { "topk:0.1", K(CLASSIC), 0.5f, 0, 0, 0, 0, 0, FAINT, 0, 0, 400, 0, 0, 0 },
+        { "topk:0.1", K(CLASSIC), 0.5f, 0, 0, 0, 0, 1, FAINT, 1, 0, 400, 0, 0, 0 },
+        { "topk:0.1", K(CLASSIC), 0, 0, 0, 0, 0, 0, FAINT, 0, 0, 130, 0, 0, 0 },       /* times 1: nothing is lost */
+        { "topk:0.1", K(LOCO), 0, 0, 0, 0, 0, 0, FAINT, 1, 0, 130, 0, 0, 0 },
+        { "topk:0.1", K(ECQ), 0.5f, 0.5f, 0, 0, 0, 0, FAINT, 0, 0, 400, 1, 0, 0 },
+        { "topk:0.1", K(ECQ), 0.5f, 0.25f, 0, 0, 0, 1, FAINT, 1, 0, 130, 0, 0, 0 },
+        { "topk:0.1", K(MOMENTUM), 0, 0, 0.5f, 0, 0, 0, FAINT, 0, 0, 400, 1, 0, 0 },
+        { "topk:0.1", K(MOMENTUM), 0, 0, 0.5f, 0, 1, 0, FAINT, 0, 0, 130, 0, 0, 0 },
+        { "efsign", K(MOMENTUM), 0, 0, 0.5f, 0, 0, 0, FAINT, 0, 0, 130, 0, 0, 0 },
+        { "sign", K(SIGNUM), 0, 0, 0.5f, 0, 0, 0, FAINT, 0, 0, 400, 0, 0, 0 },
+        { "variance:1", K(VARIANCE), 0.5f, 0, 0, 0, 0, 0, FAINT, 0, 0, 400, 1, 0, 0 },
+        { "dense", K(EF21), 0, 0, 0, 0, 0, 0, FAINT, 0, 0, 130, 0, 0, 0 },              /* p = g - h: nothing is lost */
+        { "topk:0.1", K(EF21), 0, 0, 0.5f, 0, 0, 0, FAINT, 0, 0, 400, 0, 0, 0 },
+        { "dense", K(ONEBIT_ADAM), 0, 0, 0.5f, 0, 0, 0, FAINT, 0, 0, 400, 1, 0, 0 },
+        { "topk:0.1", K(ONEBIT_ADAM), 0, 0, 0.5f, 0, 0, 0, FAINT, 0, 0, 130, 0, 0, 0 },
+    };
+    static const road way = { CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, NULL, 0, 0, 0 };
+    int bad = 0;
+    ASSERT_EQ(CG_OK, cg_isa_force(isa));
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
+        COUNT(bad, pieces(&some[i], 1, 40));
+        COUNT(bad, pieces(&some[i], 2, 40));
+        COUNT(bad, exchanges(&some[i], &way, 2, 40));
+    }
+    ASSERT_EQ(CG_OK, cg_isa_force(CG_ISA_AUTO));
+    ASSERT_EQ_FMT(0, bad, "%d");
+    PASS();
+}
+/* Fed for five steps, and then only every fourth stretch of 64: the rest of what fades ends at exactly 0, as denormals never would. */
+static int ends(const setup *c, int which) {
+    rank *k = &ranks[0];
+    int alive = 0;
+    give_back();
+    if (!rank_open(k, c, 1) || !rank_start(k, c)) return failed(k, c, 1);
+    for (uint32_t step = 0; step < 2000; step++) {
+        cg_tag tag = { 42, step, 3, 0 };
+        if (step < 8 || step % 64 == 0) draw(k, c, 0, step);
+        for (size_t i = 0; i < c->n; i++) if (step >= 5 && i / 64 % 4) k->grad[i] = 0.0f;
+        if (cg_ef_compress(&k->ef, &tag, k->grad, k->packet, k->cap, &k->len) != CG_OK || cg_decompress(k->packet, k->len, k->mean, c->n) != CG_OK ||
+            cg_ef_commit(&k->ef, k->packet, k->len, keeps_received(c->kind) ? k->mean : NULL) != CG_OK) {
+            (void)SAY("%s: step %u fails", c->op, step);
+            return failed(k, c, 1);
+        }
+    }
+    if (cg_ef_read(&k->ef, which, k->seen, c->n) != CG_OK) (void)SAY("vector %d cannot be read", which);
+    for (size_t i = 0; i < c->n; i++) {
+        if (i / 64 % 4 && k->seen[i] != 0.0f && !k->note[0]) (void)SAY("%s: vector %d[%zu] is still %g", c->op, which, i, (double)k->seen[i]);
+        alive += i / 64 % 4 == 0 && k->seen[i] != 0.0f;
+    }
+    if (!alive && !k->note[0]) (void)SAY("%s: nothing is left of vector %d", c->op, which);
+    return k->note[0] ? failed(k, c, 1) : 1;
+}
+TEST fading(void) {
+    static const struct { setup c; int which; } some[] = {
+        { { "topk:0.02", K(CLASSIC), 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 600, 0, 0, 0 }, CG_EF_ERROR },
+        { { "topk:0.02", K(CLASSIC), 0.9f, 0, 0, 0, 0, 1, 0, 0, 0, 600, 0, 0, 0 }, CG_EF_ERROR },
+        { { "topk:0.02", K(ECQ), 0, 0, 0, 0, 0, 0, 0, 0, 0, 600, 0, 0, 0 }, CG_EF_ERROR },
+        { { "topk:0.02", K(ECQ), 0, 0, 0, 0, 0, 1, 0, 0, 0, 600, 0, 0, 0 }, CG_EF_ERROR },
+        { { "absmax:4:64", K(MOMENTUM), 0, 0, 0.9f, 0, 0, 0, 0, 0, 0, 600, 0, 0, 0 }, CG_EF_VELOCITY },
+        { { "absmax:4:64", K(MOMENTUM), 0, 0, 0.9f, 0, 1, 0, 0, 0, 0, 600, 0, 0, 0 }, CG_EF_VELOCITY },
+        { { "sign", K(SIGNUM), 0, 0, 0.9f, 0, 0, 0, 0, 0, 0, 600, 0, 0, 0 }, CG_EF_ERROR },
+        { { "topk:0.02", K(EF21), 0, 0, 0.9f, 0, 0, 0, 0, 0, 0, 600, 0, 0, 0 }, CG_EF_VELOCITY },
+        { { "dense", K(ONEBIT_ADAM), 0, 0, 0.9f, 0, 0, 0, 0, 0, 0, 600, 0, 0, 0 }, CG_EF_RECEIVED },
+    };
+    int bad = 0;
+    for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) COUNT(bad, ends(&some[i].c, some[i].which));
+    ASSERT_EQ_FMT(0, bad, "%d");
+    PASS();
+}
+TEST taken_back(void) {                         /* 1-bit Adam: a rollback takes out what was put in, also if that was nothing */
+    static const setup c = { "dense", K(ONEBIT_ADAM), 0, 0, 0.5f, 0, 0, 0, FAINT, 0, 0, 130, 0, 0, 0 };
+    rank *k = &ranks[0];
+    cg_tag tag = { 42, 50, 3, 0 };
+    TRY(pieces(&c, 1, 40));                     /* the last gradient but 0 was in step 39: M is between 2^-91 and 2^-105 */
+    for (size_t i = 0; i < c.n; i++) k->grad[i] = 0.0f;
+    ASSERT_EQ(CG_OK, cg_ef_compress(&k->ef, &tag, k->grad, k->packet, k->cap, &k->len));
+    ASSERT_EQ(CG_OK, cg_ef_rollback(&k->ef, k->packet, k->len));
+    ASSERT_EQ(CG_OK, cg_ef_read(&k->ef, CG_EF_ERROR, k->seen, c.n));
+    for (size_t i = 0; i < c.n; i++) ASSERT_EQ_FMT(0.0, (double)k->seen[i], "%g");
+    PASS();
+}
+TEST rescaled(int bytes) {                      /* times 1 it stays as it is, but for what bytes round */
+    const setup c = { "topk:0.1", K(CLASSIC), 0, 0, 0, 0, 0, bytes, FAINT, bytes, 0, 130, 0, 0, 0 };
+    rank *k = &ranks[0];
+    int gone = 0;
+    TRY(pieces(&c, 1, 14));
+    ASSERT_EQ(CG_OK, cg_ef_read(&k->ef, CG_EF_ERROR, k->x, c.n));
+    ASSERT_EQ(CG_OK, cg_ef_rescale(&k->ef, 1.0f));
+    ASSERT_EQ(CG_OK, cg_ef_read(&k->ef, CG_EF_ERROR, k->seen, c.n));
+    if (!bytes) ASSERT_MEM_EQ(k->x, k->seen, 4 * c.n);
+    load(k->x, k->seen, c.n);
+    ASSERT_EQ(CG_OK, cg_ef_rescale(&k->ef, 0.5f));
+    ASSERT_EQ(CG_OK, cg_ef_read(&k->ef, CG_EF_ERROR, k->seen, c.n));
+    for (size_t i = 0; i < c.n; i++) {
+        const double half = 0.5 * (double)k->x[i], want = fabs(half) < FAINTEST ? 0 : half;
+        if (!bytes || want == 0) ASSERT_EQ_FMT(want, (double)k->seen[i], "%g");
+        gone += half != want;
+    }
+    ASSERT(gone);
+    PASS();
+}
 TEST reading(void) {
     static const setup c = { "topk:0.1", K(CLASSIC), 0, 0, 0, 0, 0, 0, 1, 0, 0, 130, 0, 0, 0 };
     rank *k = &ranks[0];
@@ -936,6 +1048,12 @@ int main(int argc, char **argv) {
             RUN_TESTp(lazy, SIZES[i], bits, laq_exchanges);
         }
     RUN_TEST(rates);
+    RUN_TESTp(faint, CG_ISA_AUTO);
+    RUN_TESTp(faint, CG_ISA_SCALAR);
+    RUN_TEST(fading);
+    RUN_TEST(taken_back);
+    RUN_TESTp(rescaled, 0);
+    RUN_TESTp(rescaled, 1);
     RUN_TEST(reading);
     give_back();
     free(ranks);

@@ -380,8 +380,8 @@ KERNEL(accrue)
     double lanes[16];
     size_t i;
     lanes_of(t, lanes);
-    for (i = 0; i < t->n; i++) { float f = (float)i - 40; memcpy(out + 4 * i, &f, 4); }
-    k->accrue(V, alpha[t->r[0] % 3], beta[t->r[1] % 3], floats_at(out), (int)(t->r[2] % 3), lanes);
+    for (i = 0; i < t->n; i++) { float f = ((float)i - 40) * (t->r[3] & 1 ? 0x1p-104f : 1.0f); memcpy(out + 4 * i, &f, 4); }      /* or around 2^-100 */
+    k->accrue(V, alpha[t->r[0] % 3], beta[t->r[1] % 3], floats_at(out), (int)(t->r[2] % 4), lanes);
     return calm_doubles(calm_floats(out, t->n), lanes, 16);
 }
 KERNEL(sum)

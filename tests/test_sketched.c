@@ -31,6 +31,7 @@ static float *floats(size_t n) { return (float *)room(4 * n); }
 /* One rounding each, wherever the compiler would like to have none. */
 static float plus(float a, float b) { volatile float s = a + b; return s; }
 static float times(float a, float b) { volatile float s = a * b; return s; }
+static float faded(float a, float b) { const float s = times(a, b); return fabsf(s) < 0x1p-100f ? 0.0f : s; }      /* momentum times memory */
 
 /* ---- one step, plainly ------------------------------------------------------------------------------------------------------ */
 
@@ -44,6 +45,7 @@ typedef struct plan {
     uint64_t seed;
     int leader, ahead;                                  /* ahead: of the step that it is */
     int which, fetched;                                 /* callbacks of the exchange; FetchSGD */
+    int faint, until;                                   /* gradients around 2^-100; from this step on 0 (0: never) */
 } plan;
 
 /* Integers times 15: as long as sums stay below 2^24 they are exact in any order, and so are halves, thirds, fifths and eighths of
@@ -51,8 +53,8 @@ typedef struct plan {
    zero or equal, which makes for ties. */
 static float value(const plan *p, int rank, size_t i, int step) {
     const uint64_t h = mixed(mixed((uint64_t)i * 64 + (uint64_t)rank) + (uint64_t)step * 977 + (uint64_t)p->k);
-    if (h & 3) return 0.0f;
-    return 15.0f * (float)((int)(h >> 8 & 31) - 16) * ((h >> 16 & 63) ? 1.0f : 8.0f);
+    if (h & 3 || (p->until && step >= p->until)) return 0.0f;
+    return (p->faint ? 0x1p-106f : 1.0f) * 15.0f * (float)((int)(h >> 8 & 31) - 16) * ((h >> 16 & 63) ? 1.0f : 8.0f);
 }
 static cg_sketch_desc sketch_of(const plan *p) {
     cg_sketch_desc d = CG_ZERO;
@@ -133,7 +135,7 @@ static int plain_sketched(const cg_transport *t, const plan *p, const cg_sketch_
     size_t count;
     int code;
     for (size_t i = 0; i < p->n; i++) {
-        if (u) u[i] = plus(times(p->momentum, u[i]), grad[i]);
+        if (u) u[i] = plus(faded(p->momentum, u[i]), grad[i]);
         a[i] = plus(a[i], u ? u[i] : grad[i]);
     }
     if (cg_sketch_init(&s, hash, mem, bytes) != CG_OK || cg_sketch_add(&s, a, p->n, 1.0f) != CG_OK) abort();
@@ -165,7 +167,7 @@ static int plain_fetched(const cg_transport *t, const plan *p, const cg_sketch_d
     if (cg_sketch_init(&s, hash, mem, bytes) != CG_OK || cg_sketch_add(&s, grad, p->n, 1.0f) != CG_OK) abort();
     code = mean_of(t, p, step, s.cells, s.count);
     for (size_t c = 0; c < s.count; c++) {
-        su[c] = plus(times(p->momentum, su[c]), s.cells[c]);
+        su[c] = plus(faded(p->momentum, su[c]), s.cells[c]);
         se[c] = plus(se[c], times(p->rate != 0.0f ? p->rate : 1.0f, su[c]));
     }
     memcpy(s.cells, se, 4 * s.count);
@@ -287,7 +289,7 @@ static const char *follow(const cg_transport *t, const plan *p) {
         cg_report report;
         for (size_t i = 0; i < n; i++) { want[i] = grad[i] = value(p, t->rank, i, step); given[i] += grad[i]; }
         if (rank_step(&s, t, step, grad, s.bytes, &report) != CG_OK) { wrong = "a step fails"; break; }
-        for (size_t i = 0; i < n && s.second && !p->fetched; i++) before[i] = plus(first[i], plus(times(p->momentum, second[i]), want[i]));
+        for (size_t i = 0; i < n && s.second && !p->fetched; i++) before[i] = plus(first[i], plus(faded(p->momentum, second[i]), want[i]));
         if (plain_step(&s, t, step, want, first, second)) { wrong = "the reference fails"; break; }
         for (size_t i = 0; i < n; i++) taken[i] += (double)grad[i];
         if (!wrong && memcmp(grad, want, 4 * n)) wrong = "the result is another";
@@ -361,6 +363,33 @@ TEST between_processes(const plan *p, int ranks) {
     for (int r = 0; r < ranks; r++) close(listener[r]);
     for (int r = 0; r < ranks; r++) if (wait(&status) > 0) good += WIFEXITED(status) && !WEXITSTATUS(status);
     ASSERT_EQ(ranks, good);
+    PASS();
+}
+/* Gradients stop: momentum ends at exactly 0, as denormals never would. k is 1, so that most places are never taken. */
+static int stopping(cg_threads_world *world, int rank, void *user) {
+    const plan *p = (const plan *)user;
+    const cg_transport t = cg_threads_transport(world, rank, p->which);
+    float *grad = floats(p->n);
+    size_t moving = 0, still = 0;
+    rank_state s;
+    rank_open(&s, p, &t);
+    outcome[rank] = NULL;
+    for (int step = 0; step < 950; step++) {
+        cg_report report;
+        for (size_t i = 0; i < p->n; i++) grad[i] = value(p, rank, i, step);
+        if (rank_step(&s, &t, step, grad, s.bytes, &report) != CG_OK) outcome[rank] = "a step fails";
+        for (size_t i = 0; i < s.length; i++) moving += step == 500 && s.second[i] != 0.0f;
+    }
+    for (size_t i = 0; i < s.length; i++) still += s.second[i] == 0.0f;
+    if (!moving && !outcome[rank]) outcome[rank] = "nothing moves";
+    if (still < s.length && !outcome[rank]) outcome[rank] = "something still moves";
+    free(grad);
+    rank_close(&s);
+    return outcome[rank] != NULL;
+}
+TEST momentum_ends(const plan *p) {
+    cg_threads_run(1, stopping, (void *)(uintptr_t)p);
+    ASSERTm(outcome[0], !outcome[0]);
     PASS();
 }
 
@@ -476,7 +505,7 @@ static const char *loss(const trial *w, int r, int begun) {
     for (size_t i = 0; i < w->length; i++) {
         float u = w->second_before[r][i], a = w->before[r][i];
         if (begun && !p->fetched) {
-            if (p->momentum != 0.0f) u = plus(times(p->momentum, u), w->given[r][i]);
+            if (p->momentum != 0.0f) u = plus(faded(p->momentum, u), w->given[r][i]);
             a = plus(a, p->momentum != 0.0f ? u : w->given[r][i]);
         }
         if (w->first[r][i] != a) return "the error is another";
@@ -586,7 +615,7 @@ TEST a_sum_that_overflows(const plan *p) {
 }
 TEST descriptions_that_are_refused(void) {
     static char mem[1 << 16];
-    const plan p = { 100, 3, 256, 0, 5, 0, 0, 0.5f, 0.0f, 0, 1, 0, 0, 0, 0 };
+    const plan p = { 100, 3, 256, 0, 5, 0, 0, 0.5f, 0.0f, 0, 1, 0, 0, 0, 0, 0, 0 };
     cg_sketched_desc good = CG_ZERO, d;
     cg_fetched_desc fine = CG_ZERO, f;
     cg_sketched sgd;
@@ -799,7 +828,7 @@ TEST training_goes_as_well(int problem, int size) {
    step's heaviest. */
 static double fetch_alone(int subtract, int steps) {
     enum { K = 64 };
-    const plan p = { DIM, 3, 512, 0, K, 0, 0, 0.0f, 0.0f, 0, 8, 0, 0, 0, 1 };
+    const plan p = { DIM, 3, 512, 0, K, 0, 0, 0.0f, 0.0f, 0, 8, 0, 0, 0, 1, 0, 0 };
     const cg_sketch_desc d = sketch_of(&p);
     const size_t bytes = cg_sketch_memory(&d);
     void *mem = room(bytes), *scratch;
@@ -870,6 +899,19 @@ SUITE(sketched) {
         p.fetched = 1;
         p.momentum = 0.5f;
         RUN_TESTp(step_by_step, &p);
+    }
+    for (int j = 0; j < 2; j++) {
+        plan p = base();
+        p.fetched = j;
+        p.momentum = 0.5f;
+        p.faint = 1;
+        RUN_TESTp(step_by_step, &p);
+        p.faint = 0;
+        p.momentum = 0.9f;
+        p.until = 5;
+        p.k = 1;
+        p.cols = 4096;
+        RUN_TESTp(momentum_ends, &p);
     }
 }
 SUITE(fetched) {
