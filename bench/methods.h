@@ -41,7 +41,7 @@ typedef struct method {
 
 static const method methods[] = {
     { "dense",      "dense",         0,      ALONE,          0,              CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,   .9f, 1,     "no compression: the reference" },
-    { "topk",       "topk:%g|f16",   .0005f, CG_EF_CLASSIC,  0,              CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "slow networks, few workers: the largest, the rest later" },
+    { "topk",       "topk:%g|f16",   .00055f, CG_EF_CLASSIC, 0,              CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   8,     "slow networks, few workers: the largest, the rest later" },
     { "dgc",        "dgc:%g|f16",    .0004f, CG_EF_MOMENTUM, WARM,           CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, .5f, 0,   5,     "the same where momentum matters, with a cheaper search" },
     { "stc",        "stc:%g",        .001f,  CG_EF_CLASSIC,  0,              CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "the slowest networks: signs of the largest, one size" },
     { "artopk",     "topk:%g",       .01f,   CG_EF_CLASSIC,  0,              CG_ROUTE_SHARED,    CG_FOLD_MEAN, 0,   0,   4,     "top-k for many workers: one's indices, values by allreduce" },
@@ -53,7 +53,7 @@ static const method methods[] = {
     { "terngrad",   "terngrad:clip", 0,      ALONE,          AGREE | LAYERS, CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   .9f, .3f,   "no memory, and sums of small integers on the way" },
     { "qsgd",       "levels:7:512",  0,      ALONE,          0,              CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   .9f, 1,     "no memory and no risk: 4 bits, unbiased" },
     { "vote",       "sign",          0,      CG_EF_SIGNUM,   0,              CG_ROUTE_AUTO,      CG_FOLD_VOTE, .9f, 0,   .006f, "workers that cannot be trusted: each has one vote" },
-    { "topk-alone", "topk:%g|f16",   .0005f, ALONE,          FAILS,          CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "never: top-k without memory" },
+    { "topk-alone", "topk:%g|f16",   .00055f, ALONE,         FAILS,          CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   8,     "never: top-k without memory" },
     { "sign-alone", "efsign",        0,      ALONE,          FAILS,          CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "never: one bit without memory" },
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
