@@ -51,7 +51,7 @@ static const method methods[] = {
     { "onebit",     "onebit:512",    0,      CG_EF_CLASSIC,  CARRY,          CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   0,   6,     "the same where the sizes of values vary" },
     { "eden",       "eden:1",        0,      ALONE,          0,              CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   .9f, .5f,   "one bit without memory: workers may come and go" },
     { "terngrad",   "terngrad:clip", 0,      ALONE,          AGREE | LAYERS, CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   .9f, .3f,   "no memory, and sums of small integers on the way" },
-    { "qsgd",       "levels:7:512",  0,      ALONE,          0,              CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   .9f, 1,     "no memory and no risk: 4 bits, unbiased" },
+    { "qsgd",       "levels:7:512:max", 0,   ALONE,          0,              CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   .9f, .5f,   "no memory and little noise: 4 bits, unbiased" },
     { "vote",       "sign",          0,      CG_EF_SIGNUM,   0,              CG_ROUTE_AUTO,      CG_FOLD_VOTE, .9f, 0,   .006f, "workers that cannot be trusted: each has one vote" },
     { "topk-alone", "topk:%g|f16",   .00055f, ALONE,         FAILS,          CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   8,     "never: top-k without memory" },
     { "sign-alone", "efsign",        0,      ALONE,          FAILS,          CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "never: one bit without memory" },
