@@ -40,7 +40,7 @@ RESULTS = build/train --seeds 3 --resume
 results: build/train
 	@mkdir -p bench/results
 	$(RESULTS) --checkpoint bench/out/lenet --csv bench/results/lenet.csv --plot bench/results/lenet.html
-	$(RESULTS) --checkpoint bench/out/lenet --method topk,dgc,stc,efsign,eden,terngrad --layerwise --whole --csv bench/results/layers.csv --plot bench/results/layers.html
+	$(RESULTS) --checkpoint bench/out/lenet --method dense,topk,dgc,stc,efsign,eden,terngrad --layerwise --whole --csv bench/results/layers.csv --plot bench/results/layers.html
 
 operators: build/operators
 	@build/operators
