@@ -75,7 +75,14 @@ static void help(void)
            "  --plot FILE.html  table and plots in a page; the plots also as FILE-accuracy.svg, FILE-loss.svg\n"
            "  --dump-gradients DIR   worker 0's gradient at the beginning of every epoch, as raw floats, for bench --gradients\n\n",
            (int)MAX_WORKERS, (int)WORKERS, opt.epochs, opt.batch, (double)opt.rate, opt.seeds, net_kinds(), opt.net, opt.data, opt.transport, opt.checkpoint);
-    for (i = 0; i < METHODS; i++) printf("  %-11s %-14s %s\n", methods[i].name, methods[i].op, methods[i].about);
+    for (i = 0; i < METHODS; i++) {
+        const method *m = &methods[i];
+        const net_tensor one = { "", 0, 1, 1, 1 };
+        char text[96];
+        cg_op op;
+        if (m->ratio <= 0 || method_op_(m, m->ratio, &one, &op, text, sizeof text)) strcpy(text, m->op);
+        printf("  %-11s %-17s %s\n", m->name, m->kind == SKETCHED ? "a count sketch" : text, m->about);
+    }
 }
 
 static int whole_number(const char *option, const char *text, int low, int high)
