@@ -17,7 +17,7 @@ static const double adding_goal = 1.2;   /* times the plain loops */
 /* The first of a table is what the others are compared with; goal: how many times as fast as that. No op: allreduce, of x as it is. */
 typedef struct row { const char *op; uint32_t route; const char *how; int carry; double goal; } row;
 static const row thread_rows[ROWS] = {
-    {"dense", CG_ROUTE_LINEAR, "allreduce", 0, 0}, {"topk:0.01", CG_ROUTE_ALLGATHER, "allgather", 0, 5 /* to the model */},
+    {"dense", CG_ROUTE_LINEAR, "allreduce", 0, 0}, {"topk:0.01", CG_ROUTE_ALLGATHER, "allgather", 0, 5},
     {"absmax:4:512", CG_ROUTE_ALLGATHER, "allgather", 0, 0}, {"absmax:4:512", CG_ROUTE_SCATTER, "scatter", 0, 0},
     {"efsign", CG_ROUTE_SCATTER, "scatter, carry", 1, 0}, {NULL, 0, "callback alone", 0, 0}
 };
@@ -210,7 +210,7 @@ static void table_of_threads(const float *base, size_t n, int reps, int ranks, i
     j.reps = reps;
     j.stepping = stepping;
     if (cg_threads_run(ranks, thread_work, &j)) die("threads", "a rank failed");
-    table("threads", stepping ? "a step of the model" : "their mean", thread_rows, j.best, ranks, n, stepping && ranks == 2 && n >= GOAL_N);
+    table("threads", stepping ? "a step of the model" : "their mean", thread_rows, j.best, ranks, n, ranks == 2 && n >= GOAL_N);
 }
 
 /* ---- adding up: rank 0 of many, whose others are packets in memory ------------------------------------------------------------------- */
