@@ -49,7 +49,8 @@
                   their warm-up, with the variance frozen; update by cg_ef_precondition
 
    Memory times a factor other than 1 (momentum, decay, ECQ's alpha, a change of scale) counts as 0 below 2^-100: what is not fed any more
-   would otherwise end in denormals, which are slow, and stay there. Times 1 nothing is lost, nor in p = g - h.
+   would otherwise end in denormals, which are slow, and stay there. Times 1 nothing is lost, nor in p = g - h; what LOCO, SCALECOM and
+   DIANA remember only what is sent makes smaller, and it does not fade. (v of VARIANCE is a square: of gradients below 2^-50.)
    EF21, DIANA, LAQ and ONEBIT_ADAM remember what was received, too: commit needs the mean over ranks of D, and for the first
    three makes the result of it.
    An operator that expands (random-k times n/k, QSGD of few levels, TernGrad: error above |x|^2) would make memory grow without
@@ -65,8 +66,8 @@
    most twice).
 
    ERRORS. If compress returns an error memory is as it was and the gradient is not in it; only if a codec of yours fails it is
-   there, as after a rollback. cg_ef_exchange returns an error with grad as it was, and the gradient in memory if it was put there
-   (cg_ef_stats.kept). NaN and Inf in grad are refused; desc.finite says that you have looked (and that nothing is above 1e37), which
+   there, as after a rollback. cg_ef_exchange returns an error with grad as it was (but for a sum over ranks that is no float any more,
+   where EF21 and its kin find Inf in the result), and the gradient in memory if it was put there (cg_ef_stats.kept). NaN and Inf in grad are refused; desc.finite says that you have looked (and that nothing is above 1e37), which
    saves a pass. Sums too large for a float become the largest. After a commit that failed (a corrupt packet) commit or roll back.
 
    SAVING. cg_ef_save writes everything that the next step depends on but desc, the same bytes on every machine; cg_ef_load takes it
@@ -166,10 +167,10 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t u
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_side *side, const void *used, size_t used_len, float *mean);
 CG_API_ CG_CHECKED_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len);     /* the packet may be NULL */
 
-/* Clip, momentum, compensate, compress, exchange, decompress, remember: desc.op, into, warm and carry are ef's (desc.model takes the
-   step at once, and grad is then room); score, if leader is
+/* Clip, momentum, compensate, compress, exchange, decompress, remember: desc.op, into, warm and carry are ef's; score, if leader is
    CG_LEADER_BY_SCORE and it is 0, a running mean of |grad| (0.9 of it stays). A dense step goes by auto where merge, shared or region
-   would refuse it. */
+   would refuse it. desc.model takes the step at once, by desc.rate (beside ef's own rate, if it has one); grad is then room, but the
+   result all the same for EF21, DIANA, LAQ and ONEBIT_ADAM (whose M is not preconditioned: take that step yourself). */
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport);
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, void *mem, size_t bytes,
     cg_report *report);
@@ -1221,7 +1222,7 @@ static cg_status cg_ef_aim_(cg_ef *ef, const cg_exchange_desc *desc, const cg_tr
     s = cg_ef_look_at_(ef, &desc->tag, desc->side, grad, scored, &r->st, &r->squares);
     r->road.side = &r->st.side;
     if (s == CG_OK && ef->carry && cg_exchange_carry(&r->road, transport, ef->desc.n) > ef->desc.carry) s = CG_E_MEMORY;
-    if (s == CG_OK && desc->model && !cg_is_finite_(desc->rate)) s = CG_E_ARG;
+    if (s == CG_OK && !cg_rate_ok_(desc)) s = CG_E_ARG;
     if (s == CG_OK && r->st.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->st.op.sample.size) s = CG_E_ARG;
     return s;
 }
@@ -1253,11 +1254,16 @@ static cg_status cg_ef_load_up_(cg_ef *ef, const cg_exchange_desc *desc, const c
     if (!cg_ef_is_(&ef->desc, CG_EF_DIFFERS_)) cg_ef_pass_(cg_ef_stay_, &r->st, cg_ef_base_(ef), n);
     return s;
 }
-static cg_status cg_ef_land_(cg_ef *ef, const cg_ef_run_ *r, cg_status s, const cg_report *report, float *grad) {
+static cg_status cg_ef_land_(cg_ef *ef, const cg_ef_run_ *r, cg_status s, cg_report *report, float *grad) {
     if (s == CG_OK) {
         s = cg_ef_commit_now_(ef, &r->st.side, report->used, report->used_len, grad, 1);
-        if (s == CG_OK && r->given.model && !r->road.model && ef->desc.n) cg_kernels_now_()->emit(grad, ef->desc.n, -r->given.rate, 1.0f, r->given.model, 0);
-        return s;
+        if (s == CG_OK) {
+            if (!r->road.model) cg_step_(&r->given, grad, ef->desc.n);
+            return CG_OK;
+        }
+        report->why = "the result is not finite: the sum over ranks is too large";        /* all that can be wrong with it */
+        report->used = NULL;
+        report->used_len = 0;
     }
     if (ef->stats.kept) cg_ef_rollback_now_(ef);
     return s;
@@ -1381,7 +1387,10 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     if (cg_ef_is_(&ef->desc, CG_EF_DIFFERS_) || ef->desc.kind == CG_EF_SIGNUM) return CG_E_UNSUPPORTED;
     env = cg_env_enter_();
     cg_ef_multiply_(ef, 0, factor);
-    for (size_t i = 0; ef->carry && i < ef->desc.carry; i++) ef->carry[i] = cg_saturate_(cg_times_(ef->carry[i], factor));
+    for (size_t i = 0; ef->carry && i < ef->desc.carry; i++) {
+        const float v = cg_times_(ef->carry[i], factor);
+        ef->carry[i] = cg_saturate_(factor == 1.0f ? v : cg_faded_(v));
+    }
     ef->reach *= factor < 0.0f ? -(double)factor : (double)factor;
     ef->hint = ef->threshold = 0.0f;
     cg_env_leave_(env);

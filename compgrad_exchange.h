@@ -57,8 +57,8 @@
    ERRORS. The first round tells everybody the status, length, n, operator and tag of everybody: if any rank has failed (NaN, bad
    argument) or does not match, all of them return an error in the same step: that rank its own, the others CG_E_PEER or
    CG_E_MISMATCH with the rank in the report. A corrupt or foreign packet names its sender, and is passed on as a failure, so that
-   nobody waits. After a callback's non-zero return (CG_E_TRANSPORT, report.code) this rank stops. x, carry and warm are written
-   only after the last message. When only the very last message is lost ranks may disagree about success; the step in the tag
+   nobody waits. After a callback's non-zero return (CG_E_TRANSPORT, report.code) this rank stops. x, carry, warm and model are
+   written only after the last message. When only the very last message is lost ranks may disagree about success; the step in the tag
    exposes that at the next exchange.
 
    MEMORY. cg_exchange_memory() bytes, no allocation. Results are the same bits on every rank, whatever its CPU or byte order.
@@ -107,8 +107,9 @@ typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks bu
     const cg_side *side;
     uint32_t flags;                  /* CG_AGREE_SCALES, CG_ABSTAIN */
     float *into;                     /* n floats: where the result goes; NULL: x itself */
-    float *model;                    /* n floats: model -= rate * result, a step of SGD, in place of writing a result; into (or x) is then room. A */
-    float rate;                      /* sparse sum by allgather touches nothing else: no dense gradient is ever written. NULL: none */
+    float *model;                    /* n floats apart from x and into: model -= rate * result, a step of SGD, in place of writing a result; into (or
+                                        x) is then room. A sparse f32 sum by allgather touches nothing else. A sum of Inf would get into it. NULL: none */
+    float rate;                      /* of model: finite, 0 is 0; the same on all ranks, which is not checked */
 } cg_exchange_desc;
 
 typedef struct cg_report {
@@ -155,7 +156,7 @@ CG_API_ CG_CHECKED_ cg_status cg_used_decode(const cg_side *side, const void *us
 /* Layer by layer: every layer has its own operator, route and tag; all of them open in two rounds, then one exchange follows the
    other. Those shorter than `small` values (and with the fold and weight of the first of them) travel together as one dense
    message. If a rank cannot even start a layer (NaN, a refused operator) none is exchanged. A layer that fails later leaves its x
-   as it was and does not keep the others from being exchanged; the first failure is returned. The report adds up all of them. */
+   and model as they were and does not keep the others from being exchanged; the first failure is returned. The report adds up all of them. */
 typedef struct cg_layer { cg_exchange_desc desc; float *x; size_t n; cg_status status; cg_report report; } cg_layer;
 CG_API_ size_t cg_exchange_layers_memory(const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport, void *mem, size_t bytes,
@@ -263,6 +264,15 @@ static float cg_weight_of_(const cg_x_ *x, size_t rank) { return cg_float_(cg_ge
 static float cg_alpha_(const cg_x_ *x, size_t rank) {
     const float w = cg_weight_of_(x, rank);
     return x->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / x->weights);
+}
+
+/* A step of desc.model by the result v, or by one value of it: the same bits. */
+static int cg_rate_ok_(const cg_exchange_desc *d) { return !d->model || cg_is_finite_(d->rate); }
+static void cg_step_(const cg_exchange_desc *d, const float *v, size_t n) {
+    if (d->model && n) cg_kernels_now_()->emit(v, n, -d->rate, 1.0f, d->model, 0);
+}
+CG_INLINE_ void cg_step_at_(const cg_exchange_desc *d, size_t i, float v) {
+    cg_store_(d->model, i, cg_plus_(cg_load_(d->model, i), cg_times_(-d->rate, v)));
 }
 
 /* ---- >>collectives: from what the transport has --------------------------------------------------- */
@@ -648,7 +658,7 @@ static void cg_resolve_(cg_x_ *x) {
         cg_fail_(x, CG_E_ARG, x->transport.rank, "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
         return;
     }
-    if (x->desc.model && !cg_is_finite_(x->desc.rate)) { cg_fail_(x, CG_E_ARG, x->transport.rank, "rate must be finite"); return; }
+    if (!cg_rate_ok_(&x->desc)) { cg_fail_(x, CG_E_ARG, x->transport.rank, "rate must be finite"); return; }
     if (x->desc.leader < CG_LEADER_BY_SCORE || x->desc.leader > x->transport.size) { cg_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one"); return; }
     if (!cg_bound_(op, x->desc.side, x->n) || (x->desc.back && !cg_bound_(x->desc.back, NULL, x->n))) {
         cg_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
@@ -1332,8 +1342,8 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
     return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
 }
 /* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and added to in L1.
-   touched: a bit for each that was, or NULL. */
-CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk, uint64_t *touched) {
+   touched: a bit for each that was, or NULL; model: what they will be used on. */
+CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk, uint64_t *touched, const float *model) {
     for (;; a->next = a->have = 0) {
         size_t i = a->next;
         if (!a->have) {
@@ -1341,6 +1351,7 @@ CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base,
             if (!a->have) return;
             cg_index_get_(&a->reader, a->at, a->have);
             a->left -= a->have;
+            if (touched) for (size_t j = 0; j < a->have; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->at[j]));
         }
         for (; i < a->have && a->at[i] < end; i++, a->values += 4) {
             const float v = cg_times_(alpha, cg_float_(cg_get32_(a->values)));
@@ -1374,7 +1385,7 @@ CG_NOINLINE_ cg_status cg_add_lanes_(cg_x_ *x, float *y, size_t n) {
     memset(chunk, 0, sizeof chunk);
     for (size_t base = 0, many; base < n; base += many) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
-        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL);
+        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL, NULL);
         kernels->flush(chunk, many, cg_at_mut_(y, base), stream);
     }
     if (stream) kernels->drain();
@@ -1389,11 +1400,11 @@ CG_NOINLINE_ cg_status cg_step_lanes_(cg_x_ *x) {
     memset(chunk, 0, sizeof chunk);
     memset(touched, 0, sizeof touched);
     for (size_t base = 0; base < x->n; base += 2 * CG_CHUNK_) {
-        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched);
+        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched, x->desc.model);
         for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
             for (; touched[w]; touched[w] &= touched[w] - 1) {
                 const size_t j = 64 * w + cg_ctz_(touched[w]);
-                cg_store_(x->desc.model, base + j, cg_plus_(cg_load_(x->desc.model, base + j), cg_times_(-x->desc.rate, chunk[j])));
+                cg_step_at_(&x->desc, base + j, chunk[j]);
                 chunk[j] = 0.0f;
             }
     }
@@ -2236,7 +2247,7 @@ static cg_status cg_finish_(cg_x_ *x, cg_status s) {
         x->report.used_len = 0;
         return x->status;
     }
-    if (x->desc.model && x->n) cg_kernels_now_()->emit(x->y, x->n, -x->desc.rate, 1.0f, x->desc.model, 0);
+    cg_step_(&x->desc, x->y, x->n);
     x->report.rank = -1;
     x->report.why = cg_status_str(CG_OK);
     if (!x->report.used) x->report.used = x->own;
@@ -2490,7 +2501,7 @@ static cg_status cg_drive_(cg_x_ *x) {
     x->c.ask = CG_ASK_NONE_;
     return x->status;
 }
-/* The small ones, one after the other, and a packet each to say that all of them counted. NULL: one of them is NULL, or its rate is not finite. */
+/* The small ones, one after the other, and a packet each to say that all of them counted. NULL: one of them is NULL. */
 static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
     const cg_op dense = cg_dense();
     size_t at = 0, used = 0, len;
@@ -2499,7 +2510,6 @@ static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
         if (!cg_is_small_(p, i)) continue;
         if (layers[i].x) memcpy(p->flat + at, layers[i].x, 4 * layers[i].n);
         else whole &= !layers[i].n;
-        whole &= !layers[i].desc.model || cg_is_finite_(layers[i].desc.rate);
         layers[i].report.used = p->used + used;
         if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->used + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK) len = 0;
         layers[i].report.used_len = len;
@@ -2521,12 +2531,17 @@ static void cg_pile_unflatten_(const cg_pile_ *p, cg_layer *layers, const cg_x_ 
         layers[i].report.used_len = x->status == CG_OK ? len : 0;
         if (x->status == CG_OK && layers[i].n) {
             const cg_exchange_desc *d = &layers[i].desc;
-            if (d->model) cg_kernels_now_()->emit(p->flat + at, layers[i].n, -d->rate, 1.0f, d->model, 0);
-            else memcpy(d->into ? d->into : layers[i].x, p->flat + at, 4 * layers[i].n);
+            cg_step_(d, p->flat + at, layers[i].n);
+            if (!d->model) memcpy(d->into ? d->into : layers[i].x, p->flat + at, 4 * layers[i].n);
         }
         at += layers[i].n;
     }
     cg_env_leave_(env);
+}
+static int cg_pile_rates_ok_(const cg_pile_ *p, const cg_layer *layers) {
+    int ok = 1;
+    for (size_t i = p->first; i < p->count; i++) ok &= !cg_is_small_(p, i) || cg_rate_ok_(&layers[i].desc);
+    return ok;
 }
 /* Starts all, and tells everybody in one record whether that went well and whether the layers are the same. */
 static cg_status cg_pile_open_(cg_pile_ *p, cg_layer *layers, const cg_transport *t) {
@@ -2546,6 +2561,7 @@ static cg_status cg_pile_open_(cg_pile_ *p, cg_layer *layers, const cg_transport
         const size_t room = (size_t)cg_pile_room_(t, cg_pile_desc_(p, i), cg_pile_n_(p, i));
         float *v = i < p->count ? layers[i].x : flat;
         cg_begin_(x, cg_pile_desc_(p, i), t, v, cg_pile_n_(p, i));
+        if (i == p->count && !cg_pile_rates_ok_(p, layers)) cg_fail_(x, CG_E_ARG, t->rank, "rate must be finite");
         s = cg_start_(x, v, mem, room);
         if ((s != CG_OK || x->status != CG_OK) && first == CG_OK) { first = s != CG_OK ? s : x->status; why = x->report.why; }
         memcpy(p->mine + e * CG_RECORD_, x->record, CG_RECORD_);

@@ -96,7 +96,7 @@ CG_API_ CG_CHECKED_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_o
 CG_API_ CG_CHECKED_ cg_status cg_sketch_unpack(cg_sketch *sketch, const void *packet, size_t len, float alpha, float beta);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_save(const cg_sketch *sketch, void *buf, size_t cap, size_t *len);   /* cap: cg_sketch_bound(sketch, dense) */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len);
-/* The mean (or sum: desc.fold) over ranks, by desc.route; desc.op: what cells are sent through. */
+/* The mean (or sum: desc.fold) over ranks, by desc.route; desc.op: what cells are sent through; desc.model is not used. */
 CG_API_ size_t cg_sketch_exchange_memory(const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes,
     cg_report *report);
@@ -119,7 +119,7 @@ CG_API_ CG_CHECKED_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_ex
    S_u = momentum S_u + mean of S(g); S_e = S_e + rate S_u; the result is the k heaviest of S_e; cells that they touch become 0 in S_e and S_u
    (subtracting their sketch, as the paper has it, diverges where the sketch is small). momentum S_u counts as 0 below 2^-100. On any error
    the state is as it was. */
-typedef struct cg_fetched_desc { cg_sketch_desc sketch; size_t k; float momentum, rate /* 0 = 1 */; } cg_fetched_desc;
+typedef struct cg_fetched_desc { cg_sketch_desc sketch; size_t k; float momentum, rate /* 0 = 1; with a desc.model the step is by both rates */; } cg_fetched_desc;
 typedef struct cg_fetched { cg_fetched_desc desc; cg_sketch momentum, error, fresh; } cg_fetched;
 CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc);
 CG_API_ CG_CHECKED_ cg_status cg_fetched_init(cg_fetched *sgd, const cg_fetched_desc *desc, void *mem, size_t bytes);
@@ -827,10 +827,14 @@ CG_API_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len)
 static cg_exchange_desc cg_sketch_road_(const cg_sketch *s, const cg_exchange_desc *desc, uint64_t more) {
     cg_exchange_desc d = *desc;
     d.tag.seed = cg_mix64_(d.tag.seed ^ cg_mix64_(cg_sketch_mark_(s) ^ more));
+    d.model = NULL;                                  /* cells are no gradient */
     return d;
 }
 CG_API_ size_t cg_sketch_exchange_memory(const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport) {
-    return sketch && desc ? cg_exchange_memory(desc, transport, sketch->count) : 0;
+    cg_exchange_desc d;
+    if (!sketch || !desc) return 0;
+    d = cg_sketch_road_(sketch, desc, 0);
+    return cg_exchange_memory(&d, transport, sketch->count);
 }
 CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes, cg_report *report) {
     cg_exchange_desc d;
@@ -866,7 +870,7 @@ static void cg_spread_(const cg_exchange_desc *d, const uint64_t *index, const f
     if (n && !d->model) memset(y, 0, 4 * n);
     for (size_t i = 0; i < count; i++) {
         const size_t at = (size_t)index[i];
-        if (d->model) cg_store_(d->model, at, cg_plus_(cg_load_(d->model, at), cg_times_(-d->rate, value[i])));
+        if (d->model) cg_step_at_(d, at, value[i]);
         else cg_store_(y, at, value[i]);
     }
 }
@@ -963,7 +967,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     cg_report one;
     size_t kept;
     uint64_t need = cg_sketched_rooms_of_(&sgd->sketch, most, desc, t, 1, NULL, &r);
-    cg_status s = (!grad && n) || (desc->model && !cg_is_finite_(desc->rate)) ? CG_E_ARG : cg_all_finite_(grad, n);
+    cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_all_finite_(grad, n);
     sgd->sketch.desc.seed = d->sketch.seed;
     road = cg_sketch_road_(&sgd->sketch, &road, more);
     if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
@@ -1045,7 +1049,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     cg_sketched_rooms_ r;
     cg_report one;
     uint64_t need = cg_sketched_rooms_of_(&sgd->fresh, k, desc, t, 0, NULL, &r);
-    cg_status s = (!grad && n) || (desc->model && !cg_is_finite_(desc->rate)) ? CG_E_ARG : cg_all_finite_(grad, n);
+    cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_all_finite_(grad, n);
     road = cg_sketch_road_(&sgd->fresh, &road, cg_mix64_(d->k) ^ cg_bits_(d->momentum) ^ (uint64_t)cg_bits_(rate) << 32);
     if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
     if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->fresh.cells, cells, mem, bytes, s, report);

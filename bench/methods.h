@@ -45,7 +45,7 @@ static const method methods[] = {
     { "dgc",        "dgc:%g|f16",    .0004f, CG_EF_MOMENTUM, WARM,           CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, .5f, 0,   5,     "the same where momentum matters, with a cheaper search" },
     { "stc",        "stc:%g",        .001f,  CG_EF_CLASSIC,  0,              CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0,   0,   6,     "the slowest networks: signs of the largest, one size" },
     { "artopk",     "topk:%g",       .01f,   CG_EF_CLASSIC,  0,              CG_ROUTE_SHARED,    CG_FOLD_MEAN, 0,   0,   4,     "top-k for many workers: one's indices, values by allreduce" },
-    { "sketched",   "dense",         .0025f, SKETCHED,       0,              CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,   0,   4,     "very many workers: traffic does not grow with them" },
+    { "sketched",   "dense",         .015f,  SKETCHED,       0,              CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,   0,   4,     "very many workers: traffic does not grow with them" },
     { "powersgd",   "lowrank:2",     0,      CG_EF_CLASSIC,  LAYERS,         CG_ROUTE_AUTO,      CG_FOLD_MEAN, 0,   .5f, 4,     "large matrices and a good allreduce" },
     { "efsign",     "efsign",        0,      CG_EF_CLASSIC,  CARRY,          CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   0,   6,     "one bit both ways, little work: the safe choice" },
     { "onebit",     "onebit:512",    0,      CG_EF_CLASSIC,  CARRY,          CG_ROUTE_SCATTER,   CG_FOLD_MEAN, 0,   0,   6,     "the same where the sizes of values vary" },
@@ -134,10 +134,11 @@ static cg_status method_sketched_(method_state *s, float ratio)
     cg_sketched_desc d = CG_ZERO;
     const size_t k = (size_t)((double)ratio * (double)s->n + .5);
     size_t bytes;
-    d.k = k ? k : 1;                             /* ten floats to each of the k: four candidates, and six cells in five rows */
+    d.k = k ? k : 1;
+    d.candidates = 1;                            /* every value that was asked for is used: they cost more than cells */
     d.sketch.n = s->n;
     d.sketch.rows = 5;
-    d.sketch.cols = d.k * 6 / 5 / 256 * 256;     /* whole lines */
+    d.sketch.cols = (d.k * 3 / 25 + 128) / 256 * 256;            /* 0.6 cells to each of the k, in whole lines */
     if (!d.sketch.cols) d.sketch.cols = 256;
     d.momentum = s->m->before;
     bytes = cg_sketched_memory(&d);

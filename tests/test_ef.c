@@ -1000,6 +1000,22 @@ TEST taken_back(void) {                         /* 1-bit Adam: a rollback takes 
     for (size_t i = 0; i < c.n; i++) ASSERT_EQ_FMT(0.0, (double)k->seen[i], "%g");
     PASS();
 }
+TEST carry_rescaled(void) {
+    cg_ef_desc d = CG_ZERO;
+    static float memory[4096];
+    cg_ef ef;
+    d.n = d.carry = 3;
+    ASSERT(cg_ef_memory(&d) <= sizeof memory);
+    ASSERT_EQ(CG_OK, cg_ef_init(&ef, &d, memory, sizeof memory));
+    ef.carry[0] = 3.0f;
+    ef.carry[1] = (float)ldexp(1.0, -99);
+    ef.carry[2] = (float)ldexp(-1.0, -140);
+    ASSERT_EQ(CG_OK, cg_ef_rescale(&ef, 1.0f));
+    ASSERT(ef.carry[0] == 3.0f && ef.carry[1] == (float)ldexp(1.0, -99) && ef.carry[2] == (float)ldexp(-1.0, -140));
+    ASSERT_EQ(CG_OK, cg_ef_rescale(&ef, 0.25f));
+    ASSERT(ef.carry[0] == 0.75f && ef.carry[1] == 0.0f && ef.carry[2] == 0.0f);
+    PASS();
+}
 TEST rescaled(int bytes) {                      /* times 1 it stays as it is, but for what bytes round */
     const setup c = { "topk:0.1", K(CLASSIC), 0, 0, 0, 0, 0, bytes, FAINT, bytes, 0, 130, 0, 0, 0 };
     rank *k = &ranks[0];
@@ -1054,6 +1070,7 @@ int main(int argc, char **argv) {
     RUN_TEST(taken_back);
     RUN_TESTp(rescaled, 0);
     RUN_TESTp(rescaled, 1);
+    RUN_TEST(carry_rescaled);
     RUN_TEST(reading);
     give_back();
     free(ranks);

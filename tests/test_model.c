@@ -229,6 +229,20 @@ TEST next_to_nothing(void) {
     ASSERTm(why, !why);
     PASS();
 }
+/* A sparse sum goes to the model alone: neither x nor into is written. */
+TEST nothing_else_is_touched(uint32_t fold) {
+    const way a = { "topk:0.05", "g", 0, fold, 0, 0, NULL, 0, 0 };
+    world_open(&with, &a, CG_ROUTE_ALLGATHER, 3, 9000, 4, SIM_ALL);
+    world_model(&with, 0.3f);
+    sim_run(&with.s);
+    for (int r = 0; r < with.ranks; r++) {
+        ASSERT_EQ(CG_OK, with.s.rank[r].status);
+        ASSERT(!untouched(&with.model[r], with.seed));
+        for (size_t i = 0; i < with.n; i++) ASSERT(bits(with.x[r][i]) == bits(value(with.seed, r, i)) && with.into[r][i] == 0.0f);
+    }
+    world_close(&with);
+    PASS();
+}
 
 /* ---- errors --------------------------------------------------------------------------------------- */
 
@@ -459,6 +473,7 @@ TEST a_layer_with_a_bad_rate(int which) {
     pile_run(b, 1, -1, 0, which);
     for (int r = 0; r < LAYER_RANKS; r++) {
         ASSERT_EQ(r == 1 ? CG_E_ARG : CG_E_PEER, b->status[r]);
+        if (r == 1) ASSERTm(b->report[r].why, strstr(b->report[r].why, "rate"));
         for (int l = 0; l < LAYERS; l++) {
             const char *why = b->layer[r][l].status == CG_OK ? "exchanged" : layer_right(b, b, r, l);
             ASSERTm(SAY("layer %d, rank %d: %s", l, r, why), !why);
@@ -758,6 +773,63 @@ TEST a_failure_in_training(const course *c) {
     PASS();
 }
 
+/* A sum that is no float any more is refused by the kinds that remember it: no step, no memory of it, and the next one is as after a rollback. */
+typedef struct excess { uint32_t kind; cg_status status[2][3]; const char *why[2]; int kept[2], model[2]; float error[2][2]; } excess;
+static int excess_rank(cg_threads_world *net, int rank, void *user) {
+    excess *e = (excess *)user;
+    const cg_transport t = cg_threads_transport(net, rank, CG_THREADS_ALL);
+    cg_exchange_desc x = CG_ZERO;
+    cg_ef_desc d = CG_ZERO;
+    cg_report report;
+    cg_ef ef;
+    float grad[4], model[4] = { 1.0f, 1.0f, 1.0f, 1.0f }, was[4];
+    void *memory, *mem;
+    d.n = 4;
+    d.kind = e->kind;
+    d.momentum = e->kind == CG_EF_ONEBIT_ADAM ? 0.25f : 0.0f;
+    memory = room(cg_ef_memory(&d));
+    if (cg_ef_init(&ef, &d, memory, cg_ef_memory(&d)) != CG_OK) abort();
+    x.fold = CG_FOLD_SUM;
+    x.route = CG_ROUTE_ALLGATHER;
+    x.model = model;
+    x.rate = 0.5f;
+    mem = room(cg_ef_exchange_memory(&ef, &x, &t));
+    for (int step = 0; step < 3; step++) {
+        for (int i = 0; i < 4; i++) grad[i] = step == 0 ? 1.0f : step == 1 && !i ? 3.4e38f : 0.0f;
+        memcpy(was, model, sizeof was);
+        x.tag.step = (uint64_t)step;
+        e->status[rank][step] = cg_ef_exchange(&ef, &x, &t, grad, mem, cg_ef_exchange_memory(&ef, &x, &t), &report);
+        if (step != 1) continue;
+        e->why[rank] = report.why;
+        e->kept[rank] = cg_ef_last(&ef).kept;
+        e->model[rank] = !memcmp(was, model, sizeof was) && !report.used;
+        e->error[rank][0] = cg_ef_residual(&ef)[0];
+        e->error[rank][1] = cg_ef_residual(&ef)[3];
+        cg_ef_reset(&ef);
+    }
+    free(mem);
+    free(memory);
+    return 0;
+}
+TEST a_sum_beyond_floats(uint32_t kind) {
+    excess e;
+    memset(&e, 0, sizeof e);
+    e.kind = kind;
+    ASSERT_EQ(0, cg_threads_run(2, excess_rank, &e));
+    for (int r = 0; r < 2; r++) {
+        ASSERT_EQ(CG_OK, e.status[r][0]);
+        ASSERT_EQ(CG_E_NONFINITE, e.status[r][1]);
+        ASSERT_EQ(CG_OK, e.status[r][2]);
+        ASSERTm(e.why[r], strstr(e.why[r], "not finite"));
+        ASSERTm("the model changed", e.model[r]);
+        /* EF21: D = 0, and h stays; 1-bit Adam: e + (1 - momentum) g, and not momentum M */
+        ASSERT_EQ_FMT(kind == CG_EF_ONEBIT_ADAM ? 0.75f * 3.4e38f : 1.0f, e.error[r][0], "%g");
+        ASSERT_EQ_FMT(kind == CG_EF_ONEBIT_ADAM ? 0.0f : 1.0f, e.error[r][1], "%g");
+        ASSERT_EQ(1, e.kept[r]);
+    }
+    PASS();
+}
+
 /* ---- sketches ------------------------------------------------------------------------------------------------ */
 
 typedef struct plan { size_t n, k; int rows; size_t cols; int candidates, mix; float momentum, rate; uint32_t route; int fetched; } plan;
@@ -857,10 +929,41 @@ TEST sketches_agree(const plan *p) {
     PASS();
 }
 
+/* Cells are no gradient: an exchange of a sketch takes no step. */
+TEST a_sketch_has_no_model(void) {
+    cg_sketch_desc d = CG_ZERO;
+    cg_exchange_desc x = CG_ZERO;
+    cg_transport t = CG_ZERO;
+    cg_sketch s;
+    place model;
+    void *cells, *mem;
+    size_t bytes;
+    d.rows = 5;
+    d.cols = 200;
+    d.n = 100;
+    cells = room(cg_sketch_memory(&d));
+    ASSERT_EQ(CG_OK, cg_sketch_init(&s, &d, cells, cg_sketch_memory(&d)));
+    for (size_t i = 0; i < s.count; i++) s.cells[i] = 1.0f;
+    t.size = 1;
+    x.model = place_model(&model, d.n, 4, 3);
+    x.rate = not_a_number();
+    bytes = cg_sketch_exchange_memory(&s, &x, &t);
+    mem = room(bytes);
+    ASSERT(bytes > 0);
+    ASSERT_EQ(CG_OK, cg_sketch_exchange(&s, &x, &t, mem, bytes, NULL));
+    ASSERT(s.cells[0] == 1.0f && untouched(&model, 3));
+    free(mem);
+    free(cells);
+    free(model.all);
+    PASS();
+}
+
 SUITE(routes) {
     for (int i = 0; i < WAY_COUNT; i++) RUN_TESTp(by_every_route, &WAYS[i]);
     RUN_TEST(every_length);
     RUN_TEST(next_to_nothing);
+    RUN_TESTp(nothing_else_is_touched, CG_FOLD_MEAN);
+    RUN_TESTp(nothing_else_is_touched, CG_FOLD_SUM);
 }
 SUITE(errors) {
     RUN_TESTp(a_failure_at_every_message, 0);
@@ -881,9 +984,12 @@ SUITE(feedback) {
     for (int i = 0; i < COURSE_COUNT; i++) if (COURSES[i].n) RUN_TESTp(trainings_agree, &COURSES[i]);
     for (int size = 1; size <= 3; size++) RUN_TESTp(trainings_of_layers_agree, size);
     for (int i = 0; i < 4; i++) RUN_TESTp(a_failure_in_training, &COURSES[failing[i]]);
+    RUN_TESTp(a_sum_beyond_floats, CG_EF_EF21);
+    RUN_TESTp(a_sum_beyond_floats, CG_EF_ONEBIT_ADAM);
 }
 SUITE(sketches) {
     for (int i = 0; i < PLAN_COUNT; i++) RUN_TESTp(sketches_agree, &PLANS[i]);
+    RUN_TEST(a_sketch_has_no_model);
 }
 
 GREATEST_MAIN_DEFS();
