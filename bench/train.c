@@ -16,11 +16,15 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { WORKERS = 8, MAX_WORKERS = 64, MAX_RUNS = 64, MAX_SEEDS = 32, EXIT_PEER = 3, SCORED = 50 /* images at once */ };
+enum { WORKERS = 8, MAX_WORKERS = 64, MAX_RUNS = 64, MAX_SEEDS = 32, SCORED = 50 /* images at once */,
+       EXIT_PEER = 20,                           /* because of another, or of the transport; none of a transport's own codes */
+       PATIENCE = 10,                            /* seconds for the others to end, after one has failed */
+       TCP_TIMEOUT = 300 };                      /* seconds; a peer that is gone is noticed at once, this is for one that stands still */
 
 /* ---- options --------------------------------------------------------------------------------------------------- */
 
@@ -35,6 +39,8 @@ static net model;
 static uint64_t data_hash;
 static char command[512];                        /* as it was called, for messages and tables */
 static int rank_here, alone;                     /* MPI: who this is, and whether the others may see no reason to end */
+static int broken[MAX_WORKERS];                  /* what the transport said to each worker when it failed */
+static pid_t launcher;                           /* of the processes that TCP connects */
 
 static void die(const char *format, ...)
 {
@@ -51,6 +57,17 @@ static void die(const char *format, ...)
     MPI_Finalize();                              /* all ranks have the same options, and end here */
 #endif
     exit(2);
+}
+
+/* What happens in the course of training; on a terminal there may be a bar in the line. */
+static void say(const char *format, ...)
+{
+    char text[2000];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "%strain: %s\n", isatty(2) ? "\n" : "", text);      /* in one call: others speak, too */
 }
 
 static void help(void)
@@ -248,13 +265,24 @@ static int gather(const cg_transport *t, const void *mine, void *all, size_t byt
 {
     char *to = (char *)all;
     int d, code = 0;
-    if (t->allgather) return t->allgather(t->user, mine, all, bytes);
-    memcpy(to + (size_t)t->rank * bytes, mine, bytes);
-    for (d = 1; d < t->size && !code; d++) {
+    if (t->allgather) code = t->allgather(t->user, mine, all, bytes);
+    else memcpy(to + (size_t)t->rank * bytes, mine, bytes);
+    for (d = 1; d < t->size && !code && !t->allgather; d++) {
         const int next = (t->rank + d) % t->size, last = (t->rank + t->size - d) % t->size;
         code = t->sendrecv(t->user, mine, bytes, next, to + (size_t)last * bytes, bytes, last);
     }
+    if (code) broken[t->rank] = code;
     return code;
+}
+/* 0 if no worker failed; 2 on all of them if one did, and the lowest of those says why, so that what all have is said once; EXIT_PEER. */
+static int any_failed(const cg_transport *t, int failed, const char *why)
+{
+    char mine = failed != 0, all[MAX_WORKERS];
+    int r = 0;
+    if (gather(t, &mine, all, 1)) return EXIT_PEER;
+    while (r < t->size && !all[r]) r++;
+    if (r == t->rank) say("%s", why);
+    return r < t->size ? 2 : 0;
 }
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------------- */
@@ -383,32 +411,32 @@ static uint64_t checkpoint_read(const run *r, int seed, const worker *w, const m
     return ok ? to->h.epochs : 0;
 }
 
-/* The latest epoch that all workers have, or 0; -1: a file is of another run, or a worker is gone. */
+/* The latest epoch that all workers have, or 0; below 0: an exit code, where a file is of another run, or a worker is gone. */
 static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s, outcome *o, char *why, size_t cap)
 {
     const cg_transport *t = w->t;
     saved mine[2];
     int32_t have[2], all[2 * MAX_WORKERS];
-    int i, j, rank, common, best = 0;
+    int i, j, rank, common, best = 0, code;
     why[0] = 0;
     for (i = 0; i < 2; i++) have[i] = (int32_t)checkpoint_read(r, seed, w, s, i, &mine[i], why, cap);
-    if (why[0]) have[0] = -1;
-    if (gather(t, have, all, sizeof have)) best = -1;
-    for (rank = 0; best >= 0 && rank < t->size; rank++) if (all[2 * rank] < 0) best = -1;
-    for (j = 0; best >= 0 && j < 2; j++) {
+    code = any_failed(t, why[0] != 0, why);
+    if (!code && gather(t, have, all, sizeof have)) code = EXIT_PEER;
+    for (j = 0; !code && j < 2; j++) {
         common = 1;
         for (rank = 0; rank < t->size; rank++) common &= all[2 * rank] == all[j] || all[2 * rank + 1] == all[j];
         if (common && all[j] > best) best = all[j];
     }
     for (i = 0; i < 2; i++) {
         if (best > 0 && have[i] == best && mine[i].body) {
-            if (move_body(mine[i].body, 0, w, s, o, best == opt.epochs) != CG_OK) best = -1, snprintf(why, cap, "a checkpoint does not fit");
+            if (move_body(mine[i].body, 0, w, s, o, best == opt.epochs) != CG_OK) snprintf(why, cap, "worker %d: a checkpoint does not fit", t->rank);
             w->sent = mine[i].h.sent, w->codec = mine[i].h.codec, w->busy = mine[i].h.busy;
             o->model = mine[i].h.model;
         }
         free(mine[i].body);
     }
-    return best;
+    if (best) code = any_failed(t, why[0] != 0, why);
+    return code ? -code : best;
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
@@ -470,7 +498,7 @@ static void dump(const run *r, int seed, int at, const float *grad)
     f = fopen(path, "wb");
     ok = f && fwrite(grad, 4, model.n, f) == model.n;
     if (f && fclose(f)) ok = 0;
-    if (!ok) fprintf(stderr, "\ntrain: %s: %s\n", path, strerror(errno));
+    if (!ok) say("%s: %s", path, strerror(errno));
 }
 
 /* One step. 0, or a status; x := the loss. */
@@ -567,7 +595,7 @@ static void worker_close(worker *w)
     free(w->clock), free(w->weights), free(w->grad), free(w->mem), free(w->loss), free(w->losses), free(w->order);
 }
 
-/* 0; 2: stopped, and said why; EXIT_PEER: because of another. */
+/* 0; 2: stopped, and said why; EXIT_PEER. */
 static int train(worker *w, const run *r, int seed, outcome *o)
 {
     const size_t steps = steps_per_epoch();
@@ -576,11 +604,10 @@ static int train(worker *w, const run *r, int seed, outcome *o)
     char why[1600];
     size_t step = 0;
     double begin = clock_of(CLOCK_MONOTONIC), before = 0;
-    int code = 0;
-    if (method_open(&s, &r->m, &model, r->layerwise, opt.ratio, all_steps(), (uint64_t)seed, &w->road, why, sizeof why)) {
-        if (!w->t->rank) fprintf(stderr, "train: %s\n", why);
+    int code = method_open(&s, &r->m, &model, r->layerwise, opt.ratio, all_steps(), (uint64_t)seed, &w->road, why, sizeof why);
+    if ((code = any_failed(w->t, code, why))) {
         method_close(&s);
-        return 2;
+        return code;
     }
     net_start(&model, (uint64_t)seed, w->weights);
     w->codec = w->busy = w->sent = 0;
@@ -588,9 +615,8 @@ static int train(worker *w, const run *r, int seed, outcome *o)
     if (opt.resume) {
         const int at = checkpoint_resume(r, seed, w, &s, o, why, sizeof why);
         if (at < 0) {
-            if (why[0]) fprintf(stderr, "train: %s\n", why);
             method_close(&s);
-            return 2;
+            return -at;
         }
         o->epochs = at;
         step = steps * (size_t)at;
@@ -602,16 +628,18 @@ static int train(worker *w, const run *r, int seed, outcome *o)
     code = 0;
     for (; step < all_steps() && !code && !o->diverged; step++) {
         cg_status status;
+        if (launcher && getppid() != launcher) { code = EXIT_PEER; break; }       /* nobody would know of what an orphan does */
         if (step % steps == 0) shuffle(w->order, data.train.count, mix((uint64_t)seed) + step / steps);
         status = one_step(w, &s, r, seed, step, &w->loss[step % steps], &report);
-        if (status == CG_E_NONFINITE || (status == CG_E_PEER && report.code == 0)) o->diverged = (int)step + 1;
-        else if (status != CG_OK) {
-            code = status == CG_E_TRANSPORT ? EXIT_PEER : 2;         /* of the first another will say more */
-            if (code == 2) fprintf(stderr, "\ntrain: %s, worker %d, step %lu: %s; %s\n", r->name, w->t->rank, (unsigned long)step, cg_status_str(status), report.why);
+        if (status == CG_E_TRANSPORT) broken[w->t->rank] = report.code, code = EXIT_PEER;
+        else if (status != CG_OK) {              /* all have an error in this step: a number that is not finite, or another's, or something worse */
+            snprintf(why, sizeof why, "%s, worker %d, step %lu: %s", r->name, w->t->rank, (unsigned long)step, report.why[0] ? report.why : cg_status_str(status));
+            code = any_failed(w->t, status != CG_E_NONFINITE && status != CG_E_PEER, why);
+            if (!code) o->diverged = (int)step + 1;
         } else if ((step + 1) % steps == 0) {
             code = end_epoch(w, step + 1, before + clock_of(CLOCK_MONOTONIC) - begin, o) ? EXIT_PEER : 0;
             o->model = hash(w->weights, 4 * model.n, 14695981039346656037u);
-            if (!code && checkpoint_write(r, seed, w, &s, o, why, sizeof why)) fprintf(stderr, "\ntrain: no checkpoint: %s\n", why);
+            if (!code && checkpoint_write(r, seed, w, &s, o, why, sizeof why)) say("no checkpoint: %s", why);
         }
         if (!w->t->rank && !code) progress(r, seed, o, step + 1, step + 1 == all_steps() || o->diverged);
     }
@@ -625,19 +653,20 @@ static int work(const cg_transport *t)
     outcome scratch = CG_ZERO, *o;
     worker w;
     size_t i;
-    int k, code = worker_open(&w, t) ? 2 : 0;
-    if (code) fprintf(stderr, "train: worker %d: not enough memory\n", t->rank);
-    if (t->rank) {
-        scratch.epoch = (epoch *)calloc((size_t)opt.epochs, sizeof(epoch));
-        scratch.loss = (float *)calloc(all_steps(), sizeof(float));
-    }
+    int k, code, bad = worker_open(&w, t);
+    char why[64];
+    for (i = 0; i < run_count; i++)
+        for (k = 0; k < opt.seeds; k++) {
+            o = t->rank ? &scratch : &outcomes[i][k];
+            if (!o->epoch) o->epoch = (epoch *)calloc((size_t)opt.epochs, sizeof(epoch));
+            if (!o->loss) o->loss = (float *)calloc(all_steps(), sizeof(float));
+            bad |= !o->epoch || !o->loss;
+        }
+    snprintf(why, sizeof why, "worker %d: not enough memory", t->rank);
+    code = any_failed(t, bad, why);
     for (i = 0; i < run_count && !code; i++)
         for (k = 0; k < opt.seeds && !code; k++) {
             o = t->rank ? &scratch : &outcomes[i][k];
-            if (!t->rank) {
-                o->epoch = (epoch *)calloc((size_t)opt.epochs, sizeof(epoch));
-                o->loss = (float *)calloc(all_steps(), sizeof(float));
-            }
             o->epochs = o->diverged = 0;
             code = train(&w, &runs[i], opt.seed + k, o);
         }
@@ -884,54 +913,97 @@ static int thread_worker(cg_threads_world *world, int rank, void *user)
 {
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     (void)user;
+    cg_threads_timeout(world, 1000000000);       /* none: a thread does not go without a word, and the whole process may be stopped for long */
     return work(&t);
 }
+static int run_threads(void)
+{
+    int r, what, code = cg_threads_run(opt.workers, thread_worker, NULL);
+    if (!code) show();
+    if (code != EXIT_PEER && code != CG_THREADS_E_SYSTEM) return code;
+    for (what = code, r = 0; r < opt.workers && code == EXIT_PEER; r++) if (what == EXIT_PEER || what == CG_THREADS_E_LEFT) what = broken[r] ? broken[r] : what;
+    say("%s. --resume goes on from the last epoch", cg_threads_error(what));
+    return EXIT_PEER;
+}
 
-static int process_worker(int rank, const char *addresses, int listener)
+/* What a transport said to a worker, for the launcher, which alone knows whether somebody was killed. */
+typedef struct note { int rank, code; } note;
+
+static int process_worker(int rank, const char *addresses, int listener, int notes)
 {
     cg_tcp_desc desc = CG_ZERO;
     cg_tcp mesh;
-    char text[200];
+    note mine = { 0, 0 };
     int code;
     desc.rank = rank;
     desc.addresses = addresses;
-    desc.job = (uint64_t)getppid();
+    desc.job = (uint64_t)launcher;
     desc.listener = listener;
-    if ((code = cg_tcp_open(&mesh, &desc))) {
-        fprintf(stderr, "train: worker %d: %s\n", rank, cg_tcp_error(code, text, sizeof text));
-        return EXIT_PEER;
-    }
-    code = work(&mesh.transport);
-    cg_tcp_close(&mesh);
+    desc.timeout_ms = TCP_TIMEOUT * 1000;
+    if (!(code = broken[rank] = cg_tcp_open(&mesh, &desc))) {
+        code = work(&mesh.transport);
+        cg_tcp_close(&mesh);
+    } else code = EXIT_PEER;
     if (!code && !rank) show();
-    return code;
+    if (code != EXIT_PEER) return code;
+    mine.rank = rank, mine.code = broken[rank];
+    if (getppid() == launcher) return write(notes, &mine, sizeof mine) == sizeof mine ? EXIT_PEER : 2;
+    if (!rank) say("the process that started the workers is gone, and so they end. --resume goes on from the last epoch");
+    return EXIT_PEER;
 }
 
 static int run_processes(void)
 {
-    char addresses[MAX_WORKERS * 32] = "";
-    int listener[MAX_WORKERS], port, r, other, status, failed = 0, lost = 0;
-    pid_t pid, worker_of[MAX_WORKERS];
+    static const struct timespec moment = { 0, 20000000 };
+    char addresses[MAX_WORKERS * 32] = "", text[200];
+    int listener[MAX_WORKERS], notes[2], port, r, other, status, code, left = opt.workers, failed = 0, lost = 0;
+    pid_t pid, process[MAX_WORKERS];
+    note one, first = { 0, CG_TCP_E_CLOSED };
+    double since = 0;                            /* the first failure */
     for (r = 0; r < opt.workers; r++) {
-        if (cg_tcp_listen("127.0.0.1:0", &listener[r], &port)) die("--transport tcp: no free port on 127.0.0.1");
+        if ((code = cg_tcp_listen("127.0.0.1:0", &listener[r], &port))) die("--transport tcp: 127.0.0.1: %s", cg_tcp_error(code, text, sizeof text));
         snprintf(addresses + strlen(addresses), 32, "%s127.0.0.1:%d", r ? "," : "", port);
     }
+    if (pipe(notes)) die("--transport tcp: %s", strerror(errno));
     fflush(stdout);
+    launcher = getpid();
     for (r = 0; r < opt.workers; r++) {
-        worker_of[r] = fork();
-        if (worker_of[r] < 0) die("--transport tcp: %s", strerror(errno));
-        if (worker_of[r]) continue;
+        process[r] = fork();
+        if (process[r] < 0) {
+            code = errno;
+            for (other = 0; other < r; other++) kill(process[other], SIGKILL);
+            die("--transport tcp: %s", strerror(code));
+        }
+        if (process[r]) continue;
         for (other = 0; other < opt.workers; other++) if (other != r) close(listener[other]);
-        exit(process_worker(r, addresses, listener[r]));
+        exit(process_worker(r, addresses, listener[r], notes[1]));
     }
+    close(notes[1]);
     for (r = 0; r < opt.workers; r++) close(listener[r]);
-    while ((pid = wait(&status)) > 0) {
-        for (r = 0; r < opt.workers && worker_of[r] != pid; r++);
-        if (WIFSIGNALED(status) && r < opt.workers) {
-            fprintf(stderr, "\ntrain: worker %d was killed by signal %d; the others stop. To go on from the last epoch: the same command with --resume\n", r, WTERMSIG(status));
-            lost = 1;
-        } else if (WIFEXITED(status) && WEXITSTATUS(status) && failed != 2) failed = WEXITSTATUS(status);      /* 2: the reason */
+    while (left) {
+        pid = waitpid(-1, &status, since > 0 ? WNOHANG : 0);
+        for (r = 0; r < opt.workers && process[r] != pid; r++);
+        if (pid > 0 && r < opt.workers) {
+            process[r] = 0;
+            left--;
+            if (WIFSIGNALED(status)) {
+                say("worker %d was killed by signal %d; the others stop. To go on from the last epoch: the same command with --resume", r, WTERMSIG(status));
+                lost = 1;
+            } else if (WEXITSTATUS(status) && failed != 2) failed = WEXITSTATUS(status);      /* 2: the reason */
+            if ((lost || failed) && since <= 0) since = clock_of(CLOCK_MONOTONIC);
+        } else if (pid < 0 && errno != EINTR) break;
+        else if (since > 0 && clock_of(CLOCK_MONOTONIC) - since > PATIENCE) {
+            for (r = 0; r < opt.workers; r++) {
+                if (!process[r]) continue;
+                say("worker %d does not answer and was ended. To go on from the last epoch: the same command with --resume", r);
+                kill(process[r], SIGKILL);
+            }
+            left = 0, lost = 1;
+        } else nanosleep(&moment, NULL);
     }
+    while (read(notes[0], &one, sizeof one) == sizeof one) if (cg_tcp_kind(first.code) == CG_TCP_E_CLOSED) first = one;
+    if (failed == EXIT_PEER && !lost)
+        say("worker %d: %s. --resume goes on from the last epoch", first.rank, cg_tcp_error(first.code, text, sizeof text));
     return lost ? EXIT_PEER : failed;
 }
 
@@ -971,6 +1043,7 @@ int main(int argc, char **argv)
     int code = 0, i, k;
 #ifdef TRAIN_MPI
     cg_mpi mpi;
+    char why[MPI_MAX_ERROR_STRING];
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS || cg_mpi_open(&mpi, MPI_COMM_WORLD) != MPI_SUCCESS) return 2;
     rank_here = mpi.transport.rank;
     opt.transport = "mpi";
@@ -1004,14 +1077,13 @@ int main(int argc, char **argv)
     load();
 #ifdef TRAIN_MPI
     code = work(&mpi.transport);
+    if (code == EXIT_PEER) say("worker %d: %s. --resume goes on from the last epoch", rank_here, cg_mpi_error(broken[rank_here], why, sizeof why));
     if (code) MPI_Abort(MPI_COMM_WORLD, code);
     if (!rank_here) show();
     cg_mpi_close(&mpi);
     MPI_Finalize();
 #else
-    if (!strcmp(opt.transport, "tcp")) code = run_processes();
-    else code = cg_threads_run(opt.workers, thread_worker, NULL);
-    if (!code && strcmp(opt.transport, "tcp")) show();
+    code = strcmp(opt.transport, "tcp") ? run_threads() : run_processes();
 #endif
     for (i = 0; i < MAX_RUNS; i++) for (k = 0; k < MAX_SEEDS; k++) free(outcomes[i][k].epoch), free(outcomes[i][k].loss);
     data_free(&data);

@@ -110,6 +110,20 @@ begin() {
     shell=$! trainer=
     until [ -n "$trainer" ] || [ -s "$td/rc" ]; do for p in $(children $shell); do trainer=$(children $p); done; done
 }
+# workers: $pids are those of a run by processes, in the order of their ranks
+workers() { pids=; until [ "$(echo $pids | wc -w)" -eq 4 ] || [ -s "$td/rc" ]; do pids=$(children $trainer); done; }
+# gone PID...: within a minute, or as dead as it gets where nobody collects orphans. What is left is ended here
+gone() {
+    for try_gone in $(seq 600); do
+        left=
+        for p in "$@"; do ps -A -o pid= -o stat= | awk -v p=$p '$1 == p && $2 !~ /Z/ { exit 1 }' || left="$left $p"; done
+        [ -n "$left" ] || return 0
+        sleep 0.1 2>/dev/null || sleep 1
+    done
+    echo "still there: $left"
+    kill -9 $left
+    return 1
+}
 # kept METHOD WORKER: its checkpoints; a method that goes by layers says so in the name
 kept() { ls "$ck/$1-seed1.worker$2".[01] "$ck/$1-layers-seed1.worker$2".[01] 2>/dev/null; }
 forget() { rm -f "$ck/$1"-seed1.* "$ck/$1"-layers-seed1.*; }
@@ -131,8 +145,7 @@ strike() {
     for try in 1 2 3 4 5; do
         forget $method
         begin $long "$@" --transport tcp --resume --checkpoint "$ck"
-        pids=
-        until [ "$(echo $pids | wc -w)" -eq 4 ] || [ -s "$td/rc" ]; do pids=$(children $trainer); done
+        workers
         begun $method || { wait $shell; return 1; }
         pid=$(echo $pids | cut -d ' ' -f $((victim + 1)))
         kill -9 $pid
@@ -140,7 +153,7 @@ strike() {
         status=$(cat "$td/rc")
         midway $method || continue              # it was too late
         echo "exit status $status"; cat "$td/out" "$td/err"
-        [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && ! kill -0 $pids 2>/dev/null || return
+        [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && gone $pids || return
         [ $(echo $pids | cut -d ' ' -f 1) -gt $trainer ] || continue       # process ids began anew: nobody knows which worker this was
         grep -q "worker $victim was killed" "$td/err" && ! grep -q "worker [^$victim] was killed" "$td/err" && grep -q -e --resume "$td/err"
         return
@@ -168,6 +181,40 @@ threads_killed() {
     echo "$1: always ended before it was killed"
     return 1
 }
+# Of four workers one is stopped and another killed: the launcher does not wait for ever, and ends what it has started
+stuck() {
+    forget efsign
+    begin --workers 4 --epochs 60 --method efsign --transport tcp --checkpoint "$ck"
+    workers
+    begun efsign || { wait $shell; return 1; }
+    kill -STOP $(echo $pids | cut -d ' ' -f 3)
+    kill -9 $(echo $pids | cut -d ' ' -f 2)
+    wait $shell
+    status=$(cat "$td/rc")
+    echo "exit status $status"; cat "$td/out" "$td/err"
+    gone $pids && [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && [ "$(grep -c 'does not answer.*--resume' "$td/err")" -eq 1 ] && [ "$(grep -c 'was killed' "$td/err")" -eq 1 ]
+}
+# The launcher is killed: its workers do not go on without it
+orphaned() {
+    for try in 1 2 3 4 5; do
+        forget efsign
+        begin $long --method efsign --transport tcp --checkpoint "$ck"
+        workers
+        begun efsign || { wait $shell; return 1; }
+        kill -9 $trainer
+        wait $shell
+        gone $pids || return
+        midway efsign || continue
+        cat "$td/out" "$td/err"
+        grep -q 'is gone.*--resume' "$td/err" && resumed "$td/long-efsign.csv" --method efsign
+        return
+    done
+    echo "always ended before they knew"
+    return 1
+}
+not_silent() {                          # where there is not enough memory for so many threads
+    ( ulimit -v 400000 2>/dev/null; glyphs --workers 64 --epochs 1 --method dense --checkpoint "$td/ck.memory" ) || [ "$(grep -c '^train: ' "$td/err")" -eq 1 ]
+}
 finished() {                            # at once, with the same table
     fine $long --transport tcp --checkpoint "$td/ck.long" --csv "$td/long.csv" || return
     sed -n '/^method /,$p' "$td/out" >"$td/table"
@@ -181,7 +228,7 @@ refused() {
     glyphs $long --method efsign --resume --checkpoint "$td/ck.long" "$@"
     status=$?
     cat "$td/out" "$td/err"
-    [ $status -eq 2 ] && grep -q "$was" "$td/err" && grep -q "$is" "$td/err" && ! grep -q '^method' "$td/out"
+    [ $status -eq 2 ] && grep -q "$was" "$td/err" && grep -q "$is" "$td/err" && ! grep -q '^method' "$td/out" && [ "$(grep -c 'another run' "$td/err")" -eq 1 ]
 }
 
 layers_beside() {                       # do not take each other's files
@@ -241,6 +288,8 @@ train_resume() {
         check "train: a process is killed while $m trains, and resumed by $way" threads_killed $m $way
         if [ $way = tcp ]; then way=threads; else way=tcp; fi
     done
+    check "train: a worker stands still and another is killed: all end" stuck
+    check "train: the launcher is killed, and its workers end" orphaned
     ck=$td/ck.damaged
     begin $long --method efsign --checkpoint "$td/ck.mid"
     until [ -f "$td/ck.mid/efsign-seed1.worker3.0" ] || [ -s "$td/rc" ]; do soon; done
@@ -292,6 +341,8 @@ train_wrong() {
     check "train: unknown method" wrong_method nosuch
     check "train: an operator that does not parse" wrong_method "topk:7|f16"
     check "train: no method" wrong_method ""
+    for way in threads tcp; do check "train: an operator that needs more than text, by $way" wrong given $g --workers 3 --transport $way --method given; done
+    check "train: too little memory" not_silent
     check "train: the second method is unknown" wrong nosuch $g --method dense,nosuch
     for r in 0 2 x -1 nan ""; do check "train: --ratio \"$r\"" wrong "--ratio $r" $g --method topk --ratio "$r"; done
     check "train: --ratio, and a method without" wrong "--ratio.*powersgd" $g --method powersgd --ratio 0.1
