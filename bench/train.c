@@ -21,7 +21,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { WORKERS = 8, MAX_WORKERS = 64, MAX_RUNS = 64, MAX_SEEDS = 32, SCORED = 50 /* images at once */,
+#ifndef TRAIN_BUILD
+#define TRAIN_BUILD ""                           /* what the code is: the Makefile gives a sum of it, so that no other code goes on with its checkpoints */
+#endif
+enum { WORKERS = 8, MAX_WORKERS = 64, MAX_RUNS = 64, MAX_SEEDS = 32, MAX_PATH = 300, SCORED = 50 /* images at once */,
        EXIT_PEER = 20,                           /* because of another, or of the transport; none of a transport's own codes */
        PATIENCE = 10,                            /* seconds for the others to end, after one has failed */
        TCP_TIMEOUT = 300 };                      /* seconds; a peer that is gone is noticed at once, this is for one that stands still */
@@ -289,7 +292,8 @@ static int any_failed(const cg_transport *t, int failed, const char *why)
 
 /* A file per rank, written beside the one before it, so that ranks which were killed at different moments still have one in common.
    What it was made with is in it as text; a resumed run has to be the same. */
-typedef struct head { char magic[8]; uint64_t check, bytes, epochs, model; double sent, codec, busy; char made_with[400]; } head;
+typedef struct head { char magic[8]; uint64_t check, bytes, epochs, model; double sent, codec, busy; char made_with[500]; } head;
+static const char magic[9] = "cgtrain2";
 typedef struct worker {
     const cg_transport *t;
     cg_transport road;
@@ -302,11 +306,12 @@ typedef struct worker {
 static void made_with(const run *r, int seed, int rank, char *text, size_t cap)
 {
     memset(text, 0, cap);
-    snprintf(text, cap, "method %s (%s, memory %d, route %u, fold %u, flags %d, momentum %g and %g, rate %g) ratio %g %s seed %d; net %s, %lux%dx%d images (%016" PRIx64
-             "), %d workers, batch %d, %d epochs, rate %g; worker %d", r->m.name, r->m.op, r->m.kind, (unsigned)r->m.route, (unsigned)r->m.fold, r->m.flags,
-             (double)r->m.before, (double)r->m.after, (double)r->m.rate, (double)(opt.ratio > 0 ? opt.ratio : r->m.ratio), r->layerwise ? "layerwise" : "whole", seed, opt.net,
-             (unsigned long)data.train.count, data.height, data.width,
-             data_hash, opt.workers, opt.batch, opt.epochs, (double)opt.rate, rank);
+    snprintf(text, cap, "method %s (%s, memory %d, route %u, fold %u, flags %d, momentum %g and %g, rate %g) ratio %.9g %s seed %d; "
+             "net %s, %lux%dx%d images (%016" PRIx64 "), %d workers, batch %d, %d epochs, rate %.9g; worker %d; code \"%s\"",
+             r->m.name, r->m.op, r->m.kind, (unsigned)r->m.route, (unsigned)r->m.fold, r->m.flags, (double)r->m.before, (double)r->m.after,
+             (double)r->m.rate, (double)(opt.ratio > 0 ? opt.ratio : r->m.ratio), r->layerwise ? "layerwise" : "whole", seed,
+             opt.net, (unsigned long)data.train.count, data.height, data.width, data_hash, opt.workers, opt.batch, opt.epochs, (double)opt.rate,
+             rank, TRAIN_BUILD);
 }
 static void checkpoint_path(const run *r, int seed, int rank, int which, char *path, size_t cap)
 {
@@ -353,12 +358,12 @@ static cg_status move_body(char *body, int out, const worker *w, method_state *s
 
 static int checkpoint_write(const run *r, int seed, const worker *w, method_state *s, const outcome *o, char *why, size_t cap)
 {
-    char path[512], fresh[520], ended = 1, all[MAX_WORKERS], *body;
+    char path[512], fresh[520], written, all[MAX_WORKERS], *body;
     const int done = o->epochs == opt.epochs;
     head h = CG_ZERO;
     FILE *f = NULL;
     int ok;
-    memcpy(h.magic, "cgtrain1", 8);
+    memcpy(h.magic, magic, 8);
     h.epochs = (uint64_t)o->epochs;
     h.bytes = body_bytes(w, s, h.epochs);
     h.model = o->model;
@@ -374,7 +379,8 @@ static int checkpoint_write(const run *r, int seed, const worker *w, method_stat
     ok = ok && !rename(fresh, path);
     if (!ok) snprintf(why, cap, "%s: %s", path, strerror(errno));
     free(body);
-    if (done && !gather(w->t, &ended, all, 1)) {          /* nobody needs the epoch before any more */
+    written = (char)ok;
+    if (done && !gather(w->t, &written, all, 1) && !memchr(all, 0, (size_t)w->t->size)) {          /* nobody needs the epoch before any more */
         checkpoint_path(r, seed, w->t->rank, ~o->epochs & 1, path, sizeof path);
         remove(path);
     }
@@ -382,18 +388,18 @@ static int checkpoint_write(const run *r, int seed, const worker *w, method_stat
 }
 
 typedef struct saved { head h; char *body; } saved;
-/* The epoch; 0: nothing there, or not whole. */
-static uint64_t checkpoint_read(const run *r, int seed, const worker *w, const method_state *s, int which, saved *to, char *why, size_t cap)
+/* The epoch; 0: nothing there, or of another run, and why says so; -1: damaged. */
+static int checkpoint_read(const run *r, int seed, const worker *w, const method_state *s, int which, saved *to, char *why, size_t cap)
 {
     char path[512], want[sizeof to->h.made_with];
     uint64_t check;
     FILE *f;
-    int ok;
+    int ok, other = 0;
     to->body = NULL;
     checkpoint_path(r, seed, w->t->rank, which, path, sizeof path);
     if (!(f = fopen(path, "rb"))) return 0;
     made_with(r, seed, w->t->rank, want, sizeof want);
-    ok = fread(&to->h, sizeof to->h, 1, f) == 1 && !memcmp(to->h.magic, "cgtrain1", 8) && !fseek(f, 0, SEEK_END) &&
+    ok = fread(&to->h, sizeof to->h, 1, f) == 1 && !memcmp(to->h.magic, magic, 8) && !fseek(f, 0, SEEK_END) &&
          (uint64_t)ftell(f) == sizeof to->h + to->h.bytes && !fseek(f, sizeof to->h, SEEK_SET) && (to->body = (char *)malloc((size_t)to->h.bytes + 1)) &&
          fread(to->body, 1, (size_t)to->h.bytes, f) == to->h.bytes;
     fclose(f);
@@ -403,12 +409,17 @@ static uint64_t checkpoint_read(const run *r, int seed, const worker *w, const m
         ok = check == hash(to->body, (size_t)to->h.bytes, hash(&to->h, sizeof to->h, 1));
     }
     if (ok && memcmp(want, to->h.made_with, sizeof want)) {
-        snprintf(why, cap, "%s is of another run:\n  it was  %.399s\n  this is %s\ngive the same options, another --checkpoint, or leave out --resume", path, to->h.made_with, want);
-        ok = 0;
+        to->h.made_with[sizeof want - 1] = 0;
+        snprintf(why, cap, "%s is of another run:\n  it was  %s\n  this is %s\ngive the same options, another --checkpoint, or leave out --resume",
+                 path, to->h.made_with, want);
+        other = 1;
     }
-    ok = ok && to->h.epochs <= (uint64_t)opt.epochs && to->h.bytes == body_bytes(w, s, to->h.epochs);
-    if (!ok) { free(to->body); to->body = NULL; }
-    return ok ? to->h.epochs : 0;
+    ok = ok && !other && to->h.epochs <= (uint64_t)opt.epochs && to->h.bytes == body_bytes(w, s, to->h.epochs);
+    if (ok) return (int)to->h.epochs;
+    free(to->body);
+    to->body = NULL;
+    if (!other) say("%s is damaged and left out", path);
+    return other ? 0 : -1;
 }
 
 /* The latest epoch that all workers have, or 0; below 0: an exit code, where a file is of another run, or a worker is gone. */
@@ -417,11 +428,12 @@ static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s,
     const cg_transport *t = w->t;
     saved mine[2];
     int32_t have[2], all[2 * MAX_WORKERS];
-    int i, j, rank, common, best = 0, code;
+    int i, j, rank, common, best = 0, code, damaged = 0;
     why[0] = 0;
-    for (i = 0; i < 2; i++) have[i] = (int32_t)checkpoint_read(r, seed, w, s, i, &mine[i], why, cap);
+    for (i = 0; i < 2; i++) have[i] = checkpoint_read(r, seed, w, s, i, &mine[i], why, cap);
     code = any_failed(t, why[0] != 0, why);
     if (!code && gather(t, have, all, sizeof have)) code = EXIT_PEER;
+    for (i = 0; !code && i < 2 * t->size; i++) damaged |= all[i] < 0;
     for (j = 0; !code && j < 2; j++) {
         common = 1;
         for (rank = 0; rank < t->size; rank++) common &= all[2 * rank] == all[j] || all[2 * rank + 1] == all[j];
@@ -436,6 +448,10 @@ static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s,
         free(mine[i].body);
     }
     if (best) code = any_failed(t, why[0] != 0, why);
+    if (!code && !t->rank && best > 0 && best < opt.epochs) printf("%s, seed %d: goes on after epoch %d of %d\n", r->name, seed, best, opt.epochs);
+    if (!code && !t->rank && !best && damaged) printf("%s, seed %d: begins anew\n", r->name, seed);
+    if (!t->rank && best == opt.epochs && opt.dump && r == runs && seed == opt.seed)
+        say("--dump-gradients: nothing is dumped, as %s is finished; leave out --resume", r->name);
     return code ? -code : best;
 }
 
@@ -601,7 +617,7 @@ static int train(worker *w, const run *r, int seed, outcome *o)
     const size_t steps = steps_per_epoch();
     method_state s;
     cg_report report = CG_ZERO;
-    char why[1600];
+    char why[1800];
     size_t step = 0;
     double begin = clock_of(CLOCK_MONOTONIC), before = 0;
     int code = method_open(&s, &r->m, &model, r->layerwise, opt.ratio, all_steps(), (uint64_t)seed, &w->road, why, sizeof why);
@@ -987,7 +1003,8 @@ static int run_processes(void)
             process[r] = 0;
             left--;
             if (WIFSIGNALED(status)) {
-                say("worker %d was killed by signal %d; the others stop. To go on from the last epoch: the same command with --resume", r, WTERMSIG(status));
+                say("worker %d was killed by signal %d; the others stop. To go on from the last epoch: the same command with --resume",
+                    r, WTERMSIG(status));
                 lost = 1;
             } else if (WEXITSTATUS(status) && failed != 2) failed = WEXITSTATUS(status);      /* 2: the reason */
             if ((lost || failed) && since <= 0) since = clock_of(CLOCK_MONOTONIC);
@@ -1012,15 +1029,16 @@ static int run_processes(void)
 /* Everything that could go wrong at the end is tried before hours are spent. */
 static void try_to_write(const char *option, const char *path, int folder)
 {
-    char probe[600];
-    FILE *f;
-    int code;
+    char probe[400];
+    int code, fd = -1;
     if (!path) return;
+    if (!path[0]) die("%s: the path is empty", option);
+    if (strlen(path) > MAX_PATH) die("%s %s: the path is longer than %d characters", option, path, (int)MAX_PATH);
+    snprintf(probe, sizeof probe, folder ? "%s/.train-%ld.probe" : "%s", path, (long)getpid());
     code = folder ? make_folder(path) : 0;
-    snprintf(probe, sizeof probe, folder ? "%s/probe" : "%s", path);
-    f = code ? NULL : fopen(probe, "a");
-    if (!f) die("%s %s: %s", option, path, strerror(code ? code : errno));
-    fclose(f);
+    if (!code && (fd = open(probe, O_WRONLY | O_CREAT | (folder ? O_EXCL : O_APPEND), 0666)) < 0) code = errno;
+    if (code) die("%s %s: %s", option, path, strerror(code));
+    close(fd);
     if (folder) remove(probe);
 }
 

@@ -151,9 +151,11 @@ strike() {
         kill -9 $pid
         wait $shell
         status=$(cat "$td/rc")
+        [ $try -gt 1 ] || [ -z "$last" ] || went_on $last || return         # the one that was struck before
         midway $method || continue              # it was too late
         echo "exit status $status"; cat "$td/out" "$td/err"
         [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && gone $pids || return
+        last=$method
         [ $(echo $pids | cut -d ' ' -f 1) -gt $trainer ] || continue       # process ids began anew: nobody knows which worker this was
         grep -q "worker $victim was killed" "$td/err" && ! grep -q "worker [^$victim] was killed" "$td/err" && grep -q -e --resume "$td/err"
         return
@@ -161,10 +163,13 @@ strike() {
     echo "$method: always ended before it was killed"
     return 1
 }
+# went_on METHOD: the run before has said so
+went_on() { grep -q "^$1, seed 1: goes on after epoch [1-5] of 6\$" "$td/out" || { echo "$1 did not go on midway"; cat "$td/out"; return 1; }; }
 resumed() {                             # CSV OPTION...
     resumed_csv=$1; shift
     fine $long "$@" --resume --checkpoint "$ck" --csv "$td/resumed.csv" && same "$resumed_csv" "$td/resumed.csv"
 }
+after_all() { resumed "$td/long.csv" --transport tcp && went_on $last; }
 # threads_killed METHOD TRANSPORT: all workers at once; resumed by that transport
 threads_killed() {
     fine $long --method $1 --checkpoint "$ck" --csv "$td/long-$1.csv" || return
@@ -175,7 +180,7 @@ threads_killed() {
         kill -9 $trainer
         wait $shell
         midway $1 || continue
-        resumed "$td/long-$1.csv" --method $1 --transport $2
+        resumed "$td/long-$1.csv" --method $1 --transport $2 && went_on $1
         return
     done
     echo "$1: always ended before it was killed"
@@ -206,7 +211,7 @@ orphaned() {
         gone $pids || return
         midway efsign || continue
         cat "$td/out" "$td/err"
-        grep -q 'is gone.*--resume' "$td/err" && resumed "$td/long-efsign.csv" --method efsign
+        grep -q 'is gone.*--resume' "$td/err" && resumed "$td/long-efsign.csv" --method efsign && went_on efsign
         return
     done
     echo "always ended before they knew"
@@ -251,20 +256,56 @@ damaged() {
         rm -rf "$ck" && cp -r "$td/ck.mid" "$ck" || return
         for i in $which; do if [ -f "$ck/efsign-seed1.worker$3.$i" ]; then $1 "$ck/efsign-seed1.worker$3.$i" $2 || return; fi; done
         resumed "$td/long-efsign.csv" --method efsign || { echo "files $which of worker $3"; return 1; }
+        cat "$td/out" "$td/err"
+        for i in 0 1; do
+            f=$ck/efsign-seed1.worker$3.$i broken=0
+            case $which in *$i*) if [ -f "$td/ck.mid/${f##*/}" ]; then broken=1; fi ;; esac
+            [ "$(grep -c "^train: $f is damaged and left out\$" "$td/err")" = $broken ] || { echo "file $i of $which, worker $3: not said, or more than once"; return 1; }
+        done
+        if [ "$which" = "0 1" ]; then ! grep 'goes on' "$td/out" && grep -q '^efsign, seed 1: begins anew$' "$td/out" || return; fi
     done
 }
 damaged_end() {                         # worker 0's file after the end
-    rm -rf "$ck" && cp -r "$td/ck.long" "$ck" && $1 "$(ls "$ck"/efsign-seed1.worker0.[01])" $2 && resumed "$td/long-efsign.csv" --method efsign
+    rm -rf "$ck" && cp -r "$td/ck.long" "$ck" && $1 "$(ls "$ck"/efsign-seed1.worker0.[01])" $2 && resumed "$td/long-efsign.csv" --method efsign &&
+        grep -q 'damaged and left out' "$td/err" && grep -q '^efsign, seed 1: begins anew$' "$td/out"
 }
 # A finished run of other options lies in the folder; a new one is stopped and resumed
 old_files() {
     rm -rf "$ck"
     fine --workers 4 --epochs 4 --batch 32 --method efsign --checkpoint "$ck" || return
-    begin $long --method efsign --checkpoint "$ck"
-    until grep -q '6 epochs' "$ck"/efsign-seed1.worker3.[01] 2>/dev/null || [ -s "$td/rc" ]; do soon; done
-    kill -9 $trainer
-    wait $shell
-    resumed "$td/long-efsign.csv" --method efsign
+    for try in 1 2 3 4 5; do
+        begin $long --method efsign --checkpoint "$ck"
+        until grep -q '6 epochs' "$ck"/efsign-seed1.worker3.[01] 2>/dev/null || [ -s "$td/rc" ]; do soon; done
+        kill -9 $trainer
+        wait $shell
+        if midway efsign; then break; fi
+    done
+    resumed "$td/long-efsign.csv" --method efsign && went_on efsign
+}
+# The last file of a worker cannot be written: the epoch before is kept, by all of them
+unwritten() {
+    fine --workers 4 --epochs 2 --method efsign --checkpoint "$td/ck.short" --csv "$td/short.csv" || return
+    mkdir -p "$td/ck.unwritten/efsign-seed1.worker2.0.new"
+    fine --workers 4 --epochs 2 --method efsign --checkpoint "$td/ck.unwritten" || return
+    cat "$td/err"; ls "$td/ck.unwritten"
+    grep -q 'no checkpoint: .*worker2' "$td/err" && [ "$(ls "$td/ck.unwritten"/efsign-seed1.worker?.1 | wc -l)" -eq 4 ] && rmdir "$td/ck.unwritten/efsign-seed1.worker2.0.new" || return
+    fine --workers 4 --epochs 2 --method efsign --checkpoint "$td/ck.unwritten" --resume --csv "$td/unwritten.csv" && same "$td/short.csv" "$td/unwritten.csv" &&
+        grep -q 'goes on after epoch 1 of 2' "$td/out"
+}
+# Code that is not the same does not go on with a checkpoint; make tells both programs of the same code
+other_code() {
+    $CC -std=c99 -O0 -DTRAIN_BUILD='"1234567"' -I. bench/train.c -o "$tmp/train_other" -pthread -lm || return
+    timeout 120 "$tmp/train_other" --data glyphs --net small $long --method efsign --resume --checkpoint "$td/ck.long" >"$td/out" 2>"$td/err"
+    status=$?
+    cat "$td/out" "$td/err"
+    [ $status -eq 2 ] && grep -q 'it was .*code ""' "$td/err" && grep -q 'this is .*code "1234567"' "$td/err" || return
+    has make || return 0
+    make -n -B build/train build/train_mpi | grep -o "TRAIN_BUILD='\"[0-9][0-9]*\"'" >"$td/marks"
+    [ "$(wc -l <"$td/marks")" -eq 2 ] && [ "$(sort -u "$td/marks" | wc -l)" -eq 1 ]
+}
+own_probe() {                           # is not removed, whatever a user calls it
+    mkdir -p "$td/ck.probe" && echo mine >"$td/ck.probe/probe" || return
+    fine --workers 2 --epochs 1 --method dense --checkpoint "$td/ck.probe" && [ "$(cat "$td/ck.probe/probe")" = mine ] && ! ls -A "$td/ck.probe" | grep '^[.]'
 }
 
 train_resume() {
@@ -275,14 +316,17 @@ train_resume() {
     check "train: resumed with another rate: refused" refused "rate 0.05" "rate 0.07" --rate 0.07
     check "train: resumed with another net: refused" refused "net small" "net mlp" --net mlp
     check "train: layers beside the whole in a folder" layers_beside
+    check "train: resumed by other code: refused" other_code
+    check "train: a last checkpoint that cannot be written" unwritten
+    check "train: a file of the user's among the checkpoints" own_probe
     check "train: resumed by processes with other epochs: refused" refused "6 epochs" "7 epochs" --epochs 7 --transport tcp
     if ! has ps; then skip "no ps: train, killed workers"; return; fi
-    ck=$td/ck.strike number=0
+    ck=$td/ck.strike number=0 last=
     for m in $methods; do
         check "train: worker $((number % 4)) is killed while $m trains, the others end" strike $m $((number % 4))
         number=$((number + 1))
     done
-    check "train: after all that, resumed: as if nothing had been" resumed "$td/long.csv" --transport tcp
+    check "train: after all that, resumed: as if nothing had been" after_all
     ck=$td/ck.threads way=tcp
     for m in topk dgc sketched powersgd vote efsign; do
         check "train: a process is killed while $m trains, and resumed by $way" threads_killed $m $way
@@ -291,14 +335,20 @@ train_resume() {
     check "train: a worker stands still and another is killed: all end" stuck
     check "train: the launcher is killed, and its workers end" orphaned
     ck=$td/ck.damaged
-    begin $long --method efsign --checkpoint "$td/ck.mid"
-    until [ -f "$td/ck.mid/efsign-seed1.worker3.0" ] || [ -s "$td/rc" ]; do soon; done
-    kill -9 $trainer
-    wait $shell
+    for try in 1 2 3 4 5; do            # so that there are two files of each, none of the end
+        rm -rf "$td/ck.mid"
+        begin $long --method efsign --checkpoint "$td/ck.mid"
+        until [ -f "$td/ck.mid/efsign-seed1.worker3.0" ] || [ -s "$td/rc" ]; do soon; done
+        kill -9 $trainer
+        wait $shell
+        rm -rf "$ck" && cp -r "$td/ck.mid" "$ck"
+        if midway efsign; then break; fi
+    done
+    check "train: it was killed midway" midway efsign
     for at in 0 9 25 46 70 -1; do check "train: a checkpoint with a bit flipped at $at is not taken" damaged flip $at 2; done
-    for at in 30 470; do check "train: a checkpoint of worker 0 with a bit flipped at $at is not taken" damaged flip $at 0; done
+    for at in 30 590; do check "train: a checkpoint of worker 0 with a bit flipped at $at is not taken" damaged flip $at 0; done
     for less in 1 5000; do check "train: a checkpoint that is $less bytes too short is not taken" damaged cut_short $less 1; done
-    check "train: a damaged file of the end is not taken" damaged_end flip 470
+    check "train: a damaged file of the end is not taken" damaged_end flip 590
     check "train: a short file of the end is not taken" damaged_end cut_short 3
     check "train: old files of another run do not stop a resume" old_files
 }
@@ -366,6 +416,9 @@ train_wrong() {
         check "train: --$o where nothing can be written" wrong "--$o.*$td/file/x" $g --method dense --workers 2 "--$o" "$td/file/x"
         check "train: --$o where nothing can be written, by processes" wrong "--$o.*$td/file/x" $g --method dense --workers 2 --transport tcp "--$o" "$td/file/x"
     done
+    check "train: --checkpoint without a path" wrong "--checkpoint.*empty" $g --method dense --workers 2 --checkpoint ""
+    long_path=$td/$(printf %0300d 0)
+    for o in csv plot checkpoint dump-gradients; do check "train: --$o with a long path" wrong "--$o.*longer than" $g --method dense --workers 2 "--$o" "$long_path"; done
     check "train: too few images" wrong "8000" $g --workers 64 --batch 126
     idx "$td/idx" 40
     check "train: a folder of IDX files" own_data
@@ -400,7 +453,8 @@ dumped() {
     n=$(sed -n 's/.*, \([0-9]*\) weights,.*/\1/p' "$td/out")
     [ "$n" -gt 1000 ] && [ "$(ls "$td/dump/deep" | wc -l)" -eq 3 ] || return
     for f in "$td"/dump/deep/*; do [ "$(wc -c <"$f")" -eq $((4 * n)) ] || { ls -l "$td/dump/deep"; return 1; }; done
-    ! cmp -s "$td/dump/deep/small-epoch0.f32" "$td/dump/deep/small-epoch1.f32"
+    ! cmp -s "$td/dump/deep/small-epoch0.f32" "$td/dump/deep/small-epoch1.f32" || return
+    fine --workers 2 --epochs 3 --method dense --checkpoint "$td/ck.dump" --dump-gradients "$td/dump/none" --resume && grep -q 'nothing is dumped' "$td/err"
 }
 plain() {
     fine --workers 2 --epochs 2 --method dense,topk --checkpoint "$td/ck.plain" || return
