@@ -18,6 +18,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -241,22 +242,44 @@ static double clock_of(clockid_t which)
 static outcome outcomes[MAX_RUNS][MAX_SEEDS];
 static double started;
 
+/* Of the line with the bar: all columns but the last, after which some terminals begin another line. 0: there is no terminal. */
+static int bar_width(void)
+{
+    int width = 80;
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (!ioctl(1, TIOCGWINSZ, &size) && size.ws_col) width = size.ws_col;
+#endif
+#ifdef TRAIN_MPI
+    width = 0;                                   /* mpirun may give its ranks a terminal, and write what they say to a file */
+#endif
+    return width && isatty(1) ? width - 1 : 0;
+}
+
+/* After every step of worker 0. */
 static void progress(const run *r, int seed, const outcome *o, size_t step, int end)
 {
     static double last;
-    const size_t steps = all_steps(), done = (size_t)(r - runs) * (size_t)opt.seeds + (size_t)(seed - opt.seed);
-    const double now = clock_of(CLOCK_MONOTONIC), share = ((double)done + (double)step / (double)steps) / (double)(run_count * (size_t)opt.seeds);
-    const double left = share > 0 ? (now - started) * (1 - share) / share : 0;
-    const int terminal = isatty(1), wide = 24, full = (int)(share * wide);
+    static size_t steps;                         /* made here, not by a run that is resumed: what is left will take as long as these */
+    const size_t all = all_steps() * run_count * (size_t)opt.seeds, run_at = (size_t)(r - runs) * (size_t)opt.seeds + (size_t)(seed - opt.seed);
+    const size_t done = all_steps() * run_at + step;
+    const double now = clock_of(CLOCK_MONOTONIC), share = (double)done / (double)all, left = (now - started) / (double)++steps * (double)(all - done);
+    const int width = bar_width();
     const epoch *e = o->epochs ? &o->epoch[o->epochs - 1] : NULL;
-    if (!end && now - last < (terminal ? .1 : 20)) return;
+    if (!end && now - last < (width ? .1 : 20)) return;
     last = now;
-    if (terminal) {
-        printf("\r\033[K[%.*s%.*s] %3.0f %%  %s, seed %d, epoch %d/%d", full, "########################", wide - full, "........................",
-               100 * share, r->name, seed, o->epochs, opt.epochs);
-        if (e) printf(", accuracy %.2f %%", 100 * e->accuracy);
-        printf(", %.0f:%02d left", floor(left / 60), (int)left % 60);
-        if (end && done + 1 == run_count * (size_t)opt.seeds) printf("\r\033[K");
+    if (width) {
+        char text[160], accuracy[32] = "";
+        int wide, full;
+        if (e) snprintf(accuracy, sizeof accuracy, ", accuracy %.2f %%", 100 * e->accuracy);
+        snprintf(text, sizeof text, "%3.0f %%  %.20s, seed %d, epoch %d/%d%s, %.0f:%02d left", 100 * share, r->name, seed, o->epochs, opt.epochs, accuracy,
+                 floor(left / 60), (int)fmod(left, 60));
+        wide = width - (int)strlen(text) - 3;
+        wide = wide > 24 ? 24 : wide;
+        full = (int)(share * wide);
+        if (wide > 0) printf("\r\033[K[%.*s%.*s] %s", full, "########################", wide - full, "........................", text);
+        else printf("\r\033[K%.*s", width, text);
+        if (end && run_at + 1 == run_count * (size_t)opt.seeds) printf("\r\033[K");
     } else if (o->diverged) printf("%3.0f %%  %-14s seed %d  diverged in step %d\n", 100 * share, r->name, seed, o->diverged);
     else if (e) printf("%3.0f %%  %-14s seed %d  epoch %2d/%d  loss %.4f  accuracy %.2f %%  %.1f MB sent by a worker\n", 100 * share, r->name, seed, o->epochs,
                          opt.epochs, e->train_loss, 100 * e->accuracy, e->sent / 1e6);
@@ -448,6 +471,7 @@ static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s,
         free(mine[i].body);
     }
     if (best) code = any_failed(t, why[0] != 0, why);
+    if (!t->rank && bar_width()) printf("\r\033[K");
     if (!code && !t->rank && best > 0 && best < opt.epochs) printf("%s, seed %d: goes on after epoch %d of %d\n", r->name, seed, best, opt.epochs);
     if (!code && !t->rank && !best && damaged) printf("%s, seed %d: begins anew\n", r->name, seed);
     if (!t->rank && best == opt.epochs && opt.dump && r == runs && seed == opt.seed)
@@ -1042,26 +1066,47 @@ static void try_to_write(const char *option, const char *path, int folder)
     if (folder) remove(probe);
 }
 
-static void load(void)
+/* 0, or why says what is wrong. */
+static int load(char *why, size_t cap)
 {
-    char why[600];
-    const int made = !strcmp(opt.data, "glyphs");
-    if (made ? data_glyphs(&data, 1, 8000, 2000, why, sizeof why) : data_load(&data, !strcmp(opt.data, "fashion") ? DATA_FASHION : opt.data, why, sizeof why))
-        die("--data %s: %s", opt.data, why);
-    if (net_init(&model, opt.net, data.height, data.width, data.classes))
-        die("--net %s: not one of %s, or not for images of %d x %d", opt.net, net_kinds(), data.height, data.width);
-    if (!steps_per_epoch()) die("%d workers with batches of %d need %d images; there are %lu", opt.workers, opt.batch, opt.workers * opt.batch, (unsigned long)data.train.count);
+    char what[600];
+    const char *folder = strcmp(opt.data, "fashion") ? opt.data : DATA_FASHION;
+    why[0] = 0;
+    if (strcmp(opt.data, "glyphs") ? data_load(&data, folder, what, sizeof what) : data_glyphs(&data, 1, 8000, 2000, what, sizeof what))
+        snprintf(why, cap, "--data %.400s: %s", opt.data, what);
+    else if (net_init(&model, opt.net, data.height, data.width, data.classes))
+        snprintf(why, cap, "--net %.400s: not one of %s, or not for images of %d x %d", opt.net, net_kinds(), data.height, data.width);
+    else if (!steps_per_epoch())
+        snprintf(why, cap, "%d workers with batches of %d need %d images; there are %lu", opt.workers, opt.batch,
+                 opt.workers * opt.batch, (unsigned long)data.train.count);
+    if (why[0]) return 1;
     data_hash = hash(data.train.images, data.train.count * (size_t)(data.height * data.width), hash(data.train.labels, data.train.count, 1));
     data_hash = hash(data.test.images, data.test.count * (size_t)(data.height * data.width), hash(data.test.labels, data.test.count, data_hash));
     started = clock_of(CLOCK_MONOTONIC);
+    return 0;
 }
+
+#ifdef TRAIN_MPI
+/* MPI does not say which rank has ended a job; whoever reads a core file or a log of the system can look it up here. */
+static void introduce(const cg_transport *t)
+{
+    typedef struct person { long process; char host[80]; } person;
+    person me = CG_ZERO, all[MAX_WORKERS];
+    int r;
+    me.process = (long)getpid();
+    gethostname(me.host, sizeof me.host - 1);
+    if (gather(t, &me, all, sizeof me) || t->rank) return;
+    for (r = 0; r < t->size; r++) printf("worker %d is process %ld on %s\n", r, all[r].process, all[r].host);
+    fflush(stdout);
+}
+#endif
 
 int main(int argc, char **argv)
 {
     int code = 0, i, k;
+    char why[1100];
 #ifdef TRAIN_MPI
     cg_mpi mpi;
-    char why[MPI_MAX_ERROR_STRING];
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS || cg_mpi_open(&mpi, MPI_COMM_WORLD) != MPI_SUCCESS) return 2;
     rank_here = mpi.transport.rank;
     opt.transport = "mpi";
@@ -1092,8 +1137,10 @@ int main(int argc, char **argv)
         try_to_write("--checkpoint", opt.checkpoint, 1);
         try_to_write("--dump-gradients", opt.dump, 1);
     }
-    load();
+    code = load(why, sizeof why);
 #ifdef TRAIN_MPI
+    if ((code = any_failed(&mpi.transport, code, why))) return MPI_Finalize(), code;
+    introduce(&mpi.transport);
     code = work(&mpi.transport);
     if (code == EXIT_PEER) say("worker %d: %s. --resume goes on from the last epoch", rank_here, cg_mpi_error(broken[rank_here], why, sizeof why));
     if (code) MPI_Abort(MPI_COMM_WORLD, code);
@@ -1101,6 +1148,7 @@ int main(int argc, char **argv)
     cg_mpi_close(&mpi);
     MPI_Finalize();
 #else
+    if (code) die("%s", why);
     code = strcmp(opt.transport, "tcp") ? run_threads() : run_processes();
 #endif
     for (i = 0; i < MAX_RUNS; i++) for (k = 0; k < MAX_SEEDS; k++) free(outcomes[i][k].epoch), free(outcomes[i][k].loss);

@@ -73,14 +73,48 @@ longer_tcp() {                          # the runs of all_train, whose lines com
 }
 by_mpi() {
     by_mpi_ranks=$1; shift
-    timeout 200 "$@" -np $by_mpi_ranks "$tmp/train_mpi" --data glyphs --net small --transport mpi $few --checkpoint "$td/ck.way" --csv "$td/mpi.csv" || return
+    timeout 200 "$@" -np $by_mpi_ranks "$tmp/train_mpi" --data glyphs --net small --transport mpi $few --checkpoint "$td/ck.way" --csv "$td/mpi.csv" >"$td/out"
+    status=$?
+    cat "$td/out"
+    [ $status -eq 0 ] && ! od -An -c "$td/out" | grep -q 033 && [ "$(grep -c '^worker [0-3] is process [1-9]' "$td/out")" -eq $by_mpi_ranks ] || return
     same "$td/threads$by_mpi_ranks.csv" "$td/mpi.csv"
+}
+mpi_refuses() {                         # LAUNCHER OPTION...: once, by one rank
+    timeout 60 "$@" -np 3 "$tmp/train_mpi" --data "$td/nosuch" --checkpoint "$td/ck.way" >"$td/out" 2>&1
+    status=$?
+    cat "$td/out"
+    [ $status -ne 0 ] && [ $status -ne 124 ] && [ "$(grep -c "^train: .*$td/nosuch" "$td/out")" -eq 1 ]
+}
+# mpi_killed LAUNCHER OPTION...: a rank is killed, the job ends by itself; resumed, it has the bits of threads
+mpi_killed() {
+    ck=$td/ck.mpi
+    fine $long --method efsign --checkpoint "$ck" --csv "$td/long-mpi.csv" || return
+    for try in 1 2 3 4 5; do
+        forget efsign
+        rm -f "$td/rc" "$td/out"
+        { timeout 120 "$@" -np 4 "$tmp/train_mpi" --data glyphs --net small $long --method efsign --checkpoint "$ck" >"$td/out" 2>"$td/err"; echo $? >"$td/rc"; } &
+        shell=$!
+        begun efsign || { wait $shell; return 1; }
+        kill -9 $(sed -n 's/^worker 2 is process \([0-9]*\).*/\1/p' "$td/out")
+        wait $shell
+        status=$(cat "$td/rc")
+        midway efsign || continue
+        echo "exit status $status"; cat "$td/out" "$td/err"
+        [ "$status" -ne 0 ] && [ "$status" -ne 124 ] || return
+        timeout 120 "$@" -np 4 "$tmp/train_mpi" --data glyphs --net small $long --method efsign --resume --checkpoint "$ck" --csv "$td/mpi.csv" >"$td/out" || return
+        tr -d '\r' <"$td/out" >"$td/two" && cp "$td/two" "$td/out" && went_on efsign && same "$td/long-mpi.csv" "$td/mpi.csv"
+        return
+    done
+    echo "always ended before it was killed"
+    return 1
 }
 # train_with NAME COMPILER LAUNCHER OPTION...; -O1: it is quicker to build, and bits must not depend on it
 train_with() {
     mpi=$1 compiler=$2; shift 2
     built "train, $mpi" $compiler -std=c99 -O1 $WARN -DTRAIN_MPI -I. bench/train.c -o "$tmp/train_mpi" -pthread -lm || return
     for ranks in 3 4; do check "train: $ranks ranks of $mpi give the bits of threads, every method" by_mpi $ranks "$@"; done
+    check "train: data that $mpi's ranks cannot read" mpi_refuses "$@"
+    case " $*" in *oversubscribe*) check "train: a rank of $mpi is killed, and the job is resumed" mpi_killed "$@" ;; esac
     rm -f "$tmp/train_mpi" "$td/mpi.csv"
 }
 train_mpi() {
@@ -459,12 +493,18 @@ dumped() {
 plain() {
     fine --workers 2 --epochs 2 --method dense,topk --checkpoint "$td/ck.plain" || return
     cat "$td/out"
-    ! od -c "$td/out" | grep -q '\\r\|033' && grep -q 'dense .*epoch  *2/2 .*accuracy' "$td/out" && grep -q 'topk .*epoch  *2/2 .*accuracy' "$td/out"
+    ! od -An -c "$td/out" | grep -q '\\r\|033' && grep -q 'dense .*epoch  *2/2 .*accuracy' "$td/out" && grep -q 'topk .*epoch  *2/2 .*accuracy' "$td/out"
 }
 bar() {
-    timeout 60 script -qec "'$tmp/train' --data glyphs --net small --workers 2 --epochs 2 --method dense,topk --checkpoint '$td/ck.bar'" /dev/null </dev/null >"$td/out" || return
-    od -c "$td/out" | tail -n 40
-    tr '\r' '\n' <"$td/out" | grep -q '\[#*[.]*\] *[0-9]* %' && ! grep -q 'epoch  2/2  loss' "$td/out" && grep -q '^topk .*f16' "$td/out"
+    for columns in 0 100 72; do         # 0: unknown, which counts as 80
+        most=$((columns ? columns - 1 : 79))
+        timeout 60 script -qec "stty cols $columns; '$tmp/train' --data glyphs --net small --workers 2 --epochs 2 --method dense,topk-alone --checkpoint '$td/ck.bar'" /dev/null \
+            </dev/null >"$td/out" || return
+        od -c "$td/out" | tail -n 40
+        tr '\r' '\n' <"$td/out" | tr -d '\033' | sed 's/^\[K//' | grep ' left$' >"$td/bars"
+        grep -q '^\[#*[.]*\] *[0-9]* %.*accuracy' "$td/bars" && ! grep -q 'epoch  2/2  loss' "$td/out" && grep -q '^topk-alone .*f16' "$td/out" || return
+        awk -v most=$most 'length > most { print length ": " $0; bad = 1 } END { exit bad }' "$td/bars" || return
+    done
 }
 real_images() {
     timeout 120 "$tmp/train" --net lenet --workers 2 --batch 64 --epochs 1 --method dense --checkpoint "$td/ck.real" --csv "$td/real.csv" && above "$td/real.csv" .8 dense
