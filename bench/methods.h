@@ -65,6 +65,8 @@ static const method *find_method(const char *name)
     return NULL;
 }
 
+static int by_matrices(const method *m) { return !strncmp(m->op, "lowrank:", 8); }
+
 typedef struct method_state {
     const method *m;
     size_t n, parts, small;                      /* parts: tensors, or the whole model as one */
@@ -93,7 +95,7 @@ static int method_op_(const method *m, float ratio, const net_tensor *t, cg_op *
 {
     char pattern[96];
     const char *kept = strstr(m->op, "%g");
-    if (!strncmp(m->op, "lowrank:", 8)) {
+    if (by_matrices(m)) {
         if (t->cols > 1) snprintf(text, cap, "%s:%lu:%lu", m->op, (unsigned long)t->rows, (unsigned long)t->cols);
         else snprintf(text, cap, "dense");
     } else if (kept) {
@@ -152,7 +154,7 @@ static cg_status method_sketched_(method_state *s, float ratio)
 static int method_open(method_state *s, const method *m, const net *model, int layerwise, float ratio, uint64_t steps, uint64_t seed,
     const cg_transport *t, char *why, size_t why_bytes)
 {
-    const int matrices = !strncmp(m->op, "lowrank:", 8);
+    const int matrices = by_matrices(m);
     net_tensor whole = { "model", 0, model->n, 1, model->n };
     cg_status status = CG_OK;
     size_t i, longest = 0;

@@ -41,7 +41,7 @@ static options opt = { "all", "lenet", "fashion", "threads", NULL, NULL, "bench/
 static data_set data;
 static net model;
 static uint64_t data_hash;
-static char command[512];                        /* as it was called, for messages and tables */
+static char command[8192];                       /* as it was called, and can be called again */
 static int rank_here, alone;                     /* MPI: who this is, and whether the others may see no reason to end */
 static int broken[MAX_WORKERS];                  /* what the transport said to each worker when it failed */
 static pid_t launcher;                           /* of the processes that TCP connects */
@@ -117,8 +117,21 @@ static float fraction(const char *option, const char *text, double high)
 {
     char *end;
     const double v = strtod(text, &end);
-    if (*end || end == text || !(v > 0 && v <= high)) die("%s %s: give a number above 0, at most %g", option, text, high);
+    if (*end || end == text || !((float)v > 0 && v <= high)) die("%s %s: give a number above 0, at most %g", option, text, high);
     return (float)v;
+}
+
+static void note_argument(const char *s)
+{
+    const int quoted = !*s || s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=-")];
+    size_t n = strlen(command);
+    if (n) command[n++] = ' ';
+    if (quoted) command[n++] = '\'';
+    for (; *s && n < sizeof command - 8; command[n++] = *s++)
+        if (*s == '\'') memcpy(command + n, "'\\'", 3), n += 3;
+    if (quoted) command[n++] = '\'';
+    command[n] = 0;
+    if (*s || n > sizeof command - 8) die("the command is longer than %d characters", (int)sizeof command - 8);
 }
 
 static void parse(int argc, char **argv)
@@ -150,8 +163,7 @@ static void parse(int argc, char **argv)
         else if (!strcmp(o, "--rate")) opt.rate = fraction(o, v, 100);
         else die("\"%s\" is not an option; --help lists them", o);
     }
-    for (i = 0; i < argc; i++)
-        snprintf(command + strlen(command), sizeof command - strlen(command), "%s%s", i ? " " : "", argv[i]);
+    for (i = 0; i < argc; i++) note_argument(argv[i]);
 }
 
 /* ---- what is run ------------------------------------------------------------------------------------------------ */
@@ -163,10 +175,13 @@ static size_t run_count;
 static void add_run(const method *m, int layerwise)
 {
     run *r = &runs[run_count];
+    size_t i;
+    if (m->kind == SKETCHED || by_matrices(m)) layerwise = by_matrices(m);         /* these know one way only */
+    for (i = 0; i < run_count; i++) if (!strcmp(runs[i].m.name, m->name) && runs[i].layerwise == layerwise) return;
     if (run_count == MAX_RUNS) die("more than %d methods; give a shorter --method", (int)MAX_RUNS);
     r->m = *m;
     r->layerwise = layerwise;
-    snprintf(r->name, sizeof r->name, "%s%s", m->name, layerwise && opt.whole ? "/layers" : "");
+    snprintf(r->name, sizeof r->name, "%s%s", m->name, layerwise && opt.whole && !by_matrices(m) ? "/layers" : "");
     run_count++;
 }
 
@@ -187,8 +202,10 @@ static void choose(void)
             char text[96], names[4 + METHODS * sizeof own.name] = "all";
             for (i = 0; i < METHODS; i++) strcat(strcat(names, ", "), methods[i].name);
             snprintf(text, sizeof text, !strncmp(name, "lowrank:", 8) ? "%s:8:8" : "%s", name);        /* the trainer knows the matrices */
-            if (strlen(name) >= sizeof own.name || cg_op_parse(&op, text) != CG_OK)
-                die("--method %s: neither a method (%s) nor an operator such as topk:0.01|absmax:4:512 or lowrank:4 (the manual in compgrad.h lists them)", name, names);
+            if (strlen(name) >= sizeof own.name) die("--method %s: longer than %d characters", name, (int)sizeof own.name - 1);
+            if (cg_op_parse(&op, text) != CG_OK)
+                die("--method %s: neither a method (%s) nor an operator such as topk:0.01|absmax:4:512 or lowrank:4 (the manual in compgrad.h lists them)",
+                    name, names);
             strcpy(own.name, name);
             strcpy(own.op, name);
             m = &own;
@@ -673,7 +690,8 @@ static int train(worker *w, const run *r, int seed, outcome *o)
         status = one_step(w, &s, r, seed, step, &w->loss[step % steps], &report);
         if (status == CG_E_TRANSPORT) broken[w->t->rank] = report.code, code = EXIT_PEER;
         else if (status != CG_OK) {              /* all have an error in this step: a number that is not finite, or another's, or something worse */
-            snprintf(why, sizeof why, "%s, worker %d, step %lu: %s", r->name, w->t->rank, (unsigned long)step, report.why[0] ? report.why : cg_status_str(status));
+            snprintf(why, sizeof why, "%s, worker %d, step %lu: %s", r->name, w->t->rank, (unsigned long)step,
+                     report.why[0] ? report.why : cg_status_str(status));
             code = any_failed(w->t, status != CG_E_NONFINITE && status != CG_E_PEER, why);
             if (!code) o->diverged = (int)step + 1;
         } else if ((step + 1) % steps == 0) {
@@ -773,20 +791,22 @@ static void cells_of(const row *w, char cell[COLUMNS][CELL])
     snprintf(cell[5], CELL, w->fewer < 9.95 ? "%.1fx" : "%.0fx", w->fewer);
     snprintf(cell[6], CELL, "%.1f %%", 100 * w->codec);
 }
-static const char *const heads[COLUMNS] = { "method", "what is sent", "train loss", "accuracy %", "bytes sent/step", "fewer", "codec time", "when to take it" };
+static const char *const heads[COLUMNS] = {
+    "method", "what is sent", "train loss", "accuracy %", "bytes/step, worker", "fewer", "codec time", "when to take it"
+};
 
-/* Which to take: the fewest bytes, and the least work, within a point of dense accuracy. */
+/* Which to take: the fewest bytes, and the least work, within a point of dense accuracy; nothing where that says nothing. */
 static void advice(char *text, size_t cap)
 {
     const row *dense = NULL, *small = NULL, *cheap = NULL;
     size_t i;
     text[0] = 0;
     for (i = 0; i < run_count; i++) if (!strcmp(runs[i].m.name, "dense") && rows[i].seeds && !dense) dense = &rows[i];
-    if (!dense || run_count < 2) return;
+    if (!dense || opt.workers < 2 || dense->accuracy <= 2.0 / data.classes) return;
     for (i = 0; i < run_count; i++) {
         const row *w = &rows[i];
         if (w->r->m.name[0] == 'd' && !strcmp(w->r->m.name, "dense")) continue;
-        if (!w->seeds || w->r->m.flags & FAILS || w->accuracy < dense->accuracy - .01) continue;
+        if (!w->seeds || w->diverged || w->r->m.flags & FAILS || w->accuracy < dense->accuracy - .01) continue;
         if (!small || w->fewer > small->fewer) small = w;
         if (w->fewer >= 8 && (!cheap || w->codec < cheap->codec)) cheap = w;
     }
@@ -823,6 +843,7 @@ static void print_table(void)
             if (c < COLUMNS - 1) printf("%*s", left ? gap : 0, "");
             else printf("\n");
         }
+    printf("\ncodec time: the share of a worker's computing that goes into compressing, decompressing, adding and remembering\n");
     advice(text, sizeof text);
     if (text[0]) printf("\n%s\n", text);
 }
@@ -835,7 +856,7 @@ static void write_csv(void)
     if (!f) die("--csv %s: %s", opt.csv, strerror(errno));
     fprintf(f, "# %s\nmethod,operator,parts,net,workers,seed,epoch,train_loss,test_loss,accuracy,bytes_sent,codec_share,seconds,weights\n", command);
     for (i = 0; i < run_count; i++)
-        for (k = 0; k < opt.seeds; k++)
+        for (k = 0; k < opt.seeds; k++) {
             for (e = 0; e < outcomes[i][k].epochs; e++) {
                 const epoch *p = &outcomes[i][k].epoch[e];
                 fprintf(f, "%s,%s,%s,%s,%d,%d,%d,%.6f,%.6f,%.4f,%.0f,%.4f,%.1f,", runs[i].m.name, outcomes[i][k].op, runs[i].layerwise ? "layers" : "whole", opt.net,
@@ -843,6 +864,8 @@ static void write_csv(void)
                 if (e + 1 == opt.epochs) fprintf(f, "%016" PRIx64, outcomes[i][k].model);
                 fprintf(f, "\n");
             }
+            if (outcomes[i][k].diverged) fprintf(f, "# %s seed %d diverged in step %d\n", runs[i].name, opt.seed + k, outcomes[i][k].diverged);
+        }
     if (fclose(f)) die("--csv %s: %s", opt.csv, strerror(errno));
     printf("a line per epoch: %s\n", opt.csv);
 }
@@ -886,9 +909,10 @@ static void write_plots(void)
     size_t counts[2], i;
     plot plots[2];
     plot_page page = CG_ZERO;
-    char subtitle[200], intro[900], after[1000], path[600];
+    static char intro[sizeof command + 900];
+    char subtitle[200], after[1000], path[600];
     FILE *f;
-    int c, bad = 0;
+    int c, status, one;                          /* 0; 1: there was nothing to draw, and the page says so; -1 */
     if (!numbers) die("not enough memory for the plots");
     memset(plots, 0, sizeof plots);
     for (c = 0; c < COLUMNS; c++) cells[c] = heads[c];
@@ -918,24 +942,25 @@ static void write_plots(void)
     series[0] = by_bytes, series[1] = by_step;
     counts[0] = counts[1] = run_count;
     snprintf(intro, sizeof intro, "%d workers train the same network, each on its own images; after every step they need the mean of their gradients. "
-             "\"Fewer\" counts all bytes that a worker really sends, headers included, against a dense ring. \"Codec time\" is the share of a worker's computing that goes into compressing, "
-             "decompressing, adding and remembering.\n\nMade by: %s", opt.workers, command);
+             "\"Fewer\" counts all bytes that a worker really sends, headers included, against a dense ring. "
+             "\"Codec time\" is the share of a worker's computing that goes into compressing, decompressing, adding and remembering."
+             "\n\nMade by: %s", opt.workers, command);
     advice(after, sizeof after);
     page.title = "compgrad: training with compressed gradients";
     page.intro = intro, page.after = after;
     page.cells = cells, page.rows = run_count + 1, page.cols = COLUMNS;
     f = fopen(opt.plot, "w");
-    bad = !f || plot_html(f, &page, plots, series, counts, 2);
-    if (f) bad |= fclose(f) != 0;
-    for (c = 0; c < 2 && !bad; c++) {
+    status = f ? plot_html(f, &page, plots, series, counts, 2) : -1;
+    if (f && fclose(f)) status = -1;
+    for (c = 0; c < 2 && status >= 0; c++) {
         snprintf(path, sizeof path, "%.*s-%s.svg", (int)dot, opt.plot, c ? "loss" : "accuracy");
         f = fopen(path, "w");
-        bad = !f || plot_svg(f, &plots[c], series[c], counts[c]);
-        if (f) bad |= fclose(f) != 0;
+        one = f ? plot_svg(f, &plots[c], series[c], counts[c]) : -1;
+        if (one < 0 || (f && fclose(f))) status = -1;
     }
     free(numbers);
-    if (bad) die("--plot %s: it could not be written, or there was nothing to draw", opt.plot);
-    printf("to look at: %s\n", opt.plot);
+    if (status < 0) die("--plot %s: it could not be written", opt.plot);
+    printf("to look at: %s%s\n", opt.plot, status ? "; there was nothing to draw, as no method came to the end of an epoch" : "");
 }
 
 static void show(void)

@@ -68,6 +68,12 @@ parts_differ() {                        # otherwise --layerwise was not tried
     [ "$(grep '^topk,.*,layers,' "$td/threads4.csv" | sed 's/.*,//')" != "$(grep '^topk,.*,whole,' "$td/threads4.csv" | sed 's/.*,//')" ] &&
         [ "$(grep -c ',layers,' "$td/threads4.csv")" = "$(grep -c ',whole,' "$td/threads4.csv")" ]
 }
+one_way() {                             # methods that have only one are labelled so, and not run twice
+    fine --workers 2 --batch 500 --epochs 1 --method sketched,powersgd,lowrank:3,topk,topk --whole --layerwise --checkpoint "$td/ck.way" --csv "$td/way.csv" || return
+    [ "$(sed '/^#/d; /^method,/d' "$td/way.csv" | cut -d , -f 1,3 | tr '\n' ' ')" = "sketched,whole powersgd,layers lowrank:3,layers topk,whole topk,layers " ] || { cat "$td/way.csv"; return 1; }
+    fine --workers 2 --batch 500 --epochs 1 --method sketched --layerwise --checkpoint "$td/ck.way" --csv "$td/way.csv" && grep -q '^sketched,.*,whole,' "$td/way.csv" &&
+        fine --workers 2 --batch 500 --epochs 1 --method powersgd --whole --checkpoint "$td/ck.way" --csv "$td/way.csv" && grep -q '^powersgd,.*,layers,' "$td/way.csv"
+}
 longer_tcp() {                          # the runs of all_train, whose lines come from threads
     fine --workers $1 --ratio 0.01 --epochs 2 --transport tcp --checkpoint "$td/ck.way" --csv "$td/longer.csv" && same "$td/all$1.csv" "$td/longer.csv"
 }
@@ -428,7 +434,8 @@ train_wrong() {
     for way in threads tcp; do check "train: an operator that needs more than text, by $way" wrong given $g --workers 3 --transport $way --method given; done
     check "train: too little memory" not_silent
     check "train: the second method is unknown" wrong nosuch $g --method dense,nosuch
-    for r in 0 2 x -1 nan ""; do check "train: --ratio \"$r\"" wrong "--ratio $r" $g --method topk --ratio "$r"; done
+    check "train: an operator of 48 characters" wrong "longer than 47" $g --method "topk:0.0100000000000000000000000000000000000000000"
+    for r in 0 2 x -1 nan 1e-60 ""; do check "train: --ratio \"$r\"" wrong "--ratio $r" $g --method topk --ratio "$r"; done
     check "train: --ratio, and a method without" wrong "--ratio.*powersgd" $g --method powersgd --ratio 0.1
     check "train: --ratio, and two methods without" wrong "--ratio" $g --method dense,powersgd --ratio 0.1
     for w in 0 1000 x 4x ""; do check "train: --workers \"$w\"" wrong "--workers $w" $g --workers "$w"; done
@@ -436,7 +443,7 @@ train_wrong() {
     check "train: --epochs 0" wrong "--epochs 0" --data glyphs --epochs 0
     check "train: --batch 0" wrong "--batch 0" $g --batch 0
     check "train: --seeds 99999999999" wrong "--seeds 99999999999" $g --seeds 99999999999
-    check "train: --rate 0" wrong "--rate 0" $g --rate 0
+    for r in 0 1e-60; do check "train: --rate $r" wrong "--rate $r" $g --rate $r; done
     check "train: unknown option" wrong "--nosuch" $g --nosuch 1
     check "train: unknown option at the end" wrong "--nosuch" $g --nosuch
     check "train: not an option" wrong nosuch $g nosuch
@@ -482,6 +489,21 @@ plotted() {                             # OPTION...
     done
     grep -q '</html>' "$td/plot.html" && grep -q '</svg>' "$td/plot-loss.svg" && grep -q '</svg>' "$td/plot-accuracy.svg"
 }
+diverges() {                            # the CSV says so, and no plot is not a plot that could not be written
+    fine --workers 2 --epochs 2 --method dense --rate 100 --checkpoint "$td/ck.diverge" --csv "$td/diverge.csv" --plot "$td/diverge.html" || return
+    cat "$td/out" "$td/err" "$td/diverge.csv"
+    grep -q '^# dense seed 1 diverged in step [1-9][0-9]*$' "$td/diverge.csv" && grep -q 'nothing to draw' "$td/out" && grep -q '^dense .*diverged' "$td/out"
+}
+advised() {                             # only where there is something to say
+    fine --workers 2 --epochs 2 --ratio 0.05 --method dense,topk --checkpoint "$td/ck.advice" && grep -q '^Fewest bytes' "$td/out" && grep -q '^codec time: ' "$td/out" &&
+        fine --workers 1 --epochs 2 --ratio 0.05 --method dense,topk --checkpoint "$td/ck.advice" && ! grep '^Fewest bytes' "$td/out" &&
+        fine --workers 2 --epochs 1 --batch 500 --rate 0.00001 --ratio 0.05 --method dense,topk --checkpoint "$td/ck.advice" && ! grep '^Fewest bytes' "$td/out"
+}
+again() {                               # the command in the CSV, pasted
+    mkdir -p "$td/it's here" && fine --workers 2 --epochs 1 --method 'topk:0.01|f16' --checkpoint "$td/it's here/ck" --csv "$td/it's here/a.csv" || return
+    cp "$td/it's here/a.csv" "$td/again.csv" && rm -r "$td/it's here/a.csv" && sed -n '1s/^# //p' "$td/again.csv" >"$td/paste" && cat "$td/paste" &&
+        timeout 60 sh "$td/paste" >/dev/null && same "$td/again.csv" "$td/it's here/a.csv"
+}
 dumped() {
     fine --workers 2 --epochs 3 --method dense --checkpoint "$td/ck.dump" --dump-gradients "$td/dump/deep" || return
     n=$(sed -n 's/.*, \([0-9]*\) weights,.*/\1/p' "$td/out")
@@ -516,6 +538,9 @@ train_shows() {
     check "train: --plot" plotted --workers 4 --epochs 3 --method dense,topk,topk-alone,sketched
     check "train: --plot of one worker and epoch" plotted --workers 1 --epochs 1 --method dense,topk
     check "train: --plot of two seeds" plotted --workers 2 --epochs 2 --method dense,eden --seeds 2
+    check "train: a run that diverges" diverges
+    check "train: advice" advised
+    check "train: the command in the table can be pasted" again
     check "train: --dump-gradients" dumped
     check "train: plain lines in a file" plain
     if has script && script -qec true /dev/null >/dev/null 2>&1 </dev/null; then check "train: a bar on a terminal" bar
@@ -541,6 +566,7 @@ elif mkdir "$td" && built "train" $CC -std=c99 -O2 $WARN -I. bench/train.c -o "$
         check "train: $n processes give the bits of threads, every method" by_tcp $n
     done
     check "train: layers are not the whole" parts_differ
+    check "train: methods that know only one of them" one_way
     check "train: the same over two epochs" longer_tcp 4
     train_mpi
     train_resume
