@@ -28,7 +28,8 @@ typedef struct plot_series {
     const char *name;
     const double *x, *y;
     size_t n;
-    int group;                          /* 0 = reference, drawn bold in black; 1 = ordinary; 2 = expected to fail, dashed */
+    int group;                          /* 0 = reference, drawn bold in black; 1 = ordinary; 2 = expected to fail, dashed;
+                                           3 = a variant of the series before it: its colour and mark, dashed */
 } plot_series;
 
 typedef struct plot {
@@ -356,10 +357,12 @@ static void plot_spread_(plot_label_ *l, size_t n, double top, double bottom)
 /* The classes of series i, and its place among those that have a colour. */
 static size_t plot_class_(FILE *f, const plot_series *s, size_t i)
 {
+    const char *more = s[i].group == 2 ? " fail" : s[i].group == 3 && i ? " pair" : "";
     size_t j, k = 0;
-    for (j = 0; j < i; j++) k += s[j].group != 0;
-    if (f && s[i].group == 0) fputs("ref", f);
-    else if (f) plot_write_(f, "c%d d%d%s", (int)(k % PLOT_COLOURS_), (int)(k / PLOT_COLOURS_ % 3), s[i].group == 2 ? " fail" : "");
+    while (i && s[i].group == 3) i--;
+    for (j = 0; j < i; j++) k += s[j].group != 0 && s[j].group != 3;
+    if (f && s[i].group == 0) plot_write_(f, "ref%s", more);
+    else if (f) plot_write_(f, "c%d d%d%s", (int)(k % PLOT_COLOURS_), (int)(k / PLOT_COLOURS_ % 3), more);
     return s[i].group == 0 ? 0 : k;
 }
 
@@ -405,6 +408,7 @@ static void plot_style_(FILE *f)
           ".plot .e{text-anchor:end}.plot .mid{text-anchor:middle}.grid,.minor,.axis{fill:none}"
           ".l{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}.ref .l{stroke-width:3}"
           ".d1 .l{stroke-dasharray:11 3}.d2 .l{stroke-dasharray:1 3.6}.fail .l{stroke-dasharray:5 5;stroke-width:1.3}"
+          ".pair .l{stroke-dasharray:7 3 1 3}"
           ".plot .fail text,.plot .i{font-style:italic}"
           ".t{fill:none;stroke:currentColor;stroke-width:.8;opacity:.5}.m{fill:currentColor;stroke-width:.8}\n", f);
     for (dark = 0; dark < 2; dark++) {

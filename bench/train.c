@@ -917,7 +917,8 @@ static void write_plots(void)
     memset(plots, 0, sizeof plots);
     for (c = 0; c < COLUMNS; c++) cells[c] = heads[c];
     for (i = 0; i < run_count; i++) {
-        const plot_series s = { runs[i].name, at, at + epochs, epochs, !strcmp(runs[i].name, "dense") ? 0 : runs[i].m.flags & FAILS ? 2 : 1 };
+        const int pair = i && !strcmp(runs[i].m.name, runs[i - 1].m.name);       /* the whole, and its layers */
+        const plot_series s = { runs[i].name, at, at + epochs, epochs, pair ? 3 : !strcmp(runs[i].name, "dense") ? 0 : runs[i].m.flags & FAILS ? 2 : 1 };
         by_bytes[i] = by_step[i] = s;
         by_step[i].x = at + 2 * epochs, by_step[i].y = at + 2 * epochs + places, by_step[i].n = places;
         curves_of(i, at, at + epochs, at + 2 * epochs, at + 2 * epochs + places, places);

@@ -511,6 +511,22 @@ TEST many_series_need_more_paper(void) {
     PASS();
 }
 
+TEST variants_share_a_colour(void) {
+    double x[] = {1, 2}, y[] = {1, 2};
+    plot_series s[] = {{"ref", x, y, 2, 0}, {"ref2", x, y, 2, 3}, {"a", x, y, 2, 1}, {"a2", x, y, 2, 3}, {"a3", x, y, 2, 3}, {"b", x, y, 2, 1}};
+    plot p = {"t", "s", "x", "y", 0, 0, 0, 0, 0};
+    ASSERT_EQ(svg(&p, s, 6, out), 0);
+    ASSERT_RIGHT(out);
+    ASSERT(strstr(out, "<g class='s ref' data-s='ref'>") && strstr(out, "<g class='s ref pair' data-s='ref2'>"));
+    ASSERT(strstr(out, "<g class='s c0 d0' data-s='a'>") && strstr(out, "<g class='s c0 d0 pair' data-s='a2'>"));
+    ASSERT(strstr(out, "<g class='s c0 d0 pair' data-s='a3'>"));
+    ASSERT(strstr(out, "<g class='s c1 d0' data-s='b'>"));           /* as if they were not there */
+    ASSERT(strstr(out, ".pair .l{stroke-dasharray:"));
+    ASSERT_EQ(svg(&p, s + 1, 1, out), 0);                           /* of nothing */
+    ASSERT(strstr(out, "<g class='s c0 d0' data-s='ref2'>"));
+    PASS();
+}
+
 TEST texts_are_escaped(void) {
     static const char evil[] = "<b>&amp;\"'</b>]]>", bytes_not_text[] = "a\x01\xff\xc0\x80\xed\xa0\x80\xef\xbf\xbf\xf4\x90\x80\x80z\xc3";
     static const char *const cells[] = {evil, bytes_not_text, evil, "1", "x", NULL};
@@ -594,6 +610,7 @@ int main(int argc, char **argv) {
     RUN_TEST(any_locale);
     RUN_TEST(labels_are_spread);
     RUN_TEST(many_series_need_more_paper);
+    RUN_TEST(variants_share_a_colour);
     RUN_TEST(texts_are_escaped);
     RUN_TEST(the_page);
     RUN_TEST(write_errors_are_told);

@@ -536,6 +536,8 @@ train_shows() {
     check "train: --help has every option" helped
     check "train: --csv has a line per epoch and method, of as many columns as its head" csv_lines "$td/all4.csv"
     check "train: --plot" plotted --workers 4 --epochs 3 --method dense,topk,topk-alone,sketched
+    check "train: --plot of the whole and of layers" plotted --workers 2 --epochs 1 --method dense,topk --whole --layerwise
+    check "train: they share a colour" grep -q "c0 d0 pair' data-s='topk/layers'" "$td/plot-loss.svg"
     check "train: --plot of one worker and epoch" plotted --workers 1 --epochs 1 --method dense,topk
     check "train: --plot of two seeds" plotted --workers 2 --epochs 2 --method dense,eden --seeds 2
     check "train: a run that diverges" diverges
