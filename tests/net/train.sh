@@ -418,8 +418,10 @@ idx() {
 own_data() { timeout 60 "$tmp/train" --data "$td/idx" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own"; }
 other_labels() {                        # is not the same data
     cp -r "$td/idx" "$td/other" && flip "$td/other/train-labels-idx1-ubyte" 20 || return
-    timeout 60 "$tmp/train" --data "$td/other" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own" --resume
-    [ $? -eq 2 ]
+    timeout 60 "$tmp/train" --data "$td/other" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own" --resume >"$td/out" 2>"$td/err"
+    status=$?
+    cat "$td/out" "$td/err"
+    [ $status -eq 2 ] && [ "$(grep -c 'another run' "$td/err")" -eq 1 ]
 }
 short_data() {                          # FILE: the message has its name
     rm -rf "$td/other"
@@ -512,6 +514,16 @@ dumped() {
     ! cmp -s "$td/dump/deep/small-epoch0.f32" "$td/dump/deep/small-epoch1.f32" || return
     fine --workers 2 --epochs 3 --method dense --checkpoint "$td/ck.dump" --dump-gradients "$td/dump/none" --resume && grep -q 'nothing is dumped' "$td/err"
 }
+# What dumped() has left, measured: a table for each file, in it both figures of each operator, and lines in the CSV
+measured() {
+    timeout 300 "$tmp/bench" --quick --n 65536 --reps 1 --csv "$td/bench.csv" --gradients "$td/dump/deep" >"$td/out" 2>"$td/err" || { cat "$td/out" "$td/err"; return 1; }
+    sed -n '/^Real gradients/,$p' "$td/out" >"$td/real"
+    cat "$td/real" "$td/err"
+    for f in small-epoch0 small-epoch1 small-epoch2; do
+        grep -q "$f" "$td/real" && [ "$(grep -c "^topk,0.01 $f," "$td/bench.csv")" -eq 1 ] || { echo "$f"; cat "$td/bench.csv"; return 1; }
+    done
+    [ "$(grep -c '^topk:0.01  *[0-9.]*  *[0-9.]* ' "$td/real")" -eq 3 ] && [ "$(grep -c '^efsign ' "$td/real")" -eq 3 ]
+}
 plain() {
     fine --workers 2 --epochs 2 --method dense,topk --checkpoint "$td/ck.plain" || return
     cat "$td/out"
@@ -544,6 +556,7 @@ train_shows() {
     check "train: advice" advised
     check "train: the command in the table can be pasted" again
     check "train: --dump-gradients" dumped
+    if built "bench" $CC -std=c99 -O1 $WARN -I. bench/bench.c -o "$tmp/bench" -pthread -lm; then check "bench: --gradients, of what train has dumped" measured; fi
     check "train: plain lines in a file" plain
     if has script && script -qec true /dev/null >/dev/null 2>&1 </dev/null; then check "train: a bar on a terminal" bar
     else skip "no script -qec: train's bar on a terminal"; fi
