@@ -984,10 +984,10 @@ static int thread_worker(cg_threads_world *world, int rank, void *user)
 }
 static int run_threads(void)
 {
-    int r, what, code = cg_threads_run(opt.workers, thread_worker, NULL);
+    int r, code = cg_threads_run(opt.workers, thread_worker, NULL), what = code == EXIT_PEER ? CG_THREADS_E_LEFT : code;
     if (!code) show();
     if (code != EXIT_PEER && code != CG_THREADS_E_SYSTEM) return code;
-    for (what = code, r = 0; r < opt.workers && code == EXIT_PEER; r++) if (what == EXIT_PEER || what == CG_THREADS_E_LEFT) what = broken[r] ? broken[r] : what;
+    for (r = 0; r < opt.workers; r++) if (what == CG_THREADS_E_LEFT && broken[r]) what = broken[r];         /* what made the first of them leave */
     say("%s. --resume goes on from the last epoch", cg_threads_error(what));
     return EXIT_PEER;
 }

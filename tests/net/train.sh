@@ -68,11 +68,15 @@ parts_differ() {                        # otherwise --layerwise was not tried
     [ "$(grep '^topk,.*,layers,' "$td/threads4.csv" | sed 's/.*,//')" != "$(grep '^topk,.*,whole,' "$td/threads4.csv" | sed 's/.*,//')" ] &&
         [ "$(grep -c ',layers,' "$td/threads4.csv")" = "$(grep -c ',whole,' "$td/threads4.csv")" ]
 }
+# ways EXPECTED OPTION...: what the CSV has as methods and parts
+ways() {
+    expected=$1; shift
+    fine --workers 2 --batch 500 --epochs 1 "$@" --checkpoint "$td/ck.way" --csv "$td/way.csv" || return
+    [ "$(sed '/^#/d; /^method,/d' "$td/way.csv" | cut -d , -f 1,3 | tr '\n' ' ')" = "$expected " ] || { cat "$td/way.csv"; return 1; }
+}
 one_way() {                             # methods that have only one are labelled so, and not run twice
-    fine --workers 2 --batch 500 --epochs 1 --method sketched,powersgd,lowrank:3,topk,topk --whole --layerwise --checkpoint "$td/ck.way" --csv "$td/way.csv" || return
-    [ "$(sed '/^#/d; /^method,/d' "$td/way.csv" | cut -d , -f 1,3 | tr '\n' ' ')" = "sketched,whole powersgd,layers lowrank:3,layers topk,whole topk,layers " ] || { cat "$td/way.csv"; return 1; }
-    fine --workers 2 --batch 500 --epochs 1 --method sketched --layerwise --checkpoint "$td/ck.way" --csv "$td/way.csv" && grep -q '^sketched,.*,whole,' "$td/way.csv" &&
-        fine --workers 2 --batch 500 --epochs 1 --method powersgd --whole --checkpoint "$td/ck.way" --csv "$td/way.csv" && grep -q '^powersgd,.*,layers,' "$td/way.csv"
+    ways "sketched,whole powersgd,layers lowrank:3,layers topk,whole topk,layers" --method sketched,powersgd,lowrank:3,topk,topk --whole --layerwise &&
+        ways "sketched,whole" --method sketched --layerwise && ways "powersgd,layers" --method powersgd --whole
 }
 longer_tcp() {                          # the runs of all_train, whose lines come from threads
     fine --workers $1 --ratio 0.01 --epochs 2 --transport tcp --checkpoint "$td/ck.way" --csv "$td/longer.csv" && same "$td/all$1.csv" "$td/longer.csv"
@@ -94,11 +98,12 @@ mpi_refuses() {                         # LAUNCHER OPTION...: once, by one rank
 # mpi_killed LAUNCHER OPTION...: a rank is killed, the job ends by itself; resumed, it has the bits of threads
 mpi_killed() {
     ck=$td/ck.mpi
+    mpi_long="$tmp/train_mpi --data glyphs --net small $long --method efsign --checkpoint $ck"
     fine $long --method efsign --checkpoint "$ck" --csv "$td/long-mpi.csv" || return
     for try in 1 2 3 4 5; do
         forget efsign
         rm -f "$td/rc" "$td/out"
-        { timeout 120 "$@" -np 4 "$tmp/train_mpi" --data glyphs --net small $long --method efsign --checkpoint "$ck" >"$td/out" 2>"$td/err"; echo $? >"$td/rc"; } &
+        { timeout 120 "$@" -np 4 $mpi_long >"$td/out" 2>"$td/err"; echo $? >"$td/rc"; } &
         shell=$!
         begun efsign || { wait $shell; return 1; }
         kill -9 $(sed -n 's/^worker 2 is process \([0-9]*\).*/\1/p' "$td/out")
@@ -107,7 +112,7 @@ mpi_killed() {
         midway efsign || continue
         echo "exit status $status"; cat "$td/out" "$td/err"
         [ "$status" -ne 0 ] && [ "$status" -ne 124 ] || return
-        timeout 120 "$@" -np 4 "$tmp/train_mpi" --data glyphs --net small $long --method efsign --resume --checkpoint "$ck" --csv "$td/mpi.csv" >"$td/out" || return
+        timeout 120 "$@" -np 4 $mpi_long --resume --csv "$td/mpi.csv" >"$td/out" || return
         tr -d '\r' <"$td/out" >"$td/two" && cp "$td/two" "$td/out" && went_on efsign && same "$td/long-mpi.csv" "$td/mpi.csv"
         return
     done
@@ -154,7 +159,9 @@ begin() {
 workers() { pids=; until [ "$(echo $pids | wc -w)" -eq 4 ] || [ -s "$td/rc" ]; do pids=$(children $trainer); done; }
 # gone PID...: within a minute, or as dead as it gets where nobody collects orphans. What is left is ended here
 gone() {
-    for try_gone in $(seq 600); do
+    tenths=0
+    while [ $tenths -lt 600 ]; do
+        tenths=$((tenths + 1))
         left=
         for p in "$@"; do ps -A -o pid= -o stat= | awk -v p=$p '$1 == p && $2 !~ /Z/ { exit 1 }' || left="$left $p"; done
         [ -n "$left" ] || return 0
@@ -237,7 +244,8 @@ stuck() {
     wait $shell
     status=$(cat "$td/rc")
     echo "exit status $status"; cat "$td/out" "$td/err"
-    gone $pids && [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && [ "$(grep -c 'does not answer.*--resume' "$td/err")" -eq 1 ] && [ "$(grep -c 'was killed' "$td/err")" -eq 1 ]
+    gone $pids && [ "$status" -ne 0 ] && [ "$status" -ne 124 ] || return
+    [ "$(grep -c 'does not answer.*--resume' "$td/err")" -eq 1 ] && [ "$(grep -c 'was killed' "$td/err")" -eq 1 ]
 }
 # The launcher is killed: its workers do not go on without it
 orphaned() {
@@ -259,6 +267,12 @@ orphaned() {
 }
 not_silent() {                          # where there is not enough memory for so many threads
     ( ulimit -v 400000 2>/dev/null; glyphs --workers 64 --epochs 1 --method dense --checkpoint "$td/ck.memory" ) || [ "$(grep -c '^train: ' "$td/err")" -eq 1 ]
+}
+no_sockets() {                          # the system's own reason
+    ( ulimit -n 20 && glyphs --workers 64 --epochs 1 --method dense --transport tcp --checkpoint "$td/ck.memory" )
+    status=$?
+    cat "$td/out" "$td/err"
+    [ $status -eq 2 ] && [ "$(grep -c '^train: .*Too many open files' "$td/err")" -eq 1 ]
 }
 finished() {                            # at once, with the same table
     fine $long --transport tcp --checkpoint "$td/ck.long" --csv "$td/long.csv" || return
@@ -300,7 +314,8 @@ damaged() {
         for i in 0 1; do
             f=$ck/efsign-seed1.worker$3.$i broken=0
             case $which in *$i*) if [ -f "$td/ck.mid/${f##*/}" ]; then broken=1; fi ;; esac
-            [ "$(grep -c "^train: $f is damaged and left out\$" "$td/err")" = $broken ] || { echo "file $i of $which, worker $3: not said, or more than once"; return 1; }
+            [ "$(grep -c "^train: $f is damaged and left out\$" "$td/err")" = $broken ] || {
+                echo "file $i of $which, worker $3: not said, or more than once"; return 1; }
         done
         if [ "$which" = "0 1" ]; then ! grep 'goes on' "$td/out" && grep -q '^efsign, seed 1: begins anew$' "$td/out" || return; fi
     done
@@ -328,9 +343,10 @@ unwritten() {
     mkdir -p "$td/ck.unwritten/efsign-seed1.worker2.0.new"
     fine --workers 4 --epochs 2 --method efsign --checkpoint "$td/ck.unwritten" || return
     cat "$td/err"; ls "$td/ck.unwritten"
-    grep -q 'no checkpoint: .*worker2' "$td/err" && [ "$(ls "$td/ck.unwritten"/efsign-seed1.worker?.1 | wc -l)" -eq 4 ] && rmdir "$td/ck.unwritten/efsign-seed1.worker2.0.new" || return
-    fine --workers 4 --epochs 2 --method efsign --checkpoint "$td/ck.unwritten" --resume --csv "$td/unwritten.csv" && same "$td/short.csv" "$td/unwritten.csv" &&
-        grep -q 'goes on after epoch 1 of 2' "$td/out"
+    grep -q 'no checkpoint: .*worker2' "$td/err" && [ "$(ls "$td/ck.unwritten"/efsign-seed1.worker?.1 | wc -l)" -eq 4 ] || return
+    rmdir "$td/ck.unwritten/efsign-seed1.worker2.0.new"
+    fine --workers 4 --epochs 2 --method efsign --checkpoint "$td/ck.unwritten" --resume --csv "$td/unwritten.csv" &&
+        same "$td/short.csv" "$td/unwritten.csv" && grep -q 'goes on after epoch 1 of 2' "$td/out"
 }
 # Code that is not the same does not go on with a checkpoint; make tells both programs of the same code
 other_code() {
@@ -418,7 +434,8 @@ idx() {
 own_data() { timeout 60 "$tmp/train" --data "$td/idx" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own"; }
 other_labels() {                        # is not the same data
     cp -r "$td/idx" "$td/other" && flip "$td/other/train-labels-idx1-ubyte" 20 || return
-    timeout 60 "$tmp/train" --data "$td/other" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own" --resume >"$td/out" 2>"$td/err"
+    timeout 60 "$tmp/train" --data "$td/other" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own" --resume \
+        >"$td/out" 2>"$td/err"
     status=$?
     cat "$td/out" "$td/err"
     [ $status -eq 2 ] && [ "$(grep -c 'another run' "$td/err")" -eq 1 ]
@@ -435,6 +452,7 @@ train_wrong() {
     check "train: no method" wrong_method ""
     for way in threads tcp; do check "train: an operator that needs more than text, by $way" wrong given $g --workers 3 --transport $way --method given; done
     check "train: too little memory" not_silent
+    check "train: too few sockets" no_sockets
     check "train: the second method is unknown" wrong nosuch $g --method dense,nosuch
     check "train: an operator of 48 characters" wrong "longer than 47" $g --method "topk:0.0100000000000000000000000000000000000000000"
     for r in 0 2 x -1 nan 1e-60 ""; do check "train: --ratio \"$r\"" wrong "--ratio $r" $g --method topk --ratio "$r"; done
@@ -461,7 +479,9 @@ train_wrong() {
     done
     check "train: --checkpoint without a path" wrong "--checkpoint.*empty" $g --method dense --workers 2 --checkpoint ""
     long_path=$td/$(printf %0300d 0)
-    for o in csv plot checkpoint dump-gradients; do check "train: --$o with a long path" wrong "--$o.*longer than" $g --method dense --workers 2 "--$o" "$long_path"; done
+    for o in csv plot checkpoint dump-gradients; do
+        check "train: --$o with a long path" wrong "--$o.*longer than" $g --method dense --workers 2 "--$o" "$long_path"
+    done
     check "train: too few images" wrong "8000" $g --workers 64 --batch 126
     idx "$td/idx" 40
     check "train: a folder of IDX files" own_data
@@ -497,7 +517,8 @@ diverges() {                            # the CSV says so, and no plot is not a 
     grep -q '^# dense seed 1 diverged in step [1-9][0-9]*$' "$td/diverge.csv" && grep -q 'nothing to draw' "$td/out" && grep -q '^dense .*diverged' "$td/out"
 }
 advised() {                             # only where there is something to say
-    fine --workers 2 --epochs 2 --ratio 0.05 --method dense,topk --checkpoint "$td/ck.advice" && grep -q '^Fewest bytes' "$td/out" && grep -q '^codec time: ' "$td/out" &&
+    fine --workers 2 --epochs 2 --ratio 0.05 --method dense,topk --checkpoint "$td/ck.advice" &&
+        grep -q '^Fewest bytes' "$td/out" && grep -q '^codec time: ' "$td/out" &&
         fine --workers 1 --epochs 2 --ratio 0.05 --method dense,topk --checkpoint "$td/ck.advice" && ! grep '^Fewest bytes' "$td/out" &&
         fine --workers 2 --epochs 1 --batch 500 --rate 0.00001 --ratio 0.05 --method dense,topk --checkpoint "$td/ck.advice" && ! grep '^Fewest bytes' "$td/out"
 }
@@ -516,7 +537,8 @@ dumped() {
 }
 # What dumped() has left, measured: a table for each file, in it both figures of each operator, and lines in the CSV
 measured() {
-    timeout 300 "$tmp/bench" --quick --n 65536 --reps 1 --csv "$td/bench.csv" --gradients "$td/dump/deep" >"$td/out" 2>"$td/err" || { cat "$td/out" "$td/err"; return 1; }
+    timeout 300 "$tmp/bench" --quick --n 65536 --reps 1 --csv "$td/bench.csv" --gradients "$td/dump/deep" >"$td/out" 2>"$td/err" || {
+        cat "$td/out" "$td/err"; return 1; }
     sed -n '/^Real gradients/,$p' "$td/out" >"$td/real"
     cat "$td/real" "$td/err"
     for f in small-epoch0 small-epoch1 small-epoch2; do
@@ -532,8 +554,8 @@ plain() {
 bar() {
     for columns in 0 100 72; do         # 0: unknown, which counts as 80
         most=$((columns ? columns - 1 : 79))
-        timeout 60 script -qec "stty cols $columns; '$tmp/train' --data glyphs --net small --workers 2 --epochs 2 --method dense,topk-alone --checkpoint '$td/ck.bar'" /dev/null \
-            </dev/null >"$td/out" || return
+        timeout 60 script -qec "stty cols $columns; '$tmp/train' --data glyphs --net small --workers 2 --epochs 2 --method dense,topk-alone \
+            --checkpoint '$td/ck.bar'" /dev/null </dev/null >"$td/out" || return
         od -c "$td/out" | tail -n 40
         tr '\r' '\n' <"$td/out" | tr -d '\033' | sed 's/^\[K//' | grep ' left$' >"$td/bars"
         grep -q '^\[#*[.]*\] *[0-9]* %.*accuracy' "$td/bars" && ! grep -q 'epoch  2/2  loss' "$td/out" && grep -q '^topk-alone .*f16' "$td/out" || return
@@ -556,7 +578,9 @@ train_shows() {
     check "train: advice" advised
     check "train: the command in the table can be pasted" again
     check "train: --dump-gradients" dumped
-    if built "bench" $CC -std=c99 -O1 $WARN -I. bench/bench.c -o "$tmp/bench" -pthread -lm; then check "bench: --gradients, of what train has dumped" measured; fi
+    if built "bench" $CC -std=c99 -O1 $WARN -I. bench/bench.c -o "$tmp/bench" -pthread -lm; then
+        check "bench: --gradients, of what train has dumped" measured
+    fi
     check "train: plain lines in a file" plain
     if has script && script -qec true /dev/null >/dev/null 2>&1 </dev/null; then check "train: a bar on a terminal" bar
     else skip "no script -qec: train's bar on a terminal"; fi
