@@ -235,7 +235,7 @@ static inline int greatest_test_begin(const char *name)
 
 static inline void greatest_test_end(const char *name, greatest_test_res res)
 {
-    static const char dot[] = { 'F', '.', 's' };
+    static const char dot[] = { 'F', '.' };
     static const char *const word[] = { "FAIL", "PASS", "SKIP" };
     const char *msg = greatest_info.msg ? greatest_info.msg : "";
     if (greatest_info.teardown) greatest_info.teardown(greatest_info.teardown_udata);
@@ -256,6 +256,9 @@ static inline void greatest_test_end(const char *name, greatest_test_res res)
         }
         if (greatest_info.verbosity > 0) {
             printf("%s %s%s%s\n", word[(int)res + 1], name, *msg ? ": " : "", msg);
+        } else if (res == GREATEST_TEST_RES_SKIP) {              /* what was not tested is said, and why */
+            printf("\nSKIP %s%s%s\n", name, *msg ? ": " : "", msg);
+            greatest_info.column = 0;
         } else if (greatest_info.verbosity == 0) {
             printf("%c", dot[(int)res + 1]);
             if (++greatest_info.column % 79 == 0) printf("\n");
