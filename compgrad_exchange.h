@@ -1130,27 +1130,29 @@ static void cg_scales_agree_(cg_x_ *x) {
 
 /* ---- >>routines: a route reads as one after the other, and comes back to where it waited ------------------ */
 
+/* A mark is where a routine goes on: 1, 2, 3 ... in the order of its text, so that it does not depend on line numbers.
+   What moves two messages waits for the first at mark and for the second at -mark. */
 #define CG_ROUTINE_(x) switch ((x)->line) { default: return CG_E_STATE; case 0:
 #define CG_WAIT_(x, ask, mark) do { ask; (x)->line = (mark); return CG_AGAIN; case (mark):; } while (0)
-#define CG_DO_(x, ask) CG_WAIT_(x, ask, __LINE__)
+#define CG_DO_(x, mark, ask) CG_WAIT_(x, ask, mark)
 #define CG_ENDS_ }
 /* One packet out and one in; a note goes before them where their lengths are not known. */
-#define CG_MOVE_(x, known, out, out_len, to, in, in_len, cap, from) do {                                                           \
+#define CG_MOVE_(x, mark, known, out, out_len, to, in, in_len, cap, from) do {                                                           \
         cg_move_(x, out, out_len, to, in, in_len, cap, from);                                                                     \
-        if (!(known)) CG_WAIT_(x, cg_move_note_(x), __LINE__);                                                                    \
-        CG_WAIT_(x, cg_move_packet_(x, known), -__LINE__);                                                                         \
+        if (!(known)) CG_WAIT_(x, cg_move_note_(x), mark);                                                                    \
+        CG_WAIT_(x, cg_move_packet_(x, known), -(mark));                                                                         \
     } while (0)
 /* x->result from its root to everybody; known: its length, or 0. */
-#define CG_CAST_(x, known, from) do {                                                                                              \
+#define CG_CAST_(x, mark, known, from) do {                                                                                              \
         cg_note_put_(x, (x)->note[0], (x)->result_len);                                                                            \
-        if (!(known)) CG_WAIT_(x, cg_ask_cast_(x, (x)->note[0], CG_NOTE_, from), __LINE__);                                        \
-        CG_WAIT_(x, cg_cast_packet_(x, known, from), -__LINE__);                                                                   \
+        if (!(known)) CG_WAIT_(x, cg_ask_cast_(x, (x)->note[0], CG_NOTE_, from), mark);                                        \
+        CG_WAIT_(x, cg_cast_packet_(x, known, from), -(mark));                                                                   \
     } while (0)
 /* Everybody's x->result, `into`; x->sizes becomes their lengths. */
-#define CG_SHARE_(x, known, into) do {                                                                                             \
+#define CG_SHARE_(x, mark, known, into) do {                                                                                             \
         cg_note_put_(x, (x)->note[0], (x)->result_len);                                                                            \
-        if (!(known)) CG_WAIT_(x, cg_ask_equal_(x, (x)->note[0], CG_NOTE_, (x)->notes), __LINE__);                                 \
-        CG_WAIT_(x, cg_share_packets_(x, known, into), -__LINE__);                                                                 \
+        if (!(known)) CG_WAIT_(x, cg_ask_equal_(x, (x)->note[0], CG_NOTE_, (x)->notes), mark);                                 \
+        CG_WAIT_(x, cg_share_packets_(x, known, into), -(mark));                                                                 \
     } while (0)
 
 static void cg_move_(cg_x_ *x, const uint8_t *out, size_t out_len, int to, uint8_t *in, size_t in_len, size_t cap, int from) {
@@ -1420,7 +1422,7 @@ static cg_status cg_add_in_order_(cg_x_ *x, float *y, size_t n) {
 static cg_status cg_body_allgather_(cg_x_ *x) {
     cg_status s;
     CG_ROUTINE_(x)
-    CG_DO_(x, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
+    CG_DO_(x, 1, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
     cg_find_packets_(x);
     for (int q = 0; q < x->transport.size; q++)
         if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
@@ -1486,15 +1488,15 @@ static cg_status cg_body_server_(cg_x_ *x) {
     const size_t slot = (size_t)cg_packet_room_(x);
     CG_ROUTINE_(x)
     if (!x->transport.sendrecv) {
-        CG_DO_(x, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
+        CG_DO_(x, 1, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
         cg_find_packets_(x);
     } else if (me != root) {
-        CG_DO_(x, cg_ask_hop_(x, x->own, (size_t)x->sizes[me], root, NULL, 0, -1));
+        CG_DO_(x, 2, cg_ask_hop_(x, x->own, (size_t)x->sizes[me], root, NULL, 0, -1));
     } else {
         for (x->t = 0; x->t < x->transport.size; x->t++) {
             x->packet[x->t] = x->t == root ? x->own : x->inbox + (size_t)x->t * slot;
             x->len[x->t] = (size_t)x->sizes[x->t];
-            if (x->t != root) CG_DO_(x, cg_ask_hop_(x, NULL, 0, -1, x->inbox + (size_t)x->t * slot, (size_t)x->sizes[x->t], x->t));
+            if (x->t != root) CG_DO_(x, 3, cg_ask_hop_(x, NULL, 0, -1, x->inbox + (size_t)x->t * slot, (size_t)x->sizes[x->t], x->t));
         }
     }
     if (me == root) {
@@ -1502,7 +1504,7 @@ static cg_status cg_body_server_(cg_x_ *x) {
             if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
         cg_close_(x, 0);
     }
-    CG_CAST_(x, cg_known_(x, x->n), root);
+    CG_CAST_(x, 4, cg_known_(x, x->n), root);
     if (me != root) cg_accept_(x, x->result, x->result_len, x->n, cg_result_tag_(x, 0), x->exact ? 0 : -1, NULL, -1, root);
     if (x->status != CG_OK) return x->status;
     if (me == root) cg_settle_answer_(x, 0);
@@ -1546,7 +1548,7 @@ static cg_status cg_body_scatter_(cg_x_ *x) {
     const size_t slot = (size_t)cg_packet_room_(x);
     int to, from;
     CG_ROUTINE_(x)
-    if (!x->fixed) CG_DO_(x, cg_ask_lengths_(x));
+    if (!x->fixed) CG_DO_(x, 1, cg_ask_lengths_(x));
     cg_find_lengths_(x);
     if (!x->fixed && x->status != CG_OK) return x->status;           /* everybody has seen the same lengths */
     x->packet[me] = cg_own_(x, me);
@@ -1555,12 +1557,12 @@ static cg_status cg_body_scatter_(cg_x_ *x) {
         to = cg_wrap_(x, me + x->t);
         from = cg_wrap_(x, me - x->t);
         x->packet[from] = x->inbox + (size_t)from * slot;
-        CG_DO_(x, cg_ask_hop_(x, cg_own_(x, to), cg_own_len_(x, to), to, x->inbox + (size_t)from * slot, x->len[from], from));
+        CG_DO_(x, 2, cg_ask_hop_(x, cg_own_(x, to), cg_own_len_(x, to), to, x->inbox + (size_t)from * slot, x->len[from], from));
     }
     for (int q = 0; q < size; q++)
         if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, me), cg_part_tag_(x, me, 0), me, &x->desc.op, q, q);
     cg_close_(x, me);
-    CG_SHARE_(x, x->closed_fixed, x->in);
+    CG_SHARE_(x, 3, x->closed_fixed, x->in);
     cg_find_packets_(x);
     cg_accept_stripes_(x);
     if (x->status != CG_OK) return x->status;
@@ -1663,7 +1665,7 @@ static cg_status cg_body_ring_(cg_x_ *x) {
     cg_hop_begin_(x, me);
     cg_hop_end_(x, me);
     for (x->t = 1; x->t < size; x->t++) {
-        CG_MOVE_(x, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t + 1))) : x->current_len, last,
+        CG_MOVE_(x, 1, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t + 1))) : x->current_len, last,
                  x->in, cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t))), x->result_cap, cg_wrap_(x, me - 1));
         part = cg_wrap_(x, me - x->t);
         cg_accept_(x, x->in, x->move.in_len, cg_part_n_(x, part), cg_part_tag_(x, part, 0), part, NULL, -1, x->move.from);
@@ -1673,7 +1675,7 @@ static cg_status cg_body_ring_(cg_x_ *x) {
     }
     x->result = x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
     x->result_len = x->current_len;
-    CG_SHARE_(x, x->closed_fixed, x->inbox);
+    CG_SHARE_(x, 2, x->closed_fixed, x->inbox);
     cg_find_packets_(x);
     cg_accept_stripes_(x);
     if (x->status != CG_OK) return x->status;
@@ -1688,15 +1690,15 @@ static cg_status cg_body_tree_(cg_x_ *x) {
     cg_hop_begin_(x, 0);
     for (x->t = 1; x->t < size && !(me & x->t); x->t <<= 1) {
         if (me + x->t >= size) continue;
-        CG_MOVE_(x, x->closed_fixed, NULL, 0, -1, cg_hop_in_(x), cg_known_(x, x->n), x->result_cap, me + x->t);
+        CG_MOVE_(x, 1, x->closed_fixed, NULL, 0, -1, cg_hop_in_(x), cg_known_(x, x->n), x->result_cap, me + x->t);
         cg_accept_(x, cg_hop_in_(x), x->move.in_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, x->move.from);
         cg_hop_add_(x);
     }
     cg_hop_end_(x, 0);
-    if (me) CG_MOVE_(x, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, x->n) : x->current_len, me - x->t, NULL, 0, 0, -1);
+    if (me) CG_MOVE_(x, 2, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, x->n) : x->current_len, me - x->t, NULL, 0, 0, -1);
     x->result = me ? x->in : x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
     x->result_len = x->current_len;
-    CG_CAST_(x, cg_known_(x, x->n), 0);
+    CG_CAST_(x, 3, cg_known_(x, x->n), 0);
     if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, 0);
     if (x->status != CG_OK) return x->status;
     s = cg_hop_settle_(x);
@@ -1833,17 +1835,17 @@ static cg_status cg_body_merge_(cg_x_ *x) {
     x->current_len = (size_t)x->part_at[1];
     for (x->t = 1; x->t < size && !(me & x->t); x->t <<= 1) {
         if (me + x->t >= size) continue;
-        CG_MOVE_(x, 0, NULL, 0, -1, x->in, 0, x->result_cap, me + x->t);
+        CG_MOVE_(x, 1, 0, NULL, 0, -1, x->in, 0, x->result_cap, me + x->t);
         cg_accept_(x, x->in, x->move.in_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, x->move.from);
         if (x->status == CG_OK) {
             s = cg_merge_two_(x);
             if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
         }
     }
-    if (me) CG_MOVE_(x, 0, x->current, x->current_len, me - x->t, NULL, 0, 0, -1);
+    if (me) CG_MOVE_(x, 2, 0, x->current, x->current_len, me - x->t, NULL, 0, 0, -1);
     if (!me && x->current == x->own) memcpy(x->result, x->own, x->current_len);
     x->result_len = x->current_len;
-    CG_CAST_(x, 0, 0);
+    CG_CAST_(x, 3, 0, 0);
     if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), 0, NULL, -1, 0);
     if (x->status != CG_OK) return x->status;
     s = cg_settle_lost_(x);
@@ -1964,11 +1966,11 @@ static cg_status cg_body_region_(cg_x_ *x) {
     cg_status s;
     CG_ROUTINE_(x)
     cg_region_tell_(x, cg_region_propose_(x, mine), mine, 8 * ranks);
-    CG_DO_(x, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
+    CG_DO_(x, 1, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
     cg_region_bounds_(x);
     if (x->status != CG_OK) return x->status;        /* everybody has seen the same proposals */
     cg_region_tell_(x, cg_region_split_(x, x->lose[0]), mine, 8 * ranks);
-    CG_DO_(x, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
+    CG_DO_(x, 2, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
     for (int q = 0; q < size; q++) {                 /* len[q]: what comes from q */
         x->len[q] = (size_t)cg_get64_(cg_gathered_(x, (size_t)q) + 8 * (size_t)me);
         for (const uint8_t *row = cg_gathered_(x, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
@@ -1981,14 +1983,14 @@ static cg_status cg_body_region_(cg_x_ *x) {
         to = cg_wrap_(x, me + x->t);
         from = cg_wrap_(x, me - x->t);
         x->packet[from] = x->t ? x->in + (size_t)from * slot : x->lose[0] + (size_t)x->counts[me];
-        if (x->t) CG_DO_(x, cg_ask_hop_(x, x->lose[0] + (size_t)x->counts[to], (size_t)cg_get64_(mine + 8 * to), to, x->in + (size_t)from * slot, x->len[from], from));
+        if (x->t) CG_DO_(x, 3, cg_ask_hop_(x, x->lose[0] + (size_t)x->counts[to], (size_t)cg_get64_(mine + 8 * to), to, x->in + (size_t)from * slot, x->len[from], from));
     }
     cg_region_sum_(x);
     x->key = 0;
     x->left = x->keep;
     for (x->t = 3; x->t >= 0; x->t--) {
         cg_region_tell_(x, x->status == CG_OK ? cg_region_tally_(x, x->t, x->result) : x->status, x->result, 1024);
-        CG_DO_(x, cg_ask_equal_(x, x->result, 1024, x->inbox));
+        CG_DO_(x, 4, cg_ask_equal_(x, x->result, 1024, x->inbox));
         for (size_t q = 0; q < ranks; q++)
             if (cg_region_tallied_(x, q, 255) == 0xffffffffu) cg_fail_(x, CG_E_PEER, (int)q, "it failed between two rounds");
         if (x->status != CG_OK) return x->status;
@@ -2003,7 +2005,7 @@ static cg_status cg_body_region_(cg_x_ *x) {
         x->flip = 0;
         if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
     }
-    CG_SHARE_(x, 0, x->in);                          /* room for the longest from everybody, whatever they announce */
+    CG_SHARE_(x, 5, 0, x->in);                          /* room for the longest from everybody, whatever they announce */
     cg_find_packets_(x);
     for (int q = 0; q < size; q++)
         if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, q), cg_part_tag_(x, 0, 0), -1, NULL, -1, q);
@@ -2084,7 +2086,7 @@ static cg_status cg_body_shared_(cg_x_ *x) {
     cg_status s;
     CG_ROUTINE_(x)
     if (x->transport.rank == x->root) cg_shared_indices_(x);
-    CG_CAST_(x, 0, x->root);
+    CG_CAST_(x, 1, 0, x->root);
     if (x->transport.rank != x->root) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), -1, &indices, x->root, x->root);
     if (x->status == CG_OK) {
         memcpy(x->in, x->result, x->result_len);
@@ -2094,7 +2096,7 @@ static cg_status cg_body_shared_(cg_x_ *x) {
     }
     if (x->status != CG_OK && x->result_len == 0) return x->status;      /* the leader's failure: all know it */
     cg_load_payload_(x, x->used, (size_t)info.k, x->most, alpha);
-    CG_DO_(x, cg_ask_sum_(x, cg_payload_(x), x->most));
+    CG_DO_(x, 2, cg_ask_sum_(x, cg_payload_(x), x->most));
     cg_check_sum_(x, cg_payload_(x), x->most);
     if (x->status != CG_OK) return x->status;
     s = cg_header_get_(x->used, x->used_len, &info);
@@ -2163,16 +2165,16 @@ static cg_status cg_body_linear_(cg_x_ *x) {
     CG_ROUTINE_(x)
     if (cg_is_matrix_(op)) {
         cg_lowrank_factor_(x, 0, alpha);
-        CG_DO_(x, cg_ask_sum_(x, cg_payload_(x), rows));
+        CG_DO_(x, 1, cg_ask_sum_(x, cg_payload_(x), rows));
         cg_check_sum_(x, cg_payload_(x), rows);
         if (x->status == CG_OK) cg_lowrank_factor_(x, 1, alpha);
         if (x->status != CG_OK) memset(cg_payload_(x) + rows, 0xff, 4 * (values - rows));      /* NaN: nobody waits for this rank */
-        CG_DO_(x, cg_ask_sum_(x, cg_payload_(x) + rows, values - rows));
+        CG_DO_(x, 2, cg_ask_sum_(x, cg_payload_(x) + rows, values - rows));
         cg_check_sum_(x, cg_payload_(x) + rows, values - rows);
         return x->status == CG_OK ? cg_lowrank_finish_(x) : x->status;
     }
     cg_load_payload_(x, x->own, values, values, alpha);
-    CG_DO_(x, cg_ask_sum_(x, cg_payload_(x), values));
+    CG_DO_(x, 3, cg_ask_sum_(x, cg_payload_(x), values));
     cg_check_sum_(x, cg_payload_(x), values);
     if (x->status != CG_OK) return x->status;
     memcpy(x->result, x->own, CG_HEADER_BYTES);      /* of an equal packet; its checksum is not looked at again */
@@ -2186,14 +2188,14 @@ static cg_status cg_body_linear_(cg_x_ *x) {
 static cg_status cg_opening_(cg_x_ *x) {
     CG_ROUTINE_(x)
     if (!x->opened) {
-        CG_DO_(x, cg_ask_equal_(x, x->record, CG_RECORD_, x->gathered));
+        CG_DO_(x, 1, cg_ask_equal_(x, x->record, CG_RECORD_, x->gathered));
         for (size_t q = 0; q < cg_ranks_(x); q++) memcpy(x->records + q * CG_RECORD_, cg_gathered_(x, q), CG_RECORD_);
     }
     cg_open_records_(x);
     if (x->status != CG_OK || !(x->desc.flags & CG_AGREE_SCALES)) return x->status;
     if (x->scales > 1) {
         cg_scales_collect_(x, x->lists);
-        CG_DO_(x, cg_ask_equal_(x, x->lists, 4 * x->scales, x->lists + 4 * (size_t)x->scales));
+        CG_DO_(x, 2, cg_ask_equal_(x, x->lists, 4 * x->scales, x->lists + 4 * (size_t)x->scales));
     }
     cg_scales_agree_(x);
     for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = cg_get64_(x->records + q * CG_RECORD_ + 32);
