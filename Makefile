@@ -20,6 +20,7 @@ help:
 	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g and textbook sketches  (BENCH=--quick: a short one);'
 	@echo '                on real gradients too, after make train TRAIN="--method dense --dump-gradients bench/out/gradients"'
 	@echo 'make examples   build and run examples/'
+	@echo 'make headers    make compgrad*.h of the files in src/, which is where to change them: see src/README.md'
 	@echo 'make install    copy the headers to PREFIX/include            (PREFIX=$(PREFIX), DESTDIR)'
 	@echo 'make clean      remove what was built'
 	@echo 'CC and CFLAGS are $(CC) and $(CFLAGS).'
@@ -78,6 +79,9 @@ build/examples/%: examples/%.c $(HEADERS) $(wildcard examples/*.h) | build
 build:
 	@mkdir -p build/examples
 
+headers:
+	sh src/headers.sh
+
 install:
 	mkdir -p '$(DESTDIR)$(PREFIX)/include'
 	cp $(HEADERS) '$(DESTDIR)$(PREFIX)/include/'
@@ -85,4 +89,4 @@ install:
 clean:
 	rm -rf build bench/out
 
-.PHONY: help test demo train results operators bench examples install clean
+.PHONY: help test demo train results operators bench examples headers install clean

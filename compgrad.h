@@ -1,3 +1,6 @@
+/* compgrad.h: made of the files in src/ by "make headers"; change those, not this one. */
+
+/* src/core/manual.h */
 /* compgrad.h - gradient compression in one header.                    version 0.1.0, MIT licence
 
    One vector, one moment: turn n floats into a small packet and back.
@@ -108,6 +111,7 @@
    CONFIGURATION, before the include:
      COMPGRAD_IMPLEMENTATION   compile the code here (one file of the program)
      COMPGRAD_STATIC           ... as static functions, private to that file
+     COMPGRAD_LINKED           the implementation is in another object of the program: COMPGRAD_IMPLEMENTATION has no effect
      COMPGRAD_NO_SIMD          plain C only
      COMPGRAD_OPENMP           use OpenMP, where the compiler has it on
      COMPGRAD_ASSERT(c)        checks inside the library; default: none
@@ -152,6 +156,7 @@
                 than 16 GiB apart shows (d1+d2 = 0 and (i-j)*d1 = 0 mod 2^64 force d1 = 0), so
                 every one- and two-bit error and every burst of up to 33 bits does. */
 
+/* src/core/api.h */
 #ifndef COMPGRAD_H
 #define COMPGRAD_H
 
@@ -409,11 +414,12 @@ CG_API_ const char *cg_isa_name(cg_isa isa);
 
 #endif /* COMPGRAD_H */
 
+/* src/core/begin.h */
 /* ============================================================================================== */
-#ifdef COMPGRAD_IMPLEMENTATION
-#ifndef COMPGRAD_IMPLEMENTED_          /* so that a second include with the macro still set does no harm */
-#define COMPGRAD_IMPLEMENTED_
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
+#define COMPGRAD_IMPLEMENTED_ /* a second include with COMPGRAD_IMPLEMENTATION still defined does no harm */
 
+/* src/core/platform.h */
 /* ---- >>platform ------------------------------------------------------------------------------ */
 
 #if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
@@ -471,6 +477,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define CG_PREFETCH_WRITE_(p) ((void)(p))
 #endif
 
+/* src/core/fp_begin.h */
 /* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
    here and the end of this file, and nothing of it leaks into the includer's own code. */
 #if defined(__clang__)
@@ -484,6 +491,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  pragma GCC optimize("no-fast-math", "fp-contract=off")
 #endif
 
+/* src/core/base.h */
 #if CG_AVX2_
 #  include <immintrin.h>
 #endif
@@ -632,6 +640,7 @@ CG_INLINE_ void cg_env_leave_(cg_env_ env) {
 #endif
 }
 
+/* src/core/random.h */
 /* ---- >>random: a pure function of (tag, position); part of the wire format -------------------- */
 
 #define CG_GOLDEN_ 0x9E3779B97F4A7C15u
@@ -675,6 +684,7 @@ CG_INLINE_ uint64_t cg_perm_(uint64_t key, uint64_t group, uint32_t size, uint32
     return start + rank < size ? start + rank : start + rank - size;
 }
 
+/* src/core/kernels/table.h */
 /* ---- >>kernels -------------------------------------------------------------------------------
    The scalar kernel is the specification; its SIMD versions stand below it and return the same bits. */
 
@@ -800,6 +810,8 @@ CG_INLINE_ uint64_t cg_mask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(a, a)), 0);
 }
 #endif
+
+/* src/core/kernels/formats.h */
 /* largest magnitude */
 static uint32_t cg_top_scalar_(const float *v, size_t n) {
     uint32_t top = 0;
@@ -1073,6 +1085,7 @@ static uint32_t cg_brain_neon_(const float *v, size_t n, uint8_t *out) {
 }
 #endif
 
+/* src/core/kernels/levels.h */
 /* sign bits, straight to the wire; v is the start of a chunk, or 16*i values into one */
 static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
     uint32_t top = 0;
@@ -1318,6 +1331,7 @@ static void cg_levels_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position,
 }
 #endif
 
+/* src/core/kernels/pack.h */
 /* pack: symbols of 1..7 bits, eight of them into so many bytes */
 static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
     for (size_t i = 0; i < n; i += 8) {
@@ -1481,6 +1495,7 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
 }
 #endif
 
+/* src/core/kernels/filter.h */
 /* filter: index (from `first` on) and value of what reaches the bound as magnitude bits; NaN always does.
    Room for n values, and CG_SLACK_ more that may be scribbled on. n <= CG_CHUNK_ */
 #define CG_SLACK_ 16u
@@ -1667,6 +1682,7 @@ static uint32_t cg_tally_neon_(const float *v, size_t n, uint32_t pivot, size_t 
 }
 #endif
 
+/* src/core/kernels/decode.h */
 /* unlevels: any symbol is a legal level */
 static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     (void)stream;
@@ -1850,6 +1866,7 @@ static uint32_t cg_top16_neon_(const uint8_t *in, size_t n) {
 }
 #endif
 
+/* src/core/kernels/axpby.h */
 /* emit: y = beta*y + alpha*d; y is not read if beta is 0 */
 static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     (void)stream;
@@ -2004,6 +2021,7 @@ static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
 }
 #endif
 
+/* src/core/kernels/rotate.h */
 enum { CG_TOTAL_MAGNITUDES_, CG_TOTAL_SQUARES_, CG_TOTAL_BELOW_, CG_TOTAL_ABOVE_, CG_TOTAL_VALUES_ };     /* what of total() */
 
 /* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i % 32 of flips[32*r + i/32]
@@ -2302,6 +2320,7 @@ static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *fl
 }
 #endif
 
+/* src/core/kernels/sums.h */
 /* total: adds to 16 lanes, by position, magnitudes (0), squares (1), what is below 0 (2), what is not (3), or the values (4) */
 CG_INLINE_ double cg_fold_(double *lanes) {
     for (int w = 8; w; w /= 2) for (int i = 0; i < w; i++) lanes[i] += lanes[i + w];
@@ -2501,6 +2520,7 @@ static void cg_accrue_neon_(const float *d, size_t n, float alpha, float beta, f
 }
 #endif
 
+/* src/core/kernels/lookup.h */
 /* grade: how many of `count` ascending limits |v|*inv is above, and the sign. With lanes, centre[grade]*|v| is added to them. */
 static void cg_grade_scalar_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     const cg_grades_ q = *g;           /* a copy: symbols cannot alias it */
@@ -2795,6 +2815,7 @@ static void cg_rank_neon_(const float *limit, float inv, const float *v, size_t 
 }
 #endif
 
+/* src/core/kernels/dct.h */
 /* dct: orthonormal DCT-II of 64 values, or its inverse. Folding turns a DCT-II into a DCT-II and a DCT-IV of half the size; turning pairs by
    (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products with matrices of 8*8, which hold the scaling too:
    every way takes three halvings, each of which leaves out a factor of sqrt(1/2). */
@@ -3135,6 +3156,7 @@ static void cg_dct_neon_(float *v, int inverse) {        /* the products; the re
 }
 #endif
 
+/* src/core/kernels/fp8.h */
 /* ---- float formats and power-of-two quantizers --------------------------------------------------- */
 
 #if CG_AVX2_
@@ -3306,6 +3328,7 @@ static unsigned cg_e8m0_(uint32_t top_bits, int emax) {
 }
 static float cg_e8m0_value_(unsigned byte) { return cg_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23); }
 
+/* src/core/kernels/natural.h */
 /* natural compression: a power of two is sent as its exponent byte (0: zero), n of them, then n sign bits (of a zero: 0).
    Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest adds a half: ties go away
    from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to round to. */
@@ -3609,6 +3632,7 @@ static void cg_undither_neon_(unsigned bits, float scale, const uint8_t *symbols
 }
 #endif
 
+/* src/core/kernels/dynamic8.h */
 /* dynamic8, Dettmers' tree: sign, then 7 bits that are z zeros, a 1, and 6-z bits f: 10^-z*(0.1 + 0.9*(f + 0.5)/2^(6-z)); no 1 at all: 0.
    So far it is the positive half of bitsandbytes' map, which has 1.0 in addition, on that side alone; here the code 127 is 1.0 (not
    0.99297), so that the largest magnitude is exact on both. As a number the 7 bits are the rank of the magnitude; level 0 has no sign.
@@ -3796,6 +3820,7 @@ static void cg_fixed_neon_(const float *v, size_t n, float tau, uint8_t *symbols
 }
 #endif
 
+/* src/core/kernels/vote.h */
 /* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes, eight strings added at a
    time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
 #define CG_VOTE_PLANES_ 16u
@@ -3963,6 +3988,7 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
 }
 #endif
 
+/* src/core/kernels/matrix.h */
 /* Matrices: what is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no product rounds, overflows or
    loses a denormal, and fusing it with an addition changes nothing. collect and lowrank_tile multiply in f32, for speed. */
 
@@ -4318,6 +4344,7 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
 }
 #endif
 
+/* src/core/kernels/dispatch.h */
 #define CG_KERNELS_(isa, x)                                                                                                   \
     { isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_, cg_levels_##x##_, \
       cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
@@ -4407,6 +4434,7 @@ static const cg_kernels_ *cg_kernels_now_(void) {
     }
 }
 
+/* src/core/codes/bits.h */
 /* ---- >>codes: pieces of symbols and floats in fewer bits, positions as Golomb-Rice gaps --------
    Bit strings are LSB first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw)
    and the exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
@@ -4496,6 +4524,7 @@ static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count
         for (size_t i = all; i < cg_quarter_(n, s); i++) count[256 * s + symbols[q * s + i]]++;
 }
 
+/* src/core/codes/huffman.h */
 /* ---- Huffman. Canonical codes of at most 11 bits; a piece is
      lo, hi             u8 each, the least and the greatest symbol in use; where they are one, nothing follows
      lengths            4 bits for each of lo..hi, the even ones low; 0 = not in use; filled to a byte
@@ -4678,6 +4707,7 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         }
 }
 
+/* src/core/codes/elias.h */
 /* ---- Elias codes of v >= 1 with L = floor(log2 v)
      gamma   L zeros, a 1, the L low bits of v
      delta   gamma(L + 1), the L low bits of v
@@ -4872,6 +4902,7 @@ CG_NOINLINE_ void cg_dense_get_(uint32_t code, const cg_alphabet_ *a, const uint
     memset(symbols + i, a->zero, n - i);
 }
 
+/* src/core/codes/quartic.h */
 /* ---- quartic: five trits in a byte, sum t_i 3^i, filled up with `zero`; r = 2..14 bytes of 121 in a row become the byte 241 + r. */
 
 static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t limit) {
@@ -4918,6 +4949,7 @@ static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *
     }
 }
 
+/* src/core/codes/symbols.h */
 /* ---- pieces of symbols */
 
 static int cg_code_fits_(uint32_t code, const cg_alphabet_ *a) {
@@ -5003,6 +5035,7 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const
     }
 }
 
+/* src/core/codes/floats.h */
 /* ---- pieces of floats: the exponents as a Huffman piece, then what is left of each value, the sign on top, 3 bytes or (bf16) 1 */
 
 static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
@@ -5165,6 +5198,7 @@ CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uin
     }
 }
 
+/* src/core/codes/golomb.h */
 /* ---- Golomb-Rice: an index as the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g */
 
 static unsigned cg_rice_bits_(uint64_t universe, uint64_t k) {
@@ -5276,6 +5310,7 @@ static int cg_rice_done_(const cg_rice_reader_ *r) {
     return 1;
 }
 
+/* src/core/lowrank.h */
 /* ---- >>linear: factors of a matrix ---------------------------------------------------------------- */
 
 /* ---- vectors of f64 ---- */
@@ -5389,6 +5424,7 @@ static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, co
     return CG_OK;
 }
 
+/* src/core/atomo.h */
 /* ---- atomo: singular vectors, drawn with probabilities that keep the mean ---- */
 
 static double cg_hypot_(double a, double b) {        /* a rotation by it keeps lengths, also where squares would underflow */
@@ -5586,6 +5622,7 @@ static uint64_t cg_matrix_work_(const cg_op *op) {
     return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_(rows, cols, op->transform.arg) : cg_atomo_work_(rows, cols);
 }
 
+/* src/core/stages.h */
 /* ---- >>stages: one row names a stage, its parameters and their ranges; parse, print and every check read it */
 
 enum { CG_SLOT_SAMPLE_, CG_SLOT_TRANSFORM_, CG_SLOT_SELECT_, CG_SLOT_QUANTIZE_, CG_SLOT_CODE_, CG_SLOT_SPARE_, CG_SLOTS_ };
@@ -5718,6 +5755,7 @@ static cg_status cg_op_check_(const cg_op *op) {
     return CG_OK;
 }
 
+/* src/core/presets.h */
 /* ---- >>presets ------------------------------------------------------------------------------- */
 
 static cg_op cg_op_of_(unsigned slot, int id, int arg, uint32_t size, float value) {
@@ -5843,6 +5881,7 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     return first;
 }
 
+/* src/core/text.h */
 /* ---- >>text ---------------------------------------------------------------------------------- */
 
 typedef struct cg_text_ { char *at, *end; } cg_text_;          /* at == end: full */
@@ -6108,6 +6147,7 @@ CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
     return s;
 }
 
+/* src/core/packet.h */
 /* ---- >>packet: header and checksum ----------------------------------------------------------- */
 
 static cg_sum_ cg_sum_join_(cg_sum_ s, cg_sum_ t) {            /* of s followed by t */
@@ -6301,6 +6341,7 @@ static size_t cg_seal_(const cg_kernels_ *kernels, const cg_info *info, uint8_t 
     return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
 }
 
+/* src/core/quantize/scales.h */
 /* ---- >>quantizers: a row each -------------------------------------------------------------------
    know: what must be known of a bucket before its values can be coded. The loop (cg_encode_block_) does
    the rest: blocks, chunks, buckets, the finite check, packing and the checksum. */
@@ -6469,6 +6510,7 @@ static int cg_legal_range_(const float *scales) {
 }
 static int cg_legal_sides_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
 
+/* src/core/quantize/formats.h */
 #define CG_ENCODE_(name)                                                                                                         \
     static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position, \
                          const float *v, size_t n, uint8_t *out, double *lanes)
@@ -6619,6 +6661,7 @@ CG_DECODE_(cg_decode_onebit_) {
     kernels->untable(table, in, n, out, stream);
 }
 
+/* src/core/quantize/lloyd.h */
 /* Lloyd-Max for a normal distribution: centres and the middles between them, by magnitude. */
 static const float cg_lloyd_centre_[4][8] = {
     { 0.797884561f },
@@ -6705,6 +6748,7 @@ CG_DECODE_(cg_decode_lloyd_) {
     }
 }
 
+/* src/core/quantize/rows.h */
 #define CG_PLAIN_(name, kernel)                                                                                                 \
     static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position, \
                          const float *v, size_t n, uint8_t *out, double *lanes) {                                               \
@@ -6814,6 +6858,7 @@ static int cg_value_code_fits_(const cg_op *op) {
     return cg_alphabet_of_(&op->quantize, &a) && cg_code_fits_(op->code.arg, &a);
 }
 
+/* src/core/layout.h */
 /* What a quantizer writes for k values. */
 typedef struct cg_layout_ {
     const cg_quantizer_ *row;          /* NULL: a codec of the user's */
@@ -6864,6 +6909,7 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
     return CG_OK;
 }
 
+/* src/core/sample.h */
 /* ---- >>sample: which coordinates random-k draws, one from each of k strata --------------------- */
 
 static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) {    /* floor(j*n/k), j <= k */
@@ -6936,6 +6982,7 @@ CG_INLINE_ uint64_t cg_draw_(const cg_strata_ *s) {
     return s->start + cg_high_product_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
 }
 
+/* src/core/transform.h */
 /* ---- >>transform: blocks of 1024 rotated, or of 64 to frequencies, and back ---------------------- */
 
 #define CG_FLIP_KEY_ 0x6A09E667F3BCC909u             /* signs of a rotation are not the draws of a sample */
@@ -6959,6 +7006,7 @@ static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, ui
     if (huge) for (size_t i = 0; i < unit; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
 }
 
+/* src/core/source.h */
 /* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ------------------ */
 
 /* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first + many), which lie in
@@ -7044,6 +7092,7 @@ static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count,
     return buf + (first - base);
 }
 
+/* src/core/select/topk.h */
 /* ---- >>select: (index, value) lists in scratch -------------------------------------------------- */
 
 typedef struct cg_list_ {
@@ -7353,6 +7402,7 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
     return kernels->top(list->value, list->count) >= CG_NONFINITE_ ? CG_E_NONFINITE : CG_OK;
 }
 
+/* src/core/select/thresholds.h */
 /* ---- >>selections: each fills the list, ascending by index ---------------------------------------- */
 
 typedef struct cg_picker_ {
@@ -7581,6 +7631,7 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
     return CG_OK;
 }
 
+/* src/core/select/wangni.h */
 /* Wangni: magnitudes from `unit` on are certain; a smaller one becomes +-unit with probability |x|/unit. */
 static cg_status cg_pick_coins_(const cg_picker_ *p, float unit) {
     cg_list_ *list = p->list;
@@ -7633,6 +7684,7 @@ static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {     /* the fewe
     return cg_pick_coins_(p, unit);
 }
 
+/* src/core/select/others.h */
 /* The largest above zero and the largest below, each by its own count. AdaQ: a share of either side; SBC: as many of both, of which the side
    with the larger mean stays. */
 static cg_status cg_pick_sides_(const cg_picker_ *p) {
@@ -7860,6 +7912,7 @@ static cg_status cg_pick_(const cg_picker_ *p) {
     return s;
 }
 
+/* src/core/indices.h */
 /* ---- >>indices --------------------------------------------------------------------------------- */
 
 typedef struct cg_bit_writer_ { uint8_t *at; uint64_t word; unsigned filled; } cg_bit_writer_;
@@ -8027,6 +8080,7 @@ static size_t cg_value_index_(cg_index_reader_ *r, uint64_t *index, size_t count
     return count;
 }
 
+/* src/core/matrix.h */
 /* ---- >>matrix: what stands between the pipeline and the factors ------------------------------------ */
 
 static size_t cg_rows_(const cg_op *op) { return op->transform.size; }
@@ -8045,6 +8099,7 @@ static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *in
     return cg_atomo_encode_(kernels, cg_private_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
 }
 
+/* src/core/encode.h */
 /* ---- >>compress -------------------------------------------------------------------------------- */
 
 typedef struct cg_encoder_ {
@@ -8371,6 +8426,7 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
     return CG_OK;
 }
 
+/* src/core/compress.h */
 /* Sizes of a packet whose selection left k values (or will leave at most k). */
 static cg_status cg_sizes_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
     cg_status s = cg_layout_make_(op, side, k, lay);
@@ -8555,6 +8611,7 @@ CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x
     return cg_compress_with(op, tag, NULL, x, n, packet, cap, len, scratch, scratch_bytes);
 }
 
+/* src/core/decode_values.h */
 /* ---- >>decode ---------------------------------------------------------------------------------- */
 
 /* Who takes decoded values, in place of y: stretches of them, or single ones. Both return the sum of their squares. */
@@ -8638,6 +8695,8 @@ static const float *cg_decode_chunk_(const cg_decoder_ *d, cg_cursor_ *cursor, s
     else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;
 }
+
+/* src/core/verify.h */
 static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {       /* from bit `bits` to the end of its u32 */
     for (uint64_t i = bits; i % 32; i++) if (p[i / 8] >> i % 8 & 1) return 0;
     return 1;
@@ -8779,6 +8838,7 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     return CG_OK;
 }
 
+/* src/core/scatter.h */
 /* Values of a selection, a stretch at a time, with their indices before the transform was undone. */
 enum { CG_STRETCH_ = 128 };
 typedef struct cg_walk_ {
@@ -9048,6 +9108,7 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
     if (d->stream) d->kernels->drain();
 }
 
+/* src/core/decode.h */
 /* Everything up to the first look at the values: the header agrees with itself, with len and with n.
    values: a user's codec must be at hand. */
 static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
@@ -9198,6 +9259,7 @@ CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
     return s;
 }
 
+/* src/core/reduce.h */
 /* ---- >>reduce: packets added without leaving their domain ------------------------------------------ */
 
 static int cg_same_stage_(const cg_stage *a, const cg_stage *b) {
@@ -9547,6 +9609,7 @@ CG_API_ cg_status cg_vote(const void *const *packets, const size_t *lens, size_t
     return s;
 }
 
+/* src/core/half.h */
 /* ---- >>halves ---------------------------------------------------------------------------------- */
 
 static void cg_swap16_(uint16_t *half, size_t n) {   /* between the wire's order and the machine's */
@@ -9584,6 +9647,7 @@ static void cg_widen_(void (*widen)(const uint8_t *in, size_t n, float *out, int
 CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(cg_kernels_now_()->unhalf, half, n, x); }
 CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(cg_kernels_now_()->unbrain, half, n, x); }
 
+/* src/core/status.h */
 /* ---- >>status ---------------------------------------------------------------------------------- */
 
 CG_API_ const char *cg_status_str(cg_status status) {
@@ -9597,6 +9661,7 @@ CG_API_ const char *cg_status_str(cg_status status) {
 }
 CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 
+/* src/core/fp_end.h */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -9606,5 +9671,5 @@ CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 #  pragma GCC pop_options
 #endif
 
-#endif /* COMPGRAD_IMPLEMENTED_ */
+/* src/core/end.h */
 #endif /* COMPGRAD_IMPLEMENTATION */

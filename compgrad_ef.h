@@ -1,3 +1,6 @@
+/* compgrad_ef.h: made of the files in src/ by "make headers"; change those, not this one. */
+
+/* src/ef/manual.h */
 /* compgrad_ef.h - what a worker remembers between steps.                        part of compgrad, MIT licence
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
@@ -74,6 +77,7 @@
    back. cg_ef_load_mean gives a rank the mean of the blobs of N ranks (carries become part of the error): so N go on as M, and
    the mean over ranks of what is pending stays what it was. */
 
+/* src/ef/api.h */
 #include "compgrad_exchange.h"       /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_EF_H
@@ -197,11 +201,15 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
 
 #endif /* COMPGRAD_EF_H */
 
+/* src/ef/begin.h */
 /* ============================================================================================== */
-#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EF_IMPLEMENTED_)
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EF_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
 #define COMPGRAD_EF_IMPLEMENTED_
 
-#if defined(__clang__)               /* as in compgrad.h: no bit depends on the includer's flags */
+/* src/core/fp_begin.h */
+/* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
+   here and the end of this file, and nothing of it leaks into the includer's own code. */
+#if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
 #    pragma float_control(precise, on)
@@ -212,6 +220,7 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
 #  pragma GCC optimize("no-fast-math", "fp-contract=off")
 #endif
 
+/* src/ef/kinds.h */
 /* ---- >>kinds: a row each ------------------------------------------------------------------------------- */
 
 enum { CG_EF_PLACE_ = 1 /* p takes the error's place */, CG_EF_SPEED_ = 2 /* a second vector */, CG_EF_GETS_ = 4 /* remembers results */,
@@ -233,6 +242,7 @@ static int cg_ef_has_speed_(const cg_ef_desc *d) { return cg_ef_is_(d, CG_EF_SPE
 static int cg_ef_in_place_(const cg_ef_desc *d) { return cg_ef_is_(d, CG_EF_PLACE_) && !d->bytes; }
 static float cg_ef_decay_(const cg_ef_desc *d) { return d->decay != 0.0f ? d->decay : cg_ef_row_of_(d)->decay; }
 
+/* src/ef/omega.h */
 /* ---- >>omega: how much an unbiased operator may add, E|C(x) - x|^2 <= w |x|^2; 0 for others -------------------------- */
 
 static double cg_ef_least_(double a, double b) { return a < b ? a : b; }
@@ -288,6 +298,7 @@ static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op) {
     return w < 1.0 ? 1.0f : (float)(1.0 / (1.0 + w));
 }
 
+/* src/ef/schedule.h */
 /* ---- >>schedule: the operator of a step ----------------------------------------------------------------------- */
 
 /* e^x, x <= 0: halved until the series is short, then squared back. */
@@ -361,6 +372,7 @@ static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
     return op;
 }
 
+/* src/ef/plan.h */
 /* ---- >>plan ---------------------------------------------------------------------------------------------- */
 
 /* Must a stage see all of p at once, with no scratch of its own for it? */
@@ -487,6 +499,7 @@ CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag) {
     return op;
 }
 
+/* src/ef/bytes.h */
 /* ---- >>bytes in memory: 64 values share a scale, the upper half of a float, rounded up -------------------------------- */
 
 static const cg_stage cg_ef_octets_ = { CG_QUANTIZE_ABSMAX, CG_FLAG_NEAREST, 8, CG_EF_BUCKET_, 0.0f };
@@ -558,6 +571,7 @@ CG_API_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n) {
     return CG_OK;
 }
 
+/* src/ef/step.h */
 /* ---- >>step: from the gradient to p ----------------------------------------------------------------------------- */
 
 typedef struct cg_ef_step_ {
@@ -876,6 +890,7 @@ static cg_fill_ cg_ef_filler_(const cg_ef *ef, const cg_ef_step_ *st) {
     return fill;
 }
 
+/* src/ef/lazy.h */
 /* ---- >>lazy: LAQ sends only what is worth it ----------------------------------------------------------------------- */
 
 static double cg_ef_energy_(const void *user, size_t first, size_t many, const float *v) {
@@ -930,6 +945,7 @@ CG_API_ cg_status cg_ef_moved(cg_ef *ef, double squared) {
     return CG_OK;
 }
 
+/* src/ef/ends.h */
 /* ---- >>ends of a step ------------------------------------------------------------------------------------------------ */
 
 static void cg_ef_close_(cg_ef *ef) {                /* a step is over */
@@ -958,6 +974,7 @@ static void cg_ef_rollback_now_(cg_ef *ef) {
     cg_ef_close_(ef);
 }
 
+/* src/ef/compress.h */
 /* ---- >>compress ------------------------------------------------------------------------------------------------- */
 
 /* The packet, and p's squares; memory changes only in place. */
@@ -1028,6 +1045,7 @@ CG_API_ cg_status cg_ef_compress(cg_ef *ef, const cg_tag *tag, const float *grad
     return cg_ef_compress_with(ef, tag, NULL, grad, packet, cap, len);
 }
 
+/* src/ef/commit.h */
 /* ---- >>commit --------------------------------------------------------------------------------------------------- */
 
 typedef struct cg_ef_commit_ { const cg_kernels_ *kernels; const cg_ef *ef; size_t base; float less; int large; } cg_ef_commit_;
@@ -1164,6 +1182,7 @@ CG_API_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len) {
     return CG_OK;
 }
 
+/* src/ef/exchange.h */
 /* ---- >>exchange --------------------------------------------------------------------------------------------------- */
 
 /* desc as ef has it, for that step. */
@@ -1378,6 +1397,7 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
     return s;
 }
 
+/* src/ef/changes.h */
 /* ---- >>changes ----------------------------------------------------------------------------------------------------- */
 
 CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
@@ -1434,6 +1454,7 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
     return sum;
 }
 
+/* src/ef/blobs.h */
 /* ---- >>blobs: little-endian, every part in whole words --------------------------------------------------------------
 
    byte 0  "cgef"  4 version  8 kind  12 parts present (bit 0 error, 1 velocity, 2 received, 3 error in bytes)
@@ -1652,6 +1673,7 @@ static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *l
 CG_API_ cg_status cg_ef_load(cg_ef *ef, const void *buf, size_t len) { return cg_ef_load_(ef, &buf, &len, 1, 1); }
 CG_API_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count) { return cg_ef_load_(ef, bufs, lens, count, 0); }
 
+/* src/core/fp_end.h */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -1661,4 +1683,5 @@ CG_API_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size
 #  pragma GCC pop_options
 #endif
 
+/* src/core/end.h */
 #endif /* COMPGRAD_IMPLEMENTATION */

@@ -1,3 +1,6 @@
+/* compgrad_exchange.h: made of the files in src/ by "make headers"; change those, not this one. */
+
+/* src/exchange/manual.h */
 /* compgrad_exchange.h - the mean of everybody's gradient, over your own transport.   part of compgrad, MIT licence
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
@@ -68,6 +71,7 @@
    sends "cgno", status u32, rank u32 and zeros in place of a packet. A note (where a length is not known) is length u64, status
    u32, and the rank that failed u32, or if none has a check of what ranks have counted together (region), else 0. */
 
+/* src/exchange/api.h */
 #include "compgrad.h"                /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_EXCHANGE_H
@@ -214,11 +218,15 @@ struct cg_exchange_state {
 
 #endif /* COMPGRAD_EXCHANGE_H */
 
+/* src/exchange/begin.h */
 /* ============================================================================================== */
-#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EXCHANGE_IMPLEMENTED_)
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EXCHANGE_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
 #define COMPGRAD_EXCHANGE_IMPLEMENTED_
 
-#if defined(__clang__)               /* as in compgrad.h: no bit depends on the includer's flags */
+/* src/core/fp_begin.h */
+/* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
+   here and the end of this file, and nothing of it leaks into the includer's own code. */
+#if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
 #    pragma float_control(precise, on)
@@ -229,6 +237,7 @@ struct cg_exchange_state {
 #  pragma GCC optimize("no-fast-math", "fp-contract=off")
 #endif
 
+/* src/exchange/ranks.h */
 /* ---- >>ranks ----------------------------------------------------------------------------------- */
 
 enum { CG_RECORD_ = 64, CG_NOTE_ = 16, CG_SPARE_RANKS_ = 16 };
@@ -275,6 +284,7 @@ CG_INLINE_ void cg_step_at_(const cg_exchange_desc *d, size_t i, float v) {
     cg_store_(d->model, i, cg_plus_(cg_load_(d->model, i), cg_times_(-d->rate, v)));
 }
 
+/* src/exchange/collectives.h */
 /* ---- >>collectives: from what the transport has --------------------------------------------------- */
 
 enum { CG_ASK_NONE_, CG_ASK_GATHER_, CG_ASK_CAST_, CG_ASK_SUM_, CG_ASK_HOP_ };
@@ -536,6 +546,7 @@ static int cg_collective_(cg_x_ *x, cg_io *io) {     /* nobody is called to move
     return more;
 }
 
+/* src/exchange/rules.h */
 /* ---- >>rules: what goes along which route ------------------------------------------------------------ */
 
 static int cg_is_unbiased_(const cg_op *op) {
@@ -697,6 +708,7 @@ static int cg_packs_first_(const cg_x_ *x) {
     return !cg_hops_lossy_(x) && x->route != CG_ROUTE_SHARED && !(x->route == CG_ROUTE_LINEAR && cg_is_matrix_(&x->desc.op));
 }
 
+/* src/exchange/memory.h */
 /* ---- >>memory: one plan, for the sum of it and for the places ------------------------------------------- */
 
 typedef struct cg_lane_ { cg_index_reader_ reader; const uint8_t *values; size_t left, next, have; uint64_t at[CG_STRETCH_]; } cg_lane_;
@@ -885,6 +897,7 @@ static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
     return c.bytes;
 }
 
+/* src/exchange/opening.h */
 /* ---- >>opening: what everybody knows of everybody before data moves --------------------------------------- */
 
 #define CG_OPENS_ 0x31786763u            /* "cgx1" */
@@ -960,6 +973,7 @@ static void cg_open_records_(cg_x_ *x) {
     if (x->desc.fold == CG_FOLD_VOTE) x->over = 1.0f;
 }
 
+/* src/exchange/packets.h */
 /* ---- >>packets ----------------------------------------------------------------------------------------------- */
 
 static cg_side cg_decode_side_(const cg_x_ *x) {                     /* what decoding needs of the caller's */
@@ -1128,6 +1142,7 @@ static void cg_scales_agree_(cg_x_ *x) {
     }
 }
 
+/* src/exchange/resume.h */
 /* ---- >>routines: a route reads as one after the other, and comes back to where it waited ------------------ */
 
 /* A mark is where a routine goes on: 1, 2, 3 ... in the order of its text, so that it does not depend on line numbers.
@@ -1207,6 +1222,7 @@ static void cg_find_packets_(cg_x_ *x) {             /* after a gather */
     }
 }
 
+/* src/exchange/blend.h */
 /* ---- >>blends: y = own + packets + carry, a block at a time, so that y is written to memory once --------------------------- */
 
 typedef struct cg_blend_ {
@@ -1292,6 +1308,7 @@ static cg_status cg_blend_pack_(const cg_blend_ *b, const cg_op *op, const cg_ta
     return s == CG_OK ? cg_compress_checked_(op, tag, side, b->y, b->whole ? NULL : &fill, b->n, out, cap, len, x->scratch, x->scratch_bytes) : s;
 }
 
+/* src/exchange/allgather.h */
 /* ---- >>allgather ------------------------------------------------------------------------------------------- */
 
 /* A sum of floats that is too large is the largest float, and would be no mean when divided by N. */
@@ -1436,6 +1453,7 @@ static cg_status cg_body_allgather_(cg_x_ *x) {
     CG_ENDS_
 }
 
+/* src/exchange/server.h */
 /* ---- >>answers: server and scatter; an owner adds packets, and encodes the sum --------------------------------- */
 
 /* What the second leg lost counts as not sent, by the rank that lost it. */
@@ -1571,6 +1589,7 @@ static cg_status cg_body_scatter_(cg_x_ *x) {
     CG_ENDS_
 }
 
+/* src/exchange/ring.h */
 /* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---------------------------------------- */
 
 /* An exact sum is a packet all the time. Another is decoded and added to when it is encoded: from x and the packets that came. */
@@ -1706,6 +1725,7 @@ static cg_status cg_body_tree_(cg_x_ *x) {
     CG_ENDS_
 }
 
+/* src/exchange/lists.h */
 /* ---- >>lists: selections that shrink on their way ------------------------------------------------------------------- */
 
 static void cg_list_at_(const cg_x_ *x, int which, size_t n, cg_list_ *list) {
@@ -1792,6 +1812,7 @@ static cg_status cg_settle_lost_(cg_x_ *x) {
     return s;
 }
 
+/* src/exchange/merge.h */
 /* ---- >>merge: gTop-k ------------------------------------------------------------------------------------------------- */
 
 /* The k largest of current + in; the rest joins what this rank keeps. */
@@ -1853,6 +1874,7 @@ static cg_status cg_body_merge_(cg_x_ *x) {
     CG_ENDS_
 }
 
+/* src/exchange/region.h */
 /* ---- >>region: Ok-Topk --------------------------------------------------------------------------------------------------
    Regions with about as many indices each: their bounds are the means over ranks of where each rank would put them. */
 
@@ -2017,6 +2039,7 @@ static cg_status cg_body_region_(cg_x_ *x) {
     CG_ENDS_
 }
 
+/* src/exchange/sums.h */
 /* ---- >>sums: shared and linear --------------------------------------------------------------------------------------------- */
 
 static float *cg_payload_(const cg_x_ *x) { return (float *)(void *)(x->result + CG_HEADER_BYTES); }
@@ -2183,6 +2206,7 @@ static cg_status cg_body_linear_(cg_x_ *x) {
     CG_ENDS_
 }
 
+/* src/exchange/exchange.h */
 /* ---- >>exchange ------------------------------------------------------------------------------------------------------------- */
 
 static cg_status cg_opening_(cg_x_ *x) {
@@ -2428,6 +2452,8 @@ static cg_status cg_exchange_or_(const cg_exchange_desc *desc, const cg_transpor
 CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
     return cg_exchange_or_(desc, transport, x, n, mem, bytes, CG_OK, report);
 }
+
+/* src/exchange/layers.h */
 /* ---- >>layers ----------------------------------------------------------------------------------------------------------------- */
 
 typedef struct cg_pile_ {
@@ -2648,6 +2674,7 @@ CG_API_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t l
     return s;
 }
 
+/* src/core/fp_end.h */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -2657,4 +2684,5 @@ CG_API_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t l
 #  pragma GCC pop_options
 #endif
 
+/* src/core/end.h */
 #endif /* COMPGRAD_IMPLEMENTATION */

@@ -1,3 +1,6 @@
+/* compgrad_sketch.h: made of the files in src/ by "make headers"; change those, not this one. */
+
+/* src/sketch/manual.h */
 /* compgrad_sketch.h - a linear count sketch, heavy hitters, Sketched-SGD and FetchSGD.    part of compgrad, MIT licence
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
@@ -42,6 +45,7 @@
    decides the last bits, and a fixed order gives the same bits on every machine and at any number of threads. NaN and Inf are
    refused; if a cell's sum becomes too large for a float, heavy and pack return CG_E_NONFINITE. With COMPGRAD_OPENMP adding and estimating use all threads. MEMORY is the caller's, any alignment; nothing allocates. */
 
+/* src/sketch/api.h */
 #include "compgrad_exchange.h"       /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_SKETCH_H
@@ -129,11 +133,15 @@ CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exch
 
 #endif /* COMPGRAD_SKETCH_H */
 
+/* src/sketch/begin.h */
 /* ============================================================================================== */
-#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_SKETCH_IMPLEMENTED_)
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_SKETCH_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
 #define COMPGRAD_SKETCH_IMPLEMENTED_
 
-#if defined(__clang__)               /* as in compgrad.h: no bit depends on the includer's flags */
+/* src/core/fp_begin.h */
+/* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
+   here and the end of this file, and nothing of it leaks into the includer's own code. */
+#if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
 #    pragma float_control(precise, on)
@@ -144,6 +152,7 @@ CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exch
 #  pragma GCC optimize("no-fast-math", "fp-contract=off")
 #endif
 
+/* src/sketch/hash.h */
 /* ---- >>hash: where a line goes, and with which signs ------------------------------------------------------------ */
 
 enum { CG_SKETCH_ROWS_ = 15 };
@@ -188,6 +197,7 @@ static float *cg_group_cell_(const cg_sketch *s, int row, int level, uint64_t gr
            (size_t)((h >> 32) * (uint64_t)s->desc.groups >> 32);
 }
 
+/* src/sketch/kernels.h */
 /* ---- >>kernels of a line: the scalar ones are what they mean ---------------------------------------------------------- */
 
 static void cg_line_add_scalar_(const cg_place_ *p, const float *x, size_t many, float weight) {
@@ -367,6 +377,7 @@ static void cg_line_estimate_(const cg_place_ *p, int rows, size_t many, float *
     cg_line_estimate_scalar_(p, rows, many, out);
 }
 
+/* src/sketch/sketch.h */
 /* ---- >>sketch ------------------------------------------------------------------------------------------------------ */
 
 static cg_status cg_sketch_shape_(const cg_sketch_desc *d, cg_sketch *s) {
@@ -525,6 +536,7 @@ CG_API_ cg_status cg_sketch_scale(cg_sketch *sketch, float by) {
     return CG_OK;
 }
 
+/* src/sketch/estimate.h */
 /* ---- >>estimates ------------------------------------------------------------------------------------------------------ */
 
 static void cg_line_places_(const cg_sketch *s, const uint64_t *keys, uint64_t line, cg_place_ *p) {
@@ -604,6 +616,7 @@ CG_API_ double cg_sketch_norm(const cg_sketch *sketch) {
     return norm;
 }
 
+/* src/sketch/heavy.h */
 /* ---- >>heavy ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct cg_hunt_ { cg_op op; cg_info info; cg_list_ list; cg_fill_ fill; cg_picker_ picker; const cg_sketch *s; uint32_t bound; double least; uint64_t budget; } cg_hunt_;
@@ -784,6 +797,7 @@ CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg
     return s;
 }
 
+/* src/sketch/packets.h */
 /* ---- >>packets ----------------------------------------------------------------------------------------------------------- */
 
 static uint64_t cg_sketch_mark_(const cg_sketch *s) {
@@ -821,6 +835,7 @@ CG_API_ cg_status cg_sketch_save(const cg_sketch *sketch, void *buf, size_t cap,
 }
 CG_API_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len) { return cg_sketch_unpack(sketch, buf, len, 1.0f, 0.0f); }
 
+/* src/sketch/protocols.h */
 /* ---- >>exchange ---------------------------------------------------------------------------------------------------------- */
 
 /* The tag says which sketch it is: other descriptions on other ranks are a mismatch in the first round. */
@@ -1093,6 +1108,7 @@ CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *d
     return s;
 }
 
+/* src/core/fp_end.h */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -1102,4 +1118,5 @@ CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *d
 #  pragma GCC pop_options
 #endif
 
+/* src/core/end.h */
 #endif /* COMPGRAD_IMPLEMENTATION */

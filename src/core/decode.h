@@ -1,0 +1,149 @@
+/* Everything up to the first look at the values: the header agrees with itself, with len and with n.
+   values: a user's codec must be at hand. */
+static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
+    uint64_t value_bytes;
+    cg_status s;
+    if (!packet || (!y && n)) return CG_E_ARG;
+    s = cg_side_check_(NULL, side);
+    if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
+    if (s != CG_OK) return s;
+    if (d->info.n != n) return CG_E_MISMATCH;
+    if (d->info.packet_bytes != len) return CG_E_CORRUPT;
+    s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
+    if (s != CG_OK && (values || !cg_is_user_(&d->info.op.quantize))) return s;
+    value_bytes = cg_add_(cg_add_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
+    if (d->lay.row && (d->lay.code ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
+                                   : d->info.value_bytes != value_bytes)) return CG_E_CORRUPT;
+    d->kernels = cg_kernels_now_();
+    d->support = NULL;
+    d->sink = NULL;
+    d->turned = (size_t)cg_turned_(&d->info.op, d->info.drawn);
+    d->packet = (const uint8_t *)packet;
+    d->scales = d->packet + CG_HEADER_BYTES;
+    d->table = d->scales + (size_t)d->lay.scale_bytes;
+    d->codes = d->table + (size_t)d->lay.table_bytes;
+    d->index = d->scales + d->info.value_bytes;
+    d->y = y ? y : &d->none;
+    if (d->lay.row && !d->lay.code && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.rate / 32)) return CG_E_CORRUPT;
+    return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
+}
+/* The packet whose indices are meant: any that says by itself where its values are. */
+CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_side *side, size_t n) {
+    cg_status s;
+    float none = 0.0f;
+    if (!side || !side->support) return CG_E_ARG;
+    s = cg_open_(set, NULL, side->support, side->support_len, &none, n, 0);
+    if (s == CG_OK && set->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (s == CG_OK) s = cg_verify_(set);
+    set->y = NULL;
+    return s;
+}
+static uint64_t cg_support_count_(const cg_decoder_ *set) {
+    return set->info.op.transform.id ? set->info.drawn : set->info.k;
+}
+/* Which support a packet was made with: everything that says where its values are. */
+static uint32_t cg_support_mark_(const cg_decoder_ *set) {
+    const cg_op *op = &set->info.op;
+    const int indexed = op->select.id && !op->transform.id;
+    uint64_t h = cg_mix64_(cg_support_count_(set) + CG_GOLDEN_);
+    if (op->sample.id) {                             /* random-k is the same for all ranks */
+        h = cg_mix64_(h ^ (set->info.drawn + op->sample.id * CG_GOLDEN_));
+        h = cg_mix64_(h ^ cg_shared_key_(&set->info.tag));
+        if (op->sample.id == CG_SAMPLE_PERMK) h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | set->info.tag.rank));
+    }
+    if (indexed) {
+        cg_sum_ s = cg_sum_of_(set->kernels, set->index, set->info.index_bytes);
+        h = cg_mix64_(h ^ (s.a + set->info.index_code * CG_GOLDEN_));
+        h = cg_mix64_(h ^ (s.b + cg_unit_(op) * CG_GOLDEN_));
+    }
+    return (uint32_t)h | 1u;
+}
+static cg_status cg_pick_given_(const cg_picker_ *p) {
+    cg_decoder_ set;
+    cg_index_reader_ r;
+    uint64_t at[CG_STRETCH_], k;
+    cg_status s = cg_support_open_(&set, p->side, p->n);
+    if (s != CG_OK) return s;
+    k = cg_support_count_(&set);
+    r = cg_index_open_(&set.info, set.index);
+    for (size_t first = 0, many; first < (size_t)k; first += many) {
+        many = cg_min_(CG_STRETCH_, (size_t)k - first);
+        cg_positions_(&set, &r, first, many, at);
+        for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)at[i]);
+    }
+    if (p->kernels->top(p->list->value, (size_t)k) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    p->list->count = 0;
+    p->info->k = k;
+    p->info->op.select.size = cg_support_mark_(&set);
+    return CG_OK;
+}
+/* verified: the packet has been through cg_open_ and cg_verify_. sink: takes the values, in place of y. */
+static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, cg_sink_ *sink, size_t n, int verified) {
+    cg_decoder_ d, set;
+    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, sink ? &d.none : y, n, 1) : CG_E_ARG;
+    if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
+        s = cg_support_open_(&set, side, n);
+        if (s == CG_OK && (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_mark_(&set))) s = CG_E_MISMATCH;
+        d.support = &set;
+    }
+    if (s == CG_OK) {
+        const int selected = d.info.op.select.id != 0, dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
+        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_(&d.info.op) && side && (side->flags & CG_DECODE_DIRECT);
+        d.alpha = alpha;
+        d.beta = beta;
+        d.sink = sink;
+        d.stream = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+        if (!direct && !verified) s = cg_verify_(&d);
+        if (s != CG_OK) {}
+        else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
+        else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
+        else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
+    }
+    return s;
+}
+static cg_status cg_decode_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+    return cg_decode_to_(side, packet, len, alpha, beta, y, NULL, n, verified);
+}
+CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
+    cg_env_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n) {
+    return cg_decode(NULL, packet, len, 1.0f, 0.0f, y, n);
+}
+CG_API_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n) {
+    return cg_decode(NULL, packet, len, weight, 1.0f, y, n);
+}
+static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
+    cg_decoder_ d;
+    cg_status s = cg_open_(&d, NULL, packet, len, y, n, 0);
+    if (s == CG_OK) s = cg_verify_(&d);
+    if (s != CG_OK) return s;
+    if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;          /* clear with the support itself */
+    if (!d.info.op.sample.id && (!d.info.op.select.id || d.info.op.transform.id)) {
+        memset(d.y, 0, 4 * n);
+    } else {
+        cg_index_reader_ r = cg_index_open_(&d.info, d.index);
+        uint64_t at[CG_STRETCH_];
+        for (size_t first = 0, many; first < cg_sparse_count_(&d); first += many) {
+            many = cg_min_(CG_STRETCH_, cg_sparse_count_(&d) - first);
+            cg_positions_(&d, &r, first, many, at);
+            for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)at[i], 0.0f);
+        }
+    }
+    return CG_OK;
+}
+CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s = cg_clear_(packet, len, y, n);
+    cg_env_leave_(env);
+    return s;
+}
+CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
+    cg_env_ env = cg_env_enter_();
+    cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info);
+    cg_env_leave_(env);
+    return s;
+}

@@ -1,0 +1,1 @@
+#endif /* COMPGRAD_IMPLEMENTATION */

@@ -1,0 +1,56 @@
+/* ---- >>platform ------------------------------------------------------------------------------ */
+
+#if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
+#  ifdef __cplusplus
+extern "C" {
+#  endif
+void *memcpy(void *to, const void *from, size_t bytes);
+void *memset(void *to, int byte, size_t bytes);
+void *memmove(void *to, const void *from, size_t bytes);
+#  ifdef __cplusplus
+}
+#  endif
+#else
+#  include <string.h>
+#endif
+
+#ifndef COMPGRAD_ASSERT
+#  define COMPGRAD_ASSERT(condition) ((void)0)
+#endif
+
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ == 2
+#  error "compgrad: x87 arithmetic rounds differently; compile with -msse2 -mfpmath=sse"
+#endif
+#if defined(__clang__) && defined(__FAST_MATH__) && !defined(__x86_64__) && !defined(__i386__)
+#  error "compgrad: here clang's -ffast-math cannot be undone; compile this file without it"
+#endif
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#  define CG_BIG_ENDIAN_ 1
+#else
+#  define CG_BIG_ENDIAN_ 0
+#endif
+
+#if !defined(COMPGRAD_NO_SIMD) && defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+#  define CG_AVX2_ 1
+#  define CG_NEON_ 0
+#elif !defined(COMPGRAD_NO_SIMD) && defined(__GNUC__) && defined(__aarch64__) && defined(__ARM_NEON) && !CG_BIG_ENDIAN_
+#  define CG_AVX2_ 0
+#  define CG_NEON_ 1
+#else
+#  define CG_AVX2_ 0
+#  define CG_NEON_ 0
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#  define CG_INLINE_ static inline __attribute__((always_inline, unused))
+#  define CG_NOINLINE_ static __attribute__((noinline))      /* so that its stack is not there all the time */
+#  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
+#  define CG_PREFETCH_(p) __builtin_prefetch(p)
+#  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)
+#else
+#  define CG_INLINE_ static inline
+#  define CG_NOINLINE_ static
+#  define CG_LIKELY_(c) (c)
+#  define CG_PREFETCH_(p) ((void)(p))
+#  define CG_PREFETCH_WRITE_(p) ((void)(p))
+#endif

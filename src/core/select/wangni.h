@@ -1,0 +1,51 @@
+/* Wangni: magnitudes from `unit` on are certain; a smaller one becomes +-unit with probability |x|/unit. */
+static cg_status cg_pick_coins_(const cg_picker_ *p, float unit) {
+    cg_list_ *list = p->list;
+    cg_coins_ c;
+    c.unit = unit;
+    c.pre = cg_is_tiny_(unit) ? CG_LIFT_ : 1.0f;
+    c.inv = 1.0f / cg_times_(unit, c.pre);
+    list->count = 0;
+    for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
+        cg_list_mark_(list, i);
+        c.key = cg_block_key_(p->own ^ CG_COIN_KEY_, (uint64_t)i >> 16);
+        list->count += p->kernels->coins(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i, list->low + list->count, list->value + list->count);
+    }
+    cg_list_close_(list);
+    return CG_OK;
+}
+static cg_status cg_pick_wangni_(const cg_picker_ *p) {              /* a density; twice what the certain ones leave over goes to the others */
+    const double want = (double)p->info->op.select.value * (double)p->n;
+    cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
+    double lambda;
+    float unit;
+    if (t.top >= CG_NONFINITE_) return CG_E_NONFINITE;
+    if (t.sum == 0.0) return cg_pick_coins_(p, CG_FLT_MAX_);
+    lambda = want / t.sum;
+    unit = cg_narrow_(1.0 / lambda);
+    for (int i = 0; i < 2; i++) {
+        double left, kappa;
+        t = cg_tail_below_(p, cg_bits_(unit));
+        left = want - (double)(p->n - t.count);
+        kappa = lambda * t.sum > 0.0 ? left / (lambda * t.sum) : 0.0;
+        if (!(kappa > 1.0)) break;
+        lambda *= kappa;
+        unit = cg_narrow_(1.0 / lambda);
+    }
+    return cg_pick_coins_(p, unit);
+}
+static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {     /* the fewest with sum x^2/p <= (1 + epsilon) sum x^2 */
+    cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
+    const double extra = (double)p->info->op.select.value * t.squares;
+    float unit = CG_FLT_MAX_;
+    if (t.top >= CG_NONFINITE_) return CG_E_NONFINITE;
+    for (int i = 0; i < 100 && t.sum > 0.0; i++) {
+        const double exact = (extra + t.squares) / t.sum;
+        float next = cg_narrow_(exact);
+        if ((double)next > exact) next = cg_float_(cg_bits_(next) - 1u);         /* down: a larger unit has more variance */
+        if (next >= unit || !(next > 0.0f)) break;
+        unit = next;
+        t = cg_tail_below_(p, cg_bits_(unit));
+    }
+    return cg_pick_coins_(p, unit);
+}
