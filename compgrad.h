@@ -186,146 +186,213 @@
 #  define CG_CHECKED_
 #endif
 #ifdef __cplusplus
-#  define CG_ZERO {}                    /* cg_side side = CG_ZERO; silent in C and in C++ */
+#  define CG_ZERO \
+    {} /* cg_side side = CG_ZERO; silent in C and in C++ */
 #else
-#  define CG_ZERO {0}
+#  define CG_ZERO \
+    { 0 }
 #endif
 
-/* ---- status --------------------------------------------------------------------------------- */
+/* ---- status ---- */
 
-#define CG_STATUS_LIST_(X)                                                                          \
-    X(CG_OK,             0, "ok")                                                                   \
-    X(CG_AGAIN,          1, "no error: move the message in cg_io, then call cg_exchange_next again") \
-    X(CG_E_ARG,         10, "bad argument: a null pointer, or an operator parameter out of range "  \
-                            "(0 < ratio <= 1, 1 <= bits <= 8, bucket >= 1, a slot filled twice, "   \
-                            "a code that cannot carry the values), or an aux or support missing")  \
-    X(CG_E_CAPACITY,    11, "buffer too small: give cg_bound() bytes for the packet and "           \
-                            "cg_scratch() bytes of scratch")                                        \
-    X(CG_E_CORRUPT,     20, "not an intact compgrad packet: send it again")                         \
-    X(CG_E_VERSION,     21, "packet uses a format version, stage or codec that this build does "    \
-                            "not know: update compgrad, or pass the codec in cg_side.codecs")       \
-    X(CG_E_MISMATCH,    22, "packet is intact but for another vector: compare n, tensor, step "     \
-                            "and seed on both sides")                                               \
-    X(CG_E_NONFINITE,   30, "NaN or Inf in the gradient: skip this step, or lower the loss scale")  \
-    X(CG_E_TRANSPORT,   40, "a transport callback failed: see its code in the report")              \
-    X(CG_E_PEER,        41, "another rank failed in this step: see its rank in the report")         \
-    X(CG_E_MEMORY,      50, "not enough memory given")                                              \
-    X(CG_E_STATE,       51, "call out of order")                                                    \
-    X(CG_E_UNSUPPORTED, 60, "this combination is not supported")
+#define CG_STATUS_LIST_(X)                                                                     \
+  X(CG_OK, 0, "ok")                                                                            \
+  X(CG_AGAIN, 1, "no error: move the message in cg_io, then call cg_exchange_next again")      \
+  X(CG_E_ARG, 10,                                                                              \
+      "bad argument: a null pointer, or an operator parameter out of range "                   \
+      "(0 < ratio <= 1, 1 <= bits <= 8, bucket >= 1, a slot filled twice, "                    \
+      "a code that cannot carry the values), or an aux or support missing")                    \
+  X(CG_E_CAPACITY, 11,                                                                         \
+      "buffer too small: give cg_bound() bytes for the packet and "                            \
+      "cg_scratch() bytes of scratch")                                                         \
+  X(CG_E_CORRUPT, 20, "not an intact compgrad packet: send it again")                          \
+  X(CG_E_VERSION, 21,                                                                          \
+      "packet uses a format version, stage or codec that this build does "                     \
+      "not know: update compgrad, or pass the codec in cg_side.codecs")                        \
+  X(CG_E_MISMATCH, 22,                                                                         \
+      "packet is intact but for another vector: compare n, tensor, step "                      \
+      "and seed on both sides")                                                                \
+  X(CG_E_NONFINITE, 30, "NaN or Inf in the gradient: skip this step, or lower the loss scale") \
+  X(CG_E_TRANSPORT, 40, "a transport callback failed: see its code in the report")             \
+  X(CG_E_PEER, 41, "another rank failed in this step: see its rank in the report")             \
+  X(CG_E_MEMORY, 50, "not enough memory given")                                                \
+  X(CG_E_STATE, 51, "call out of order")                                                       \
+  X(CG_E_UNSUPPORTED, 60, "this combination is not supported")
 
 typedef enum cg_status {
 #define CG_STATUS_ENUM_(name, number, text) name = number,
     CG_STATUS_LIST_(CG_STATUS_ENUM_)
 #undef CG_STATUS_ENUM_
-    CG_STATUS_FORCE_INT_ = 0x7fffffff
+        CG_STATUS_FORCE_INT_ = 0x7fffffff
 } cg_status;
 
 CG_API_ const char *cg_status_str(cg_status status);
 CG_API_ const char *cg_version(void);
 
-/* ---- operators: plain data, all zero = dense f32 ------------------------------------------- */
+/* ---- operators: plain data, all zero = dense f32 ---- */
 
-typedef struct cg_stage {    /* what fills one slot */
-    uint8_t  id;             /* 0: the slot is empty */
-    uint8_t  flags;          /* CG_FLAG_* */
-    uint16_t arg;            /* bits */
-    uint32_t size;           /* bucket: values that share a scale */
-    float    value;          /* ratio kept, or threshold */
+typedef struct cg_stage { /* what fills one slot */
+    uint8_t id;           /* 0: the slot is empty */
+    uint8_t flags;        /* CG_FLAG_* */
+    uint16_t arg;         /* bits */
+    uint32_t size;        /* bucket: values that share a scale */
+    float value;          /* ratio kept, or threshold */
 } cg_stage;
 
 typedef struct cg_op {
     cg_stage sample, transform, select, quantize, code, spare;
-    uint64_t k;              /* 0: from the ratio; else how many values top-k keeps, or random-k without one (at most all) */
-    uint64_t reserved;       /* 0 */
+    /* 0: from the ratio; else how many values top-k keeps, or random-k without one (at most all) */
+    uint64_t k;
+    uint64_t reserved; /* 0 */
 } cg_op;
 
 enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2 };
 enum { CG_TRANSFORM_ROTATE = 1, CG_TRANSFORM_DCT, CG_TRANSFORM_LOWRANK, CG_TRANSFORM_ATOMO };
-enum { CG_SELECT_TOPK = 1, CG_SELECT_THRESHOLD = 2, CG_SELECT_DGC, CG_SELECT_MSTOPK, CG_SELECT_SIDCO, CG_SELECT_WANGNI, CG_SELECT_WANGNI_VARIANCE,
-       CG_SELECT_ADACOMP, CG_SELECT_SIDES, CG_SELECT_SIDE, CG_SELECT_CHUNKED, CG_SELECT_BLOCKS, CG_SELECT_GIVEN, CG_SELECT_VARIANCE };
-enum { CG_QUANTIZE_F16 = 1, CG_QUANTIZE_BF16, CG_QUANTIZE_SIGN, CG_QUANTIZE_EFSIGN, CG_QUANTIZE_ABSMAX, CG_QUANTIZE_MINMAX, CG_QUANTIZE_TERNARY,
-       CG_QUANTIZE_QSGD, CG_QUANTIZE_STEPS, CG_QUANTIZE_THREELC, CG_QUANTIZE_STROM, CG_QUANTIZE_ONEBIT, CG_QUANTIZE_MEAN, CG_QUANTIZE_NATURAL,
-       CG_QUANTIZE_DITHER, CG_QUANTIZE_DYNAMIC8, CG_QUANTIZE_E4M3, CG_QUANTIZE_E5M2, CG_QUANTIZE_MXFP4, CG_QUANTIZE_MXE4M3, CG_QUANTIZE_MXE5M2,
-       CG_QUANTIZE_NF4, CG_QUANTIZE_LLOYD, CG_QUANTIZE_STEPS16, CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */ };
-enum { CG_FLAG_UNSCALED = 1 /* sample */, CG_FLAG_NEAREST = 1 /* quantize */,
-       CG_FLAG_MAX = 2 /* of qsgd and dither: the largest magnitude, not the L2 norm */, CG_FLAG_CLIP = 2 /* of terngrad: at 2.5 sigma */,
-       CG_FLAG_NORM = 2 /* of minmax: the range is sqrt(2) times the L2 norm */ };
+enum {
+    CG_SELECT_TOPK = 1,
+    CG_SELECT_THRESHOLD = 2,
+    CG_SELECT_DGC,
+    CG_SELECT_MSTOPK,
+    CG_SELECT_SIDCO,
+    CG_SELECT_WANGNI,
+    CG_SELECT_WANGNI_VARIANCE,
+    CG_SELECT_ADACOMP,
+    CG_SELECT_SIDES,
+    CG_SELECT_SIDE,
+    CG_SELECT_CHUNKED,
+    CG_SELECT_BLOCKS,
+    CG_SELECT_GIVEN,
+    CG_SELECT_VARIANCE
+};
+enum {
+    CG_QUANTIZE_F16 = 1,
+    CG_QUANTIZE_BF16,
+    CG_QUANTIZE_SIGN,
+    CG_QUANTIZE_EFSIGN,
+    CG_QUANTIZE_ABSMAX,
+    CG_QUANTIZE_MINMAX,
+    CG_QUANTIZE_TERNARY,
+    CG_QUANTIZE_QSGD,
+    CG_QUANTIZE_STEPS,
+    CG_QUANTIZE_THREELC,
+    CG_QUANTIZE_STROM,
+    CG_QUANTIZE_ONEBIT,
+    CG_QUANTIZE_MEAN,
+    CG_QUANTIZE_NATURAL,
+    CG_QUANTIZE_DITHER,
+    CG_QUANTIZE_DYNAMIC8,
+    CG_QUANTIZE_E4M3,
+    CG_QUANTIZE_E5M2,
+    CG_QUANTIZE_MXFP4,
+    CG_QUANTIZE_MXE4M3,
+    CG_QUANTIZE_MXE5M2,
+    CG_QUANTIZE_NF4,
+    CG_QUANTIZE_LLOYD,
+    CG_QUANTIZE_STEPS16,
+    CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */
+};
+enum {
+    CG_FLAG_UNSCALED = 1 /* sample */,
+    CG_FLAG_NEAREST = 1 /* quantize */,
+    CG_FLAG_MAX = 2 /* of qsgd and dither: the largest magnitude, not the L2 norm */,
+    CG_FLAG_CLIP = 2 /* of terngrad: at 2.5 sigma */,
+    CG_FLAG_NORM = 2 /* of minmax: the range is sqrt(2) times the L2 norm */
+};
 typedef enum cg_coding {
-    CG_CODE_AUTO = 0, CG_CODE_ELIAS_FANO = 1, CG_CODE_BITMAP = 2, CG_CODE_GOLOMB = 3,           /* of indices; auto: the shorter of the first two */
-    CG_CODE_PACKED = 16, CG_CODE_GAMMA, CG_CODE_DELTA, CG_CODE_OMEGA, CG_CODE_HUFFMAN, CG_CODE_QUARTIC      /* of values */
+    /* of indices; auto: the shorter of the first two */
+    CG_CODE_AUTO = 0,
+    CG_CODE_ELIAS_FANO = 1,
+    CG_CODE_BITMAP = 2,
+    CG_CODE_GOLOMB = 3,
+    /* of values */
+    CG_CODE_PACKED = 16,
+    CG_CODE_GAMMA,
+    CG_CODE_DELTA,
+    CG_CODE_OMEGA,
+    CG_CODE_HUFFMAN,
+    CG_CODE_QUARTIC
 } cg_coding;
 
 /* quantizers */
 CG_API_ cg_op cg_dense(void);
 CG_API_ cg_op cg_f16(void);
 CG_API_ cg_op cg_bf16(void);
-CG_API_ cg_op cg_absmax(int bits, uint32_t bucket);   /* levels of the bucket's largest magnitude */
-CG_API_ cg_op cg_minmax(int bits, uint32_t bucket);   /* levels from the bucket's minimum to its maximum */
-CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);   /* the same over sqrt(2) times the L2 norm, Huffman coded (Suresh) */
-CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket);/* integers of 2..8 or 16 bits times a power of two, to nearest */
-CG_API_ cg_op cg_qsgd(int levels);                    /* 0..levels of the L2 norm, either sign, Elias omega */
-CG_API_ cg_op cg_sign(void);                          /* +1 or -1; the sign of zero is + */
-CG_API_ cg_op cg_efsign(void);                        /* sign times the mean magnitude */
-CG_API_ cg_op cg_onebit(uint32_t column);             /* by sign one of two means; 0: one column */
-CG_API_ cg_op cg_terngrad(void);                      /* -s, 0 or s with s the largest magnitude */
-CG_API_ cg_op cg_threelc(float s);                    /* to nearest of -m, 0, m with m = s * largest, 1 <= s < 2; quartic code */
-CG_API_ cg_op cg_strom(float tau);                    /* +-tau where |x| > tau, else 0; 2 bits */
-CG_API_ cg_op cg_natural(void);                       /* powers of two, 9 bits */
-CG_API_ cg_op cg_dither(int bits, uint32_t bucket);   /* the L2 norm times powers of two; 0: one bucket */
-CG_API_ cg_op cg_dynamic8(void);                      /* Dettmers' 8-bit numbers, largest = 1 */
-CG_API_ cg_op cg_fp8(void);                           /* E4M3, 512 to a scale */
+CG_API_ cg_op cg_absmax(int bits, uint32_t bucket); /* levels of the bucket's largest magnitude */
+CG_API_ cg_op cg_minmax(int bits, uint32_t bucket); /* levels from the bucket's minimum to its maximum */
+/* the same over sqrt(2) times the L2 norm, Huffman coded (Suresh) */
+CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);
+CG_API_ cg_op cg_flexpoint(
+    int bits, uint32_t bucket);           /* integers of 2..8 or 16 bits times a power of two, to nearest */
+CG_API_ cg_op cg_qsgd(int levels);        /* 0..levels of the L2 norm, either sign, Elias omega */
+CG_API_ cg_op cg_sign(void);              /* +1 or -1; the sign of zero is + */
+CG_API_ cg_op cg_efsign(void);            /* sign times the mean magnitude */
+CG_API_ cg_op cg_onebit(uint32_t column); /* by sign one of two means; 0: one column */
+CG_API_ cg_op cg_terngrad(void);          /* -s, 0 or s with s the largest magnitude */
+/* to nearest of -m, 0, m with m = s * largest, 1 <= s < 2; quartic code */
+CG_API_ cg_op cg_threelc(float s);
+CG_API_ cg_op cg_strom(float tau);                  /* +-tau where |x| > tau, else 0; 2 bits */
+CG_API_ cg_op cg_natural(void);                     /* powers of two, 9 bits */
+CG_API_ cg_op cg_dither(int bits, uint32_t bucket); /* the L2 norm times powers of two; 0: one bucket */
+CG_API_ cg_op cg_dynamic8(void);                    /* Dettmers' 8-bit numbers, largest = 1 */
+CG_API_ cg_op cg_fp8(void);                         /* E4M3, 512 to a scale */
 CG_API_ cg_op cg_fp8_e5m2(void);
-CG_API_ cg_op cg_mxfp4(void);                         /* OCP microscaling: 32 to a power of two */
-CG_API_ cg_op cg_mxfp8(void);                         /* E4M3 */
+CG_API_ cg_op cg_mxfp4(void); /* OCP microscaling: 32 to a power of two */
+CG_API_ cg_op cg_mxfp8(void); /* E4M3 */
 CG_API_ cg_op cg_mxfp8_e5m2(void);
-CG_API_ cg_op cg_nf4(void);                           /* 16 normal quantiles, 64 to a scale */
-CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value);  /* a cg_codec of yours */
+CG_API_ cg_op cg_nf4(void);                                         /* 16 normal quantiles, 64 to a scale */
+CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value); /* a cg_codec of yours */
 /* selections; a ratio is the fraction kept */
-CG_API_ cg_op cg_topk(float ratio);                   /* largest magnitudes; of equals, the lowest index */
-CG_API_ cg_op cg_threshold(float magnitude);          /* all with |x| > magnitude */
-CG_API_ cg_op cg_dgc(float ratio);                    /* a threshold from a sample; 0.8 to 1.3 of the ratio */
-CG_API_ cg_op cg_mstopk(float ratio);                 /* a threshold by bisection */
-CG_API_ cg_op cg_sidco(float ratio);                  /* a threshold from fitted exponentials; 0.8 to 1.3 of the ratio */
-CG_API_ cg_op cg_wangni(float ratio);                 /* each with a probability by its magnitude; so many on average */
-CG_API_ cg_op cg_wangni_variance(float epsilon);      /* the fewest for a variance of epsilon |x|^2 */
-CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk);/* the largest of every chunk */
-CG_API_ cg_op cg_blocks(uint32_t block);              /* blocks that are not all zero */
-CG_API_ cg_op cg_given(void);                         /* where the packet cg_side.support has values; carries no indices */
-CG_API_ cg_op cg_variance(float alpha);               /* where x^2 > alpha * cg_side.aux */
+CG_API_ cg_op cg_topk(float ratio);          /* largest magnitudes; of equals, the lowest index */
+CG_API_ cg_op cg_threshold(float magnitude); /* all with |x| > magnitude */
+CG_API_ cg_op cg_dgc(float ratio);           /* a threshold from a sample; 0.8 to 1.3 of the ratio */
+CG_API_ cg_op cg_mstopk(float ratio);        /* a threshold by bisection */
+/* a threshold from fitted exponentials; 0.8 to 1.3 of the ratio */
+CG_API_ cg_op cg_sidco(float ratio);
+CG_API_ cg_op cg_wangni(float ratio);            /* each with a probability by its magnitude; so many on average */
+CG_API_ cg_op cg_wangni_variance(float epsilon); /* the fewest for a variance of epsilon |x|^2 */
+CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk); /* the largest of every chunk */
+CG_API_ cg_op cg_blocks(uint32_t block);               /* blocks that are not all zero */
+/* where the packet cg_side.support has values; carries no indices */
+CG_API_ cg_op cg_given(void);
+CG_API_ cg_op cg_variance(float alpha); /* where x^2 > alpha * cg_side.aux */
 /* samples, from the tag: no indices travel */
-CG_API_ cg_op cg_randk(float ratio);                  /* one of every n/k, times n/k */
-CG_API_ cg_op cg_permk(uint32_t workers);             /* every rank another one of `workers` neighbours, times workers */
+CG_API_ cg_op cg_randk(float ratio); /* one of every n/k, times n/k */
+/* every rank another one of `workers` neighbours, times workers */
+CG_API_ cg_op cg_permk(uint32_t workers);
 /* transforms */
-CG_API_ cg_op cg_rotate(int rounds);                  /* 1 or 2 of random signs and Hadamard, in blocks of 1024 */
-CG_API_ cg_op cg_dct(void);                           /* DCT-II in blocks of 64 */
-CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank);    /* two factors of a row-major matrix: one power iteration */
-CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget);    /* so many of its singular triples, drawn so that the mean is right */
+CG_API_ cg_op cg_rotate(int rounds); /* 1 or 2 of random signs and Hadamard, in blocks of 1024 */
+CG_API_ cg_op cg_dct(void);          /* DCT-II in blocks of 64 */
+/* two factors of a row-major matrix: one power iteration */
+CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank);
+/* so many of its singular triples, drawn so that the mean is right */
+CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget);
 /* compositions that have a name */
-CG_API_ cg_op cg_srq(int bits);                       /* rotated, then minmax */
-CG_API_ cg_op cg_drive(void);                         /* rotated, then signs, scaled to be unbiased */
-CG_API_ cg_op cg_eden(float bits);                    /* the same with 1 to 4 bits, in steps of 1/32; below 1 of a random sample */
-CG_API_ cg_op cg_demo(float ratio);                   /* the largest of 64 frequencies */
-CG_API_ cg_op cg_stc(float ratio);                    /* top-k as signs of one magnitude, Golomb */
-CG_API_ cg_op cg_sbc(float ratio);                    /* the largest above or below zero, as their mean, Golomb */
-CG_API_ cg_op cg_adaq(float ratio);                   /* the largest above and below zero, as their two means */
-CG_API_ cg_op cg_adacomp(uint32_t bin);               /* by bins; cg_side.aux: the latest gradient, part of x */
-CG_API_ cg_op cg_qsparse(float ratio, int levels);    /* top-k, then levels of its L2 norm */
-CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits);     /* random sample, top-k of it, levels */
+CG_API_ cg_op cg_srq(int bits); /* rotated, then minmax */
+CG_API_ cg_op cg_drive(void);   /* rotated, then signs, scaled to be unbiased */
+/* the same with 1 to 4 bits, in steps of 1/32; below 1 of a random sample */
+CG_API_ cg_op cg_eden(float bits);
+CG_API_ cg_op cg_demo(float ratio);                /* the largest of 64 frequencies */
+CG_API_ cg_op cg_stc(float ratio);                 /* top-k as signs of one magnitude, Golomb */
+CG_API_ cg_op cg_sbc(float ratio);                 /* the largest above or below zero, as their mean, Golomb */
+CG_API_ cg_op cg_adaq(float ratio);                /* the largest above and below zero, as their two means */
+CG_API_ cg_op cg_adacomp(uint32_t bin);            /* by bins; cg_side.aux: the latest gradient, part of x */
+CG_API_ cg_op cg_qsparse(float ratio, int levels); /* top-k, then levels of its L2 norm */
+CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits); /* random sample, top-k of it, levels */
 /* changes */
-CG_API_ cg_op cg_nearest(cg_op op);                   /* rounds to nearest, not at random */
-CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);  /* qsgd, dither: of the largest magnitude of every bucket */
-CG_API_ cg_op cg_clipped(cg_op op);                   /* terngrad: what is beyond 2.5 standard deviations is cut off */
-CG_API_ cg_op cg_unscaled(cg_op op);                  /* random-k without the n/k */
-CG_API_ cg_op cg_coded(cg_op op, cg_coding coding);   /* same values, another code */
-CG_API_ cg_op cg_then(cg_op first, cg_op second);     /* the slots of both; no slot twice */
+CG_API_ cg_op cg_nearest(cg_op op);                  /* rounds to nearest, not at random */
+CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket); /* qsgd, dither: of the largest magnitude of every bucket */
+CG_API_ cg_op cg_clipped(cg_op op);                  /* terngrad: what is beyond 2.5 standard deviations is cut off */
+CG_API_ cg_op cg_unscaled(cg_op op);                 /* random-k without the n/k */
+CG_API_ cg_op cg_coded(cg_op op, cg_coding coding);  /* same values, another code */
+CG_API_ cg_op cg_then(cg_op first, cg_op second);    /* the slots of both; no slot twice */
 CG_API_ CG_CHECKED_ cg_status cg_op_parse(cg_op *op, const char *text);
-CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);   /* 160 bytes suffice */
+CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap); /* 160 bytes suffice */
 
-/* ---- compress and decode -------------------------------------------------------------------- */
+/* ---- compress and decode ---- */
 
-typedef struct cg_tag {      /* travels in the packet; NULL = zeros */
-    uint64_t seed, step;     /* shared randomness is a function of (seed, step, tensor), */
-    uint32_t tensor, rank;   /* private randomness (rounding) of that and rank */
+typedef struct cg_tag {    /* travels in the packet; NULL = zeros */
+    uint64_t seed, step;   /* shared randomness is a function of (seed, step, tensor), */
+    uint32_t tensor, rank; /* private randomness (rounding) of that and rank */
 } cg_tag;
 
 /* Your own quantizer: const data, id 128..255, used through cg_side.codecs. It sees the values that
@@ -336,30 +403,30 @@ typedef struct cg_tag {      /* travels in the packet; NULL = zeros */
    bound must not shrink as n grows. */
 typedef struct cg_codec {
     uint8_t id;
-    size_t    (*bound)(const struct cg_codec *self, const cg_stage *stage, size_t n);    /* 0: bad parameters */
-    cg_status (*compress)(const struct cg_codec *self, const cg_stage *stage, const cg_tag *tag,
-                          const float *x, size_t n, void *out, size_t cap, size_t *len);
-    cg_status (*decode)(const struct cg_codec *self, const cg_stage *stage, const void *in, size_t len,
-                        size_t n, size_t first, size_t count, float *out);
+    size_t (*bound)(const struct cg_codec *self, const cg_stage *stage, size_t n); /* 0: bad parameters */
+    cg_status (*compress)(const struct cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x,
+        size_t n, void *out, size_t cap, size_t *len);
+    cg_status (*decode)(const struct cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n,
+        size_t first, size_t count, float *out);
     const void *user;
 } cg_codec;
 
-enum { CG_DECODE_DIRECT = 1 };   /* dense packets in one pass; if one turns out corrupt, y is unspecified */
+enum { CG_DECODE_DIRECT = 1 }; /* dense packets in one pass; if one turns out corrupt, y is unspecified */
 
-typedef struct cg_side {     /* what encoding or decoding may know beside; NULL = nothing */
-    const float *aux;        /* n floats: the gradient in x (cg_adacomp), or its variance (cg_variance) */
-    const float *scale;      /* scales that all ranks agreed on, in the packet's order, instead of the vector's own */
-    const void *support;     /* a packet whose index set is the selection (cg_given), to compress and to decode */
+typedef struct cg_side { /* what encoding or decoding may know beside; NULL = nothing */
+    const float *aux;    /* n floats: the gradient in x (cg_adacomp), or its variance (cg_variance) */
+    const float *scale;  /* scales that all ranks agreed on, in the packet's order, instead of the vector's own */
+    const void *support; /* a packet whose index set is the selection (cg_given), to compress and to decode */
     size_t support_len;
     const cg_codec *const *codecs;
     size_t codec_count;
-    uint32_t flags;          /* CG_DECODE_* */
+    uint32_t flags; /* CG_DECODE_* */
 } cg_side;
 
 typedef struct cg_info {
     cg_op op;
     cg_tag tag;
-    uint64_t n, drawn, k;                            /* as in the packet's header */
+    uint64_t n, drawn, k; /* as in the packet's header */
     uint32_t index_code;
     float threshold;
     size_t value_bytes, index_bytes, packet_bytes;
@@ -372,14 +439,14 @@ CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n);
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
 
 /* x[0..n) to packet[0..*len). Succeeds if cap >= cg_bound() and x is finite. On error *len is 0. */
-CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n,
-    void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet,
+    size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 CG_API_ CG_CHECKED_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
     size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 
 /* y = beta*y + alpha*D(packet), alpha and beta finite; y is not read if beta is 0. The other two are this one. */
-CG_API_ CG_CHECKED_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta,
-    float *y, size_t n);
+CG_API_ CG_CHECKED_ cg_status cg_decode(
+    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n);
 CG_API_ CG_CHECKED_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n);
 CG_API_ CG_CHECKED_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n);
 /* y[i] = 0 for every i that the packet has a value for. */
@@ -387,14 +454,17 @@ CG_API_ CG_CHECKED_ cg_status cg_clear(const void *packet, size_t len, float *y,
 /* Reads and checks the header alone: the first CG_HEADER_BYTES are enough to learn packet_bytes. */
 CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info);
 
-/* ---- packets added without leaving their domain: one vector (n, seed, step, tensor), one sample, one transform -----
+/* ---- packets added without leaving their domain: one vector (n, seed, step, tensor), one sample, one transform
    The result is a packet like any other. Sparse packets merge by index; packed packets of one grid (equal scales:
-   cg_side.scale) add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one inverse transform when
-   the result is decoded. cg_vote: of up to 1024 cg_sign packets the majority's sign, + for a tie. CG_E_UNSUPPORTED: PermK, matrices. */
-CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch);
-CG_API_ CG_CHECKED_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len,
-    void *scratch, size_t scratch_bytes);
-CG_API_ CG_CHECKED_ cg_status cg_vote(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len);
+   cg_side.scale) add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one
+   inverse transform when the result is decoded. cg_vote: of up to 1024 cg_sign packets the majority's sign, + for
+   a tie. CG_E_UNSUPPORTED: PermK, matrices. */
+CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(
+    const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch);
+CG_API_ CG_CHECKED_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out,
+    size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+CG_API_ CG_CHECKED_ cg_status cg_vote(
+    const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len);
 
 /* ---- 16-bit gradients: nearest even; what is too large becomes the largest finite value, Inf and
         NaN stay what they are --------------------------------------------------------------- */
@@ -404,12 +474,12 @@ CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x);
 CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half);
 CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x);
 
-/* ---- SIMD: found at run time; all give the same bits, so this is for tests and curiosity ----- */
+/* ---- SIMD: found at run time; all give the same bits, so this is for tests and curiosity ---- */
 
 typedef enum cg_isa { CG_ISA_AUTO = 0, CG_ISA_SCALAR = 1, CG_ISA_AVX2 = 2, CG_ISA_NEON = 3 } cg_isa;
-CG_API_ int cg_isa_found(cg_isa isa);                 /* 1 if this build and CPU have it */
+CG_API_ int cg_isa_found(cg_isa isa); /* 1 if this build and CPU have it */
 CG_API_ cg_isa cg_isa_used(void);
-CG_API_ CG_CHECKED_ cg_status cg_isa_force(cg_isa isa);   /* AUTO undoes it; CG_E_UNSUPPORTED if not found */
+CG_API_ CG_CHECKED_ cg_status cg_isa_force(cg_isa isa); /* AUTO undoes it; CG_E_UNSUPPORTED if not found */
 CG_API_ const char *cg_isa_name(cg_isa isa);
 
 #endif /* COMPGRAD_H */
@@ -417,10 +487,10 @@ CG_API_ const char *cg_isa_name(cg_isa isa);
 /* src/core/begin.h */
 /* ============================================================================================== */
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
-#define COMPGRAD_IMPLEMENTED_ /* a second include with COMPGRAD_IMPLEMENTATION still defined does no harm */
+#  define COMPGRAD_IMPLEMENTED_ /* a second include with COMPGRAD_IMPLEMENTATION still defined does no harm */
 
-/* src/core/platform.h */
-/* ---- >>platform ------------------------------------------------------------------------------ */
+/* src/core/base/platform.h */
+/* ---- >>platform ---- */
 
 #if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
 #  ifdef __cplusplus
@@ -465,7 +535,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 
 #if defined(__GNUC__) || defined(__clang__)
 #  define CG_INLINE_ static inline __attribute__((always_inline, unused))
-#  define CG_NOINLINE_ static __attribute__((noinline))      /* so that its stack is not there all the time */
+#  define CG_NOINLINE_ static __attribute__((noinline)) /* so that its stack is not there all the time */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
 #  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)
@@ -477,7 +547,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define CG_PREFETCH_WRITE_(p) ((void)(p))
 #endif
 
-/* src/core/fp_begin.h */
+/* src/core/base/fp_begin.h */
 /* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
    here and the end of this file, and nothing of it leaks into the includer's own code. */
 #if defined(__clang__)
@@ -491,7 +561,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  pragma GCC optimize("no-fast-math", "fp-contract=off")
 #endif
 
-/* src/core/base.h */
+/* src/core/base/bits.h */
 #if CG_AVX2_
 #  include <immintrin.h>
 #endif
@@ -508,16 +578,16 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  define CG_FENCE_(product) ((void)0)
 #endif
 
-#define CG_CHUNK_ 2048u            /* values handled while they stay in L1 */
-#define CG_BLOCK_ 65536u           /* values per unit of randomness, summation and threads */
-#define CG_TURN_ 1024u             /* values that are rotated together */
+#define CG_CHUNK_ 2048u  /* values handled while they stay in L1 */
+#define CG_BLOCK_ 65536u /* values per unit of randomness, summation and threads */
+#define CG_TURN_ 1024u   /* values that are rotated together */
 #define CG_DCT_ 64u
-#define CG_WAVE_ 64u               /* blocks whose partial results are held at once */
-#define CG_NONFINITE_ 0x7f800000u  /* magnitude bits of Inf; NaN is above */
+#define CG_WAVE_ 64u              /* blocks whose partial results are held at once */
+#define CG_NONFINITE_ 0x7f800000u /* magnitude bits of Inf; NaN is above */
 #define CG_MAGNITUDE_ 0x7fffffffu
 #define CG_FLT_MAX_ 3.402823466e+38f
 
-/* ---- >>bytes: the wire is little-endian, and floats may lie at any address -------------------- */
+/* ---- >>bytes: the wire is little-endian, and floats may lie at any address ---- */
 
 CG_INLINE_ uint16_t cg_get16_(const uint8_t *p) { return (uint16_t)(p[0] | (unsigned)p[1] << 8); }
 CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
@@ -530,32 +600,59 @@ CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
 #endif
 }
 CG_INLINE_ uint64_t cg_get64_(const uint8_t *p) { return cg_get32_(p) | (uint64_t)cg_get32_(p + 4) << 32; }
-CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) { p[0] = (uint8_t)v; p[1] = (uint8_t)(v >> 8); }
+CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) {
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
 CG_INLINE_ void cg_put32_(uint8_t *p, uint32_t v) {
 #if CG_BIG_ENDIAN_
-    p[0] = (uint8_t)v; p[1] = (uint8_t)(v >> 8); p[2] = (uint8_t)(v >> 16); p[3] = (uint8_t)(v >> 24);
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
 #else
     memcpy(p, &v, 4);
 #endif
 }
-CG_INLINE_ void cg_put64_(uint8_t *p, uint64_t v) { cg_put32_(p, (uint32_t)v); cg_put32_(p + 4, (uint32_t)(v >> 32)); }
+CG_INLINE_ void cg_put64_(uint8_t *p, uint64_t v) {
+    cg_put32_(p, (uint32_t)v);
+    cg_put32_(p + 4, (uint32_t)(v >> 32));
+}
 
-CG_INLINE_ uint32_t cg_bits_(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
-CG_INLINE_ float cg_float_(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
-CG_INLINE_ float cg_saturate_(float v) {             /* Inf to the largest finite, by bits: fast math knows no Inf */
+CG_INLINE_ uint32_t cg_bits_(float f) {
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+CG_INLINE_ float cg_float_(uint32_t u) {
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+CG_INLINE_ float cg_saturate_(float v) { /* Inf to the largest finite, by bits: fast math knows no Inf */
     uint32_t u = cg_bits_(v);
     return cg_float_(u - ((u & CG_MAGNITUDE_) == CG_NONFINITE_));
 }
-CG_INLINE_ float cg_load_(const float *v, size_t i) { float f; memcpy(&f, (const uint8_t *)v + 4 * i, 4); return f; }
-CG_INLINE_ uint32_t cg_load_bits_(const float *v, size_t i) { uint32_t u; memcpy(&u, (const uint8_t *)v + 4 * i, 4); return u; }
+CG_INLINE_ float cg_load_(const float *v, size_t i) {
+    float f;
+    memcpy(&f, (const uint8_t *)v + 4 * i, 4);
+    return f;
+}
+CG_INLINE_ uint32_t cg_load_bits_(const float *v, size_t i) {
+    uint32_t u;
+    memcpy(&u, (const uint8_t *)v + 4 * i, 4);
+    return u;
+}
 CG_INLINE_ void cg_store_(float *v, size_t i, float f) { memcpy((uint8_t *)v + 4 * i, &f, 4); }
-CG_INLINE_ const float *cg_at_(const float *v, size_t i) { return (const float *)(const void *)((const uint8_t *)v + 4 * i); }
+CG_INLINE_ const float *cg_at_(const float *v, size_t i) {
+    return (const float *)(const void *)((const uint8_t *)v + 4 * i);
+}
 CG_INLINE_ float *cg_at_mut_(float *v, size_t i) { return (float *)(void *)((uint8_t *)v + 4 * i); }
 
 CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
 CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-CG_INLINE_ unsigned cg_log2_(uint64_t v) {          /* floor; v > 0 */
+CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* floor; v > 0 */
 #if defined(__GNUC__)
     return 63u - (unsigned)__builtin_clzll(v);
 #else
@@ -564,12 +661,15 @@ CG_INLINE_ unsigned cg_log2_(uint64_t v) {          /* floor; v > 0 */
     return l;
 #endif
 }
-CG_INLINE_ unsigned cg_ctz_(uint64_t v) {           /* v > 0 */
+CG_INLINE_ unsigned cg_ctz_(uint64_t v) { /* v > 0 */
 #if defined(__GNUC__)
     return (unsigned)__builtin_ctzll(v);
 #else
     unsigned c = 0;
-    while (!(v & 1)) { v >>= 1; c++; }
+    while (!(v & 1)) {
+        v >>= 1;
+        c++;
+    }
     return c;
 #endif
 }
@@ -583,28 +683,36 @@ CG_INLINE_ unsigned cg_popcount_(uint64_t v) {
 /* One rounding each, also where the compiler evaluates float expressions in double (FLT_EVAL_METHOD 1). */
 CG_INLINE_ float cg_plus_(float a, float b) { return (float)(a + b); }
 CG_INLINE_ float cg_minus_(float a, float b) { return (float)(a - b); }
-CG_INLINE_ float cg_times_(float a, float b) { float p = a * b; CG_FENCE_(p); return p; }
+CG_INLINE_ float cg_times_(float a, float b) {
+    float p = a * b;
+    CG_FENCE_(p);
+    return p;
+}
 
 /* Sizes: sums and products that stick at the top, so that an overflow is seen once, at the end. */
 #define CG_TOO_LARGE_ UINT64_MAX
 CG_INLINE_ uint64_t cg_add_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
 CG_INLINE_ uint64_t cg_mul_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
-CG_INLINE_ uint64_t cg_words_(uint64_t bits) {      /* bytes of whole u32 words that hold so many bits */
+CG_INLINE_ uint64_t cg_words_(uint64_t bits) { /* bytes of whole u32 words that hold so many bits */
     return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
 }
 CG_INLINE_ size_t cg_size_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
 
-/* ---- >>environment: the caller's rounding mode, flush-to-zero and traps change no bit --------- */
+/* src/core/base/environment.h */
+/* ---- >>environment: the caller's rounding mode, flush-to-zero and traps change no bit ---- */
 
-typedef struct cg_env_ { uint64_t saved; } cg_env_;
+typedef struct cg_env_ {
+    uint64_t saved;
+} cg_env_;
 
 CG_INLINE_ cg_env_ cg_env_enter_(void) {
     cg_env_ env = { 0 };
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
-    uint32_t now = 0, clean = 0x1f80;                   /* nearest, no FTZ or DAZ, all traps masked */
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");       /* stmxcsr (%rax): tcc has no name for it */
+    uint32_t now = 0, clean = 0x1f80; /* nearest, no FTZ or DAZ, all traps masked */
+    /* stmxcsr (%rax): tcc has no name for it */
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
     env.saved = now;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");     /* ldmxcsr (%rax) */
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory"); /* ldmxcsr (%rax) */
 #elif defined(__aarch64__) && defined(__GNUC__)
     uint64_t now, clean = 0;
     __asm__ __volatile__("mrs %0, fpcr" : "=r"(now) : : "memory");
@@ -641,7 +749,7 @@ CG_INLINE_ void cg_env_leave_(cg_env_ env) {
 }
 
 /* src/core/random.h */
-/* ---- >>random: a pure function of (tag, position); part of the wire format -------------------- */
+/* ---- >>random: a pure function of (tag, position); part of the wire format ---- */
 
 #define CG_GOLDEN_ 0x9E3779B97F4A7C15u
 
@@ -655,10 +763,14 @@ static uint64_t cg_shared_key_(const cg_tag *tag) {
     z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));
     return cg_mix64_(z ^ (tag->tensor + 3 * CG_GOLDEN_));
 }
-static uint64_t cg_private_key_(const cg_tag *tag) { return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_)); }
+static uint64_t cg_private_key_(const cg_tag *tag) {
+    return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_));
+}
 
 /* Two words per block of 65536 positions: with one, the counters of two blocks would overlap too often. */
-typedef struct cg_key_ { uint32_t a, b; } cg_key_;
+typedef struct cg_key_ {
+    uint32_t a, b;
+} cg_key_;
 CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     uint64_t s = cg_mix64_(key + (block + 1) * CG_GOLDEN_);
     cg_key_ k;
@@ -685,23 +797,37 @@ CG_INLINE_ uint64_t cg_perm_(uint64_t key, uint64_t group, uint32_t size, uint32
 }
 
 /* src/core/kernels/table.h */
-/* ---- >>kernels -------------------------------------------------------------------------------
+/* ---- >>kernels
    The scalar kernel is the specification; its SIMD versions stand below it and return the same bits. */
 
-typedef struct cg_sum_ { uint64_t a, b, words; } cg_sum_;      /* the checksum of some run of words */
+typedef struct cg_sum_ {
+    uint64_t a, b, words;
+} cg_sum_; /* the checksum of some run of words */
 
-typedef struct cg_levels_ {        /* a bucket's grid; see cg_levels_make_ */
-    float prescale, sub, inv;      /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
-    int32_t bias, top;             /* plus bias, within [0, top] */
-    float base, step, post;        /* decode: (base + (code - bias)*step)*post, kept finite */
-    float span;                    /* what inv is taken of; see cg_encode_levels_ */
+typedef struct cg_levels_ {   /* a bucket's grid; see cg_levels_make_ */
+    float prescale, sub, inv; /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
+    int32_t bias, top;        /* plus bias, within [0, top] */
+    float base, step, post;   /* decode: (base + (code - bias)*step)*post, kept finite */
+    float span;               /* what inv is taken of; see cg_encode_levels_ */
     int stochastic;
 } cg_levels_;
 
-typedef struct cg_grades_ { float inv; int32_t count; float limit[7]; uint8_t sign; } cg_grades_;
-typedef struct cg_dither_ { float inv; unsigned bits; int stochastic; } cg_dither_;
+typedef struct cg_grades_ {
+    float inv;
+    int32_t count;
+    float limit[7];
+    uint8_t sign;
+} cg_grades_;
+typedef struct cg_dither_ {
+    float inv;
+    unsigned bits;
+    int stochastic;
+} cg_dither_;
 
-typedef struct cg_coins_ { cg_key_ key; float unit, pre, inv; } cg_coins_;     /* a value's chance is (|v|*pre)*inv */
+typedef struct cg_coins_ {
+    cg_key_ key;
+    float unit, pre, inv;
+} cg_coins_; /* a value's chance is (|v|*pre)*inv */
 
 typedef struct cg_kernels_ {
     cg_isa isa;
@@ -725,8 +851,8 @@ typedef struct cg_kernels_ {
     void (*unbrain)(const uint8_t *in, size_t n, float *out, int stream);
     uint32_t (*top16)(const uint8_t *in, size_t n);
     void (*emit)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
-    void (*flush)(float *d, size_t n, float *y, int stream);   /* y = d, d = 0 */
-    void (*drain)(void);                                       /* after the last that streamed */
+    void (*flush)(float *d, size_t n, float *y, int stream); /* y = d, d = 0 */
+    void (*drain)(void);                                     /* after the last that streamed */
     void (*sum)(cg_sum_ *sum, const uint8_t *words, size_t count);
     /* transforms and sums */
     void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
@@ -748,20 +874,25 @@ typedef struct cg_kernels_ {
     void (*fixed)(const float *v, size_t n, float tau, uint8_t *symbols);
     void (*vote)(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out);
     /* matrices */
-    void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead);
-    void (*collect)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead);
-    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count, float *out, size_t out_stride, int stream);
+    void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
+        unsigned rank, double *p, size_t p_stride, const float *ahead);
+    void (*collect)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
+        unsigned rank, double *q, size_t q_stride, const float *ahead);
+    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
+        float *out, size_t out_stride, int stream);
 } cg_kernels_;
 
-#define CG_AHEAD_ 512u             /* values between what is used and what memory is asked for: 2 KB */
+#define CG_AHEAD_ 512u /* values between what is used and what memory is asked for: 2 KB */
 #if CG_AVX2_
 /* Kernels that end in a call for the rest say _mm256_zeroupper() themselves: gcc leaves it out before a tail call. */
-#define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
-#define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi,bmi2")))
+#  define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
+#  define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi,bmi2")))
 CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
     return _mm256_loadu_si256((const __m256i *)(const void *)((const uint8_t *)v + 4 * i));
 }
-CG_AVX2_INLINE_ __m256i cg_bytes_avx2_(const uint8_t *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
+CG_AVX2_INLINE_ __m256i cg_bytes_avx2_(const uint8_t *p) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
 CG_AVX2_INLINE_ void cg_store_avx2_(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
 CG_AVX2_INLINE_ __m256i cg_abs_avx2_(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)); }
 CG_AVX2_INLINE_ uint32_t cg_fold_top_avx2_(__m256i t) {
@@ -770,7 +901,8 @@ CG_AVX2_INLINE_ uint32_t cg_fold_top_avx2_(__m256i t) {
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
-CG_AVX2_INLINE_ void cg_out_avx2_(float *y, size_t i, __m256i v, int stream) {      /* by 16 bytes: what malloc aligns to */
+/* by 16 bytes: what malloc aligns to */
+CG_AVX2_INLINE_ void cg_out_avx2_(float *y, size_t i, __m256i v, int stream) {
     if (stream) {
         _mm_stream_si128((__m128i *)(void *)(y + i), _mm256_castsi256_si128(v));
         _mm_stream_si128((__m128i *)(void *)(y + i + 4), _mm256_extracti128_si256(v, 1));
@@ -778,7 +910,11 @@ CG_AVX2_INLINE_ void cg_out_avx2_(float *y, size_t i, __m256i v, int stream) {  
         cg_store_avx2_(cg_at_mut_(y, i), v);
     }
 }
-CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) { __m256 p = _mm256_mul_ps(a, b); CG_FENCE_(p); return p; }
+CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) {
+    __m256 p = _mm256_mul_ps(a, b);
+    CG_FENCE_(p);
+    return p;
+}
 /* Memory should not rest while a chunk is packed and summed: ask for what comes after it, two lines for 32 values. */
 CG_AVX2_INLINE_ void cg_ahead_avx2_(const float *v, size_t i) {
     CG_PREFETCH_(cg_at_(v, i + 1536));
@@ -786,23 +922,30 @@ CG_AVX2_INLINE_ void cg_ahead_avx2_(const float *v, size_t i) {
 }
 #endif
 #if CG_NEON_
-/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators, as vmulq_f32 and the like
-   would keep the flags under which the includer may already have read arm_neon.h. */
-CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) { return vreinterpretq_u32_u8(vld1q_u8((const uint8_t *)v + 4 * i)); }
-CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) { vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f)); }
+/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators, as
+   vmulq_f32 and the like would keep the flags under which the includer may already have read arm_neon.h. */
+CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) {
+    return vreinterpretq_u32_u8(vld1q_u8((const uint8_t *)v + 4 * i));
+}
+CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) {
+    vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f));
+}
 CG_INLINE_ float32x4_t cg_floats_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
-CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {       /* a product that is going to be added to something */
+/* a product that is going to be added to something */
+CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {
     float32x4_t p = a * b;
     CG_FENCE_(p);
     return p;
 }
 CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_MAGNITUDE_)); }
-CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {      /* masks, to a byte each */
+/* masks, to a byte each */
+CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
     uint16x8_t ab = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
     uint16x8_t cd = vuzp1q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
     return vuzp1q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd));
 }
-CG_INLINE_ uint64_t cg_mask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {          /* 64 such bytes, to a bit each */
+/* 64 such bytes, to a bit each */
+CG_INLINE_ uint64_t cg_mask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
     a = vpaddq_u8(vandq_u8(a, bit), vandq_u8(b, bit));
     c = vpaddq_u8(vandq_u8(c, bit), vandq_u8(d, bit));
@@ -827,7 +970,8 @@ CG_AVX2_INLINE_ __m256i cg_tops_avx2_(__m256i top, const float *v, size_t i) {
 CG_TARGET_AVX2_ static uint32_t cg_top_avx2_(const float *v, size_t n) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
-    if (n >= 16384) {                /* a long one at four places at once: one stream of reads does not keep memory busy */
+    /* a long one at four places at once: one stream of reads does not keep memory busy */
+    if (n >= 16384) {
         const size_t part = n / 64 * 16;
         for (; i < part; i += 16) {
             t0 = cg_tops_avx2_(t0, v, i);
@@ -959,15 +1103,15 @@ static uint32_t cg_copy_neon_(const float *v, size_t n, uint8_t *out) {
 #endif
 
 /* f16: to nearest even; what is too large becomes 65504 */
-#define CG_HALF_LIMIT_ 0x477fefffu    /* magnitude bits of the largest value that rounds to 65504 */
+#define CG_HALF_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
 CG_INLINE_ uint32_t cg_half_(uint32_t u) {
     uint32_t sign = u >> 16 & 0x8000u, m = u & CG_MAGNITUDE_, shift, rest, h;
     if (m > CG_HALF_LIMIT_) {
         if (m < CG_NONFINITE_) return sign | 0x7bffu;
         return sign | (m == CG_NONFINITE_ ? 0x7c00u : 0x7e00u);
     }
-    if (m < 0x33000000u) return sign;               /* below half of the smallest denormal */
-    if (m < 0x38800000u) {                          /* becomes denormal */
+    if (m < 0x33000000u) return sign; /* below half of the smallest denormal */
+    if (m < 0x38800000u) {            /* becomes denormal */
         shift = 126u - (m >> 23);
         m = (m & 0x7fffffu) | 0x800000u;
     } else {
@@ -1002,7 +1146,7 @@ CG_TARGET_AVX2_ static uint32_t cg_half_avx2_(const float *v, size_t n, uint8_t 
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
     top = cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out);    /* rare: saturate */
+    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out); /* rare: saturate */
     return top;
 }
 #endif
@@ -1013,12 +1157,13 @@ static uint32_t cg_half_neon_(const float *v, size_t n, uint8_t *out) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        vst1q_u8(out + 2 * i, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_floats_neon_(a)), cg_floats_neon_(b))));
+        vst1q_u8(
+            out + 2 * i, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_floats_neon_(a)), cg_floats_neon_(b))));
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
     top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out);    /* rare: saturate */
+    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out); /* rare: saturate */
     return top;
 }
 #endif
@@ -1065,7 +1210,7 @@ CG_TARGET_AVX2_ static uint32_t cg_brain_avx2_(const float *v, size_t n, uint8_t
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_round_neon_(uint32x4_t u) {         /* what to add for the upper half to be to nearest even */
+CG_INLINE_ uint32x4_t cg_round_neon_(uint32x4_t u) { /* what to add for the upper half to be to nearest even */
     return vaddq_u32(vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
 }
 static uint32_t cg_brain_neon_(const float *v, size_t n, uint8_t *out) {
@@ -1100,7 +1245,9 @@ static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *
     return top;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_below_avx2_(__m256i v) { return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ)); }
+CG_AVX2_INLINE_ __m256i cg_below_avx2_(__m256i v) {
+    return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ));
+}
 CG_AVX2_INLINE_ void cg_add_abs_avx2_(__m256d *s, __m256 m) {
     s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(m)));
     s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(m, 1)));
@@ -1111,8 +1258,10 @@ CG_AVX2_INLINE_ size_t cg_sign32_avx2_(const float *v, size_t n, uint8_t *out, _
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
-        __m256i ab = _mm256_packs_epi32(cg_below_avx2_(a), cg_below_avx2_(b)), cd = _mm256_packs_epi32(cg_below_avx2_(c), cg_below_avx2_(d));
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
+                d = cg_load8_avx2_(v, i + 24);
+        __m256i ab = _mm256_packs_epi32(cg_below_avx2_(a), cg_below_avx2_(b)),
+                cd = _mm256_packs_epi32(cg_below_avx2_(c), cg_below_avx2_(d));
         __m256i bits = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
         cg_ahead_avx2_(v, i);
         cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(bits));
@@ -1144,7 +1293,7 @@ CG_TARGET_AVX2_ static uint32_t cg_sign_avx2_(const float *v, size_t n, uint8_t 
         i = cg_sign32_avx2_(v, n, out, &top, s, 1);
         for (int j = 0; j < 4; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
         for (int j = 0; j < 16; j++) any += lanes[j];
-        most = any < 1.7e308 ? 0 : CG_NONFINITE_;    /* false for NaN as well */
+        most = any < 1.7e308 ? 0 : CG_NONFINITE_; /* false for NaN as well */
     } else {
         i = cg_sign32_avx2_(v, n, out, &top, s, 0);
         most = cg_fold_top_avx2_(top);
@@ -1159,9 +1308,10 @@ CG_INLINE_ void cg_lanes_neon_(float64x2_t *s, uint32x4_t m) {
 }
 /* 16 values: their signs as byte masks; top and, if asked for, the 16 lanes are updated */
 CG_INLINE_ uint8x16_t cg_sign16_neon_(const float *v, size_t i, uint32x4_t *top, float64x2x4_t *s, int summed) {
-    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
+    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
+               d = cg_load4_neon_(v, i + 12);
     uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_floats_neon_(a)), vcltzq_f32(cg_floats_neon_(b)),
-                                      vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
+        vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
     a = cg_abs_neon_(a);
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
@@ -1175,7 +1325,8 @@ CG_INLINE_ uint8x16_t cg_sign16_neon_(const float *v, size_t i, uint32x4_t *top,
     }
     return mask;
 }
-CG_INLINE_ size_t cg_signs_neon_(const float *v, size_t n, uint8_t *out, uint32x4_t *top, float64x2x4_t *s, int summed) {
+CG_INLINE_ size_t cg_signs_neon_(
+    const float *v, size_t n, uint8_t *out, uint32x4_t *top, float64x2x4_t *s, int summed) {
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
         uint8x16_t a = cg_sign16_neon_(v, i, top, s, summed), b = cg_sign16_neon_(v, i + 16, top, s, summed);
@@ -1211,12 +1362,13 @@ CG_INLINE_ uint8_t cg_level_(const cg_levels_ *q, float v, float noise) {
     level = (int32_t)(cg_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->bias;
     return (uint8_t)(level < 0 ? 0 : level > q->top ? q->top : level);
 }
-static void cg_levels_scalar_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+static void cg_levels_scalar_(
+    const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++)
         symbols[i] = cg_level_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) {      /* of eight counters on */
+CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of eight counters on */
     __m256i h = _mm256_add_epi32(_mm256_set1_epi32((int)counter), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     h = _mm256_xor_si256(h, _mm256_set1_epi32((int)key.a));
     h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)), _mm256_set1_epi32(0x7FEB352D));
@@ -1224,23 +1376,26 @@ CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) {      /* 
     h = _mm256_mullo_epi32(h, _mm256_set1_epi32((int)0x846CA68Bu));
     return _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
 }
-CG_AVX2_INLINE_ __m256i cg_level8_avx2_(__m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
+CG_AVX2_INLINE_ __m256i cg_level8_avx2_(
+    __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
     __m256 t = _mm256_castsi256_ps(v);
     if (rescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
     if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->sub));
     t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv));
     if (stochastic) t = _mm256_add_ps(t, cg_mul8_avx2_(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
-    return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));    /* what is too large becomes the smallest integer */
+    /* what is too large becomes the smallest integer */
+    return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));
 }
-CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
-                                         int stochastic, int rescale, int shift) {
+CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n,
+    uint8_t *symbols, int stochastic, int rescale, int shift) {
     const __m256i bias = _mm256_set1_epi16((short)q->bias), most = _mm256_set1_epi8((char)q->top);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i swap = _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    const __m256i swap = _mm256_setr_epi8(
+        2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i h = _mm256_setzero_si256(), g = h, a, b, c, d;
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));      /* this chunk has been read already: the next one */
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_)); /* this chunk has been read already: the next one */
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         if (stochastic) {
             uint32_t p = position + (uint32_t)i;
@@ -1258,7 +1413,8 @@ CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint3
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_levels_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+CG_TARGET_AVX2_ static void cg_levels_avx2_(
+    const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->sub != 0.0f ? 1 : 0);
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
     if (head) cg_levels_scalar_(q, key, position, v, head, symbols);
@@ -1267,35 +1423,39 @@ CG_TARGET_AVX2_ static void cg_levels_avx2_(const cg_levels_ *q, cg_key_ key, ui
     symbols += head;
     n -= head;
     switch (mode) {
-        case 0: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
-        case 1: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
-        case 2: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
-        case 3: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
-        case 4: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
-        default: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
+    case 0: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
+    case 1: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
+    case 2: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
+    case 3: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
+    case 4: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
+    default: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
     }
     _mm256_zeroupper();
     if (i < n) cg_levels_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) {        /* of four counters on */
+CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* of four counters on */
     const uint32x4_t lane = { 0, 1, 2, 3 };
     uint32x4_t h = veorq_u32(vaddq_u32(vdupq_n_u32(counter), lane), vdupq_n_u32(key.a));
     h = vmulq_u32(veorq_u32(h, vshrq_n_u32(h, 16)), vdupq_n_u32(0x7FEB352Du));
     h = vmulq_u32(vaddq_u32(veorq_u32(h, vshrq_n_u32(h, 15)), vdupq_n_u32(key.b)), vdupq_n_u32(0x846CA68Bu));
     return veorq_u32(h, vshrq_n_u32(h, 16));
 }
-CG_INLINE_ uint32x4_t cg_swap_neon_(uint32x4_t h) { return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h))); }
+CG_INLINE_ uint32x4_t cg_swap_neon_(uint32x4_t h) {
+    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
+}
 CG_INLINE_ int16x4_t cg_level4_neon_(uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
     float32x4_t t = cg_floats_neon_(v);
     if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->sub);
     t = cg_times_neon_(t, vdupq_n_f32(q->inv));
-    if (stochastic) t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
-    return vqmovn_s32(vcvtnq_s32_f32(t));                    /* both saturate, and so does adding the bias: the clamp of a wild v */
+    if (stochastic)
+        t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
+    /* both saturate, and so does adding the bias: the clamp of a wild v */
+    return vqmovn_s32(vcvtnq_s32_f32(t));
 }
-CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
-                                    int stochastic, int plain) {
+CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n,
+    uint8_t *symbols, int stochastic, int plain) {
     const int16x8_t bias = vdupq_n_s16((int16_t)q->bias);
     const uint8x16_t most = vdupq_n_u8((uint8_t)q->top);
     size_t i = 0;
@@ -1310,12 +1470,15 @@ CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t p
         b = cg_level4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, plain);
         c = cg_level4_neon_(cg_load4_neon_(v, i + 8), cg_swap_neon_(h), q, stochastic, plain);
         d = cg_level4_neon_(cg_load4_neon_(v, i + 12), cg_swap_neon_(g), q, stochastic, plain);
-        vst1q_u8(symbols + i, vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), bias)),
-                                                   vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), bias))), most));
+        vst1q_u8(symbols + i,
+            vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), bias)),
+                         vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), bias))),
+                most));
     }
     return i;
 }
-static void cg_levels_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+static void cg_levels_neon_(
+    const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int plain = q->prescale == 1.0f && q->sub == 0.0f;
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
     cg_levels_scalar_(q, key, position, v, head, symbols);
@@ -1344,7 +1507,8 @@ static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uin
 #if CG_AVX2_
 CG_AVX2_INLINE_ size_t cg_pack_bits_avx2_(const uint8_t *symbols, size_t n, uint8_t *out) {
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(cg_bytes_avx2_(symbols + i), 7)));
+    for (; i + 32 <= n; i += 32)
+        cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(cg_bytes_avx2_(symbols + i), 7)));
     return i;
 }
 CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
@@ -1354,11 +1518,13 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
     } else if (bits == 4) {
         for (; i + 64 <= n; i += 64) {
             const __m256i times = _mm256_set1_epi16(0x1001);
-            __m256i a = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i), times), b = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i + 32), times);
+            __m256i a = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i), times),
+                    b = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i + 32), times);
             cg_store_avx2_(out + i / 2, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
-    } else {    /* 2 symbols to 16 bits, 4 to 32, 8 to 64, then the bytes that count side by side */
-        const __m256i pair = _mm256_set1_epi16((short)(1 | 1 << (8 + bits))), quad = _mm256_set1_epi32(1 | 1 << (16 + 2 * bits));
+    } else { /* 2 symbols to 16 bits, 4 to 32, 8 to 64, then the bytes that count side by side */
+        const __m256i pair = _mm256_set1_epi16((short)(1 | 1 << (8 + bits))),
+                      quad = _mm256_set1_epi32(1 | 1 << (16 + 2 * bits));
         const __m128i up = _mm_cvtsi32_si128((int)(32 - 4 * bits));
         uint8_t move[16];
         __m256i squeeze;
@@ -1368,7 +1534,7 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
             uint8_t *to = out + i / 8 * bits;
             __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_bytes_avx2_(symbols + i)), quad);
             w = _mm256_or_si256(_mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)),
-                                _mm256_srl_epi64(_mm256_andnot_si256(_mm256_set1_epi64x(0xffffffff), w), up));
+                _mm256_srl_epi64(_mm256_andnot_si256(_mm256_set1_epi64x(0xffffffff), w), up));
             w = _mm256_shuffle_epi8(w, squeeze);
             _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(w));
             _mm_storeu_si128((__m128i *)(void *)(to + 2 * bits), _mm256_extracti128_si256(w, 1));
@@ -1383,7 +1549,8 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
     size_t i = 0;
     if (bits == 1) {
         for (; i + 64 <= n; i += 64) {
-            uint8x16_t a = vld1q_u8(symbols + i), b = vld1q_u8(symbols + i + 16), c = vld1q_u8(symbols + i + 32), d = vld1q_u8(symbols + i + 48);
+            uint8x16_t a = vld1q_u8(symbols + i), b = vld1q_u8(symbols + i + 16), c = vld1q_u8(symbols + i + 32),
+                       d = vld1q_u8(symbols + i + 48);
             cg_put64_(out + i / 8, cg_mask_neon_(vtstq_u8(a, a), vtstq_u8(b, b), vtstq_u8(c, c), vtstq_u8(d, d)));
         }
     } else if (bits == 2) {
@@ -1396,7 +1563,9 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
             uint8x16x2_t s = vld2q_u8(symbols + i);
             vst1q_u8(out + i / 2, vsliq_n_u8(s.val[0], s.val[1], 4));
         }
-    } else {    /* 2 symbols to 16 bits, 4 to 32, 8 to 64: the upper of two moves down to the lower, of which the low bits are kept */
+        /* 2 symbols to 16 bits, 4 to 32, 8 to 64: the upper of two moves down to the lower, of which the low bits are
+       kept */
+    } else {
         const int b = (int)bits;
         const int16x8_t down2 = vdupq_n_s16((int16_t)(b - 8));
         const int32x4_t down4 = vdupq_n_s32(2 * b - 16);
@@ -1428,8 +1597,10 @@ static void cg_unpack_scalar_(const uint8_t *in, size_t n, unsigned bits, uint8_
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
-    const __m128i by4 = _mm_cvtsi32_si128((int)(4 * bits)), by2 = _mm_cvtsi32_si128((int)(2 * bits)), by1 = _mm_cvtsi32_si128((int)bits);
-    const __m256i low4 = _mm256_set1_epi64x((long long)(((uint64_t)1 << 4 * bits) - 1)), low2 = _mm256_set1_epi32((int)((1u << 2 * bits) - 1u));
+    const __m128i by4 = _mm_cvtsi32_si128((int)(4 * bits)), by2 = _mm_cvtsi32_si128((int)(2 * bits)),
+                  by1 = _mm_cvtsi32_si128((int)bits);
+    const __m256i low4 = _mm256_set1_epi64x((long long)(((uint64_t)1 << 4 * bits) - 1)),
+                  low2 = _mm256_set1_epi32((int)((1u << 2 * bits) - 1u));
     const __m256i low1 = _mm256_set1_epi16((short)((1u << bits) - 1u));
     uint8_t move[16];
     __m256i spread;
@@ -1437,7 +1608,8 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
     if (bits == 4) {
         for (; i + 32 <= n; i += 32) {
             __m256i w = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(in + i / 2)));
-            cg_store_avx2_(symbols + i, _mm256_and_si256(_mm256_or_si256(w, _mm256_slli_epi16(w, 4)), _mm256_set1_epi8(15)));
+            cg_store_avx2_(
+                symbols + i, _mm256_and_si256(_mm256_or_si256(w, _mm256_slli_epi16(w, 4)), _mm256_set1_epi8(15)));
         }
     }
     for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
@@ -1445,11 +1617,14 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
     for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
         const uint8_t *p = in + i / 8 * bits;
         __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p)),
-                                            _mm_loadu_si128((const __m128i *)(const void *)(p + 2 * bits)), 1);
+            _mm_loadu_si128((const __m128i *)(const void *)(p + 2 * bits)), 1);
         w = _mm256_shuffle_epi8(w, spread);
-        w = _mm256_or_si256(_mm256_and_si256(w, low4), _mm256_slli_epi64(_mm256_and_si256(_mm256_srl_epi64(w, by4), low4), 32));
-        w = _mm256_or_si256(_mm256_and_si256(w, low2), _mm256_slli_epi32(_mm256_and_si256(_mm256_srl_epi32(w, by2), low2), 16));
-        w = _mm256_or_si256(_mm256_and_si256(w, low1), _mm256_slli_epi16(_mm256_and_si256(_mm256_srl_epi16(w, by1), low1), 8));
+        w = _mm256_or_si256(
+            _mm256_and_si256(w, low4), _mm256_slli_epi64(_mm256_and_si256(_mm256_srl_epi64(w, by4), low4), 32));
+        w = _mm256_or_si256(
+            _mm256_and_si256(w, low2), _mm256_slli_epi32(_mm256_and_si256(_mm256_srl_epi32(w, by2), low2), 16));
+        w = _mm256_or_si256(
+            _mm256_and_si256(w, low1), _mm256_slli_epi16(_mm256_and_si256(_mm256_srl_epi16(w, by1), low1), 8));
         cg_store_avx2_(symbols + i, w);
     }
     _mm256_zeroupper();
@@ -1478,7 +1653,7 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
             s.val[1] = vshrq_n_u8(w, 4);
             vst2q_u8(symbols + i, s);
         }
-    } else {    /* the reverse of packing; what else is in a byte goes at the end */
+    } else { /* the reverse of packing; what else is in a byte goes at the end */
         const int b = (int)bits;
         const int64x2_t up8 = vdupq_n_s64(32 - 4 * b);
         const int32x4_t up4 = vdupq_n_s32(16 - 2 * b);
@@ -1488,7 +1663,8 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
             uint64x2_t w8 = vreinterpretq_u64_u8(vcombine_u8(vld1_u8(p), vld1_u8(p + bits)));
             uint32x4_t w4 = vreinterpretq_u32_u64(vbslq_u64(vdupq_n_u64(0xffffffffu), w8, vshlq_u64(w8, up8)));
             uint16x8_t w2 = vreinterpretq_u16_u32(vbslq_u32(vdupq_n_u32(0xffff), w4, vshlq_u32(w4, up4)));
-            vst1q_u8(symbols + i, vandq_u8(vreinterpretq_u8_u16(vbslq_u16(vdupq_n_u16(0xff), w2, vshlq_u16(w2, up2))), low));
+            vst1q_u8(
+                symbols + i, vandq_u8(vreinterpretq_u8_u16(vbslq_u16(vdupq_n_u16(0xff), w2, vshlq_u16(w2, up2))), low));
         }
     }
     cg_unpack_scalar_(in + i / 8 * bits, n - i, bits, symbols + i);
@@ -1499,7 +1675,8 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
 /* filter: index (from `first` on) and value of what reaches the bound as magnitude bits; NaN always does.
    Room for n values, and CG_SLACK_ more that may be scribbled on. n <= CG_CHUNK_ */
 #define CG_SLACK_ 16u
-static size_t cg_filter_scalar_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
+static size_t cg_filter_scalar_(
+    const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
@@ -1513,18 +1690,19 @@ static size_t cg_filter_scalar_(const float *v, size_t n, uint32_t bound, uint32
 CG_AVX2_INLINE_ __m256i cg_reach_avx2_(const float *v, size_t i, __m256i below) {
     return _mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), below);
 }
-CG_AVX2_INLINE_ uint64_t cg_reach32_avx2_(const float *v, size_t i, __m256i below) {       /* a bit each */
+CG_AVX2_INLINE_ uint64_t cg_reach32_avx2_(const float *v, size_t i, __m256i below) { /* a bit each */
     __m256i a = _mm256_packs_epi32(cg_reach_avx2_(v, i, below), cg_reach_avx2_(v, i + 8, below));
     __m256i b = _mm256_packs_epi32(cg_reach_avx2_(v, i + 16, below), cg_reach_avx2_(v, i + 24, below));
     a = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     return (uint32_t)_mm256_movemask_epi8(a);
 }
-CG_TARGET_AVX2_ static size_t cg_filter_avx2_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
+CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
+    const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
     const __m256i below = _mm256_set1_epi32((int)(bound - 1u));
     const uint64_t last = (uint64_t)1 << 63;
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192;         /* the hardware stops at every page */
+        const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192; /* the hardware stops at every page */
         uint64_t m;
         size_t many, j;
         for (unsigned line = 0; line < 256; line += 64) __builtin_prefetch((const void *)(ahead + line), 0, 2);
@@ -1552,9 +1730,11 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(const float *v, size_t n, uint32_t
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_reach_neon_(const float *v, size_t i, uint32x4_t bound) {           /* 16 values */
-    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), bound), vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), bound),
-                           vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), bound), vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), bound));
+CG_INLINE_ uint8x16_t cg_reach_neon_(const float *v, size_t i, uint32x4_t bound) { /* 16 values */
+    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), bound),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), bound),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), bound),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), bound));
 }
 static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
     const uint32x4_t least = vdupq_n_u32(bound);
@@ -1562,7 +1742,7 @@ static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
         uint64_t m = cg_mask_neon_(cg_reach_neon_(v, i, least), cg_reach_neon_(v, i + 16, least),
-                                   cg_reach_neon_(v, i + 32, least), cg_reach_neon_(v, i + 48, least));
+            cg_reach_neon_(v, i + 32, least), cg_reach_neon_(v, i + 48, least));
         size_t many = cg_popcount_(m), j;
         /* two without asking: which of 0, 1, 2 it is cannot be predicted */
         j = i + cg_ctz_(m | last);
@@ -1584,16 +1764,19 @@ static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t
 }
 #endif
 
-/* coins: what is taken with a chance by its magnitude, a random number for each position modulo 2^16: as it is from `unit` on, below as
-   +-unit. Room as for filter. */
-CG_INLINE_ size_t cg_coin_one_(const cg_coins_ *c, const float *v, size_t i, uint32_t first, uint32_t *index, float *value, size_t count) {
+/* coins: what is taken with a chance by its magnitude, a random number for each position modulo 2^16: as it is
+   from `unit` on, below as +-unit. Room as for filter. */
+CG_INLINE_ size_t cg_coin_one_(
+    const cg_coins_ *c, const float *v, size_t i, uint32_t first, uint32_t *index, float *value, size_t count) {
     const float f = cg_load_(v, i), m = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
-    const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;       /* 24 bits, below 1 */
+    /* 24 bits, below 1 */
+    const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
     index[count] = first + (uint32_t)i;
     value[count] = m >= c->unit ? f : cg_float_(cg_bits_(c->unit) | (cg_bits_(f) & 0x80000000u));
     return count + (coin < cg_times_(cg_times_(m, c->pre), c->inv));
 }
-static size_t cg_coins_scalar_(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+static size_t cg_coins_scalar_(
+    const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
     return count;
@@ -1601,15 +1784,18 @@ static size_t cg_coins_scalar_(const cg_coins_ *c, const float *v, size_t n, uin
 #if CG_AVX2_
 CG_AVX2_INLINE_ uint32_t cg_coins8_avx2_(const cg_coins_ *c, const float *v, size_t i, uint32_t first) {
     const __m256i h = cg_hash8_avx2_(c->key, (first + (uint32_t)i) & 0xffffu);
-    const __m256 coin = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
+    const __m256 coin = cg_mul8_avx2_(
+        _mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
     const __m256 m = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(coin, cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->pre)), _mm256_set1_ps(c->inv)), _CMP_LT_OQ));
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(
+        coin, cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->pre)), _mm256_set1_ps(c->inv)), _CMP_LT_OQ));
 }
-CG_TARGET_AVX2_ static size_t cg_coins_avx2_(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+CG_TARGET_AVX2_ static size_t cg_coins_avx2_(
+    const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
-    for (; i + 32 <= n && first % 8 == 0; i += 32) {                 /* so that eight positions lie in one block */
-        uint32_t m = cg_coins8_avx2_(c, v, i, first) | cg_coins8_avx2_(c, v, i + 8, first) << 8 | cg_coins8_avx2_(c, v, i + 16, first) << 16 |
-                     cg_coins8_avx2_(c, v, i + 24, first) << 24;
+    for (; i + 32 <= n && first % 8 == 0; i += 32) { /* so that eight positions lie in one block */
+        uint32_t m = cg_coins8_avx2_(c, v, i, first) | cg_coins8_avx2_(c, v, i + 8, first) << 8 |
+            cg_coins8_avx2_(c, v, i + 16, first) << 16 | cg_coins8_avx2_(c, v, i + 24, first) << 24;
         for (; m; m &= m - 1) {
             const size_t j = i + (size_t)__builtin_ctz(m);
             const float f = cg_load_(v, j), size = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
@@ -1628,13 +1814,15 @@ CG_INLINE_ uint32x4_t cg_coins4_neon_(const cg_coins_ *c, const float *v, size_t
     const float32x4_t m = cg_floats_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
     return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->pre)), vdupq_n_f32(c->inv)));
 }
-static size_t cg_coins_neon_(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+static size_t cg_coins_neon_(
+    const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
     for (; i + 4 <= n && first % 4 == 0; i += 4) {
         uint32_t take[4];
         if (!vmaxvq_u32(cg_coins4_neon_(c, v, i, first))) continue;
         vst1q_u32(take, cg_coins4_neon_(c, v, i, first));
-        for (size_t j = i; j < i + 4; j++) if (take[j - i]) count = cg_coin_one_(c, v, j, first, index, value, count);
+        for (size_t j = i; j < i + 4; j++)
+            if (take[j - i]) count = cg_coin_one_(c, v, j, first, index, value, count);
     }
     for (; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
     return count;
@@ -1688,21 +1876,24 @@ static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, siz
     (void)stream;
     for (size_t i = 0; i < n; i++) {
         int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
-        cg_store_(out, i, cg_saturate_(cg_times_(cg_plus_(q->base, cg_times_((float)(level - q->bias), q->step)), q->post)));
+        cg_store_(
+            out, i, cg_saturate_(cg_times_(cg_plus_(q->base, cg_times_((float)(level - q->bias), q->step)), q->post)));
     }
 }
 #if CG_AVX2_
 /* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
-CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
+CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
     const __m256 base = _mm256_set1_ps(q->base), step = _mm256_set1_ps(q->step), post = _mm256_set1_ps(q->post);
     const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
     const __m128i top = _mm_set1_epi8((char)q->top), bias = _mm_set1_epi8((char)q->bias);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), top);
-        if (symmetric) s = _mm_sub_epi8(s, bias);    /* within -127 and 127 */
+        if (symmetric) s = _mm_sub_epi8(s, bias); /* within -127 and 127 */
         for (int j = 0; j < 2; j++, s = _mm_srli_si128(s, 8)) {
-            __m256 f = cg_mul8_avx2_(_mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
+            __m256 f = cg_mul8_avx2_(
+                _mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
             if (!usual || !symmetric) f = _mm256_add_ps(base, f);
             if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, post), most), least);
             cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
@@ -1710,9 +1901,12 @@ CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *s
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_unlevels_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = q->bias ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 1) : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 1)
-                       : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 0) : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 0);
+CG_TARGET_AVX2_ static void cg_unlevels_avx2_(
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+    size_t i = q->bias    ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 1)
+                                            : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 1)
+           : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 0)
+                          : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 0);
     _mm256_zeroupper();
     if (i < n) cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
@@ -1724,7 +1918,7 @@ CG_INLINE_ void cg_unlevel4_neon_(const cg_levels_ *q, int16x4_t level, float *o
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
 static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const cg_levels_ g = *q;           /* a copy: out cannot alias it */
+    const cg_levels_ g = *q; /* a copy: out cannot alias it */
     const uint8x16_t most = vdupq_n_u8((uint8_t)g.top);
     const int16x8_t bias = vdupq_n_s16((int16_t)g.bias);
     size_t i = 0;
@@ -1748,10 +1942,11 @@ static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *o
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
     const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_bits_(scale));
-    const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24), s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
+    const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24),
+                  s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
     const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) {                   /* bring each bit to where the sign is */
+    for (; i + 32 <= n; i += 32) { /* bring each bit to where the sign is */
         __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
         cg_out_avx2_(out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), stream);
         cg_out_avx2_(out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), stream);
@@ -1790,7 +1985,8 @@ static void cg_unhalf_scalar_(const uint8_t *in, size_t n, float *out, int strea
 CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_out_avx2_(out, i, _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
+        cg_out_avx2_(out, i,
+            _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
     _mm256_zeroupper();
     if (i < n) cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
@@ -1815,7 +2011,9 @@ static void cg_unbrain_scalar_(const uint8_t *in, size_t n, float *out, int stre
 CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_out_avx2_(out, i, _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16), stream);
+        cg_out_avx2_(out, i,
+            _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16),
+            stream);
     _mm256_zeroupper();
     if (i < n) cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
@@ -1871,28 +2069,37 @@ static uint32_t cg_top16_neon_(const uint8_t *in, size_t n) {
 static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     (void)stream;
     if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
-    else if (beta == 0.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(alpha, cg_load_(d, i)));
-    else if (beta == 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_times_(alpha, cg_load_(d, i))));
-    else for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(d, i))));
+    else if (beta == 0.0f)
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(alpha, cg_load_(d, i)));
+    else if (beta == 1.0f)
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_times_(alpha, cg_load_(d, i))));
+    else
+        for (size_t i = 0; i < n; i++)
+            cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(d, i))));
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     size_t i = 0;
     if (stream && beta == 0.0f) {
-        for (; i + 8 <= n; i += 8) cg_out_avx2_(y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
+        for (; i + 8 <= n; i += 8)
+            cg_out_avx2_(y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
     } else if (beta == 1.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
-            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+            cg_store_avx2_(cg_at_mut_(y, i),
+                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
         }
     } else if (beta != 0.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i)));
-            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+            cg_store_avx2_(cg_at_mut_(y, i),
+                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
         }
     } else if (alpha != 1.0f) {
-        for (; i + 8 <= n; i += 8) cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
+        for (; i + 8 <= n; i += 8)
+            cg_store_avx2_(
+                cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
     }
     _mm256_zeroupper();
     if (i < n) cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
@@ -1909,7 +2116,8 @@ static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, flo
     } else {
         const int keep = beta == 1.0f;
         for (; i + 4 <= n; i += 4) {
-            float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)), g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
+            float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)),
+                        g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
             cg_store4_neon_(y, i, (keep ? f : cg_times_neon_(b, f)) + g);
         }
     }
@@ -1917,7 +2125,8 @@ static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, flo
 }
 #endif
 
-/* flush: y = d, d = 0. Zeros go where streaming stores keep the core waiting; a memset after them would cost its own time. */
+/* flush: y = d, d = 0. Zeros go where streaming stores keep the core waiting; a memset after them would cost its
+   own time. */
 static void cg_flush_scalar_(float *d, size_t n, float *y, int stream) {
     (void)stream;
     memcpy(y, d, 4 * n);
@@ -1976,7 +2185,7 @@ CG_TARGET_AVX2_ static void cg_sum_avx2_(cg_sum_ *sum, const uint8_t *words, siz
     cg_store_avx2_(a + 4, ao);
     cg_store_avx2_(b, be);
     cg_store_avx2_(b + 4, bo);
-    for (unsigned j = 0; j < 8; j++) {               /* lane j holds words 2j, or 2(j-4)+1, of each row of eight */
+    for (unsigned j = 0; j < 8; j++) { /* lane j holds words 2j, or 2(j-4)+1, of each row of eight */
         sa += a[j];
         sb += 8 * b[j] - (j < 4 ? 2 * j : 2 * (j - 4) + 1) * a[j];
     }
@@ -1992,7 +2201,8 @@ static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
     uint64_t a[8], b[8], sa = 0, sb = 0;
     const size_t rows = count / 8;
     for (size_t i = 0; i < rows; i++) {
-        uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i)), w = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i + 16));
+        uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i)),
+                   w = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i + 16));
         a0 = vaddw_u32(a0, vget_low_u32(v));
         a1 = vaddw_high_u32(a1, v);
         a2 = vaddw_u32(a2, vget_low_u32(w));
@@ -2010,7 +2220,7 @@ static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
     vst1q_u64(b + 2, b1);
     vst1q_u64(b + 4, b2);
     vst1q_u64(b + 6, b3);
-    for (unsigned j = 0; j < 8; j++) {                       /* lane j holds word j of each row of eight */
+    for (unsigned j = 0; j < 8; j++) { /* lane j holds word j of each row of eight */
         sa += a[j];
         sb += 8 * b[j] - j * a[j];
     }
@@ -2022,17 +2232,20 @@ static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
 #endif
 
 /* src/core/kernels/rotate.h */
-enum { CG_TOTAL_MAGNITUDES_, CG_TOTAL_SQUARES_, CG_TOTAL_BELOW_, CG_TOTAL_ABOVE_, CG_TOTAL_VALUES_ };     /* what of total() */
+/* what of total() */
+enum { CG_TOTAL_MAGNITUDES_, CG_TOTAL_SQUARES_, CG_TOTAL_BELOW_, CG_TOTAL_ABOVE_, CG_TOTAL_VALUES_ };
 
-/* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i % 32 of flips[32*r + i/32]
-   negates v[i] in round r. One scaling at the end, by a power of two. The order of the strides is part of the wire format, and is what suits
-   vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512. What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
+/* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i
+   % 32 of flips[32*r + i/32] negates v[i] in round r. One scaling at the end, by a power of two. The order of the
+   strides is part of the wire format, and is what suits vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512.
+   What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
 #define CG_MINUS_ 0x80000000u
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
-    for (size_t i = 0; i < CG_TURN_; i++) cg_store_(v, i, cg_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
+    for (size_t i = 0; i < CG_TURN_; i++)
+        cg_store_(v, i, cg_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
 }
-CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) {       /* strides s and 2s */
+CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) { /* strides s and 2s */
     float a = cg_load_(v, i), b = cg_load_(v, i + s), c = cg_load_(v, i + 2 * s), d = cg_load_(v, i + 3 * s);
     float ab = cg_plus_(a, b), ba = cg_minus_(a, b), cd = cg_plus_(c, d), dc = cg_minus_(c, d);
     cg_store_(v, i, cg_plus_(ab, cd));
@@ -2071,18 +2284,22 @@ static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256 cg_floats8_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
-CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) { cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f)); }
-CG_AVX2_INLINE_ __m256 cg_minuses_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) {     /* -0 where 1 */
+CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
+    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
+}
+CG_AVX2_INLINE_ __m256 cg_minuses_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
-/* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or from 4 on.
-   From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add three. */
-#define CG_FLIP_ROW_(a, b, c, d) { a, b, c, d, a, b, c, d, a ^ CG_MINUS_, b ^ CG_MINUS_, c ^ CG_MINUS_, d ^ CG_MINUS_, 0, 0, 0, 0 }
-#define CG_FLIP_ROWS_(c, d) \
-    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_MINUS_, 0u, c, d), CG_FLIP_ROW_(0u, CG_MINUS_, c, d), CG_FLIP_ROW_(CG_MINUS_, CG_MINUS_, c, d)
-static const uint32_t cg_flip_rows_[16][16] = {
-    CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_MINUS_, 0u), CG_FLIP_ROWS_(0u, CG_MINUS_), CG_FLIP_ROWS_(CG_MINUS_, CG_MINUS_)
-};
+/* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or
+   from 4 on. From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add
+   three. */
+#  define CG_FLIP_ROW_(a, b, c, d) \
+    { a, b, c, d, a, b, c, d, a ^ CG_MINUS_, b ^ CG_MINUS_, c ^ CG_MINUS_, d ^ CG_MINUS_, 0, 0, 0, 0 }
+#  define CG_FLIP_ROWS_(c, d)                                                                         \
+    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_MINUS_, 0u, c, d), CG_FLIP_ROW_(0u, CG_MINUS_, c, d), \
+        CG_FLIP_ROW_(CG_MINUS_, CG_MINUS_, c, d)
+static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_MINUS_, 0u),
+    CG_FLIP_ROWS_(0u, CG_MINUS_), CG_FLIP_ROWS_(CG_MINUS_, CG_MINUS_) };
 CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
     const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
@@ -2093,12 +2310,22 @@ CG_AVX2_INLINE_ void cg_pair_avx2_(__m256 *a, __m256 *b) {
     *a = _mm256_add_ps(*a, *b);
     *b = d;
 }
-CG_AVX2_INLINE_ void cg_across_avx2_(__m256 *x) {        /* three strides between eight vectors */
-    cg_pair_avx2_(x, x + 1); cg_pair_avx2_(x + 2, x + 3); cg_pair_avx2_(x + 4, x + 5); cg_pair_avx2_(x + 6, x + 7);
-    cg_pair_avx2_(x, x + 2); cg_pair_avx2_(x + 1, x + 3); cg_pair_avx2_(x + 4, x + 6); cg_pair_avx2_(x + 5, x + 7);
-    cg_pair_avx2_(x, x + 4); cg_pair_avx2_(x + 1, x + 5); cg_pair_avx2_(x + 2, x + 6); cg_pair_avx2_(x + 3, x + 7);
+CG_AVX2_INLINE_ void cg_across_avx2_(__m256 *x) { /* three strides between eight vectors */
+    cg_pair_avx2_(x, x + 1);
+    cg_pair_avx2_(x + 2, x + 3);
+    cg_pair_avx2_(x + 4, x + 5);
+    cg_pair_avx2_(x + 6, x + 7);
+    cg_pair_avx2_(x, x + 2);
+    cg_pair_avx2_(x + 1, x + 3);
+    cg_pair_avx2_(x + 4, x + 6);
+    cg_pair_avx2_(x + 5, x + 7);
+    cg_pair_avx2_(x, x + 4);
+    cg_pair_avx2_(x + 1, x + 5);
+    cg_pair_avx2_(x + 2, x + 6);
+    cg_pair_avx2_(x + 3, x + 7);
 }
-/* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half without a shuffle. */
+/* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half
+   without a shuffle. */
 CG_AVX2_INLINE_ __m256 cg_within_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
     __m256 x = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i))));
     __m256 y = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i + 4))));
@@ -2113,7 +2340,8 @@ CG_AVX2_INLINE_ __m256 cg_within_avx2_(const float *v, size_t i, const uint32_t 
     x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
     return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_minuses_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
 }
-CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {      /* strides up to 32 */
+/* strides up to 32 */
+CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {
     for (size_t i = 0; i < CG_TURN_; i += 64) {
         __m256 x[8];
         CG_PREFETCH_(cg_at_(ahead, i / 2));
@@ -2137,7 +2365,8 @@ CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t
         cg_store8_avx2_(v, i + 56, x[7]);
     }
 }
-CG_AVX2_INLINE_ void cg_rows_avx2_(const float *v, size_t i, __m256 *x) {         /* strides 64, 128, 256 of eight rows of 64 */
+/* strides 64, 128, 256 of eight rows of 64 */
+CG_AVX2_INLINE_ void cg_rows_avx2_(const float *v, size_t i, __m256 *x) {
     x[0] = cg_floats8_avx2_(v, i);
     x[1] = cg_floats8_avx2_(v, i + 64);
     x[2] = cg_floats8_avx2_(v, i + 128);
@@ -2148,7 +2377,8 @@ CG_AVX2_INLINE_ void cg_rows_avx2_(const float *v, size_t i, __m256 *x) {       
     x[7] = cg_floats8_avx2_(v, i + 448);
     cg_across_avx2_(x);
 }
-CG_AVX2_INLINE_ void cg_leave_avx2_(float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
+CG_AVX2_INLINE_ void cg_leave_avx2_(
+    float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
     __m256 a = cg_floats8_avx2_(v, i);
     cg_pair_avx2_(&a, &b);
     if (flip) {
@@ -2159,7 +2389,8 @@ CG_AVX2_INLINE_ void cg_leave_avx2_(float *v, size_t i, __m256 b, const uint32_t
     cg_store8_avx2_(v, i + 512, last ? _mm256_mul_ps(b, scale) : b);
 }
 /* Strides 64 to 512. Sixteen vectors and a spare one do not fit the registers: half of them waits in its place. */
-CG_AVX2_INLINE_ void cg_far64_avx2_(float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
+CG_AVX2_INLINE_ void cg_far64_avx2_(
+    float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
     const __m256 scale = _mm256_set1_ps(times);
     for (size_t i = 0; i < 64; i += 8) {
         __m256 x[8];
@@ -2187,17 +2418,23 @@ CG_AVX2_INLINE_ void cg_far64_avx2_(float *v, const uint32_t *flips, float times
         cg_leave_avx2_(v, i + 448, x[7], flips, scale, flip, last);
     }
 }
-CG_TARGET_AVX2_ static void cg_near_avx2_(const float *from, float *v, const float *ahead) { cg_near64_avx2_(from, v, NULL, ahead, 0); }
+CG_TARGET_AVX2_ static void cg_near_avx2_(const float *from, float *v, const float *ahead) {
+    cg_near64_avx2_(from, v, NULL, ahead, 0);
+}
 CG_TARGET_AVX2_ static void cg_near_flip_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead) {
     cg_near64_avx2_(from, v, flips, ahead, 1);
 }
 CG_TARGET_AVX2_ static void cg_far_avx2_(float *v, const float *ahead) { cg_far64_avx2_(v, NULL, 1.0f, ahead, 0, 0); }
-CG_TARGET_AVX2_ static void cg_far_last_avx2_(float *v, float scale, const float *ahead) { cg_far64_avx2_(v, NULL, scale, ahead, 0, 1); }
+CG_TARGET_AVX2_ static void cg_far_last_avx2_(float *v, float scale, const float *ahead) {
+    cg_far64_avx2_(v, NULL, scale, ahead, 0, 1);
+}
 CG_TARGET_AVX2_ static void cg_far_flip_avx2_(float *v, const uint32_t *flips, float scale, const float *ahead) {
     cg_far64_avx2_(v, flips, scale, ahead, 1, 1);
 }
-/* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass of the first round. */
-CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
+/* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass
+   of the first round. */
+CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
+    const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_TURN_);
     if (inverse) cg_near_avx2_(from, v, ahead);
     else cg_near_flip_avx2_(from, v, flips, ahead);
@@ -2212,27 +2449,30 @@ CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(const float *from, float *v, co
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) {     /* the four low bits */
+CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) { /* the four low bits */
     const int32x4_t up = { 31, 30, 29, 28 };
-    return cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_MINUS_))));
+    return cg_floats_neon_(
+        veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_MINUS_))));
 }
 CG_INLINE_ void cg_pair_neon_(float32x4_t *a, float32x4_t *b) {
     float32x4_t d = *a - *b;
     *a = *a + *b;
     *b = d;
 }
-CG_INLINE_ void cg_four_neon_(float32x4_t *x, size_t s) {                 /* four pairs, each s apart */
+CG_INLINE_ void cg_four_neon_(float32x4_t *x, size_t s) { /* four pairs, each s apart */
     cg_pair_neon_(x, x + s);
     cg_pair_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
     cg_pair_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
     cg_pair_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
 }
-CG_INLINE_ float32x4_t cg_within_neon_(float32x4_t x) {                   /* strides 1, 2: the pair's other value, plus this one or minus it */
+/* strides 1, 2: the pair's other value, plus this one or minus it */
+CG_INLINE_ float32x4_t cg_within_neon_(float32x4_t x) {
     const uint32x4_t odd = { 0, CG_MINUS_, 0, CG_MINUS_ }, high = { 0, 0, CG_MINUS_, CG_MINUS_ };
     x = vrev64q_f32(x) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
     return vextq_f32(x, x, 2) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
 }
-CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {       /* strides up to 16 */
+/* strides up to 16 */
+CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
     x[0] = cg_floats_neon_(cg_load4_neon_(v, i));
     x[1] = cg_floats_neon_(cg_load4_neon_(v, i + 4));
     x[2] = cg_floats_neon_(cg_load4_neon_(v, i + 8));
@@ -2321,9 +2561,11 @@ static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *fl
 #endif
 
 /* src/core/kernels/sums.h */
-/* total: adds to 16 lanes, by position, magnitudes (0), squares (1), what is below 0 (2), what is not (3), or the values (4) */
+/* total: adds to 16 lanes, by position, magnitudes (0), squares (1), what is below 0 (2), what is not (3), or the
+   values (4) */
 CG_INLINE_ double cg_fold_(double *lanes) {
-    for (int w = 8; w; w /= 2) for (int i = 0; i < w; i++) lanes[i] += lanes[i + w];
+    for (int w = 8; w; w /= 2)
+        for (int i = 0; i < w; i++) lanes[i] += lanes[i + w];
     return lanes[0];
 }
 static void cg_total_scalar_(const float *v, size_t n, int what, double *lanes) {
@@ -2332,12 +2574,15 @@ static void cg_total_scalar_(const float *v, size_t n, int what, double *lanes) 
         const double d = (double)cg_float_(u);
         double *lane = lanes + i % 16;
         switch (what) {
-            case 0: *lane += (double)cg_float_(u & CG_MAGNITUDE_); break;
-            case 1: *lane += d * d; break;                 /* exact: fused or not, the sum is the same */
-            /* f < 0, f >= 0, by bits: of floats clang makes a minimum (AArch64), which thinks otherwise of -0 and NaN */
-            case 2: *lane += (double)cg_float_(u - 0x80000001u < CG_NONFINITE_ ? u : 0u); break;
-            case 3: *lane += (double)cg_float_(u <= CG_NONFINITE_ || u == CG_MINUS_ ? u : 0u); break;
-            default: *lane += d;
+        case 0: *lane += (double)cg_float_(u & CG_MAGNITUDE_); break;
+        case 1:
+            *lane += d * d;
+            break; /* exact: fused or not, the sum is the same */
+        /* f < 0, f >= 0, by bits: of floats clang makes a minimum (AArch64), which thinks otherwise of -0 and
+               NaN */
+        case 2: *lane += (double)cg_float_(u - 0x80000001u < CG_NONFINITE_ ? u : 0u); break;
+        case 3: *lane += (double)cg_float_(u <= CG_NONFINITE_ || u == CG_MINUS_ ? u : 0u); break;
+        default: *lane += d;
         }
     }
 }
@@ -2345,15 +2590,16 @@ static void cg_total_scalar_(const float *v, size_t n, int what, double *lanes) 
 CG_AVX2_INLINE_ __m256d cg_term_avx2_(const float *v, size_t i, int what) {
     const __m256d d = _mm256_cvtps_pd(_mm_castsi128_ps(cg_load4_avx2_(cg_at_(v, i))));
     switch (what) {
-        case 0: return _mm256_andnot_pd(_mm256_set1_pd(-0.0), d);
-        case 1: return _mm256_mul_pd(d, d);
-        case 2: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_LT_OQ));
-        case 3: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_GE_OQ));
-        default: return d;
+    case 0: return _mm256_andnot_pd(_mm256_set1_pd(-0.0), d);
+    case 1: return _mm256_mul_pd(d, d);
+    case 2: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_LT_OQ));
+    case 3: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_GE_OQ));
+    default: return d;
     }
 }
 CG_AVX2_INLINE_ size_t cg_total16_avx2_(const float *v, size_t n, double *lanes, int what) {
-    __m256d s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8), s3 = _mm256_loadu_pd(lanes + 12);
+    __m256d s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8),
+            s3 = _mm256_loadu_pd(lanes + 12);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         CG_PREFETCH_(cg_at_(v, i + 1536));
@@ -2371,11 +2617,11 @@ CG_AVX2_INLINE_ size_t cg_total16_avx2_(const float *v, size_t n, double *lanes,
 CG_TARGET_AVX2_ static void cg_total_avx2_(const float *v, size_t n, int what, double *lanes) {
     size_t i;
     switch (what) {
-        case 0: i = cg_total16_avx2_(v, n, lanes, 0); break;
-        case 1: i = cg_total16_avx2_(v, n, lanes, 1); break;
-        case 2: i = cg_total16_avx2_(v, n, lanes, 2); break;
-        case 3: i = cg_total16_avx2_(v, n, lanes, 3); break;
-        default: i = cg_total16_avx2_(v, n, lanes, 4);
+    case 0: i = cg_total16_avx2_(v, n, lanes, 0); break;
+    case 1: i = cg_total16_avx2_(v, n, lanes, 1); break;
+    case 2: i = cg_total16_avx2_(v, n, lanes, 2); break;
+    case 3: i = cg_total16_avx2_(v, n, lanes, 3); break;
+    default: i = cg_total16_avx2_(v, n, lanes, 4);
     }
     _mm256_zeroupper();
     if (i < n) cg_total_scalar_(cg_at_(v, i), n - i, what, lanes);
@@ -2387,7 +2633,8 @@ CG_INLINE_ void cg_total4_neon_(float64x2_t *s, const float *v, size_t i, int wh
     float64x2_t low, high;
     if (what == 0) u = cg_abs_neon_(u);
     if (what == 2) u = vandq_u32(u, vcltq_u32(vsubq_u32(u, vdupq_n_u32(0x80000001u)), vdupq_n_u32(CG_NONFINITE_)));
-    if (what == 3) u = vandq_u32(u, vorrq_u32(vcleq_u32(u, vdupq_n_u32(CG_NONFINITE_)), vceqq_u32(u, vdupq_n_u32(CG_MINUS_))));
+    if (what == 3)
+        u = vandq_u32(u, vorrq_u32(vcleq_u32(u, vdupq_n_u32(CG_NONFINITE_)), vceqq_u32(u, vdupq_n_u32(CG_MINUS_))));
     low = vcvt_f64_f32(vget_low_f32(cg_floats_neon_(u)));
     high = vcvt_high_f64_f32(cg_floats_neon_(u));
     s[0] = s[0] + (what == 1 ? low * low : low);
@@ -2409,44 +2656,54 @@ CG_INLINE_ size_t cg_total16_neon_(const float *v, size_t n, double *lanes, int 
 static void cg_total_neon_(const float *v, size_t n, int what, double *lanes) {
     size_t i;
     switch (what) {
-        case 0: i = cg_total16_neon_(v, n, lanes, 0); break;
-        case 1: i = cg_total16_neon_(v, n, lanes, 1); break;
-        case 2: i = cg_total16_neon_(v, n, lanes, 2); break;
-        case 3: i = cg_total16_neon_(v, n, lanes, 3); break;
-        default: i = cg_total16_neon_(v, n, lanes, 4);
+    case 0: i = cg_total16_neon_(v, n, lanes, 0); break;
+    case 1: i = cg_total16_neon_(v, n, lanes, 1); break;
+    case 2: i = cg_total16_neon_(v, n, lanes, 2); break;
+    case 3: i = cg_total16_neon_(v, n, lanes, 3); break;
+    default: i = cg_total16_neon_(v, n, lanes, 4);
     }
     cg_total_scalar_(cg_at_(v, i), n - i, what, lanes);
 }
 #endif
 
-/* accrue: y = beta*y + alpha*d, and adds the squares of y to 16 lanes, or those of d, or none. beta*y counts as 0 below 2^-100 unless beta is
-   1: rounding would keep it in denormals, which are slow, for ever. RECALL: as Y, but it is alpha*d that fades so, and beta is 1. All of
-   it waits for memory, so that is asked ahead; d is not where its squares are asked for: then it has just been made. */
+/* accrue: y = beta*y + alpha*d, and adds the squares of y to 16 lanes, or those of d, or none. beta*y counts as 0
+   below 2^-100 unless beta is 1: rounding would keep it in denormals, which are slow, for ever. RECALL: as Y, but
+   it is alpha*d that fades so, and beta is 1. All of it waits for memory, so that is asked ahead; d is not where
+   its squares are asked for: then it has just been made. */
 enum { CG_ACCRUE_NONE_, CG_ACCRUE_Y_, CG_ACCRUE_D_, CG_ACCRUE_RECALL_ };
-#define CG_FAINT_ 0x0d800000u          /* the bits of 2^-100 */
+#define CG_FAINT_ 0x0d800000u /* the bits of 2^-100 */
 CG_INLINE_ float cg_faded_(float v) { return (cg_bits_(v) & CG_MAGNITUDE_) < CG_FAINT_ ? 0.0f : v; }
 static void cg_accrue_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
-    if (squares == CG_ACCRUE_RECALL_) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_faded_(cg_times_(alpha, cg_load_(d, i)))));
+    if (squares == CG_ACCRUE_RECALL_)
+        for (size_t i = 0; i < n; i++)
+            cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_faded_(cg_times_(alpha, cg_load_(d, i)))));
     else if (beta == 0.0f || beta == 1.0f) cg_emit_scalar_(d, n, alpha, beta, y, 0);
-    else for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_faded_(cg_times_(beta, cg_load_(y, i))), cg_times_(alpha, cg_load_(d, i))));
+    else
+        for (size_t i = 0; i < n; i++)
+            cg_store_(y, i, cg_plus_(cg_faded_(cg_times_(beta, cg_load_(y, i))), cg_times_(alpha, cg_load_(d, i))));
     if (squares) cg_total_scalar_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256 cg_fade8_avx2_(__m256 v, int fades) {
     const __m256i u = _mm256_castps_si256(v);
-    return fades ? _mm256_castsi256_ps(_mm256_and_si256(u, _mm256_cmpgt_epi32(cg_abs_avx2_(u), _mm256_set1_epi32((int)CG_FAINT_ - 1)))) : v;
+    return fades ? _mm256_castsi256_ps(
+                       _mm256_and_si256(u, _mm256_cmpgt_epi32(cg_abs_avx2_(u), _mm256_set1_epi32((int)CG_FAINT_ - 1))))
+                 : v;
 }
 CG_AVX2_INLINE_ __m256 cg_accrue8_avx2_(__m256 d, __m256 a, __m256 b, const float *y, size_t i, int squares, int one) {
     const __m256 v = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
-    return _mm256_add_ps(one ? v : cg_fade8_avx2_(cg_mul8_avx2_(b, v), 1), cg_fade8_avx2_(cg_mul8_avx2_(a, d), squares == CG_ACCRUE_RECALL_));
+    return _mm256_add_ps(one ? v : cg_fade8_avx2_(cg_mul8_avx2_(b, v), 1),
+        cg_fade8_avx2_(cg_mul8_avx2_(a, d), squares == CG_ACCRUE_RECALL_));
 }
-CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(const float *d, size_t n, float alpha, float beta, float *y, double *lanes, int squares, int one) {
+CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(
+    const float *d, size_t n, float alpha, float beta, float *y, double *lanes, int squares, int one) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     __m256d s0, s1, s2, s3;
     size_t i = 0;
     s0 = s1 = s2 = s3 = _mm256_setzero_pd();
     if (squares) {
-        s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8), s3 = _mm256_loadu_pd(lanes + 12);
+        s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8),
+        s3 = _mm256_loadu_pd(lanes + 12);
     }
     for (; i + 16 <= n; i += 16) {
         const __m256 d0 = _mm256_castsi256_ps(cg_load8_avx2_(d, i)), d1 = _mm256_castsi256_ps(cg_load8_avx2_(d, i + 8));
@@ -2473,22 +2730,23 @@ CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(const float *d, size_t n, float alpha, 
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_accrue_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+CG_TARGET_AVX2_ static void cg_accrue_avx2_(
+    const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
     size_t i = 0;
     if (squares == CG_ACCRUE_RECALL_) {
         i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_RECALL_, 1);
-    } else if (beta == 0.0f) {                       /* y is not read: 0*y + -0 would be +0 */
+    } else if (beta == 0.0f) { /* y is not read: 0*y + -0 would be +0 */
         cg_emit_avx2_(d, n, alpha, beta, y, 0);
         if (squares) cg_total_avx2_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
         return;
     } else {
         switch (squares * 2 + (beta == 1.0f)) {
-            case CG_ACCRUE_NONE_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_, 0); break;
-            case CG_ACCRUE_NONE_ * 2 + 1: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_, 1); break;
-            case CG_ACCRUE_Y_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_, 0); break;
-            case CG_ACCRUE_Y_ * 2 + 1: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_, 1); break;
-            case CG_ACCRUE_D_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_, 0); break;
-            default: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_, 1);
+        case CG_ACCRUE_NONE_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_, 0); break;
+        case CG_ACCRUE_NONE_ * 2 + 1: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_, 1); break;
+        case CG_ACCRUE_Y_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_, 0); break;
+        case CG_ACCRUE_Y_ * 2 + 1: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_, 1); break;
+        case CG_ACCRUE_D_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_, 0); break;
+        default: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_, 1);
         }
     }
     _mm256_zeroupper();
@@ -2509,7 +2767,8 @@ static void cg_accrue_neon_(const float *d, size_t n, float alpha, float beta, f
         i = n;
     }
     for (; i + 4 <= n; i += 4) {
-        const float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)), g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
+        const float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)),
+                          g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
         cg_store4_neon_(y, i, recall ? f + cg_fade4_neon_(g) : cg_fade4_neon_(cg_times_neon_(b, f)) + g);
     }
     for (; i < n; i++) {
@@ -2521,33 +2780,38 @@ static void cg_accrue_neon_(const float *d, size_t n, float alpha, float beta, f
 #endif
 
 /* src/core/kernels/lookup.h */
-/* grade: how many of `count` ascending limits |v|*inv is above, and the sign. With lanes, centre[grade]*|v| is added to them. */
-static void cg_grade_scalar_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
-    const cg_grades_ q = *g;           /* a copy: symbols cannot alias it */
+/* grade: how many of `count` ascending limits |v|*inv is above, and the sign. With lanes, centre[grade]*|v| is
+   added to them. */
+static void cg_grade_scalar_(
+    const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_grades_ q = *g; /* a copy: symbols cannot alias it */
     for (size_t i = 0; i < n; i++) {
         const float f = cg_load_(v, i), size = cg_float_(cg_bits_(f) & CG_MAGNITUDE_), t = cg_times_(size, q.inv);
         unsigned m = 0;
         for (int32_t j = 0; j < q.count; j++) m += t > q.limit[j];
         symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign : 0u));
-        if (lanes) lanes[i % 16] += (double)centre[m] * (double)size;      /* exact, as above */
+        if (lanes) lanes[i % 16] += (double)centre[m] * (double)size; /* exact, as above */
     }
 }
-CG_INLINE_ int cg_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }      /* of a tree with so many nodes */
-CG_INLINE_ void cg_limits_(const cg_grades_ *g, float *limit) {            /* seven: nothing is above Inf */
+/* of a tree with so many nodes */
+CG_INLINE_ int cg_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }
+CG_INLINE_ void cg_limits_(const cg_grades_ *g, float *limit) { /* seven: nothing is above Inf */
     const int32_t all = (1 << cg_depth_(g->count)) - 1;
     for (int32_t j = 0; j < 7; j++) limit[j] = j < g->count && j < all ? g->limit[j] : cg_float_(CG_NONFINITE_);
 }
 #if CG_AVX2_
-/* A tree search: the answers so far, as a number that is minus the rank, choose the next limit from a vector of them. A shuffle looks only at
-   the low 2 bits of a number, or 3: so rank r stands at (4 - r) % 4, or (8 - r) % 8. */
+/* A tree search: the answers so far, as a number that is minus the rank, choose the next limit from a vector of
+   them. A shuffle looks only at the low 2 bits of a number, or 3: so rank r stands at (4 - r) % 4, or (8 - r) % 8. */
 CG_AVX2_INLINE_ __m256 cg_by_rank_avx2_(const float *value, size_t first, size_t stride, size_t many, size_t size) {
     float at[8] = { 0 };
     for (size_t r = 0; r < many; r++) at[(size - r) % size] = value[first + r * stride];
     if (size == 4) memcpy(at + 4, at, 16);
     return _mm256_loadu_ps(at);
 }
-typedef struct cg_tree_avx2_ { __m256 step[4]; } cg_tree_avx2_;
-CG_AVX2_INLINE_ cg_tree_avx2_ cg_tree_make_avx2_(const float *limit, int depth) {       /* of 2^depth - 1 limits */
+typedef struct cg_tree_avx2_ {
+    __m256 step[4];
+} cg_tree_avx2_;
+CG_AVX2_INLINE_ cg_tree_avx2_ cg_tree_make_avx2_(const float *limit, int depth) { /* of 2^depth - 1 limits */
     cg_tree_avx2_ t;
     t.step[0] = t.step[1] = t.step[2] = t.step[3] = _mm256_setzero_ps();
     if (depth > 0) t.step[0] = _mm256_set1_ps(limit[((size_t)1 << (depth - 1)) - 1]);
@@ -2556,34 +2820,45 @@ CG_AVX2_INLINE_ cg_tree_avx2_ cg_tree_make_avx2_(const float *limit, int depth) 
     if (depth > 3) t.step[3] = cg_by_rank_avx2_(limit, 0, 2, 8, 8);
     return t;
 }
-CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) { return _mm256_castps_si256(_mm256_cmp_ps(t, limit, _CMP_GT_OQ)); }
-CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_tree_avx2_ *tree, int depth) {       /* minus the rank */
+CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
+    return _mm256_castps_si256(_mm256_cmp_ps(t, limit, _CMP_GT_OQ));
+}
+CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_tree_avx2_ *tree, int depth) { /* minus the rank */
     __m256i r = _mm256_setzero_si256();
     if (depth > 0) r = cg_exceeds_avx2_(t, tree->step[0]);
-    if (depth > 1) r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[1], r)));
-    if (depth > 2) r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[2], r)));
-    if (depth > 3) r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->step[3], r)));
+    if (depth > 1)
+        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[1], r)));
+    if (depth > 2)
+        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[2], r)));
+    if (depth > 3)
+        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->step[3], r)));
     return r;
 }
-CG_AVX2_INLINE_ __m256i cg_bytes4_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {      /* out of order: see cg_in_order_avx2_ */
+/* out of order: see cg_in_order_avx2_ */
+CG_AVX2_INLINE_ __m256i cg_bytes4_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
     return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
 }
-CG_AVX2_INLINE_ __m256i cg_in_order_avx2_(__m256i bytes) { return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)); }
+CG_AVX2_INLINE_ __m256i cg_in_order_avx2_(__m256i bytes) {
+    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
 CG_AVX2_INLINE_ __m256d cg_weigh_avx2_(__m128 centre, const float *v, size_t i) {
     return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_term_avx2_(v, i, 0));
 }
-CG_AVX2_INLINE_ __m256i cg_grade8_avx2_(const float *v, size_t i, __m256 inv, const cg_tree_avx2_ *tree, __m256 centre, __m256d *s, int depth, int sums) {
+CG_AVX2_INLINE_ __m256i cg_grade8_avx2_(
+    const float *v, size_t i, __m256 inv, const cg_tree_avx2_ *tree, __m256 centre, __m256d *s, int depth, int sums) {
     const __m256 t = cg_mul8_avx2_(_mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i))), inv);
     const __m256i r = cg_search_avx2_(t, tree, depth);
     if (sums) {
-        const __m256 c = depth == 0 ? centre : depth < 3 ? _mm256_permutevar_ps(centre, r) : _mm256_permutevar8x32_ps(centre, r);
+        const __m256 c = depth == 0 ? centre
+            : depth < 3             ? _mm256_permutevar_ps(centre, r)
+                                    : _mm256_permutevar8x32_ps(centre, r);
         s[0] = _mm256_add_pd(s[0], cg_weigh_avx2_(_mm256_castps256_ps128(c), v, i));
         s[1] = _mm256_add_pd(s[1], cg_weigh_avx2_(_mm256_extractf128_ps(c, 1), v, i + 4));
     }
     return r;
 }
-CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes,
-                                        int depth, int sums) {
+CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols,
+    const float *centre, double *lanes, int depth, int sums) {
     const __m256 inv = _mm256_set1_ps(g->inv);
     const __m256i sign = _mm256_set1_epi8((char)g->sign);
     __m256 weight = _mm256_setzero_ps();
@@ -2594,17 +2869,21 @@ CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, siz
     cg_limits_(g, limit);
     tree = cg_tree_make_avx2_(limit, depth);
     if (sums) {
-        weight = depth == 0 ? _mm256_set1_ps(centre[0]) : cg_by_rank_avx2_(centre, 0, 1, (size_t)g->count + 1, depth < 3 ? 4 : 8);
+        weight = depth == 0 ? _mm256_set1_ps(centre[0])
+                            : cg_by_rank_avx2_(centre, 0, 1, (size_t)g->count + 1, depth < 3 ? 4 : 8);
         s[0] = _mm256_loadu_pd(lanes);
         s[1] = _mm256_loadu_pd(lanes + 4);
         s[2] = _mm256_loadu_pd(lanes + 8);
         s[3] = _mm256_loadu_pd(lanes + 12);
     }
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_grade8_avx2_(v, i, inv, &tree, weight, s, depth, sums), b = cg_grade8_avx2_(v, i + 8, inv, &tree, weight, s + 2, depth, sums);
-        __m256i c = cg_grade8_avx2_(v, i + 16, inv, &tree, weight, s, depth, sums), d = cg_grade8_avx2_(v, i + 24, inv, &tree, weight, s + 2, depth, sums);
-        const __m256i below = cg_bytes4_avx2_(cg_below_avx2_(cg_load8_avx2_(v, i)), cg_below_avx2_(cg_load8_avx2_(v, i + 8)),
-                                              cg_below_avx2_(cg_load8_avx2_(v, i + 16)), cg_below_avx2_(cg_load8_avx2_(v, i + 24)));
+        __m256i a = cg_grade8_avx2_(v, i, inv, &tree, weight, s, depth, sums),
+                b = cg_grade8_avx2_(v, i + 8, inv, &tree, weight, s + 2, depth, sums);
+        __m256i c = cg_grade8_avx2_(v, i + 16, inv, &tree, weight, s, depth, sums),
+                d = cg_grade8_avx2_(v, i + 24, inv, &tree, weight, s + 2, depth, sums);
+        const __m256i below = cg_bytes4_avx2_(cg_below_avx2_(cg_load8_avx2_(v, i)),
+            cg_below_avx2_(cg_load8_avx2_(v, i + 8)), cg_below_avx2_(cg_load8_avx2_(v, i + 16)),
+            cg_below_avx2_(cg_load8_avx2_(v, i + 24)));
         a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d));
         cg_store_avx2_(symbols + i, cg_in_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(below, sign))));
     }
@@ -2616,17 +2895,18 @@ CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, siz
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_grade_avx2_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+CG_TARGET_AVX2_ static void cg_grade_avx2_(
+    const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
     switch (cg_depth_(g->count) + (lanes ? 4 : 0)) {
-        case 0: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
-        case 1: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
-        case 2: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
-        case 3: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 0); break;
-        case 4: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 1); break;
-        case 5: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 1); break;
-        case 6: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 1); break;
-        default: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 1);
+    case 0: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
+    case 1: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
+    case 2: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
+    case 3: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 0); break;
+    case 4: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 1); break;
+    case 5: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 1); break;
+    case 6: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 1); break;
+    default: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 1);
     }
     _mm256_zeroupper();
     if (i < n) cg_grade_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
@@ -2646,12 +2926,17 @@ CG_INLINE_ uint8x16x2_t cg_table_neon_(const float *value, size_t first, size_t 
     t.val[1] = vreinterpretq_u8_f32(vld1q_f32(at + 4));
     return t;
 }
-typedef struct cg_tree_neon_ { float32x4_t root; uint8x16x2_t step[3]; } cg_tree_neon_;
-CG_INLINE_ cg_tree_neon_ cg_tree_make_neon_(const float *limit, int depth) {            /* of 2^depth - 1 limits, depth > 0 */
+typedef struct cg_tree_neon_ {
+    float32x4_t root;
+    uint8x16x2_t step[3];
+} cg_tree_neon_;
+/* of 2^depth - 1 limits, depth > 0 */
+CG_INLINE_ cg_tree_neon_ cg_tree_make_neon_(const float *limit, int depth) {
     cg_tree_neon_ t;
     t.root = vdupq_n_f32(limit[((size_t)1 << (depth - 1)) - 1]);
     for (int j = 0; j < 3; j++) {
-        const size_t at = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0, stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
+        const size_t at = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
+                     stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
         t.step[j] = cg_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
     }
     return t;
@@ -2664,7 +2949,8 @@ CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_tree_neon_ *tree, 
     if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[2], r)));
     return r;
 }
-CG_INLINE_ uint32x4_t cg_grade4_neon_(uint32x4_t v, float32x4_t inv, const cg_tree_neon_ *tree, uint8x16x2_t centre, float64x2_t *s, int depth, int sums) {
+CG_INLINE_ uint32x4_t cg_grade4_neon_(uint32x4_t v, float32x4_t inv, const cg_tree_neon_ *tree, uint8x16x2_t centre,
+    float64x2_t *s, int depth, int sums) {
     const float32x4_t size = cg_floats_neon_(cg_abs_neon_(v));
     const uint32x4_t r = cg_search_neon_(cg_times_neon_(size, inv), tree, depth);
     if (sums) {
@@ -2674,7 +2960,8 @@ CG_INLINE_ uint32x4_t cg_grade4_neon_(uint32x4_t v, float32x4_t inv, const cg_tr
     }
     return r;
 }
-CG_INLINE_ size_t cg_grade16_neon_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes, int depth, int sums) {
+CG_INLINE_ size_t cg_grade16_neon_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre,
+    double *lanes, int depth, int sums) {
     const float32x4_t inv = vdupq_n_f32(g->inv);
     const uint8x16_t sign = vdupq_n_u8(g->sign);
     uint8x16x2_t weight = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
@@ -2689,29 +2976,32 @@ CG_INLINE_ size_t cg_grade16_neon_(const cg_grades_ *g, const float *v, size_t n
         for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     }
     for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
+                   d = cg_load4_neon_(v, i + 12);
         const uint8x16_t below = cg_narrow_neon_(vcltzq_f32(cg_floats_neon_(a)), vcltzq_f32(cg_floats_neon_(b)),
-                                                 vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
+            vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
         a = cg_grade4_neon_(a, inv, &tree, weight, s, depth, sums);
         b = cg_grade4_neon_(b, inv, &tree, weight, s + 2, depth, sums);
         c = cg_grade4_neon_(c, inv, &tree, weight, s + 4, depth, sums);
         d = cg_grade4_neon_(d, inv, &tree, weight, s + 6, depth, sums);
         vst1q_u8(symbols + i, vorrq_u8(cg_narrow_neon_(a, b, c, d), vandq_u8(below, sign)));
     }
-    if (sums) for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
+    if (sums)
+        for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
     return i;
 }
-static void cg_grade_neon_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+static void cg_grade_neon_(
+    const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
     switch (cg_depth_(g->count) + (lanes ? 4 : 0)) {
-        case 0: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
-        case 1: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
-        case 2: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
-        case 3: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 0); break;
-        case 4: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 1); break;
-        case 5: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 1); break;
-        case 6: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 1); break;
-        default: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 1);
+    case 0: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
+    case 1: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
+    case 2: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
+    case 3: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 0); break;
+    case 4: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 1); break;
+    case 5: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 1); break;
+    case 6: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 1); break;
+    default: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 1);
     }
     cg_grade_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
 }
@@ -2723,20 +3013,24 @@ static void cg_untable_scalar_(const float *table, const uint8_t *symbols, size_
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_load_(table, symbols[i] & 15u));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_untable16_avx2_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+CG_AVX2_INLINE_ size_t cg_untable16_avx2_(
+    const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
     const __m256 low = cg_floats8_avx2_(table, 0), high = cg_floats8_avx2_(table, 8);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         const __m128i s = cg_load4_avx2_(symbols + i);
         const __m256i a = _mm256_cvtepu8_epi32(s), b = _mm256_cvtepu8_epi32(_mm_srli_si128(s, 8));
-        const __m256 x = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, a), _mm256_permutevar8x32_ps(high, a), _mm256_castsi256_ps(_mm256_slli_epi32(a, 28)));
-        const __m256 y = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, b), _mm256_permutevar8x32_ps(high, b), _mm256_castsi256_ps(_mm256_slli_epi32(b, 28)));
+        const __m256 x = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, a), _mm256_permutevar8x32_ps(high, a),
+            _mm256_castsi256_ps(_mm256_slli_epi32(a, 28)));
+        const __m256 y = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, b), _mm256_permutevar8x32_ps(high, b),
+            _mm256_castsi256_ps(_mm256_slli_epi32(b, 28)));
         cg_out_avx2_(out, i, _mm256_castps_si256(x), stream);
         cg_out_avx2_(out, i + 8, _mm256_castps_si256(y), stream);
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_untable_avx2_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_untable_avx2_(
+    const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
     size_t i = stream ? cg_untable16_avx2_(table, symbols, n, out, 1) : cg_untable16_avx2_(table, symbols, n, out, 0);
     _mm256_zeroupper();
     if (i < n) cg_untable_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
@@ -2764,7 +3058,7 @@ static void cg_untable_neon_(const float *table, const uint8_t *symbols, size_t 
 
 /* rank: how many of 15 ascending limits v*inv is above */
 static void cg_rank_scalar_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
-    float l[15];                       /* a copy: symbols cannot alias it */
+    float l[15]; /* a copy: symbols cannot alias it */
     memcpy(l, limit, sizeof l);
     for (size_t i = 0; i < n; i++) {
         const float t = cg_times_(cg_load_(v, i), inv);
@@ -2790,7 +3084,8 @@ CG_TARGET_AVX2_ static void cg_rank_avx2_(const float *limit, float inv, const f
         const __m256i a = cg_rank8_avx2_(v, i, by, &tree), b = cg_rank8_avx2_(v, i + 8, by, &tree);
         const __m256i c = cg_rank8_avx2_(v, i + 16, by, &tree), d = cg_rank8_avx2_(v, i + 24, by, &tree);
         cg_ahead_avx2_(v, i);
-        cg_store_avx2_(symbols + i, cg_in_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d))));
+        cg_store_avx2_(
+            symbols + i, cg_in_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d))));
     }
     _mm256_zeroupper();
     if (i < n) cg_rank_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
@@ -2816,48 +3111,263 @@ static void cg_rank_neon_(const float *limit, float inv, const float *v, size_t 
 #endif
 
 /* src/core/kernels/dct.h */
-/* dct: orthonormal DCT-II of 64 values, or its inverse. Folding turns a DCT-II into a DCT-II and a DCT-IV of half the size; turning pairs by
-   (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products with matrices of 8*8, which hold the scaling too:
-   every way takes three halvings, each of which leaves out a factor of sqrt(1/2). */
-static const float cg_dct_two_[64] = {      /* DCT-II of 8 over sqrt(8): a row per input */
-    0.125f, 0.173379987f, 0.163320377f, 0.146984443f, 0.125f, 0.0982118696f, 0.0676495135f, 0.0344874226f,
-    0.125f, 0.146984443f, 0.0676495135f, -0.0344874226f, -0.125f, -0.173379987f, -0.163320377f, -0.0982118696f,
-    0.125f, 0.0982118696f, -0.0676495135f, -0.173379987f, -0.125f, 0.0344874226f, 0.163320377f, 0.146984443f,
-    0.125f, 0.0344874226f, -0.163320377f, -0.0982118696f, 0.125f, 0.146984443f, -0.0676495135f, -0.173379987f,
-    0.125f, -0.0344874226f, -0.163320377f, 0.0982118696f, 0.125f, -0.146984443f, -0.0676495135f, 0.173379987f,
-    0.125f, -0.0982118696f, -0.0676495135f, 0.173379987f, -0.125f, -0.0344874226f, 0.163320377f, -0.146984443f,
-    0.125f, -0.146984443f, 0.0676495135f, 0.0344874226f, -0.125f, 0.173379987f, -0.163320377f, 0.0982118696f,
-    0.125f, -0.173379987f, 0.163320377f, -0.146984443f, 0.125f, -0.0982118696f, 0.0676495135f, -0.0344874226f,
+/* dct: orthonormal DCT-II of 64 values, or its inverse. Folding turns a DCT-II into a DCT-II and a DCT-IV of half
+   the size; turning pairs by (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products
+   with matrices of 8*8, which hold the scaling too: every way takes three halvings, each of which leaves out a
+   factor of sqrt(1/2). */
+static const float cg_dct_two_[64] = {
+    /* DCT-II of 8 over sqrt(8): a row per input */
+    0.125f,
+    0.173379987f,
+    0.163320377f,
+    0.146984443f,
+    0.125f,
+    0.0982118696f,
+    0.0676495135f,
+    0.0344874226f,
+    0.125f,
+    0.146984443f,
+    0.0676495135f,
+    -0.0344874226f,
+    -0.125f,
+    -0.173379987f,
+    -0.163320377f,
+    -0.0982118696f,
+    0.125f,
+    0.0982118696f,
+    -0.0676495135f,
+    -0.173379987f,
+    -0.125f,
+    0.0344874226f,
+    0.163320377f,
+    0.146984443f,
+    0.125f,
+    0.0344874226f,
+    -0.163320377f,
+    -0.0982118696f,
+    0.125f,
+    0.146984443f,
+    -0.0676495135f,
+    -0.173379987f,
+    0.125f,
+    -0.0344874226f,
+    -0.163320377f,
+    0.0982118696f,
+    0.125f,
+    -0.146984443f,
+    -0.0676495135f,
+    0.173379987f,
+    0.125f,
+    -0.0982118696f,
+    -0.0676495135f,
+    0.173379987f,
+    -0.125f,
+    -0.0344874226f,
+    0.163320377f,
+    -0.146984443f,
+    0.125f,
+    -0.146984443f,
+    0.0676495135f,
+    0.0344874226f,
+    -0.125f,
+    0.173379987f,
+    -0.163320377f,
+    0.0982118696f,
+    0.125f,
+    -0.173379987f,
+    0.163320377f,
+    -0.146984443f,
+    0.125f,
+    -0.0982118696f,
+    0.0676495135f,
+    -0.0344874226f,
 };
-static const float cg_dct_three_[64] = {    /* DCT-III */
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.173379987f, 0.146984443f, 0.0982118696f, 0.0344874226f, -0.0344874226f, -0.0982118696f, -0.146984443f, -0.173379987f,
-    0.163320377f, 0.0676495135f, -0.0676495135f, -0.163320377f, -0.163320377f, -0.0676495135f, 0.0676495135f, 0.163320377f,
-    0.146984443f, -0.0344874226f, -0.173379987f, -0.0982118696f, 0.0982118696f, 0.173379987f, 0.0344874226f, -0.146984443f,
-    0.125f, -0.125f, -0.125f, 0.125f, 0.125f, -0.125f, -0.125f, 0.125f,
-    0.0982118696f, -0.173379987f, 0.0344874226f, 0.146984443f, -0.146984443f, -0.0344874226f, 0.173379987f, -0.0982118696f,
-    0.0676495135f, -0.163320377f, 0.163320377f, -0.0676495135f, -0.0676495135f, 0.163320377f, -0.163320377f, 0.0676495135f,
-    0.0344874226f, -0.0982118696f, 0.146984443f, -0.173379987f, 0.173379987f, -0.146984443f, 0.0982118696f, -0.0344874226f,
+static const float cg_dct_three_[64] = {
+    /* DCT-III */
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.173379987f,
+    0.146984443f,
+    0.0982118696f,
+    0.0344874226f,
+    -0.0344874226f,
+    -0.0982118696f,
+    -0.146984443f,
+    -0.173379987f,
+    0.163320377f,
+    0.0676495135f,
+    -0.0676495135f,
+    -0.163320377f,
+    -0.163320377f,
+    -0.0676495135f,
+    0.0676495135f,
+    0.163320377f,
+    0.146984443f,
+    -0.0344874226f,
+    -0.173379987f,
+    -0.0982118696f,
+    0.0982118696f,
+    0.173379987f,
+    0.0344874226f,
+    -0.146984443f,
+    0.125f,
+    -0.125f,
+    -0.125f,
+    0.125f,
+    0.125f,
+    -0.125f,
+    -0.125f,
+    0.125f,
+    0.0982118696f,
+    -0.173379987f,
+    0.0344874226f,
+    0.146984443f,
+    -0.146984443f,
+    -0.0344874226f,
+    0.173379987f,
+    -0.0982118696f,
+    0.0676495135f,
+    -0.163320377f,
+    0.163320377f,
+    -0.0676495135f,
+    -0.0676495135f,
+    0.163320377f,
+    -0.163320377f,
+    0.0676495135f,
+    0.0344874226f,
+    -0.0982118696f,
+    0.146984443f,
+    -0.173379987f,
+    0.173379987f,
+    -0.146984443f,
+    0.0982118696f,
+    -0.0344874226f,
 };
-static const float cg_dct_four_[64] = {     /* DCT-IV, its own inverse */
-    0.175925463f, 0.169164747f, 0.155903131f, 0.136650234f, 0.112145945f, 0.0833319575f, 0.0513155647f, 0.0173271466f,
-    0.169164747f, 0.112145945f, 0.0173271466f, -0.0833319575f, -0.155903131f, -0.175925463f, -0.136650234f, -0.0513155647f,
-    0.155903131f, 0.0173271466f, -0.136650234f, -0.169164747f, -0.0513155647f, 0.112145945f, 0.175925463f, 0.0833319575f,
-    0.136650234f, -0.0833319575f, -0.169164747f, 0.0173271466f, 0.175925463f, 0.0513155647f, -0.155903131f, -0.112145945f,
-    0.112145945f, -0.155903131f, -0.0513155647f, 0.175925463f, -0.0173271466f, -0.169164747f, 0.0833319575f, 0.136650234f,
-    0.0833319575f, -0.175925463f, 0.112145945f, 0.0513155647f, -0.169164747f, 0.136650234f, 0.0173271466f, -0.155903131f,
-    0.0513155647f, -0.136650234f, 0.175925463f, -0.155903131f, 0.0833319575f, 0.0173271466f, -0.112145945f, 0.169164747f,
-    0.0173271466f, -0.0513155647f, 0.0833319575f, -0.112145945f, 0.136650234f, -0.155903131f, 0.169164747f, -0.175925463f,
+static const float cg_dct_four_[64] = {
+    /* DCT-IV, its own inverse */
+    0.175925463f,
+    0.169164747f,
+    0.155903131f,
+    0.136650234f,
+    0.112145945f,
+    0.0833319575f,
+    0.0513155647f,
+    0.0173271466f,
+    0.169164747f,
+    0.112145945f,
+    0.0173271466f,
+    -0.0833319575f,
+    -0.155903131f,
+    -0.175925463f,
+    -0.136650234f,
+    -0.0513155647f,
+    0.155903131f,
+    0.0173271466f,
+    -0.136650234f,
+    -0.169164747f,
+    -0.0513155647f,
+    0.112145945f,
+    0.175925463f,
+    0.0833319575f,
+    0.136650234f,
+    -0.0833319575f,
+    -0.169164747f,
+    0.0173271466f,
+    0.175925463f,
+    0.0513155647f,
+    -0.155903131f,
+    -0.112145945f,
+    0.112145945f,
+    -0.155903131f,
+    -0.0513155647f,
+    0.175925463f,
+    -0.0173271466f,
+    -0.169164747f,
+    0.0833319575f,
+    0.136650234f,
+    0.0833319575f,
+    -0.175925463f,
+    0.112145945f,
+    0.0513155647f,
+    -0.169164747f,
+    0.136650234f,
+    0.0173271466f,
+    -0.155903131f,
+    0.0513155647f,
+    -0.136650234f,
+    0.175925463f,
+    -0.155903131f,
+    0.0833319575f,
+    0.0173271466f,
+    -0.112145945f,
+    0.169164747f,
+    0.0173271466f,
+    -0.0513155647f,
+    0.0833319575f,
+    -0.112145945f,
+    0.136650234f,
+    -0.155903131f,
+    0.169164747f,
+    -0.175925463f,
 };
-static const float cg_dct_cos_[24] = {      /* of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
-    0.999698818f, 0.997290432f, 0.992479563f, 0.985277653f, 0.975702107f, 0.963776052f, 0.949528158f, 0.932992816f,
-    0.914209783f, 0.893224299f, 0.870086968f, 0.84485358f, 0.817584813f, 0.78834641f, 0.757208824f, 0.724247098f,
-    0.99879545f, 0.989176512f, 0.970031261f, 0.941544056f, 0.903989315f, 0.857728601f, 0.803207517f, 0.740951121f,
+static const float cg_dct_cos_[24] = {
+    /* of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
+    0.999698818f,
+    0.997290432f,
+    0.992479563f,
+    0.985277653f,
+    0.975702107f,
+    0.963776052f,
+    0.949528158f,
+    0.932992816f,
+    0.914209783f,
+    0.893224299f,
+    0.870086968f,
+    0.84485358f,
+    0.817584813f,
+    0.78834641f,
+    0.757208824f,
+    0.724247098f,
+    0.99879545f,
+    0.989176512f,
+    0.970031261f,
+    0.941544056f,
+    0.903989315f,
+    0.857728601f,
+    0.803207517f,
+    0.740951121f,
 };
 static const float cg_dct_sin_[24] = {
-    0.024541229f, 0.0735645667f, 0.122410677f, 0.170961887f, 0.219101235f, 0.266712755f, 0.313681751f, 0.359895051f,
-    0.405241311f, 0.449611336f, 0.492898196f, 0.534997642f, 0.575808167f, 0.615231574f, 0.653172851f, 0.689540565f,
-    0.0490676761f, 0.146730468f, 0.242980182f, 0.336889863f, 0.427555084f, 0.514102757f, 0.59569931f, 0.671558976f,
+    0.024541229f,
+    0.0735645667f,
+    0.122410677f,
+    0.170961887f,
+    0.219101235f,
+    0.266712755f,
+    0.313681751f,
+    0.359895051f,
+    0.405241311f,
+    0.449611336f,
+    0.492898196f,
+    0.534997642f,
+    0.575808167f,
+    0.615231574f,
+    0.653172851f,
+    0.689540565f,
+    0.0490676761f,
+    0.146730468f,
+    0.242980182f,
+    0.336889863f,
+    0.427555084f,
+    0.514102757f,
+    0.59569931f,
+    0.671558976f,
 };
 CG_INLINE_ void cg_halve_(const float *x, size_t n, float *even, float *odd) {
     for (size_t i = 0; i < n; i++) {
@@ -2874,7 +3384,7 @@ CG_INLINE_ void cg_unhalve_(const float *even, const float *odd, size_t n, float
     }
 }
 CG_INLINE_ float cg_alternate_(float f, size_t i) { return cg_float_(cg_bits_(f) ^ (uint32_t)(i & 1) << 31); }
-CG_INLINE_ void cg_dct_turn_(const float *x, size_t n, float *p, float *q) {       /* n is 16 or 8 */
+CG_INLINE_ void cg_dct_turn_(const float *x, size_t n, float *p, float *q) { /* n is 16 or 8 */
     const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
@@ -2984,14 +3494,19 @@ static void cg_dct_scalar_(float *v, int inverse) {
     memcpy(v, x, sizeof x);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) { return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0)); }
-CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {           /* from the second on, and the first of the next */
+CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) {
+    return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+}
+/* from the second on, and the first of the next */
+CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
 }
-CG_AVX2_INLINE_ __m256 cg_last_lane_avx2_(__m256 x, __m256 last) {         /* the last of the one before, and all but the last */
+/* the last of the one before, and all but the last */
+CG_AVX2_INLINE_ __m256 cg_last_lane_avx2_(__m256 x, __m256 last) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
-CG_AVX2_INLINE_ void cg_halve8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {      /* b lies the other way round */
+/* b lies the other way round */
+CG_AVX2_INLINE_ void cg_halve8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
     b = cg_reverse_avx2_(b);
     *even = _mm256_add_ps(a, b);
     *odd = _mm256_sub_ps(a, b);
@@ -3004,7 +3519,8 @@ CG_AVX2_INLINE_ void cg_turn8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
     b = cg_reverse_avx2_(b);
     *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
-    *q = _mm256_xor_ps(_mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+    *q = _mm256_xor_ps(
+        _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
 }
 CG_AVX2_INLINE_ void cg_unturn8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
@@ -3012,13 +3528,17 @@ CG_AVX2_INLINE_ void cg_unturn8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, 
     *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
     *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
 }
-CG_AVX2_INLINE_ __m256 cg_edge_avx2_(__m256 x) { return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1)); }
+CG_AVX2_INLINE_ __m256 cg_edge_avx2_(__m256 x) {
+    return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1));
+}
 CG_AVX2_INLINE_ void cg_weave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
     const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
     *x = _mm256_permute2f128_ps(low, high, 0x20);
     *y = _mm256_permute2f128_ps(low, high, 0x31);
 }
-CG_AVX2_INLINE_ __m256 cg_unlace_avx2_(__m256 x) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8)); }
+CG_AVX2_INLINE_ __m256 cg_unlace_avx2_(__m256 x) {
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));
+}
 CG_AVX2_INLINE_ void cg_unweave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
     *a = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0x88));
     *b = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
@@ -3033,7 +3553,8 @@ CG_AVX2_INLINE_ __m256 cg_dct8_avx2_(const float *m, const float *t) {
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 48), _mm256_broadcast_ss(t + 6)));
     return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
 }
-CG_AVX2_INLINE_ void cg_dct_middle_avx2_(__m256 *x, int inverse) {       /* through memory: it gives single values away for nothing */
+/* through memory: it gives single values away for nothing */
+CG_AVX2_INLINE_ void cg_dct_middle_avx2_(__m256 *x, int inverse) {
     const float *two = inverse ? cg_dct_three_ : cg_dct_two_;
     float t[64];
     _mm256_storeu_ps(t, x[0]);
@@ -3073,8 +3594,8 @@ CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
     q0 = cg_edge_avx2_(x[3]);
     e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q0, none)));
     o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, none), cg_reverse_avx2_(q0));
-    cg_weave8_avx2_(e0, o0, &e0, &e1);                   /* 2, 6, 10, ... */
-    cg_weave8_avx2_(x[0], x[1], &o0, &o1);               /* 0, 4, 8, ... */
+    cg_weave8_avx2_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
+    cg_weave8_avx2_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
     cg_weave8_avx2_(o0, e0, &u0, &u1);
     cg_weave8_avx2_(o1, e1, &u2, &u3);
     cg_weave8_avx2_(x[4], x[5], &p0, &p1);
@@ -3135,14 +3656,15 @@ CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
 }
 #endif
 #if CG_NEON_
-static void cg_dct_neon_(float *v, int inverse) {        /* the products; the rest is small beside them */
+static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is small beside them */
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
     if (inverse) cg_idct_open_(x, t);
     else cg_dct_open_(x, t);
     for (size_t g = 0; g < 8; g++) {
         const float *m = cg_dct_matrix_(g, inverse);
-        float32x4_t a = cg_times_neon_(vld1q_f32(m), vdupq_n_f32(t[8 * g])), b = cg_times_neon_(vld1q_f32(m + 4), vdupq_n_f32(t[8 * g]));
+        float32x4_t a = cg_times_neon_(vld1q_f32(m), vdupq_n_f32(t[8 * g])),
+                    b = cg_times_neon_(vld1q_f32(m + 4), vdupq_n_f32(t[8 * g]));
         for (size_t i = 1; i < 8; i++) {
             a = a + cg_times_neon_(vld1q_f32(m + 8 * i), vdupq_n_f32(t[8 * g + i]));
             b = b + cg_times_neon_(vld1q_f32(m + 8 * i + 4), vdupq_n_f32(t[8 * g + i]));
@@ -3157,26 +3679,30 @@ static void cg_dct_neon_(float *v, int inverse) {        /* the products; the re
 #endif
 
 /* src/core/kernels/fp8.h */
-/* ---- float formats and power-of-two quantizers --------------------------------------------------- */
+/* ---- float formats and power-of-two quantizers ---- */
 
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_order_avx2_(__m256i packed) {     /* four vectors packed to bytes stand in pairs of lanes: in order again */
+/* four vectors packed to bytes stand in pairs of lanes: in order again */
+CG_AVX2_INLINE_ __m256i cg_order_avx2_(__m256i packed) {
     return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 /* packing with signed saturation keeps the sign, so that the top bit of each byte is that of the float */
 CG_AVX2_INLINE_ __m256i cg_signs_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_and_si256(_mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
+    return _mm256_and_si256(
+        _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
 }
-CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {        /* 0..255 */
+CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) { /* 0..255 */
     return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
 }
 CG_AVX2_INLINE_ __m256i cg_swap_avx2_(__m256i h) {
-    return _mm256_shuffle_epi8(h, _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13,
-                                                   2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
+    return _mm256_shuffle_epi8(h,
+        _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
+            15, 12, 13));
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_tops_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {    /* the top bit of each float, as that of a byte */
+/* the top bit of each float, as that of a byte */
+CG_INLINE_ uint8x16_t cg_tops_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
     uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
     uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
     return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
@@ -3190,7 +3716,10 @@ CG_INLINE_ uint32_t cg_coin_(cg_key_ key, uint32_t position) {
 
 /* fp8 of v*inv, kind 0: E4M3, 1: E5M2, to nearest even; what is too large becomes 448 or 57344; zeros keep their sign.
    Adding a power of two so much larger that the sum's last bit is the code's last bit does the rounding. */
-typedef struct cg_fp8_ { uint32_t drop, least, most, bias; } cg_fp8_;     /* bits dropped; smallest normal and largest as f32 bits; least >> drop */
+/* bits dropped; smallest normal and largest as f32 bits; least >> drop */
+typedef struct cg_fp8_ {
+    uint32_t drop, least, most, bias;
+} cg_fp8_;
 CG_INLINE_ cg_fp8_ cg_fp8_kind_(int kind) {
     const cg_fp8_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
     return kind ? e5m2 : e4m3;
@@ -3208,7 +3737,8 @@ static void cg_fp8_scalar_(const float *v, size_t n, float inv, int kind, uint8_
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_fp88_avx2_(__m256i v, __m256 inv, cg_fp8_ q) {             /* the magnitude, and q.bias more */
+/* the magnitude, and q.bias more */
+CG_AVX2_INLINE_ __m256i cg_fp88_avx2_(__m256i v, __m256 inv, cg_fp8_ q) {
     __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
     m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.most));
     e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.least));
@@ -3221,12 +3751,14 @@ CG_AVX2_INLINE_ size_t cg_fp832_avx2_(const float *v, size_t n, float inv, cg_fp
     const __m256i bias = _mm256_set1_epi16((short)q.bias);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
+                d = cg_load8_avx2_(v, i + 24);
         __m256i ab = _mm256_sub_epi16(_mm256_packs_epi32(cg_fp88_avx2_(a, by, q), cg_fp88_avx2_(b, by, q)), bias);
         __m256i cd = _mm256_sub_epi16(_mm256_packs_epi32(cg_fp88_avx2_(c, by, q), cg_fp88_avx2_(d, by, q)), bias);
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_signs_avx2_(a, b, c, d))));
+        cg_store_avx2_(
+            out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_signs_avx2_(a, b, c, d))));
     }
     return i;
 }
@@ -3238,19 +3770,23 @@ CG_TARGET_AVX2_ static void cg_fp8_avx2_(const float *v, size_t n, float inv, in
 #endif
 #if CG_NEON_
 CG_INLINE_ uint32x4_t cg_fp84_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_ q) {
-    uint32x4_t m = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(q.most));
+    uint32x4_t m = vminq_u32(
+        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(q.most));
     uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.least));
     uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.drop << 23));
     uint32x4_t sum = vreinterpretq_u32_f32(cg_floats_neon_(m) + cg_floats_neon_(large));
-    return vsubq_u32(vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.drop))), vdupq_n_u32(q.bias));
+    return vsubq_u32(
+        vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.drop))), vdupq_n_u32(q.bias));
 }
 static void cg_fp8_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
     const cg_fp8_ q = cg_fp8_kind_(kind);
     const float32x4_t by = vdupq_n_f32(inv);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
-        uint8x16_t m = cg_narrow_neon_(cg_fp84_neon_(a, by, q), cg_fp84_neon_(b, by, q), cg_fp84_neon_(c, by, q), cg_fp84_neon_(d, by, q));
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
+                   d = cg_load4_neon_(v, i + 12);
+        uint8x16_t m = cg_narrow_neon_(
+            cg_fp84_neon_(a, by, q), cg_fp84_neon_(b, by, q), cg_fp84_neon_(c, by, q), cg_fp84_neon_(d, by, q));
         vst1q_u8(out + i, vorrq_u8(m, cg_tops_neon_(a, b, c, d)));
     }
     cg_fp8_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
@@ -3294,7 +3830,8 @@ CG_AVX2_INLINE_ size_t cg_unfp816_avx2_(const uint8_t *in, size_t n, float scale
 }
 CG_TARGET_AVX2_ static void cg_unfp8_avx2_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
     size_t i = kind ? stream ? cg_unfp816_avx2_(in, n, scale, 1, out, 1) : cg_unfp816_avx2_(in, n, scale, 1, out, 0)
-                    : stream ? cg_unfp816_avx2_(in, n, scale, 0, out, 1) : cg_unfp816_avx2_(in, n, scale, 0, out, 0);
+        : stream ? cg_unfp816_avx2_(in, n, scale, 0, out, 1)
+                    : cg_unfp816_avx2_(in, n, scale, 0, out, 0);
     _mm256_zeroupper();
     if (i < n) cg_unfp8_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), 0);
 }
@@ -3315,24 +3852,30 @@ static void cg_unfp8_neon_(const uint8_t *in, size_t n, float scale, int kind, f
 }
 #endif
 
-/* E2M1: code i+1 or more where t > limits[i]. To nearest, ties to the even code: a tie that goes up has the float below it as its limit. */
+/* E2M1: code i+1 or more where t > limits[i]. To nearest, ties to the even code: a tie that goes up has the float
+   below it as its limit. */
 static const float cg_e2m1_values_[8] = { 0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f };
 static const float cg_e2m1_limits_[7] = { 0.25f, 0.749999940f, 1.25f, 1.74999988f, 2.5f, 3.49999976f, 5.0f };
 
-/* E8M0: the byte b stands for 2^(b-127). top/2^emax's power of two, rounded down; 0 gives the smallest. 255, which is NaN, counts as 254. */
+/* E8M0: the byte b stands for 2^(b-127). top/2^emax's power of two, rounded down; 0 gives the smallest. 255, which
+   is NaN, counts as 254. */
 static unsigned cg_e8m0_(uint32_t top_bits, int emax) {
     int e;
     if (!top_bits) return 0;
     e = (top_bits >> 23 ? (int)(top_bits >> 23) : (int)cg_log2_(top_bits) - 22) - emax;
     return (unsigned)(e < 0 ? 0 : e > 254 ? 254 : e);
 }
-static float cg_e8m0_value_(unsigned byte) { return cg_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23); }
+static float cg_e8m0_value_(unsigned byte) {
+    return cg_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23);
+}
 
 /* src/core/kernels/natural.h */
-/* natural compression: a power of two is sent as its exponent byte (0: zero), n of them, then n sign bits (of a zero: 0).
-   Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest adds a half: ties go away
-   from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to round to. */
-CG_INLINE_ uint32_t cg_natural_run_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *exponents, uint8_t *signs) {
+/* natural compression: a power of two is sent as its exponent byte (0: zero), n of them, then n sign bits (of a
+   zero: 0). Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest
+   adds a half: ties go away from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to
+   round to. */
+CG_INLINE_ uint32_t cg_natural_run_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *exponents, uint8_t *signs) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i), m = u & CG_MAGNITUDE_;
@@ -3344,15 +3887,18 @@ CG_INLINE_ uint32_t cg_natural_run_(const float *v, size_t n, cg_key_ key, uint3
     }
     return top;
 }
-static uint32_t cg_natural_scalar_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
+static uint32_t cg_natural_scalar_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     return cg_natural_run_(v, n, key, position, stochastic, out, out + n);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_natural32_avx2_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *top) {
+CG_AVX2_INLINE_ size_t cg_natural32_avx2_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *top) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
+                d = cg_load8_avx2_(v, i + 24);
         __m256i s = cg_signs_avx2_(a, b, c, d), p, q, r, t, e;
         cg_ahead_avx2_(v, i);
         a = cg_abs_avx2_(a);
@@ -3383,14 +3929,19 @@ CG_AVX2_INLINE_ size_t cg_natural32_avx2_(const float *v, size_t n, cg_key_ key,
     *top = _mm256_max_epu32(t0, t1);
     return i;
 }
-CG_TARGET_AVX2_ static uint32_t cg_natural_avx2_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
+CG_TARGET_AVX2_ static uint32_t cg_natural_avx2_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     __m256i top;
     uint32_t most;
     size_t i;
     if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
-    i = stochastic ? cg_natural32_avx2_(v, n, key, position, 1, out, &top) : cg_natural32_avx2_(v, n, key, position, 0, out, &top);
+    i = stochastic ? cg_natural32_avx2_(v, n, key, position, 1, out, &top)
+                   : cg_natural32_avx2_(v, n, key, position, 0, out, &top);
     most = cg_fold_top_avx2_(top);
-    return i < n ? cg_max32_(most, cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8)) : most;
+    return i < n
+        ? cg_max32_(most,
+              cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8))
+        : most;
 }
 #endif
 #if CG_NEON_
@@ -3399,8 +3950,10 @@ CG_INLINE_ uint32x4_t cg_natural4_neon_(uint32x4_t m, uint32x4_t h, int stochast
     return vminq_u32(vshrq_n_u32(m, 23), vdupq_n_u32(254));
 }
 /* 16 values: their exponents go out, their signs come back as byte masks */
-CG_INLINE_ uint8x16_t cg_natural16_neon_(const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
-    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12), h = a, g = a;
+CG_INLINE_ uint8x16_t cg_natural16_neon_(
+    const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
+    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
+               d = cg_load4_neon_(v, i + 12), h = a, g = a;
     uint8x16_t s = cg_tops_neon_(a, b, c, d), e;
     a = cg_abs_neon_(a);
     b = cg_abs_neon_(b);
@@ -3412,11 +3965,12 @@ CG_INLINE_ uint8x16_t cg_natural16_neon_(const float *v, size_t i, cg_key_ key, 
         g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
     }
     e = cg_narrow_neon_(cg_natural4_neon_(a, h, stochastic), cg_natural4_neon_(b, g, stochastic),
-                        cg_natural4_neon_(c, cg_swap_neon_(h), stochastic), cg_natural4_neon_(d, cg_swap_neon_(g), stochastic));
+        cg_natural4_neon_(c, cg_swap_neon_(h), stochastic), cg_natural4_neon_(d, cg_swap_neon_(g), stochastic));
     vst1q_u8(out + i, e);
     return vandq_u8(vtstq_u8(s, s), vtstq_u8(e, e));
 }
-static uint32_t cg_natural_neon_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
+static uint32_t cg_natural_neon_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     uint32x4_t top = vdupq_n_u32(0);
     size_t i = 0;
     if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
@@ -3425,7 +3979,8 @@ static uint32_t cg_natural_neon_(const float *v, size_t n, cg_key_ key, uint32_t
         for (size_t j = 0; j < 4; j++) s[j] = cg_natural16_neon_(v, i + 16 * j, key, position, stochastic, out, &top);
         cg_put64_(out + n + i / 8, cg_mask_neon_(s[0], s[1], s[2], s[3]));
     }
-    return cg_max32_(vmaxvq_u32(top), cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
+    return cg_max32_(vmaxvq_u32(top),
+        cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
 }
 #endif
 
@@ -3452,9 +4007,10 @@ CG_TARGET_AVX2_ static void cg_unnatural_avx2_(const uint8_t *in, size_t n, floa
         part[1] = _mm_srli_si128(part[0], 8);
         part[3] = _mm_srli_si128(part[2], 8);
         w = _mm256_set1_epi32((int)(cg_get32_(in + n + i / 8) & ~zeros));
-        for (int j = 0; j < 4; j++) {                /* bring each bit to where the sign is */
+        for (int j = 0; j < 4; j++) { /* bring each bit to where the sign is */
             __m256i s = _mm256_and_si256(_mm256_sllv_epi32(w, _mm256_sub_epi32(s0, _mm256_set1_epi32(8 * j))), minus);
-            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(part[j]), 23)), stream);
+            cg_out_avx2_(out, i + 8 * (size_t)j,
+                _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(part[j]), 23)), stream);
         }
     }
     _mm256_zeroupper();
@@ -3470,7 +4026,8 @@ static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stre
     for (; i + 8 <= n; i += 8) {
         const uint32x4_t w = vdupq_n_u32(in[n + i / 8]);
         uint16x8_t e = vmovl_u8(vmin_u8(vld1_u8(in + i), vdup_n_u8(254)));
-        uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);        /* a widening shift goes no further */
+        /* a widening shift goes no further */
+        uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);
         a = vorrq_u32(vshlq_n_u32(a, 7), vandq_u32(vandq_u32(vshlq_u32(w, low), minus), vtstq_u32(a, a)));
         b = vorrq_u32(vshlq_n_u32(b, 7), vandq_u32(vandq_u32(vshlq_u32(w, high), minus), vtstq_u32(b, b)));
         cg_store4_neon_(out, i, cg_floats_neon_(a));
@@ -3480,13 +4037,15 @@ static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stre
 }
 #endif
 
-/* natural dithering: magnitude level 0, or m = 1..s for 2^(m-s), s = 2^(bits-1)-1, of t = |v|*inv <= 1; the bit above is the sign (of level 0: 0).
-   From the lowest power on, as natural compression rounds. Below it, 1 with probability t/2^(1-s); nearest: if more than half of that. */
+/* natural dithering: magnitude level 0, or m = 1..s for 2^(m-s), s = 2^(bits-1)-1, of t = |v|*inv <= 1; the bit
+   above is the sign (of level 0: 0). From the lowest power on, as natural compression rounds. Below it, 1 with
+   probability t/2^(1-s); nearest: if more than half of that. */
 CG_INLINE_ unsigned cg_dither_levels_(unsigned bits) { return (1u << (bits - 1)) - 1u; }
-static void cg_dither_scalar_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+static void cg_dither_scalar_(
+    const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const uint32_t least = (uint32_t)(128 - s) << 23;
-    const float lift = cg_float_((uint32_t)(126 + s) << 23);         /* 2^(s-1) */
+    const float lift = cg_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i), limit = 0.5f;
         uint32_t t = cg_bits_(cg_times_(f, q->inv)) & CG_MAGNITUDE_, add = 0x400000u, m = 0;
@@ -3496,13 +4055,15 @@ static void cg_dither_scalar_(const cg_dither_ *q, cg_key_ key, uint32_t positio
             limit = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
         }
         t = t < 0x3f800000u ? t : 0x3f800000u;
-        if (limit < cg_times_(cg_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);      /* surely, if t >= 2^(1-s) */
+        /* surely, if t >= 2^(1-s) */
+        if (limit < cg_times_(cg_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);
         symbols[i] = (uint8_t)(m | (m ? cg_bits_(f) >> 31 : 0) << (q->bits - 1));
     }
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_dither8_avx2_(__m256i v, __m256i h, __m256 inv, __m256i least, __m256 lift, int stochastic) {
-    __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), add = _mm256_set1_epi32(0x400000);
+    __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))),
+            add = _mm256_set1_epi32(0x400000);
     __m256 limit = _mm256_set1_ps(0.5f);
     if (stochastic) {
         add = _mm256_srli_epi32(h, 9);
@@ -3510,16 +4071,19 @@ CG_AVX2_INLINE_ __m256i cg_dither8_avx2_(__m256i v, __m256i h, __m256 inv, __m25
     }
     t = _mm256_min_epu32(t, _mm256_set1_epi32(0x3f800000));
     limit = _mm256_cmp_ps(limit, cg_mul8_avx2_(_mm256_castsi256_ps(t), lift), _CMP_LT_OQ);
-    return _mm256_and_si256(_mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, least), add), 23), _mm256_castps_si256(limit));
+    return _mm256_and_si256(
+        _mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, least), add), 23), _mm256_castps_si256(limit));
 }
-CG_AVX2_INLINE_ size_t cg_dither32_avx2_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
+CG_AVX2_INLINE_ size_t cg_dither32_avx2_(
+    const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
     const unsigned s = cg_dither_levels_(q->bits);
     const __m256 inv = _mm256_set1_ps(q->inv), lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
     const __m256i least = _mm256_set1_epi32((int)((128 - s) << 23)), bias = _mm256_set1_epi8((char)(127 - s));
     const __m128i down = _mm_cvtsi32_si128((int)(8 - q->bits));
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
+                d = cg_load8_avx2_(v, i + 24);
         __m256i sign = _mm256_srl_epi16(cg_signs_avx2_(a, b, c, d), down), h = a, g = a, m;
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
@@ -3537,27 +4101,34 @@ CG_AVX2_INLINE_ size_t cg_dither32_avx2_(const cg_dither_ *q, cg_key_ key, uint3
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_dither_avx2_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+CG_TARGET_AVX2_ static void cg_dither_avx2_(
+    const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i;
     if (head) cg_dither_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    i = q->stochastic ? cg_dither32_avx2_(q, key, position, v, n, symbols, 1) : cg_dither32_avx2_(q, key, position, v, n, symbols, 0);
+    i = q->stochastic ? cg_dither32_avx2_(q, key, position, v, n, symbols, 1)
+                      : cg_dither32_avx2_(q, key, position, v, n, symbols, 0);
     _mm256_zeroupper();
     if (i < n) cg_dither_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_dither4_neon_(uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t least, float32x4_t lift, int stochastic) {
-    uint32x4_t t = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
+CG_INLINE_ uint32x4_t cg_dither4_neon_(
+    uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t least, float32x4_t lift, int stochastic) {
+    uint32x4_t t = vminq_u32(
+        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
     uint32x4_t add = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
-    float32x4_t limit = stochastic ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f)) : vdupq_n_f32(0.5f);
+    float32x4_t limit = stochastic
+        ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f))
+        : vdupq_n_f32(0.5f);
     uint32x4_t some = vcltq_f32(limit, cg_times_neon_(cg_floats_neon_(t), lift));
     return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, least), add), 23), some);
 }
-static void cg_dither_neon_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+static void cg_dither_neon_(
+    const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const int random = q->stochastic, down = (int)q->bits - 8;
     const float32x4_t inv = vdupq_n_f32(q->inv), lift = cg_floats_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
@@ -3566,15 +4137,17 @@ static void cg_dither_neon_(const cg_dither_ *q, cg_key_ key, uint32_t position,
     size_t i = head;
     cg_dither_scalar_(q, key, position, v, head, symbols);
     for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12), h = a, g = a;
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
+                   d = cg_load4_neon_(v, i + 12), h = a, g = a;
         uint8x16_t sign = vshlq_u8(cg_tops_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
         if (random) {
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        m = cg_narrow_neon_(cg_dither4_neon_(a, h, inv, least, lift, random), cg_dither4_neon_(b, g, inv, least, lift, random),
-                            cg_dither4_neon_(c, cg_swap_neon_(h), inv, least, lift, random),
-                            cg_dither4_neon_(d, cg_swap_neon_(g), inv, least, lift, random));
+        m = cg_narrow_neon_(cg_dither4_neon_(a, h, inv, least, lift, random),
+            cg_dither4_neon_(b, g, inv, least, lift, random),
+            cg_dither4_neon_(c, cg_swap_neon_(h), inv, least, lift, random),
+            cg_dither4_neon_(d, cg_swap_neon_(g), inv, least, lift, random));
         m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - s)));
         vst1q_u8(symbols + i, vorrq_u8(m, vandq_u8(sign, vtstq_u8(m, m))));
     }
@@ -3592,19 +4165,24 @@ static void cg_undither_scalar_(unsigned bits, float scale, const uint8_t *symbo
     }
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_undither_avx2_(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_undither_avx2_(
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
     const unsigned s = cg_dither_levels_(bits);
     const __m256 by = _mm256_set1_ps(scale);
-    const __m128i levels = _mm_set1_epi8((char)s), bias = _mm_set1_epi8((char)(127 - s)), up = _mm_cvtsi32_si128((int)(8 - bits));
+    const __m128i levels = _mm_set1_epi8((char)s), bias = _mm_set1_epi8((char)(127 - s)),
+                  up = _mm_cvtsi32_si128((int)(8 - bits));
     const __m128i high = _mm_set1_epi8((char)(1u << (bits - 1)));
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), m = _mm_and_si128(b, levels);
-        __m128i none = _mm_cmpeq_epi8(m, _mm_setzero_si128()), sign = _mm_sll_epi16(_mm_andnot_si128(none, _mm_and_si128(b, high)), up);
+        __m128i none = _mm_cmpeq_epi8(m, _mm_setzero_si128()),
+                sign = _mm_sll_epi16(_mm_andnot_si128(none, _mm_and_si128(b, high)), up);
         m = _mm_andnot_si128(none, _mm_add_epi8(m, bias));
         for (int j = 0; j < 2; j++, m = _mm_srli_si128(m, 8), sign = _mm_srli_si128(sign, 8)) {
-            __m256i f = _mm256_or_si256(_mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
-            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), by)), stream);
+            __m256i f = _mm256_or_si256(
+                _mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
+            cg_out_avx2_(
+                out, i + 8 * (size_t)j, _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), by)), stream);
         }
     }
     _mm256_zeroupper();
@@ -3633,40 +4211,43 @@ static void cg_undither_neon_(unsigned bits, float scale, const uint8_t *symbols
 #endif
 
 /* src/core/kernels/dynamic8.h */
-/* dynamic8, Dettmers' tree: sign, then 7 bits that are z zeros, a 1, and 6-z bits f: 10^-z*(0.1 + 0.9*(f + 0.5)/2^(6-z)); no 1 at all: 0.
-   So far it is the positive half of bitsandbytes' map, which has 1.0 in addition, on that side alone; here the code 127 is 1.0 (not
-   0.99297), so that the largest magnitude is exact on both. As a number the 7 bits are the rank of the magnitude; level 0 has no sign.
-   Encoding is to the nearest of these floats, ties to the lower: rank i+1 or more where t > limits[i], the midpoint rounded down. */
-static const float cg_dynamic_values_[128] = {
-    .0f, 5.49999982e-7f, 3.24999996e-6f, 7.7499999e-6f, 2.12499999e-5f, 4.37499984e-5f, 6.62500024e-5f, 8.87499991e-5f, .000156249997f,
-    .000268750009f, .000381249993f, .000493749976f, .000606250018f, .000718750001f, .000831249985f, .000943750027f, .00128125004f, .00184375001f,
-    .00240624999f, .00296874996f, .00353124994f, .00409374991f, .00465625012f, .00521874987f, .00578125007f, .00634374982f, .00690625003f,
-    .00746874977f, .00803124998f, .00859375019f, .00915625039f, .00971874967f, .0114062503f, .0142187504f, .0170312505f, .0198437497f,
-    .0226562507f, .0254687499f, .0282812491f, .0310937501f, .0339062512f, .0367187485f, .0395312496f, .0423437506f, .0451562516f, .047968749f,
-    .05078125f, .053593751f, .0564062484f, .0592187494f, .0620312504f, .0648437515f, .0676562488f, .0704687536f, .0732812509f, .0760937482f,
-    .078906253f, .0817187503f, .0845312476f, .0873437524f, .0901562497f, .092968747f, .0957812518f, .0985937491f, .107031249f, .12109375f,
-    .135156244f, .149218753f, .163281247f, .177343756f, .19140625f, .205468744f, .219531253f, .233593747f, .247656256f, .26171875f, .275781244f,
-    .289843738f, .303906262f, .317968756f, .33203125f, .346093744f, .360156238f, .374218762f, .388281256f, .40234375f, .416406244f, .430468738f,
-    .444531262f, .458593756f, .47265625f, .486718744f, .500781238f, .514843762f, .528906226f, .54296875f, .557031274f, .571093738f, .585156262f,
-    .599218726f, .61328125f, .627343774f, .641406238f, .655468762f, .669531226f, .68359375f, .697656274f, .711718738f, .725781262f, .739843726f,
-    .75390625f, .767968774f, .782031238f, .796093762f, .810156226f, .82421875f, .838281274f, .852343738f, .866406262f, .880468726f, .89453125f,
-    .908593774f, .922656238f, .936718762f, .950781226f, .96484375f, .978906274f, 1.0f
-};
-static const float cg_dynamic_limits_[128] = {
-    2.74999991e-7f, 1.89999992e-6f, 5.49999959e-6f, 1.44999995e-5f, 3.24999965e-5f, 5.50000004e-5f, 7.75000008e-5f, .000122499987f,
-    .000212500003f, .000325000001f, .000437499984f, .000549999997f, .000662499981f, .000774999964f, .000887500006f, .00111249997f, .00156250002f,
-    .00212499988f, .00268749986f, .00324999983f, .00381249981f, .00437500002f, .00493749976f, .00549999997f, .00606249971f, .00662499992f,
-    .00718749966f, .00774999987f, .00831250008f, .00887500029f, .00943749957f, .0105625f, .0128124999f, .015625f, .0184374992f, .0212500002f,
-    .0240624994f, .0268749986f, .0296874996f, .0324999988f, .0353124999f, .0381249972f, .0409374982f, .0437499993f, .0465625003f, .0493749976f,
-    .0521874987f, .0549999997f, .057812497f, .0606249981f, .0634374991f, .0662499964f, .0690625012f, .0718749985f, .0746874958f, .0775000006f,
-    .0803124979f, .0831249952f, .0859375f, .0887499973f, .0915624946f, .0943749994f, .0971874967f, .102812499f, .114062496f, .128124997f,
-    .142187491f, .15625f, .170312494f, .184375003f, .198437497f, .212499991f, .2265625f, .240624994f, .254687488f, .268749982f, .282812476f,
-    .296875f, .310937494f, .324999988f, .339062482f, .353124976f, .3671875f, .381249994f, .395312488f, .409374982f, .423437476f, .4375f,
-    .451562494f, .465624988f, .479687482f, .493749976f, .5078125f, .521874964f, .535937488f, .550000012f, .564062476f, .578125f, .592187464f,
-    .606249988f, .620312512f, .634374976f, .6484375f, .662499964f, .676562488f, .690625012f, .704687476f, .71875f, .732812464f, .746874988f,
-    .760937512f, .774999976f, .7890625f, .803124964f, .817187488f, .831250012f, .845312476f, .859375f, .873437464f, .887499988f, .901562512f,
-    .915624976f, .9296875f, .943749964f, .957812488f, .971875012f, .989453137f, CG_FLT_MAX_
-};
+/* dynamic8, Dettmers' tree: sign, then 7 bits that are z zeros, a 1, and 6-z bits f: 10^-z*(0.1 + 0.9*(f +
+   0.5)/2^(6-z)); no 1 at all: 0. So far it is the positive half of bitsandbytes' map, which has 1.0 in addition,
+   on that side alone; here the code 127 is 1.0 (not 0.99297), so that the largest magnitude is exact on both. As a
+   number the 7 bits are the rank of the magnitude; level 0 has no sign. Encoding is to the nearest of these
+   floats, ties to the lower: rank i+1 or more where t > limits[i], the midpoint rounded down. */
+static const float cg_dynamic_values_[128] = { .0f, 5.49999982e-7f, 3.24999996e-6f, 7.7499999e-6f, 2.12499999e-5f,
+    4.37499984e-5f, 6.62500024e-5f, 8.87499991e-5f, .000156249997f, .000268750009f, .000381249993f, .000493749976f,
+    .000606250018f, .000718750001f, .000831249985f, .000943750027f, .00128125004f, .00184375001f, .00240624999f,
+    .00296874996f, .00353124994f, .00409374991f, .00465625012f, .00521874987f, .00578125007f, .00634374982f,
+    .00690625003f, .00746874977f, .00803124998f, .00859375019f, .00915625039f, .00971874967f, .0114062503f,
+    .0142187504f, .0170312505f, .0198437497f, .0226562507f, .0254687499f, .0282812491f, .0310937501f, .0339062512f,
+    .0367187485f, .0395312496f, .0423437506f, .0451562516f, .047968749f, .05078125f, .053593751f, .0564062484f,
+    .0592187494f, .0620312504f, .0648437515f, .0676562488f, .0704687536f, .0732812509f, .0760937482f, .078906253f,
+    .0817187503f, .0845312476f, .0873437524f, .0901562497f, .092968747f, .0957812518f, .0985937491f, .107031249f,
+    .12109375f, .135156244f, .149218753f, .163281247f, .177343756f, .19140625f, .205468744f, .219531253f, .233593747f,
+    .247656256f, .26171875f, .275781244f, .289843738f, .303906262f, .317968756f, .33203125f, .346093744f, .360156238f,
+    .374218762f, .388281256f, .40234375f, .416406244f, .430468738f, .444531262f, .458593756f, .47265625f, .486718744f,
+    .500781238f, .514843762f, .528906226f, .54296875f, .557031274f, .571093738f, .585156262f, .599218726f, .61328125f,
+    .627343774f, .641406238f, .655468762f, .669531226f, .68359375f, .697656274f, .711718738f, .725781262f, .739843726f,
+    .75390625f, .767968774f, .782031238f, .796093762f, .810156226f, .82421875f, .838281274f, .852343738f, .866406262f,
+    .880468726f, .89453125f, .908593774f, .922656238f, .936718762f, .950781226f, .96484375f, .978906274f, 1.0f };
+static const float cg_dynamic_limits_[128] = { 2.74999991e-7f, 1.89999992e-6f, 5.49999959e-6f, 1.44999995e-5f,
+    3.24999965e-5f, 5.50000004e-5f, 7.75000008e-5f, .000122499987f, .000212500003f, .000325000001f, .000437499984f,
+    .000549999997f, .000662499981f, .000774999964f, .000887500006f, .00111249997f, .00156250002f, .00212499988f,
+    .00268749986f, .00324999983f, .00381249981f, .00437500002f, .00493749976f, .00549999997f, .00606249971f,
+    .00662499992f, .00718749966f, .00774999987f, .00831250008f, .00887500029f, .00943749957f, .0105625f, .0128124999f,
+    .015625f, .0184374992f, .0212500002f, .0240624994f, .0268749986f, .0296874996f, .0324999988f, .0353124999f,
+    .0381249972f, .0409374982f, .0437499993f, .0465625003f, .0493749976f, .0521874987f, .0549999997f, .057812497f,
+    .0606249981f, .0634374991f, .0662499964f, .0690625012f, .0718749985f, .0746874958f, .0775000006f, .0803124979f,
+    .0831249952f, .0859375f, .0887499973f, .0915624946f, .0943749994f, .0971874967f, .102812499f, .114062496f,
+    .128124997f, .142187491f, .15625f, .170312494f, .184375003f, .198437497f, .212499991f, .2265625f, .240624994f,
+    .254687488f, .268749982f, .282812476f, .296875f, .310937494f, .324999988f, .339062482f, .353124976f, .3671875f,
+    .381249994f, .395312488f, .409374982f, .423437476f, .4375f, .451562494f, .465624988f, .479687482f, .493749976f,
+    .5078125f, .521874964f, .535937488f, .550000012f, .564062476f, .578125f, .592187464f, .606249988f, .620312512f,
+    .634374976f, .6484375f, .662499964f, .676562488f, .690625012f, .704687476f, .71875f, .732812464f, .746874988f,
+    .760937512f, .774999976f, .7890625f, .803124964f, .817187488f, .831250012f, .845312476f, .859375f, .873437464f,
+    .887499988f, .901562512f, .915624976f, .9296875f, .943749964f, .957812488f, .971875012f, .989453137f, CG_FLT_MAX_ };
 static void cg_dynamic_scalar_(const float *v, size_t n, float inv, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
@@ -3676,35 +4257,47 @@ static void cg_dynamic_scalar_(const float *v, size_t n, float inv, uint8_t *sym
         symbols[i] = (uint8_t)(rank | (rank ? cg_bits_(f) >> 24 & 0x80u : 0u));
     }
 }
-/* Over t the rank climbs along seven lines, one per decade, each the lowest of them where it counts. Drawn 0.6 too low they give, rounded
-   down, the rank or one less (with 0.2 to spare, so that rounding does no harm): one limit decides. */
+/* Over t the rank climbs along seven lines, one per decade, each the lowest of them where it counts. Drawn 0.6 too
+   low they give, rounded down, the rank or one less (with 0.2 to spare, so that rounding does no harm): one limit
+   decides. */
 #if CG_AVX2_ || CG_NEON_
-static const float cg_dynamic_slope_[8] = { 1111111.11f, 222222.222f, 44444.4444f, 8888.88889f, 1777.77778f, 355.555556f, 71.1111111f, 0.0f };
-static const float cg_dynamic_start_[8] = { .288888889f, 1.17777778f, 2.95555556f, 6.51111111f, 13.6222222f, 27.8444444f, 56.2888889f, 0.0f };
+static const float cg_dynamic_slope_[8] = { 1111111.11f, 222222.222f, 44444.4444f, 8888.88889f, 1777.77778f,
+    355.555556f, 71.1111111f, 0.0f };
+static const float cg_dynamic_start_[8] = { .288888889f, 1.17777778f, 2.95555556f, 6.51111111f, 13.6222222f,
+    27.8444444f, 56.2888889f, 0.0f };
 #endif
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_look8_avx2_(const float *table, const uint32_t *at) {      /* no slower than a gather, and where those are patched, faster */
-    return _mm256_setr_ps(table[at[0]], table[at[1]], table[at[2]], table[at[3]], table[at[4]], table[at[5]], table[at[6]], table[at[7]]);
+/* no slower than a gather, and where those are patched, faster */
+CG_AVX2_INLINE_ __m256 cg_look8_avx2_(const float *table, const uint32_t *at) {
+    return _mm256_setr_ps(
+        table[at[0]], table[at[1]], table[at[2]], table[at[3]], table[at[4]], table[at[5]], table[at[6]], table[at[7]]);
 }
-CG_AVX2_INLINE_ __m256i cg_above_avx2_(__m256i u, float limit) { return _mm256_cmpgt_epi32(u, _mm256_castps_si256(_mm256_set1_ps(limit))); }
+CG_AVX2_INLINE_ __m256i cg_above_avx2_(__m256i u, float limit) {
+    return _mm256_cmpgt_epi32(u, _mm256_castps_si256(_mm256_set1_ps(limit)));
+}
 CG_AVX2_INLINE_ __m256i cg_dynamic8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 start) {
-    __m256i u = _mm256_min_epu32(cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), _mm256_set1_epi32(0x3f800000));
+    __m256i u = _mm256_min_epu32(
+        cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), _mm256_set1_epi32(0x3f800000));
     __m256i a = _mm256_add_epi32(cg_above_avx2_(u, 1e-1f), cg_above_avx2_(u, 1e-2f));
     __m256i b = _mm256_add_epi32(cg_above_avx2_(u, 1e-3f), cg_above_avx2_(u, 1e-4f));
-    __m256i decade = _mm256_abs_epi32(_mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(cg_above_avx2_(u, 1e-5f), cg_above_avx2_(u, 1e-6f))));
+    __m256i decade = _mm256_abs_epi32(
+        _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(cg_above_avx2_(u, 1e-5f), cg_above_avx2_(u, 1e-6f))));
     __m256 t = _mm256_castsi256_ps(u), x = cg_mul8_avx2_(t, _mm256_permutevar8x32_ps(slope, decade));
     __m256i rank = _mm256_cvttps_epi32(_mm256_add_ps(x, _mm256_permutevar8x32_ps(start, decade)));
     uint32_t at[8];
     cg_store_avx2_(at, rank);
-    return _mm256_sub_epi32(rank, _mm256_castps_si256(_mm256_cmp_ps(t, cg_look8_avx2_(cg_dynamic_limits_, at), _CMP_GT_OQ)));
+    return _mm256_sub_epi32(
+        rank, _mm256_castps_si256(_mm256_cmp_ps(t, cg_look8_avx2_(cg_dynamic_limits_, at), _CMP_GT_OQ)));
 }
 CG_TARGET_AVX2_ static void cg_dynamic_avx2_(const float *v, size_t n, float inv, uint8_t *symbols) {
-    const __m256 by = _mm256_set1_ps(inv), slope = _mm256_loadu_ps(cg_dynamic_slope_), start = _mm256_loadu_ps(cg_dynamic_start_);
+    const __m256 by = _mm256_set1_ps(inv), slope = _mm256_loadu_ps(cg_dynamic_slope_),
+                 start = _mm256_loadu_ps(cg_dynamic_start_);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
+                d = cg_load8_avx2_(v, i + 24);
         __m256i rank = cg_narrow_avx2_(cg_dynamic8_avx2_(a, by, slope, start), cg_dynamic8_avx2_(b, by, slope, start),
-                                       cg_dynamic8_avx2_(c, by, slope, start), cg_dynamic8_avx2_(d, by, slope, start));
+            cg_dynamic8_avx2_(c, by, slope, start), cg_dynamic8_avx2_(d, by, slope, start));
         __m256i sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(rank, _mm256_setzero_si256()), cg_signs_avx2_(a, b, c, d));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
@@ -3716,9 +4309,13 @@ CG_TARGET_AVX2_ static void cg_dynamic_avx2_(const float *v, size_t n, float inv
 #endif
 #if CG_NEON_
 CG_INLINE_ uint32x4_t cg_dynamic4_neon_(uint32x4_t v, float32x4_t inv) {
-    uint32x4_t u = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(0x3f800000u)), rank;
-    float32x4_t t = cg_floats_neon_(u), x = cg_times_neon_(t, vdupq_n_f32(cg_dynamic_slope_[6])) + vdupq_n_f32(cg_dynamic_start_[6]), limit = x;
-    for (int j = 0; j < 6; j++) x = vminq_f32(x, cg_times_neon_(t, vdupq_n_f32(cg_dynamic_slope_[j])) + vdupq_n_f32(cg_dynamic_start_[j]));
+    uint32x4_t u = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))),
+                   vdupq_n_u32(0x3f800000u)),
+               rank;
+    float32x4_t t = cg_floats_neon_(u),
+                x = cg_times_neon_(t, vdupq_n_f32(cg_dynamic_slope_[6])) + vdupq_n_f32(cg_dynamic_start_[6]), limit = x;
+    for (int j = 0; j < 6; j++)
+        x = vminq_f32(x, cg_times_neon_(t, vdupq_n_f32(cg_dynamic_slope_[j])) + vdupq_n_f32(cg_dynamic_start_[j]));
     rank = vcvtq_u32_f32(x);
     limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 0)], limit, 0);
     limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 1)], limit, 1);
@@ -3730,8 +4327,10 @@ static void cg_dynamic_neon_(const float *v, size_t n, float inv, uint8_t *symbo
     const float32x4_t by = vdupq_n_f32(inv);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
-        uint8x16_t rank = cg_narrow_neon_(cg_dynamic4_neon_(a, by), cg_dynamic4_neon_(b, by), cg_dynamic4_neon_(c, by), cg_dynamic4_neon_(d, by));
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
+                   d = cg_load4_neon_(v, i + 12);
+        uint8x16_t rank = cg_narrow_neon_(
+            cg_dynamic4_neon_(a, by), cg_dynamic4_neon_(b, by), cg_dynamic4_neon_(c, by), cg_dynamic4_neon_(d, by));
         vst1q_u8(symbols + i, vorrq_u8(rank, vandq_u8(cg_tops_neon_(a, b, c, d), vtstq_u8(rank, rank))));
     }
     cg_dynamic_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
@@ -3751,11 +4350,12 @@ CG_TARGET_AVX2_ static void cg_undynamic_avx2_(const uint8_t *symbols, size_t n,
     const __m256 by = _mm256_set1_ps(scale);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(symbols + i)), s = _mm_cmpeq_epi8(b, _mm_set1_epi8(-128));
-        __m256i w = _mm256_cvtepi8_epi32(_mm_andnot_si128(s, b));        /* -0 becomes 0 */
+        __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(symbols + i)),
+                s = _mm_cmpeq_epi8(b, _mm_set1_epi8(-128));
+        __m256i w = _mm256_cvtepi8_epi32(_mm_andnot_si128(s, b)); /* -0 becomes 0 */
         const uint8_t *p = symbols + i;
         __m256 f = _mm256_setr_ps(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
-                                  value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
+            value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
         f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0x80000000u))));
         cg_out_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, by)), stream);
     }
@@ -3790,7 +4390,8 @@ static void cg_fixed_scalar_(const float *v, size_t n, float tau, uint8_t *symbo
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_fixed8_avx2_(const float *v, size_t i, __m256 tau, __m256 minus) {
     __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(v, i));
-    return _mm256_sub_epi32(_mm256_castps_si256(_mm256_cmp_ps(f, minus, _CMP_LT_OQ)), _mm256_castps_si256(_mm256_cmp_ps(f, tau, _CMP_GT_OQ)));
+    return _mm256_sub_epi32(_mm256_castps_si256(_mm256_cmp_ps(f, minus, _CMP_LT_OQ)),
+        _mm256_castps_si256(_mm256_cmp_ps(f, tau, _CMP_GT_OQ)));
 }
 CG_TARGET_AVX2_ static void cg_fixed_avx2_(const float *v, size_t n, float tau, uint8_t *symbols) {
     const __m256 t = _mm256_set1_ps(tau), m = _mm256_set1_ps(-tau);
@@ -3814,19 +4415,21 @@ static void cg_fixed_neon_(const float *v, size_t n, float tau, uint8_t *symbols
     const float32x4_t t = vdupq_n_f32(tau), m = vdupq_n_f32(-tau);
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
-        vst1q_u8(symbols + i, vaddq_u8(cg_narrow_neon_(cg_fixed4_neon_(v, i, t, m), cg_fixed4_neon_(v, i + 4, t, m), cg_fixed4_neon_(v, i + 8, t, m),
-                                                       cg_fixed4_neon_(v, i + 12, t, m)), vdupq_n_u8(1)));
+        vst1q_u8(symbols + i,
+            vaddq_u8(cg_narrow_neon_(cg_fixed4_neon_(v, i, t, m), cg_fixed4_neon_(v, i + 4, t, m),
+                         cg_fixed4_neon_(v, i + 8, t, m), cg_fixed4_neon_(v, i + 12, t, m)),
+                vdupq_n_u8(1)));
     cg_fixed_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
 }
 #endif
 
 /* src/core/kernels/vote.h */
-/* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes, eight strings added at a
-   time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
+/* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes,
+   eight strings added at a time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
 #define CG_VOTE_PLANES_ 16u
 CG_INLINE_ unsigned cg_vote_top_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
 CG_INLINE_ uint32_t cg_vote_start_(size_t count) { return (1u << cg_vote_top_(count)) - 1u - (uint32_t)(count / 2); }
-CG_INLINE_ uint64_t cg_full_(uint64_t *s, uint64_t a, uint64_t b) {              /* s += a + b; the carry */
+CG_INLINE_ uint64_t cg_full_(uint64_t *s, uint64_t a, uint64_t b) { /* s += a + b; the carry */
     uint64_t x = *s ^ a, carry = (*s & a) | (x & b);
     *s = x ^ b;
     return carry;
@@ -3834,7 +4437,7 @@ CG_INLINE_ uint64_t cg_full_(uint64_t *s, uint64_t a, uint64_t b) {             
 static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, size_t bytes, uint8_t *out) {
     const unsigned top = cg_vote_top_(count);
     const uint32_t start = cg_vote_start_(count);
-    for (; from < bytes; from += 64) {               /* a cache line of each at a time */
+    for (; from < bytes; from += 64) { /* a cache line of each at a time */
         const size_t many = cg_min_(64, bytes - from);
         uint64_t planes[8][CG_VOTE_PLANES_];
         for (unsigned j = 0; j < 8; j++)
@@ -3866,14 +4469,17 @@ static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, s
         for (size_t j = 0; 8 * j < many; j++) memcpy(out + from + 8 * j, &planes[j][top], cg_min_(8, many - 8 * j));
     }
 }
-static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) { cg_vote_from_(in, count, 0, bytes, out); }
+static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+    cg_vote_from_(in, count, 0, bytes, out);
+}
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_full_avx2_(__m256i *s, __m256i a, __m256i b) {
     __m256i x = _mm256_xor_si256(*s, a), carry = _mm256_or_si256(_mm256_and_si256(*s, a), _mm256_and_si256(x, b));
     *s = _mm256_xor_si256(x, b);
     return carry;
 }
-CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {  /* carry out of three planes */
+/* carry out of three planes */
+CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {
     __m256i w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
     a = cg_full_avx2_(&s[0], w[0], w[1]);
@@ -3884,11 +4490,13 @@ CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, si
     d = cg_full_avx2_(&s[1], a, b);
     return cg_full_avx2_(&s[2], c, d);
 }
-CG_AVX2_INLINE_ __m256i cg_spread_avx2_(uint32_t start, unsigned p) { return _mm256_set1_epi32(start >> p & 1 ? -1 : 0); }
+CG_AVX2_INLINE_ __m256i cg_spread_avx2_(uint32_t start, unsigned p) {
+    return _mm256_set1_epi32(start >> p & 1 ? -1 : 0);
+}
 CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     const uint32_t start = cg_vote_start_(count);
     const __m256i s0 = cg_spread_avx2_(start, 0), s1 = cg_spread_avx2_(start, 1), s2 = cg_spread_avx2_(start, 2);
-    const uint8_t *from[8];            /* copies: out cannot alias them */
+    const uint8_t *from[8]; /* copies: out cannot alias them */
     size_t at = 0;
     for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
     for (; at + 32 <= bytes; at += 32) {
@@ -3906,16 +4514,19 @@ CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count
     const uint32_t start = cg_vote_start_(count);
     __m256i planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
-    for (; at + 32 <= bytes; ) {
+    for (; at + 32 <= bytes;) {
         const size_t rows = cg_min_(16, (bytes - at) / 32);
         for (size_t j = 0; j < rows; j++)
             for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_spread_avx2_(start, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
-            for (size_t j = 0; j < rows; j++) {      /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
+            /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
+            for (size_t j = 0; j < rows; j++) {
                 __m256i *s = planes[j], c, d;
-                for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++) CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
-                c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s) : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
+                for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++)
+                    CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
+                c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s)
+                              : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
                 for (unsigned p = 3; p <= top; p++) {
                     d = _mm256_and_si256(s[p], c);
                     s[p] = _mm256_xor_si256(s[p], c);
@@ -3930,16 +4541,16 @@ CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count
 CG_TARGET_AVX2_ static void cg_vote_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     size_t at;
     switch (count) {
-        case 0: at = 0; break;
-        case 1: at = cg_vote_few_avx2_(in, 1, bytes, out); break;
-        case 2: at = cg_vote_few_avx2_(in, 2, bytes, out); break;
-        case 3: at = cg_vote_few_avx2_(in, 3, bytes, out); break;
-        case 4: at = cg_vote_few_avx2_(in, 4, bytes, out); break;
-        case 5: at = cg_vote_few_avx2_(in, 5, bytes, out); break;
-        case 6: at = cg_vote_few_avx2_(in, 6, bytes, out); break;
-        case 7: at = cg_vote_few_avx2_(in, 7, bytes, out); break;
-        case 8: at = cg_vote_few_avx2_(in, 8, bytes, out); break;
-        default: at = cg_vote_many_avx2_(in, count, bytes, out);
+    case 0: at = 0; break;
+    case 1: at = cg_vote_few_avx2_(in, 1, bytes, out); break;
+    case 2: at = cg_vote_few_avx2_(in, 2, bytes, out); break;
+    case 3: at = cg_vote_few_avx2_(in, 3, bytes, out); break;
+    case 4: at = cg_vote_few_avx2_(in, 4, bytes, out); break;
+    case 5: at = cg_vote_few_avx2_(in, 5, bytes, out); break;
+    case 6: at = cg_vote_few_avx2_(in, 6, bytes, out); break;
+    case 7: at = cg_vote_few_avx2_(in, 7, bytes, out); break;
+    case 8: at = cg_vote_few_avx2_(in, 8, bytes, out); break;
+    default: at = cg_vote_many_avx2_(in, count, bytes, out);
     }
     _mm256_zeroupper();
     if (at < bytes) cg_vote_from_(in, count, at, bytes, out);
@@ -3967,14 +4578,17 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
     const uint32_t start = cg_vote_start_(count);
     uint8x16_t planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
-    while (at + 16 <= bytes) {                       /* 256 bytes of each at a time */
+    while (at + 16 <= bytes) { /* 256 bytes of each at a time */
         const size_t rows = cg_min_(16, (bytes - at) / 16);
         for (size_t j = 0; j < rows; j++)
             for (unsigned p = 0; p <= top; p++) planes[j][p] = vdupq_n_u8(start >> p & 1 ? 0xff : 0);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
             for (size_t j = 0; j < rows; j++) {
-                uint8x16_t *s = planes[j], c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s) : cg_vote8_neon_(in + i, many, at + 16 * j, s), d;
+                uint8x16_t *s = planes[j],
+                           c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s)
+                                         : cg_vote8_neon_(in + i, many, at + 16 * j, s),
+                           d;
                 for (unsigned p = 3; p <= top; p++) {
                     d = vandq_u8(s[p], c);
                     s[p] = veorq_u8(s[p], c);
@@ -3989,23 +4603,40 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
 #endif
 
 /* src/core/kernels/matrix.h */
-/* Matrices: what is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no product rounds, overflows or
-   loses a denormal, and fusing it with an addition changes nothing. collect and lowrank_tile multiply in f32, for speed. */
+/* Matrices: what is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no
+   product rounds, overflows or loses a denormal, and fusing it with an addition changes nothing. collect and
+   lowrank_tile multiply in f32, for speed. */
 
-#define CG_RUN_ 512u               /* columns that project sums before it folds its lanes */
-#define CG_UP_ 18446744073709551616.0   /* 2^64: moves what f32 cannot hold to where it can */
-#define CG_ROWS_ 8u                /* rows that collect sums before it leaves f32, and the height of a block */
-#define CG_PANEL_ 32u              /* vectors that are multiplied with a matrix at once */
+#define CG_RUN_ 512u                  /* columns that project sums before it folds its lanes */
+#define CG_UP_ 18446744073709551616.0 /* 2^64: moves what f32 cannot hold to where it can */
+#define CG_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
+#define CG_PANEL_ 32u                 /* vectors that are multiplied with a matrix at once */
 
-CG_INLINE_ double cg_times64_(double a, double b) { double p = a * b; CG_FENCE_(p); return p; }
-CG_INLINE_ uint64_t cg_bits64_(double d) { uint64_t u; memcpy(&u, &d, 8); return u; }
-CG_INLINE_ double cg_double_(uint64_t u) { double d; memcpy(&d, &u, 8); return d; }
+CG_INLINE_ double cg_times64_(double a, double b) {
+    double p = a * b;
+    CG_FENCE_(p);
+    return p;
+}
+CG_INLINE_ uint64_t cg_bits64_(double d) {
+    uint64_t u;
+    memcpy(&u, &d, 8);
+    return u;
+}
+CG_INLINE_ double cg_double_(uint64_t u) {
+    double d;
+    memcpy(&d, &u, 8);
+    return d;
+}
 CG_INLINE_ int cg_is_finite64_(double d) { return (cg_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
 
 #if CG_AVX2_ && defined(__SSE2__)
 CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
 #elif CG_NEON_
-CG_INLINE_ double cg_sqrt_(double x) { double r; __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x)); return r; }
+CG_INLINE_ double cg_sqrt_(double x) {
+    double r;
+    __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x));
+    return r;
+}
 #else
 /* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
 static double cg_sqrt_(double x) {
@@ -4020,20 +4651,25 @@ static double cg_sqrt_(double x) {
         exponent = 1 - up;
     }
     exponent -= 1023;
-    rest <<= 1 + (exponent & 1);                     /* an even exponent is left, and room for the bit that rounds */
+    rest <<= 1 + (exponent & 1); /* an even exponent is left, and room for the bit that rounds */
     exponent -= exponent & 1;
     for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, rest <<= 1) {
         uint64_t t = sum + bit;
-        if (t <= rest) { sum = t + bit; rest -= t; root += bit; }
+        if (t <= rest) {
+            sum = t + bit;
+            rest -= t;
+            root += bit;
+        }
     }
-    root = (root + (root & 1)) >> 1;                 /* a tie would need a square of 107 bits */
+    root = (root + (root & 1)) >> 1; /* a tie would need a square of 107 bits */
     return cg_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
 }
 #endif
 
-/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_RUN_; rows of m are stride apart. The values of q are f32's. */
-static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
-                               double *p, size_t p_stride, const float *ahead) {
+/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_RUN_; rows of m are stride apart. The values of q
+   are f32's. */
+static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
+    size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
     (void)ahead;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
@@ -4060,42 +4696,71 @@ CG_AVX2_INLINE_ __m256d cg_wide4_avx2_(const float *v, size_t j) {
     return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)cg_at_(v, j))));
 }
 /* What comes after this block, into L2: rows of a matrix are pages apart, and hardware does not look so far. */
-CG_AVX2_INLINE_ void cg_later_avx2_(const float *v, size_t i) { _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1); }
+CG_AVX2_INLINE_ void cg_later_avx2_(const float *v, size_t i) {
+    _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1);
+}
 /* s += v*w */
-#define CG_MADD_AVX2_(s, v, w) s = _mm256_add_pd(s, _mm256_mul_pd(v, w))
+#  define CG_MADD_AVX2_(s, v, w) s = _mm256_add_pd(s, _mm256_mul_pd(v, w))
 /* four values of two rows, times one to four vectors */
-#define CG_PROJECT_AVX2_(j)                                                                                                         \
-    { const __m256d x = cg_wide4_avx2_(v, j), y = cg_wide4_avx2_(u, j);                                                             \
-      __m256d w_ = _mm256_loadu_pd(q + (j));                                                                                        \
-      CG_MADD_AVX2_(s0, x, w_); CG_MADD_AVX2_(t0, y, w_);                                                                           \
-      if (ranks > 1) { w_ = _mm256_loadu_pd(q + q_stride + (j)); CG_MADD_AVX2_(s1, x, w_); CG_MADD_AVX2_(t1, y, w_); }              \
-      if (ranks > 2) { w_ = _mm256_loadu_pd(q + 2 * q_stride + (j)); CG_MADD_AVX2_(s2, x, w_); CG_MADD_AVX2_(t2, y, w_); }          \
-      if (ranks > 3) { w_ = _mm256_loadu_pd(q + 3 * q_stride + (j)); CG_MADD_AVX2_(s3, x, w_); CG_MADD_AVX2_(t3, y, w_); } }
-CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride, int ranks,
-                                       double *p, size_t p_stride, size_t next, const float *ahead) {       /* two rows */
+#  define CG_PROJECT_AVX2_(j)                                           \
+    {                                                                   \
+      const __m256d x = cg_wide4_avx2_(v, j), y = cg_wide4_avx2_(u, j); \
+      __m256d w_ = _mm256_loadu_pd(q + (j));                            \
+      CG_MADD_AVX2_(s0, x, w_);                                         \
+      CG_MADD_AVX2_(t0, y, w_);                                         \
+      if (ranks > 1) {                                                  \
+        w_ = _mm256_loadu_pd(q + q_stride + (j));                       \
+        CG_MADD_AVX2_(s1, x, w_);                                       \
+        CG_MADD_AVX2_(t1, y, w_);                                       \
+      }                                                                 \
+      if (ranks > 2) {                                                  \
+        w_ = _mm256_loadu_pd(q + 2 * q_stride + (j));                   \
+        CG_MADD_AVX2_(s2, x, w_);                                       \
+        CG_MADD_AVX2_(t2, y, w_);                                       \
+      }                                                                 \
+      if (ranks > 3) {                                                  \
+        w_ = _mm256_loadu_pd(q + 3 * q_stride + (j));                   \
+        CG_MADD_AVX2_(s3, x, w_);                                       \
+        CG_MADD_AVX2_(t3, y, w_);                                       \
+      }                                                                 \
+    }
+CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride,
+    int ranks,
+    /* two rows */
+    double *p, size_t p_stride, size_t next, const float *ahead) {
     __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[8][4];
     size_t j = 0;
     for (; j + 16 <= cols; j += 16) {
-        if (ahead) { cg_later_avx2_(ahead, 2 * j); cg_later_avx2_(ahead, 2 * j + 16); }
+        if (ahead) {
+            cg_later_avx2_(ahead, 2 * j);
+            cg_later_avx2_(ahead, 2 * j + 16);
+        }
         CG_PROJECT_AVX2_(j)
         CG_PROJECT_AVX2_(j + 4)
         CG_PROJECT_AVX2_(j + 8)
         CG_PROJECT_AVX2_(j + 12)
     }
     for (; j + 4 <= cols; j += 4) CG_PROJECT_AVX2_(j)
-    _mm256_storeu_pd(s[0], s0); _mm256_storeu_pd(s[1], s1); _mm256_storeu_pd(s[2], s2); _mm256_storeu_pd(s[3], s3);
-    _mm256_storeu_pd(s[4], t0); _mm256_storeu_pd(s[5], t1); _mm256_storeu_pd(s[6], t2); _mm256_storeu_pd(s[7], t3);
+    _mm256_storeu_pd(s[0], s0);
+    _mm256_storeu_pd(s[1], s1);
+    _mm256_storeu_pd(s[2], s2);
+    _mm256_storeu_pd(s[3], s3);
+    _mm256_storeu_pd(s[4], t0);
+    _mm256_storeu_pd(s[5], t1);
+    _mm256_storeu_pd(s[6], t2);
+    _mm256_storeu_pd(s[7], t3);
     for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) {
         cg_project_rest_(s[a], v, q, j, cols, p);
         if (next) cg_project_rest_(s[a + 4], u, q, j, cols, p + 1);
     }
 }
-CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
-                                             double *p, size_t p_stride, const float *ahead) {
+CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
+    size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
     for (size_t i = 0; i < rows; i += 2) {
         const size_t next = i + 1 < rows;
-        const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride), *later = ahead ? cg_at_(ahead, i * cols) : NULL;
+        const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride),
+                    *later = ahead ? cg_at_(ahead, i * cols) : NULL;
         const double *w = q;
         double *t = p + i;
         unsigned left = rank;
@@ -4108,7 +4773,8 @@ CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_project1_neon_(const float *v, size_t cols, const double *q, size_t q_stride, int ranks, double *p, size_t p_stride) {
+CG_INLINE_ void cg_project1_neon_(
+    const float *v, size_t cols, const double *q, size_t q_stride, int ranks, double *p, size_t p_stride) {
     const double *q1 = q + q_stride, *q2 = q1 + q_stride, *q3 = q2 + q_stride;
     float64x2_t s0 = vdupq_n_f64(0.0), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[4][4];
@@ -4118,23 +4784,39 @@ CG_INLINE_ void cg_project1_neon_(const float *v, size_t cols, const double *q, 
         float64x2_t x = vcvt_f64_f32(vget_low_f32(f)), y = vcvt_high_f64_f32(f);
         s0 = s0 + x * vld1q_f64(q + j);
         t0 = t0 + y * vld1q_f64(q + j + 2);
-        if (ranks > 1) { s1 = s1 + x * vld1q_f64(q1 + j); t1 = t1 + y * vld1q_f64(q1 + j + 2); }
-        if (ranks > 2) { s2 = s2 + x * vld1q_f64(q2 + j); t2 = t2 + y * vld1q_f64(q2 + j + 2); }
-        if (ranks > 3) { s3 = s3 + x * vld1q_f64(q3 + j); t3 = t3 + y * vld1q_f64(q3 + j + 2); }
+        if (ranks > 1) {
+            s1 = s1 + x * vld1q_f64(q1 + j);
+            t1 = t1 + y * vld1q_f64(q1 + j + 2);
+        }
+        if (ranks > 2) {
+            s2 = s2 + x * vld1q_f64(q2 + j);
+            t2 = t2 + y * vld1q_f64(q2 + j + 2);
+        }
+        if (ranks > 3) {
+            s3 = s3 + x * vld1q_f64(q3 + j);
+            t3 = t3 + y * vld1q_f64(q3 + j + 2);
+        }
     }
-    vst1q_f64(s[0], s0); vst1q_f64(s[1], s1); vst1q_f64(s[2], s2); vst1q_f64(s[3], s3);
-    vst1q_f64(s[0] + 2, t0); vst1q_f64(s[1] + 2, t1); vst1q_f64(s[2] + 2, t2); vst1q_f64(s[3] + 2, t3);
+    vst1q_f64(s[0], s0);
+    vst1q_f64(s[1], s1);
+    vst1q_f64(s[2], s2);
+    vst1q_f64(s[3], s3);
+    vst1q_f64(s[0] + 2, t0);
+    vst1q_f64(s[1] + 2, t1);
+    vst1q_f64(s[2] + 2, t2);
+    vst1q_f64(s[3] + 2, t3);
     for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) cg_project_rest_(s[a], v, q, j, cols, p);
 }
-static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
-                             double *p, size_t p_stride, const float *ahead) {
+static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
+    unsigned rank, double *p, size_t p_stride, const float *ahead) {
     (void)ahead;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
         const double *w = q;
         double *t = p + i;
         unsigned left = rank;
-        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride) cg_project1_neon_(v, cols, w, q_stride, 4, t, p_stride);
+        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride)
+            cg_project1_neon_(v, cols, w, q_stride, 4, t, p_stride);
         if (left == 3) cg_project1_neon_(v, cols, w, q_stride, 3, t, p_stride);
         if (left == 2) cg_project1_neon_(v, cols, w, q_stride, 2, t, p_stride);
         if (left == 1) cg_project1_neon_(v, cols, w, q_stride, 1, t, p_stride);
@@ -4143,27 +4825,34 @@ static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t 
 #endif
 
 /* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_ROWS_ rows at a time */
-static void cg_collect_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
-                               double *q, size_t q_stride, const float *ahead) {
+static void cg_collect_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
+    unsigned rank, double *q, size_t q_stride, const float *ahead) {
     (void)ahead;
     for (size_t i = 0; i < rows; i += CG_ROWS_)
         for (unsigned a = 0; a < rank; a++)
             for (size_t j = 0; j < cols; j++) {
                 float s = 0.0f;
-                for (size_t l = i; l < rows && l < i + CG_ROWS_; l++) s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
+                for (size_t l = i; l < rows && l < i + CG_ROWS_; l++)
+                    s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
                 q[a * q_stride + j] += (double)s;
             }
 }
 #if CG_AVX2_
 /* s += w*x and t += w*y with w = p[at] */
-#define CG_GATHER_AVX2_(s, t, at)                                                                            \
-    { const __m256 w = _mm256_set1_ps(cg_load_(p, at)); s = _mm256_add_ps(s, cg_mul8_avx2_(w, x)); t = _mm256_add_ps(t, cg_mul8_avx2_(w, y)); }
+#  define CG_GATHER_AVX2_(s, t, at)                     \
+    {                                                   \
+      const __m256 w = _mm256_set1_ps(cg_load_(p, at)); \
+      s = _mm256_add_ps(s, cg_mul8_avx2_(w, x));        \
+      t = _mm256_add_ps(t, cg_mul8_avx2_(w, y));        \
+    }
 CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
     _mm256_storeu_pd(q, _mm256_add_pd(_mm256_loadu_pd(q), _mm256_cvtps_pd(_mm256_castps256_ps128(s))));
     _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
 }
-CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, int ranks,
-                                       double *q, size_t q_stride, const float *ahead) {      /* a run of rows, one to four vectors */
+CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+    size_t p_stride, int ranks,
+    /* a run of rows, one to four vectors */
+    double *q, size_t q_stride, const float *ahead) {
     for (size_t j = 0; j + 16 <= cols; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
@@ -4175,18 +4864,29 @@ CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t row
             if (ranks > 2) CG_GATHER_AVX2_(s2, t2, i * p_stride + 2)
             if (ranks > 3) CG_GATHER_AVX2_(s3, t3, i * p_stride + 3)
         }
-        cg_add8_avx2_(q + j, s0); cg_add8_avx2_(q + j + 8, t0);
-        if (ranks > 1) { cg_add8_avx2_(q + q_stride + j, s1); cg_add8_avx2_(q + q_stride + j + 8, t1); }
-        if (ranks > 2) { cg_add8_avx2_(q + 2 * q_stride + j, s2); cg_add8_avx2_(q + 2 * q_stride + j + 8, t2); }
-        if (ranks > 3) { cg_add8_avx2_(q + 3 * q_stride + j, s3); cg_add8_avx2_(q + 3 * q_stride + j + 8, t3); }
+        cg_add8_avx2_(q + j, s0);
+        cg_add8_avx2_(q + j + 8, t0);
+        if (ranks > 1) {
+            cg_add8_avx2_(q + q_stride + j, s1);
+            cg_add8_avx2_(q + q_stride + j + 8, t1);
+        }
+        if (ranks > 2) {
+            cg_add8_avx2_(q + 2 * q_stride + j, s2);
+            cg_add8_avx2_(q + 2 * q_stride + j + 8, t2);
+        }
+        if (ranks > 3) {
+            cg_add8_avx2_(q + 3 * q_stride + j, s3);
+            cg_add8_avx2_(q + 3 * q_stride + j + 8, t3);
+        }
     }
 }
-CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
-                                             double *q, size_t q_stride, const float *ahead) {
+CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+    size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)15;
     for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
         const size_t many = cg_min_(CG_ROWS_, rows - i);
-        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride), *later = ahead ? cg_at_(ahead, i * cols) : NULL;
+        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride),
+                    *later = ahead ? cg_at_(ahead, i * cols) : NULL;
         double *t = q;
         unsigned left = rank;
         for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, later = NULL)
@@ -4196,18 +4896,24 @@ CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size
         if (left == 1) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, later);
     }
     _mm256_zeroupper();
-    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+    if (whole < cols)
+        cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 #if CG_NEON_
 /* s += w*x and t += w*y with w = p[at] */
-#define CG_GATHER_NEON_(s, t, at) { const float32x4_t w = vdupq_n_f32(cg_load_(p, at)); s = s + cg_times_neon_(w, x); t = t + cg_times_neon_(w, y); }
+#  define CG_GATHER_NEON_(s, t, at)                       \
+    {                                                     \
+      const float32x4_t w = vdupq_n_f32(cg_load_(p, at)); \
+      s = s + cg_times_neon_(w, x);                       \
+      t = t + cg_times_neon_(w, y);                       \
+    }
 CG_INLINE_ void cg_add4_neon_(double *q, float32x4_t s) {
     vst1q_f64(q, vld1q_f64(q) + vcvt_f64_f32(vget_low_f32(s)));
     vst1q_f64(q + 2, vld1q_f64(q + 2) + vcvt_high_f64_f32(s));
 }
-CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, int ranks,
-                                  double *q, size_t q_stride) {
+CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+    size_t p_stride, int ranks, double *q, size_t q_stride) {
     for (size_t j = 0; j + 8 <= cols; j += 8) {
         float32x4_t s0 = vdupq_n_f32(0.0f), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
@@ -4218,14 +4924,24 @@ CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, si
             if (ranks > 2) CG_GATHER_NEON_(s2, t2, i * p_stride + 2)
             if (ranks > 3) CG_GATHER_NEON_(s3, t3, i * p_stride + 3)
         }
-        cg_add4_neon_(q + j, s0); cg_add4_neon_(q + j + 4, t0);
-        if (ranks > 1) { cg_add4_neon_(q + q_stride + j, s1); cg_add4_neon_(q + q_stride + j + 4, t1); }
-        if (ranks > 2) { cg_add4_neon_(q + 2 * q_stride + j, s2); cg_add4_neon_(q + 2 * q_stride + j + 4, t2); }
-        if (ranks > 3) { cg_add4_neon_(q + 3 * q_stride + j, s3); cg_add4_neon_(q + 3 * q_stride + j + 4, t3); }
+        cg_add4_neon_(q + j, s0);
+        cg_add4_neon_(q + j + 4, t0);
+        if (ranks > 1) {
+            cg_add4_neon_(q + q_stride + j, s1);
+            cg_add4_neon_(q + q_stride + j + 4, t1);
+        }
+        if (ranks > 2) {
+            cg_add4_neon_(q + 2 * q_stride + j, s2);
+            cg_add4_neon_(q + 2 * q_stride + j + 4, t2);
+        }
+        if (ranks > 3) {
+            cg_add4_neon_(q + 3 * q_stride + j, s3);
+            cg_add4_neon_(q + 3 * q_stride + j + 4, t3);
+        }
     }
 }
-static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
-                             double *q, size_t q_stride, const float *ahead) {
+static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
+    unsigned rank, double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)7;
     (void)ahead;
     for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
@@ -4233,17 +4949,20 @@ static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t 
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
         double *t = q;
         unsigned left = rank;
-        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
+        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride)
+            cg_collect8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
         if (left == 3) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 3, t, q_stride);
         if (left == 2) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
         if (left == 1) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
     }
-    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+    if (whole < cols)
+        cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 
-/* lowrank_tile: out[i][j] = p[i][0]*q[0][j] + p[i][1]*q[1][j] + ... in f32; where that overflows, in f64 and kept finite.
-   rank values of p per row, rows of out are out_stride apart; stream: each begins at a multiple of 16 bytes */
+/* lowrank_tile: out[i][j] = p[i][0]*q[0][j] + p[i][1]*q[1][j] + ... in f32; where that overflows, in f64 and kept
+   finite. rank values of p per row, rows of out are out_stride apart; stream: each begins at a multiple of 16
+   bytes */
 CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t j) {
     float s = 0.0f;
     for (unsigned a = 0; a < rank; a++) {
@@ -4257,11 +4976,12 @@ CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride
     }
     return s;
 }
-static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
-                                    float *out, size_t out_stride, int stream) {
+static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows,
+    size_t count, float *out, size_t out_stride, int stream) {
     (void)stream;
     for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < count; j++) cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * rank), q, q_stride, rank, j));
+        for (size_t j = 0; j < count; j++)
+            cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * rank), q, q_stride, rank, j));
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ int cg_overflow_avx2_(__m256 s, __m256 t) {
@@ -4273,11 +4993,15 @@ CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256
     cg_out_avx2_(out, j + 8, _mm256_castps_si256(t), stream);
 }
 /* s = w*x and t = w*y, or added to, with w = p[at] */
-#define CG_SPREAD_AVX2_(s, t, at)                                                                                              \
-    { const __m256 w = _mm256_set1_ps(cg_load_(p, at)), c = cg_mul8_avx2_(w, x), d = cg_mul8_avx2_(w, y);                      \
-      s = a ? _mm256_add_ps(s, c) : c; t = a ? _mm256_add_ps(t, d) : d; }
+#  define CG_SPREAD_AVX2_(s, t, at)                                                                       \
+    {                                                                                                     \
+      const __m256 w = _mm256_set1_ps(cg_load_(p, at)), c = cg_mul8_avx2_(w, x), d = cg_mul8_avx2_(w, y); \
+      s = a ? _mm256_add_ps(s, c) : c;                                                                    \
+      t = a ? _mm256_add_ps(t, d) : d;                                                                    \
+    }
 CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t count,
-                                        float *out, size_t out_stride, int rows, int stream) {      /* one row or four */
+    /* one row or four */
+    float *out, size_t out_stride, int rows, int stream) {
     for (size_t j = 0; j + 16 <= count; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(q, j);
@@ -4285,7 +5009,10 @@ CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q
         for (size_t a = 0; a < rank; a++, v = cg_at_(v, q_stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
             CG_SPREAD_AVX2_(s0, t0, a)
-            if (rows > 1) { CG_SPREAD_AVX2_(s1, t1, a + rank) CG_SPREAD_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_SPREAD_AVX2_(s3, t3, a + 3 * (size_t)rank) }
+            if (rows > 1) {
+                CG_SPREAD_AVX2_(s1, t1, a + rank)
+                CG_SPREAD_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_SPREAD_AVX2_(s3, t3, a + 3 * (size_t)rank)
+            }
         }
         over = cg_overflow_avx2_(s0, t0);
         if (rows > 1) over |= cg_overflow_avx2_(s1, t1) | cg_overflow_avx2_(s2, t2) | cg_overflow_avx2_(s3, t3);
@@ -4297,29 +5024,40 @@ CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q
                 cg_lowrank_out_avx2_(out, j + 3 * out_stride, s3, t3, stream);
             }
         } else {
-            cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, rank, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
+            cg_lowrank_tile_scalar_(
+                p, cg_at_(q, j), q_stride, rank, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
         }
     }
 }
-CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
-                                                  float *out, size_t out_stride, int stream) {
+CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank,
+    size_t rows, size_t count, float *out, size_t out_stride, int stream) {
     const size_t whole = count & ~(size_t)15;
     size_t i = 0;
-    for (; rank > 6 && i + 4 <= rows; i += 4) {      /* a smaller q is read faster than four rows are written at once */
-        if (stream) cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
-        else cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
+    for (; rank > 6 && i + 4 <= rows; i += 4) { /* a smaller q is read faster than four rows are written at once */
+        if (stream)
+            cg_lowrank16_avx2_(
+                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
+        else
+            cg_lowrank16_avx2_(
+                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
     }
     for (; i < rows; i++) {
-        if (stream) cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
-        else cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
+        if (stream)
+            cg_lowrank16_avx2_(
+                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
+        else
+            cg_lowrank16_avx2_(
+                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
     }
     _mm256_zeroupper();
-    if (whole < count) cg_lowrank_tile_scalar_(p, cg_at_(q, whole), q_stride, rank, rows, count - whole, cg_at_mut_(out, whole), out_stride, 0);
+    if (whole < count)
+        cg_lowrank_tile_scalar_(
+            p, cg_at_(q, whole), q_stride, rank, rows, count - whole, cg_at_mut_(out, whole), out_stride, 0);
 }
 #endif
 #if CG_NEON_
-static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
-                                  float *out, size_t out_stride, int stream) {
+static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows,
+    size_t count, float *out, size_t out_stride, int stream) {
     const size_t whole = rank ? count & ~(size_t)7 : 0;
     for (size_t i = 0; i < rows; i++, p = cg_at_(p, rank), out = cg_at_mut_(out, out_stride)) {
         for (size_t j = 0; j < whole; j += 8) {
@@ -4332,26 +5070,33 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
                 s = s + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 0)));
                 t = t + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 4)));
             }
-            if (vmaxvq_u32(vmaxq_u32(cg_abs_neon_(vreinterpretq_u32_f32(s)), cg_abs_neon_(vreinterpretq_u32_f32(t)))) < CG_NONFINITE_) {
+            if (vmaxvq_u32(vmaxq_u32(cg_abs_neon_(vreinterpretq_u32_f32(s)), cg_abs_neon_(vreinterpretq_u32_f32(t)))) <
+                CG_NONFINITE_) {
                 cg_store4_neon_(out, j, s);
                 cg_store4_neon_(out, j + 4, t);
             } else {
                 cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, rank, 1, 8, cg_at_mut_(out, j), 0, stream);
             }
         }
-        if (whole < count) cg_lowrank_tile_scalar_(p, cg_at_(q, whole), q_stride, rank, 1, count - whole, cg_at_mut_(out, whole), 0, stream);
+        if (whole < count)
+            cg_lowrank_tile_scalar_(
+                p, cg_at_(q, whole), q_stride, rank, 1, count - whole, cg_at_mut_(out, whole), 0, stream);
     }
 }
 #endif
 
 /* src/core/kernels/dispatch.h */
-#define CG_KERNELS_(isa, x)                                                                                                   \
-    { isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_, cg_levels_##x##_, \
-      cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
-      cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_flush_##x##_, cg_drain_##x##_, cg_sum_##x##_,                                     \
-      cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_, cg_accrue_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_,                            \
-      cg_unfp8_##x##_, cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_, cg_undynamic_##x##_,               \
-      cg_fixed_##x##_, cg_vote_##x##_, cg_project_##x##_, cg_collect_##x##_, cg_lowrank_tile_##x##_ }
+#define CG_KERNELS_(isa, x)                                                                                         \
+  {                                                                                                                 \
+    isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_,           \
+        cg_levels_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_,     \
+        cg_unlevels_##x##_, cg_unsign_##x##_, cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, \
+        cg_flush_##x##_, cg_drain_##x##_, cg_sum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_,     \
+        cg_accrue_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_, cg_unfp8_##x##_,       \
+        cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_,            \
+        cg_undynamic_##x##_, cg_fixed_##x##_, cg_vote_##x##_, cg_project_##x##_, cg_collect_##x##_,                 \
+        cg_lowrank_tile_##x##_                                                                                      \
+  }
 static const cg_kernels_ cg_kernels_scalar_ = CG_KERNELS_(CG_ISA_SCALAR, scalar);
 #if CG_AVX2_
 static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
@@ -4360,9 +5105,9 @@ static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
 static const cg_kernels_ cg_kernels_neon_ = CG_KERNELS_(CG_ISA_NEON, neon);
 #endif
 
-/* ---- >>dispatch: one word, 0 until the CPU has been asked -------------------------------------- */
+/* ---- >>dispatch: one word, 0 until the CPU has been asked ---- */
 
-static int cg_isa_word_;               /* a cg_isa; every thread that writes it writes the same, or was told to */
+static int cg_isa_word_; /* a cg_isa; every thread that writes it writes the same, or was told to */
 
 #if defined(__GNUC__)
 CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_word_, __ATOMIC_RELAXED); }
@@ -4375,35 +5120,39 @@ CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_word_ = isa; }
 #if CG_AVX2_
 static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     uint32_t a = leaf, b, c = 0, d;
-#if defined(__i386__)                  /* ebx may hold the GOT pointer */
+#  if defined(__i386__) /* ebx may hold the GOT pointer */
     __asm__ __volatile__("xchgl %%ebx, %1\n\tcpuid\n\txchgl %%ebx, %1" : "+a"(a), "=&r"(b), "+c"(c), "=d"(d));
-#else
+#  else
     __asm__ __volatile__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-#endif
-    out[0] = a; out[1] = b; out[2] = c; out[3] = d;
+#  endif
+    out[0] = a;
+    out[1] = b;
+    out[2] = c;
+    out[3] = d;
 }
 static int cg_has_avx2_(void) {
     uint32_t r[4], lo, hi;
     cg_cpuid_(0, r);
     if (r[0] < 7) return 0;
-    cg_cpuid_(1, r);                   /* popcnt, xsave, avx, f16c */
+    cg_cpuid_(1, r); /* popcnt, xsave, avx, f16c */
     if ((r[2] & 0x38800000u) != 0x38800000u) return 0;
-    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0));    /* xgetbv: does the OS save ymm? */
+    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv: does the OS save ymm? */
     if ((lo & 6) != 6) return 0;
-    cg_cpuid_(7, r);                   /* bmi1, avx2, bmi2 */
+    cg_cpuid_(7, r); /* bmi1, avx2, bmi2 */
     return (r[1] & 0x128u) == 0x128u;
 }
 #endif
 CG_API_ int cg_isa_found(cg_isa isa) {
     switch (isa) {
-        case CG_ISA_AUTO: case CG_ISA_SCALAR: return 1;
+    case CG_ISA_AUTO:
+    case CG_ISA_SCALAR: return 1;
 #if CG_AVX2_
-        case CG_ISA_AVX2: return cg_has_avx2_();
+    case CG_ISA_AVX2: return cg_has_avx2_();
 #endif
 #if CG_NEON_
-        case CG_ISA_NEON: return 1;
+    case CG_ISA_NEON: return 1;
 #endif
-        default: return 0;
+    default: return 0;
     }
 }
 CG_API_ cg_isa cg_isa_used(void) {
@@ -4420,37 +5169,49 @@ CG_API_ cg_status cg_isa_force(cg_isa isa) {
     return CG_OK;
 }
 CG_API_ const char *cg_isa_name(cg_isa isa) {
-    return isa == CG_ISA_AUTO ? "auto" : isa == CG_ISA_SCALAR ? "scalar" : isa == CG_ISA_AVX2 ? "avx2" : isa == CG_ISA_NEON ? "neon" : "?";
+    return isa == CG_ISA_AUTO  ? "auto"
+        : isa == CG_ISA_SCALAR ? "scalar"
+        : isa == CG_ISA_AVX2   ? "avx2"
+        : isa == CG_ISA_NEON   ? "neon"
+                               : "?";
 }
 static const cg_kernels_ *cg_kernels_now_(void) {
     switch (cg_isa_used()) {
 #if CG_AVX2_
-        case CG_ISA_AVX2: return &cg_kernels_avx2_;
+    case CG_ISA_AVX2: return &cg_kernels_avx2_;
 #endif
 #if CG_NEON_
-        case CG_ISA_NEON: return &cg_kernels_neon_;
+    case CG_ISA_NEON: return &cg_kernels_neon_;
 #endif
-        default: return &cg_kernels_scalar_;
+    default: return &cg_kernels_scalar_;
     }
 }
 
 /* src/core/codes/bits.h */
-/* ---- >>codes: pieces of symbols and floats in fewer bits, positions as Golomb-Rice gaps --------
-   Bit strings are LSB first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw)
-   and the exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
+/* ---- >>codes: pieces of symbols and floats in fewer bits, positions as Golomb-Rice gaps Bit strings are LSB
+   first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw) and the
+   exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
 
-#define CG_PIECE_ 8192u                /* symbols, at most */
+#define CG_PIECE_ 8192u /* symbols, at most */
 #define CG_RICE_MAX_ 40u
-enum { CG_VALUES_PACKED_ = 0, CG_VALUES_GAMMA_ = 1, CG_VALUES_DELTA_ = 2, CG_VALUES_OMEGA_ = 3, CG_VALUES_HUFFMAN_ = 4, CG_VALUES_QUARTIC_ = 5 };
+enum {
+    CG_VALUES_PACKED_ = 0,
+    CG_VALUES_GAMMA_ = 1,
+    CG_VALUES_DELTA_ = 2,
+    CG_VALUES_OMEGA_ = 3,
+    CG_VALUES_HUFFMAN_ = 4,
+    CG_VALUES_QUARTIC_ = 5
+};
 
 typedef struct cg_alphabet_ {
-    unsigned bits;                     /* packed size, 1..8 */
-    uint8_t top, zero;                 /* symbols are 0..top; zero: the one that means 0, or 0 where there are no signs */
+    unsigned bits; /* packed size, 1..8 */
+    /* symbols are 0..top; zero: the one that means 0, or 0 where there are no signs */
+    uint8_t top, zero;
 } cg_alphabet_;
 
 CG_INLINE_ uint32_t cg_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
 CG_INLINE_ size_t cg_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
-static uint32_t cg_entry_close_(unsigned form, size_t bits, uint8_t *out) {              /* fills the last word */
+static uint32_t cg_entry_close_(unsigned form, size_t bits, uint8_t *out) { /* fills the last word */
     for (size_t i = (bits + 7) / 8; i % 4; i++) out[i] = 0;
     return cg_entry_(form, bits);
 }
@@ -4475,26 +5236,37 @@ CG_INLINE_ uint64_t cg_window_(const uint8_t *in, size_t bits, size_t at) {
     return cg_window_end_(in, bits, at);
 }
 
-typedef struct cg_string_ { uint8_t *at, *end; uint64_t word; unsigned have; } cg_string_;       /* being written; have < 8 */
+/* being written; have < 8 */
+typedef struct cg_string_ {
+    uint8_t *at, *end;
+    uint64_t word;
+    unsigned have;
+} cg_string_;
 
-CG_INLINE_ void cg_string_add_(cg_string_ *w, uint64_t v, unsigned bits) {                       /* bits <= 56 */
+CG_INLINE_ void cg_string_add_(cg_string_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
     w->word |= v << w->have;
     w->have += bits;
     if (CG_LIKELY_(w->end - w->at >= 8)) cg_put64_(w->at, w->word);
-    else for (unsigned j = 0; j < 8 && w->at + j < w->end; j++) w->at[j] = (uint8_t)(w->word >> 8 * j);
+    else
+        for (unsigned j = 0; j < 8 && w->at + j < w->end; j++) w->at[j] = (uint8_t)(w->word >> 8 * j);
     w->at += w->have >> 3;
     w->word >>= w->have & 56;
     w->have &= 7;
 }
 /* A table of codes holds bits << 8 | length for each symbol. `group` (3 or 5) codes have at most 56 bits together. */
-CG_INLINE_ void cg_string_symbols_(cg_string_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
+CG_INLINE_ void cg_string_symbols_(
+    cg_string_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
     cg_string_ w = *out;
     size_t i = 0;
     for (; i + group <= n; i += group) {
-        uint32_t e = table[symbols[i]], total = e;             /* only its low byte is meant */
+        uint32_t e = table[symbols[i]], total = e; /* only its low byte is meant */
         uint64_t v = e >> 8;
-#define CG_JOIN_(j) e = table[symbols[i + j]]; v |= (uint64_t)(e >> 8) << (total & 63); total += e;
-        CG_JOIN_(1) CG_JOIN_(2)
+#define CG_JOIN_(j)                        \
+  e = table[symbols[i + j]];               \
+  v |= (uint64_t)(e >> 8) << (total & 63); \
+  total += e;
+        CG_JOIN_(1)
+        CG_JOIN_(2)
         if (group == 5) { CG_JOIN_(3) CG_JOIN_(4) }
 #undef CG_JOIN_
         cg_string_add_(&w, v, total & 63);
@@ -4504,11 +5276,17 @@ CG_INLINE_ void cg_string_symbols_(cg_string_ *out, const uint32_t *table, const
 }
 CG_INLINE_ cg_string_ cg_string_open_(uint8_t *at, uint8_t *end) {
     cg_string_ w;
-    w.at = at; w.end = end; w.word = 0; w.have = 0;
+    w.at = at;
+    w.end = end;
+    w.word = 0;
+    w.have = 0;
     return w;
 }
 
-CG_INLINE_ size_t cg_quarter_(size_t n, unsigned s) { size_t q = (n + 3) / 4; return n <= q * s ? 0 : cg_min_(q, n - q * s); }
+CG_INLINE_ size_t cg_quarter_(size_t n, unsigned s) {
+    size_t q = (n + 3) / 4;
+    return n <= q * s ? 0 : cg_min_(q, n - q * s);
+}
 
 /* How often each symbol is in each quarter: four tables, as equal neighbours would wait for each other in one. */
 static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count /* 4 of 256 */) {
@@ -4533,16 +5311,17 @@ static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count
    A string that should end early reads on into what follows it, and 0 after the piece. */
 
 #define CG_HUFFMAN_MAX_ 11u
-#define CG_HUFFMAN_SPAN_ 2048u         /* 1 << CG_HUFFMAN_MAX_ */
+#define CG_HUFFMAN_SPAN_ 2048u /* 1 << CG_HUFFMAN_MAX_ */
 
 typedef struct cg_huffman_ {
     unsigned lo, hi;
-    uint8_t length[256];               /* for lo..hi */
-    size_t start[5];                   /* of the strings, and the end, in bytes */
+    uint8_t length[256]; /* for lo..hi */
+    size_t start[5];     /* of the strings, and the end, in bytes */
 } cg_huffman_;
 
-/* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place, then the tree
-   cut at 11: a leaf too deep becomes the brother of a leaf that goes one down, which frees one place of the last row each time. */
+/* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place,
+   then the tree cut at 11: a leaf too deep becomes the brother of a leaf that goes one down, which frees one place
+   of the last row each time. */
 static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     static const uint8_t gaps[5] = { 57, 23, 10, 4, 1 };
     uint16_t a[256];
@@ -4560,16 +5339,21 @@ static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     for (unsigned next = 1; next + 1 < used; next++) {
         uint32_t sum = 0;
         for (unsigned twice = 0; twice < 2; twice++) {
-            if (root < next && (leaf >= used || a[root] < a[leaf])) { sum += a[root]; a[root++] = (uint16_t)next; }
-            else sum += a[leaf++];
+            if (root < next && (leaf >= used || a[root] < a[leaf])) {
+                sum += a[root];
+                a[root++] = (uint16_t)next;
+            } else sum += a[leaf++];
         }
         a[next] = (uint16_t)sum;
     }
     a[used - 2] = 0;
-    for (unsigned i = used - 2; i-- > 0;) a[i] = (uint16_t)(a[a[i]] + 1);    /* depth of the inner nodes */
+    for (unsigned i = used - 2; i-- > 0;) a[i] = (uint16_t)(a[a[i]] + 1); /* depth of the inner nodes */
     for (root = used - 1; open; depth++) {
         unsigned inner = 0;
-        while (root && a[root - 1] == depth) { inner++; root--; }
+        while (root && a[root - 1] == depth) {
+            inner++;
+            root--;
+        }
         num[depth < CG_HUFFMAN_MAX_ ? depth : CG_HUFFMAN_MAX_] += open - inner;
         open = 2 * inner;
     }
@@ -4590,16 +5374,19 @@ CG_INLINE_ unsigned cg_huffman_next_(unsigned code, unsigned l) {
     while (code & bit) bit >>= 1;
     return bit ? (code & (bit - 1)) | bit : 0;
 }
-static void cg_huffman_order_(const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) {     /* by length, then symbol */
+static void cg_huffman_order_(
+    const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) { /* by length, then symbol */
     unsigned at[CG_HUFFMAN_MAX_ + 1];
     for (unsigned l = 0; l <= CG_HUFFMAN_MAX_; l++) num[l] = 0;
     for (unsigned s = h->lo; s <= h->hi; s++) num[h->length[s]]++;
     at[0] = 0;
     at[1] = 0;
     for (unsigned l = 2; l <= CG_HUFFMAN_MAX_; l++) at[l] = at[l - 1] + num[l - 1];
-    for (unsigned s = h->lo; s <= h->hi; s++) if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
+    for (unsigned s = h->lo; s <= h->hi; s++)
+        if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
-CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {                /* n > 0; bytes it will take */
+/* n > 0; bytes it will take */
+CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {
     uint32_t count[1024];
     uint32_t key[256];
     unsigned used = 0;
@@ -4636,7 +5423,8 @@ static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t
         for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l)) table[order[at++]] = code << 8 | l;
     for (unsigned s = h->lo; s <= h->hi; s += 2)
         out[2 + (s - h->lo) / 2] = (uint8_t)(h->length[s] | (s < h->hi ? (unsigned)h->length[s + 1] << 4 : 0u));
-    for (unsigned q = 0; q < 3; q++) cg_put16_(out + h->start[0] - 6 + 2 * q, (uint32_t)(h->start[q + 1] - h->start[q]));
+    for (unsigned q = 0; q < 3; q++)
+        cg_put16_(out + h->start[0] - 6 + 2 * q, (uint32_t)(h->start[q + 1] - h->start[q]));
     for (unsigned q = 0; q < 4; q++) {
         cg_string_ w = cg_string_open_(out + h->start[q], end);
         cg_string_symbols_(&w, table, symbols, cg_quarter_(n, q), 5);
@@ -4659,7 +5447,9 @@ static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, siz
         if (l) kraft += CG_HUFFMAN_SPAN_ >> l;
         h->length[h->lo + i] = (uint8_t)l;
     }
-    if (kraft != CG_HUFFMAN_SPAN_ || !h->length[h->lo] || !h->length[h->hi] || (many % 2 && in[1 + (many + 1) / 2] >> 4)) return 0;
+    if (kraft != CG_HUFFMAN_SPAN_ || !h->length[h->lo] || !h->length[h->hi] ||
+        (many % 2 && in[1 + (many + 1) / 2] >> 4))
+        return 0;
     for (unsigned q = 0; q < 3; q++) h->start[q + 1] = h->start[q] + cg_get16_(in + h->start[0] - 6 + 2 * q);
     h->start[4] = bytes;
     for (unsigned q = 0; q < 4; q++) {
@@ -4669,17 +5459,23 @@ static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, siz
     return 1;
 }
 CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
-    uint16_t table[CG_HUFFMAN_SPAN_];                          /* symbol << 8 | length of the code that the next 11 bits begin with */
+    /* symbol << 8 | length of the code that the next 11 bits begin with */
+    uint16_t table[CG_HUFFMAN_SPAN_];
     uint8_t order[256];
     unsigned num[CG_HUFFMAN_MAX_ + 1], code = 0, at = 0;
     const size_t q = (n + 3) / 4, all = cg_quarter_(n, 3);
     size_t i = 0, p[4], bits;
-    if (h->lo == h->hi) { memset(symbols, (int)h->lo, n); return; }
+    if (h->lo == h->hi) {
+        memset(symbols, (int)h->lo, n);
+        return;
+    }
     cg_huffman_order_(h, num, order);
     table[0] = 0;
-    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) {          /* twice as long for each length; complete, so all of it gets filled */
+    /* twice as long for each length; complete, so all of it gets filled */
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) {
         memcpy(table + (1u << (l - 1)), table, sizeof *table << (l - 1));
-        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l)) table[code] = (uint16_t)((unsigned)order[at++] << 8 | l);
+        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l))
+            table[code] = (uint16_t)((unsigned)order[at++] << 8 | l);
     }
     for (unsigned s = 0; s < 4; s++) p[s] = 8 * h->start[s];
     bits = 8 * h->start[4];
@@ -4689,15 +5485,28 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         for (; i + 5 <= all && p0 + 64 <= bits && p1 + 64 <= bits && p2 + 64 <= bits && p3 + 64 <= bits; i += 5) {
             uint64_t w0 = cg_get64_(in + (p0 >> 3)) >> (p0 & 7), w1 = cg_get64_(in + (p1 >> 3)) >> (p1 & 7);
             uint64_t w2 = cg_get64_(in + (p2 >> 3)) >> (p2 & 7), w3 = cg_get64_(in + (p3 >> 3)) >> (p3 & 7);
-            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e;        /* sums of lengths in their low bytes */
-#define CG_TAKE_(s, j) e = table[w##s & (CG_HUFFMAN_SPAN_ - 1)]; w##s >>= e & 63; t##s += e; o##s[i + j] = (uint8_t)(e >> 8);
+            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* sums of lengths in their low bytes */
+#define CG_TAKE_(s, j)                      \
+  e = table[w##s & (CG_HUFFMAN_SPAN_ - 1)]; \
+  w##s >>= e & 63;                          \
+  t##s += e;                                \
+  o##s[i + j] = (uint8_t)(e >> 8);
 #define CG_TAKE4_(j) CG_TAKE_(0, j) CG_TAKE_(1, j) CG_TAKE_(2, j) CG_TAKE_(3, j)
-            CG_TAKE4_(0) CG_TAKE4_(1) CG_TAKE4_(2) CG_TAKE4_(3) CG_TAKE4_(4)
+            CG_TAKE4_(0)
+            CG_TAKE4_(1)
+            CG_TAKE4_(2)
+            CG_TAKE4_(3) CG_TAKE4_(4)
 #undef CG_TAKE4_
 #undef CG_TAKE_
-            p0 += t0 & 255; p1 += t1 & 255; p2 += t2 & 255; p3 += t3 & 255;
+                p0 += t0 & 255;
+            p1 += t1 & 255;
+            p2 += t2 & 255;
+            p3 += t3 & 255;
         }
-        p[0] = p0; p[1] = p1; p[2] = p2; p[3] = p3;
+        p[0] = p0;
+        p[1] = p1;
+        p[2] = p2;
+        p[3] = p3;
     }
     for (unsigned s = 0; s < 4; s++)
         for (size_t j = i; j < cg_quarter_(n, s); j++) {
@@ -4708,14 +5517,12 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
 }
 
 /* src/core/codes/elias.h */
-/* ---- Elias codes of v >= 1 with L = floor(log2 v)
-     gamma   L zeros, a 1, the L low bits of v
-     delta   gamma(L + 1), the L low bits of v
-     omega   the groups of v, L, floor(log2 L) ... down to 2 or 3, the last one first; then a 0. A group is a 1 and the low bits.
-   A decoder meets numbers that no encoder wrote: L counts as at most 16, the gamma in delta has at most 4 zeros, and an omega ends
-   once it is above 16. So it never takes more than 33 bits. */
+/* ---- Elias codes of v >= 1 with L = floor(log2 v) gamma   L zeros, a 1, the L low bits of v delta   gamma(L +
+   1), the L low bits of v omega   the groups of v, L, floor(log2 L) ... down to 2 or 3, the last one first; then a
+   0. A group is a 1 and the low bits. A decoder meets numbers that no encoder wrote: L counts as at most 16, the
+   gamma in delta has at most 4 zeros, and an omega ends once it is above 16. So it never takes more than 33 bits. */
 
-static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) {       /* 0 < v < 2^16 */
+static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v < 2^16 */
     unsigned l = cg_log2_(v);
     uint64_t low = v - (1u << l), w;
     unsigned have;
@@ -4736,7 +5543,7 @@ static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) {       /* 
     *bits = have;
     return w;
 }
-CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) {   /* w: at least 34 bits */
+CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w: at least 34 bits */
     if (code == CG_VALUES_OMEGA_) {
         uint32_t v = 1;
         while (w & 1) {
@@ -4779,19 +5586,27 @@ static void cg_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *tabl
         table[s] = a->zero ? (w << 1 | (s < a->zero)) << 8 | (bits + 1) : w << 8 | bits;
     }
 }
-/* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit, |level|. */
+/* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit,
+   |level|. */
 static void cg_sparse_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps /* of 1..63 */) {
     unsigned bits;
-    for (unsigned g = 1; g < 64; g++) { gaps[g] = (uint32_t)cg_elias_(code, g, &bits) << 8; gaps[g] |= bits; }
+    for (unsigned g = 1; g < 64; g++) {
+        gaps[g] = (uint32_t)cg_elias_(code, g, &bits) << 8;
+        gaps[g] |= bits;
+    }
     for (unsigned s = 0; s <= a->top; s++) {
         uint32_t v;
-        if (s == a->zero) { value[s] = 0; continue; }
+        if (s == a->zero) {
+            value[s] = 0;
+            continue;
+        }
         v = (uint32_t)cg_elias_(code, cg_magnitude_(a, s), &bits);
         value[s] = a->zero ? (v << 1 | (s < a->zero)) << 8 | (bits + 1) : v << 8 | bits;
     }
 }
 /* The bits it took, or `limit` if that is not enough. */
-static size_t cg_sparse_put_(uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
+static size_t cg_sparse_put_(
+    uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
     uint32_t value[256], gaps[64];
     uint16_t place[1024];
     const uint64_t zeros = a->zero * (uint64_t)0x0101010101010101u;
@@ -4803,16 +5618,22 @@ static size_t cg_sparse_put_(uint32_t code, const cg_alphabet_ *a, const uint8_t
         size_t i = from, many = 0;
         for (; i + 8 <= to; i += 8) {
             if (cg_get64_(symbols + i) == zeros) continue;
-            for (size_t j = i; j < i + 8; j++) { place[many] = (uint16_t)j; many += symbols[j] != a->zero; }
+            for (size_t j = i; j < i + 8; j++) {
+                place[many] = (uint16_t)j;
+                many += symbols[j] != a->zero;
+            }
         }
-        for (; i < to; i++) if (symbols[i] != a->zero) place[many++] = (uint16_t)i;
+        for (; i < to; i++)
+            if (symbols[i] != a->zero) place[many++] = (uint16_t)i;
         for (i = 0; i < many; i++) {
             const size_t gap = place[i] + 1u - next;
             const uint32_t v = value[symbols[place[i]]];
             uint64_t g;
             unsigned bits;
-            if (CG_LIKELY_(gap < 64)) { g = gaps[gap] >> 8; bits = gaps[gap] & 63; }
-            else g = cg_elias_(code, (uint32_t)gap, &bits);
+            if (CG_LIKELY_(gap < 64)) {
+                g = gaps[gap] >> 8;
+                bits = gaps[gap] & 63;
+            } else g = cg_elias_(code, (uint32_t)gap, &bits);
             g |= (uint64_t)(v >> 8) << bits;
             bits += v & 63;
             total += bits;
@@ -4825,9 +5646,11 @@ static size_t cg_sparse_put_(uint32_t code, const cg_alphabet_ *a, const uint8_t
 }
 #define CG_SPARSE_BITS_ 10u
 #define CG_SPARSE_SPAN_ 1024u
-CG_NOINLINE_ void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
-    uint32_t value[256], gaps[64], table[CG_SPARSE_SPAN_];     /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
-    const int quick = bits >= 4096;                            /* pays for the table */
+CG_NOINLINE_ void cg_sparse_get_(
+    uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
+    uint32_t value[256], gaps[64], table[CG_SPARSE_SPAN_];
+    const int quick = bits >= 4096; /* pays for the table */
     size_t at = 0, place = (size_t)0 - 1;
     memset(symbols, a->zero, n);
     if (quick) {
@@ -4836,7 +5659,8 @@ CG_NOINLINE_ void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uin
         for (unsigned g = 1; g < 64; g++)
             for (unsigned s = 0, l; s <= a->top; s++) {
                 if (s == a->zero || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_SPARSE_BITS_) continue;
-                for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_SPARSE_SPAN_; w += 1u << l) table[w] = s | g << 8 | l << 24;
+                for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_SPARSE_SPAN_; w += 1u << l)
+                    table[w] = s | g << 8 | l << 24;
             }
     }
     while (at < bits) {
@@ -4859,29 +5683,42 @@ CG_NOINLINE_ void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uin
         place += cg_elias_get_(code, cg_window_(in, bits, at), &at);
         if (place >= n) return;
         w = cg_window_(in, bits, at);
-        if (a->zero) { negative = w & 1; w >>= 1; at++; }
+        if (a->zero) {
+            negative = w & 1;
+            w >>= 1;
+            at++;
+        }
         symbols[place] = cg_level_of_(a, negative, cg_elias_get_(code, w, &at));
     }
 }
 CG_INLINE_ uint8_t cg_dense_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
     unsigned negative = 0;
-    if (a->zero) { negative = w & 1; w >>= 1; ++*at; }
+    if (a->zero) {
+        negative = w & 1;
+        w >>= 1;
+        ++*at;
+    }
     return cg_level_of_(a, negative, cg_elias_get_(code, w, at) - 1);
 }
 #define CG_DENSE_BITS_ 10u
 #define CG_DENSE_SPAN_ 1024u
-CG_NOINLINE_ void cg_dense_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
-    uint32_t one[256], table[CG_DENSE_SPAN_];      /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
+CG_NOINLINE_ void cg_dense_get_(
+    uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
+    uint32_t one[256], table[CG_DENSE_SPAN_];
     size_t at = 0, i = 0;
     if (n >= 1024) {
         memset(table, 0, sizeof table);
         cg_dense_table_(code, a, one);
         for (unsigned s = 0; s <= a->top; s++)
             if ((one[s] & 255) <= CG_DENSE_BITS_)
-                for (uint32_t w = one[s] >> 8; w < CG_DENSE_SPAN_; w += 1u << (one[s] & 255)) table[w] = s | 1u << 16 | (one[s] & 255) << 24;
-        for (uint32_t w = CG_DENSE_SPAN_; w-- > 0;) {              /* downwards, as what follows lies lower and must still be single */
+                for (uint32_t w = one[s] >> 8; w < CG_DENSE_SPAN_; w += 1u << (one[s] & 255))
+                    table[w] = s | 1u << 16 | (one[s] & 255) << 24;
+        /* downwards, as what follows lies lower and must still be single */
+        for (uint32_t w = CG_DENSE_SPAN_; w-- > 0;) {
             uint32_t e = table[w], f = table[w >> (e >> 24)];
-            if (e && f && (e >> 24) + (f >> 24) <= CG_DENSE_BITS_) table[w] = e + ((f & 255) << 8) + (1u << 16) + (f & 0xff000000u);
+            if (e && f && (e >> 24) + (f >> 24) <= CG_DENSE_BITS_)
+                table[w] = e + ((f & 255) << 8) + (1u << 16) + (f & 0xff000000u);
         }
         while (n - i >= 10 && at + 64 <= bits) {
             uint64_t w = cg_get64_(in + (at >> 3)) >> (at & 7);
@@ -4903,17 +5740,21 @@ CG_NOINLINE_ void cg_dense_get_(uint32_t code, const cg_alphabet_ *a, const uint
 }
 
 /* src/core/codes/quartic.h */
-/* ---- quartic: five trits in a byte, sum t_i 3^i, filled up with `zero`; r = 2..14 bytes of 121 in a row become the byte 241 + r. */
+/* ---- quartic: five trits in a byte, sum t_i 3^i, filled up with `zero`; r = 2..14 bytes of 121 in a row become
+   the byte 241 + r. */
 
 static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t limit) {
-    const uint64_t times = (uint64_t)1 << 32 | 3u << 24 | 9u << 16 | 27u << 8 | 81u, zeros = a->zero * (uint64_t)0x0101010101u;
+    const uint64_t times = (uint64_t)1 << 32 | 3u << 24 | 9u << 16 | 27u << 8 | 81u,
+                   zeros = a->zero * (uint64_t)0x0101010101u;
     size_t bytes = 0;
     unsigned run = 0;
     for (size_t i = 0; i < n; i += 5) {
         uint64_t x = zeros;
         uint8_t q;
         if (n - i >= 8) x = cg_get64_(symbols + i) & 0xffffffffffu;
-        else for (size_t j = 0; j < 5 && j < n - i; j++) x = (x & ~((uint64_t)255 << 8 * j)) | (uint64_t)symbols[i + j] << 8 * j;
+        else
+            for (size_t j = 0; j < 5 && j < n - i; j++)
+                x = (x & ~((uint64_t)255 << 8 * j)) | (uint64_t)symbols[i + j] << 8 * j;
         q = (uint8_t)(x * times >> 32);
         run = q == 121 && run < 14 ? run + 1 : q == 121;
         if (run < 2) {
@@ -4931,7 +5772,7 @@ static int cg_quartic_check_(const uint8_t *in, size_t bytes, size_t n) {
     return have == (n + 4) / 5;
 }
 static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
-    uint64_t table[243];               /* the trits in five bytes */
+    uint64_t table[243]; /* the trits in five bytes */
     size_t i = 0, j = 0;
     unsigned again = 0;
     table[0] = 0;
@@ -4942,10 +5783,14 @@ static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *
         if (again) again--;
         else if (j < bytes) {
             q = in[j++];
-            if (q >= 243) { again = q - 242; q = 121; }
+            if (q >= 243) {
+                again = q - 242;
+                q = 121;
+            }
         }
         if (n - i >= 8) cg_put64_(symbols + i, table[q]);
-        else for (size_t t = 0; t < 5 && t < n - i; t++) symbols[i + t] = (uint8_t)(table[q] >> 8 * t);
+        else
+            for (size_t t = 0; t < 5 && t < n - i; t++) symbols[i + t] = (uint8_t)(table[q] >> 8 * t);
     }
 }
 
@@ -4953,11 +5798,13 @@ static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *
 /* ---- pieces of symbols */
 
 static int cg_code_fits_(uint32_t code, const cg_alphabet_ *a) {
-    if (code > CG_VALUES_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top) return 0;
+    if (code > CG_VALUES_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top)
+        return 0;
     return code != CG_VALUES_QUARTIC_ || a->top == 2;
 }
 /* symbols <= top, n <= CG_PIECE_, cap >= the packed words; up to cap may be scribbled on. Ties go to the lower form. */
-CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
+CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a,
+    const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
     const size_t packed = n * a->bits;
     if (n && code == CG_VALUES_HUFFMAN_) {
         cg_huffman_ h;
@@ -4979,10 +5826,13 @@ CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, c
             size_t c = (size_t)count[s] + count[256 + s] + count[512 + s] + count[768 + s];
             unsigned bits;
             dense += c * (table[s] & 255);
-            if (c && s != a->zero) { (void)cg_elias_(code, cg_magnitude_(a, s), &bits); least += c * (bits + 1 + (a->zero > 0)); }
+            if (c && s != a->zero) {
+                (void)cg_elias_(code, cg_magnitude_(a, s), &bits);
+                least += c * (bits + 1 + (a->zero > 0));
+            }
         }
         best = cg_min_(packed, dense);
-        if (least < best) {            /* if all gaps were 1 */
+        if (least < best) { /* if all gaps were 1 */
             sparse = cg_sparse_put_(code, a, symbols, n, out, out + cap, best);
             if (sparse < best) return cg_entry_close_(2, sparse, out);
         }
@@ -4996,7 +5846,8 @@ CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, c
     else if (n) memcpy(out, symbols, n);
     return cg_entry_close_(0, packed, out);
 }
-static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
+static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
+    const uint8_t *in, size_t bytes, size_t n) {
     const unsigned form = entry >> 30;
     const size_t bits = cg_entry_bits_(entry);
     (void)kernels;
@@ -5011,15 +5862,16 @@ static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_a
     }
     return cg_quartic_check_(in, bits / 8, n);
 }
-CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry, const uint8_t *in, size_t bytes, size_t n,
-                          uint8_t *symbols) {
+CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
+    const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
     const unsigned form = entry >> 30;
     const size_t bits = cg_min_(cg_entry_bits_(entry), 8 * bytes);
     if (!n) return;
     if (form == 0 && bits >= n * a->bits) {
         if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
         else memcpy(symbols, in, n);
-        if (a->top < (1u << a->bits) - 1) for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->top ? symbols[i] : a->top;
+        if (a->top < (1u << a->bits) - 1)
+            for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->top ? symbols[i] : a->top;
     } else if (form == 1 && code == CG_VALUES_HUFFMAN_) {
         cg_huffman_ h;
         if (cg_huffman_open_(&h, a->top, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
@@ -5036,11 +5888,14 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const
 }
 
 /* src/core/codes/floats.h */
-/* ---- pieces of floats: the exponents as a Huffman piece, then what is left of each value, the sign on top, 3 bytes or (bf16) 1 */
+/* ---- pieces of floats: the exponents as a Huffman piece, then what is left of each value, the sign on top, 3
+   bytes or (bf16) 1 */
 
 static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
-    if (width == 4) for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
-    else for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
+    if (width == 4)
+        for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
+    else
+        for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
 }
 static void cg_rests_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
     if (width == 4) {
@@ -5065,7 +5920,9 @@ static void cg_join_scalar_(unsigned width, const uint8_t *exponents, const uint
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) { return _mm256_srli_epi32(_mm256_slli_epi32(cg_bytes_avx2_(in), 1), 24); }
+CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) {
+    return _mm256_srli_epi32(_mm256_slli_epi32(cg_bytes_avx2_(in), 1), 24);
+}
 CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     size_t i = 0;
     if (width == 4) {
@@ -5090,8 +5947,9 @@ CG_TARGET_AVX2_ static void cg_rests_avx2_(unsigned width, const uint8_t *in, si
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i squeeze = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-        for (; i + 10 <= n; i += 8) {              /* the upper store goes 4 bytes beyond */
+        const __m256i squeeze = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+        for (; i + 10 <= n; i += 8) { /* the upper store goes 4 bytes beyond */
             __m256i v = cg_bytes_avx2_(in + 4 * i);
             v = _mm256_or_si256(_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi32(v, 8), sign));
             v = _mm256_shuffle_epi8(v, squeeze);
@@ -5110,15 +5968,19 @@ CG_TARGET_AVX2_ static void cg_rests_avx2_(unsigned width, const uint8_t *in, si
     _mm256_zeroupper();
     cg_rests_scalar_(width, in + width * i, n - i, rests + (width - 1) * i);
 }
-CG_TARGET_AVX2_ static void cg_join_avx2_(unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+CG_TARGET_AVX2_ static void cg_join_avx2_(
+    unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i spread = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+        const __m256i spread = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
         for (; i + 10 <= n; i += 8) {
-            __m256i e = _mm256_slli_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(exponents + i))), 23);
-            __m256i r = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i))),
-                                                _mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i + 12)), 1);
+            __m256i e = _mm256_slli_epi32(
+                _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(exponents + i))), 23);
+            __m256i r = _mm256_inserti128_si256(
+                _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i))),
+                _mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i + 12)), 1);
             r = _mm256_shuffle_epi8(r, spread);
             r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi32(_mm256_and_si256(r, sign), 8));
             cg_store_avx2_(out + 4 * i, _mm256_or_si256(r, e));
@@ -5126,7 +5988,8 @@ CG_TARGET_AVX2_ static void cg_join_avx2_(unsigned width, const uint8_t *exponen
     } else {
         const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
         for (; i + 16 <= n; i += 16) {
-            __m256i e = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(exponents + i))), 7);
+            __m256i e = _mm256_slli_epi16(
+                _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(exponents + i))), 7);
             __m256i r = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(rests + i)));
             r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi16(_mm256_and_si256(r, sign), 8));
             cg_store_avx2_(out + 2 * i, _mm256_or_si256(r, e));
@@ -5138,28 +6001,39 @@ CG_TARGET_AVX2_ static void cg_join_avx2_(unsigned width, const uint8_t *exponen
 #endif
 static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
 #if CG_AVX2_
-    if (kernels->isa == CG_ISA_AVX2) { cg_exponents_avx2_(width, in, n, exponents); return; }
+    if (kernels->isa == CG_ISA_AVX2) {
+        cg_exponents_avx2_(width, in, n, exponents);
+        return;
+    }
 #endif
     (void)kernels;
     cg_exponents_scalar_(width, in, n, exponents);
 }
 static void cg_rests_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
 #if CG_AVX2_
-    if (kernels->isa == CG_ISA_AVX2) { cg_rests_avx2_(width, in, n, rests); return; }
+    if (kernels->isa == CG_ISA_AVX2) {
+        cg_rests_avx2_(width, in, n, rests);
+        return;
+    }
 #endif
     (void)kernels;
     cg_rests_scalar_(width, in, n, rests);
 }
-static void cg_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+static void cg_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests,
+    size_t n, uint8_t *out) {
 #if CG_AVX2_
-    if (kernels->isa == CG_ISA_AVX2) { cg_join_avx2_(width, exponents, rests, n, out); return; }
+    if (kernels->isa == CG_ISA_AVX2) {
+        cg_join_avx2_(width, exponents, rests, n, out);
+        return;
+    }
 #endif
     (void)kernels;
     cg_join_scalar_(width, exponents, rests, n, out);
 }
 
 /* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_; cap: at least n*width in whole words */
-CG_NOINLINE_ uint32_t cg_floats_put_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
+CG_NOINLINE_ uint32_t cg_floats_put_(
+    const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
     if (n) {
         uint8_t exponents[CG_CHUNK_];
         cg_huffman_ h;
@@ -5175,15 +6049,18 @@ CG_NOINLINE_ uint32_t cg_floats_put_(const cg_kernels_ *kernels, unsigned width,
     }
     return cg_entry_close_(0, 8 * n * width, out);
 }
-CG_NOINLINE_ int cg_floats_check_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
+CG_NOINLINE_ int cg_floats_check_(
+    const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
     cg_huffman_ h;
     const size_t size = cg_entry_bits_(entry) / 8;
     (void)kernels;
     if (n > CG_CHUNK_ || cg_entry_bits_(entry) % 8 || !cg_entry_check_(entry, 8 * n * width, in, bytes)) return 0;
     if (entry >> 30 == 0) return 1;
-    return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 254, in, size - n * (width - 1), n);      /* 255 would be Inf or NaN */
+    /* 255 would be Inf or NaN */
+    return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 254, in, size - n * (width - 1), n);
 }
-CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n, uint8_t *out) {
+CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in,
+    size_t bytes, size_t n, uint8_t *out) {
     uint8_t exponents[CG_CHUNK_];
     cg_huffman_ h;
     const size_t size = cg_min_(cg_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
@@ -5204,15 +6081,22 @@ CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uin
 static unsigned cg_rice_bits_(uint64_t universe, uint64_t k) {
     double miss = universe ? 1.0 - (double)k / (double)universe : 0.0;
     unsigned b = 0;
-    while (!(miss < 0.6180339887498949) && b < CG_RICE_MAX_) { miss *= miss; b++; }
+    while (!(miss < 0.6180339887498949) && b < CG_RICE_MAX_) {
+        miss *= miss;
+        b++;
+    }
     return b;
 }
-static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) {       /* bytes that suffice for any k of so many */
+static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k of so many */
     unsigned b = cg_rice_bits_(universe, k);
     return k ? cg_words_(cg_add_(cg_mul_(k, b + 1), (universe - k) >> b)) : 0;
 }
 
-typedef struct cg_rice_writer_ { uint8_t *start, *at; uint64_t word, next; unsigned have, b; } cg_rice_writer_;
+typedef struct cg_rice_writer_ {
+    uint8_t *start, *at;
+    uint64_t word, next;
+    unsigned have, b;
+} cg_rice_writer_;
 
 static void cg_rice_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
     w->start = w->at = out;
@@ -5228,11 +6112,14 @@ CG_INLINE_ void cg_rice_flush_(cg_rice_writer_ *w) {
         w->have -= 32;
     }
 }
-CG_INLINE_ void cg_rice_put_(cg_rice_writer_ *w, uint64_t index) {    /* ascending */
+CG_INLINE_ void cg_rice_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
     const uint64_t skipped = index - w->next, low = skipped & (((uint64_t)1 << w->b) - 1);
     uint64_t q = skipped >> w->b;
     w->next = index + 1;
-    for (; q >= 32; q -= 32) { w->have += 32; cg_rice_flush_(w); }
+    for (; q >= 32; q -= 32) {
+        w->have += 32;
+        cg_rice_flush_(w);
+    }
     w->have += (unsigned)q;
     cg_rice_flush_(w);
     if (CG_LIKELY_(w->b < 32)) {
@@ -5247,12 +6134,20 @@ CG_INLINE_ void cg_rice_put_(cg_rice_writer_ *w, uint64_t index) {    /* ascendi
     }
     cg_rice_flush_(w);
 }
-static size_t cg_rice_close_(cg_rice_writer_ *w) {                    /* bytes */
-    if (w->have) { cg_put32_(w->at, (uint32_t)w->word); w->at += 4; }
+static size_t cg_rice_close_(cg_rice_writer_ *w) { /* bytes */
+    if (w->have) {
+        cg_put32_(w->at, (uint32_t)w->word);
+        w->at += 4;
+    }
     return (size_t)(w->at - w->start);
 }
 
-typedef struct cg_rice_reader_ { const uint8_t *in; size_t bits, at; uint64_t next; unsigned b; } cg_rice_reader_;
+typedef struct cg_rice_reader_ {
+    const uint8_t *in;
+    size_t bits, at;
+    uint64_t next;
+    unsigned b;
+} cg_rice_reader_;
 
 static void cg_rice_start_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
     r->in = in;
@@ -5282,7 +6177,7 @@ static size_t cg_rice_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
             at += need;
         }
         if (done > before) continue;
-        while (!(w & (((uint64_t)1 << 57) - 1))) {         /* a gap that no window holds */
+        while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap that no window holds */
             if (r->bits - at <= 57) goto out;
             q += 57;
             at += 57;
@@ -5306,12 +6201,13 @@ out:
 /* Has the last index been the last, and is nothing but zeros after it? */
 static int cg_rice_done_(const cg_rice_reader_ *r) {
     if (r->at > r->bits || r->bits - r->at >= 32) return 0;
-    for (size_t i = r->at; i < r->bits; i++) if (r->in[i / 8] >> i % 8 & 1) return 0;
+    for (size_t i = r->at; i < r->bits; i++)
+        if (r->in[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }
 
 /* src/core/lowrank.h */
-/* ---- >>linear: factors of a matrix ---------------------------------------------------------------- */
+/* ---- >>linear: factors of a matrix ---- */
 
 /* ---- vectors of f64 ---- */
 
@@ -5326,29 +6222,35 @@ static double cg_dot_(const double *x, const double *y, size_t n) {
 static void cg_axpy_(double a, const double *x, double *y, size_t n) {
     for (size_t i = 0; i < n; i++) y[i] += cg_times64_(a, x[i]);
 }
-static void cg_zero64_(double *x, size_t n) { for (size_t i = 0; i < n; i++) x[i] = 0.0; }
+static void cg_zero64_(double *x, size_t n) {
+    for (size_t i = 0; i < n; i++) x[i] = 0.0;
+}
 
-/* A matrix is walked in strips of up to CG_STRIP_ columns, those in blocks of CG_ROWS_ rows, those in runs of columns. While one
-   block is worked on the next is fetched, a share with each run: ahead, as many values as the run has, one after the other. */
+/* A matrix is walked in strips of up to CG_STRIP_ columns, those in blocks of CG_ROWS_ rows, those in runs of
+   columns. While one block is worked on the next is fetched, a share with each run: ahead, as many values as the
+   run has, one after the other. */
 #define CG_STRIP_ (CG_ROWS_ * CG_RUN_)
 static const float *cg_matrix_ahead_(const float *m, size_t rows, size_t cols, size_t strip, size_t i, size_t j) {
     const size_t width = cg_min_(CG_STRIP_, cols - strip);
     if (i + 2 * CG_ROWS_ > rows || (width < cols && width < CG_STRIP_)) return NULL;
-    return width == cols ? cg_at_(m, (i + CG_ROWS_) * cols + CG_ROWS_ * j) : cg_at_(m, (i + CG_ROWS_ + (j - strip) / CG_RUN_) * cols + strip);
+    return width == cols ? cg_at_(m, (i + CG_ROWS_) * cols + CG_ROWS_ * j)
+                         : cg_at_(m, (i + CG_ROWS_ + (j - strip) / CG_RUN_) * cols + strip);
 }
 /* p[rank][rows] = M*q[rank][cols], transposed */
-static void cg_matrix_times_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const double *q, unsigned rank, double *p) {
+static void cg_matrix_times_(
+    const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const double *q, unsigned rank, double *p) {
     cg_zero64_(p, rank * rows);
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_)
         for (size_t i = 0; i < rows; i += CG_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_; j += CG_RUN_)
-                k->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_ROWS_, rows - i), cg_min_(CG_RUN_, cols - j), q + j, cols, rank, p + i, rows,
-                           cg_matrix_ahead_(m, rows, cols, strip, i, j));
+                k->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_ROWS_, rows - i), cg_min_(CG_RUN_, cols - j),
+                    q + j, cols, rank, p + i, rows, cg_matrix_ahead_(m, rows, cols, strip, i, j));
 }
 
 /* ---- lowrank: one step of the power method from a random start ---- */
 
-/* Columns to an orthonormal set, each made orthogonal twice; one that depends on those before it becomes 0. 0: not finite. */
+/* Columns to an orthonormal set, each made orthogonal twice; one that depends on those before it becomes 0. 0: not
+   finite. */
 static int cg_orthonormal_(double *p, size_t rows, unsigned rank, double *norm) {
     for (unsigned a = 0; a < rank; a++) {
         double *x = p + a * rows, before = cg_dot_(x, x, rows), after;
@@ -5362,11 +6264,14 @@ static int cg_orthonormal_(double *p, size_t rows, unsigned rank, double *norm) 
     }
     return 1;
 }
-static unsigned cg_rank_(size_t rows, size_t cols, unsigned rank) { return (unsigned)cg_min_(rank, cg_min_(rows, cols)); }
+static unsigned cg_rank_(size_t rows, size_t cols, unsigned rank) {
+    return (unsigned)cg_min_(rank, cg_min_(rows, cols));
+}
 static uint64_t cg_lowrank_work_(size_t rows, size_t cols, unsigned rank) {
     return cg_mul_(cg_mul_(8, cg_rank_(rows, cols, rank)), cg_add_(rows, cols));
 }
-/* The start is uniform over odd multiples of 2^-16: of signs alone, two columns are often the same where cols is small. */
+/* The start is uniform over odd multiples of 2^-16: of signs alone, two columns are often the same where cols is
+   small. */
 static void cg_lowrank_start_(uint64_t key, size_t cols, unsigned rank, double *q) {
     cg_key_ now = { 0, 0 };
     for (unsigned a = 0; a < rank; a += 2)
@@ -5382,17 +6287,19 @@ static void cg_lowrank_start_(uint64_t key, size_t cols, unsigned rank, double *
 /* p[rows][rank] from w[r][rows], times a power of two; what is beyond r is 0. */
 static void cg_lowrank_rows_(const double *w, size_t rows, unsigned r, double by, float *p, unsigned rank) {
     for (size_t i = 0; i < rows; i++)
-        for (unsigned a = 0; a < rank; a++) cg_store_(p, i * rank + a, a < r ? (float)((double)(float)w[a * rows + i] * by) : 0.0f);
+        for (unsigned a = 0; a < rank; a++)
+            cg_store_(p, i * rank + a, a < r ? (float)((double)(float)w[a * rows + i] * by) : 0.0f);
 }
 /* q = w^T M with p*by for w; returns the largest magnitude, Inf or NaN if some sum overflowed. */
-static double cg_lowrank_collect_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const float *p, unsigned rank, unsigned r, double *q) {
+static double cg_lowrank_collect_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const float *p,
+    unsigned rank, unsigned r, double *q) {
     double top = 0.0;
     cg_zero64_(q, r * cols);
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_)
         for (size_t i = 0; i < rows; i += CG_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_; j += CG_RUN_)
-                k->collect(cg_at_(m, i * cols + j), cols, cg_min_(CG_ROWS_, rows - i), cg_min_(CG_RUN_, cols - j), cg_at_(p, i * rank), rank, r,
-                           q + j, cols, cg_matrix_ahead_(m, rows, cols, strip, i, j));
+                k->collect(cg_at_(m, i * cols + j), cols, cg_min_(CG_ROWS_, rows - i), cg_min_(CG_RUN_, cols - j),
+                    cg_at_(p, i * rank), rank, r, q + j, cols, cg_matrix_ahead_(m, rows, cols, strip, i, j));
     for (size_t i = 0; i < r * cols; i++) {
         double v = cg_double_(cg_bits64_(q[i]) & (CG_TOO_LARGE_ >> 1));
         if (!cg_is_finite64_(v)) return v;
@@ -5400,15 +6307,15 @@ static double cg_lowrank_collect_(const cg_kernels_ *k, const float *m, size_t r
     }
     return top;
 }
-static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols, unsigned rank,
-                                    float *p, float *q, void *work) {
+static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols,
+    unsigned rank, float *p, float *q, void *work) {
     const cg_kernels_ *k = kernels;
     const unsigned r = cg_rank_(rows, cols, rank);
     double *pw = (double *)work, *qw = pw + r * rows, norm = 0.0, by = 1.0, up = 1.0, top;
     cg_lowrank_start_(key, cols, r, qw);
     cg_matrix_times_(k, m, rows, cols, qw, r, pw);
     if (!cg_orthonormal_(pw, rows, r, &norm)) return CG_E_NONFINITE;
-    if (norm < 1e-24) by = CG_UP_;                       /* products of p and tiny values would be denormal */
+    if (norm < 1e-24) by = CG_UP_; /* products of p and tiny values would be denormal */
     cg_lowrank_rows_(pw, rows, r, by, p, rank);
     top = cg_lowrank_collect_(k, m, rows, cols, p, rank, r, qw);
     if (!cg_is_finite64_(top)) {
@@ -5417,7 +6324,11 @@ static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, co
         top = cg_lowrank_collect_(k, m, rows, cols, p, rank, r, qw);
     }
     by = 1.0 / by;
-    if (top * by > (double)CG_FLT_MAX_) { up = CG_UP_; by *= 1.0 / CG_UP_; }       /* q may be larger than all that it is made of */
+    /* q may be larger than all that it is made of */
+    if (top * by > (double)CG_FLT_MAX_) {
+        up = CG_UP_;
+        by *= 1.0 / CG_UP_;
+    }
     cg_lowrank_rows_(pw, rows, r, up, p, rank);
     for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, (float)(qw[i] * by));
     for (size_t i = r * cols; i < rank * cols; i++) cg_store_(q, i, 0.0f);
@@ -5427,10 +6338,15 @@ static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, co
 /* src/core/atomo.h */
 /* ---- atomo: singular vectors, drawn with probabilities that keep the mean ---- */
 
-static double cg_hypot_(double a, double b) {        /* a rotation by it keeps lengths, also where squares would underflow */
+/* a rotation by it keeps lengths, also where squares would underflow */
+static double cg_hypot_(double a, double b) {
     a = a < 0.0 ? -a : a;
     b = b < 0.0 ? -b : b;
-    if (a < b) { double c = a; a = b; b = c; }
+    if (a < b) {
+        double c = a;
+        a = b;
+        b = c;
+    }
     if (b == 0.0) return a;
     b /= a;
     return a * cg_sqrt_(1.0 + cg_times64_(b, b));
@@ -5443,7 +6359,10 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
         d[t] = g[t * k + t];
         e[t] = n ? v[0] : 0.0;
         rest = n > 1 ? cg_dot_(v + 1, v + 1, n - 1) : 0.0;
-        if (rest < 1e-200) { cg_zero64_(v, n); continue; }           /* g is about 1 */
+        if (rest < 1e-200) {
+            cg_zero64_(v, n);
+            continue;
+        } /* g is about 1 */
         length = cg_sqrt_(cg_times64_(v[0], v[0]) + rest);
         e[t] = v[0] > 0.0 ? -length : length;
         v[0] -= e[t];
@@ -5469,7 +6388,11 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
         for (size_t i = 0; i < n; i++) cg_axpy_(-v[i], y, x + i * k, n);
     }
     for (size_t i = 0; i < k; i++)
-        for (size_t j = 0; j < i; j++) { double c = z[i * k + j]; z[i * k + j] = z[j * k + i]; z[j * k + i] = c; }
+        for (size_t j = 0; j < i; j++) {
+            double c = z[i * k + j];
+            z[i * k + j] = z[j * k + i];
+            z[j * k + i] = c;
+        }
 }
 /* Implicit QL on (d, e); the rows of z become eigenvectors. Whatever it reaches, they stay orthonormal. */
 static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
@@ -5478,7 +6401,8 @@ static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
             size_t m = l, i;
             double shift, s = 1.0, c = 1.0, p = 0.0, r;
             for (; m + 1 < k; m++) {
-                double scale = (d[m] < 0.0 ? -d[m] : d[m]) + (d[m + 1] < 0.0 ? -d[m + 1] : d[m + 1]), off = e[m] < 0.0 ? -e[m] : e[m];
+                double scale = (d[m] < 0.0 ? -d[m] : d[m]) + (d[m + 1] < 0.0 ? -d[m + 1] : d[m + 1]),
+                       off = e[m] < 0.0 ? -e[m] : e[m];
                 if (off <= scale * 1.1102230246251565e-16 || off < 1e-60) break;
             }
             if (m == l) break;
@@ -5489,7 +6413,11 @@ static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
                 double f = s * e[i], b = c * e[i], *x = z + i * k, *y = x + k;
                 r = cg_hypot_(f, shift);
                 e[i + 1] = r;
-                if (r == 0.0) { d[i + 1] -= p; e[m] = 0.0; break; }
+                if (r == 0.0) {
+                    d[i + 1] -= p;
+                    e[m] = 0.0;
+                    break;
+                }
                 s = f / r;
                 c = shift / r;
                 shift = d[i + 1] - p;
@@ -5503,7 +6431,7 @@ static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
                     x[j] = cg_times64_(c, u) - cg_times64_(s, v);
                 }
             }
-            if (i + 1 > l) continue;                 /* stopped at r == 0 */
+            if (i + 1 > l) continue; /* stopped at r == 0 */
             d[l] -= p;
             e[l] = shift;
             e[m] = 0.0;
@@ -5518,30 +6446,32 @@ static uint64_t cg_atomo_work_(size_t rows, size_t cols) {
     return cg_add_(cg_mul_(8, doubles), cg_mul_(4, cg_add_(k, cg_mul_(rows, cols))));
 }
 /* w[many][n] = b[n][k] times rows order[0..many) of z, rounded to f32 in the panel */
-static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z, const uint32_t *order, unsigned many,
-                            double *panel, double *w) {
+static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z,
+    const uint32_t *order, unsigned many, double *panel, double *w) {
     for (unsigned a = 0; a < many; a++)
         for (size_t j = 0; j < k; j++) panel[a * k + j] = (double)(float)z[order[a] * k + j];
     cg_matrix_times_(kernels, b, n, k, panel, many, w);
 }
-static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols, unsigned budget,
-                                  float *p, float *q, unsigned *atoms, void *work) {
+static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols,
+    unsigned budget, float *p, float *q, unsigned *atoms, void *work) {
     const cg_kernels_ *ks = kernels;
     const int tall = cols <= rows;
     const size_t k = cg_min_(rows, cols), n = tall ? rows : cols;
     const unsigned rank = cg_atomo_rank_(rows, cols, budget);
-    double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k, *chance = tail + k;
-    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_RUN_ ? (size_t)CG_RUN_ : k), top = 0.0, u, total = 0.0, run = 0.0, left, up = 1.0;
+    double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k,
+           *chance = tail + k;
+    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_RUN_ ? (size_t)CG_RUN_ : k), top = 0.0, u, total = 0.0,
+           run = 0.0, left, up = 1.0;
     uint32_t *order = (uint32_t *)(void *)(w + CG_PANEL_ * n);
     float *turned = (float *)(void *)(order + k);
-    const float *a = tall ? turned : m, *b = tall ? m : turned;      /* k x n, and its transpose */
+    const float *a = tall ? turned : m, *b = tall ? m : turned; /* k x n, and its transpose */
     size_t count = 0, sure = 0;
     unsigned taken = 0;
     *atoms = 0;
     for (size_t i = 0; i < rank * rows; i++) cg_store_(p, i, 0.0f);
     for (size_t i = 0; i < rank * cols; i++) cg_store_(q, i, 0.0f);
     if (!k) return CG_OK;
-    for (size_t i = 0; i < rows; i += 16)            /* by squares, for the caches */
+    for (size_t i = 0; i < rows; i += 16) /* by squares, for the caches */
         for (size_t j = 0; j < cols; j += 16)
             for (size_t x = i; x < rows && x < i + 16; x++)
                 for (size_t y = j; y < cols && y < j + 16; y++) turned[y * rows + x] = cg_load_(m, x * cols + y);
@@ -5552,7 +6482,8 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         for (size_t j = 0; j < n; j += CG_RUN_) {
             const size_t run_length = cg_min_(CG_RUN_, n - j);
             for (unsigned x = 0; x < many; x++)
-                for (size_t y = 0; y < run_length; y++) panel[x * CG_RUN_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
+                for (size_t y = 0; y < run_length; y++)
+                    panel[x * CG_RUN_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
             ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_RUN_, many, g + i * k + i, k, NULL);
         }
     }
@@ -5562,7 +6493,7 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         for (size_t j = 0; j < i; j++) g[i * k + j] = g[j * k + i];
     }
     if (top == 0.0) return CG_OK;
-    top = cg_double_((2046 - (cg_bits64_(top) >> 52)) << 52);        /* brings the largest near 1 */
+    top = cg_double_((2046 - (cg_bits64_(top) >> 52)) << 52); /* brings the largest near 1 */
     for (size_t i = 0; i < k * k; i++) g[i] *= top;
     cg_tridiagonal_(g, k, z, d, e, tail);
     cg_diagonalise_(d, e, k, z);
@@ -5577,15 +6508,23 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         const double s = sigma[i];
         const uint32_t o = order[i];
         size_t j = i;
-        for (; j > 0 && sigma[j - 1] < s; j--) { sigma[j] = sigma[j - 1]; order[j] = order[j - 1]; }
+        for (; j > 0 && sigma[j - 1] < s; j--) {
+            sigma[j] = sigma[j - 1];
+            order[j] = order[j - 1];
+        }
         sigma[j] = s;
         order[j] = o;
     }
-    while (count < k && sigma[count] > sigma[0] * 1.1920928955078125e-7) count++;   /* less is what rounding makes of 0 */
+    /* less is what rounding makes of 0 */
+    while (count < k && sigma[count] > sigma[0] * 1.1920928955078125e-7) count++;
     for (size_t i = count; i-- > 0;) tail[i] = sigma[i] + (i + 1 < count ? tail[i + 1] : 0.0);
-    /* those that are sent for sure, then one uniform number for the others: each unit of summed probability sends one */
+    /* those that are sent for sure, then one uniform number for the others: each unit of summed probability sends
+       one */
     left = (double)rank;
-    for (; sure < count && left > 0.0 && (left >= (double)(count - sure) || cg_times64_(left, sigma[sure]) >= tail[sure]); left -= 1.0) chance[sure++] = 1.0;
+    for (;
+         sure < count && left > 0.0 && (left >= (double)(count - sure) || cg_times64_(left, sigma[sure]) >= tail[sure]);
+         left -= 1.0)
+        chance[sure++] = 1.0;
     taken = (unsigned)sure;
     for (size_t i = sure; i < count; i++) total += sigma[i];
     u = (double)(cg_mix64_(key + CG_GOLDEN_) >> 24) * (1.0 / 1099511627776.0);
@@ -5607,8 +6546,10 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         for (unsigned x = 0; x < many; x++) {
             const double *v = tall ? w + x * n : panel + x * k, *h = tall ? panel + x * k : w + x * n;
             const double by = 1.0 / up;
-            for (size_t y = 0; y < rows; y++) cg_store_(p, y * rank + i + x, (float)(tall ? v[y] / chance[i + x] * by : v[y] * up));
-            for (size_t y = 0; y < cols; y++) cg_store_(q, (i + x) * cols + y, (float)(tall ? h[y] * up : h[y] / chance[i + x] * by));
+            for (size_t y = 0; y < rows; y++)
+                cg_store_(p, y * rank + i + x, (float)(tall ? v[y] / chance[i + x] * by : v[y] * up));
+            for (size_t y = 0; y < cols; y++)
+                cg_store_(q, (i + x) * cols + y, (float)(tall ? h[y] * up : h[y] / chance[i + x] * by));
         }
     }
     *atoms = taken;
@@ -5616,21 +6557,32 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
 }
 
 /* Of an operator on matrices. */
-static unsigned cg_matrix_rank_(const cg_op *op) { return cg_rank_(op->transform.size, (size_t)op->transform.value, op->transform.arg); }
+static unsigned cg_matrix_rank_(const cg_op *op) {
+    return cg_rank_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
+}
 static uint64_t cg_matrix_work_(const cg_op *op) {
     const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
-    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_(rows, cols, op->transform.arg) : cg_atomo_work_(rows, cols);
+    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_(rows, cols, op->transform.arg)
+                                                    : cg_atomo_work_(rows, cols);
 }
 
 /* src/core/stages.h */
 /* ---- >>stages: one row names a stage, its parameters and their ranges; parse, print and every check read it */
 
-enum { CG_SLOT_SAMPLE_, CG_SLOT_TRANSFORM_, CG_SLOT_SELECT_, CG_SLOT_QUANTIZE_, CG_SLOT_CODE_, CG_SLOT_SPARE_, CG_SLOTS_ };
+enum {
+    CG_SLOT_SAMPLE_,
+    CG_SLOT_TRANSFORM_,
+    CG_SLOT_SELECT_,
+    CG_SLOT_QUANTIZE_,
+    CG_SLOT_CODE_,
+    CG_SLOT_SPARE_,
+    CG_SLOTS_
+};
 
 typedef struct cg_stage_row_ {
     uint8_t slot, id;
-    uint16_t arg_lo, arg_hi;    /* each range: none if its end is 0 */
-    uint32_t size_lo, size_hi, size_default;    /* may be left out if the default is legal */
+    uint16_t arg_lo, arg_hi;                 /* each range: none if its end is 0 */
+    uint32_t size_lo, size_hi, size_default; /* may be left out if the default is legal */
     float value_lo, value_hi;
     uint8_t exclusive;          /* 1: value_lo itself is too small */
     uint8_t flags;              /* which CG_FLAG_* may be set */
@@ -5643,60 +6595,71 @@ typedef struct cg_stage_row_ {
 #define CG_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
 #define CG_NO_VALUE_ 0.0f, 0.0f, 0
 static const cg_stage_row_ cg_stage_rows_[] = {
-    { CG_SLOT_SAMPLE_,    CG_SAMPLE_RANDK,           0, 0, 0, 0, 0,          CG_RATIO_,    CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
-    { CG_SLOT_SAMPLE_,    CG_SAMPLE_PERMK,           0, 0, 1, CG_ANY_, 0,    CG_NO_VALUE_, CG_FLAG_UNSCALED, "permk", { "unscaled", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE,       1, 2, 0, 0, 0,          CG_NO_VALUE_, 0, "rotate",    { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT,          0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "dct",       { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK,      1, 64, 1, CG_ANY_, 0,   1.0f, 16777216.0f, 0, 0, "lowrank", { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO,        1, 64, 1, CG_ANY_, 0,   1.0f, 16777216.0f, 0, 0, "atomo",   { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_TOPK,            0, 0, 0, 0, 0,          CG_RATIO_,    0, "topk",      { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_THRESHOLD,       0, 0, 0, 0, 0,          CG_VALUE_,    0, "threshold", { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_DGC,             0, 0, 0, 0, 0,          CG_RATIO_,    0, "dgc",       { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_MSTOPK,          0, 0, 0, 0, 0,          CG_RATIO_,    0, "mstopk",    { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_SIDCO,           0, 0, 0, 0, 0,          CG_RATIO_,    0, "sidco",     { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_WANGNI,          0, 0, 0, 0, 0,          CG_RATIO_,    0, "wangni",    { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_WANGNI_VARIANCE, 0, 0, 0, 0, 0,          CG_POSITIVE_, 0, "wangnivar", { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_ADACOMP,         0, 0, 1, CG_ANY_, 0,    CG_NO_VALUE_, 0, "bins",      { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_SIDES,           0, 0, 0, 0, 0,          CG_RATIO_,    0, "sides",     { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_SIDE,            0, 0, 0, 0, 0,          CG_RATIO_,    0, "side",      { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_CHUNKED,         0, 0, 1, CG_ANY_, 0,    CG_RATIO_,    0, "chunked",   { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_BLOCKS,          0, 0, 1, CG_ANY_, 0,    CG_NO_VALUE_, 0, "blocks",    { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_GIVEN,           0, 0, 0, CG_ANY_, 0,          CG_NO_VALUE_, 0, "given",     { "", "" } },
-    { CG_SLOT_SELECT_,    CG_SELECT_VARIANCE,        0, 0, 0, 0, 0,          CG_VALUE_,    0, "variance",  { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_F16,           0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "f16",       { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_BF16,          0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "bf16",      { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_SIGN,          0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "sign",      { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_EFSIGN,        0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "efsign",    { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_ABSMAX,        1, 8, 1, CG_ANY_, 0,    CG_NO_VALUE_, CG_FLAG_NEAREST, "absmax", { "nearest", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MINMAX,        1, 8, 1, CG_ANY_, 0,    CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_NORM, "minmax", { "nearest", "norm" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_TERNARY,       0, 0, 0, 0, 0,          CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_CLIP, "terngrad", { "nearest", "clip" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_QSGD,          1, 127, 0, CG_ANY_, 0,  CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "levels", { "nearest", "max" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_STEPS,         2, 8, 1, CG_ANY_, 0,    CG_NO_VALUE_, 0, "flexpoint", { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_STEPS16,       0, 0, 1, CG_ANY_, 0,    CG_NO_VALUE_, 0, "flex16",    { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_THREELC,       0, 0, 0, 0, 0,          1.0f, 1.99999988f, 0, 0, "trits", { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_STROM,         0, 0, 0, 0, 0,          CG_POSITIVE_, 0, "strom",     { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_ONEBIT,        0, 0, 0, CG_ANY_, 0,    CG_NO_VALUE_, 0, "onebit",    { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MEAN,          0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "mean",      { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_NATURAL,       0, 0, 0, 0, 0,          CG_NO_VALUE_, CG_FLAG_NEAREST, "natural", { "nearest", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_DITHER,        2, 8, 0, CG_ANY_, 0,    CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "dither", { "nearest", "max" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_DYNAMIC8,      0, 0, 0, CG_ANY_, 0,    CG_NO_VALUE_, 0, "dynamic8",  { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_E4M3,          0, 0, 1, CG_ANY_, 512,    CG_NO_VALUE_, 0, "e4m3",      { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_E5M2,          0, 0, 1, CG_ANY_, 512,    CG_NO_VALUE_, 0, "e5m2",      { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MXFP4,         0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "mxfp4",     { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MXE4M3,        0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "mxe4m3",    { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_MXE5M2,        0, 0, 0, 0, 0,          CG_NO_VALUE_, 0, "mxe5m2",    { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_NF4,           0, 0, 1, CG_ANY_, 64,    CG_NO_VALUE_, 0, "nf4",       { "", "" } },
-    { CG_SLOT_QUANTIZE_,  CG_QUANTIZE_LLOYD,         0, 0, 0, 0, 0,          1.0f, 4.0f, 0, 0, "lloyd",   { "", "" } },
+    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
+    { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_UNSCALED, "permk",
+        { "unscaled", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 2, 0, 0, 0, CG_NO_VALUE_, 0, "rotate", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "dct", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, 1, 64, 1, CG_ANY_, 0, 1.0f, 16777216.0f, 0, 0, "lowrank", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO, 1, 64, 1, CG_ANY_, 0, 1.0f, 16777216.0f, 0, 0, "atomo", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, 0, 0, 0, CG_RATIO_, 0, "topk", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, 0, 0, 0, CG_VALUE_, 0, "threshold", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_DGC, 0, 0, 0, 0, 0, CG_RATIO_, 0, "dgc", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, 0, 0, 0, 0, 0, CG_RATIO_, 0, "mstopk", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, 0, 0, 0, 0, 0, CG_RATIO_, 0, "sidco", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_WANGNI, 0, 0, 0, 0, 0, CG_RATIO_, 0, "wangni", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_WANGNI_VARIANCE, 0, 0, 0, 0, 0, CG_POSITIVE_, 0, "wangnivar", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_ADACOMP, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "bins", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDES, 0, 0, 0, 0, 0, CG_RATIO_, 0, "sides", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDE, 0, 0, 0, 0, 0, CG_RATIO_, 0, "side", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, 0, 0, 1, CG_ANY_, 0, CG_RATIO_, 0, "chunked", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_BLOCKS, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "blocks", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, 0, 0, 0, CG_ANY_, 0, CG_NO_VALUE_, 0, "given", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, 0, 0, 0, 0, 0, CG_VALUE_, 0, "variance", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "f16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "bf16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "sign", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "efsign", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX, 1, 8, 1, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST, "absmax",
+        { "nearest", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, 1, 8, 1, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_NORM,
+        "minmax", { "nearest", "norm" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, 0, 0, 0, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_CLIP, "terngrad",
+        { "nearest", "clip" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_QSGD, 1, 127, 0, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "levels",
+        { "nearest", "max" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS, 2, 8, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "flexpoint", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS16, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "flex16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_THREELC, 0, 0, 0, 0, 0, 1.0f, 1.99999988f, 0, 0, "trits", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, 0, 0, 0, 0, 0, CG_POSITIVE_, 0, "strom", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, 0, 0, 0, CG_ANY_, 0, CG_NO_VALUE_, 0, "onebit", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mean", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NATURAL, 0, 0, 0, 0, 0, CG_NO_VALUE_, CG_FLAG_NEAREST, "natural",
+        { "nearest", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DITHER, 2, 8, 0, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "dither",
+        { "nearest", "max" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DYNAMIC8, 0, 0, 0, CG_ANY_, 0, CG_NO_VALUE_, 0, "dynamic8", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E4M3, 0, 0, 1, CG_ANY_, 512, CG_NO_VALUE_, 0, "e4m3", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E5M2, 0, 0, 1, CG_ANY_, 512, CG_NO_VALUE_, 0, "e5m2", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXFP4, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mxfp4", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE4M3, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mxe4m3", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE5M2, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mxe5m2", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NF4, 0, 0, 1, CG_ANY_, 64, CG_NO_VALUE_, 0, "nf4", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, 0, 0, 0, 0, 0, 1.0f, 4.0f, 0, 0, "lloyd", { "", "" } },
 };
 #define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
 
 /* The code slot holds two codes: its id that of the indices, its arg that of the values. */
 static const char *const cg_index_names_[] = { "", "eliasfano", "bitmap", "golomb" };
 static const char *const cg_value_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
-enum { CG_INDEX_NAMES_ = sizeof cg_index_names_ / sizeof cg_index_names_[0], CG_VALUE_NAMES_ = sizeof cg_value_names_ / sizeof cg_value_names_[0] };
+enum {
+    CG_INDEX_NAMES_ = sizeof cg_index_names_ / sizeof cg_index_names_[0],
+    CG_VALUE_NAMES_ = sizeof cg_value_names_ / sizeof cg_value_names_[0]
+};
 
 static const cg_stage *cg_slot_const_(const cg_op *op, unsigned slot) {
-    const cg_stage *const slots[CG_SLOTS_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code, &op->spare };
+    const cg_stage *const slots[CG_SLOTS_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
+        &op->spare };
     return slots[slot];
 }
 static cg_stage *cg_slot_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_slot_const_(op, slot); }
@@ -5708,10 +6671,14 @@ static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
 static int cg_is_user_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
 static int cg_is_finite_(float f) { return (cg_bits_(f) & CG_MAGNITUDE_) < CG_NONFINITE_; }
 static int cg_is_empty_(const cg_stage *s) { return !s->id && !s->flags && !s->arg && !s->size && !cg_bits_(s->value); }
-static int cg_is_matrix_(const cg_op *op) { return op->transform.id == CG_TRANSFORM_LOWRANK || op->transform.id == CG_TRANSFORM_ATOMO; }
+static int cg_is_matrix_(const cg_op *op) {
+    return op->transform.id == CG_TRANSFORM_LOWRANK || op->transform.id == CG_TRANSFORM_ATOMO;
+}
 
 /* Selections whose number of values is known beforehand: from the ratio, or cg_op.k. */
-static int cg_is_counted_(const cg_op *op) { return op->select.id == CG_SELECT_TOPK || op->select.id == CG_SELECT_MSTOPK; }
+static int cg_is_counted_(const cg_op *op) {
+    return op->select.id == CG_SELECT_TOPK || op->select.id == CG_SELECT_MSTOPK;
+}
 static int cg_value_code_fits_(const cg_op *op);
 
 /* CG_E_VERSION: a stage that this build does not know. CG_E_ARG: known, but parameters out of range. */
@@ -5729,7 +6696,8 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     if (row->arg_hi ? s->arg < row->arg_lo || s->arg > row->arg_hi : s->arg != 0) return CG_E_ARG;
     if (row->size_hi ? s->size < row->size_lo : s->size != 0) return CG_E_ARG;
     if (row->value_hi == 0.0f) return cg_bits_(s->value) ? CG_E_ARG : CG_OK;
-    if (!(s->value >= row->value_lo && s->value <= row->value_hi) || (row->exclusive && s->value == row->value_lo)) return CG_E_ARG;
+    if (!(s->value >= row->value_lo && s->value <= row->value_hi) || (row->exclusive && s->value == row->value_lo))
+        return CG_E_ARG;
     return CG_OK;
 }
 /* Which stages go together. */
@@ -5740,15 +6708,19 @@ static cg_status cg_op_check_(const cg_op *op) {
     }
     if (op->reserved) return CG_E_ARG;
     if (op->k && !cg_is_counted_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
-    if (op->code.id && (!op->select.id || op->select.id == CG_SELECT_GIVEN)) return CG_E_ARG;    /* a code for indices where there are none */
+    /* a code for indices where there are none */
+    if (op->code.id && (!op->select.id || op->select.id == CG_SELECT_GIVEN)) return CG_E_ARG;
     if (op->code.arg && !cg_value_code_fits_(op)) return CG_E_ARG;
     if (cg_is_matrix_(op)) {
         float cols = op->transform.value;
-        if (op->sample.id || op->select.id || op->quantize.id || op->code.arg || cols != (float)(uint32_t)cols) return CG_E_ARG;
+        if (op->sample.id || op->select.id || op->quantize.id || op->code.arg || cols != (float)(uint32_t)cols)
+            return CG_E_ARG;
     }
     if (op->select.id == CG_SELECT_GIVEN && (op->sample.id || op->transform.id)) return CG_E_ARG;
-    if ((op->select.id == CG_SELECT_ADACOMP || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id)) return CG_E_ARG;
-    if (op->quantize.id == CG_QUANTIZE_LLOYD) {      /* buckets are the rotation's blocks */
+    if ((op->select.id == CG_SELECT_ADACOMP || op->select.id == CG_SELECT_VARIANCE) &&
+        (op->sample.id || op->transform.id))
+        return CG_E_ARG;
+    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks */
         float steps = op->quantize.value * 32.0f;
         if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id || steps != (float)(int)steps) return CG_E_ARG;
     }
@@ -5756,7 +6728,7 @@ static cg_status cg_op_check_(const cg_op *op) {
 }
 
 /* src/core/presets.h */
-/* ---- >>presets ------------------------------------------------------------------------------- */
+/* ---- >>presets ---- */
 
 static cg_op cg_op_of_(unsigned slot, int id, int arg, uint32_t size, float value) {
     cg_op op = CG_ZERO;
@@ -5767,92 +6739,116 @@ static cg_op cg_op_of_(unsigned slot, int id, int arg, uint32_t size, float valu
     s->value = value;
     return op;
 }
-static cg_op cg_op_invalid_(void) {                    /* the spare slot must be empty */
+static cg_op cg_op_invalid_(void) { /* the spare slot must be empty */
     cg_op op = CG_ZERO;
     op.spare.id = 255;
     return op;
 }
-static cg_op cg_quantize_(int id, int arg, uint32_t size, float value) { return cg_op_of_(CG_SLOT_QUANTIZE_, id, arg, size, value); }
+static cg_op cg_quantize_(int id, int arg, uint32_t size, float value) {
+    return cg_op_of_(CG_SLOT_QUANTIZE_, id, arg, size, value);
+}
 static cg_op cg_select_(int id, uint32_t size, float value) { return cg_op_of_(CG_SLOT_SELECT_, id, 0, size, value); }
 
-CG_API_ cg_op cg_dense(void)                           { return cg_quantize_(0, 0, 0, 0.0f); }
-CG_API_ cg_op cg_f16(void)                             { return cg_quantize_(CG_QUANTIZE_F16, 0, 0, 0.0f); }
-CG_API_ cg_op cg_bf16(void)                            { return cg_quantize_(CG_QUANTIZE_BF16, 0, 0, 0.0f); }
-CG_API_ cg_op cg_absmax(int bits, uint32_t bucket)     { return cg_quantize_(CG_QUANTIZE_ABSMAX, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_minmax(int bits, uint32_t bucket)     { return cg_quantize_(CG_QUANTIZE_MINMAX, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_sign(void)                            { return cg_quantize_(CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
-CG_API_ cg_op cg_efsign(void)                          { return cg_quantize_(CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
-CG_API_ cg_op cg_onebit(uint32_t column)               { return cg_quantize_(CG_QUANTIZE_ONEBIT, 0, column, 0.0f); }
-CG_API_ cg_op cg_terngrad(void)                        { return cg_quantize_(CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
-CG_API_ cg_op cg_qsgd(int levels)                      { return cg_coded(cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA); }
-CG_API_ cg_op cg_threelc(float s)                      { return cg_coded(cg_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
-CG_API_ cg_op cg_strom(float tau)                      { return cg_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
+CG_API_ cg_op cg_dense(void) { return cg_quantize_(0, 0, 0, 0.0f); }
+CG_API_ cg_op cg_f16(void) { return cg_quantize_(CG_QUANTIZE_F16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_bf16(void) { return cg_quantize_(CG_QUANTIZE_BF16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_absmax(int bits, uint32_t bucket) { return cg_quantize_(CG_QUANTIZE_ABSMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_minmax(int bits, uint32_t bucket) { return cg_quantize_(CG_QUANTIZE_MINMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_sign(void) { return cg_quantize_(CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_efsign(void) { return cg_quantize_(CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_onebit(uint32_t column) { return cg_quantize_(CG_QUANTIZE_ONEBIT, 0, column, 0.0f); }
+CG_API_ cg_op cg_terngrad(void) { return cg_quantize_(CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
+CG_API_ cg_op cg_qsgd(int levels) { return cg_coded(cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA); }
+CG_API_ cg_op cg_threelc(float s) { return cg_coded(cg_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
+CG_API_ cg_op cg_strom(float tau) { return cg_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
 CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
-    return bits == 16 ? cg_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f) : cg_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f);
+    return bits == 16 ? cg_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f)
+                      : cg_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f);
 }
-CG_API_ cg_op cg_natural(void)                         { return cg_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
-CG_API_ cg_op cg_dither(int bits, uint32_t bucket)     { return cg_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_dynamic8(void)                        { return cg_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
-CG_API_ cg_op cg_fp8(void)                             { return cg_quantize_(CG_QUANTIZE_E4M3, 0, 512, 0.0f); }
-CG_API_ cg_op cg_fp8_e5m2(void)                        { return cg_quantize_(CG_QUANTIZE_E5M2, 0, 512, 0.0f); }
-CG_API_ cg_op cg_mxfp4(void)                           { return cg_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8(void)                           { return cg_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8_e5m2(void)                      { return cg_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
-CG_API_ cg_op cg_nf4(void)                             { return cg_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
+CG_API_ cg_op cg_natural(void) { return cg_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
+CG_API_ cg_op cg_dither(int bits, uint32_t bucket) { return cg_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_dynamic8(void) { return cg_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
+CG_API_ cg_op cg_fp8(void) { return cg_quantize_(CG_QUANTIZE_E4M3, 0, 512, 0.0f); }
+CG_API_ cg_op cg_fp8_e5m2(void) { return cg_quantize_(CG_QUANTIZE_E5M2, 0, 512, 0.0f); }
+CG_API_ cg_op cg_mxfp4(void) { return cg_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxfp8(void) { return cg_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxfp8_e5m2(void) { return cg_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
+CG_API_ cg_op cg_nf4(void) { return cg_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
     cg_op op = cg_coded(cg_minmax(bits, bucket), CG_CODE_HUFFMAN);
     op.quantize.flags = CG_FLAG_NORM;
     return op;
 }
 
-CG_API_ cg_op cg_topk(float ratio)                     { return cg_select_(CG_SELECT_TOPK, 0, ratio); }
-CG_API_ cg_op cg_threshold(float magnitude)            { return cg_select_(CG_SELECT_THRESHOLD, 0, magnitude); }
-CG_API_ cg_op cg_dgc(float ratio)                      { return cg_select_(CG_SELECT_DGC, 0, ratio); }
-CG_API_ cg_op cg_mstopk(float ratio)                   { return cg_select_(CG_SELECT_MSTOPK, 0, ratio); }
-CG_API_ cg_op cg_sidco(float ratio)                    { return cg_select_(CG_SELECT_SIDCO, 0, ratio); }
-CG_API_ cg_op cg_wangni(float ratio)                   { return cg_select_(CG_SELECT_WANGNI, 0, ratio); }
-CG_API_ cg_op cg_wangni_variance(float epsilon)        { return cg_select_(CG_SELECT_WANGNI_VARIANCE, 0, epsilon); }
-CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk)  { return cg_select_(CG_SELECT_CHUNKED, chunk, ratio); }
-CG_API_ cg_op cg_blocks(uint32_t block)                { return cg_select_(CG_SELECT_BLOCKS, block, 0.0f); }
-CG_API_ cg_op cg_given(void)                           { return cg_select_(CG_SELECT_GIVEN, 0, 0.0f); }
-CG_API_ cg_op cg_variance(float alpha)                 { return cg_select_(CG_SELECT_VARIANCE, 0, alpha); }
-CG_API_ cg_op cg_adacomp(uint32_t bin)                 { return cg_then(cg_select_(CG_SELECT_ADACOMP, bin, 0.0f), cg_efsign()); }
-CG_API_ cg_op cg_adaq(float ratio)                     { return cg_then(cg_select_(CG_SELECT_SIDES, 0, ratio), cg_onebit(0)); }
+CG_API_ cg_op cg_topk(float ratio) { return cg_select_(CG_SELECT_TOPK, 0, ratio); }
+CG_API_ cg_op cg_threshold(float magnitude) { return cg_select_(CG_SELECT_THRESHOLD, 0, magnitude); }
+CG_API_ cg_op cg_dgc(float ratio) { return cg_select_(CG_SELECT_DGC, 0, ratio); }
+CG_API_ cg_op cg_mstopk(float ratio) { return cg_select_(CG_SELECT_MSTOPK, 0, ratio); }
+CG_API_ cg_op cg_sidco(float ratio) { return cg_select_(CG_SELECT_SIDCO, 0, ratio); }
+CG_API_ cg_op cg_wangni(float ratio) { return cg_select_(CG_SELECT_WANGNI, 0, ratio); }
+CG_API_ cg_op cg_wangni_variance(float epsilon) { return cg_select_(CG_SELECT_WANGNI_VARIANCE, 0, epsilon); }
+CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk) { return cg_select_(CG_SELECT_CHUNKED, chunk, ratio); }
+CG_API_ cg_op cg_blocks(uint32_t block) { return cg_select_(CG_SELECT_BLOCKS, block, 0.0f); }
+CG_API_ cg_op cg_given(void) { return cg_select_(CG_SELECT_GIVEN, 0, 0.0f); }
+CG_API_ cg_op cg_variance(float alpha) { return cg_select_(CG_SELECT_VARIANCE, 0, alpha); }
+CG_API_ cg_op cg_adacomp(uint32_t bin) { return cg_then(cg_select_(CG_SELECT_ADACOMP, bin, 0.0f), cg_efsign()); }
+CG_API_ cg_op cg_adaq(float ratio) { return cg_then(cg_select_(CG_SELECT_SIDES, 0, ratio), cg_onebit(0)); }
 CG_API_ cg_op cg_sbc(float ratio) {
-    return cg_coded(cg_then(cg_select_(CG_SELECT_SIDE, 0, ratio), cg_quantize_(CG_QUANTIZE_MEAN, 0, 0, 0.0f)), CG_CODE_GOLOMB);
+    return cg_coded(
+        cg_then(cg_select_(CG_SELECT_SIDE, 0, ratio), cg_quantize_(CG_QUANTIZE_MEAN, 0, 0, 0.0f)), CG_CODE_GOLOMB);
 }
-CG_API_ cg_op cg_stc(float ratio)                      { return cg_coded(cg_then(cg_topk(ratio), cg_efsign()), CG_CODE_GOLOMB); }
-CG_API_ cg_op cg_qsparse(float ratio, int levels)      { return cg_then(cg_topk(ratio), cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f)); }
+CG_API_ cg_op cg_stc(float ratio) { return cg_coded(cg_then(cg_topk(ratio), cg_efsign()), CG_CODE_GOLOMB); }
+CG_API_ cg_op cg_qsparse(float ratio, int levels) {
+    return cg_then(cg_topk(ratio), cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f));
+}
 CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits) {
     return cg_then(cg_then(cg_unscaled(cg_randk(sampled)), cg_topk(ratio)), cg_nearest(cg_absmax(bits, 512)));
 }
 
-CG_API_ cg_op cg_randk(float ratio)                    { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
-CG_API_ cg_op cg_permk(uint32_t workers)               { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, workers, 0.0f); }
-CG_API_ cg_op cg_rotate(int rounds)                    { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, rounds, 0, 0.0f); }
-CG_API_ cg_op cg_dct(void)                             { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
-CG_API_ cg_op cg_srq(int bits)                         { return cg_then(cg_rotate(1), cg_minmax(bits, CG_TURN_)); }
-CG_API_ cg_op cg_eden(float bits) {                    /* to 1/32 bit; below one bit a random sample first */
+CG_API_ cg_op cg_randk(float ratio) { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
+CG_API_ cg_op cg_permk(uint32_t workers) { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, workers, 0.0f); }
+CG_API_ cg_op cg_rotate(int rounds) { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, rounds, 0, 0.0f); }
+CG_API_ cg_op cg_dct(void) { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
+CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_TURN_)); }
+CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sample first */
     float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
     cg_op op = cg_then(cg_rotate(2), cg_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits < 1.0f ? 1.0f : steps));
     if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
     return bits < 1.0f ? cg_then(cg_randk(bits), op) : op;
 }
-CG_API_ cg_op cg_drive(void)                           { return cg_eden(1.0f); }
-CG_API_ cg_op cg_demo(float ratio)                     { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
+CG_API_ cg_op cg_drive(void) { return cg_eden(1.0f); }
+CG_API_ cg_op cg_demo(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
 static cg_op cg_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
     return cols > 16777216u ? cg_op_invalid_() : cg_op_of_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
 }
-CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) { return cg_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank); }
-CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget) { return cg_matrix_(CG_TRANSFORM_ATOMO, rows, cols, budget); }
+CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) {
+    return cg_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank);
+}
+CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget) {
+    return cg_matrix_(CG_TRANSFORM_ATOMO, rows, cols, budget);
+}
 
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
-    return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_() : cg_quantize_(id, arg, size, value);
+    return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_()
+                                                                       : cg_quantize_(id, arg, size, value);
 }
-CG_API_ cg_op cg_nearest(cg_op op)  { op.quantize.flags |= CG_FLAG_NEAREST; return op; }
-CG_API_ cg_op cg_clipped(cg_op op)  { op.quantize.flags |= CG_FLAG_CLIP; return op; }
-CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) { op.quantize.flags |= CG_FLAG_MAX; op.quantize.size = bucket; return op; }
-CG_API_ cg_op cg_unscaled(cg_op op) { op.sample.flags |= CG_FLAG_UNSCALED; return op; }
+CG_API_ cg_op cg_nearest(cg_op op) {
+    op.quantize.flags |= CG_FLAG_NEAREST;
+    return op;
+}
+CG_API_ cg_op cg_clipped(cg_op op) {
+    op.quantize.flags |= CG_FLAG_CLIP;
+    return op;
+}
+CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) {
+    op.quantize.flags |= CG_FLAG_MAX;
+    op.quantize.size = bucket;
+    return op;
+}
+CG_API_ cg_op cg_unscaled(cg_op op) {
+    op.sample.flags |= CG_FLAG_UNSCALED;
+    return op;
+}
 CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
     unsigned c = (unsigned)coding;
     if (c < CG_CODE_PACKED) op.code.id = (uint8_t)c;
@@ -5866,32 +6862,43 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
         cg_stage *a = cg_slot_(&first, slot);
         const cg_stage *b = cg_slot_const_(&second, slot);
-        if (slot == CG_SLOT_CODE_) {                   /* two codes in one slot */
+        if (slot == CG_SLOT_CODE_) { /* two codes in one slot */
             if ((a->id && b->id) || (a->arg && b->arg)) return cg_op_invalid_();
             a->id = (uint8_t)(a->id | b->id);
             a->arg = (uint16_t)(a->arg | b->arg);
             continue;
         }
-        if (b->id ? a->id || a->flags : b->flags) return cg_op_invalid_();       /* twice, or cg_nearest() of what does not round */
+        /* twice, or cg_nearest() of what does not round */
+        if (b->id ? a->id || a->flags : b->flags) return cg_op_invalid_();
         if (b->id) *a = *b;
     }
-    if ((first.k && second.k) || (k && counted != cg_is_counted_(&first))) return cg_op_invalid_();      /* a count that would change its owner */
+    /* a count that would change its owner */
+    if ((first.k && second.k) || (k && counted != cg_is_counted_(&first))) return cg_op_invalid_();
     first.k = k;
     first.reserved |= second.reserved;
     return first;
 }
 
 /* src/core/text.h */
-/* ---- >>text ---------------------------------------------------------------------------------- */
+/* ---- >>text ---- */
 
-typedef struct cg_text_ { char *at, *end; } cg_text_;          /* at == end: full */
+typedef struct cg_text_ {
+    char *at, *end;
+} cg_text_; /* at == end: full */
 
-static void cg_text_char_(cg_text_ *t, char c) { if (t->at < t->end) *t->at++ = c; }
-static void cg_text_str_(cg_text_ *t, const char *s) { while (*s) cg_text_char_(t, *s++); }
+static void cg_text_char_(cg_text_ *t, char c) {
+    if (t->at < t->end) *t->at++ = c;
+}
+static void cg_text_str_(cg_text_ *t, const char *s) {
+    while (*s) cg_text_char_(t, *s++);
+}
 static void cg_text_uint_(cg_text_ *t, uint64_t v) {
     char digits[20];
     int count = 0;
-    do { digits[count++] = (char)('0' + v % 10); v /= 10; } while (v);
+    do {
+        digits[count++] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
     while (count) cg_text_char_(t, digits[--count]);
 }
 static double cg_power10_(int e) {
@@ -5913,22 +6920,32 @@ static void cg_text_float_(cg_text_ *t, float f) {
     int exponent = 0, point;
     double d = (double)f;
     if (f > 0.0f) {
-        while (d >= 1.0) { d /= 10.0; exponent++; }
-        while (d < 0.1) { d *= 10.0; exponent--; }             /* d in [0.1, 1), f = d*10^exponent */
+        while (d >= 1.0) {
+            d /= 10.0;
+            exponent++;
+        }
+        while (d < 0.1) {
+            d *= 10.0;
+            exponent--;
+        } /* d in [0.1, 1), f = d*10^exponent */
         for (int many = 1; many <= 17; many++) {
             digits = (uint64_t)(d * cg_power10_(many) + 0.5);
-            if (cg_decimal_(digits, exponent - many) == f || many == 17) { exponent -= many; break; }
+            if (cg_decimal_(digits, exponent - many) == f || many == 17) {
+                exponent -= many;
+                break;
+            }
         }
     }
     for (; digits && digits % 10 == 0; digits /= 10) exponent++;
-    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {}   /* digits before the last */
+    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {} /* digits before the last */
     if (exponent >= 0 && exponent + point <= 8) {
         cg_text_uint_(t, digits * (uint64_t)cg_power10_(exponent));
     } else if (exponent < 0 && exponent >= -9) {
         uint64_t unit = (uint64_t)cg_power10_(-exponent);
         cg_text_uint_(t, digits / unit);
         cg_text_char_(t, '.');
-        for (digits %= unit, unit /= 10; unit; digits %= unit, unit /= 10) cg_text_char_(t, (char)('0' + digits / unit));
+        for (digits %= unit, unit /= 10; unit; digits %= unit, unit /= 10)
+            cg_text_char_(t, (char)('0' + digits / unit));
     } else {
         cg_text_uint_(t, digits);
         cg_text_char_(t, 'e');
@@ -5960,11 +6977,26 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
         return;
     }
     cg_text_str_(t, row->name);
-    if (row->arg_hi) { cg_text_char_(t, ':'); cg_text_uint_(t, s->arg); }
-    if (row->size_hi && (s->size != row->size_default || row->size_default < row->size_lo)) { cg_text_char_(t, ':'); cg_text_uint_(t, s->size); }
-    if (counted) { cg_text_str_(t, ":k="); cg_text_uint_(t, op->k); }
-    else if (row->value_hi > 0.0f) { cg_text_char_(t, ':'); cg_text_float_(t, s->value); }
-    for (unsigned f = 0; f < 2; f++) if (s->flags >> f & 1) { cg_text_char_(t, ':'); cg_text_str_(t, row->flag[f]); }
+    if (row->arg_hi) {
+        cg_text_char_(t, ':');
+        cg_text_uint_(t, s->arg);
+    }
+    if (row->size_hi && (s->size != row->size_default || row->size_default < row->size_lo)) {
+        cg_text_char_(t, ':');
+        cg_text_uint_(t, s->size);
+    }
+    if (counted) {
+        cg_text_str_(t, ":k=");
+        cg_text_uint_(t, op->k);
+    } else if (row->value_hi > 0.0f) {
+        cg_text_char_(t, ':');
+        cg_text_float_(t, s->value);
+    }
+    for (unsigned f = 0; f < 2; f++)
+        if (s->flags >> f & 1) {
+            cg_text_char_(t, ':');
+            cg_text_str_(t, row->flag[f]);
+        }
 }
 static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     cg_text_ t;
@@ -5981,7 +7013,10 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
         cg_text_stage_(&t, op, slot);
     }
     if (first) cg_text_str_(&t, "dense");
-    if (t.at == t.end) { if (cap) text[0] = 0; return CG_E_CAPACITY; }
+    if (t.at == t.end) {
+        if (cap) text[0] = 0;
+        return CG_E_CAPACITY;
+    }
     *t.at = 0;
     return CG_OK;
 }
@@ -5996,7 +7031,8 @@ CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
 /* Parsing: each takes what it wants from *text and says whether it was there. */
 static int cg_take_(const char **text, const char *word) {
     const char *p = *text;
-    while (*word) if (*p++ != *word++) return 0;
+    while (*word)
+        if (*p++ != *word++) return 0;
     *text = p;
     return 1;
 }
@@ -6024,11 +7060,16 @@ static int cg_take_float_(const char **text, float *f) {
     uint64_t digits = 0, e = 0;
     int exponent = 0, any = 0, point = 0, minus = 0;
     for (;; p++) {
-        if (*p == '.' && !point) { point = 1; continue; }
+        if (*p == '.' && !point) {
+            point = 1;
+            continue;
+        }
         if (*p < '0' || *p > '9') break;
         any = 1;
-        if (digits < 100000000000000000u) { digits = digits * 10 + (uint64_t)(*p - '0'); exponent -= point; }
-        else exponent += !point;
+        if (digits < 100000000000000000u) {
+            digits = digits * 10 + (uint64_t)(*p - '0');
+            exponent -= point;
+        } else exponent += !point;
         if (exponent > 100000) exponent = 100000;
     }
     if (!any) return 0;
@@ -6041,45 +7082,61 @@ static int cg_take_float_(const char **text, float *f) {
     }
     *text = p;
     *f = cg_decimal_(digits, exponent);
-    return *f < CG_FLT_MAX_ || cg_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f;    /* not beyond the range */
+    return *f < CG_FLT_MAX_ || cg_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f; /* not beyond the range */
 }
 static int cg_take_user_(const char **text, cg_op *op) {
     uint64_t id, arg, size;
     float value, sign;
-    if (!cg_take_uint_(text, 255, &id) || !cg_take_(text, ":") || !cg_take_uint_(text, 65535, &arg) || !cg_take_(text, ":") ||
-        !cg_take_uint_(text, 0xffffffffu, &size) || !cg_take_(text, ":")) return 0;
+    if (!cg_take_uint_(text, 255, &id) || !cg_take_(text, ":") || !cg_take_uint_(text, 65535, &arg) ||
+        !cg_take_(text, ":") || !cg_take_uint_(text, 0xffffffffu, &size) || !cg_take_(text, ":"))
+        return 0;
     sign = cg_take_(text, "-") ? -1.0f : 1.0f;
     if (!cg_take_float_(text, &value)) return 0;
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
 /* Presets that are more than one stage have names, too. */
-static const struct { const char *name; int params; } cg_alias_names_[] = {
-    { "qsgd", 1 }, { "threelc", 1 }, { "adacomp", 1 }, { "adaq", 1 }, { "sbc", 1 }, { "stc", 1 }, { "eden", 1 }, { "drive", 0 }, { "srq", 1 },
-    { "demo", 1 }, { "qsparse", 2 }, { "cocktail", 3 }, { "klevel", 2 },
+static const struct {
+    const char *name;
+    int params;
+} cg_alias_names_[] = {
+    { "qsgd", 1 },
+    { "threelc", 1 },
+    { "adacomp", 1 },
+    { "adaq", 1 },
+    { "sbc", 1 },
+    { "stc", 1 },
+    { "eden", 1 },
+    { "drive", 0 },
+    { "srq", 1 },
+    { "demo", 1 },
+    { "qsparse", 2 },
+    { "cocktail", 3 },
+    { "klevel", 2 },
 };
 static cg_op cg_alias_(size_t which, const float *a) {
     switch (which) {
-        case 0: return cg_qsgd((int)a[0]);
-        case 1: return cg_threelc(a[0]);
-        case 2: return cg_adacomp((uint32_t)a[0]);
-        case 3: return cg_adaq(a[0]);
-        case 4: return cg_sbc(a[0]);
-        case 5: return cg_stc(a[0]);
-        case 6: return cg_eden(a[0]);
-        case 7: return cg_drive();
-        case 8: return cg_srq((int)a[0]);
-        case 9: return cg_demo(a[0]);
-        case 10: return cg_qsparse(a[0], (int)a[1]);
-        case 11: return cg_cocktail(a[0], a[1], (int)a[2]);
-        default: return cg_klevel((int)a[0], (uint32_t)a[1]);
+    case 0: return cg_qsgd((int)a[0]);
+    case 1: return cg_threelc(a[0]);
+    case 2: return cg_adacomp((uint32_t)a[0]);
+    case 3: return cg_adaq(a[0]);
+    case 4: return cg_sbc(a[0]);
+    case 5: return cg_stc(a[0]);
+    case 6: return cg_eden(a[0]);
+    case 7: return cg_drive();
+    case 8: return cg_srq((int)a[0]);
+    case 9: return cg_demo(a[0]);
+    case 10: return cg_qsparse(a[0], (int)a[1]);
+    case 11: return cg_cocktail(a[0], a[1], (int)a[2]);
+    default: return cg_klevel((int)a[0], (uint32_t)a[1]);
     }
 }
 static int cg_take_alias_(const char **text, cg_op *op) {
     for (size_t i = 0; i < sizeof cg_alias_names_ / sizeof cg_alias_names_[0]; i++) {
         float a[3] = { 0.0f, 0.0f, 0.0f };
         if (!cg_take_name_(text, cg_alias_names_[i].name)) continue;
-        for (int p = 0; p < cg_alias_names_[i].params; p++) if (!cg_take_(text, ":") || !cg_take_float_(text, &a[p]) || a[p] > 1e9f) return 0;
+        for (int p = 0; p < cg_alias_names_[i].params; p++)
+            if (!cg_take_(text, ":") || !cg_take_float_(text, &a[p]) || a[p] > 1e9f) return 0;
         *op = cg_alias_(i, a);
         return 1;
     }
@@ -6095,7 +7152,7 @@ static int cg_take_size_(const char **text, const cg_stage_row_ *row, cg_stage *
         *text = p;
         return 1;
     }
-    return row->size_default >= row->size_lo;                  /* left out */
+    return row->size_default >= row->size_lo; /* left out */
 }
 static int cg_take_stage_(const char **text, cg_op *op) {
     const cg_stage_row_ *row = NULL;
@@ -6104,15 +7161,26 @@ static int cg_take_stage_(const char **text, cg_op *op) {
     *op = cg_dense();
     if (cg_take_name_(text, "dense")) return 1;
     if (cg_take_(text, "user:")) return cg_take_user_(text, op);
-    for (unsigned i = 1; i < CG_INDEX_NAMES_; i++) if (cg_take_name_(text, cg_index_names_[i])) { op->code.id = (uint8_t)i; return 1; }
-    for (unsigned i = 1; i < CG_VALUE_NAMES_; i++) if (cg_take_name_(text, cg_value_names_[i])) { op->code.arg = (uint16_t)i; return 1; }
+    for (unsigned i = 1; i < CG_INDEX_NAMES_; i++)
+        if (cg_take_name_(text, cg_index_names_[i])) {
+            op->code.id = (uint8_t)i;
+            return 1;
+        }
+    for (unsigned i = 1; i < CG_VALUE_NAMES_; i++)
+        if (cg_take_name_(text, cg_value_names_[i])) {
+            op->code.arg = (uint16_t)i;
+            return 1;
+        }
     for (size_t i = 0; i < CG_STAGE_ROWS_ && !row; i++)
         if (cg_take_name_(text, cg_stage_rows_[i].name)) row = &cg_stage_rows_[i];
     if (!row) return cg_take_alias_(text, op);
     s.id = row->id;
-    if (row->arg_hi) { if (!cg_take_(text, ":") || !cg_take_uint_(text, 65535, &v)) return 0; s.arg = (uint16_t)v; }
+    if (row->arg_hi) {
+        if (!cg_take_(text, ":") || !cg_take_uint_(text, 65535, &v)) return 0;
+        s.arg = (uint16_t)v;
+    }
     if (row->size_hi && !cg_take_size_(text, row, &s)) return 0;
-    if (row->value_hi == 1.0f && cg_take_(text, ":k=")) {      /* any legal ratio; k decides */
+    if (row->value_hi == 1.0f && cg_take_(text, ":k=")) { /* any legal ratio; k decides */
         if (!cg_take_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
         s.value = 1.0f;
     } else if (row->value_hi > 0.0f) {
@@ -6120,7 +7188,10 @@ static int cg_take_stage_(const char **text, cg_op *op) {
     }
     for (unsigned f = 0; f < 2; f++) {
         const char *p = *text;
-        if (row->flags >> f & 1 && cg_take_(&p, ":") && cg_take_name_(&p, row->flag[f])) { s.flags = (uint8_t)(s.flags | 1u << f); *text = p; }
+        if (row->flags >> f & 1 && cg_take_(&p, ":") && cg_take_name_(&p, row->flag[f])) {
+            s.flags = (uint8_t)(s.flags | 1u << f);
+            *text = p;
+        }
     }
     *cg_slot_(op, row->slot) = s;
     return 1;
@@ -6148,9 +7219,9 @@ CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
 }
 
 /* src/core/packet.h */
-/* ---- >>packet: header and checksum ----------------------------------------------------------- */
+/* ---- >>packet: header and checksum ---- */
 
-static cg_sum_ cg_sum_join_(cg_sum_ s, cg_sum_ t) {            /* of s followed by t */
+static cg_sum_ cg_sum_join_(cg_sum_ s, cg_sum_ t) { /* of s followed by t */
     s.b += t.words * s.a + t.b;
     s.a += t.a;
     s.words += t.words;
@@ -6201,7 +7272,7 @@ static uint64_t cg_count_(float ratio, uint64_t asked, uint64_t n) {
 }
 /* What the sample leaves; tag NULL: at most. */
 static uint64_t cg_drawn_(const cg_op *op, uint64_t n, const cg_tag *tag) {
-    if (op->sample.id == CG_SAMPLE_PERMK) {          /* whole groups of `size`, and perhaps a place in the last */
+    if (op->sample.id == CG_SAMPLE_PERMK) { /* whole groups of `size`, and perhaps a place in the last */
         uint64_t groups = n / op->sample.size, rest = n % op->sample.size;
         return groups + (rest && (!tag || cg_perm_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
     }
@@ -6212,11 +7283,12 @@ static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_(v / to + 
 /* What the transform makes of them. */
 static uint64_t cg_turned_(const cg_op *op, uint64_t drawn) {
     switch (op->transform.id) {
-        case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_TURN_);
-        case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_);
-        case CG_TRANSFORM_LOWRANK: case CG_TRANSFORM_ATOMO:
-            return cg_mul_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_rank_(op));
-        default: return drawn;
+    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_TURN_);
+    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_);
+    case CG_TRANSFORM_LOWRANK:
+    case CG_TRANSFORM_ATOMO:
+        return cg_mul_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_rank_(op));
+    default: return drawn;
     }
 }
 static int cg_matrix_fits_(const cg_op *op, uint64_t n) {
@@ -6226,24 +7298,31 @@ static int cg_matrix_fits_(const cg_op *op, uint64_t n) {
 static uint64_t cg_most_(const cg_op *op, uint64_t turned) {
     uint64_t chunk = op->select.size, k;
     switch (op->select.id) {
-        case CG_SELECT_TOPK: case CG_SELECT_MSTOPK: return cg_count_(op->select.value, op->k, turned);
-        case CG_SELECT_SIDE: return cg_count_(op->select.value, 0, turned);
-        case CG_SELECT_DGC: case CG_SELECT_SIDCO:
-            k = cg_count_(op->select.value, 0, turned);
-            return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
-        case CG_SELECT_CHUNKED:
-            return turned / chunk * cg_count_(op->select.value, 0, chunk) + cg_count_(op->select.value, 0, turned % chunk);
-        default: return turned;
+    case CG_SELECT_TOPK:
+    case CG_SELECT_MSTOPK: return cg_count_(op->select.value, op->k, turned);
+    case CG_SELECT_SIDE: return cg_count_(op->select.value, 0, turned);
+    case CG_SELECT_DGC:
+    case CG_SELECT_SIDCO:
+        k = cg_count_(op->select.value, 0, turned);
+        return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
+    case CG_SELECT_CHUNKED:
+        return turned / chunk * cg_count_(op->select.value, 0, chunk) + cg_count_(op->select.value, 0, turned % chunk);
+    default: return turned;
     }
 }
 /* Whole blocks are selected by one index each. */
 static uint64_t cg_unit_(const cg_op *op) { return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1; }
-static uint64_t cg_units_(const cg_op *op, uint64_t values) { uint64_t u = cg_unit_(op); return values / u + (values % u != 0); }
+static uint64_t cg_units_(const cg_op *op, uint64_t values) {
+    uint64_t u = cg_unit_(op);
+    return values / u + (values % u != 0);
+}
 
 /* Indices: Elias-Fano with l low bits each, or a bitmap. */
 static unsigned cg_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
 static uint64_t cg_low_bytes_(uint64_t drawn, uint64_t k) { return cg_words_(cg_mul_(k, cg_low_bits_(drawn, k))); }
-static uint64_t cg_high_bits_(uint64_t drawn, uint64_t k) { return k ? cg_add_(k, ((drawn - 1) >> cg_low_bits_(drawn, k)) + 1) : 0; }
+static uint64_t cg_high_bits_(uint64_t drawn, uint64_t k) {
+    return k ? cg_add_(k, ((drawn - 1) >> cg_low_bits_(drawn, k)) + 1) : 0;
+}
 /* Bytes of k indices below `universe`; for Golomb the most they can take. */
 static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     if (code == CG_CODE_AUTO || k == 0) return 0;
@@ -6252,22 +7331,25 @@ static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     return cg_add_(cg_low_bytes_(universe, k), cg_words_(cg_high_bits_(universe, k)));
 }
 static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
-    if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO;       /* none */
+    if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO; /* none */
     if (k == 0) return CG_CODE_ELIAS_FANO;
     if (op->code.id) return op->code.id;
-    return cg_index_bytes_(CG_CODE_BITMAP, universe, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k) ? CG_CODE_BITMAP : CG_CODE_ELIAS_FANO;
+    return cg_index_bytes_(CG_CODE_BITMAP, universe, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k)
+        ? CG_CODE_BITMAP
+        : CG_CODE_ELIAS_FANO;
 }
 /* The same for any number of indices up to k. */
 static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
     uint64_t bitmap = cg_words_(universe), sparse = cg_add_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
     switch (op->code.id) {
-        case CG_CODE_BITMAP: return bitmap;
-        case CG_CODE_ELIAS_FANO: return sparse;
-        case CG_CODE_GOLOMB:                         /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
-            sparse = cg_add_(cg_rice_bound_(universe, k), cg_add_(cg_rice_bound_(universe, k) / 8, 16)) & ~(uint64_t)3;
-            bitmap = cg_add_(cg_words_(cg_add_(universe, universe / 8)), 8);
-            return sparse < bitmap ? sparse : bitmap;
-        default: return sparse < bitmap ? sparse : bitmap;
+    case CG_CODE_BITMAP: return bitmap;
+    case CG_CODE_ELIAS_FANO: return sparse;
+    /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
+    case CG_CODE_GOLOMB:
+        sparse = cg_add_(cg_rice_bound_(universe, k), cg_add_(cg_rice_bound_(universe, k) / 8, 16)) & ~(uint64_t)3;
+        bitmap = cg_add_(cg_words_(cg_add_(universe, universe / 8)), 8);
+        return sparse < bitmap ? sparse : bitmap;
+    default: return sparse < bitmap ? sparse : bitmap;
     }
 }
 
@@ -6277,7 +7359,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     cg_info zero = CG_ZERO;
     *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
-    for (int i = 0; i < 4; i++) if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
+    for (int i = 0; i < 4; i++)
+        if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
     if (p[4] != cg_magic_[4]) return CG_E_VERSION;
     info->index_code = p[5];
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
@@ -6303,16 +7386,20 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->threshold = cg_float_(cg_get32_(p + 144));
     if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
     if (!cg_is_finite_(info->threshold) || cg_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
-    if (!cg_is_counted_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO && cg_bits_(info->threshold))
+    if (!cg_is_counted_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
+        cg_bits_(info->threshold))
         return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; the counts may have been asked for (op.k) */
     if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
     if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_drawn_(&info->op, info->n, &info->tag)
-                                              : info->drawn > info->n || (info->n && !info->drawn)) return CG_E_CORRUPT;
+                                              : info->drawn > info->n || (info->n && !info->drawn))
+        return CG_E_CORRUPT;
     if (!cg_matrix_fits_(&info->op, info->n)) return CG_E_CORRUPT;
     turned = cg_turned_(&info->op, info->drawn);
     if (!info->op.select.id && info->k != turned) return CG_E_CORRUPT;
-    if (info->k > (cg_is_counted_(&info->op) ? turned : cg_most_(&info->op, turned)) || (cg_is_counted_(&info->op) && turned && !info->k)) return CG_E_CORRUPT;
+    if (info->k > (cg_is_counted_(&info->op) ? turned : cg_most_(&info->op, turned)) ||
+        (cg_is_counted_(&info->op) && turned && !info->k))
+        return CG_E_CORRUPT;
     if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_most_(&info->op, turned)) return CG_E_CORRUPT;
     if (cg_is_counted_(&info->op)) {
         if (info->drawn != cg_drawn_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
@@ -6323,9 +7410,12 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     universe = cg_units_(&info->op, turned);
     indices = cg_units_(&info->op, info->k);
     if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
-    if (info->index_code == CG_CODE_GOLOMB ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, universe, indices)
-                                           : index_bytes != cg_index_bytes_(info->index_code, universe, indices)) return CG_E_CORRUPT;
-    if (value_bytes % 4 || cg_add_(cg_add_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2) return CG_E_CORRUPT;
+    if (info->index_code == CG_CODE_GOLOMB
+            ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, universe, indices)
+            : index_bytes != cg_index_bytes_(info->index_code, universe, indices))
+        return CG_E_CORRUPT;
+    if (value_bytes % 4 || cg_add_(cg_add_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
+        return CG_E_CORRUPT;
     info->value_bytes = (size_t)value_bytes;
     info->index_bytes = (size_t)index_bytes;
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
@@ -6342,43 +7432,52 @@ static size_t cg_seal_(const cg_kernels_ *kernels, const cg_info *info, uint8_t 
 }
 
 /* src/core/quantize/scales.h */
-/* ---- >>quantizers: a row each -------------------------------------------------------------------
+/* ---- >>quantizers: a row each
    know: what must be known of a bucket before its values can be coded. The loop (cg_encode_block_) does
    the rest: blocks, chunks, buckets, the finite check, packing and the checksum. */
 
 enum { CG_KNOW_NOTHING_, CG_KNOW_BUCKET_, CG_KNOW_LATE_ };
-enum { CG_WIRE_, CG_BYTES_ };          /* what encode leaves: wire-ready bits, or a byte per value for packing or a code */
+/* what encode leaves: wire-ready bits, or a byte per value for packing or a code */
+enum { CG_WIRE_, CG_BYTES_ };
 
-/* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by halves, runs added in
-   order within blocks of 65536, blocks in order. */
-typedef struct cg_stat_ { uint32_t top; float lo, hi; double sum[2]; uint64_t below, count; } cg_stat_;
+/* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by
+   halves, runs added in order within blocks of 65536, blocks in order. */
+typedef struct cg_stat_ {
+    uint32_t top;
+    float lo, hi;
+    double sum[2];
+    uint64_t below, count;
+} cg_stat_;
 
 typedef struct cg_quantizer_ {
     uint8_t id, know;
-    uint8_t scales, scale_width;       /* stored per bucket: how many, of so many bytes */
-    uint8_t bits;                      /* per value; 0: see cg_rate_of_ */
+    uint8_t scales, scale_width; /* stored per bucket: how many, of so many bytes */
+    uint8_t bits;                /* per value; 0: see cg_rate_of_ */
     uint8_t leaves;
-    uint32_t bucket;                   /* 0: the stage's size */
+    uint32_t bucket; /* 0: the stage's size */
     void (*measure)(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat);
     void (*settle)(const cg_stage *stage, const cg_stat_ *stat, float *scales);
-    int (*legal)(const float *scales);           /* are these scales that an encoder can have stored? */
-    float (*unit)(const cg_stage *stage);        /* NULL, or what a value that equals the scale becomes before encode sees it */
-    uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position,
-                       const float *v, size_t n, uint8_t *out, double *lanes);
-    void (*finish)(const cg_stat_ *stat, double total, float *scales);          /* NULL, or scales that need the codes first */
+    int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
+    /* NULL, or what a value that equals the scale becomes before encode sees it */
+    float (*unit)(const cg_stage *stage);
+    uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
+        uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
+    /* NULL, or scales that need the codes first */
+    void (*finish)(const cg_stat_ *stat, double total, float *scales);
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
-                   float *out, int stream);
-    uint32_t (*top)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);   /* stored values: Inf or NaN if >= limit */
+        float *out, int stream);
+    /* stored values: Inf or NaN if >= limit */
+    uint32_t (*top)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
     uint32_t limit;
 } cg_quantizer_;
 
-static float cg_narrow_(double d) {                  /* to f32, never Inf */
+static float cg_narrow_(double d) { /* to f32, never Inf */
     return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
 }
 /* Magnitudes below 2^-80 are brought up by 2^100 before anything is divided by them. */
 CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_bits_(scale) & CG_MAGNITUDE_) < 0x17800000u; }
-#define CG_LIFT_ 1.2676506002282294e30f          /* 2^100 */
-#define CG_LOWER_ 7.888609052210118e-31f         /* 2^-100 */
+#define CG_LIFT_ 1.2676506002282294e30f  /* 2^100 */
+#define CG_LOWER_ 7.888609052210118e-31f /* 2^-100 */
 
 /* Grids. Tiny magnitudes are scaled up so that neither the step nor its inverse leaves the normal range, huge ones
    down so that a range cannot overflow; both by powers of two, which lose nothing that counts. */
@@ -6386,13 +7485,17 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     cg_levels_ q;
     int range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
     int bias = stage->id == CG_QUANTIZE_TERNARY || stage->id == CG_QUANTIZE_THREELC ? 1
-             : stage->id == CG_QUANTIZE_QSGD ? stage->arg : (1 << (stage->arg - 1)) - 1;
-    float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1] : stage->id == CG_QUANTIZE_STEPS ? cg_saturate_(cg_times_(scales[0], (float)bias)) : scales[0];
+        : stage->id == CG_QUANTIZE_QSGD                                             ? stage->arg
+                                                                                    : (1 << (stage->arg - 1)) - 1;
+    float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1]
+        : stage->id == CG_QUANTIZE_STEPS       ? cg_saturate_(cg_times_(scales[0], (float)bias))
+                                               : scales[0];
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
     uint32_t top = cg_max32_(cg_bits_(lo) & CG_MAGNITUDE_, cg_bits_(hi) & CG_MAGNITUDE_);
-    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_LIFT_ : 1.0f;       /* 2^126, 2^-80 */
+    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_LIFT_ : 1.0f; /* 2^126, 2^-80 */
     q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_LOWER_ : 1.0f;
-    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_THREELC && stage->id != CG_QUANTIZE_STEPS;
+    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_THREELC &&
+        stage->id != CG_QUANTIZE_STEPS;
     q.inv = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
@@ -6402,7 +7505,10 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
         q.sub = q.base = 0.0f;
         q.span = hi;
         q.step = hi / (float)bias;
-        if (stage->id == CG_QUANTIZE_STEPS) { q.step = cg_times_(scales[0], q.prescale); q.span = cg_times_(q.step, (float)bias); }
+        if (stage->id == CG_QUANTIZE_STEPS) {
+            q.step = cg_times_(scales[0], q.prescale);
+            q.span = cg_times_(q.step, (float)bias);
+        }
     } else {
         float width = hi - lo;
         q.bias = 0;
@@ -6419,31 +7525,37 @@ static double cg_total_of_(const cg_kernels_ *kernels, const float *v, size_t n,
     return cg_fold_(lanes);
 }
 /* measure: every one takes top, the finite check, too */
-static void cg_measure_top_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+static void cg_measure_top_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
     (void)stage;
     stat->top = cg_max32_(stat->top, kernels->top(v, n));
 }
-static void cg_measure_norm_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+static void cg_measure_norm_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
         stat->top = cg_max32_(stat->top, kernels->top(v, n));
-    } else {                                         /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
+        /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
+    } else {
         double squares = cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
         stat->sum[0] += squares;
         if (!cg_is_finite64_(squares)) stat->top = CG_NONFINITE_;
     }
 }
-static void cg_measure_ternary_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+static void cg_measure_ternary_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
     stat->top = cg_max32_(stat->top, kernels->top(v, n));
     if (!(stage->flags & CG_FLAG_CLIP)) return;
     stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
     stat->sum[1] += cg_total_of_(kernels, v, n, CG_TOTAL_VALUES_);
 }
-static void cg_measure_range_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+static void cg_measure_range_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
     stat->top = cg_max32_(stat->top, kernels->range(v, n, &stat->lo, &stat->hi));
     if (stage->flags & CG_FLAG_NORM) stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
 }
-static void cg_measure_sides_(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
-    uint8_t signs[CG_CHUNK_ / 8];                    /* n <= CG_CHUNK_ */
+static void cg_measure_sides_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    uint8_t signs[CG_CHUNK_ / 8]; /* n <= CG_CHUNK_ */
     (void)stage;
     stat->top = cg_max32_(stat->top, kernels->sign(v, n, signs, NULL));
     stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_BELOW_);
@@ -6451,8 +7563,12 @@ static void cg_measure_sides_(const cg_kernels_ *kernels, const cg_stage *stage,
     for (size_t i = 0; i < (n + 7) / 8; i++) stat->below += cg_popcount_(signs[i]);
 }
 
-static float cg_plus_zero_(float v) { return cg_float_(cg_bits_(v) & CG_MAGNITUDE_ ? cg_bits_(v) : 0u); }     /* for -0 */
-static void cg_settle_top_(const cg_stage *stage, const cg_stat_ *stat, float *scales) { (void)stage; scales[0] = cg_float_(stat->top); }
+/* for -0 */
+static float cg_plus_zero_(float v) { return cg_float_(cg_bits_(v) & CG_MAGNITUDE_ ? cg_bits_(v) : 0u); }
+static void cg_settle_top_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+    (void)stage;
+    scales[0] = cg_float_(stat->top);
+}
 static void cg_settle_norm_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
     scales[0] = stage->flags & CG_FLAG_MAX ? cg_float_(stat->top) : cg_narrow_(cg_sqrt_(stat->sum[0]));
 }
@@ -6466,10 +7582,11 @@ static void cg_settle_ternary_(const cg_stage *stage, const cg_stat_ *stat, floa
         if (spread < (double)scales[0]) scales[0] = (float)spread;
     }
 }
-static void cg_settle_range_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {       /* which zero came first must not matter */
+/* which zero came first must not matter */
+static void cg_settle_range_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
     scales[0] = cg_plus_zero_(stat->lo);
     scales[1] = cg_plus_zero_(stat->hi);
-    if (stage->flags & CG_FLAG_NORM) {               /* Suresh: the range is sqrt(2)*norm, which is never too short */
+    if (stage->flags & CG_FLAG_NORM) { /* Suresh: the range is sqrt(2)*norm, which is never too short */
         double width = 1.4142135623730951 * cg_sqrt_(stat->sum[0]), hi;
         CG_FENCE_(width);
         hi = (double)scales[0] + width;
@@ -6479,14 +7596,17 @@ static void cg_settle_range_(const cg_stage *stage, const cg_stat_ *stat, float 
 static void cg_settle_threelc_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
     scales[0] = cg_saturate_(cg_times_(cg_float_(stat->top), stage->value));
 }
-static void cg_settle_steps_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {       /* the least 2^e of which `bias` steps reach the top */
+/* the least 2^e of which `bias` steps reach the top */
+static void cg_settle_steps_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
     const unsigned bits = stage->id == CG_QUANTIZE_STEPS16 ? 16 : stage->arg;
-    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_float_(stat->top), least = 1.401298464324817e-45;     /* 2^-149 */
-    double step = cg_double_(cg_bits64_(top) >> 52 << 52);           /* what bits top begins with */
+    /* 2^-149 */
+    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_float_(stat->top),
+                 least = 1.401298464324817e-45;
+    double step = cg_double_(cg_bits64_(top) >> 52 << 52); /* what bits top begins with */
     scales[0] = 0.0f;
     if (!stat->top) return;
     for (unsigned i = 0; i < bits && step > least; i++) step *= 0.5;
-    while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0;       /* 2^127 */
+    while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
     scales[0] = (float)step;
 }
 static void cg_settle_sides_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
@@ -6511,20 +7631,25 @@ static int cg_legal_range_(const float *scales) {
 static int cg_legal_sides_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
 
 /* src/core/quantize/formats.h */
-#define CG_ENCODE_(name)                                                                                                         \
-    static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position, \
-                         const float *v, size_t n, uint8_t *out, double *lanes)
-#define CG_DECODE_(name)                                                                                                         \
-    static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out, int stream)
+#define CG_ENCODE_(name)                                                                                    \
+  static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
+      uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes)
+#define CG_DECODE_(name)                                                                                      \
+  static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \
+      size_t n, float *out, int stream)
 #define CG_UNUSED_(a) (void)(a)
 
 CG_ENCODE_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
     if (q.span > 0.0f) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
-    else { q.prescale = 1.0f; q.sub = 0.0f; }        /* a scale of 0 may have been given to any values: all are level 0 */
+    /* a scale of 0 may have been given to any values: all are level 0 */
+    else {
+        q.prescale = 1.0f;
+        q.sub = 0.0f;
+    }
     kernels->levels(&q, key, position, v, n, out);
-    return 0;                                        /* measured before */
+    return 0; /* measured before */
 }
 CG_DECODE_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
@@ -6534,8 +7659,13 @@ CG_DECODE_(cg_decode_levels_) {
 /* Integers of 16 bits, times the scale: what sums of levels need. */
 CG_ENCODE_(cg_encode_steps16_) {
     const int tiny = cg_is_tiny_(scales[0]) && scales[0] > 0.0f;
-    const float lift = tiny ? CG_LIFT_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;      /* 2^128 has a denormal inverse */
-    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    /* 2^128 has a denormal inverse */
+    const float lift = tiny ? CG_LIFT_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     for (size_t i = 0; i < n; i++) {
         float t = cg_times_(cg_times_(cg_load_(v, i), lift), inv);
         t = t < -32767.0f ? -32767.0f : t > 32767.0f ? 32767.0f : t;
@@ -6544,18 +7674,26 @@ CG_ENCODE_(cg_encode_steps16_) {
     return 0;
 }
 CG_DECODE_(cg_decode_steps16_) {
-    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(stream);
-    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_saturate_(cg_times_((float)((int32_t)cg_get16_(in + 2 * i) - 32767), scales[0])));
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(stream);
+    for (size_t i = 0; i < n; i++)
+        cg_store_(out, i, cg_saturate_(cg_times_((float)((int32_t)cg_get16_(in + 2 * i) - 32767), scales[0])));
 }
 
 /* The next ones have a `unit`: scales[0] is what brings a value there; short buckets have
    been brought there already, a chunk of them at once. */
-static float cg_unit_one_(const cg_stage *stage) { (void)stage; return 1.0f; }
+static float cg_unit_one_(const cg_stage *stage) {
+    (void)stage;
+    return 1.0f;
+}
 static float cg_unit_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
 CG_INLINE_ float cg_inverse_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
 
 CG_ENCODE_(cg_encode_fp8_) {
-    CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->fp8(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
     return 0;
 }
@@ -6568,7 +7706,10 @@ CG_DECODE_(cg_decode_fp8_) {
 CG_DECODE_(cg_decode_mx8_) { kernels->unfp8(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
 CG_ENCODE_(cg_encode_mx4_) {
     cg_grades_ g;
-    CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     g.inv = scales[0];
     g.count = 7;
     g.sign = 8;
@@ -6586,16 +7727,18 @@ CG_DECODE_(cg_decode_mx4_) {
     kernels->untable(table, in, n, out, stream);
 }
 /* NF4: quantiles of a normal distribution (QLoRA), and the middles between them. */
-static const float cg_nf4_[16] = {
-    -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f, -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,
-    0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f
-};
-static const float cg_nf4_limits_[15] = {
-    -0.848096371f, -0.610632896f, -0.45999527f, -0.33967942f, -0.234607399f, -0.137911737f, -0.0455250181f, 0.0397901498f,
-    0.120255247f, 0.203521252f, 0.292013764f, 0.389312536f, 0.501663446f, 0.64278692f, 0.861478448f
-};
+static const float cg_nf4_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
+    -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f, 0.07958029955625534f,
+    0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f,
+    0.7229568362236023f, 1.0f };
+static const float cg_nf4_limits_[15] = { -0.848096371f, -0.610632896f, -0.45999527f, -0.33967942f, -0.234607399f,
+    -0.137911737f, -0.0455250181f, 0.0397901498f, 0.120255247f, 0.203521252f, 0.292013764f, 0.389312536f, 0.501663446f,
+    0.64278692f, 0.861478448f };
 CG_ENCODE_(cg_encode_nf4_) {
-    CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->rank(cg_nf4_limits_, scales[0], v, n, out);
     return 0;
 }
@@ -6606,11 +7749,17 @@ CG_DECODE_(cg_decode_nf4_) {
     kernels->untable(table, in, n, out, stream);
 }
 CG_ENCODE_(cg_encode_dynamic_) {
-    CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->dynamic(v, n, scales[0], out);
     return 0;
 }
-CG_DECODE_(cg_decode_dynamic_) { CG_UNUSED_(stage); kernels->undynamic(in, n, scales[0], out, stream); }
+CG_DECODE_(cg_decode_dynamic_) {
+    CG_UNUSED_(stage);
+    kernels->undynamic(in, n, scales[0], out, stream);
+}
 CG_ENCODE_(cg_encode_dither_) {
     cg_dither_ q;
     CG_UNUSED_(lanes);
@@ -6622,7 +7771,10 @@ CG_ENCODE_(cg_encode_dither_) {
 }
 CG_DECODE_(cg_decode_dither_) { kernels->undither(stage->arg, scales[0], in, n, out, stream); }
 CG_ENCODE_(cg_encode_strom_) {
-    CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(scales);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->fixed(v, n, stage->value, out);
     return kernels->top(v, n);
 }
@@ -6634,22 +7786,41 @@ CG_DECODE_(cg_decode_strom_) {
     kernels->untable(table, in, n, out, stream);
 }
 CG_ENCODE_(cg_encode_natural_) {
-    CG_UNUSED_(scales); CG_UNUSED_(lanes);
+    CG_UNUSED_(scales);
+    CG_UNUSED_(lanes);
     return kernels->natural(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out);
 }
-CG_DECODE_(cg_decode_natural_) { CG_UNUSED_(stage); CG_UNUSED_(scales); kernels->unnatural(in, n, out, stream); }
+CG_DECODE_(cg_decode_natural_) {
+    CG_UNUSED_(stage);
+    CG_UNUSED_(scales);
+    kernels->unnatural(in, n, out, stream);
+}
 CG_ENCODE_(cg_encode_none_) {
-    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position);
-    CG_UNUSED_(v); CG_UNUSED_(n); CG_UNUSED_(out); CG_UNUSED_(lanes);
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(scales);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(v);
+    CG_UNUSED_(n);
+    CG_UNUSED_(out);
+    CG_UNUSED_(lanes);
     return 0;
 }
 CG_DECODE_(cg_decode_mean_) {
-    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(in); CG_UNUSED_(stream);
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(in);
+    CG_UNUSED_(stream);
     for (size_t i = 0; i < n; i++) cg_store_(out, i, scales[0]);
 }
-CG_ENCODE_(cg_encode_onebit_) {                      /* a bucket may start anywhere: a byte each, to be packed */
+CG_ENCODE_(cg_encode_onebit_) { /* a bucket may start anywhere: a byte each, to be packed */
     static const cg_grades_ signs = { 0.0f, 0, { 0.0f }, 1 };
-    CG_UNUSED_(stage); CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(scales);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->grade(&signs, v, n, out, NULL, NULL);
     return 0;
 }
@@ -6674,20 +7845,23 @@ static cg_grades_ cg_lloyd_grades_(unsigned bits) {
     g.inv = 0.0f;
     g.count = (1 << (bits - 1)) - 1;
     g.sign = (uint8_t)(1u << (bits - 1));
-    for (int i = 0; i < g.count; i++) g.limit[i] = (float)(((double)cg_lloyd_centre_[bits - 1][i] + (double)cg_lloyd_centre_[bits - 1][i + 1]) * 0.5);
+    for (int i = 0; i < g.count; i++)
+        g.limit[i] = (float)(((double)cg_lloyd_centre_[bits - 1][i] + (double)cg_lloyd_centre_[bits - 1][i + 1]) * 0.5);
     return g;
 }
 /* Of a block of 1024 so many values have a bit more than the others: any of them, as they have been mixed. */
 static size_t cg_lloyd_finer_(const cg_stage *stage) { return (size_t)((int)(stage->value * 32.0f) % 32) * 32; }
 
-CG_ENCODE_(cg_encode_lloyd_) {                       /* one bucket of CG_TURN_ values; scales[0]: their norm */
+CG_ENCODE_(cg_encode_lloyd_) { /* one bucket of CG_TURN_ values; scales[0]: their norm */
     const size_t finer = cg_lloyd_finer_(stage), split[3] = { 0, finer, n };
     const unsigned low = (unsigned)stage->value;
     uint8_t symbols[CG_TURN_];
-    CG_UNUSED_(key); CG_UNUSED_(position);
-    if (low == 1 && !finer) {                        /* centres are of one size: the sum of magnitudes does */
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    if (low == 1 && !finer) { /* centres are of one size: the sum of magnitudes does */
         kernels->sign(v, n, out, lanes);
-        for (int i = 0; i < 16; i++) lanes[i] *= (double)cg_lloyd_centre_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_LIFT_ : 1.0);
+        for (int i = 0; i < 16; i++)
+            lanes[i] *= (double)cg_lloyd_centre_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_LIFT_ : 1.0);
         return 0;
     }
     for (int part = 0; part < 2; part++) {
@@ -6719,7 +7893,10 @@ CG_ENCODE_(cg_encode_lloyd_) {                       /* one bucket of CG_TURN_ v
     }
     return 0;
 }
-static void cg_settle_lloyd_(const cg_stage *stage, const cg_stat_ *stat, float *scales) { (void)stage; scales[0] = cg_narrow_(cg_sqrt_(stat->sum[0])); }
+static void cg_settle_lloyd_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+    (void)stage;
+    scales[0] = cg_narrow_(cg_sqrt_(stat->sum[0]));
+}
 /* Unbiased: |z|^2 / <centres, z>. A lifted block's product is 2^100 too large. */
 static void cg_finish_lloyd_(const cg_stat_ *stat, double total, float *scales) {
     if (cg_is_tiny_(scales[0])) total *= (double)CG_LOWER_;
@@ -6749,12 +7926,16 @@ CG_DECODE_(cg_decode_lloyd_) {
 }
 
 /* src/core/quantize/rows.h */
-#define CG_PLAIN_(name, kernel)                                                                                                 \
-    static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position, \
-                         const float *v, size_t n, uint8_t *out, double *lanes) {                                               \
-        (void)stage; (void)scales; (void)key; (void)position; (void)lanes;                                                      \
-        return kernels->kernel;                                                                                                 \
-    }
+#define CG_PLAIN_(name, kernel)                                                                             \
+  static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
+      uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {                           \
+    (void)stage;                                                                                            \
+    (void)scales;                                                                                           \
+    (void)key;                                                                                              \
+    (void)position;                                                                                         \
+    (void)lanes;                                                                                            \
+    return kernels->kernel;                                                                                 \
+  }
 CG_PLAIN_(cg_encode_f32_, copy(v, n, out))
 CG_PLAIN_(cg_encode_f16_, half(v, n, out))
 CG_PLAIN_(cg_encode_bf16_, brain(v, n, out))
@@ -6762,12 +7943,15 @@ CG_PLAIN_(cg_encode_sign_, sign(v, n, out, NULL))
 CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
 #undef CG_PLAIN_
 
-#define CG_PLAIN_(name, statement)                                                                                              \
-    static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out, \
-                     int stream) {                                                                                              \
-        (void)kernels; (void)stage; (void)scales; (void)stream;                                                                               \
-        statement;                                                                                                              \
-    }
+#define CG_PLAIN_(name, statement)                                                                            \
+  static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \
+      size_t n, float *out, int stream) {                                                                     \
+    (void)kernels;                                                                                            \
+    (void)stage;                                                                                              \
+    (void)scales;                                                                                             \
+    (void)stream;                                                                                             \
+    statement;                                                                                                \
+  }
 CG_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_(cg_get32_(in + 4 * i))))
 CG_PLAIN_(cg_decode_f16_, kernels->unhalf(in, n, out, stream))
 CG_PLAIN_(cg_decode_bf16_, kernels->unbrain(in, n, out, stream))
@@ -6790,16 +7974,25 @@ static uint32_t cg_top_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t
 #define CG_F32_ 4
 #define CG_BYTE_ 1
 static const cg_quantizer_ cg_quantizers_[] = {
-    { 0, CG_KNOW_NOTHING_, 0, CG_F32_, 32, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL, cg_decode_f32_, cg_top_f32_, CG_NONFINITE_ },
-    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f16_, NULL, cg_decode_f16_, cg_top_16_, 0x7c00 },
-    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_bf16_, NULL, cg_decode_bf16_, cg_top_16_, 0x7f80 },
-    { CG_QUANTIZE_NATURAL, CG_KNOW_NOTHING_, 0, CG_F32_, 9, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_natural_, NULL, cg_decode_natural_, NULL, 0 },
-    { CG_QUANTIZE_STROM, CG_KNOW_NOTHING_, 0, CG_F32_, 2, CG_BYTES_, 0, NULL, NULL, NULL, NULL, cg_encode_strom_, NULL, cg_decode_strom_, NULL, 0 },
-    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_sign_, NULL, cg_decode_sign_, NULL, 0 },
-    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, cg_legal_magnitude_, NULL, cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
+    { 0, CG_KNOW_NOTHING_, 0, CG_F32_, 32, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL, cg_decode_f32_,
+        cg_top_f32_, CG_NONFINITE_ },
+    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f16_, NULL,
+        cg_decode_f16_, cg_top_16_, 0x7c00 },
+    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_bf16_, NULL,
+        cg_decode_bf16_, cg_top_16_, 0x7f80 },
+    { CG_QUANTIZE_NATURAL, CG_KNOW_NOTHING_, 0, CG_F32_, 9, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_natural_,
+        NULL, cg_decode_natural_, NULL, 0 },
+    { CG_QUANTIZE_STROM, CG_KNOW_NOTHING_, 0, CG_F32_, 2, CG_BYTES_, 0, NULL, NULL, NULL, NULL, cg_encode_strom_, NULL,
+        cg_decode_strom_, NULL, 0 },
+    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_sign_, NULL,
+        cg_decode_sign_, NULL, 0 },
+    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, cg_legal_magnitude_, NULL,
+        cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
 #define CG_ROW_(id, scales, width, bits, leaves, bucket, measure, settle, legal, unit, encode, finish, decode) \
-    { id, CG_KNOW_BUCKET_, scales, width, bits, leaves, bucket, cg_measure_##measure##_, cg_settle_##settle##_, cg_legal_##legal##_, \
-      unit, cg_encode_##encode##_, finish, cg_decode_##decode##_, NULL, 0 }
+  {                                                                                                            \
+    id, CG_KNOW_BUCKET_, scales, width, bits, leaves, bucket, cg_measure_##measure##_, cg_settle_##settle##_,  \
+        cg_legal_##legal##_, unit, cg_encode_##encode##_, finish, cg_decode_##decode##_, NULL, 0               \
+  }
     CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_F32_, 0, CG_BYTES_, 0, top, top, magnitude, NULL, levels, NULL, levels),
     CG_ROW_(CG_QUANTIZE_TERNARY, 1, CG_F32_, 2, CG_BYTES_, 0, ternary, ternary, magnitude, NULL, levels, NULL, levels),
     CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_F32_, 0, CG_BYTES_, 0, range, range, range, NULL, levels, NULL, levels),
@@ -6810,14 +8003,16 @@ static const cg_quantizer_ cg_quantizers_[] = {
     CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_F32_, 1, CG_BYTES_, 0, sides, sides, sides, NULL, onebit, NULL, onebit),
     CG_ROW_(CG_QUANTIZE_MEAN, 1, CG_F32_, 0, CG_WIRE_, 0, sides, mean, finite, NULL, none, NULL, mean),
     CG_ROW_(CG_QUANTIZE_DITHER, 1, CG_F32_, 0, CG_BYTES_, 0, norm, norm, magnitude, cg_unit_one_, dither, NULL, dither),
-    CG_ROW_(CG_QUANTIZE_DYNAMIC8, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, dynamic, NULL, dynamic),
+    CG_ROW_(
+        CG_QUANTIZE_DYNAMIC8, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, dynamic, NULL, dynamic),
     CG_ROW_(CG_QUANTIZE_E4M3, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
     CG_ROW_(CG_QUANTIZE_E5M2, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
     CG_ROW_(CG_QUANTIZE_MXFP4, 1, CG_BYTE_, 4, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, mx4, NULL, mx4),
     CG_ROW_(CG_QUANTIZE_MXE4M3, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
     CG_ROW_(CG_QUANTIZE_MXE5M2, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
     CG_ROW_(CG_QUANTIZE_NF4, 1, CG_F32_, 4, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, nf4, NULL, nf4),
-    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_F32_, 0, CG_WIRE_, CG_TURN_, norm, lloyd, magnitude, NULL, lloyd, cg_finish_lloyd_, lloyd),
+    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_F32_, 0, CG_WIRE_, CG_TURN_, norm, lloyd, magnitude, NULL, lloyd, cg_finish_lloyd_,
+        lloyd),
 #undef CG_ROW_
 };
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
@@ -6830,7 +8025,10 @@ static unsigned cg_rate_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = 0;
     if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
     if (row->id == CG_QUANTIZE_MEAN) return 0;
-    if (row->id == CG_QUANTIZE_QSGD) { while (1u << bits < 2u * q->arg + 1u) bits++; return 32 * bits; }
+    if (row->id == CG_QUANTIZE_QSGD) {
+        while (1u << bits < 2u * q->arg + 1u) bits++;
+        return 32 * bits;
+    }
     return 32u * (row->bits ? row->bits : q->arg);
 }
 /* The symbols of a quantizer that a code could carry; 0: it has none. */
@@ -6851,7 +8049,8 @@ static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     }
     return 1;
 }
-static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->id == CG_QUANTIZE_BF16 ? 2 : 0; }   /* whose exponents can be coded */
+/* whose exponents can be coded */
+static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->id == CG_QUANTIZE_BF16 ? 2 : 0; }
 static int cg_value_code_fits_(const cg_op *op) {
     cg_alphabet_ a;
     if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;
@@ -6861,26 +8060,33 @@ static int cg_value_code_fits_(const cg_op *op) {
 /* src/core/layout.h */
 /* What a quantizer writes for k values. */
 typedef struct cg_layout_ {
-    const cg_quantizer_ *row;          /* NULL: a codec of the user's */
+    const cg_quantizer_ *row; /* NULL: a codec of the user's */
     const cg_codec *codec;
-    unsigned rate;                     /* bits per value, times 32 */
-    unsigned code;                     /* 0: packed; else pieces of variable size */
+    unsigned rate; /* bits per value, times 32 */
+    unsigned code; /* 0: packed; else pieces of variable size */
     cg_alphabet_ alphabet;
-    size_t piece;                      /* values in one */
+    size_t piece; /* values in one */
     uint64_t k, bucket, buckets, scale_bytes;
-    uint64_t table_bytes, code_bytes;  /* of all pieces; with a code code_bytes is the most */
+    uint64_t table_bytes, code_bytes; /* of all pieces; with a code code_bytes is the most */
 } cg_layout_;
 
-CG_INLINE_ size_t cg_code_at_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }       /* first is a multiple of 1024 */
-CG_INLINE_ size_t cg_code_words_(const cg_layout_ *lay, size_t many) { return (size_t)cg_words_((uint64_t)many * lay->rate / 32) / 4; }
+/* first is a multiple of 1024 */
+CG_INLINE_ size_t cg_code_at_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }
+CG_INLINE_ size_t cg_code_words_(const cg_layout_ *lay, size_t many) {
+    return (size_t)cg_words_((uint64_t)many * lay->rate / 32) / 4;
+}
 
 static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
     if (!side) return CG_OK;
     if (side->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
     if (side->support_len && !side->support) return CG_E_ARG;
-    if (side->aux && op && op->select.id != CG_SELECT_ADACOMP && op->select.id != CG_SELECT_VARIANCE) return CG_E_UNSUPPORTED;
+    if (side->aux && op && op->select.id != CG_SELECT_ADACOMP && op->select.id != CG_SELECT_VARIANCE)
+        return CG_E_UNSUPPORTED;
     if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (side->scale && op && (cg_is_user_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales || op->quantize.id == CG_QUANTIZE_LLOYD)) return CG_E_UNSUPPORTED;
+    if (side->scale && op &&
+        (cg_is_user_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales ||
+            op->quantize.id == CG_QUANTIZE_LLOYD))
+        return CG_E_UNSUPPORTED;
     return CG_OK;
 }
 static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay) {
@@ -6895,7 +8101,8 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
     lay->row = cg_quantizer_of_(q);
     if (!lay->row) return CG_E_VERSION;
     lay->rate = cg_rate_of_(lay->row, q);
-    lay->bucket = lay->row->bucket ? lay->row->bucket : q->size && q->size < k ? q->size : k ? k : 1;      /* no size: one bucket */
+    /* no size: one bucket */
+    lay->bucket = lay->row->bucket ? lay->row->bucket : q->size && q->size < k ? q->size : k ? k : 1;
     lay->buckets = lay->row->know == CG_KNOW_NOTHING_ ? 0 : k / lay->bucket + (k % lay->bucket != 0);
     lay->scale_bytes = cg_mul_(lay->buckets, (uint64_t)lay->row->scales * lay->row->scale_width);
     lay->scale_bytes = cg_add_(lay->scale_bytes, 3) & ~(uint64_t)3;
@@ -6910,32 +8117,40 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
 }
 
 /* src/core/sample.h */
-/* ---- >>sample: which coordinates random-k draws, one from each of k strata --------------------- */
+/* ---- >>sample: which coordinates random-k draws, one from each of k strata ---- */
 
-static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) {    /* floor(j*n/k), j <= k */
+static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k), j <= k */
     uint64_t r, q, rest = 0;
     if ((n | j) >> 32 == 0) return j * n / k;
     q = n / k;
     r = n % k;
-    for (uint64_t bit = (uint64_t)1 << 63, part = 0; bit; bit >>= 1) {       /* j*r/k bit by bit; part < k throughout */
+    for (uint64_t bit = (uint64_t)1 << 63, part = 0; bit; bit >>= 1) { /* j*r/k bit by bit; part < k throughout */
         rest <<= 1;
-        if (part >= k - part) { part -= k - part; rest++; } else part += part;
-        if (j & bit) { if (part >= k - r) { part -= k - r; rest++; } else part += r; }
+        if (part >= k - part) {
+            part -= k - part;
+            rest++;
+        } else part += part;
+        if (j & bit) {
+            if (part >= k - r) {
+                part -= k - r;
+                rest++;
+            } else part += r;
+        }
     }
     return j * q + rest;
 }
-static uint64_t cg_high_product_(uint64_t a, uint64_t b) {           /* upper half of a*b */
+static uint64_t cg_high_product_(uint64_t a, uint64_t b) { /* upper half of a*b */
     uint64_t al = a & 0xffffffffu, ah = a >> 32, bl = b & 0xffffffffu, bh = b >> 32;
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
 }
 /* Stratum after stratum: [start, start + length) is the j-th, rest = j*n mod k. */
 typedef struct cg_strata_ {
-    uint64_t n, k, each, extra;        /* n = each*k + extra */
+    uint64_t n, k, each, extra; /* n = each*k + extra */
     uint64_t j, start, rest, length;
     uint64_t key;
     cg_key_ block;
-    uint32_t workers, rank;            /* PermK: strata are groups of so many neighbours; 0: random-k */
+    uint32_t workers, rank; /* PermK: strata are groups of so many neighbours; 0: random-k */
 } cg_strata_;
 
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
@@ -6945,7 +8160,7 @@ static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
         return;
     }
     s->start = cg_stratum_(s->n, s->k, j);
-    s->rest = j * s->n - s->start * s->k;            /* less than k, so wrapping does no harm */
+    s->rest = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
     s->length = s->each + (s->extra >= s->k - s->rest);
     s->block = cg_block_key_(s->key, j >> 16);
 }
@@ -6983,17 +8198,20 @@ CG_INLINE_ uint64_t cg_draw_(const cg_strata_ *s) {
 }
 
 /* src/core/transform.h */
-/* ---- >>transform: blocks of 1024 rotated, or of 64 to frequencies, and back ---------------------- */
+/* ---- >>transform: blocks of 1024 rotated, or of 64 to frequencies, and back ---- */
 
-#define CG_FLIP_KEY_ 0x6A09E667F3BCC909u             /* signs of a rotation are not the draws of a sample */
+#define CG_FLIP_KEY_ 0x6A09E667F3BCC909u /* signs of a rotation are not the draws of a sample */
 
 /* One block, from where it lies. Sums of 2^10 values, twice, must not overflow. */
-static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block, const float *from, float *v, int inverse) {
+static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
+    const float *from, float *v, int inverse) {
     const int rotate = stage->id == CG_TRANSFORM_ROTATE;
     const size_t unit = rotate ? CG_TURN_ : CG_DCT_;
     const uint32_t top = kernels->top(from, unit);
-    const int huge = top >= 0x75000000u && top < CG_NONFINITE_;      /* 2^107 */
-    if (huge) for (size_t i = 0; i < unit; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f);       /* 2^-20 */
+    const int huge = top >= 0x75000000u && top < CG_NONFINITE_; /* 2^107 */
+    /* 2^-20 */
+    if (huge)
+        for (size_t i = 0; i < unit; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f);
     if (rotate) {
         uint32_t flips[64];
         const cg_key_ k = cg_block_key_(key ^ CG_FLIP_KEY_, block);
@@ -7003,32 +8221,35 @@ static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, ui
         if (!huge && v != from) memcpy(v, from, 4 * unit);
         kernels->dct(v, inverse);
     }
-    if (huge) for (size_t i = 0; i < unit; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
+    if (huge)
+        for (size_t i = 0; i < unit; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
 }
 
 /* src/core/source.h */
-/* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ------------------ */
+/* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ---- */
 
-/* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first + many), which lie in
-   one unit, in out, and returns the sum of their squares. */
+/* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first +
+   many), which lie in one unit, in out, and returns the sum of their squares. */
 typedef struct cg_fill_ {
     double (*run)(const void *user, size_t first, size_t many, float *out);
     const void *user;
-    size_t n, unit;              /* so many, asked for a unit at a time (a chunk or a block), each once: out is where they belong */
-    int lazy;                    /* they belong nowhere: any stretch of a chunk is asked for, at any time, into a buffer */
-    uint32_t hint;               /* top-k: a magnitude that more than k are expected to reach, or 0 */
-    int begun;                   /* comes back, unless lazy: some or all have been made, */
-    double energy;               /* and the sum of their squares */
-    size_t found;                /* comes back: how many reached the hint */
+    /* so many, asked for a unit at a time (a chunk or a block), each once: out is where they belong */
+    size_t n, unit;
+    /* they belong nowhere: any stretch of a chunk is asked for, at any time, into a buffer */
+    int lazy;
+    uint32_t hint; /* top-k: a magnitude that more than k are expected to reach, or 0 */
+    int begun;     /* comes back, unless lazy: some or all have been made, */
+    double energy; /* and the sum of their squares */
+    size_t found;  /* comes back: how many reached the hint */
 } cg_fill_;
 
 typedef struct cg_source_ {
-    cg_fill_ *fill;              /* NULL: they are there */
+    cg_fill_ *fill; /* NULL: they are there */
     const cg_kernels_ *kernels;
     const cg_info *info;
-    const float *x;              /* the values themselves; or, drawn, where to draw them from */
-    uint64_t count;              /* before a transform */
-    int drawn, turned;           /* still to be drawn, still to be transformed */
+    const float *x;    /* the values themselves; or, drawn, where to draw them from */
+    uint64_t count;    /* before a transform */
+    int drawn, turned; /* still to be drawn, still to be transformed */
 } cg_source_;
 
 static int cg_is_lazy_(const cg_source_ *src) { return src->fill && src->fill->lazy; }
@@ -7050,7 +8271,7 @@ static const float *cg_gather_(const cg_source_ *src, size_t first, size_t count
     if (cg_is_lazy_(src) && !src->drawn) src->fill->run(src->fill->user, first, count, buf);
     if (!src->drawn) return cg_is_lazy_(src) ? buf : cg_at_(src->x, first);
     cg_strata_open_(&strata, src->info, first);
-    for (size_t i = 0; i < count; i += 64) {         /* ask for 64 cache lines before waiting for the first */
+    for (size_t i = 0; i < count; i += 64) { /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
         for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
             at[j] = (size_t)cg_draw_(&strata);
@@ -7081,7 +8302,7 @@ static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count,
     for (size_t b = base; b < end; b += unit) {
         float *v = buf + (b - base);
         const float *from = made ? v : cg_at_(src->x, b);
-        if (b - base + unit > have) {                /* the last block is filled with zeros */
+        if (b - base + unit > have) { /* the last block is filled with zeros */
             size_t some = have - (b - base);
             if (!made) memcpy(v, from, 4 * some);
             memset(v + some, 0, 4 * (unit - some));
@@ -7093,30 +8314,33 @@ static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count,
 }
 
 /* src/core/select/topk.h */
-/* ---- >>select: (index, value) lists in scratch -------------------------------------------------- */
+/* ---- >>select: (index, value) lists in scratch ---- */
 
 typedef struct cg_list_ {
-    uint32_t *low;               /* index modulo 2^32, ascending */
+    uint32_t *low; /* index modulo 2^32, ascending */
     float *value;
-    uint64_t *segment;           /* segment[s]: how many entries have an index below s*2^32 */
+    uint64_t *segment; /* segment[s]: how many entries have an index below s*2^32 */
     uint64_t segments;
     size_t count, room;
-    int complete;                /* 0: of the last to be taken some equals were left out */
-    int totals;                  /* 1: filtering sums the magnitudes of everything into total, part after part */
+    int complete; /* 0: of the last to be taken some equals were left out */
+    int totals;   /* 1: filtering sums the magnitudes of everything into total, part after part */
     double total, part;
-    float *gathered;             /* the sample, where a selection follows it */
+    float *gathered; /* the sample, where a selection follows it */
 } cg_list_;
 
 static size_t cg_list_room_(const cg_op *op, uint64_t turned) {
     uint64_t room = turned;
-    if (cg_is_counted_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO) room = cg_add_(cg_mul_(cg_most_(op, turned), 2), CG_BLOCK_);
-    if (op->select.id == CG_SELECT_CHUNKED) room = cg_add_(cg_most_(op, turned), op->select.size);     /* a chunk's candidates beside what has been taken */
+    if (cg_is_counted_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO)
+        room = cg_add_(cg_mul_(cg_most_(op, turned), 2), CG_BLOCK_);
+    /* a chunk's candidates beside what has been taken */
+    if (op->select.id == CG_SELECT_CHUNKED) room = cg_add_(cg_most_(op, turned), op->select.size);
     return (size_t)(room < turned ? room : turned);
 }
-static uint64_t cg_list_slots_(uint64_t room, uint64_t turned) {    /* a chunk may overshoot the room before it is seen */
+/* a chunk may overshoot the room before it is seen */
+static uint64_t cg_list_slots_(uint64_t room, uint64_t turned) {
     return cg_add_(room, room < turned ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
 }
-static int cg_gathers_(const cg_op *op) {            /* must a selection or a codec see them all at once, beside x? */
+static int cg_gathers_(const cg_op *op) { /* must a selection or a codec see them all at once, beside x? */
     return !cg_is_matrix_(op) && (op->sample.id || op->transform.id) && (op->select.id || cg_is_user_(&op->quantize));
 }
 static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
@@ -7149,8 +8373,11 @@ static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t turned, voi
     list->gathered = (float *)(void *)p;
 }
 
-/* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any bound). */
-typedef struct cg_sided_ { uint32_t flip, mask; } cg_sided_;
+/* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any
+   bound). */
+typedef struct cg_sided_ {
+    uint32_t flip, mask;
+} cg_sided_;
 static const cg_sided_ cg_both_ = { 0, CG_MAGNITUDE_ };
 CG_INLINE_ uint32_t cg_sided_key_(float v, cg_sided_ of) { return (cg_bits_(v) ^ of.flip) & of.mask; }
 
@@ -7173,7 +8400,7 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         if (hi - lo >= 1u << shift) hi = lo + ((1u << shift) - 1u);
         if (lo == hi) return lo;
         if (bins[bin] > FEW) continue;
-        for (size_t i = 0; i < n; i++) {             /* insertion sort, largest first */
+        for (size_t i = 0; i < n; i++) { /* insertion sort, largest first */
             uint32_t m = cg_sided_key_(v[i], of);
             if (m - lo <= hi - lo) {
                 size_t j = count++;
@@ -7183,21 +8410,21 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         }
         lo = few[*rank - 1];
         for (count = 0; few[count] != lo; count++) {}
-        *rank -= count;                              /* those above it */
+        *rank -= count; /* those above it */
         return lo;
     }
 }
 /* Moves entries [from, to) down to *kept on: those above the key, and of its equals as many as are left to take. */
 static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t key, size_t *left) {
     size_t k = *kept, l = *left, i = from;
-    for (; i < to && l; i++) {                       /* equals are taken: */
+    for (; i < to && l; i++) { /* equals are taken: */
         uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
         list->low[k] = list->low[i];
         list->value[k] = list->value[i];
         k += m >= key;
         l -= m == key;
     }
-    for (; i < to; i++) {                            /* and no more of them */
+    for (; i < to; i++) { /* and no more of them */
         uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
         list->low[k] = list->low[i];
         list->value[k] = list->value[i];
@@ -7208,16 +8435,22 @@ static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, u
 }
 
 /* All whose magnitude reaches `bound`. 0: did not fit. fill: makes the values first. */
-static int cg_filter_fill_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_fill_ *fill) {
+static int cg_filter_fill_(
+    const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_fill_ *fill) {
     double energy = 0.0;
     int fits = 1;
     fill->begun = 1;
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
-        if (i % CG_BLOCK_ == 0) { fill->energy += energy; energy = 0.0; }
+        if (i % CG_BLOCK_ == 0) {
+            fill->energy += energy;
+            energy = 0.0;
+        }
         energy += cg_fill_run_(fill, i, CG_CHUNK_, (float *)(uintptr_t)x);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
-        if (fits) list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i, list->low + list->count, list->value + list->count);
+        if (fits)
+            list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
+                list->low + list->count, list->value + list->count);
         fits = list->count <= list->room;
     }
     fill->energy += energy;
@@ -7231,11 +8464,14 @@ static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, 
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
         if (list->totals) {
-            if (i % CG_BLOCK_ == 0) { list->total += list->part; list->part = 0.0; }
+            if (i % CG_BLOCK_ == 0) {
+                list->total += list->part;
+                list->part = 0.0;
+            }
             list->part += cg_total_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_TOTAL_MAGNITUDES_);
         }
         list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
-                                       list->low + list->count, list->value + list->count);
+            list->low + list->count, list->value + list->count);
         if (list->count > list->room) return 0;
     }
     list->segment[list->segments] = list->count;
@@ -7244,35 +8480,45 @@ static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, 
 }
 #if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
 #  include <omp.h>
-static int cg_parts_(void) { const int many = omp_get_max_threads(); return many < 1 ? 1 : many > 64 ? 64 : many; }
+static int cg_parts_(void) {
+    const int many = omp_get_max_threads();
+    return many < 1 ? 1 : many > 64 ? 64 : many;
+}
 #  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1) if (many > 1)")
 #  define CG_PIECE_WAVE_ CG_WAVE_
 #else
-CG_INLINE_ int cg_parts_(void) { return 1; }         /* threads, at most 64 */
+CG_INLINE_ int cg_parts_(void) { return 1; } /* threads, at most 64 */
 #  define CG_PARALLEL_
-#  define CG_PIECE_WAVE_ 1u        /* one block after the other stands where it stays */
+#  define CG_PIECE_WAVE_ 1u /* one block after the other stands where it stays */
 #endif
 
 /* The same of values that are made on the way. With threads each has a part of the vector and of the list. */
-CG_NOINLINE_ size_t cg_filter_part_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t first, size_t end, uint32_t bound, const cg_list_ *list, size_t at, size_t room) {
+CG_NOINLINE_ size_t cg_filter_part_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t first, size_t end,
+    uint32_t bound, const cg_list_ *list, size_t at, size_t room) {
     float buf[CG_CHUNK_];
     size_t count = 0;
     cg_env_ env = cg_env_enter_();
     for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= room; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, end - i);
-        count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i, list->low + at + count, list->value + at + count);
+        count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i, list->low + at + count,
+            list->value + at + count);
     }
     cg_env_leave_(env);
     return count + CG_CHUNK_ + CG_SLACK_ <= room ? count : SIZE_MAX;
 }
-static int cg_filter_parts_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {      /* 0: did not fit, or one thread */
+/* 0: did not fit, or one thread */
+static int cg_filter_parts_(
+    const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
     const int many = cg_parts_();
     const size_t room = list->room / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
     size_t count[64];
     if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segments > 1) return 0;
     CG_PARALLEL_
-    for (int i = 0; i < many; i++) count[i] = cg_filter_part_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)), bound, list, room * (size_t)i, room);
-    for (int i = 0; i < many; i++) if (count[i] == SIZE_MAX) return 0;
+    for (int i = 0; i < many; i++)
+        count[i] = cg_filter_part_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)),
+            bound, list, room * (size_t)i, room);
+    for (int i = 0; i < many; i++)
+        if (count[i] == SIZE_MAX) return 0;
     list->count = 0;
     for (int i = 0; i < many; i++) {
         memmove(list->low + list->count, list->low + room * (size_t)i, 4 * count[i]);
@@ -7283,13 +8529,15 @@ static int cg_filter_parts_(const cg_kernels_ *kernels, const cg_fill_ *lazy, si
     list->segment[1] = list->count;
     return 1;
 }
-CG_NOINLINE_ int cg_filter_alone_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+CG_NOINLINE_ int cg_filter_alone_(
+    const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
     float buf[CG_CHUNK_];
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
-        list->count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i, list->low + list->count, list->value + list->count);
+        list->count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
+            list->low + list->count, list->value + list->count);
         if (list->count > list->room) return 0;
     }
     list->segment[list->segments] = list->count;
@@ -7299,7 +8547,8 @@ static int cg_filter_lazy_(const cg_kernels_ *kernels, const cg_fill_ *lazy, siz
     return cg_filter_parts_(kernels, lazy, n, bound, list) || cg_filter_alone_(kernels, lazy, n, bound, list);
 }
 /* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
-CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t key, size_t above, size_t k, cg_list_ *list) {
+CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n,
+    uint32_t key, size_t above, size_t k, cg_list_ *list) {
     size_t left = k - above, from, found;
     float buf[CG_CHUNK_];
     list->count = 0;
@@ -7308,13 +8557,15 @@ CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, co
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
-        found = kernels->filter(cg_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i, list->low + from, list->value + from);
+        found = kernels->filter(cg_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i,
+            list->low + from, list->value + from);
         cg_list_cut_(list, from, from + found, &list->count, key, &left);
     }
     list->segment[list->segments] = list->count;
 }
 /* How many are above the bound; returns the largest. */
-CG_NOINLINE_ uint32_t cg_tally_all_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t bound, size_t *above) {
+CG_NOINLINE_ uint32_t cg_tally_all_(
+    const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t bound, size_t *above) {
     float buf[CG_CHUNK_];
     uint32_t top = 0;
     *above = 0;
@@ -7325,16 +8576,20 @@ CG_NOINLINE_ uint32_t cg_tally_all_(const cg_kernels_ *kernels, const float *x, 
     return top;
 }
 
-/* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0: who knows. */
-static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64_t want, uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sided_ of) {
+/* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0:
+   who knows. */
+static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64_t want, uint64_t inside, uint32_t lo,
+    uint32_t hi, uint32_t salt, float *sample, cg_sided_ of) {
     size_t draws = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, rank;
     size_t stride = n / draws, at[64], many;
     cg_key_ key = cg_block_key_(salt, n);
     double expect, spread = 1.0;
-    for (size_t i = 0; i < draws; i += many) {       /* ask for 64 cache lines before waiting for the first */
+    for (size_t i = 0; i < draws; i += many) { /* ask for 64 cache lines before waiting for the first */
         many = cg_min_(64, draws - i);
         for (size_t j = 0; j < many; j++) {
-            at[j] = (i + j) * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)(i + j)) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32);
+            at[j] = (i + j) * stride +
+                (size_t)((uint64_t)cg_hash32_(key, (uint32_t)(i + j)) * (stride < 0xffffffffu ? stride : 0xffffffffu) >>
+                    32);
             if (x) CG_PREFETCH_(cg_at_(x, at[j]));
         }
         for (size_t j = 0; j < many; j++) {
@@ -7347,19 +8602,20 @@ static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64
     }
     if (!count) return lo + (hi - lo) / 2;
     expect = (inside ? (double)count / (double)inside : (double)draws / (double)n) * (double)want;
-    while (spread * spread < expect) spread += 1.0;              /* a square root, roughly */
+    while (spread * spread < expect) spread += 1.0; /* a square root, roughly */
     expect += 3.0 * spread + 4.0;
     if (expect >= (double)count) return lo;
     rank = (size_t)expect;
     return cg_kth_(sample, count, &rank, lo, hi - 1, of);
 }
 
-/* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed.
-   When that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key.
-   Leaves in the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. fill: values that
-   are still to be made, with a hint in place of the first guess; or lazy, and x is NULL. */
-static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, cg_fill_ *fill, uint32_t *bound) {
-    uint32_t lo = 0, hi = 0x80000000u;                           /* the k-th key is in [lo, hi) */
+/* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed. When
+   that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key. Leaves in
+   the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. fill: values
+   that are still to be made, with a hint in place of the first guess; or lazy, and x is NULL. */
+static cg_status cg_candidates_(
+    const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, cg_fill_ *fill, uint32_t *bound) {
+    uint32_t lo = 0, hi = 0x80000000u; /* the k-th key is in [lo, hi) */
     size_t at_least_lo = n, at_least_hi = 0;
     const cg_fill_ *lazy = fill && fill->lazy ? fill : NULL;
     if (lazy) fill = NULL;
@@ -7368,17 +8624,21 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
         *bound = lo;
         if (fill) *bound = fill->hint;
         else if (n > CG_CHUNK_) {
-            if (tries < 8) *bound = cg_guess_(x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
+            if (tries < 8)
+                *bound = cg_guess_(
+                    x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
             else *bound = lo + (hi - lo) / 2;
-            if (*bound == 0 && hi > 1) *bound = 1;               /* zeros may be most of them, and need no sorting */
+            if (*bound == 0 && hi > 1) *bound = 1; /* zeros may be most of them, and need no sorting */
         }
-        if (fill ? cg_filter_fill_(kernels, x, n, *bound, list, fill)
-            : lazy ? cg_filter_lazy_(kernels, lazy, n, *bound, list) : cg_filter_all_(kernels, x, n, *bound, list)) {
+        if (fill       ? cg_filter_fill_(kernels, x, n, *bound, list, fill)
+                : lazy ? cg_filter_lazy_(kernels, lazy, n, *bound, list)
+                       : cg_filter_all_(kernels, x, n, *bound, list)) {
             fill = NULL;
             if (list->count >= k) break;
             hi = *bound;
             at_least_hi = list->count;
-            if (hi == 1) {                                       /* all that are not zero are in the list, and the k-th is */
+            /* all that are not zero are in the list, and the k-th is */
+            if (hi == 1) {
                 if (kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
                 cg_filter_ties_(kernels, x, lazy, n, 0, list->count, k, list);
                 list->complete = 0;
@@ -7389,7 +8649,7 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
             size_t above;
             fill = NULL;
             if (cg_tally_all_(kernels, x, lazy, n, *bound, &above) >= CG_NONFINITE_) return CG_E_NONFINITE;
-            if (above < k) {                                     /* more than k reach it, so it is the k-th itself */
+            if (above < k) { /* more than k reach it, so it is the k-th itself */
                 cg_filter_ties_(kernels, x, lazy, n, *bound, above, k, list);
                 list->complete = 0;
                 COMPGRAD_ASSERT(list->count == k);
@@ -7403,20 +8663,21 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
 }
 
 /* src/core/select/thresholds.h */
-/* ---- >>selections: each fills the list, ascending by index ---------------------------------------- */
+/* ---- >>selections: each fills the list, ascending by index ---- */
 
 typedef struct cg_picker_ {
     const cg_kernels_ *kernels;
     const cg_side *side;
-    const float *x;              /* NULL: top-k of what a lazy fill makes */
-    cg_fill_ *fill;              /* top-k: what makes x, or NULL */
+    const float *x; /* NULL: top-k of what a lazy fill makes */
+    cg_fill_ *fill; /* top-k: what makes x, or NULL */
     size_t n;
-    uint64_t shared, own;        /* keys */
+    uint64_t shared, own; /* keys */
     cg_list_ *list;
-    cg_info *info;               /* k and threshold are filled in */
+    cg_info *info; /* k and threshold are filled in */
 } cg_picker_;
 
-CG_INLINE_ void cg_list_mark_(cg_list_ *list, size_t i) {            /* before any value from i on, a multiple of CG_CHUNK_ */
+/* before any value from i on, a multiple of CG_CHUNK_ */
+CG_INLINE_ void cg_list_mark_(cg_list_ *list, size_t i) {
     if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
 }
 CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
@@ -7443,7 +8704,10 @@ static uint32_t cg_list_best_(const cg_picker_ *p, size_t k, uint32_t bound) {
 static cg_status cg_pick_topk_(const cg_picker_ *p, size_t k) {
     uint32_t bound;
     cg_status s;
-    if (!k) { p->list->count = 0; return CG_OK; }
+    if (!k) {
+        p->list->count = 0;
+        return CG_OK;
+    }
     s = cg_candidates_(p->kernels, p->x, p->n, k, p->list, p->fill, &bound);
     if (s == CG_OK) p->info->threshold = cg_float_(cg_list_best_(p, k, bound));
     return s;
@@ -7454,7 +8718,7 @@ static void cg_strided_(const cg_picker_ *p, size_t stride, size_t draws, float 
     const cg_key_ key = cg_block_key_(p->shared, 0x73616D70u);
     const uint64_t within = stride < 0xffffffffu ? stride : 0xffffffffu;
     size_t at[64];
-    for (size_t i = 0; i < draws; i += 64) {         /* ask for 64 cache lines before waiting for the first */
+    for (size_t i = 0; i < draws; i += 64) { /* ask for 64 cache lines before waiting for the first */
         const size_t many = cg_min_(64, draws - i);
         for (size_t j = 0; j < many; j++) {
             at[j] = (i + j) * stride + (size_t)(cg_hash32_(key, (uint32_t)(i + j)) * within >> 32);
@@ -7476,18 +8740,27 @@ static cg_status cg_pick_aimed_(const cg_picker_ *p, size_t k, float threshold) 
     }
     return cg_pick_topk_(p, k);
 }
-static cg_status cg_pick_dgc_(const cg_picker_ *p) {                 /* from 0.5 % of the values, more of short vectors */
+/* from 0.5 % of the values, more of short vectors */
+static cg_status cg_pick_dgc_(const cg_picker_ *p) {
     const float ratio = p->info->op.select.value;
-    const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096), draws = cg_min_(p->n / stride, p->list->room);
+    const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096),
+                 draws = cg_min_(p->n / stride, p->list->room);
     size_t rank = (size_t)cg_count_(ratio, 0, draws);
     cg_strided_(p, stride, draws, p->list->value);
-    return cg_pick_aimed_(p, (size_t)cg_count_(ratio, 0, p->n), cg_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_MAGNITUDE_, cg_both_)));
+    return cg_pick_aimed_(p, (size_t)cg_count_(ratio, 0, p->n),
+        cg_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_MAGNITUDE_, cg_both_)));
 }
 /* Natural logarithm: x = m*2^e, then the series of artanh; good to 1e-15. */
 static double cg_ln_(double x) {
     double s, s2, t = 0.0, e = 0.0;
-    while (x < 0.7071067811865476) { x *= 2.0; e -= 0.6931471805599453; }
-    while (x > 1.4142135623730951) { x *= 0.5; e += 0.6931471805599453; }
+    while (x < 0.7071067811865476) {
+        x *= 2.0;
+        e -= 0.6931471805599453;
+    }
+    while (x > 1.4142135623730951) {
+        x *= 0.5;
+        e += 0.6931471805599453;
+    }
     s = (x - 1.0) / (x + 1.0);
     s2 = s * s;
     for (int i = 25; i >= 1; i -= 2) {
@@ -7502,7 +8775,8 @@ static double cg_ln_(double x) {
 /* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
 static cg_status cg_pick_sidco_(const cg_picker_ *p) {
     const size_t k = (size_t)cg_count_(p->info->op.select.value, 0, p->n);
-    const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536), stride = p->n / target < 1 ? 1 : p->n / target;
+    const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536),
+                 stride = p->n / target < 1 ? 1 : p->n / target;
     size_t draws = cg_min_(p->n / stride, p->list->room);
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
@@ -7511,7 +8785,7 @@ static cg_status cg_pick_sidco_(const cg_picker_ *p) {
     while (ratio < 1.0) {
         double sum = 0.0, step = -cg_ln_(ratio < 0.25 ? 0.25 : ratio);
         size_t above = 0;
-        for (size_t i = 0; i < draws; i++) {         /* the next stage looks at these alone */
+        for (size_t i = 0; i < draws; i++) { /* the next stage looks at these alone */
             double d = (double)sample[i] - threshold;
             sample[above] = sample[i];
             above += d > 0.0;
@@ -7527,9 +8801,14 @@ static cg_status cg_pick_sidco_(const cg_picker_ *p) {
     return cg_pick_aimed_(p, k, cg_narrow_(threshold));
 }
 
-/* Sums over the magnitudes below a limit, as bits: of a chunk all, less those that reach it; where these are so large that nothing of the
-   others would be left in the difference, one after the other. The list must not be in use. */
-typedef struct cg_tail_ { double sum, squares; uint64_t count; uint32_t top; } cg_tail_;
+/* Sums over the magnitudes below a limit, as bits: of a chunk all, less those that reach it; where these are so
+   large that nothing of the others would be left in the difference, one after the other. The list must not be in
+   use. */
+typedef struct cg_tail_ {
+    double sum, squares;
+    uint64_t count;
+    uint32_t top;
+} cg_tail_;
 static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {
     cg_tail_ t = { 0.0, 0.0, 0, 0 };
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
@@ -7538,7 +8817,7 @@ static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {
         const uint32_t top = p->kernels->top(v, many);
         double sum = 0.0, squares = 0.0;
         t.top = cg_max32_(t.top, top);
-        if (top < limit || top - limit < 10u << 23) {                /* 2^10 times the limit */
+        if (top < limit || top - limit < 10u << 23) { /* 2^10 times the limit */
             const size_t above = top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->low, p->list->value);
             sum = cg_total_of_(p->kernels, v, many, CG_TOTAL_MAGNITUDES_);
             squares = cg_total_of_(p->kernels, v, many, CG_TOTAL_SQUARES_);
@@ -7562,10 +8841,11 @@ static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {
     }
     return t;
 }
-#define CG_COIN_KEY_ 0xBB67AE8584CAA73Bu             /* coins of a selection are not the noise of a quantizer */
+#define CG_COIN_KEY_ 0xBB67AE8584CAA73Bu /* coins of a selection are not the noise of a quantizer */
 
-/* MSTop-k: bisects between the mean and the largest magnitude for a threshold that at most k reach; all of those are taken, and what is
-   missing is a run of neighbours, from a random place, among those down to the last threshold that was too low. */
+/* MSTop-k: bisects between the mean and the largest magnitude for a threshold that at most k reach; all of those
+   are taken, and what is missing is a run of neighbours, from a random place, among those down to the last
+   threshold that was too low. */
 static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
     cg_list_ *list = p->list;
     uint32_t bound, next, top, low = 0, high = CG_NONFINITE_;
@@ -7578,20 +8858,29 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
     list->totals = 0;
     if (s != CG_OK) return s;
     top = p->kernels->top(list->value, list->count);
-    /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be counted again */
+    /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be
+       counted again */
     next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_);
-    mean = (list->complete ? list->total : cg_tail_below_(p, CG_NONFINITE_).sum) / (double)p->n;       /* none reaches it: the list stays */
+    /* none reaches it: the list stays */
+    mean = (list->complete ? list->total : cg_tail_below_(p, CG_NONFINITE_).sum) / (double)p->n;
     for (int i = 0; i < 30; i++) {
         double r = (lo + hi) * 0.5, t = r * ((double)cg_float_(top) - mean);
         uint32_t key;
         CG_FENCE_(t);
         key = cg_bits_(cg_narrow_(mean + t));
-        if (key > next) { high = key; hi = r; } else { low = key; lo = r; }
+        if (key > next) {
+            high = key;
+            hi = r;
+        } else {
+            low = key;
+            lo = r;
+        }
     }
     if (!list->complete) bound = CG_NONFINITE_;
-    if (low < bound) {                               /* the candidates do not reach down so far: a pass more */
+    if (low < bound) { /* the candidates do not reach down so far: a pass more */
         size_t above = 0;
-        for (size_t i = 0; low && i < p->n; i += CG_CHUNK_) p->kernels->tally(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low - 1, &above);
+        for (size_t i = 0; low && i < p->n; i += CG_CHUNK_)
+            p->kernels->tally(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low - 1, &above);
         between = low ? above : p->n;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -7610,7 +8899,10 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
             for (uint64_t i = from; i < to; i++) {
                 uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
                 int take = m >= high;
-                if (!take && m >= low) { take = ordinal >= start && ordinal < start + (k - sure); ordinal++; }
+                if (!take && m >= low) {
+                    take = ordinal >= start && ordinal < start + (k - sure);
+                    ordinal++;
+                }
                 list->low[list->count] = list->low[i];
                 list->value[list->count] = list->value[i];
                 list->count += (size_t)take;
@@ -7622,7 +8914,10 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
             uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
             int take = m >= high;
             cg_list_mark_(list, i);
-            if (!take && m >= low) { take = ordinal >= start && ordinal < start + (k - sure); ordinal++; }
+            if (!take && m >= low) {
+                take = ordinal >= start && ordinal < start + (k - sure);
+                ordinal++;
+            }
             if (take) cg_list_add_(list, i, f);
         }
     }
@@ -7643,12 +8938,14 @@ static cg_status cg_pick_coins_(const cg_picker_ *p, float unit) {
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         cg_list_mark_(list, i);
         c.key = cg_block_key_(p->own ^ CG_COIN_KEY_, (uint64_t)i >> 16);
-        list->count += p->kernels->coins(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i, list->low + list->count, list->value + list->count);
+        list->count += p->kernels->coins(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
+            list->low + list->count, list->value + list->count);
     }
     cg_list_close_(list);
     return CG_OK;
 }
-static cg_status cg_pick_wangni_(const cg_picker_ *p) {              /* a density; twice what the certain ones leave over goes to the others */
+/* a density; twice what the certain ones leave over goes to the others */
+static cg_status cg_pick_wangni_(const cg_picker_ *p) {
     const double want = (double)p->info->op.select.value * (double)p->n;
     cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
     double lambda;
@@ -7668,7 +8965,8 @@ static cg_status cg_pick_wangni_(const cg_picker_ *p) {              /* a densit
     }
     return cg_pick_coins_(p, unit);
 }
-static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {     /* the fewest with sum x^2/p <= (1 + epsilon) sum x^2 */
+/* the fewest with sum x^2/p <= (1 + epsilon) sum x^2 */
+static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {
     cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
     const double extra = (double)p->info->op.select.value * t.squares;
     float unit = CG_FLT_MAX_;
@@ -7676,7 +8974,8 @@ static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {     /* the fewe
     for (int i = 0; i < 100 && t.sum > 0.0; i++) {
         const double exact = (extra + t.squares) / t.sum;
         float next = cg_narrow_(exact);
-        if ((double)next > exact) next = cg_float_(cg_bits_(next) - 1u);         /* down: a larger unit has more variance */
+        /* down: a larger unit has more variance */
+        if ((double)next > exact) next = cg_float_(cg_bits_(next) - 1u);
         if (next >= unit || !(next > 0.0f)) break;
         unit = next;
         t = cg_tail_below_(p, cg_bits_(unit));
@@ -7685,8 +8984,8 @@ static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {     /* the fewe
 }
 
 /* src/core/select/others.h */
-/* The largest above zero and the largest below, each by its own count. AdaQ: a share of either side; SBC: as many of both, of which the side
-   with the larger mean stays. */
+/* The largest above zero and the largest below, each by its own count. AdaQ: a share of either side; SBC: as many
+   of both, of which the side with the larger mean stays. */
 static cg_status cg_pick_sides_(const cg_picker_ *p) {
     static const cg_sided_ sides[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
     const cg_stage *stage = &p->info->op.select;
@@ -7710,10 +9009,13 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     }
     k = (size_t)cg_count_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
-        want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side]) : (size_t)cg_count_(stage->value, 0, have[side]);
-    if (n > CG_CHUNK_) {                             /* what enough of both sides should reach */
-        uint32_t above = want[0] ? cg_guess_(p->x, NULL, n, want[0], 0, 1, CG_NONFINITE_, 0, list->value, sides[0]) : CG_NONFINITE_;
-        uint32_t below = want[1] ? cg_guess_(p->x, NULL, n, want[1], 0, 1, CG_NONFINITE_, 1, list->value, sides[1]) : CG_NONFINITE_;
+        want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side])
+                                                 : (size_t)cg_count_(stage->value, 0, have[side]);
+    if (n > CG_CHUNK_) { /* what enough of both sides should reach */
+        uint32_t above = want[0] ? cg_guess_(p->x, NULL, n, want[0], 0, 1, CG_NONFINITE_, 0, list->value, sides[0])
+                                 : CG_NONFINITE_;
+        uint32_t below = want[1] ? cg_guess_(p->x, NULL, n, want[1], 0, 1, CG_NONFINITE_, 1, list->value, sides[1])
+                                 : CG_NONFINITE_;
         bound = cg_max32_(1, above < below ? above : below);
     }
     for (;; bound = 1) {
@@ -7726,7 +9028,8 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     for (int side = 0; side < 2; side++) want[side] = cg_min_(want[side], have[side]);
     for (int side = 0; side < 2; side++) {
         left[side] = want[side];
-        if (want[side]) key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_NONFINITE_ - 1, sides[side]);
+        if (want[side])
+            key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_NONFINITE_ - 1, sides[side]);
     }
     if (stage->id == CG_SELECT_SIDE) {
         size_t ties[2];
@@ -7760,7 +9063,8 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     return CG_OK;
 }
 
-/* AdaComp: what one more gradient would bring to the largest residual of its bin. x: residual with the gradient in it; aux: the gradient. */
+/* AdaComp: what one more gradient would bring to the largest residual of its bin. x: residual with the gradient in
+   it; aux: the gradient. */
 static cg_status cg_pick_bins_(const cg_picker_ *p) {
     const size_t bin = p->info->op.select.size;
     const float *aux = p->side ? p->side->aux : NULL;
@@ -7769,8 +9073,10 @@ static cg_status cg_pick_bins_(const cg_picker_ *p) {
     uint64_t bins = 0;
     float scale;
     if (!aux) return CG_E_ARG;
-    if (p->n && (p->kernels->top(p->x, p->n) >= CG_NONFINITE_ || p->kernels->top(aux, p->n) >= CG_NONFINITE_)) return CG_E_NONFINITE;
-    for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++) total += (double)cg_float_(p->kernels->top(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
+    if (p->n && (p->kernels->top(p->x, p->n) >= CG_NONFINITE_ || p->kernels->top(aux, p->n) >= CG_NONFINITE_))
+        return CG_E_NONFINITE;
+    for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++)
+        total += (double)cg_float_(p->kernels->top(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
     scale = bins ? cg_narrow_(total / (double)bins) : 0.0f;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
@@ -7803,24 +9109,33 @@ static cg_status cg_pick_variance_(const cg_picker_ *p) {
     cg_list_close_(list);
     return CG_OK;
 }
-/* The k-th largest of n magnitudes, all below Inf, by bisection: counting is what SIMD is good at. above: how many are larger. */
-static uint32_t cg_kth_counted_(const cg_kernels_ *kernels, const float *v, size_t n, size_t k, uint32_t lo, uint32_t hi, size_t *above) {
-    size_t larger = 0, next = 0;                     /* than hi */
-    while (lo < hi) {                                /* the smallest that fewer than k are above */
+/* The k-th largest of n magnitudes, all below Inf, by bisection: counting is what SIMD is good at. above: how many
+   are larger. */
+static uint32_t cg_kth_counted_(
+    const cg_kernels_ *kernels, const float *v, size_t n, size_t k, uint32_t lo, uint32_t hi, size_t *above) {
+    size_t larger = 0, next = 0; /* than hi */
+    while (lo < hi) {            /* the smallest that fewer than k are above */
         uint32_t pivot = lo + (hi - lo) / 2;
         size_t count = 0;
-        if (n <= 128) {                              /* of a few, one of them: that takes fewer steps */
+        if (n <= 128) { /* of a few, one of them: that takes fewer steps */
             while (next < n && (cg_bits_(v[next]) & CG_MAGNITUDE_) - lo >= hi - lo) next++;
-            if (next == n) { lo = hi; break; }
+            if (next == n) {
+                lo = hi;
+                break;
+            }
             pivot = cg_bits_(v[next]) & CG_MAGNITUDE_;
         }
         kernels->tally(v, n, pivot, &count);
-        if (count < k) { hi = pivot; larger = count; } else lo = pivot + 1;
+        if (count < k) {
+            hi = pivot;
+            larger = count;
+        } else lo = pivot + 1;
     }
     *above = larger;
     return lo;
 }
-/* The largest of every chunk. Neighbours are alike: what reached a little less than the last chunk's key is looked at first. */
+/* The largest of every chunk. Neighbours are alike: what reached a little less than the last chunk's key is looked
+   at first. */
 static cg_status cg_pick_chunked_(const cg_picker_ *p) {
     const cg_stage *stage = &p->info->op.select;
     cg_list_ *list = p->list;
@@ -7832,12 +9147,13 @@ static cg_status cg_pick_chunked_(const cg_picker_ *p) {
         uint32_t key;
         many = cg_min_(stage->size, p->n - i);
         k = (size_t)cg_count_(stage->value, 0, many);
-        for (;; guess = 0) {                         /* a second time only after a guess that was too high */
+        for (;; guess = 0) { /* a second time only after a guess that was too high */
             list->count = from;
-            for (size_t j = i, some; j < i + many; j += some) {      /* to the next mark */
+            for (size_t j = i, some; j < i + many; j += some) { /* to the next mark */
                 some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
                 cg_list_mark_(list, j);
-                list->count += p->kernels->filter(cg_at_(p->x, j), some, guess, (uint32_t)j, list->low + list->count, list->value + list->count);
+                list->count += p->kernels->filter(
+                    cg_at_(p->x, j), some, guess, (uint32_t)j, list->low + list->count, list->value + list->count);
             }
             found = list->count - from;
             if (found >= k || !guess) break;
@@ -7849,13 +9165,14 @@ static cg_status cg_pick_chunked_(const cg_picker_ *p) {
         list->count = from;
         if (i + many - 1 <= last) {
             cg_list_cut_(list, from, from + found, &list->count, key, &left);
-        } else {                                     /* a mark lies in this chunk and moves with what is cut before it */
+            /* a mark lies in this chunk and moves with what is cut before it */
+        } else {
             const size_t mark = (size_t)list->segment[(uint64_t)(i + many - 1) >> 32];
             cg_list_cut_(list, from, mark, &list->count, key, &left);
             list->segment[(uint64_t)(i + many - 1) >> 32] = list->count;
             cg_list_cut_(list, mark, from + found, &list->count, key, &left);
         }
-        guess = key < 0x400000u ? 0 : key - 0x400000u;       /* a half or so of it */
+        guess = key < 0x400000u ? 0 : key - 0x400000u; /* a half or so of it */
     }
     cg_list_close_(list);
     return CG_OK;
@@ -7892,32 +9209,37 @@ static cg_status cg_pick_(const cg_picker_ *p) {
         return CG_OK;
     }
     switch (stage->id) {
-        case CG_SELECT_TOPK: s = cg_pick_topk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
-        case CG_SELECT_MSTOPK: s = cg_pick_mstopk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
-        case CG_SELECT_DGC: s = cg_pick_dgc_(p); break;
-        case CG_SELECT_SIDCO: s = cg_pick_sidco_(p); break;
-        case CG_SELECT_WANGNI: s = cg_pick_wangni_(p); break;
-        case CG_SELECT_WANGNI_VARIANCE: s = cg_pick_wangni_variance_(p); break;
-        case CG_SELECT_SIDES: case CG_SELECT_SIDE: s = cg_pick_sides_(p); break;
-        case CG_SELECT_ADACOMP: s = cg_pick_bins_(p); break;
-        case CG_SELECT_VARIANCE: s = cg_pick_variance_(p); break;
-        case CG_SELECT_CHUNKED: s = cg_pick_chunked_(p); break;
-        case CG_SELECT_BLOCKS: return cg_pick_blocks_(p);            /* k is not the number of indices */
-        case CG_SELECT_GIVEN: return cg_pick_given_(p);
-        default:
-            cg_filter_all_(p->kernels, p->x, p->n, (cg_bits_(stage->value) & CG_MAGNITUDE_) + 1, p->list);
-            if (p->kernels->top(p->list->value, p->list->count) >= CG_NONFINITE_) s = CG_E_NONFINITE;
+    case CG_SELECT_TOPK: s = cg_pick_topk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
+    case CG_SELECT_MSTOPK: s = cg_pick_mstopk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
+    case CG_SELECT_DGC: s = cg_pick_dgc_(p); break;
+    case CG_SELECT_SIDCO: s = cg_pick_sidco_(p); break;
+    case CG_SELECT_WANGNI: s = cg_pick_wangni_(p); break;
+    case CG_SELECT_WANGNI_VARIANCE: s = cg_pick_wangni_variance_(p); break;
+    case CG_SELECT_SIDES:
+    case CG_SELECT_SIDE: s = cg_pick_sides_(p); break;
+    case CG_SELECT_ADACOMP: s = cg_pick_bins_(p); break;
+    case CG_SELECT_VARIANCE: s = cg_pick_variance_(p); break;
+    case CG_SELECT_CHUNKED: s = cg_pick_chunked_(p); break;
+    case CG_SELECT_BLOCKS: return cg_pick_blocks_(p); /* k is not the number of indices */
+    case CG_SELECT_GIVEN: return cg_pick_given_(p);
+    default:
+        cg_filter_all_(p->kernels, p->x, p->n, (cg_bits_(stage->value) & CG_MAGNITUDE_) + 1, p->list);
+        if (p->kernels->top(p->list->value, p->list->count) >= CG_NONFINITE_) s = CG_E_NONFINITE;
     }
     p->info->k = p->list->count;
     return s;
 }
 
 /* src/core/indices.h */
-/* ---- >>indices --------------------------------------------------------------------------------- */
+/* ---- >>indices ---- */
 
-typedef struct cg_bit_writer_ { uint8_t *at; uint64_t word; unsigned filled; } cg_bit_writer_;
+typedef struct cg_bit_writer_ {
+    uint8_t *at;
+    uint64_t word;
+    unsigned filled;
+} cg_bit_writer_;
 
-static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {     /* bits <= 32 */
+static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits <= 32 */
     w->word |= v << w->filled;
     w->filled += bits;
     if (w->filled >= 32) {
@@ -7927,11 +9249,16 @@ static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {     /* 
         w->filled -= 32;
     }
 }
-static void cg_bits_flush_(cg_bit_writer_ *w) {                              /* to a whole u32 */
+static void cg_bits_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
     if (w->filled) cg_put32_(w->at, (uint32_t)w->word);
 }
-/* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be predicted. */
-typedef struct cg_bit_setter_ { uint8_t *out; uint64_t at; uint32_t word; } cg_bit_setter_;
+/* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be
+   predicted. */
+typedef struct cg_bit_setter_ {
+    uint8_t *out;
+    uint64_t at;
+    uint32_t word;
+} cg_bit_setter_;
 
 static void cg_bit_set_(cg_bit_setter_ *w, uint64_t bit) {
     const uint64_t at = bit >> 5;
@@ -7951,7 +9278,8 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
     if (code == CG_CODE_GOLOMB) {
         cg_rice_open_(&rice, out, cg_rice_bits_(universe, list->count));
         for (uint64_t s = 0; s < list->segments; s++)
-            for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) cg_rice_put_(&rice, s << 32 | list->low[i]);
+            for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++)
+                cg_rice_put_(&rice, s << 32 | list->low[i]);
         return cg_rice_close_(&rice);
     }
     low.at = out;
@@ -7960,7 +9288,10 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
     for (uint64_t s = 0; s < list->segments; s++) {
         for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) {
             uint64_t index = s << 32 | list->low[i];
-            if (bitmap) { cg_bit_set_(&set, index); continue; }
+            if (bitmap) {
+                cg_bit_set_(&set, index);
+                continue;
+            }
             if (l > 32) {
                 cg_bits_put_(&low, index & 0xffffffffu, 32);
                 cg_bits_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
@@ -7975,13 +9306,13 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 }
 
 typedef struct cg_index_reader_ {
-    const uint8_t *low, *high, *end;   /* low parts end where high begins */
-    uint64_t word, base, i;            /* unread bits of the current word; its bit number less 64; indices read */
+    const uint8_t *low, *high, *end; /* low parts end where high begins */
+    uint64_t word, base, i;          /* unread bits of the current word; its bit number less 64; indices read */
     unsigned l;
     int bitmap, golomb, avx2;
     cg_rice_reader_ rice;
-    uint64_t universe, unit, turned;   /* blocks of `unit` values: */
-    uint64_t block, within;            /* the current one, and the values of it that have been read */
+    uint64_t universe, unit, turned; /* blocks of `unit` values: */
+    uint64_t block, within;          /* the current one, and the values of it that have been read */
 } cg_index_reader_;
 
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
@@ -8012,7 +9343,8 @@ CG_INLINE_ size_t cg_index_read_(cg_index_reader_ *r, uint64_t *index, size_t co
     const uint8_t *next = r->high;
     size_t done = 0;
     if (r->golomb) return cg_rice_get_(&r->rice, index, count);
-    while (!r->bitmap && r->l <= 56 && done < count && (uint64_t)(r->end - r->low) > (at + 64 * r->l) / 8 + 8) {      /* whole words, far from the end */
+    /* whole words, far from the end */
+    while (!r->bitmap && r->l <= 56 && done < count && (uint64_t)(r->end - r->low) > (at + 64 * r->l) / 8 + 8) {
         if (!word) {
             if (r->end - next < 8) break;
             word = cg_get64_(next);
@@ -8020,13 +9352,14 @@ CG_INLINE_ size_t cg_index_read_(cg_index_reader_ *r, uint64_t *index, size_t co
             base += 64;
         }
         for (; word && done < count; word &= word - 1, at += r->l, i++)
-            index[done++] = (base + cg_ctz_(word) - i) << r->l | (cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7) & mask);
+            index[done++] = (base + cg_ctz_(word) - i) << r->l |
+                (cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7) & mask);
     }
     while (done < count) {
         while (!word) {
             if (next >= r->end) goto out;
             if (r->end - next >= 8) word = cg_get64_(next);
-            else word = cg_get32_(next);                       /* sections are whole u32 words */
+            else word = cg_get32_(next); /* sections are whole u32 words */
             next += r->end - next >= 8 ? 8 : 4;
             base += 64;
         }
@@ -8041,7 +9374,8 @@ CG_INLINE_ size_t cg_index_read_(cg_index_reader_ *r, uint64_t *index, size_t co
                 if (CG_LIKELY_(r->end - p > 8)) {
                     low = cg_get64_(p) >> shift;
                     if (r->l + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
-                } else {                                       /* within the last 8 bytes, and l + shift <= 64: high bits follow */
+                    /* within the last 8 bytes, and l + shift <= 64: high bits follow */
+                } else {
                     low = 0;
                     for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
                     low >>= shift;
@@ -8061,11 +9395,13 @@ out:
     return done;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *index, size_t count) { return cg_index_read_(r, index, count); }
+CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+    return cg_index_read_(r, index, count);
+}
 #endif
 static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
 #if CG_AVX2_
-    if (r->avx2) return cg_index_get_avx2_(r, index, count);         /* fewer instructions for the same bits */
+    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* fewer instructions for the same bits */
 #endif
     return cg_index_read_(r, index, count);
 }
@@ -8081,7 +9417,7 @@ static size_t cg_value_index_(cg_index_reader_ *r, uint64_t *index, size_t count
 }
 
 /* src/core/matrix.h */
-/* ---- >>matrix: what stands between the pipeline and the factors ------------------------------------ */
+/* ---- >>matrix: what stands between the pipeline and the factors ---- */
 
 static size_t cg_rows_(const cg_op *op) { return op->transform.size; }
 static size_t cg_cols_(const cg_op *op) { return (size_t)op->transform.value; }
@@ -8096,24 +9432,31 @@ static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *in
     work += (8 - ((uintptr_t)work & 7)) % 8;
     if (info->op.transform.id == CG_TRANSFORM_LOWRANK)
         return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, rank, room, q, work);
-    return cg_atomo_encode_(kernels, cg_private_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
+    return cg_atomo_encode_(
+        kernels, cg_private_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
 }
 
 /* src/core/encode.h */
-/* ---- >>compress -------------------------------------------------------------------------------- */
+/* ---- >>compress ---- */
 
 typedef struct cg_encoder_ {
     const cg_kernels_ *kernels;
     const cg_stage *stage;
     const cg_layout_ *lay;
     const cg_source_ *src;
-    const float *given;                /* scales from outside, or NULL */
+    const float *given; /* scales from outside, or NULL */
     uint64_t key;
     uint8_t *scales, *table, *codes;
-    size_t unit;                       /* values to be filled at a time */
+    size_t unit; /* values to be filled at a time */
 } cg_encoder_;
 
-typedef struct cg_part_ { cg_sum_ sum; cg_stat_ stat; double total, energy; size_t bytes; } cg_part_;   /* what a block tells */
+/* what a block tells */
+typedef struct cg_part_ {
+    cg_sum_ sum;
+    cg_stat_ stat;
+    double total, energy;
+    size_t bytes;
+} cg_part_;
 
 static const cg_stat_ cg_stat_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
 
@@ -8130,14 +9473,17 @@ static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
     size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket, start = b * bucket;
     return bucket > k - start ? k : start + bucket;
 }
-/* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of them already. */
-static cg_stat_ cg_measure_(const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
+/* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of
+   them already. */
+static cg_stat_ cg_measure_(
+    const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
     cg_stat_ stat = cg_stat_none_, part = cg_stat_none_;
     float buf[CG_CHUNK_];
     for (size_t i = first, many; i < last; i += many) {
         many = cg_min_(last - i, CG_CHUNK_ - i % CG_CHUNK_);
         part.count += many;
-        e->lay->row->measure(e->kernels, e->stage, i >= have && i < have_end ? cg_at_(v, i - have) : cg_fetch_(e->src, i, many, buf), many, &part);
+        e->lay->row->measure(e->kernels, e->stage,
+            i >= have && i < have_end ? cg_at_(v, i - have) : cg_fetch_(e->src, i, many, buf), many, &part);
         if ((i + many) % CG_BLOCK_ == 0 || i + many == last) {
             cg_stat_join_(&stat, &part);
             part = cg_stat_none_;
@@ -8147,7 +9493,7 @@ static cg_stat_ cg_measure_(const cg_encoder_ *e, size_t first, size_t last, con
 }
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
     unsigned per = e->lay->row->scales;
-    if (e->lay->row->scale_width == 1) {             /* a power of two; see cg_e8m0_value_ */
+    if (e->lay->row->scale_width == 1) { /* a power of two; see cg_e8m0_value_ */
         e->scales[bucket] = (uint8_t)(cg_bits_(scales[0]) >> 23);
         return;
     }
@@ -8155,18 +9501,22 @@ static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *sca
 }
 static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
     unsigned per = lay->row->scales;
-    if (lay->row->scale_width == 1) { scales[0] = cg_e8m0_value_(p[bucket]); return; }
+    if (lay->row->scale_width == 1) {
+        scales[0] = cg_e8m0_value_(p[bucket]);
+        return;
+    }
     for (unsigned i = 0; i < per; i++) scales[i] = cg_float_(cg_get32_(p + 4 * (bucket * per + i)));
 }
 
-/* One chunk after the other of a block, each in buckets. A bucket's statistic is taken when its first value comes up; it
-   belongs to the block it starts in. Buckets longer than a block have been measured before (cg_measure_long_). */
+/* One chunk after the other of a block, each in buckets. A bucket's statistic is taken when its first value comes
+   up; it belongs to the block it starts in. Buckets longer than a block have been measured before
+   (cg_measure_long_). */
 typedef struct cg_run_ {
-    size_t begin, current;             /* the block; the bucket whose scales these are */
+    size_t begin, current; /* the block; the bucket whose scales these are */
     cg_key_ key;
     float scales[2];
     double lanes[16];
-    uint32_t top;                      /* the finite check */
+    uint32_t top; /* the finite check */
     cg_stat_ bucket;
 } cg_run_;
 
@@ -8186,7 +9536,7 @@ static int cg_run_bucket_(const cg_encoder_ *e, cg_run_ *r, size_t b, const floa
         cg_scales_get_(lay, e->scales, b, r->scales);
         return 1;
     }
-    if (start >= first && stop <= end) {             /* all of it is here */
+    if (start >= first && stop <= end) { /* all of it is here */
         r->bucket = cg_stat_none_;
         r->bucket.count = stop - start;
         row->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket);
@@ -8206,8 +9556,9 @@ static void cg_divide_(const cg_kernels_ *kernels, float unit, float scale, cons
         kernels->emit(v, n, cg_inverse_(unit, scale), 0.0f, out, 0);
         return;
     }
-    scale = cg_times_(scale, CG_LIFT_);              /* 2^100 */
-    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_LIFT_), cg_inverse_(unit, scale)));
+    scale = cg_times_(scale, CG_LIFT_); /* 2^100 */
+    for (size_t i = 0; i < n; i++)
+        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_LIFT_), cg_inverse_(unit, scale)));
 }
 /* Values [first, first + many) to wire bits or bytes; 0: one was not finite. */
 static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
@@ -8215,12 +9566,13 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
     const cg_quantizer_ *row = lay->row;
     const size_t bucket = (size_t)lay->bucket, end = first + many;
     const float *v = cg_fetch_(e->src, first, many, buf), one = 1.0f;
-    const int shorts = row->unit && bucket < 256;    /* many calls would cost more than a pass over L1 */
+    const int shorts = row->unit && bucket < 256; /* many calls would cost more than a pass over L1 */
     if (row->know != CG_KNOW_BUCKET_) {
-        r->top = cg_max32_(r->top, row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->begin), v, many, to, r->lanes));
+        r->top = cg_max32_(r->top,
+            row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->begin), v, many, to, r->lanes));
         return r->top < CG_NONFINITE_;
     }
-    if (e->given) {                                  /* nobody has looked at these values */
+    if (e->given) { /* nobody has looked at these values */
         r->top = cg_max32_(r->top, e->kernels->top(v, many));
         if (r->top >= CG_NONFINITE_) return 0;
     }
@@ -8235,13 +9587,15 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
                 w = buf + (i - first);
                 by = 1.0f;
             }
-            if (!shorts) row->encode(e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->begin), w, stop - i, to + (i - first), NULL);
+            if (!shorts)
+                row->encode(
+                    e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->begin), w, stop - i, to + (i - first), NULL);
             continue;
         }
         if (row->finish) memset(r->lanes, 0, sizeof r->lanes);
         row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->begin), cg_at_(v, i - first), stop - i,
-                    to + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), r->lanes);
-        if (row->finish) {                           /* such a bucket never crosses a chunk */
+            to + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), r->lanes);
+        if (row->finish) { /* such a bucket never crosses a chunk */
             row->finish(&r->bucket, cg_fold_(r->lanes), r->scales);
             cg_scales_put_(e, b, r->scales);
         }
@@ -8257,7 +9611,7 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ 
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
     cg_run_ run;
-    cg_env_ env = cg_env_enter_();                   /* threads have their own */
+    cg_env_ env = cg_env_enter_(); /* threads have their own */
     const cg_fill_ *fill = cg_is_lazy_(e->src) ? NULL : e->src->fill;
     cg_run_open_(&run, e, block);
     part->sum.a = part->sum.b = part->sum.words = 0;
@@ -8266,11 +9620,12 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ 
         uint8_t *out = e->codes + cg_code_at_(lay, first);
         size_t bytes;
         many = cg_min_(CG_CHUNK_, end - first);
-        if (fill && first % e->unit == 0) part->energy += cg_fill_run_(fill, first, e->unit, (float *)(uintptr_t)e->src->x);
+        if (fill && first % e->unit == 0)
+            part->energy += cg_fill_run_(fill, first, e->unit, (float *)(uintptr_t)e->src->x);
         if (!cg_encode_chunk_(e, &run, first, many, buf, pack ? symbols : out)) break;
         if (pack) e->kernels->pack(symbols, many, lay->rate / 32, out);
         bytes = (size_t)(((uint64_t)many * lay->rate / 32 + 7) / 8);
-        while (bytes % 4) out[bytes++] = 0;          /* the end of the section */
+        while (bytes % 4) out[bytes++] = 0; /* the end of the section */
         e->kernels->sum(&part->sum, out, bytes / 4);
     }
     part->stat.top = run.top;
@@ -8294,14 +9649,15 @@ CG_NOINLINE_ void cg_encode_pieces_(const cg_encoder_ *e, size_t block, uint8_t 
         size_t cap;
         uint32_t entry;
         many = cg_min_(lay->piece, end - piece);
-        if (width == 4 && !CG_BIG_ENDIAN_) {         /* floats as they lie */
+        if (width == 4 && !CG_BIG_ENDIAN_) { /* floats as they lie */
             in = (const uint8_t *)cg_fetch_(e->src, piece, many, buf);
             run.top = cg_max32_(run.top, e->kernels->top((const float *)(const void *)in, many));
             ok = run.top < CG_NONFINITE_;
-        } else for (size_t first = piece, some; first < piece + many && ok; first += some) {
-            some = cg_min_(CG_CHUNK_, piece + many - first);
-            ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
-        }
+        } else
+            for (size_t first = piece, some; first < piece + many && ok; first += some) {
+                some = cg_min_(CG_CHUNK_, piece + many - first);
+                ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
+            }
         if (!ok) break;
         cap = 4 * cg_code_words_(lay, many);
         entry = width ? cg_floats_put_(e->kernels, width, in, many, at, cap)
@@ -8387,7 +9743,8 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
     cg_sum_ codes = { 0, 0, 0 };
     double total = 0.0;
     if (e->src->fill) e->src->fill->begun = 1;
-    if (lay->scale_bytes) memset(e->codes - (size_t)lay->table_bytes - 4, 0, 4);       /* what fills the scales to a word */
+    /* what fills the scales to a word */
+    if (lay->scale_bytes) memset(e->codes - (size_t)lay->table_bytes - 4, 0, 4);
     if (e->given) {
         cg_status s = cg_scales_given_(e);
         if (s != CG_OK) return s;
@@ -8400,7 +9757,8 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
         wave = (size_t)many;
         CG_PARALLEL_
         for (int i = 0; i < many; i++) {
-            if (lay->code) cg_encode_pieces_(e, block + (size_t)i, start + cg_code_at_(lay, (size_t)i * CG_BLOCK_), &part[i]);
+            if (lay->code)
+                cg_encode_pieces_(e, block + (size_t)i, start + cg_code_at_(lay, (size_t)i * CG_BLOCK_), &part[i]);
             else cg_encode_block_(e, block + (size_t)i, &part[i]);
         }
         for (int i = 0; i < many; i++) {
@@ -8420,7 +9778,8 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
         float mean = (float)(total / (double)k);
         cg_scales_put_(e, 0, &mean);
     }
-    *bytes = (size_t)(lay->scale_bytes + lay->table_bytes) + (lay->code ? (size_t)(end - e->codes) : (size_t)lay->code_bytes);
+    *bytes = (size_t)(lay->scale_bytes + lay->table_bytes) +
+        (lay->code ? (size_t)(end - e->codes) : (size_t)lay->code_bytes);
     *sum = cg_sum_join_(*sum, cg_sum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->table_bytes)));
     *sum = cg_sum_join_(*sum, codes);
     return CG_OK;
@@ -8448,8 +9807,10 @@ static size_t cg_bound_(const cg_op *op, const cg_side *side, size_t n) {
     k = cg_most_(op, turned);
     if (cg_sizes_(op, side, k, &lay, &values) != CG_OK) return 0;
     universe = cg_units_(op, turned);
-    if (cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED) indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
-    else if (op->select.id && op->select.id != CG_SELECT_GIVEN) indices = cg_index_bound_(op, universe, cg_units_(op, k));
+    if (cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED)
+        indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
+    else if (op->select.id && op->select.id != CG_SELECT_GIVEN)
+        indices = cg_index_bound_(op, universe, cg_units_(op, k));
     return cg_size_(cg_add_(cg_add_(values, indices), CG_HEADER_BYTES));
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
@@ -8468,7 +9829,8 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
 }
 
 /* Sample, transform and selection: what the quantizer will see. */
-CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
+CG_NOINLINE_ cg_status cg_prepare_(
+    const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
     const size_t turned = (size_t)cg_turned_(op, info->drawn);
     cg_status s = CG_OK;
@@ -8484,7 +9846,7 @@ CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, co
         for (size_t i = 0, many; i < turned; i += many) {
             const float *v;
             many = cg_min_(CG_CHUNK_, turned - i);
-            v = cg_fetch_(src, i, many, list->gathered + i);       /* blocks end within the room */
+            v = cg_fetch_(src, i, many, list->gathered + i); /* blocks end within the room */
             if (v != list->gathered + i) memcpy(list->gathered + i, v, 4 * many);
         }
         if (kernels->top(list->gathered, turned) >= CG_NONFINITE_) return CG_E_NONFINITE;
@@ -8511,11 +9873,12 @@ CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, co
     }
     return s;
 }
-static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src, const cg_kernels_ *kernels,
-                                 uint8_t *out, size_t cap, size_t *bytes, cg_sum_ *sum) {
+static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src,
+    const cg_kernels_ *kernels, uint8_t *out, size_t cap, size_t *bytes, cg_sum_ *sum) {
     cg_status s;
     for (size_t i = 0; i < lay->k; i += CG_CHUNK_)
-        if (kernels->top(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        if (kernels->top(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i)) >= CG_NONFINITE_)
+            return CG_E_NONFINITE;
     *bytes = 0;
     s = lay->codec->compress(lay->codec, &info->op.quantize, &info->tag, src->x, (size_t)lay->k, out, cap, bytes);
     if (s != CG_OK) return s;
@@ -8531,7 +9894,8 @@ static int cg_fills_itself_(const cg_op *op, const cg_fill_ *fill) {
     if (op->sample.id || op->code.arg || cg_is_matrix_(op) || cg_is_user_(&op->quantize)) return 0;
     return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->hint);
 }
-static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill_ *fill, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill_ *fill, const float *x,
+    uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
     cg_list_ list;
@@ -8554,14 +9918,16 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
     if (s != CG_OK) return s;
     s = cg_sizes_(&info->op, side, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
-    if (lay.row && lay.row->know == CG_KNOW_BUCKET_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_) cg_fill_here_(&src);     /* buckets across blocks */
+    /* buckets across blocks */
+    if (lay.row && lay.row->know == CG_KNOW_BUCKET_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_) cg_fill_here_(&src);
     universe = cg_units_(&info->op, cg_turned_(&info->op, info->drawn));
     info->index_code = cg_index_code_(&info->op, universe, cg_units_(&info->op, info->k));
     index_bytes = cg_index_bytes_(info->index_code, universe, cg_units_(&info->op, info->k));
     need = cg_add_(cg_add_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
-        s = cg_encode_user_(&lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
+        s = cg_encode_user_(
+            &lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
     } else {
         cg_encoder_ e;
         e.kernels = kernels;
@@ -8573,7 +9939,9 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.table_bytes;
-        e.unit = fill && fill->unit == CG_CHUNK_ && (lay.row->know != CG_KNOW_BUCKET_ || CG_CHUNK_ % lay.bucket == 0) ? CG_CHUNK_ : CG_BLOCK_;
+        e.unit = fill && fill->unit == CG_CHUNK_ && (lay.row->know != CG_KNOW_BUCKET_ || CG_CHUNK_ % lay.bucket == 0)
+            ? CG_CHUNK_
+            : CG_BLOCK_;
         s = cg_encode_values_(&e, &body, &info->value_bytes);
     }
     if (s != CG_OK) return s;
@@ -8588,7 +9956,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
 static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
     cg_fill_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
-    const float none = 0.0f;                         /* x, where there are no values: NULL + 0 is undefined */
+    const float none = 0.0f; /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
     if (cg_side_check_(op, side) != CG_OK) return cg_side_check_(op, side);
@@ -8599,27 +9967,27 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     if (tag) info.tag = *tag;
     return cg_compress_packet_(&info, side, fill, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
 }
-CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
-    size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x, size_t n,
+    void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_env_ env = cg_env_enter_();
     cg_status s = cg_compress_checked_(op, tag, side, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
     cg_env_leave_(env);
     return s;
 }
-CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n,
-    void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet, size_t cap,
+    size_t *len, void *scratch, size_t scratch_bytes) {
     return cg_compress_with(op, tag, NULL, x, n, packet, cap, len, scratch, scratch_bytes);
 }
 
 /* src/core/decode_values.h */
-/* ---- >>decode ---------------------------------------------------------------------------------- */
+/* ---- >>decode ---- */
 
 /* Who takes decoded values, in place of y: stretches of them, or single ones. Both return the sum of their squares. */
 typedef struct cg_sink_ {
     double (*dense)(const void *user, size_t first, size_t many, const float *v);
     double (*sparse)(const void *user, const uint64_t *at, size_t many, const float *v);
     const void *user;
-    double energy;                     /* comes back: of all of them */
+    double energy; /* comes back: of all of them */
 } cg_sink_;
 
 typedef struct cg_decoder_ {
@@ -8631,16 +9999,26 @@ typedef struct cg_decoder_ {
     size_t turned;
     float alpha, beta;
     float *y;
-    float none;                        /* y, where there are no values: NULL + 0 is undefined */
-    cg_sink_ *sink;                    /* in place of y, or NULL */
-    int stream;                        /* y is larger than the caches, and aligned */
+    float none;     /* y, where there are no values: NULL + 0 is undefined */
+    cg_sink_ *sink; /* in place of y, or NULL */
+    int stream;     /* y is larger than the caches, and aligned */
 } cg_decoder_;
 
 /* Where a reader of pieces stands, and the piece it has decoded. Not needed without a code. */
-typedef struct cg_cursor_ { size_t piece, at; int have; uint8_t symbols[CG_PIECE_]; } cg_cursor_;
+typedef struct cg_cursor_ {
+    size_t piece, at;
+    int have;
+    uint8_t symbols[CG_PIECE_];
+} cg_cursor_;
 
-static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) { return (size_t)cg_words_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu); }
-static void cg_cursor_open_(cg_cursor_ *c, size_t piece, size_t at) { c->piece = piece; c->at = at; c->have = 0; }
+static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
+    return (size_t)cg_words_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu);
+}
+static void cg_cursor_open_(cg_cursor_ *c, size_t piece, size_t at) {
+    c->piece = piece;
+    c->at = at;
+    c->have = 0;
+}
 /* Symbols or wire floats from value `first` on, which goes up. */
 CG_NOINLINE_ const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, size_t first) {
     const cg_layout_ *lay = &d->lay;
@@ -8657,7 +10035,8 @@ CG_NOINLINE_ const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, 
     return c->symbols + (first - piece * lay->piece) * (width ? width : 1);
 }
 /* Bits or bytes of values [first, first + many) to floats, bucket by bucket. */
-static void cg_decode_buckets_(const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
+static void cg_decode_buckets_(
+    const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
     const cg_quantizer_ *row = lay->row;
     float scales[2];
@@ -8669,36 +10048,42 @@ static void cg_decode_buckets_(const cg_decoder_ *d, const uint8_t *in, size_t f
     for (size_t i = first, b = first / (size_t)lay->bucket, stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), stop - i,
-                    cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
+        row->decode(d->kernels, &d->info.op.quantize, scales,
+            in + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), stop - i,
+            cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
 }
-CG_NOINLINE_ void cg_decode_packed_(const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
+CG_NOINLINE_ void cg_decode_packed_(
+    const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     uint8_t symbols[CG_CHUNK_];
     d->kernels->unpack(in, many, d->lay.rate / 32, symbols);
     cg_decode_buckets_(d, symbols, first, many, out, stream);
 }
 /* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
    multiple of CG_CHUNK_, many at most that. */
-static const float *cg_decode_chunk_(const cg_decoder_ *d, cg_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
+static const float *cg_decode_chunk_(
+    const cg_decoder_ *d, cg_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
     const uint8_t *in;
     if (lay->codec) {
-        cg_status s = lay->codec->decode(lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
+        cg_status s = lay->codec->decode(
+            lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && d->kernels->top(out, many) < CG_NONFINITE_ ? out : NULL;
     }
     in = lay->code ? cg_cursor_get_(cursor, d, first) : d->codes + cg_code_at_(lay, first);
 #if !CG_BIG_ENDIAN_
-    if (lay->rate == 32 * 32) return (const float *)(const void *)in;                     /* f32 as it lies */
+    if (lay->rate == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
 #endif
-    if (lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32 && !lay->code) cg_decode_packed_(d, in, first, many, out, stream);
+    if (lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32 && !lay->code)
+        cg_decode_packed_(d, in, first, many, out, stream);
     else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;
 }
 
 /* src/core/verify.h */
-static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {       /* from bit `bits` to the end of its u32 */
-    for (uint64_t i = bits; i % 32; i++) if (p[i / 8] >> i % 8 & 1) return 0;
+static int cg_padding_zero_(const uint8_t *p, uint64_t bits) { /* from bit `bits` to the end of its u32 */
+    for (uint64_t i = bits; i % 32; i++)
+        if (p[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }
 static int cg_scales_legal_(const cg_decoder_ *d) {
@@ -8719,7 +10104,8 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
 static void cg_codes_ahead_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_code_at_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_code_at_(&d->lay, first) + bytes;
-    if (!d->lay.code) for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
+    if (!d->lay.code)
+        for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_sum_ *sum) {
@@ -8739,7 +10125,8 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
         const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece, k - i * lay->piece);
         const uint32_t entry = cg_get32_(d->table + 4 * i);
         if (bytes > all - at) return 0;
-        if (!width && !cg_piece_check_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + at, bytes, many)) return 0;
+        if (!width && !cg_piece_check_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + at, bytes, many))
+            return 0;
         if (width) {
             if (!cg_floats_check_(d->kernels, width, entry, d->codes + at, bytes, many)) return 0;
             if (entry >> 30 == 0 && lay->row->top(d->kernels, d->codes + at, many) >= lay->row->limit) return 0;
@@ -8766,14 +10153,16 @@ static int cg_index_walk_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     return cg_index_get_(r, &extra, 1) == 0;
 }
 #if CG_AVX2_
-/* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are equal, and the low parts must
-   ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits: no load ends beyond them. */
+/* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are
+   equal, and the low parts must ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits:
+   no load ends beyond them. */
 CG_TARGET_AVX2_ static int cg_index_walk_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     const uint64_t mask = ((uint64_t)1 << r->l) - 1;
     uint64_t i = 0, carry = 0, high = 0, at, two;
     int bad = 0;
     for (size_t byte = 0, bytes = (size_t)(r->end - r->high); byte < bytes; byte += 8) {
-        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->high + byte) : cg_get32_(r->high + byte), many = (uint64_t)__builtin_popcountll(word);
+        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->high + byte) : cg_get32_(r->high + byte),
+                       many = (uint64_t)__builtin_popcountll(word);
         if (many > k - i) return 0;
         for (uint64_t both = word & (word << 1 | carry); both; both &= both - 1) {
             at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->l;
@@ -8802,13 +10191,16 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_high_bits_(r.universe, k))) return 0;
     if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low, k * r.l)) return 0;
 #if CG_AVX2_
-    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.l <= 28 && r.end - r.high >= 8) ok = cg_index_walk_avx2_(&r, k, &next);
+    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.l <= 28 && r.end - r.high >= 8)
+        ok = cg_index_walk_avx2_(&r, k, &next);
     else
 #endif
-    ok = cg_index_walk_(&r, k, &next);
+        ok = cg_index_walk_(&r, k, &next);
     if (!ok) return 0;
     /* only the last block of all may be short, and then it is */
-    return r.unit == 1 || (info->k % r.unit ? next == r.universe && info->k % r.unit == r.turned % r.unit : next != r.universe || !(r.turned % r.unit));
+    return r.unit == 1 ||
+        (info->k % r.unit ? next == r.universe && info->k % r.unit == r.turned % r.unit
+                          : next != r.universe || !(r.turned % r.unit));
 }
 /* The checksum of everything but the codes, and then the packet's verdict. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_sum_ codes) {
@@ -8827,10 +10219,11 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     float out[CG_CHUNK_];
     int finite = 1;
     if (!d->lay.row || d->lay.code) sum = cg_sum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
-    else for (size_t i = 0; i < k; i += CG_CHUNK_) {
-        cg_codes_ahead_(d, i);
-        finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
-    }
+    else
+        for (size_t i = 0; i < k; i += CG_CHUNK_) {
+            cg_codes_ahead_(d, i);
+            finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
+        }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
     if (d->lay.code && !cg_pieces_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
@@ -8843,11 +10236,12 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
 enum { CG_STRETCH_ = 128 };
 typedef struct cg_walk_ {
     cg_index_reader_ reader;
-    cg_cursor_ *cursor;                /* NULL without a code */
+    cg_cursor_ *cursor; /* NULL without a code */
     uint64_t at[CG_STRETCH_];
     const float *chunk;
     float out[CG_CHUNK_];
-    size_t first, many, next;          /* values [first, first + many) are at hand; next: the first that has not been used */
+    /* values [first, first + many) are at hand; next: the first that has not been used */
+    size_t first, many, next;
 } cg_walk_;
 
 static void cg_walk_open_(cg_walk_ *w, const cg_decoder_ *d, cg_cursor_ *cursor) {
@@ -8861,14 +10255,16 @@ static void cg_walk_open_(cg_walk_ *w, const cg_decoder_ *d, cg_cursor_ *cursor)
 /* How many there are from value `first` on, a multiple of CG_STRETCH_; 0: a codec changed its mind after cg_verify_. */
 static size_t cg_walk_values_(cg_walk_ *w, const cg_decoder_ *d, size_t first) {
     const size_t k = (size_t)d->lay.k, many = cg_min_(CG_STRETCH_, k - first);
-    if (first % CG_CHUNK_ == 0) w->chunk = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
+    if (first % CG_CHUNK_ == 0)
+        w->chunk = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
     return w->chunk ? many : 0;
 }
 
 /* Chunk `first` of what the sample left, transform undone; with a selection chunks must come one after the other. */
 static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *cursor, size_t first, float *out) {
     const cg_stage *stage = &d->info.op.transform;
-    const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_TURN_ : CG_DCT_, end = cg_min_(d->turned, first + CG_CHUNK_);
+    const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_TURN_ : CG_DCT_,
+                 end = cg_min_(d->turned, first + CG_CHUNK_);
     const uint64_t key = cg_shared_key_(&d->info.tag);
     const float *v = out;
     if (!d->info.op.select.id) {
@@ -8889,14 +10285,17 @@ static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *
             w->next++;
         }
     }
-    for (size_t b = first; b < end; b += unit) cg_turn_block_(d->kernels, stage, key, b / unit, cg_at_(v, b - first), out + (b - first), 1);
+    for (size_t b = first; b < end; b += unit)
+        cg_turn_block_(d->kernels, stage, key, b / unit, cg_at_(v, b - first), out + (b - first), 1);
     return out;
 }
 
 /* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
-static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cursor, size_t block, int direct, cg_sum_ *sum, double *energy) {
+static int cg_decode_block_(
+    const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cursor, size_t block, int direct, cg_sum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
-    const int turned = d->info.op.transform.id != 0, in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned && !d->sink;
+    const int turned = d->info.op.transform.id != 0,
+              in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
     cg_env_ env = cg_env_enter_();
@@ -8920,7 +10319,8 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cu
     cg_env_leave_(env);
     return ok;
 }
-CG_NOINLINE_ int cg_decode_pieces_(const cg_decoder_ *d, size_t block, size_t at, cg_sum_ *sum, double *energy) {       /* at: where the block's pieces start */
+/* at: where the block's pieces start */
+CG_NOINLINE_ int cg_decode_pieces_(const cg_decoder_ *d, size_t block, size_t at, cg_sum_ *sum, double *energy) {
     cg_cursor_ cursor;
     cg_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece, at);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
@@ -8934,7 +10334,8 @@ CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_(blocks - block);
         for (int i = 0; d->lay.code && i < many; i++) {
-            const size_t per = CG_BLOCK_ / d->lay.piece, pieces = (size_t)d->lay.table_bytes / 4, first = (block + (size_t)i) * per;
+            const size_t per = CG_BLOCK_ / d->lay.piece, pieces = (size_t)d->lay.table_bytes / 4,
+                         first = (block + (size_t)i) * per;
             at[i + 1] = at[i];
             for (size_t p = first; p < cg_min_(pieces, first + per); p++) at[i + 1] += cg_piece_bytes_(d, p);
         }
@@ -8981,12 +10382,15 @@ static void cg_positions_(const cg_decoder_ *d, cg_index_reader_ *r, size_t firs
         at[i] = cg_draw_(&strata);
     }
 }
-static void cg_scale_run_(float *y, size_t n, float beta) {          /* where the packet has no value */
+static void cg_scale_run_(float *y, size_t n, float beta) { /* where the packet has no value */
     if (beta == 0.0f) memset(y, 0, 4 * n);
-    else if (beta != 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(beta, cg_load_(y, i)));
+    else if (beta != 1.0f)
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(beta, cg_load_(y, i)));
 }
 /* The values of a packet that is sparse in y, a stretch at a time. */
-static size_t cg_sparse_count_(const cg_decoder_ *d) { return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k; }
+static size_t cg_sparse_count_(const cg_decoder_ *d) {
+    return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k;
+}
 static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_STRETCH_, cg_sparse_count_(d) - first);
     if (!buf) buf = w->out;
@@ -8997,10 +10401,12 @@ static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, f
         if (!cg_walk_values_(w, d, first)) return 0;
         memcpy(value, cg_at_(w->chunk, first % CG_CHUNK_), 4 * many);
     }
-    if (d->alpha != 1.0f) for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
+    if (d->alpha != 1.0f)
+        for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
     return many;
 }
-/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform of a selection. */
+/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform of a
+   selection. */
 static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, float *buf) {
     const size_t k = cg_sparse_count_(d), n = (size_t)d->info.n;
     uint64_t at[CG_STRETCH_];
@@ -9018,13 +10424,17 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, floa
         }
         cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
         filled = (size_t)at[many - 1] + 1;
-        if (w.reader.unit > 1 && !d->info.op.sample.id && !d->support) {         /* block by block */
+        if (w.reader.unit > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
             for (size_t i = 0, run; i < many; i += run) {
                 run = cg_min_(many - i, (size_t)(w.reader.unit - at[i] % w.reader.unit));
-                d->kernels->emit(value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
+                d->kernels->emit(
+                    value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
             }
-        } else if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
-        else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
+        } else if (d->beta == 0.0f)
+            for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
+        else
+            for (size_t i = 0; i < many; i++)
+                cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
     }
     if (!d->sink) cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
     return CG_OK;
@@ -9033,7 +10443,9 @@ CG_NOINLINE_ cg_status cg_scatter_turned_(const cg_decoder_ *d, cg_cursor_ *curs
     float buf[CG_CHUNK_];
     return cg_scatter_into_(d, cursor, buf);
 }
-CG_NOINLINE_ cg_status cg_scatter_plain_(const cg_decoder_ *d, cg_cursor_ *cursor) { return cg_scatter_into_(d, cursor, NULL); }
+CG_NOINLINE_ cg_status cg_scatter_plain_(const cg_decoder_ *d, cg_cursor_ *cursor) {
+    return cg_scatter_into_(d, cursor, NULL);
+}
 /* Into a y larger than the cache: chunks are put together in L1, mostly zeros, and streamed out. */
 CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
@@ -9070,7 +10482,9 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_cursor_ *cursor) {
     if (dense) return cg_decode_walked_(d, cursor);
     if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_turned_(d, cursor);
-    return d->stream && !cursor && !d->info.op.transform.id && cg_unit_(&d->info.op) == 1 ? cg_scatter_stream_(d) : cg_scatter_plain_(d, cursor);
+    return d->stream && !cursor && !d->info.op.transform.id && cg_unit_(&d->info.op) == 1
+        ? cg_scatter_stream_(d)
+        : cg_scatter_plain_(d, cursor);
 }
 CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) {
     cg_cursor_ cursor;
@@ -9083,7 +10497,7 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
     const unsigned rank = cg_matrix_rank_(&d->info.op);
     const uint8_t *p = d->codes, *q = p + 4 * rows * rank;
     const int direct = d->alpha == 1.0f && d->beta == 0.0f && !d->sink;
-    enum { TALL = 8, FLOATS = 3072 };                /* rows, and values of q or of a result */
+    enum { TALL = 8, FLOATS = 3072 }; /* rows, and values of q or of a result */
     const size_t wide = FLOATS / (rank > TALL ? rank : (unsigned)TALL) / 16 * 16;
     float part[FLOATS], out[FLOATS], left[TALL * 64];
     for (size_t j = 0; j < cols; j += wide) {
@@ -9099,7 +10513,8 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
             } else {
                 d->kernels->lowrank_tile(left, part, many, rank, tall, many, out, many, 0);
                 for (size_t r = 0; r < tall; r++) {
-                    if (d->sink) d->sink->energy += d->sink->dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
+                    if (d->sink)
+                        d->sink->energy += d->sink->dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
                     else d->kernels->emit(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
                 }
             }
@@ -9111,7 +10526,8 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
 /* src/core/decode.h */
 /* Everything up to the first look at the values: the header agrees with itself, with len and with n.
    values: a user's codec must be at hand. */
-static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
+static cg_status cg_open_(
+    cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
@@ -9123,8 +10539,11 @@ static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packe
     s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
     if (s != CG_OK && (values || !cg_is_user_(&d->info.op.quantize))) return s;
     value_bytes = cg_add_(cg_add_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
-    if (d->lay.row && (d->lay.code ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
-                                   : d->info.value_bytes != value_bytes)) return CG_E_CORRUPT;
+    if (d->lay.row &&
+        (d->lay.code
+                ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
+                : d->info.value_bytes != value_bytes))
+        return CG_E_CORRUPT;
     d->kernels = cg_kernels_now_();
     d->support = NULL;
     d->sink = NULL;
@@ -9135,7 +10554,8 @@ static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packe
     d->codes = d->table + (size_t)d->lay.table_bytes;
     d->index = d->scales + d->info.value_bytes;
     d->y = y ? y : &d->none;
-    if (d->lay.row && !d->lay.code && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.rate / 32)) return CG_E_CORRUPT;
+    if (d->lay.row && !d->lay.code && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.rate / 32))
+        return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
 /* The packet whose indices are meant: any that says by itself where its values are. */
@@ -9157,7 +10577,7 @@ static uint32_t cg_support_mark_(const cg_decoder_ *set) {
     const cg_op *op = &set->info.op;
     const int indexed = op->select.id && !op->transform.id;
     uint64_t h = cg_mix64_(cg_support_count_(set) + CG_GOLDEN_);
-    if (op->sample.id) {                             /* random-k is the same for all ranks */
+    if (op->sample.id) { /* random-k is the same for all ranks */
         h = cg_mix64_(h ^ (set->info.drawn + op->sample.id * CG_GOLDEN_));
         h = cg_mix64_(h ^ cg_shared_key_(&set->info.tag));
         if (op->sample.id == CG_SAMPLE_PERMK) h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | set->info.tag.rank));
@@ -9189,33 +10609,41 @@ static cg_status cg_pick_given_(const cg_picker_ *p) {
     return CG_OK;
 }
 /* verified: the packet has been through cg_open_ and cg_verify_. sink: takes the values, in place of y. */
-static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, cg_sink_ *sink, size_t n, int verified) {
+static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y,
+    cg_sink_ *sink, size_t n, int verified) {
     cg_decoder_ d, set;
-    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, sink ? &d.none : y, n, 1) : CG_E_ARG;
+    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
+        ? cg_open_(&d, side, packet, len, sink ? &d.none : y, n, 1)
+        : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
         s = cg_support_open_(&set, side, n);
-        if (s == CG_OK && (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_mark_(&set))) s = CG_E_MISMATCH;
+        if (s == CG_OK && (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_mark_(&set)))
+            s = CG_E_MISMATCH;
         d.support = &set;
     }
     if (s == CG_OK) {
-        const int selected = d.info.op.select.id != 0, dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_(&d.info.op) && side && (side->flags & CG_DECODE_DIRECT);
+        const int selected = d.info.op.select.id != 0,
+                  dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
+        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_(&d.info.op) && side &&
+            (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
         d.sink = sink;
         d.stream = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct && !verified) s = cg_verify_(&d);
-        if (s != CG_OK) {}
-        else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
+        if (s != CG_OK) {
+        } else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
         else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
         else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
     return s;
 }
-static cg_status cg_decode_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+static cg_status cg_decode_(
+    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
     return cg_decode_to_(side, packet, len, alpha, beta, y, NULL, n, verified);
 }
-CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+CG_API_ cg_status cg_decode(
+    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_env_ env = cg_env_enter_();
     cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
     cg_env_leave_(env);
@@ -9232,7 +10660,7 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_status s = cg_open_(&d, NULL, packet, len, y, n, 0);
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
-    if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;          /* clear with the support itself */
+    if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED; /* clear with the support itself */
     if (!d.info.op.sample.id && (!d.info.op.select.id || d.info.op.transform.id)) {
         memset(d.y, 0, 4 * n);
     } else {
@@ -9260,10 +10688,11 @@ CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
 }
 
 /* src/core/reduce.h */
-/* ---- >>reduce: packets added without leaving their domain ------------------------------------------ */
+/* ---- >>reduce: packets added without leaving their domain ---- */
 
 static int cg_same_stage_(const cg_stage *a, const cg_stage *b) {
-    return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size && cg_bits_(a->value) == cg_bits_(b->value);
+    return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size &&
+        cg_bits_(a->value) == cg_bits_(b->value);
 }
 /* A result is sparse, or integers on the one grid of all, or floats. */
 enum { CG_ADD_SPARSE_, CG_ADD_LEVELS_, CG_ADD_FLOATS_ };
@@ -9272,11 +10701,11 @@ typedef struct cg_adder_ {
     const size_t *lens;
     size_t count, turned;
     int how;
-    uint64_t bias;                     /* levels: the symbols of 0 in all packets, together; and in the sum */
+    uint64_t bias; /* levels: the symbols of 0 in all packets, together; and in the sum */
     int32_t sum_bias;
-    cg_info info;                      /* of the result */
-    cg_layout_ lay, in;                /* of the result; of the first packet, and where they add as integers of all */
-    uint64_t most;                     /* sparse: values of all packets */
+    cg_info info;       /* of the result */
+    cg_layout_ lay, in; /* of the result; of the first packet, and where they add as integers of all */
+    uint64_t most;      /* sparse: values of all packets */
 } cg_adder_;
 
 static cg_status cg_adder_packet_(const cg_adder_ *a, size_t i, cg_decoder_ *d) {
@@ -9291,9 +10720,13 @@ static cg_status cg_adder_packet_(const cg_adder_ *a, size_t i, cg_decoder_ *d) 
 }
 /* One domain: the same vector, sample and transform, so that values at one place belong together. */
 static cg_status cg_adder_match_(const cg_info *a, const cg_info *b) {
-    if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step || a->tag.tensor != b->tag.tensor) return CG_E_MISMATCH;
-    if (!cg_same_stage_(&a->op.sample, &b->op.sample) || !cg_same_stage_(&a->op.transform, &b->op.transform)) return CG_E_MISMATCH;
-    if (a->op.select.id == CG_SELECT_GIVEN || b->op.select.id == CG_SELECT_GIVEN) return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
+    if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step ||
+        a->tag.tensor != b->tag.tensor)
+        return CG_E_MISMATCH;
+    if (!cg_same_stage_(&a->op.sample, &b->op.sample) || !cg_same_stage_(&a->op.transform, &b->op.transform))
+        return CG_E_MISMATCH;
+    if (a->op.select.id == CG_SELECT_GIVEN || b->op.select.id == CG_SELECT_GIVEN)
+        return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
     return (a->op.select.id != 0) == (b->op.select.id != 0) ? CG_OK : CG_E_MISMATCH;
 }
 /* What one level of a bucket is worth to a decoder. */
@@ -9317,7 +10750,8 @@ static int32_t cg_grid_(const cg_stage *q, unsigned *bits) {
 }
 
 /* reach: the largest sum of levels there can be, if less than the packets could have; or 0. */
-CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count, uint64_t reach) {
+CG_NOINLINE_ cg_status cg_adder_open_(
+    cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count, uint64_t reach) {
     cg_decoder_ d, first;
     unsigned bits;
     int32_t zero;
@@ -9337,8 +10771,9 @@ CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, 
         s = cg_adder_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
         grid = grid && zero && !d.lay.code && d.lay.buckets == first.lay.buckets && d.lay.bucket == first.lay.bucket;
-        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
-        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) {             /* a denormal step would round */
+        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++)
+            grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
+        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) { /* a denormal step would round */
             float scale = cg_float_(cg_get32_(d.scales + 4 * j));
             grid = scale == 0.0f || !cg_is_tiny_(scale);
         }
@@ -9351,17 +10786,20 @@ CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, 
     a->how = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_ADD_SPARSE_ : CG_ADD_FLOATS_;
     memset(&a->info.op.quantize, 0, sizeof a->info.op.quantize);
     memset(&a->info.op.code, 0, sizeof a->info.op.code);
-    if (a->how == CG_ADD_SPARSE_) {                  /* any index set at all is what is above 0 */
+    if (a->how == CG_ADD_SPARSE_) { /* any index set at all is what is above 0 */
         memset(&a->info.op.select, 0, sizeof a->info.op.select);
         a->info.op.select.id = CG_SELECT_THRESHOLD;
         a->info.threshold = 0.0f;
-        a->info.op.k = first.info.op.sample.id && first.info.drawn != cg_count_(first.info.op.sample.value, 0, first.info.n) ? first.info.drawn : 0;
+        a->info.op.k = first.info.op.sample.id &&
+                first.info.drawn != cg_count_(first.info.op.sample.value, 0, first.info.n)
+            ? first.info.drawn
+            : 0;
         if (a->most > a->turned) a->most = a->turned;
     } else if (grid) {
         if (!reach) reach = a->bias;
         for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < reach;) bits++;
         if (bits > 8 && bits < 16) bits = 16;
-        if (bits <= 16 && first.lay.bucket <= 0xffffffffu) {         /* headroom for all of them */
+        if (bits <= 16 && first.lay.bucket <= 0xffffffffu) { /* headroom for all of them */
             a->how = CG_ADD_LEVELS_;
             a->sum_bias = (1 << (bits - 1)) - 1;
             a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_STEPS : CG_QUANTIZE_STEPS16;
@@ -9372,7 +10810,7 @@ CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, 
     return cg_layout_make_(&a->info.op, NULL, a->how == CG_ADD_SPARSE_ ? a->most : a->info.k, &a->lay);
 }
 
-static size_t cg_adder_list_bytes_(const cg_adder_ *a) {             /* one list; two are needed to merge */
+static size_t cg_adder_list_bytes_(const cg_adder_ *a) { /* one list; two are needed to merge */
     return cg_size_(cg_add_(cg_mul_(8, cg_add_(a->most, CG_SLACK_)), 8 * (((uint64_t)a->turned >> 32) + 2)));
 }
 static void cg_adder_list_(const cg_adder_ *a, cg_list_ *list, uint8_t *p) {
@@ -9421,7 +10859,8 @@ CG_NOINLINE_ cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_
     return CG_OK;
 }
 /* A list as a packet of f32; info says the rest. */
-static cg_status cg_list_put_(cg_info *info, size_t turned, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+static cg_status cg_list_put_(
+    cg_info *info, size_t turned, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     uint64_t index_bytes;
     info->k = list->count;
@@ -9430,8 +10869,10 @@ static cg_status cg_list_put_(cg_info *info, size_t turned, const cg_list_ *list
     info->value_bytes = 4 * list->count;
     if (cg_add_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
     kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
-    info->index_bytes = index_bytes ? cg_index_put_(info->index_code, turned, list, out + CG_HEADER_BYTES + info->value_bytes) : 0;
-    *len = cg_seal_(kernels, info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
+    info->index_bytes =
+        index_bytes ? cg_index_put_(info->index_code, turned, list, out + CG_HEADER_BYTES + info->value_bytes) : 0;
+    *len = cg_seal_(
+        kernels, info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
     return CG_OK;
 }
 CG_NOINLINE_ cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
@@ -9464,10 +10905,12 @@ static void cg_add_levels_(const cg_kernels_ *kernels, const cg_adder_ *a, uint8
         in += CG_HEADER_BYTES + (size_t)a->in.scale_bytes + first / 8 * bits;
         if (bits < 8) kernels->unpack(in, many, bits, symbols);
         else if (bits == 8) memcpy(symbols, in, many);
-        if (bits <= 8) for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < top ? symbols[j] : top));
-        else for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + cg_get16_(in + 2 * j));
+        if (bits <= 8)
+            for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < top ? symbols[j] : top));
+        else
+            for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + cg_get16_(in + 2 * j));
     }
-    for (size_t j = 0; j < many; j++) {              /* modulo 2^16: what counts is less */
+    for (size_t j = 0; j < many; j++) { /* modulo 2^16: what counts is less */
         int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)a->bias) & 0xffffu) - 32768 + a->sum_bias;
         sum = sum < 0 ? 0 : sum > 2 * a->sum_bias ? 2 * a->sum_bias : sum;
         symbols[j] = (uint8_t)sum;
@@ -9489,7 +10932,8 @@ CG_NOINLINE_ cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, siz
         cg_status s = cg_adder_packet_(a, 0, &d);
         if (s != CG_OK) return s;
         for (size_t b = 0; b < (size_t)d.lay.buckets; b++) cg_put32_(scales + 4 * b, cg_bits_(cg_grid_step_(&d, b)));
-        for (size_t first = 0; first < k; first += CG_CHUNK_) cg_add_levels_(kernels, a, codes + cg_code_at_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
+        for (size_t first = 0; first < k; first += CG_CHUNK_)
+            cg_add_levels_(kernels, a, codes + cg_code_at_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
         for (size_t bytes = (size_t)(((uint64_t)k * a->lay.rate / 32 + 7) / 8); bytes % 4; bytes++) codes[bytes] = 0;
     } else {
         for (size_t i = 0; i < a->count; i++) {
@@ -9513,7 +10957,8 @@ CG_NOINLINE_ cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, siz
     return CG_OK;
 }
 /* Whether packets can be added, and what that takes. */
-static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, cg_adder_ *a, size_t *bound, size_t *scratch) {
+static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach,
+    cg_adder_ *a, size_t *bound, size_t *scratch) {
     cg_status s = cg_adder_open_(a, packets, lens, count, reach);
     uint64_t bytes;
     *bound = *scratch = 0;
@@ -9527,7 +10972,8 @@ static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens,
     *bound = cg_size_(bytes);
     return *bound ? CG_OK : CG_E_ARG;
 }
-CG_API_ cg_status cg_reduce_plan(const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
+CG_API_ cg_status cg_reduce_plan(
+    const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
     cg_adder_ a;
     cg_env_ env = cg_env_enter_();
     cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &a, bound, scratch) : CG_E_ARG;
@@ -9543,26 +10989,31 @@ CG_NOINLINE_ cg_status cg_verify_all_(const cg_adder_ *a) {
     }
     return CG_OK;
 }
-static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, void *out, size_t cap, size_t *len,
-                            void *scratch, size_t scratch_bytes) {
+static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, void *out,
+    size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_adder_ a;
     size_t bound = 0, need = 0;
-    cg_status s = out && len && (scratch || !scratch_bytes) ? cg_reduce_plan_(packets, lens, count, reach, &a, &bound, &need) : CG_E_ARG;
+    cg_status s = out && len && (scratch || !scratch_bytes)
+        ? cg_reduce_plan_(packets, lens, count, reach, &a, &bound, &need)
+        : CG_E_ARG;
     if (len) *len = 0;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
     if (s == CG_OK) s = cg_verify_all_(&a);
-    if (s == CG_OK && a.how == CG_ADD_SPARSE_) s = cg_add_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
+    if (s == CG_OK && a.how == CG_ADD_SPARSE_)
+        s = cg_add_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
     else if (s == CG_OK) s = cg_add_dense_(&a, (uint8_t *)out, cap, len);
     return s;
 }
-CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap,
+    size_t *len, void *scratch, size_t scratch_bytes) {
     cg_env_ env = cg_env_enter_();
     cg_status s = cg_reduce_(packets, lens, count, 0, out, cap, len, scratch, scratch_bytes);
     cg_env_leave_(env);
     return s;
 }
 /* Packets are read once: a tile of each is counted, then summed while it is in the cache. */
-CG_NOINLINE_ cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
+CG_NOINLINE_ cg_status cg_vote_(
+    const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
     enum { MOST = 1024, FEW = 64, TILE = 4096 };
     const cg_kernels_ *kernels = cg_kernels_now_();
     const uint8_t *in[MOST];
@@ -9600,7 +11051,8 @@ CG_NOINLINE_ cg_status cg_vote_(const void *const *packets, const size_t *lens, 
     *len = cg_seal_(kernels, &a.info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, bytes));
     return CG_OK;
 }
-CG_API_ cg_status cg_vote(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len) {
+CG_API_ cg_status cg_vote(
+    const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len) {
     cg_env_ env = cg_env_enter_();
     cg_status s;
     if (len) *len = 0;
@@ -9610,9 +11062,9 @@ CG_API_ cg_status cg_vote(const void *const *packets, const size_t *lens, size_t
 }
 
 /* src/core/half.h */
-/* ---- >>halves ---------------------------------------------------------------------------------- */
+/* ---- >>halves ---- */
 
-static void cg_swap16_(uint16_t *half, size_t n) {   /* between the wire's order and the machine's */
+static void cg_swap16_(uint16_t *half, size_t n) { /* between the wire's order and the machine's */
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
         uint16_t h = cg_get16_((const uint8_t *)half + 2 * i);
         memcpy((uint8_t *)half + 2 * i, &h, 2);
@@ -9629,7 +11081,8 @@ CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
     cg_swap16_(half, n);
 }
 /* Chunks, because a big-endian machine has to bring them into the wire's order first. */
-static void cg_widen_(void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
+static void cg_widen_(
+    void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
     uint16_t wire[CG_CHUNK_];
     cg_env_ env = cg_env_enter_();
     for (size_t i = 0, many; i < n; i += many) {
@@ -9644,24 +11097,29 @@ static void cg_widen_(void (*widen)(const uint8_t *in, size_t n, float *out, int
     }
     cg_env_leave_(env);
 }
-CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(cg_kernels_now_()->unhalf, half, n, x); }
-CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(cg_kernels_now_()->unbrain, half, n, x); }
+CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) {
+    cg_widen_(cg_kernels_now_()->unhalf, half, n, x);
+}
+CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
+    cg_widen_(cg_kernels_now_()->unbrain, half, n, x);
+}
 
 /* src/core/status.h */
-/* ---- >>status ---------------------------------------------------------------------------------- */
+/* ---- >>status ---- */
 
 CG_API_ const char *cg_status_str(cg_status status) {
     switch (status) {
-#define CG_STATUS_CASE_(name, number, text) case name: return text;
+#define CG_STATUS_CASE_(name, number, text) \
+  case name: return text;
         CG_STATUS_LIST_(CG_STATUS_CASE_)
 #undef CG_STATUS_CASE_
-        case CG_STATUS_FORCE_INT_: break;
+    case CG_STATUS_FORCE_INT_: break;
     }
     return "not a cg_status: is it uninitialised?";
 }
 CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 
-/* src/core/fp_end.h */
+/* src/core/base/fp_end.h */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -9671,5 +11129,5 @@ CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 #  pragma GCC pop_options
 #endif
 
-/* src/core/end.h */
+/* src/core/base/end.h */
 #endif /* COMPGRAD_IMPLEMENTATION */

@@ -72,133 +72,189 @@
    u32, and the rank that failed u32, or if none has a check of what ranks have counted together (region), else 0. */
 
 /* src/exchange/api.h */
-#include "compgrad.h"                /* outside the guard: its implementation has to come before the one below */
+#include "compgrad.h" /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_EXCHANGE_H
-#define COMPGRAD_EXCHANGE_H
+#  define COMPGRAD_EXCHANGE_H
 
-enum { CG_ALLREDUCE_AGREES = 1 };    /* cg_transport.flags: every rank gets the same bits from allreduce */
+enum { CG_ALLREDUCE_AGREES = 1 }; /* cg_transport.flags: every rank gets the same bits from allreduce */
 
-typedef struct cg_transport {        /* callbacks return 0 = ok; anything else is kept in cg_report.code. Sizes are exact on both sides */
+/* callbacks return 0 = ok; anything else is kept in cg_report.code. Sizes are exact on both sides */
+typedef struct cg_transport {
     void *user;
     int rank, size;
     uint32_t flags;
-    int (*allreduce)(void *user, float *inout, size_t n);                                       /* sum */
-    int (*allgather)(void *user, const void *mine, void *all, size_t bytes_each);               /* all: rank after rank */
+    int (*allreduce)(void *user, float *inout, size_t n); /* sum */
+    /* all: rank after rank */
+    int (*allgather)(void *user, const void *mine, void *all, size_t bytes_each);
     int (*broadcast)(void *user, void *buf, size_t bytes, int root);
-    int (*sendrecv)(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from);    /* both at once; < 0: none */
+    /* both at once; < 0: none */
+    int (*sendrecv)(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from);
 } cg_transport;
 
 typedef enum cg_route {
-    CG_ROUTE_AUTO = 0, CG_ROUTE_ALLGATHER, CG_ROUTE_RING, CG_ROUTE_TREE, CG_ROUTE_SCATTER, CG_ROUTE_SERVER, CG_ROUTE_MERGE,
-    CG_ROUTE_SHARED, CG_ROUTE_REGION, CG_ROUTE_LINEAR
+    CG_ROUTE_AUTO = 0,
+    CG_ROUTE_ALLGATHER,
+    CG_ROUTE_RING,
+    CG_ROUTE_TREE,
+    CG_ROUTE_SCATTER,
+    CG_ROUTE_SERVER,
+    CG_ROUTE_MERGE,
+    CG_ROUTE_SHARED,
+    CG_ROUTE_REGION,
+    CG_ROUTE_LINEAR
 } cg_route;
-typedef enum cg_fold { CG_FOLD_MEAN = 0, CG_FOLD_SUM /* by allgather it may come to Inf */, CG_FOLD_VOTE /* of signs, + for a tie */, CG_FOLD_CONTRIBUTORS /* mean of those that sent one */ } cg_fold;
+typedef enum cg_fold {
+    CG_FOLD_MEAN = 0,
+    CG_FOLD_SUM /* by allgather it may come to Inf */,
+    CG_FOLD_VOTE /* of signs, + for a tie */,
+    CG_FOLD_CONTRIBUTORS /* mean of those that sent one */
+} cg_fold;
 enum { CG_LEADER_BY_SCORE = -1 };
-enum { CG_AGREE_SCALES = 1,          /* desc.flags: quantize by the largest scale of all ranks; then levels add as integers */
-       CG_ABSTAIN = 2 };             /* this rank counts, with nothing but zeros: x is not read. Allgather, mean or sum */
+/* desc.flags: quantize by the largest scale of all ranks; then levels add as integers */
+enum {
+    CG_AGREE_SCALES = 1,
+    /* this rank counts, with nothing but zeros: x is not read. Allgather, mean or sum */
+    CG_ABSTAIN = 2
+};
 
-typedef struct cg_exchange_desc {    /* zero = default; the same on all ranks but for weight, score, carry, warm, CG_ABSTAIN, into and model */
+/* zero = default; the same on all ranks but for weight, score, carry, warm, CG_ABSTAIN, into and model */
+typedef struct cg_exchange_desc {
     cg_op op;
-    const cg_op *back;               /* operator of the second leg (server, scatter); NULL: exact sums where they are short, else op */
+    /* operator of the second leg (server, scatter); NULL: exact sums where they are short, else op */
+    const cg_op *back;
     uint32_t route, fold;
-    cg_tag tag;                      /* rank is filled in */
-    float weight;                    /* 0 = 1, on all ranks or none: sum of w D, or divided by the sum of w */
-    int leader;                      /* r + 1: rank r; 0: rank 0 (server), or step % N (shared: STAR); CG_LEADER_BY_SCORE: the largest score (VAR) */
+    cg_tag tag;   /* rank is filled in */
+    float weight; /* 0 = 1, on all ranks or none: sum of w D, or divided by the sum of w */
+    /* r + 1: rank r; 0: rank 0 (server), or step % N (shared: STAR); CG_LEADER_BY_SCORE: the largest score (VAR) */
+    int leader;
     float score;
-    float *carry;                    /* cg_exchange_carry() floats, zero at first: the error of sums that were encoded again; route auto: on all ranks or none */
-    float *warm;                     /* low-rank: cols*rank floats, zero at first: where the next power iteration starts */
+    /* cg_exchange_carry() floats, zero at first: the error of sums that were encoded again; route auto: on all
+       ranks or none */
+    float *carry;
+    /* low-rank: cols*rank floats, zero at first: where the next power iteration starts */
+    float *warm;
     const cg_side *side;
-    uint32_t flags;                  /* CG_AGREE_SCALES, CG_ABSTAIN */
-    float *into;                     /* n floats: where the result goes; NULL: x itself */
-    float *model;                    /* n floats apart from x and into: model -= rate * result, a step of SGD, in place of writing a result; into (or
-                                        x) is then room. A sparse f32 sum by allgather touches nothing else. A sum of Inf would get into it. NULL: none */
-    float rate;                      /* of model: finite, 0 is 0; the same on all ranks, which is not checked */
+    uint32_t flags; /* CG_AGREE_SCALES, CG_ABSTAIN */
+    float *into;    /* n floats: where the result goes; NULL: x itself */
+    /* n floats apart from x and into: model -= rate * result, a step of SGD, in place of writing a result; into
+       (or x) is then room. A sparse f32 sum by allgather touches nothing else. A sum of Inf would get into it.
+       NULL: none */
+    float *model;
+    float rate; /* of model: finite, 0 is 0; the same on all ranks, which is not checked */
 } cg_exchange_desc;
 
 typedef struct cg_report {
-    int rank;                        /* who is to blame, or -1 */
-    int code;                        /* of the callback */
-    const char *why;                 /* a sentence */
-    uint64_t bytes_out, bytes_in;    /* by sendrecv exactly. Of your collectives what they must move at least: allgather N-1 times mine out and
-                                        all the others' in, broadcast N-1 times out of the root, allreduce 2 (N-1)/N of its bytes both ways */
-    uint32_t rounds;                 /* callbacks called */
-    uint32_t route;                  /* what AUTO chose */
-    const void *used;                /* in mem, until mem is used again */
+    int rank;        /* who is to blame, or -1 */
+    int code;        /* of the callback */
+    const char *why; /* a sentence */
+    /* by sendrecv exactly. Of your collectives what they must move at least: allgather N-1 times mine out and all
+       the others' in, broadcast N-1 times out of the root, allreduce 2 (N-1)/N of its bytes both ways */
+    uint64_t bytes_out, bytes_in;
+    uint32_t rounds;  /* callbacks called */
+    uint32_t route;   /* what AUTO chose */
+    const void *used; /* in mem, until mem is used again */
     size_t used_len;
 } cg_report;
 
-typedef enum cg_io_kind { CG_IO_NONE = 0, CG_IO_ALLREDUCE, CG_IO_ALLGATHER, CG_IO_BROADCAST, CG_IO_SENDRECV } cg_io_kind;
-typedef struct cg_io {               /* what to move next */
+typedef enum cg_io_kind {
+    CG_IO_NONE = 0,
+    CG_IO_ALLREDUCE,
+    CG_IO_ALLGATHER,
+    CG_IO_BROADCAST,
+    CG_IO_SENDRECV
+} cg_io_kind;
+typedef struct cg_io { /* what to move next */
     uint32_t kind;
-    int to, from;                    /* sendrecv: peers, < 0: none. broadcast: from is the root */
-    const void *out;                 /* sendrecv; allgather: mine */
+    int to, from;    /* sendrecv: peers, < 0: none. broadcast: from is the root */
+    const void *out; /* sendrecv; allgather: mine */
     size_t out_bytes;
-    void *in;                        /* sendrecv; allgather: all; allreduce: the floats; broadcast: the buffer */
-    size_t in_bytes;                 /* allgather: size * out_bytes; allreduce: 4 n */
+    void *in;        /* sendrecv; allgather: all; allreduce: the floats; broadcast: the buffer */
+    size_t in_bytes; /* allgather: size * out_bytes; allreduce: 4 n */
 } cg_io;
 
-typedef struct cg_exchange_state cg_exchange_state;      /* yours, and may not move; nothing in it is of interest but through the calls below */
+/* yours, and may not move; nothing in it is of interest but through the calls below */
+typedef struct cg_exchange_state cg_exchange_state;
 
-/* Bytes of mem; 0: this description is refused (cg_exchange with no memory tells everybody, and says why), or they overflow. To be
-   refused may be one rank's alone (a server without carry): of more than 16 ranks it then needs some memory to tell the others. */
+/* Bytes of mem; 0: this description is refused (cg_exchange with no memory tells everybody, and says why), or they
+   overflow. To be refused may be one rank's alone (a server without carry): of more than 16 ranks it then needs
+   some memory to tell the others. */
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n);
 /* Floats of desc.carry that this rank needs; 0: none. */
 CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n);
-CG_API_ CG_CHECKED_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report);
+CG_API_ CG_CHECKED_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
+    size_t n, void *mem, size_t bytes, cg_report *report);
 
-/* The same in pieces. start fails only where nothing can be said to the others; whatever else is wrong next will tell them, and return. */
-CG_API_ CG_CHECKED_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
-    void *mem, size_t bytes);
+/* The same in pieces. start fails only where nothing can be said to the others; whatever else is wrong next will
+   tell them, and return. */
+CG_API_ CG_CHECKED_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes);
 CG_API_ CG_CHECKED_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_io *io);
 CG_API_ void cg_exchange_report(const cg_exchange_state *state, cg_report *report);
 CG_API_ int cg_io_run(const cg_transport *transport, const cg_io *io);
 
 /* y = beta*y + alpha*D(used). */
-CG_API_ CG_CHECKED_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n);
+CG_API_ CG_CHECKED_ cg_status cg_used_decode(
+    const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n);
 
-/* Layer by layer: every layer has its own operator, route and tag; all of them open in two rounds, then one exchange follows the
-   other. Those shorter than `small` values (and with the fold and weight of the first of them) travel together as one dense
-   message. If a rank cannot even start a layer (NaN, a refused operator) none is exchanged. A layer that fails later leaves its x
-   and model as they were and does not keep the others from being exchanged; the first failure is returned. The report adds up all of them. */
-typedef struct cg_layer { cg_exchange_desc desc; float *x; size_t n; cg_status status; cg_report report; } cg_layer;
-CG_API_ size_t cg_exchange_layers_memory(const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
-CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport, void *mem, size_t bytes,
-    cg_report *report);
+/* Layer by layer: every layer has its own operator, route and tag; all of them open in two rounds, then one
+   exchange follows the other. Those shorter than `small` values (and with the fold and weight of the first of
+   them) travel together as one dense message. If a rank cannot even start a layer (NaN, a refused operator) none
+   is exchanged. A layer that fails later leaves its x and model as they were and does not keep the others from
+   being exchanged; the first failure is returned. The report adds up all of them. */
+typedef struct cg_layer {
+    cg_exchange_desc desc;
+    float *x;
+    size_t n;
+    cg_status status;
+    cg_report report;
+} cg_layer;
+CG_API_ size_t cg_exchange_layers_memory(
+    const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
+    const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
 struct cg_exchange_state {
     cg_exchange_desc desc;
     cg_transport transport;
-    float *x, *y;                    /* in, and out */
+    float *x, *y; /* in, and out */
     size_t n;
     cg_report report;
-    cg_status status;                /* this rank's first failure */
-    cg_io io;                        /* under way, if moving */
-    int moving, stage, line, settled, opened;        /* where next goes on; scales are agreed on; records are here already */
+    cg_status status; /* this rank's first failure */
+    cg_io io;         /* under way, if moving */
+    /* where next goes on; scales are agreed on; records are here already */
+    int moving, stage, line, settled, opened;
     uint32_t route;
-    cg_op back;                      /* of sums that are encoded again */
-    int exact, parts, fixed, closed_fixed, root;     /* sums are exact; packets of x; whether (op), (result) have a length known to all */
-    uint64_t reach;                  /* agreed scales: the largest sum of levels */
-    uint64_t scales;                 /* agreed scales, of all parts */
-    double weights;                  /* of all ranks */
-    float over;                      /* what a result is multiplied by */
-    size_t most, keep;               /* selections: values of a packet at most; how many survive */
-    struct {                         /* a collective, and how it is carried out */
+    cg_op back; /* of sums that are encoded again */
+    /* sums are exact; packets of x; whether (op), (result) have a length known to all */
+    int exact, parts, fixed, closed_fixed, root;
+    uint64_t reach;    /* agreed scales: the largest sum of levels */
+    uint64_t scales;   /* agreed scales, of all parts */
+    double weights;    /* of all ranks */
+    float over;        /* what a result is multiplied by */
+    size_t most, keep; /* selections: values of a packet at most; how many survive */
+    struct {           /* a collective, and how it is carried out */
         uint32_t ask, how;
-        int root, step, mask;        /* of a hop: from, -, to */
+        int root, step, mask; /* of a hop: from, -, to */
         const uint8_t *mine;
         uint8_t *buf;
         const uint64_t *sizes;
         uint64_t longest;
         size_t bytes, at, many;
     } c;
-    struct { const uint8_t *out; uint8_t *in; size_t out_len, in_len, cap; int to, from; } move;
-    const uint8_t *current;          /* the packet that is being added to */
+    struct {
+        const uint8_t *out;
+        uint8_t *in;
+        size_t out_len, in_len, cap;
+        int to, from;
+    } move;
+    const uint8_t *current; /* the packet that is being added to */
     size_t current_len, result_len, result_cap;
     int t, flip, lost, hops;
-    uint32_t key;                    /* region: bits of the smallest magnitude that survives, so far; and how many are left below */
+    /* region: bits of the smallest magnitude that survives, so far; and how many are left below */
+    uint32_t key;
     uint64_t left;
-    uint32_t check;                  /* of what ranks found out together: goes with a note */
+    uint32_t check; /* of what ranks found out together: goes with a note */
     size_t lost_len;
     uint8_t *records, *own, *inbox, *in, *buf[2], *lose[2], *used, *result, *scratch, *bounce, *notes, *lists;
     uint64_t *sizes, *part_at, *bounds, *counts;
@@ -207,12 +263,13 @@ struct cg_exchange_state {
     size_t *len, used_cap, lose_cap, scratch_bytes, bounce_bytes, list_room, used_len;
     float *sum, *agreed;
     double *work;
-    uint8_t *gathered, *later, note[2][16], record[64];     /* later: the bounce buffer, after the opening */
+    uint8_t *gathered, *later, note[2][16], record[64]; /* later: the bounce buffer, after the opening */
     size_t later_bytes;
-    struct cg_fill_ *fill;           /* x is still to be made */
-    struct cg_lane_ *lanes;          /* allgather of sparse packets: where each is read */
-    float tiny[256], none;           /* tiny: for the opening, which must do with little; none: x, where there is none */
-    uint64_t spare_sizes[16];        /* the opening of few ranks, where there is no memory */
+    struct cg_fill_ *fill;  /* x is still to be made */
+    struct cg_lane_ *lanes; /* allgather of sparse packets: where each is read */
+    /* tiny: for the opening, which must do with little; none: x, where there is none */
+    float tiny[256], none;
+    uint64_t spare_sizes[16]; /* the opening of few ranks, where there is no memory */
     uint8_t spare[2 * 16 * 64];
 };
 
@@ -221,9 +278,9 @@ struct cg_exchange_state {
 /* src/exchange/begin.h */
 /* ============================================================================================== */
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EXCHANGE_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
-#define COMPGRAD_EXCHANGE_IMPLEMENTED_
+#  define COMPGRAD_EXCHANGE_IMPLEMENTED_
 
-/* src/core/fp_begin.h */
+/* src/core/base/fp_begin.h */
 /* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
    here and the end of this file, and nothing of it leaks into the includer's own code. */
 #if defined(__clang__)
@@ -238,19 +295,19 @@ struct cg_exchange_state {
 #endif
 
 /* src/exchange/ranks.h */
-/* ---- >>ranks ----------------------------------------------------------------------------------- */
+/* ---- >>ranks ---- */
 
 enum { CG_RECORD_ = 64, CG_NOTE_ = 16, CG_SPARE_RANKS_ = 16 };
-typedef cg_exchange_state cg_x_;     /* in here */
+typedef cg_exchange_state cg_x_; /* in here */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
-static int cg_wrap_(const cg_x_ *x, int rank) {                      /* into [0, N), from at most N off */
+static int cg_wrap_(const cg_x_ *x, int rank) { /* into [0, N), from at most N off */
     const int size = x->transport.size;
     return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
 }
 static size_t cg_ranks_(const cg_x_ *x) { return (size_t)x->transport.size; }
 static void cg_fail_(cg_x_ *x, cg_status status, int rank, const char *why) {
-    if (x->status != CG_OK) return;                  /* the first one counts */
+    if (x->status != CG_OK) return; /* the first one counts */
     x->status = status;
     x->report.rank = rank;
     x->report.why = why;
@@ -265,10 +322,13 @@ static size_t cg_part_n_(const cg_x_ *x, int p) { return cg_part_start_(x, p + 1
 /* Every leg and part has randomness of its own, or two roundings of one value would not be independent. */
 static cg_tag cg_part_tag_(const cg_x_ *x, int part, int leg) {
     cg_tag tag = x->desc.tag;
-    if (x->parts > 1 || leg) tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(part + 1) + (uint64_t)leg * CG_GOLDEN_));
+    if (x->parts > 1 || leg)
+        tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(part + 1) + (uint64_t)leg * CG_GOLDEN_));
     return tag;
 }
-static float cg_weight_of_(const cg_x_ *x, size_t rank) { return cg_float_(cg_get32_(x->records + rank * CG_RECORD_ + 40)); }
+static float cg_weight_of_(const cg_x_ *x, size_t rank) {
+    return cg_float_(cg_get32_(x->records + rank * CG_RECORD_ + 40));
+}
 /* What a rank's values are multiplied by in a result. */
 static float cg_alpha_(const cg_x_ *x, size_t rank) {
     const float w = cg_weight_of_(x, rank);
@@ -285,10 +345,11 @@ CG_INLINE_ void cg_step_at_(const cg_exchange_desc *d, size_t i, float v) {
 }
 
 /* src/exchange/collectives.h */
-/* ---- >>collectives: from what the transport has --------------------------------------------------- */
+/* ---- >>collectives: from what the transport has ---- */
 
 enum { CG_ASK_NONE_, CG_ASK_GATHER_, CG_ASK_CAST_, CG_ASK_SUM_, CG_ASK_HOP_ };
-enum { CG_BY_ITSELF_, CG_BY_SENDRECV_, CG_BY_GATHER_, CG_BY_CAST_, CG_BY_SUM_ };    /* the callback of that name, or one of the others */
+/* the callback of that name, or one of the others */
+enum { CG_BY_ITSELF_, CG_BY_SENDRECV_, CG_BY_GATHER_, CG_BY_CAST_, CG_BY_SUM_ };
 
 /* Floats as the wire has them, and back. */
 static void cg_wire_(float *v, size_t n) {
@@ -297,18 +358,25 @@ static void cg_wire_(float *v, size_t n) {
         memcpy((uint8_t *)v + 4 * i, &u, 4);
     }
 }
-static void cg_add_wire_(float *acc, const float *in, size_t n) {    /* both as on the wire */
+static void cg_add_wire_(float *acc, const float *in, size_t n) { /* both as on the wire */
 #if CG_BIG_ENDIAN_
     for (size_t i = 0; i < n; i++)
-        cg_put32_((uint8_t *)acc + 4 * i, cg_bits_(cg_plus_(cg_float_(cg_get32_((const uint8_t *)acc + 4 * i)), cg_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
+        cg_put32_((uint8_t *)acc + 4 * i,
+            cg_bits_(cg_plus_(cg_float_(cg_get32_((const uint8_t *)acc + 4 * i)),
+                cg_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
 #else
     cg_kernels_now_()->emit(in, n, 1.0f, 1.0f, acc, 0);
 #endif
 }
 static uint32_t cg_by_others_(const cg_transport *t) {
-    return (uint32_t)(t->sendrecv ? CG_BY_SENDRECV_ : t->allgather ? CG_BY_GATHER_ : t->broadcast ? CG_BY_CAST_ : CG_BY_SUM_);
+    return (uint32_t)(t->sendrecv ? CG_BY_SENDRECV_
+            : t->allgather        ? CG_BY_GATHER_
+            : t->broadcast        ? CG_BY_CAST_
+                                  : CG_BY_SUM_);
 }
-static uint32_t cg_by_(const cg_transport *t, int itself) { return itself ? (uint32_t)CG_BY_ITSELF_ : cg_by_others_(t); }
+static uint32_t cg_by_(const cg_transport *t, int itself) {
+    return itself ? (uint32_t)CG_BY_ITSELF_ : cg_by_others_(t);
+}
 
 static void cg_ask_(cg_x_ *x, uint32_t ask, uint32_t how, const void *mine, void *buf, size_t bytes, int root) {
     memset(&x->c, 0, sizeof x->c);
@@ -319,7 +387,8 @@ static void cg_ask_(cg_x_ *x, uint32_t ask, uint32_t how, const void *mine, void
     x->c.bytes = bytes;
     x->c.root = root;
 }
-/* Everybody's `mine`, sizes[rank] bytes, known to all; buf has room for N of the longest. Find them with cg_gathered_. */
+/* Everybody's `mine`, sizes[rank] bytes, known to all; buf has room for N of the longest. Find them with
+   cg_gathered_. */
 static void cg_ask_gather_(cg_x_ *x, const void *mine, const uint64_t *sizes, void *buf) {
     const cg_transport *t = &x->transport;
     uint64_t longest = 0, all = 0;
@@ -343,7 +412,8 @@ static void cg_ask_cast_(cg_x_ *x, void *buf, size_t bytes, int root) {
 }
 static void cg_ask_sum_(cg_x_ *x, float *v, size_t n) {
     const cg_transport *t = &x->transport;
-    const int itself = t->allreduce && ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
+    const int itself = t->allreduce &&
+        ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
     cg_ask_(x, CG_ASK_SUM_, cg_by_(t, itself), NULL, v, 4 * n, 0);
 }
 static void cg_ask_hop_(cg_x_ *x, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
@@ -351,7 +421,8 @@ static void cg_ask_hop_(cg_x_ *x, const void *out, size_t out_bytes, int to, voi
     x->c.many = from < 0 ? 0 : in_bytes;
     x->c.mask = to;
 }
-static int cg_io_set_(cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+static int cg_io_set_(
+    cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     io->kind = kind;
     io->out = out;
     io->out_bytes = out_bytes;
@@ -364,7 +435,7 @@ static int cg_io_set_(cg_io *io, uint32_t kind, const void *out, size_t out_byte
 /* Bytes of the ranks before the i-th, counted from `first` on and around. */
 static size_t cg_sizes_before_(const cg_x_ *x, size_t first, size_t i) {
     uint64_t at = 0;
-    if (x->c.bytes) return i * x->c.bytes;           /* all of them equal */
+    if (x->c.bytes) return i * x->c.bytes; /* all of them equal */
     for (size_t j = 0; j < i; j++) at += x->c.sizes[(first + j) % cg_ranks_(x)];
     return (size_t)at;
 }
@@ -375,8 +446,8 @@ static const uint8_t *cg_gathered_(const cg_x_ *x, size_t q) {
     if (x->c.how == CG_BY_SENDRECV_) return x->c.buf + cg_sizes_before_(x, me, (q + size - me) % size);
     return x->c.buf + (x->c.how == CG_BY_SUM_ ? cg_sizes_before_(x, 0, q) : q * (size_t)x->c.longest);
 }
-/* Bytes as exact sums: three to a float, zeros from all ranks but one. [at, at + many) of a string of which this rank has
-   [from, to), at `mine`. */
+/* Bytes as exact sums: three to a float, zeros from all ranks but one. [at, at + many) of a string of which this
+   rank has [from, to), at `mine`. */
 static void cg_bytes_to_floats_(float *v, const uint8_t *mine, size_t from, size_t to, size_t at, size_t many) {
     for (size_t i = 0; i < many; i += 3) {
         uint32_t u = 0;
@@ -398,9 +469,11 @@ static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
 static int cg_string_by_sum_(cg_x_ *x, cg_io *io, size_t from, size_t to, size_t total) {
     const uint8_t *mine = x->c.ask == CG_ASK_CAST_ ? x->c.buf : x->c.mine;
     if (x->c.step++) {
-        if (x->c.ask == CG_ASK_CAST_ && to > from) {                 /* the root has it, and nobody would check it here again */
+        /* the root has it, and nobody would check it here again */
+        if (x->c.ask == CG_ASK_CAST_ && to > from) {
         } else if (!cg_floats_to_bytes_((const float *)(void *)x->bounce, x->c.buf + x->c.at, x->c.many)) {
-            cg_fail_(x, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");    /* and on: the others still add */
+            /* and on: the others still add */
+            cg_fail_(x, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
         }
         x->c.at += x->c.many;
     }
@@ -414,55 +487,63 @@ static int cg_gather_step_(cg_x_ *x, cg_io *io) {
     const size_t longest = (size_t)x->c.longest, mine = (size_t)x->c.sizes[me];
     size_t d, many;
     switch (x->c.how) {
-        case CG_BY_ITSELF_:
-            if (x->c.step++ || !longest) return 0;
-            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.mine, longest, -1, x->c.buf, size * longest, -1);
-        case CG_BY_SENDRECV_:                        /* Bruck: blocks [me, me + d) are here; d doubles */
-            if (!x->c.step) memcpy(x->c.buf, x->c.mine, mine);
-            d = (size_t)(x->c.step = x->c.step ? 2 * x->c.step : 1);
-            if (d >= size) return 0;
-            many = cg_min_(d, size - d);
-            cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, cg_sizes_before_(x, me, many), (int)((me + size - d) % size), x->c.buf + cg_sizes_before_(x, me, d),
-                       cg_sizes_before_(x, (me + d) % size, many), (int)((me + d) % size));
-            if (!io->out_bytes) io->to = -1;
-            if (!io->in_bytes) io->from = -1;
-            return 1;
-        case CG_BY_CAST_:
-            if (!x->c.step) memcpy(x->c.buf + me * longest, x->c.mine, mine);
-            while ((size_t)x->c.step < size) {
-                const size_t root = (size_t)x->c.step++;
-                if (x->c.sizes[root]) return cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf + root * longest, (size_t)x->c.sizes[root], (int)root);
-            }
-            return 0;
-        default:
-            return cg_string_by_sum_(x, io, cg_sizes_before_(x, 0, me), cg_sizes_before_(x, 0, me) + mine, cg_sizes_before_(x, 0, size));
+    case CG_BY_ITSELF_:
+        if (x->c.step++ || !longest) return 0;
+        return cg_io_set_(io, CG_IO_ALLGATHER, x->c.mine, longest, -1, x->c.buf, size * longest, -1);
+    case CG_BY_SENDRECV_: /* Bruck: blocks [me, me + d) are here; d doubles */
+        if (!x->c.step) memcpy(x->c.buf, x->c.mine, mine);
+        d = (size_t)(x->c.step = x->c.step ? 2 * x->c.step : 1);
+        if (d >= size) return 0;
+        many = cg_min_(d, size - d);
+        cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, cg_sizes_before_(x, me, many), (int)((me + size - d) % size),
+            x->c.buf + cg_sizes_before_(x, me, d), cg_sizes_before_(x, (me + d) % size, many), (int)((me + d) % size));
+        if (!io->out_bytes) io->to = -1;
+        if (!io->in_bytes) io->from = -1;
+        return 1;
+    case CG_BY_CAST_:
+        if (!x->c.step) memcpy(x->c.buf + me * longest, x->c.mine, mine);
+        while ((size_t)x->c.step < size) {
+            const size_t root = (size_t)x->c.step++;
+            if (x->c.sizes[root])
+                return cg_io_set_(
+                    io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf + root * longest, (size_t)x->c.sizes[root], (int)root);
+        }
+        return 0;
+    default:
+        return cg_string_by_sum_(
+            x, io, cg_sizes_before_(x, 0, me), cg_sizes_before_(x, 0, me) + mine, cg_sizes_before_(x, 0, size));
     }
 }
 static int cg_cast_step_(cg_x_ *x, cg_io *io) {
     const int size = x->transport.size, root = x->c.root, me = cg_wrap_(x, x->transport.rank - root);
     if (!x->c.bytes) return 0;
     switch (x->c.how) {
-        case CG_BY_ITSELF_:
-            return x->c.step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf, x->c.bytes, root);
-        case CG_BY_SENDRECV_:                        /* binomial: from the rank without my lowest bit, to those with one bit below it */
-            if (!x->c.step++) {
-                x->c.mask = 1;
-                while (x->c.mask < size && !(me & x->c.mask)) x->c.mask <<= 1;
-                if (me) return cg_io_set_(io, CG_IO_SENDRECV, NULL, 0, -1, x->c.buf, x->c.bytes, cg_wrap_(x, me - x->c.mask + root));
-            }
-            while ((x->c.mask >>= 1) > 0)
-                if (me + x->c.mask < size) return cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, x->c.bytes, cg_wrap_(x, me + x->c.mask + root), NULL, 0, -1);
-            return 0;
-        case CG_BY_GATHER_:
-            if (x->c.step++) {
-                if (me) memcpy(x->c.buf + x->c.at, x->bounce + (size_t)root * x->c.many, x->c.many);
-                x->c.at += x->c.many;
-            }
-            if (x->c.at == x->c.bytes) return 0;
-            x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / cg_ranks_(x));
-            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, cg_ranks_(x) * x->c.many, -1);
-        default:
-            return cg_string_by_sum_(x, io, 0, me ? 0 : x->c.bytes, x->c.bytes);
+    case CG_BY_ITSELF_:
+        return x->c.step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf, x->c.bytes, root);
+    /* binomial: from the rank without my lowest bit, to those with one bit below it */
+    case CG_BY_SENDRECV_:
+        if (!x->c.step++) {
+            x->c.mask = 1;
+            while (x->c.mask < size && !(me & x->c.mask)) x->c.mask <<= 1;
+            if (me)
+                return cg_io_set_(
+                    io, CG_IO_SENDRECV, NULL, 0, -1, x->c.buf, x->c.bytes, cg_wrap_(x, me - x->c.mask + root));
+        }
+        while ((x->c.mask >>= 1) > 0)
+            if (me + x->c.mask < size)
+                return cg_io_set_(
+                    io, CG_IO_SENDRECV, x->c.buf, x->c.bytes, cg_wrap_(x, me + x->c.mask + root), NULL, 0, -1);
+        return 0;
+    case CG_BY_GATHER_:
+        if (x->c.step++) {
+            if (me) memcpy(x->c.buf + x->c.at, x->bounce + (size_t)root * x->c.many, x->c.many);
+            x->c.at += x->c.many;
+        }
+        if (x->c.at == x->c.bytes) return 0;
+        x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / cg_ranks_(x));
+        return cg_io_set_(
+            io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, cg_ranks_(x) * x->c.many, -1);
+    default: return cg_string_by_sum_(x, io, 0, me ? 0 : x->c.bytes, x->c.bytes);
     }
 }
 /* A ring: stripes are summed on their way around, then handed on. */
@@ -472,15 +553,19 @@ static int cg_ring_step_(cg_x_ *x, cg_io *io) {
     float *v = (float *)(void *)x->c.buf;
     size_t out, in;
     int t = x->c.step++;
-    if (t > 0 && t < size) {                         /* what came in the step before */
+    if (t > 0 && t < size) { /* what came in the step before */
         in = (size_t)(((me - t) % size + size) % size);
-        cg_add_wire_(v + cg_stripe_(n, parts, in), (const float *)(void *)x->bounce, cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in));
+        cg_add_wire_(v + cg_stripe_(n, parts, in), (const float *)(void *)x->bounce,
+            cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in));
     }
     if (t == 2 * (size - 1)) return 0;
-    out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);       /* after size - 1 steps stripe me + 1 is whole */
+    /* after size - 1 steps stripe me + 1 is whole */
+    out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);
     in = (out + parts - 1) % parts;
-    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_(n, parts, out), 4 * (cg_stripe_(n, parts, out + 1) - cg_stripe_(n, parts, out)), cg_wrap_(x, me + 1),
-               t < size - 1 ? (void *)x->bounce : (void *)(v + cg_stripe_(n, parts, in)), 4 * (cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in)), cg_wrap_(x, me - 1));
+    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_(n, parts, out),
+        4 * (cg_stripe_(n, parts, out + 1) - cg_stripe_(n, parts, out)), cg_wrap_(x, me + 1),
+        t < size - 1 ? (void *)x->bounce : (void *)(v + cg_stripe_(n, parts, in)),
+        4 * (cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in)), cg_wrap_(x, me - 1));
     if (!io->out_bytes) io->to = -1;
     if (!io->in_bytes) io->from = -1;
     return 1;
@@ -502,7 +587,8 @@ static int cg_sum_step_(cg_x_ *x, cg_io *io) {
     if (how == CG_BY_ITSELF_) {
         if (!x->c.step++) return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, x->c.buf, x->c.bytes, -1);
         if (x->transport.flags & CG_ALLREDUCE_AGREES) return 0;
-        cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);         /* it may not agree, and there is nothing else: rank 0's counts */
+        /* it may not agree, and there is nothing else: rank 0's counts */
+        cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);
         cg_ask_(x, CG_ASK_CAST_, CG_BY_SUM_, NULL, x->c.buf, x->c.bytes, 0);
         x->c.mask = -1;
         return cg_cast_step_(x, io);
@@ -513,8 +599,9 @@ static int cg_sum_step_(cg_x_ *x, cg_io *io) {
     } else if (how == CG_BY_GATHER_) {
         if (x->c.step++) cg_sum_pieces_(x);
         x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
-        if (x->c.many) return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, size * x->c.many, -1);
-    } else {                                         /* a piece from every rank in turn */
+        if (x->c.many)
+            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, size * x->c.many, -1);
+    } else { /* a piece from every rank in turn */
         const size_t root = (size_t)x->c.step % size;
         if (x->c.step && !root) cg_sum_pieces_(x);
         if (!root) x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
@@ -530,16 +617,17 @@ static int cg_sum_step_(cg_x_ *x, cg_io *io) {
 static int cg_collective_step_(cg_x_ *x, cg_io *io) {
     if (x->c.ask == CG_ASK_HOP_) {
         if (x->c.step++ || (!x->c.bytes && !x->c.many)) return 0;
-        return cg_io_set_(io, CG_IO_SENDRECV, x->c.mine, x->c.bytes, x->c.bytes ? x->c.mask : -1, x->c.buf, x->c.many, x->c.many ? x->c.root : -1);
+        return cg_io_set_(io, CG_IO_SENDRECV, x->c.mine, x->c.bytes, x->c.bytes ? x->c.mask : -1, x->c.buf, x->c.many,
+            x->c.many ? x->c.root : -1);
     }
-    if (x->transport.size == 1) return 0;            /* a sum, and a message to everybody, are there already */
+    if (x->transport.size == 1) return 0; /* a sum, and a message to everybody, are there already */
     if (x->c.ask == CG_ASK_GATHER_) return cg_gather_step_(x, io);
     if (x->c.ask == CG_ASK_SUM_) return cg_sum_step_(x, io);
     if (cg_cast_step_(x, io)) return 1;
     if (x->c.mask == -1) cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);
     return 0;
 }
-static int cg_collective_(cg_x_ *x, cg_io *io) {     /* nobody is called to move nothing */
+static int cg_collective_(cg_x_ *x, cg_io *io) { /* nobody is called to move nothing */
     int more;
     do more = cg_collective_step_(x, io);
     while (more && io->kind == CG_IO_SENDRECV && io->to < 0 && io->from < 0);
@@ -547,52 +635,69 @@ static int cg_collective_(cg_x_ *x, cg_io *io) {     /* nobody is called to move
 }
 
 /* src/exchange/rules.h */
-/* ---- >>rules: what goes along which route ------------------------------------------------------------ */
+/* ---- >>rules: what goes along which route ---- */
 
 static int cg_is_unbiased_(const cg_op *op) {
     const cg_stage *q = &op->quantize;
     if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return 0;
-    if (op->select.id && op->select.id != CG_SELECT_WANGNI && op->select.id != CG_SELECT_WANGNI_VARIANCE && op->select.id != CG_SELECT_BLOCKS) return 0;
+    if (op->select.id && op->select.id != CG_SELECT_WANGNI && op->select.id != CG_SELECT_WANGNI_VARIANCE &&
+        op->select.id != CG_SELECT_BLOCKS)
+        return 0;
     switch (q->id) {
-        case 0: return 1;
-        case CG_QUANTIZE_MINMAX: case CG_QUANTIZE_ABSMAX: case CG_QUANTIZE_QSGD: case CG_QUANTIZE_DITHER: case CG_QUANTIZE_NATURAL:
-            return !(q->flags & CG_FLAG_NEAREST);
-        case CG_QUANTIZE_TERNARY: return !q->flags;
-        case CG_QUANTIZE_LLOYD: return op->transform.arg == 2;       /* two rounds: nearly */
-        default: return 0;
+    case 0: return 1;
+    case CG_QUANTIZE_MINMAX:
+    case CG_QUANTIZE_ABSMAX:
+    case CG_QUANTIZE_QSGD:
+    case CG_QUANTIZE_DITHER:
+    case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
+    case CG_QUANTIZE_TERNARY: return !q->flags;
+    case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* two rounds: nearly */
+    default: return 0;
     }
 }
 static int cg_is_f32_(const cg_op *op) { return !op->quantize.id; }
-static int cg_is_plain_(const cg_op *op) { return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op); }
+static int cg_is_plain_(const cg_op *op) {
+    return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op);
+}
 /* Is a selection's number of values about known? */
 static int cg_is_aimed_(const cg_op *op) {
-    return cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO;
+    return cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
+        op->select.id == CG_SELECT_SIDCO;
 }
 /* Is a packet's length known from op and n? */
 static int cg_is_fixed_(const cg_op *op) {
-    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || cg_is_user_(&op->quantize) || op->sample.id == CG_SAMPLE_PERMK) return 0;
+    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || cg_is_user_(&op->quantize) || op->sample.id == CG_SAMPLE_PERMK)
+        return 0;
     return !op->select.id || cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED;
 }
 /* Can cg_reduce add such packets? Levels only on a grid that all ranks agreed on. */
 static int cg_adds_(const cg_x_ *x, const cg_op *op) {
     unsigned bits;
-    if (cg_is_matrix_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN || cg_is_user_(&op->quantize)) return 0;
+    if (cg_is_matrix_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
+        cg_is_user_(&op->quantize))
+        return 0;
     if (cg_is_f32_(op)) return 1;
-    return cg_grid_(&op->quantize, &bits) && !op->code.arg && !op->select.id && ((x->desc.flags & CG_AGREE_SCALES) || (x->desc.side && x->desc.side->scale));
+    return cg_grid_(&op->quantize, &bits) && !op->code.arg && !op->select.id &&
+        ((x->desc.flags & CG_AGREE_SCALES) || (x->desc.side && x->desc.side->scale));
 }
 static int cg_is_striped_(uint32_t route) { return route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER; }
-static int cg_has_back_(const cg_x_ *x) { return x->desc.back && (x->route == CG_ROUTE_SERVER || x->route == CG_ROUTE_SCATTER); }
+static int cg_has_back_(const cg_x_ *x) {
+    return x->desc.back && (x->route == CG_ROUTE_SERVER || x->route == CG_ROUTE_SCATTER);
+}
 
 static uint32_t cg_route_auto_(const cg_x_ *x) {
     const cg_op *op = &x->desc.op;
     const uint64_t all = cg_mul_(cg_bound_(op, x->desc.side, x->n), (uint64_t)x->transport.size - 1);
     const int once = cg_is_unbiased_(op) || cg_adds_(x, op) || x->desc.carry;
-    if (x->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK || op->k) return CG_ROUTE_ALLGATHER;
+    if (x->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
+        op->k)
+        return CG_ROUTE_ALLGATHER;
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return CG_ROUTE_LINEAR;
     if (cg_is_matrix_(op)) return CG_ROUTE_ALLGATHER;
     if (cg_is_f32_(op) && !op->select.id && !op->code.arg) return CG_ROUTE_LINEAR;
-    if (!x->transport.sendrecv || x->transport.size <= 2 || all <= 65536 || (x->desc.side && x->desc.side->scale)) return CG_ROUTE_ALLGATHER;
+    if (!x->transport.sendrecv || x->transport.size <= 2 || all <= 65536 || (x->desc.side && x->desc.side->scale))
+        return CG_ROUTE_ALLGATHER;
     if (x->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
     if (op->select.id) return cg_adds_(x, op) && all > cg_mul_(8, x->n) ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
     return once || x->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
@@ -602,34 +707,45 @@ static const char *cg_refused_route_(const cg_x_ *x) {
     const cg_op *op = &x->desc.op;
     const uint32_t route = x->route;
     const int whole = cg_is_matrix_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN;
-    if (!x->transport.sendrecv && x->transport.size > 1 && (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
+    if (!x->transport.sendrecv && x->transport.size > 1 &&
+        (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
         return "this route needs the sendrecv callback: give it, or take allgather, server, shared or linear";
-    if (whole && (cg_is_striped_(route) || route == CG_ROUTE_TREE)) return "matrices, PermK and given indices cannot be cut or added on the way: take allgather or server";
-    if (op->select.id == CG_SELECT_GIVEN && route == CG_ROUTE_SERVER) return "given indices: take allgather, or the route shared";
+    if (whole && (cg_is_striped_(route) || route == CG_ROUTE_TREE))
+        return "matrices, PermK and given indices cannot be cut or added on the way: take allgather or server";
+    if (op->select.id == CG_SELECT_GIVEN && route == CG_ROUTE_SERVER)
+        return "given indices: take allgather, or the route shared";
     if (cg_is_striped_(route) && op->k) return "stripes: k counts values of the whole vector; give a ratio";
-    if (cg_is_striped_(route) && x->desc.side && x->desc.side->scale) return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
+    if (cg_is_striped_(route) && x->desc.side && x->desc.side->scale)
+        return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
     if (route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION) {
         if (!cg_is_plain_(op) || op->code.arg || !cg_is_aimed_(op) || op->select.id == CG_SELECT_CHUNKED)
             return "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values";
-        if (x->desc.weight != 0.0f) return "merge and region have no weights: take allgather, server, scatter, shared or linear";
+        if (x->desc.weight != 0.0f)
+            return "merge and region have no weights: take allgather, server, scatter, shared or linear";
     }
-    if (route == CG_ROUTE_SHARED && (!cg_is_plain_(op) || op->code.arg || !cg_is_aimed_(op) )) return "shared: take topk, mstopk, chunked, dgc or sidco with f32 values";
-    if (route == CG_ROUTE_LINEAR && (op->select.id || !cg_is_f32_(op) || op->code.arg || op->sample.id == CG_SAMPLE_PERMK || op->transform.id == CG_TRANSFORM_ATOMO))
+    if (route == CG_ROUTE_SHARED && (!cg_is_plain_(op) || op->code.arg || !cg_is_aimed_(op)))
+        return "shared: take topk, mstopk, chunked, dgc or sidco with f32 values";
+    if (route == CG_ROUTE_LINEAR &&
+        (op->select.id || !cg_is_f32_(op) || op->code.arg || op->sample.id == CG_SAMPLE_PERMK ||
+            op->transform.id == CG_TRANSFORM_ATOMO))
         return "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank";
     return NULL;
 }
 static const char *cg_refused_fold_(const cg_x_ *x) {
     const cg_op *op = &x->desc.op;
     if (x->desc.fold == CG_FOLD_VOTE) {
-        if (op->quantize.id != CG_QUANTIZE_SIGN || op->select.id || op->sample.id == CG_SAMPLE_PERMK) return "a vote is over cg_sign packets";
-        if (x->route != CG_ROUTE_ALLGATHER && x->route != CG_ROUTE_SERVER && x->route != CG_ROUTE_SCATTER) return "votes are counted by allgather, server or scatter";
+        if (op->quantize.id != CG_QUANTIZE_SIGN || op->select.id || op->sample.id == CG_SAMPLE_PERMK)
+            return "a vote is over cg_sign packets";
+        if (x->route != CG_ROUTE_ALLGATHER && x->route != CG_ROUTE_SERVER && x->route != CG_ROUTE_SCATTER)
+            return "votes are counted by allgather, server or scatter";
         if (x->desc.weight != 0.0f || x->desc.back) return "a vote has no weights and no second operator";
     }
     if (x->desc.fold == CG_FOLD_CONTRIBUTORS) {
         if (x->route != CG_ROUTE_ALLGATHER) return "contributors are counted by allgather";
         if (x->desc.weight != 0.0f) return "a mean over contributors has no weights";
         if (op->select.id == CG_SELECT_GIVEN) return "given indices: every rank contributes; take the mean";
-        if (op->sample.id == CG_SAMPLE_PERMK) return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
+        if (op->sample.id == CG_SAMPLE_PERMK)
+            return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
     }
     return NULL;
 }
@@ -638,23 +754,30 @@ static size_t cg_carried_(const cg_x_ *x) {
     if (x->exact || x->desc.fold == CG_FOLD_VOTE) return 0;
     if (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) return x->n;
     if (x->route == CG_ROUTE_SCATTER) return cg_part_n_(x, x->transport.rank);
-    return x->route == CG_ROUTE_SERVER && (x->root == x->transport.rank || x->desc.leader == CG_LEADER_BY_SCORE) ? x->n : 0;
+    return x->route == CG_ROUTE_SERVER && (x->root == x->transport.rank || x->desc.leader == CG_LEADER_BY_SCORE) ? x->n
+                                                                                                                 : 0;
 }
 /* Sums that are encoded again must be exact, unbiased, or remembered. */
 static const char *cg_refused_loss_(const cg_x_ *x) {
     if (!cg_carried_(x) || x->desc.carry || cg_is_unbiased_(&x->back)) return NULL;
-    return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back operator that loses nothing, or take allgather";
+    return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
+           "operator that loses nothing, or take allgather";
 }
-static int cg_hops_lossy_(const cg_x_ *x) { return (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) && !x->exact; }
+static int cg_hops_lossy_(const cg_x_ *x) {
+    return (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) && !x->exact;
+}
 static const char *cg_refused_agreement_(const cg_x_ *x) {
     unsigned bits;
     const cg_op *op = &x->desc.op;
     if (!(x->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!cg_grid_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_STEPS16 || op->select.id || op->code.arg || op->sample.id == CG_SAMPLE_PERMK)
-        return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, flexpoint, without a selection or code";
+    if (!cg_grid_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_STEPS16 || op->select.id || op->code.arg ||
+        op->sample.id == CG_SAMPLE_PERMK)
+        return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
+               "flexpoint, without a selection or code";
     if (x->desc.side && x->desc.side->scale) return "scales are given and to be agreed on: which?";
     if (x->route == CG_ROUTE_LINEAR || x->route == CG_ROUTE_SHARED) return "f32 values have no scales";
-    if (cg_hops_lossy_(x)) return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
+    if (cg_hops_lossy_(x))
+        return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
     return NULL;
 }
 /* Fills in defaults; what is wrong goes to x->status, for everybody to hear. */
@@ -664,55 +787,86 @@ static void cg_resolve_(cg_x_ *x) {
     unsigned bits;
     x->parts = 1;
     x->route = x->desc.route;
-    if (x->desc.route > CG_ROUTE_LINEAR || x->desc.fold > CG_FOLD_CONTRIBUTORS || x->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) { cg_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag"); return; }
-    if (!cg_is_finite_(x->desc.weight) || (x->desc.weight != 0.0f && !(x->desc.weight >= 1.17549435e-38f)) || !cg_is_finite_(x->desc.score)) {
-        cg_fail_(x, CG_E_ARG, x->transport.rank, "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
+    if (x->desc.route > CG_ROUTE_LINEAR || x->desc.fold > CG_FOLD_CONTRIBUTORS ||
+        x->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) {
+        cg_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag");
         return;
     }
-    if (!cg_rate_ok_(&x->desc)) { cg_fail_(x, CG_E_ARG, x->transport.rank, "rate must be finite"); return; }
-    if (x->desc.leader < CG_LEADER_BY_SCORE || x->desc.leader > x->transport.size) { cg_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one"); return; }
+    if (!cg_is_finite_(x->desc.weight) || (x->desc.weight != 0.0f && !(x->desc.weight >= 1.17549435e-38f)) ||
+        !cg_is_finite_(x->desc.score)) {
+        cg_fail_(x, CG_E_ARG, x->transport.rank,
+            "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
+        return;
+    }
+    if (!cg_rate_ok_(&x->desc)) {
+        cg_fail_(x, CG_E_ARG, x->transport.rank, "rate must be finite");
+        return;
+    }
+    if (x->desc.leader < CG_LEADER_BY_SCORE || x->desc.leader > x->transport.size) {
+        cg_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one");
+        return;
+    }
     if (!cg_bound_(op, x->desc.side, x->n) || (x->desc.back && !cg_bound_(x->desc.back, NULL, x->n))) {
         cg_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
         return;
     }
-    if (cg_side_check_(op, x->desc.side) != CG_OK) { cg_fail_(x, cg_side_check_(op, x->desc.side), x->transport.rank, "side has something that this operator does not use"); return; }
+    if (cg_side_check_(op, x->desc.side) != CG_OK) {
+        cg_fail_(x, cg_side_check_(op, x->desc.side), x->transport.rank,
+            "side has something that this operator does not use");
+        return;
+    }
     if (x->route == CG_ROUTE_AUTO) x->route = cg_route_auto_(x);
     x->parts = cg_is_striped_(x->route) ? x->transport.size : 1;
     x->root = x->desc.leader > 0 ? x->desc.leader - 1 : 0;
-    if (x->route == CG_ROUTE_SHARED && x->desc.leader == 0) x->root = (int)(x->desc.tag.step % (uint64_t)x->transport.size);
+    if (x->route == CG_ROUTE_SHARED && x->desc.leader == 0)
+        x->root = (int)(x->desc.tag.step % (uint64_t)x->transport.size);
     x->fixed = cg_is_fixed_(op);
     x->most = op->select.id && !op->sample.id && !op->transform.id ? (size_t)cg_most_(op, x->n) : 0;
     x->keep = (size_t)cg_count_(op->select.value, op->k, x->n);
     /* a sum that is not exact is encoded again: by `back`; a server's answer by nothing, if it need not be */
     x->exact = cg_adds_(x, op) && x->desc.weight == 0.0f && !cg_has_back_(x);
     x->back = cg_has_back_(x) ? *x->desc.back : *op;
-    if (!cg_has_back_(x) && (x->route == CG_ROUTE_SERVER || (x->route == CG_ROUTE_SCATTER && cg_adds_(x, op)))) x->back = cg_dense();
+    if (!cg_has_back_(x) && (x->route == CG_ROUTE_SERVER || (x->route == CG_ROUTE_SCATTER && cg_adds_(x, op))))
+        x->back = cg_dense();
     if (x->desc.fold == CG_FOLD_VOTE) x->back = *op;
     x->closed_fixed = x->exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg : cg_is_fixed_(&x->back);
     if (x->exact && !cg_is_f32_(op)) x->reach = (uint64_t)cg_grid_(&op->quantize, &bits) * (uint64_t)x->transport.size;
     why = cg_refused_route_(x);
     if (!why) why = cg_refused_fold_(x);
-    if (!why && (x->desc.flags & CG_ABSTAIN) && (x->route != CG_ROUTE_ALLGATHER || x->desc.fold > CG_FOLD_SUM || (x->desc.flags & CG_AGREE_SCALES)))
+    if (!why && (x->desc.flags & CG_ABSTAIN) &&
+        (x->route != CG_ROUTE_ALLGATHER || x->desc.fold > CG_FOLD_SUM || (x->desc.flags & CG_AGREE_SCALES)))
         why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
     if (!why) why = cg_refused_loss_(x);
     if (!why) why = cg_refused_agreement_(x);
-    if (!why && cg_has_back_(x) && (cg_is_matrix_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
-                                    x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE || cg_is_user_(&x->back.quantize)))
+    if (!why && cg_has_back_(x) &&
+        (cg_is_matrix_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
+            x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE ||
+            cg_is_user_(&x->back.quantize)))
         why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
-    if (!why && x->route == CG_ROUTE_SCATTER && !x->exact && (x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE))
+    if (!why && x->route == CG_ROUTE_SCATTER && !x->exact &&
+        (x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE))
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_fail_(x, CG_E_UNSUPPORTED, x->transport.rank, why);
 }
 /* Is x compressed at once, before anything is known of the others? */
 static int cg_packs_first_(const cg_x_ *x) {
-    return !cg_hops_lossy_(x) && x->route != CG_ROUTE_SHARED && !(x->route == CG_ROUTE_LINEAR && cg_is_matrix_(&x->desc.op));
+    return !cg_hops_lossy_(x) && x->route != CG_ROUTE_SHARED &&
+        !(x->route == CG_ROUTE_LINEAR && cg_is_matrix_(&x->desc.op));
 }
 
 /* src/exchange/memory.h */
-/* ---- >>memory: one plan, for the sum of it and for the places ------------------------------------------- */
+/* ---- >>memory: one plan, for the sum of it and for the places ---- */
 
-typedef struct cg_lane_ { cg_index_reader_ reader; const uint8_t *values; size_t left, next, have; uint64_t at[CG_STRETCH_]; } cg_lane_;
-typedef struct cg_carve_ { uint8_t *base; uint64_t bytes; } cg_carve_;
+typedef struct cg_lane_ {
+    cg_index_reader_ reader;
+    const uint8_t *values;
+    size_t left, next, have;
+    uint64_t at[CG_STRETCH_];
+} cg_lane_;
+typedef struct cg_carve_ {
+    uint8_t *base;
+    uint64_t bytes;
+} cg_carve_;
 static uint8_t *cg_carve_take_(cg_carve_ *c, uint64_t bytes) {
     uint8_t *p = c->base ? c->base + (size_t)c->bytes : NULL;
     c->bytes = cg_add_(c->bytes, cg_add_(bytes, 63) & ~(uint64_t)63);
@@ -735,11 +889,17 @@ static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
     const uint64_t turned = cg_turned_(op, cg_drawn_(op, n, NULL));
     uint64_t most = op->select.id ? cg_mul_(count, cg_most_(op, turned)) : 0;
     if (most > turned) most = turned;
-    return op->select.id ? cg_add_(cg_mul_(2, cg_add_(cg_mul_(8, cg_add_(most, CG_SLACK_)), 8 * ((turned >> 32) + 2))), 64) : 0;
+    return op->select.id
+        ? cg_add_(cg_mul_(2, cg_add_(cg_mul_(8, cg_add_(most, CG_SLACK_)), 8 * ((turned >> 32) + 2))), 64)
+        : 0;
 }
 static uint64_t cg_dense_bound_(uint64_t n) { return cg_add_(CG_HEADER_BYTES, cg_mul_(4, n)); }
-static void cg_more_(uint64_t *a, uint64_t b) { if (*a < b) *a = b; }
-static uint64_t cg_levels_up_(const cg_x_ *x) { return x->transport.size > 1 ? cg_log2_((uint64_t)x->transport.size - 1) + 1 : 0; }
+static void cg_more_(uint64_t *a, uint64_t b) {
+    if (*a < b) *a = b;
+}
+static uint64_t cg_levels_up_(const cg_x_ *x) {
+    return x->transport.size > 1 ? cg_log2_((uint64_t)x->transport.size - 1) + 1 : 0;
+}
 /* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
 static cg_side cg_back_side_(const cg_x_ *x) {
     cg_side side = CG_ZERO;
@@ -759,7 +919,9 @@ static uint64_t cg_result_room_(const cg_x_ *x) {
     uint64_t room = 0;
     if (x->desc.fold == CG_FOLD_VOTE) return cg_packet_room_(x);
     for (int p = 0; p < x->parts; p++)
-        cg_more_(&room, x->exact ? cg_sum_bound_(x, cg_part_n_(x, p), (uint64_t)x->transport.size) : cg_bound_(&x->back, &side, cg_part_n_(x, p)));
+        cg_more_(&room,
+            x->exact ? cg_sum_bound_(x, cg_part_n_(x, p), (uint64_t)x->transport.size)
+                     : cg_bound_(&x->back, &side, cg_part_n_(x, p)));
     return room;
 }
 static uint64_t cg_longest_part_(const cg_x_ *x) {
@@ -768,12 +930,15 @@ static uint64_t cg_longest_part_(const cg_x_ *x) {
     return n;
 }
 static void cg_more_sum_scratch_(const cg_x_ *x, uint64_t *scratch) {
-    for (int p = 0; p < x->parts; p++) cg_more_(scratch, cg_sum_scratch_(&x->desc.op, cg_part_n_(x, p), (uint64_t)x->transport.size));
+    for (int p = 0; p < x->parts; p++)
+        cg_more_(scratch, cg_sum_scratch_(&x->desc.op, cg_part_n_(x, p), (uint64_t)x->transport.size));
 }
 
 static void cg_plan_hops_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
     const uint64_t result = cg_result_room_(x), size = (uint64_t)x->transport.size;
-    x->in = cg_carve_take_(c, cg_mul_(x->route == CG_ROUTE_TREE && !x->exact ? cg_add_(cg_levels_up_(x), 1) : 1, result));   /* a tree's packets come one by one */
+    /* a tree's packets come one by one */
+    x->in = cg_carve_take_(
+        c, cg_mul_(x->route == CG_ROUTE_TREE && !x->exact ? cg_add_(cg_levels_up_(x), 1) : 1, result));
     x->buf[0] = cg_carve_take_(c, result);
     x->buf[1] = cg_carve_take_(c, result);
     x->inbox = cg_carve_take_(c, x->route == CG_ROUTE_RING ? cg_mul_(size, result) : 0);
@@ -781,24 +946,34 @@ static void cg_plan_hops_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
     else x->sum = (float *)(void *)cg_carve_take_(c, cg_mul_(4, x->n));
     x->result_cap = (size_t)result;
 }
-static void cg_plan_answers_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {     /* server, scatter */
+static void cg_plan_answers_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) { /* server, scatter */
     const uint64_t result = cg_result_room_(x), size = (uint64_t)x->transport.size;
-    const int mine = x->route == CG_ROUTE_SCATTER || x->root == x->transport.rank || !x->transport.sendrecv || x->desc.leader == CG_LEADER_BY_SCORE;
+    const int mine = x->route == CG_ROUTE_SCATTER || x->root == x->transport.rank || !x->transport.sendrecv ||
+        x->desc.leader == CG_LEADER_BY_SCORE;
     x->inbox = cg_carve_take_(c, mine ? cg_mul_(size, cg_packet_room_(x)) : 0);
     x->result = cg_carve_take_(c, result);
     x->in = cg_carve_take_(c, x->route == CG_ROUTE_SCATTER ? cg_mul_(size, result) : 0);
     x->result_cap = (size_t)result;
     if (!mine || x->desc.fold == CG_FOLD_VOTE) return;
-    if (x->exact) { cg_more_sum_scratch_(x, scratch); return; }
+    if (x->exact) {
+        cg_more_sum_scratch_(x, scratch);
+        return;
+    }
     x->sum = (float *)(void *)cg_carve_take_(c, cg_mul_(4, cg_longest_part_(x)));
-    if (x->desc.carry || (cg_is_f32_(&x->back) && !x->back.select.id && !x->back.sample.id && !x->back.transform.id)) return;
-    x->used = cg_carve_take_(c, cg_add_(cg_mul_((uint64_t)x->parts, cg_packet_room_(x)), cg_dense_bound_(cg_longest_part_(x))));
+    if (x->desc.carry || (cg_is_f32_(&x->back) && !x->back.select.id && !x->back.sample.id && !x->back.transform.id))
+        return;
+    x->used = cg_carve_take_(
+        c, cg_add_(cg_mul_((uint64_t)x->parts, cg_packet_room_(x)), cg_dense_bound_(cg_longest_part_(x))));
 }
 /* Lists of (index, value): merge and region cut sums of packets, shared writes one. */
 static void cg_plan_lists_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
     const uint64_t size = (uint64_t)x->transport.size, n = x->n;
-    const uint64_t ways = x->route == CG_ROUTE_REGION ? size : x->route == CG_ROUTE_MERGE ? 2 : 1, ups = x->route == CG_ROUTE_MERGE ? cg_levels_up_(x) : 1;
-    uint64_t most = cg_mul_(ways, x->most), lost = cg_mul_(cg_mul_(ways, x->most), ups), room = cg_sparse_bound_(n, x->most);
+    const uint64_t ways = x->route == CG_ROUTE_REGION ? size
+        : x->route == CG_ROUTE_MERGE                  ? 2
+                                                      : 1,
+                   ups = x->route == CG_ROUTE_MERGE ? cg_levels_up_(x) : 1;
+    uint64_t most = cg_mul_(ways, x->most), lost = cg_mul_(cg_mul_(ways, x->most), ups),
+             room = cg_sparse_bound_(n, x->most);
     cg_more_(&room, cg_packet_room_(x));
     most = most > n ? n : most;
     x->list_room = (size_t)most;
@@ -814,38 +989,47 @@ static void cg_plan_lists_(cg_x_ *x, cg_carve_ *c, uint64_t *scratch) {
     x->lose_cap = (size_t)cg_add_(cg_sparse_bound_(n, lost), cg_mul_(size, CG_HEADER_BYTES + 96));
     x->lose[0] = cg_carve_take_(c, x->lose_cap);
     x->lose[1] = cg_carve_take_(c, x->route == CG_ROUTE_MERGE ? x->lose_cap : 0);
-    cg_more_(scratch, cg_add_(cg_mul_(2, cg_add_(cg_mul_(8, cg_add_(cg_add_(lost, x->most), CG_SLACK_)), 8 * ((n >> 32) + 2))), 64));
+    cg_more_(scratch,
+        cg_add_(cg_mul_(2, cg_add_(cg_mul_(8, cg_add_(cg_add_(lost, x->most), CG_SLACK_)), 8 * ((n >> 32) + 2))), 64));
     if (x->route != CG_ROUTE_REGION) return;
     x->bounds = (uint64_t *)(void *)cg_carve_take_(c, 8 * (size + 1));
     x->counts = (uint64_t *)(void *)cg_carve_take_(c, 8 * size);
-    x->inbox = cg_carve_take_(c, cg_mul_(size, 1024));               /* counts */
+    x->inbox = cg_carve_take_(c, cg_mul_(size, 1024)); /* counts */
 }
 static void cg_plan_linear_(cg_x_ *x, cg_carve_ *c) {
     const cg_op *op = &x->desc.op;
     x->result = cg_carve_take_(c, cg_packet_room_(x));
     x->result_cap = (size_t)cg_packet_room_(x);
-    if (cg_is_matrix_(op)) x->work = (double *)(void *)cg_carve_take_(c, cg_lowrank_work_(cg_rows_(op), cg_cols_(op), op->transform.arg));
+    if (cg_is_matrix_(op))
+        x->work = (double *)(void *)cg_carve_take_(c, cg_lowrank_work_(cg_rows_(op), cg_cols_(op), op->transform.arg));
 }
 /* Scales of all parts, one after the other, if they are to be agreed on. */
 static uint64_t cg_scales_of_(const cg_x_ *x, int part) {
     cg_layout_ lay;
     if (!(x->desc.flags & CG_AGREE_SCALES)) return 0;
-    return cg_layout_make_(&x->desc.op, NULL, cg_turned_(&x->desc.op, cg_drawn_(&x->desc.op, cg_part_n_(x, part), NULL)), &lay) == CG_OK ? lay.buckets : 0;
+    return cg_layout_make_(&x->desc.op, NULL,
+               cg_turned_(&x->desc.op, cg_drawn_(&x->desc.op, cg_part_n_(x, part), NULL)), &lay) == CG_OK
+        ? lay.buckets
+        : 0;
 }
 static uint64_t cg_bounce_room_(const cg_x_ *x) {
-    const uint64_t size = (uint64_t)x->transport.size, least = 4096, piece = 1048576 / size < least ? least : 1048576 / size > 65536 ? 65536 : 1048576 / size;
+    const uint64_t size = (uint64_t)x->transport.size, least = 4096,
+                   piece = 1048576 / size < least ? least
+        : 1048576 / size > 65536                  ? 65536
+                                                  : 1048576 / size;
     const cg_op *op = &x->desc.op;
     uint64_t sum = 0;
     if (size == 1) return 0;
     if (x->route == CG_ROUTE_LINEAR) sum = cg_turned_(op, cg_drawn_(op, x->n, NULL));
     if (x->route == CG_ROUTE_SHARED) sum = x->most;
-    if (x->transport.sendrecv) return sum ? cg_mul_(4, sum / size + 128) : 0;         /* a stripe of a ring */
+    if (x->transport.sendrecv) return sum ? cg_mul_(4, sum / size + 128) : 0; /* a stripe of a ring */
     return cg_mul_(size, piece);
 }
 static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
     const cg_op *op = &x->desc.op;
     const uint64_t size = (uint64_t)x->transport.size;
-    const int tables = x->route == CG_ROUTE_REGION || (x->route == CG_ROUTE_SCATTER && !x->fixed);      /* from every rank a number for every other */
+    /* from every rank a number for every other */
+    const int tables = x->route == CG_ROUTE_REGION || (x->route == CG_ROUTE_SCATTER && !x->fixed);
     cg_carve_ c;
     uint64_t scratch = 0, bounce, room;
     c.base = base;
@@ -853,7 +1037,7 @@ static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
     x->records = cg_carve_take_(&c, size * CG_RECORD_);
     x->gathered = cg_carve_take_(&c, size * CG_RECORD_);
     x->sizes = (uint64_t *)(void *)cg_carve_take_(&c, 8 * size);
-    if (x->status != CG_OK) return c.bytes;          /* enough to say so */
+    if (x->status != CG_OK) return c.bytes; /* enough to say so */
     bounce = cg_bounce_room_(x);
     x->bounce = cg_carve_take_(&c, bounce);
     x->bounce_bytes = (size_t)bounce;
@@ -873,24 +1057,31 @@ static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
         x->scales = 0;
         for (int p = 0; p < x->parts; p++) x->scales = cg_add_(x->scales, cg_scales_of_(x, p));
         x->agreed = (float *)(void *)cg_carve_take_(&c, cg_mul_(4, x->scales));
-        x->lists = cg_carve_take_(&c, cg_mul_(4 * (size + 1), x->scales));           /* mine and everybody's */
+        x->lists = cg_carve_take_(&c, cg_mul_(4 * (size + 1), x->scales)); /* mine and everybody's */
     }
     switch (x->route) {
-        case CG_ROUTE_RING: case CG_ROUTE_TREE: cg_plan_hops_(x, &c, &scratch); break;
-        case CG_ROUTE_SCATTER: case CG_ROUTE_SERVER: cg_plan_answers_(x, &c, &scratch); break;
-        case CG_ROUTE_MERGE: case CG_ROUTE_REGION: case CG_ROUTE_SHARED: cg_plan_lists_(x, &c, &scratch); break;
-        case CG_ROUTE_LINEAR: cg_plan_linear_(x, &c); break;
-        default:
-            x->inbox = cg_carve_take_(&c, cg_mul_(size, cg_packet_room_(x)));
-            if (cg_is_plain_(op) && !op->code.arg && cg_unit_(op) == 1) x->lanes = (cg_lane_ *)(void *)cg_carve_take_(&c, cg_mul_(size, sizeof(cg_lane_)));
-            x->result_cap = 0;
-            if (x->desc.fold == CG_FOLD_VOTE) x->result_cap = (size_t)cg_packet_room_(x);
-            if (x->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
-                x->result_cap = (size_t)cg_sum_bound_(x, x->n, size);
-                cg_more_(&scratch, cg_sum_scratch_(op, x->n, size));
-                x->lists = cg_carve_take_(&c, cg_mul_(4, cg_mul_(size, cg_most_(op, cg_turned_(op, cg_drawn_(op, x->n, NULL))))));   /* how many sent each */
-            }
-            x->result = cg_carve_take_(&c, x->result_cap);
+    case CG_ROUTE_RING:
+    case CG_ROUTE_TREE: cg_plan_hops_(x, &c, &scratch); break;
+    case CG_ROUTE_SCATTER:
+    case CG_ROUTE_SERVER: cg_plan_answers_(x, &c, &scratch); break;
+    case CG_ROUTE_MERGE:
+    case CG_ROUTE_REGION:
+    case CG_ROUTE_SHARED: cg_plan_lists_(x, &c, &scratch); break;
+    case CG_ROUTE_LINEAR: cg_plan_linear_(x, &c); break;
+    default:
+        x->inbox = cg_carve_take_(&c, cg_mul_(size, cg_packet_room_(x)));
+        if (cg_is_plain_(op) && !op->code.arg && cg_unit_(op) == 1)
+            x->lanes = (cg_lane_ *)(void *)cg_carve_take_(&c, cg_mul_(size, sizeof(cg_lane_)));
+        x->result_cap = 0;
+        if (x->desc.fold == CG_FOLD_VOTE) x->result_cap = (size_t)cg_packet_room_(x);
+        if (x->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
+            x->result_cap = (size_t)cg_sum_bound_(x, x->n, size);
+            cg_more_(&scratch, cg_sum_scratch_(op, x->n, size));
+            /* how many sent each */
+            x->lists = cg_carve_take_(
+                &c, cg_mul_(4, cg_mul_(size, cg_most_(op, cg_turned_(op, cg_drawn_(op, x->n, NULL))))));
+        }
+        x->result = cg_carve_take_(&c, x->result_cap);
     }
     x->scratch = cg_carve_take_(&c, scratch);
     x->scratch_bytes = (size_t)scratch;
@@ -898,10 +1089,10 @@ static uint64_t cg_plan_(cg_x_ *x, uint8_t *base) {
 }
 
 /* src/exchange/opening.h */
-/* ---- >>opening: what everybody knows of everybody before data moves --------------------------------------- */
+/* ---- >>opening: what everybody knows of everybody before data moves ---- */
 
-#define CG_OPENS_ 0x31786763u            /* "cgx1" */
-#define CG_FAILED_ 0x6f6e6763u           /* "cgno" */
+#define CG_OPENS_ 0x31786763u  /* "cgx1" */
+#define CG_FAILED_ 0x6f6e6763u /* "cgno" */
 
 static uint64_t cg_hash_stage_(uint64_t h, const cg_stage *s) {
     h = cg_mix64_(h ^ ((uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32));
@@ -915,10 +1106,12 @@ static uint64_t cg_hash_desc_(const cg_x_ *x) {
     const cg_exchange_desc *d = &x->desc;
     uint64_t h = cg_hash_op_((uint64_t)x->transport.size, &d->op);
     h = cg_hash_op_(h, cg_has_back_(x) ? d->back : &d->op);
-    h = cg_mix64_(h ^ ((uint64_t)x->route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 | (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
+    h = cg_mix64_(h ^
+        ((uint64_t)x->route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 |
+            (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(x) | (uint64_t)x->exact << 1));
 }
-static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {     /* whole words of 8 */
+static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) { /* whole words of 8 */
     uint64_t h = bytes;
     for (size_t i = 0; i < bytes; i += 8) h = cg_mix64_(h + cg_get64_(p + i) + CG_GOLDEN_);
     return h;
@@ -941,13 +1134,18 @@ static void cg_record_put_(cg_x_ *x, size_t bytes, float scale) {
 static void cg_open_record_(cg_x_ *x, const uint8_t *r, int rank, uint64_t longest) {
     const uint8_t *mine = x->record;
     const uint32_t status = cg_get32_(r + 4);
-    if (cg_get32_(r) != CG_OPENS_ || cg_get64_(r + 56) != cg_hash_bytes_(r, 56)) cg_fail_(x, CG_E_CORRUPT, rank, "its opening record did not arrive intact");
+    if (cg_get32_(r) != CG_OPENS_ || cg_get64_(r + 56) != cg_hash_bytes_(r, 56))
+        cg_fail_(x, CG_E_CORRUPT, rank, "its opening record did not arrive intact");
     else if (status != CG_OK) cg_fail_(x, CG_E_PEER, rank, cg_status_str((cg_status)status));
     else if (cg_get64_(r + 8) != cg_get64_(mine + 8)) cg_fail_(x, CG_E_MISMATCH, rank, "it has another n");
-    else if (cg_get64_(r + 24) != cg_get64_(mine + 24)) cg_fail_(x, CG_E_MISMATCH, rank, "it has another seed, step or tensor");
-    else if (cg_get64_(r + 16) != cg_get64_(mine + 16)) cg_fail_(x, CG_E_MISMATCH, rank, "it has another operator, route, fold, leader, flag or number of ranks, or only one of you has weights");
-    else if (cg_get64_(r + 32) > longest || !(cg_float_(cg_get32_(r + 40)) > 0.0f) || !cg_is_finite_(cg_float_(cg_get32_(r + 40))) ||
-             !cg_is_finite_(cg_float_(cg_get32_(r + 44))) || !cg_is_finite_(cg_float_(cg_get32_(r + 48))))
+    else if (cg_get64_(r + 24) != cg_get64_(mine + 24))
+        cg_fail_(x, CG_E_MISMATCH, rank, "it has another seed, step or tensor");
+    else if (cg_get64_(r + 16) != cg_get64_(mine + 16))
+        cg_fail_(x, CG_E_MISMATCH, rank,
+            "it has another operator, route, fold, leader, flag or number of ranks, or only one of you has weights");
+    else if (cg_get64_(r + 32) > longest || !(cg_float_(cg_get32_(r + 40)) > 0.0f) ||
+        !cg_is_finite_(cg_float_(cg_get32_(r + 40))) || !cg_is_finite_(cg_float_(cg_get32_(r + 44))) ||
+        !cg_is_finite_(cg_float_(cg_get32_(r + 48))))
         cg_fail_(x, CG_E_CORRUPT, rank, "its opening record says what cannot be");
 }
 /* Every rank comes to the same verdict: none, or all, go on. */
@@ -966,7 +1164,10 @@ static void cg_open_records_(cg_x_ *x) {
         x->sizes[q] = cg_get64_(r + 32);
         x->weights += (double)cg_float_(cg_get32_(r + 40));
         score = cg_float_(cg_get32_(r + 44));
-        if (x->desc.leader == CG_LEADER_BY_SCORE && (q == 0 || score > best)) { best = score; x->root = (int)q; }
+        if (x->desc.leader == CG_LEADER_BY_SCORE && (q == 0 || score > best)) {
+            best = score;
+            x->root = (int)q;
+        }
     }
     x->over = x->exact && x->desc.fold != CG_FOLD_SUM ? (float)(1.0 / (double)size) : 1.0f;
     if (cg_hops_lossy_(x)) x->over = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights);
@@ -974,9 +1175,9 @@ static void cg_open_records_(cg_x_ *x) {
 }
 
 /* src/exchange/packets.h */
-/* ---- >>packets ----------------------------------------------------------------------------------------------- */
+/* ---- >>packets ---- */
 
-static cg_side cg_decode_side_(const cg_x_ *x) {                     /* what decoding needs of the caller's */
+static cg_side cg_decode_side_(const cg_x_ *x) { /* what decoding needs of the caller's */
     cg_side side = CG_ZERO;
     if (!x->desc.side) return side;
     side.support = x->desc.side->support;
@@ -992,14 +1193,16 @@ CG_NOINLINE_ cg_status cg_check_(const cg_side *side, const void *packet, size_t
     cg_status s = cg_open_(&d, side, packet, len, &none, n, 1);
     return s == CG_OK ? cg_verify_(&d) : s;
 }
-static cg_status cg_unpack_(const cg_x_ *x, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+static cg_status cg_unpack_(
+    const cg_x_ *x, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     const cg_side side = cg_decode_side_(x);
     return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
 }
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
         cg_stage s = *cg_slot_const_(a, slot), t = *cg_slot_const_(b, slot);
-        if (slot == CG_SLOT_SELECT_ && s.id == CG_SELECT_GIVEN) s.size = t.size;     /* its mark: the decoder looks at that */
+        /* its mark: the decoder looks at that */
+        if (slot == CG_SLOT_SELECT_ && s.id == CG_SELECT_GIVEN) s.size = t.size;
         if (!cg_same_stage_(&s, &t)) return 0;
     }
     return 1;
@@ -1010,10 +1213,14 @@ CG_NOINLINE_ cg_status cg_same_grid_(const cg_x_ *x, const uint8_t *p, size_t le
     float none = 0.0f;
     unsigned bits;
     cg_status s = cg_open_(&d, NULL, p, len, &none, cg_part_n_(x, part), 1);
-    if (s == CG_OK) s = cg_open_(&own, NULL, x->own + (size_t)x->part_at[part], (size_t)(x->part_at[part + 1] - x->part_at[part]), &none, cg_part_n_(x, part), 1);
-    if (s != CG_OK || !cg_grid_(&d.info.op.quantize, &bits)) return s;               /* a sum too large for levels is of floats */
+    if (s == CG_OK)
+        s = cg_open_(&own, NULL, x->own + (size_t)x->part_at[part], (size_t)(x->part_at[part + 1] - x->part_at[part]),
+            &none, cg_part_n_(x, part), 1);
+    /* a sum too large for levels is of floats */
+    if (s != CG_OK || !cg_grid_(&d.info.op.quantize, &bits)) return s;
     if (d.lay.buckets != own.lay.buckets) return CG_E_MISMATCH;
-    for (size_t b = 0; b < (size_t)d.lay.buckets; b++) if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
+    for (size_t b = 0; b < (size_t)d.lay.buckets; b++)
+        if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
     return CG_OK;
 }
 /* The packet of a rank that abstains: a selection of nothing. */
@@ -1031,25 +1238,33 @@ static int cg_is_nothing_(const cg_x_ *x, const cg_info *info) {
     const cg_op nothing = cg_nothing_();
     return x->route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
-/* Is this an intact packet of n values of this step, from that rank? part: of x, or -1; op NULL: of whatever operator; rank < 0: made
-   by anybody. */
-static void cg_accept_(cg_x_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, int part, const cg_op *op, int rank, int from) {
+/* Is this an intact packet of n values of this step, from that rank? part: of x, or -1; op NULL: of whatever
+   operator; rank < 0: made by anybody. */
+static void cg_accept_(
+    cg_x_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, int part, const cg_op *op, int rank, int from) {
     const cg_side side = cg_decode_side_(x);
     cg_info info;
     cg_status s;
     if (x->status != CG_OK) return;
     if (len >= 12 && cg_get32_(p) == CG_FAILED_) {
         const uint32_t who = cg_get32_(p + 8);
-        cg_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from, cg_status_str((cg_status)cg_get32_(p + 4)));
+        cg_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from,
+            cg_status_str((cg_status)cg_get32_(p + 4)));
         return;
     }
     s = cg_header_get_(p, len, &info);
-    if (s == CG_OK && (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
-                       (rank >= 0 && info.tag.rank != (uint32_t)rank) || (op && !cg_same_op_(&info.op, op) && !cg_is_nothing_(x, &info)))) s = CG_E_MISMATCH;
+    if (s == CG_OK &&
+        (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
+            (rank >= 0 && info.tag.rank != (uint32_t)rank) ||
+            (op && !cg_same_op_(&info.op, op) && !cg_is_nothing_(x, &info))))
+        s = CG_E_MISMATCH;
     if (s == CG_OK) s = cg_check_(&side, p, len, n);
     if (s == CG_OK && part >= 0 && (x->desc.flags & CG_AGREE_SCALES)) s = cg_same_grid_(x, p, len, part);
     if (s == CG_OK) return;
-    cg_fail_(x, s, from, s == CG_E_MISMATCH ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ" : cg_status_str(s));
+    cg_fail_(x, s, from,
+        s == CG_E_MISMATCH
+            ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ"
+            : cg_status_str(s));
 }
 /* A failure takes the place of a packet, so that the others need not wait for one. */
 static void cg_poison_(const cg_x_ *x, uint8_t *p, size_t len) {
@@ -1062,17 +1277,21 @@ static void cg_poison_(const cg_x_ *x, uint8_t *p, size_t len) {
 static void cg_note_put_(const cg_x_ *x, uint8_t *note, size_t len) {
     cg_put64_(note, x->status == CG_OK ? len : 0);
     cg_put32_(note + 8, (uint32_t)x->status);
-    cg_put32_(note + 12, x->status == CG_OK ? x->check : (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
+    cg_put32_(
+        note + 12, x->status == CG_OK ? x->check : (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
 }
 static size_t cg_note_get_(cg_x_ *x, const uint8_t *note, size_t cap, int from) {
     const uint64_t len = cg_get64_(note);
     const uint32_t who = cg_get32_(note + 12);
-    if (cg_get32_(note + 8)) cg_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from, cg_status_str((cg_status)cg_get32_(note + 8)));
+    if (cg_get32_(note + 8))
+        cg_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from,
+            cg_status_str((cg_status)cg_get32_(note + 8)));
     else if (len > cap) cg_fail_(x, CG_E_CORRUPT, from, "it announces a packet that is too long");
     else if (who != x->check) cg_fail_(x, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
     return cg_get32_(note + 8) || len > cap ? 0 : (size_t)len;
 }
-static cg_status cg_pack_(const cg_x_ *x, const cg_op *op, const cg_tag *tag, const cg_side *side, const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
+static cg_status cg_pack_(const cg_x_ *x, const cg_op *op, const cg_tag *tag, const cg_side *side, const float *v,
+    size_t n, uint8_t *out, size_t cap, size_t *len) {
     return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, x->scratch, x->scratch_bytes);
 }
 /* x as packets, part after part. */
@@ -1096,7 +1315,8 @@ static void cg_pack_parts_(cg_x_ *x) {
         if (x->desc.side && x->desc.side->aux) side.aux = cg_at_(x->desc.side->aux, start);
         if (x->desc.flags & CG_AGREE_SCALES) side.scale = x->settled ? x->agreed + scale : NULL;
         scale += cg_scales_of_(x, p);
-        s = cg_compress_checked_(&x->desc.op, &tag, &side, n ? cg_at_(x->x, start) : NULL, fill, n, x->own + (size_t)at, room, &len, x->scratch, x->scratch_bytes);
+        s = cg_compress_checked_(&x->desc.op, &tag, &side, n ? cg_at_(x->x, start) : NULL, fill, n, x->own + (size_t)at,
+            room, &len, x->scratch, x->scratch_bytes);
         if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
         x->part_at[p] = at;
         at += len;
@@ -1105,7 +1325,7 @@ static void cg_pack_parts_(cg_x_ *x) {
 }
 static const uint8_t *cg_own_(const cg_x_ *x, int p) { return x->own + (size_t)x->part_at[p]; }
 static size_t cg_own_len_(const cg_x_ *x, int p) { return (size_t)(x->part_at[p + 1] - x->part_at[p]); }
-static void cg_finite_(cg_x_ *x) {                   /* where x is not compressed before the others are told */
+static void cg_finite_(cg_x_ *x) { /* where x is not compressed before the others are told */
     const cg_kernels_ *kernels = cg_kernels_now_();
     for (size_t i = 0; i < x->n; i += CG_BLOCK_)
         if (kernels->top(cg_at_(x->x, i), cg_min_(CG_BLOCK_, x->n - i)) >= CG_NONFINITE_) {
@@ -1125,7 +1345,8 @@ static void cg_scales_agree_(cg_x_ *x) {
     for (size_t i = 0; i < (size_t)x->scales; i++) {
         float most = 0.0f;
         for (size_t q = 0; q < cg_ranks_(x); q++) {
-            const float s = x->scales == 1 ? cg_float_(cg_get32_(x->records + q * CG_RECORD_ + 48)) : cg_float_(cg_get32_(cg_gathered_(x, q) + 4 * i));
+            const float s = x->scales == 1 ? cg_float_(cg_get32_(x->records + q * CG_RECORD_ + 48))
+                                           : cg_float_(cg_get32_(cg_gathered_(x, q) + 4 * i));
             if (!cg_is_finite_(s) || s < 0.0f) cg_fail_(x, CG_E_CORRUPT, (int)q, "it sent a scale that cannot be");
             else if (s > most) most = s;
         }
@@ -1134,7 +1355,7 @@ static void cg_scales_agree_(cg_x_ *x) {
     x->settled = 1;
     cg_pack_parts_(x);
     if (x->status == CG_OK) return;
-    x->part_at[0] = 0;                               /* the others wait for packets */
+    x->part_at[0] = 0; /* the others wait for packets */
     for (int p = 0; p < x->parts; p++) {
         const size_t len = cg_bound_(&x->desc.op, NULL, cg_part_n_(x, p));
         cg_poison_(x, x->own + (size_t)x->part_at[p], len);
@@ -1143,34 +1364,47 @@ static void cg_scales_agree_(cg_x_ *x) {
 }
 
 /* src/exchange/resume.h */
-/* ---- >>routines: a route reads as one after the other, and comes back to where it waited ------------------ */
+/* ---- >>routines: a route reads as one after the other, and comes back to where it waited ---- */
 
 /* A mark is where a routine goes on: 1, 2, 3 ... in the order of its text, so that it does not depend on line numbers.
    What moves two messages waits for the first at mark and for the second at -mark. */
-#define CG_ROUTINE_(x) switch ((x)->line) { default: return CG_E_STATE; case 0:
-#define CG_WAIT_(x, ask, mark) do { ask; (x)->line = (mark); return CG_AGAIN; case (mark):; } while (0)
+#define CG_ROUTINE_(x)        \
+  switch ((x)->line) {        \
+  default: return CG_E_STATE; \
+  case 0:
+#define CG_WAIT_(x, ask, mark) \
+  do {                         \
+    ask;                       \
+    (x)->line = (mark);        \
+    return CG_AGAIN;           \
+  case (mark):;                \
+  } while (0)
 #define CG_DO_(x, mark, ask) CG_WAIT_(x, ask, mark)
 #define CG_ENDS_ }
 /* One packet out and one in; a note goes before them where their lengths are not known. */
-#define CG_MOVE_(x, mark, known, out, out_len, to, in, in_len, cap, from) do {                                                           \
-        cg_move_(x, out, out_len, to, in, in_len, cap, from);                                                                     \
-        if (!(known)) CG_WAIT_(x, cg_move_note_(x), mark);                                                                    \
-        CG_WAIT_(x, cg_move_packet_(x, known), -(mark));                                                                         \
-    } while (0)
+#define CG_MOVE_(x, mark, known, out, out_len, to, in, in_len, cap, from) \
+  do {                                                                    \
+    cg_move_(x, out, out_len, to, in, in_len, cap, from);                 \
+    if (!(known)) CG_WAIT_(x, cg_move_note_(x), mark);                    \
+    CG_WAIT_(x, cg_move_packet_(x, known), -(mark));                      \
+  } while (0)
 /* x->result from its root to everybody; known: its length, or 0. */
-#define CG_CAST_(x, mark, known, from) do {                                                                                              \
-        cg_note_put_(x, (x)->note[0], (x)->result_len);                                                                            \
-        if (!(known)) CG_WAIT_(x, cg_ask_cast_(x, (x)->note[0], CG_NOTE_, from), mark);                                        \
-        CG_WAIT_(x, cg_cast_packet_(x, known, from), -(mark));                                                                   \
-    } while (0)
+#define CG_CAST_(x, mark, known, from)                                              \
+  do {                                                                              \
+    cg_note_put_(x, (x)->note[0], (x)->result_len);                                 \
+    if (!(known)) CG_WAIT_(x, cg_ask_cast_(x, (x)->note[0], CG_NOTE_, from), mark); \
+    CG_WAIT_(x, cg_cast_packet_(x, known, from), -(mark));                          \
+  } while (0)
 /* Everybody's x->result, `into`; x->sizes becomes their lengths. */
-#define CG_SHARE_(x, mark, known, into) do {                                                                                             \
-        cg_note_put_(x, (x)->note[0], (x)->result_len);                                                                            \
-        if (!(known)) CG_WAIT_(x, cg_ask_equal_(x, (x)->note[0], CG_NOTE_, (x)->notes), mark);                                 \
-        CG_WAIT_(x, cg_share_packets_(x, known, into), -(mark));                                                                 \
-    } while (0)
+#define CG_SHARE_(x, mark, known, into)                                                    \
+  do {                                                                                     \
+    cg_note_put_(x, (x)->note[0], (x)->result_len);                                        \
+    if (!(known)) CG_WAIT_(x, cg_ask_equal_(x, (x)->note[0], CG_NOTE_, (x)->notes), mark); \
+    CG_WAIT_(x, cg_share_packets_(x, known, into), -(mark));                               \
+  } while (0)
 
-static void cg_move_(cg_x_ *x, const uint8_t *out, size_t out_len, int to, uint8_t *in, size_t in_len, size_t cap, int from) {
+static void cg_move_(
+    cg_x_ *x, const uint8_t *out, size_t out_len, int to, uint8_t *in, size_t in_len, size_t cap, int from) {
     x->move.out = out;
     x->move.out_len = out_len;
     x->move.to = to;
@@ -1187,7 +1421,8 @@ static void cg_move_packet_(cg_x_ *x, int known) {
     if (known) {
         if (x->status != CG_OK) x->move.out = x->buf[0];
         if (x->move.to >= 0) cg_poison_(x, x->buf[0], x->move.out_len);
-    } else {                                         /* what was promised must be sent, whatever has come to light since */
+        /* what was promised must be sent, whatever has come to light since */
+    } else {
         x->move.out_len = (size_t)cg_get64_(x->note[0]);
         x->move.in_len = x->move.from < 0 ? 0 : cg_note_get_(x, x->note[1], x->move.cap, x->move.from);
     }
@@ -1202,20 +1437,23 @@ static void cg_cast_packet_(cg_x_ *x, size_t known, int from) {
     }
     cg_ask_cast_(x, x->result, x->result_len, from);
 }
-static int cg_part_of_(const cg_x_ *x, int rank) { return x->route == CG_ROUTE_RING ? cg_wrap_(x, rank + 1) : rank; }   /* whose sum a rank has in the end */
-static size_t cg_known_(const cg_x_ *x, size_t n) {  /* length of a result of n values */
+/* whose sum a rank has in the end */
+static int cg_part_of_(const cg_x_ *x, int rank) { return x->route == CG_ROUTE_RING ? cg_wrap_(x, rank + 1) : rank; }
+static size_t cg_known_(const cg_x_ *x, size_t n) { /* length of a result of n values */
     if (x->desc.fold == CG_FOLD_VOTE) return cg_bound_(&x->desc.op, NULL, n);
     if (!x->closed_fixed) return 0;
-    return x->exact ? (size_t)cg_dense_bound_(cg_turned_(&x->desc.op, cg_drawn_(&x->desc.op, n, NULL))) : cg_bound_(&x->back, NULL, n);
+    return x->exact ? (size_t)cg_dense_bound_(cg_turned_(&x->desc.op, cg_drawn_(&x->desc.op, n, NULL)))
+                    : cg_bound_(&x->back, NULL, n);
 }
 static void cg_share_packets_(cg_x_ *x, int known, uint8_t *into) {
     for (size_t q = 0; q < cg_ranks_(x); q++)
-        x->len[q] = known ? cg_known_(x, cg_part_n_(x, cg_part_of_(x, (int)q))) : cg_note_get_(x, cg_gathered_(x, q), x->result_cap, (int)q);
+        x->len[q] = known ? cg_known_(x, cg_part_n_(x, cg_part_of_(x, (int)q)))
+                          : cg_note_get_(x, cg_gathered_(x, q), x->result_cap, (int)q);
     for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = x->len[q];
     if (known) cg_poison_(x, x->result, x->len[x->transport.rank]);
     cg_ask_gather_(x, x->result, x->sizes, into);
 }
-static void cg_find_packets_(cg_x_ *x) {             /* after a gather */
+static void cg_find_packets_(cg_x_ *x) { /* after a gather */
     for (size_t q = 0; q < cg_ranks_(x); q++) {
         x->packet[q] = cg_gathered_(x, q);
         x->len[q] = (size_t)x->c.sizes[q];
@@ -1223,15 +1461,15 @@ static void cg_find_packets_(cg_x_ *x) {             /* after a gather */
 }
 
 /* src/exchange/blend.h */
-/* ---- >>blends: y = own + packets + carry, a block at a time, so that y is written to memory once --------------------------- */
+/* ---- >>blends: y = own + packets + carry, a block at a time, so that y is written to memory once ---- */
 
 typedef struct cg_blend_ {
     const cg_x_ *x;
     float *y;
-    size_t n, count;                                 /* of packets */
-    const float *own, *carry;                        /* or NULL */
+    size_t n, count;          /* of packets */
+    const float *own, *carry; /* or NULL */
     float own_by, carry_by;
-    int whole;                                       /* some packet cannot be decoded by blocks */
+    int whole; /* some packet cannot be decoded by blocks */
 } cg_blend_;
 
 static void cg_blend_open_(cg_blend_ *b, cg_x_ *x, float *y, size_t n) {
@@ -1245,7 +1483,8 @@ static void cg_blend_packet_(cg_blend_ *b, const uint8_t *packet, size_t len, fl
     const cg_side side = cg_decode_side_(b->x);
     cg_decoder_ *d = &b->x->decoder[b->count];
     if (cg_open_(d, &side, packet, len, b->y, b->n, 1) != CG_OK) b->whole = 1;
-    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.code || d->lay.codec || cg_is_matrix_(&d->info.op)) b->whole = 1;
+    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.code || d->lay.codec || cg_is_matrix_(&d->info.op))
+        b->whole = 1;
     d->packet = packet;
     d->info.packet_bytes = len;
     d->alpha = alpha;
@@ -1255,7 +1494,8 @@ static void cg_blend_packet_(cg_blend_ *b, const uint8_t *packet, size_t len, fl
 }
 static void cg_blend_ranks_(cg_x_ *x, float *y, size_t n, cg_blend_ *b) {
     cg_blend_open_(b, x, y, n);
-    for (size_t q = 0; q < cg_ranks_(x); q++) cg_blend_packet_(b, (const uint8_t *)x->packet[q], x->len[q], cg_alpha_(x, q));
+    for (size_t q = 0; q < cg_ranks_(x); q++)
+        cg_blend_packet_(b, (const uint8_t *)x->packet[q], x->len[q], cg_alpha_(x, q));
 }
 static void cg_blend_edges_(const cg_blend_ *b, size_t first, size_t many, const float *v, float by, float beta) {
     if (v) cg_kernels_now_()->emit(cg_at_(v, first), many, by, beta, cg_at_mut_(b->y, first), 0);
@@ -1264,10 +1504,11 @@ static double cg_blend_block_(const void *user, size_t first, size_t many, float
     const cg_blend_ *b = (const cg_blend_ *)user;
     cg_sum_ sum;
     double energy;
-    (void)out;                                       /* b->y + first */
+    (void)out; /* b->y + first */
     cg_blend_edges_(b, first, many, b->own, b->own_by, 0.0f);
     if (b->own) cg_blend_edges_(b, first, many, b->carry, b->carry_by, 1.0f);
-    for (size_t i = 0; i < b->count; i++) cg_decode_block_(&b->x->decoder[i], NULL, NULL, first / CG_BLOCK_, 0, &sum, &energy);
+    for (size_t i = 0; i < b->count; i++)
+        cg_decode_block_(&b->x->decoder[i], NULL, NULL, first / CG_BLOCK_, 0, &sum, &energy);
     if (!b->own) cg_blend_edges_(b, first, many, b->carry, b->carry_by, 1.0f);
     return 0.0;
 }
@@ -1301,22 +1542,27 @@ static cg_status cg_blend_all_(const cg_blend_ *b) {
     return CG_OK;
 }
 /* Decoded, added and encoded again, block by block. */
-static cg_status cg_blend_pack_(const cg_blend_ *b, const cg_op *op, const cg_tag *tag, const cg_side *side, uint8_t *out, size_t cap, size_t *len) {
+static cg_status cg_blend_pack_(const cg_blend_ *b, const cg_op *op, const cg_tag *tag, const cg_side *side,
+    uint8_t *out, size_t cap, size_t *len) {
     const cg_x_ *x = b->x;
     cg_fill_ fill = cg_blend_fill_(b);
     cg_status s = b->whole ? cg_blend_whole_(b) : CG_OK;
-    return s == CG_OK ? cg_compress_checked_(op, tag, side, b->y, b->whole ? NULL : &fill, b->n, out, cap, len, x->scratch, x->scratch_bytes) : s;
+    return s == CG_OK ? cg_compress_checked_(op, tag, side, b->y, b->whole ? NULL : &fill, b->n, out, cap, len,
+                            x->scratch, x->scratch_bytes)
+                      : s;
 }
 
 /* src/exchange/allgather.h */
-/* ---- >>allgather ------------------------------------------------------------------------------------------- */
+/* ---- >>allgather ---- */
 
 /* A sum of floats that is too large is the largest float, and would be no mean when divided by N. */
 static cg_status cg_sum_fits_(const uint8_t *sum, size_t len) {
     cg_info info;
     const cg_status s = cg_header_get_(sum, len, &info);
     if (s != CG_OK || info.op.quantize.id) return s;
-    return cg_top_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_NONFINITE_ - 1 ? CG_E_NONFINITE : CG_OK;
+    return cg_top_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_NONFINITE_ - 1
+        ? CG_E_NONFINITE
+        : CG_OK;
 }
 /* How many packets have each of the sum's values; both ascend. */
 CG_NOINLINE_ cg_status cg_count_contributors_(const cg_x_ *x, const cg_decoder_ *sum, uint32_t *counts) {
@@ -1339,7 +1585,11 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_x_ *x, const cg_decoder_ 
                 cg_value_index_(&one, in, have);
                 next = 0;
             }
-            if (next < have && in[next] == at[i % CG_STRETCH_]) { counts[i]++; next++; j++; }
+            if (next < have && in[next] == at[i % CG_STRETCH_]) {
+                counts[i]++;
+                next++;
+                j++;
+            }
         }
     }
     return CG_OK;
@@ -1350,19 +1600,22 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
     uint8_t *values = x->result + CG_HEADER_BYTES;
     cg_decoder_ sum;
     float none = 0.0f;
-    cg_status s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
+    cg_status s = cg_reduce_(
+        x->packet, x->len, cg_ranks_(x), 0, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
     if (s == CG_OK) s = cg_sum_fits_(x->result, x->result_len);
     if (s == CG_OK) s = cg_open_(&sum, NULL, x->result, x->result_len, &none, x->n, 1);
     if (s == CG_OK) s = cg_count_contributors_(x, &sum, counts);
     if (s != CG_OK) return s;
     for (size_t i = 0; i < (size_t)sum.info.k; i++)
         cg_put32_(values + 4 * i, cg_bits_(cg_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
-    cg_seal_(sum.kernels, &sum.info, x->result, cg_sum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
+    cg_seal_(sum.kernels, &sum.info, x->result,
+        cg_sum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
     return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
 }
-/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and added to in L1.
-   touched: a bit for each that was, or NULL; model: what they will be used on. */
-CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk, uint64_t *touched, const float *model) {
+/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and
+   added to in L1. touched: a bit for each that was, or NULL; model: what they will be used on. */
+CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk,
+    uint64_t *touched, const float *model) {
     for (;; a->next = a->have = 0) {
         size_t i = a->next;
         if (!a->have) {
@@ -1370,7 +1623,8 @@ CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base,
             if (!a->have) return;
             cg_index_get_(&a->reader, a->at, a->have);
             a->left -= a->have;
-            if (touched) for (size_t j = 0; j < a->have; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->at[j]));
+            if (touched)
+                for (size_t j = 0; j < a->have; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->at[j]));
         }
         for (; i < a->have && a->at[i] < end; i++, a->values += 4) {
             const float v = cg_times_(alpha, cg_float_(cg_get32_(a->values)));
@@ -1404,7 +1658,8 @@ CG_NOINLINE_ cg_status cg_add_lanes_(cg_x_ *x, float *y, size_t n) {
     memset(chunk, 0, sizeof chunk);
     for (size_t base = 0, many; base < n; base += many) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
-        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL, NULL);
+        for (size_t q = 0; q < cg_ranks_(x); q++)
+            cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL, NULL);
         kernels->flush(chunk, many, cg_at_mut_(y, base), stream);
     }
     if (stream) kernels->drain();
@@ -1419,7 +1674,9 @@ CG_NOINLINE_ cg_status cg_step_lanes_(cg_x_ *x) {
     memset(chunk, 0, sizeof chunk);
     memset(touched, 0, sizeof touched);
     for (size_t base = 0; base < x->n; base += 2 * CG_CHUNK_) {
-        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched, x->desc.model);
+        for (size_t q = 0; q < cg_ranks_(x); q++)
+            cg_lane_add_(
+                &x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched, x->desc.model);
         for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
             for (; touched[w]; touched[w] &= touched[w] - 1) {
                 const size_t j = 64 * w + cg_ctz_(touched[w]);
@@ -1427,7 +1684,7 @@ CG_NOINLINE_ cg_status cg_step_lanes_(cg_x_ *x) {
                 chunk[j] = 0.0f;
             }
     }
-    x->desc.model = NULL;                            /* done */
+    x->desc.model = NULL; /* done */
     return CG_OK;
 }
 static cg_status cg_add_in_order_(cg_x_ *x, float *y, size_t n) {
@@ -1442,7 +1699,8 @@ static cg_status cg_body_allgather_(cg_x_ *x) {
     CG_DO_(x, 1, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
     cg_find_packets_(x);
     for (int q = 0; q < x->transport.size; q++)
-        if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
+        if (q != x->transport.rank)
+            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
     if (x->status != CG_OK) return x->status;
     if (x->desc.fold == CG_FOLD_VOTE) {
         s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
@@ -1454,11 +1712,12 @@ static cg_status cg_body_allgather_(cg_x_ *x) {
 }
 
 /* src/exchange/server.h */
-/* ---- >>answers: server and scatter; an owner adds packets, and encodes the sum --------------------------------- */
+/* ---- >>answers: server and scatter; an owner adds packets, and encodes the sum ---- */
 
 /* What the second leg lost counts as not sent, by the rank that lost it. */
 static cg_status cg_share_less_(cg_x_ *x, int part) {
-    const size_t n = cg_part_n_(x, part), before = (size_t)x->part_at[part], after = (size_t)(x->part_at[x->parts] - x->part_at[part + 1]);
+    const size_t n = cg_part_n_(x, part), before = (size_t)x->part_at[part],
+                 after = (size_t)(x->part_at[x->parts] - x->part_at[part + 1]);
     const float share = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)x->weights;
     const cg_tag tag = cg_part_tag_(x, part, 0);
     const cg_op dense = cg_dense();
@@ -1481,25 +1740,33 @@ static void cg_close_(cg_x_ *x, int part) {
     const cg_side side = cg_back_side_(x);
     cg_status s;
     if (x->status != CG_OK) return;
-    if (x->desc.fold == CG_FOLD_VOTE) s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
-    else if (x->exact) s = cg_reduce_(x->packet, x->len, cg_ranks_(x), x->reach, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
+    if (x->desc.fold == CG_FOLD_VOTE)
+        s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
+    else if (x->exact)
+        s = cg_reduce_(x->packet, x->len, cg_ranks_(x), x->reach, x->result, x->result_cap, &x->result_len, x->scratch,
+            x->scratch_bytes);
     else {
         cg_blend_ b;
         cg_blend_ranks_(x, x->sum, n, &b);
         b.carry = x->desc.carry;
         b.carry_by = 1.0f;
         s = cg_blend_pack_(&b, &x->back, &tag, &side, x->result, x->result_cap, &x->result_len);
-        if (s == CG_OK && (x->desc.carry || x->used)) s = cg_unpack_(x, x->result, x->result_len, -1.0f, 1.0f, x->sum, n);
-        if (s == CG_OK && x->used) s = cg_share_less_(x, part);      /* before the others are told: it may be too large for a float */
+        if (s == CG_OK && (x->desc.carry || x->used))
+            s = cg_unpack_(x, x->result, x->result_len, -1.0f, 1.0f, x->sum, n);
+        /* before the others are told: it may be too large for a float */
+        if (s == CG_OK && x->used) s = cg_share_less_(x, part);
     }
     if (s == CG_OK && x->exact) s = cg_sum_fits_(x->result, x->result_len);
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
 /* The tag of a result: exact sums keep that of what they are made of. */
-static cg_tag cg_result_tag_(const cg_x_ *x, int part) { return cg_part_tag_(x, part, !x->exact && x->desc.fold != CG_FOLD_VOTE && !cg_hops_lossy_(x)); }
+static cg_tag cg_result_tag_(const cg_x_ *x, int part) {
+    return cg_part_tag_(x, part, !x->exact && x->desc.fold != CG_FOLD_VOTE && !cg_hops_lossy_(x));
+}
 /* What the second leg lost goes to carry. */
 static void cg_settle_answer_(cg_x_ *x, int part) {
-    if (!x->exact && x->desc.fold != CG_FOLD_VOTE && x->desc.carry) memcpy(x->desc.carry, x->sum, 4 * cg_part_n_(x, part));
+    if (!x->exact && x->desc.fold != CG_FOLD_VOTE && x->desc.carry)
+        memcpy(x->desc.carry, x->sum, 4 * cg_part_n_(x, part));
 }
 static cg_status cg_body_server_(cg_x_ *x) {
     const int me = x->transport.rank, root = x->root;
@@ -1514,16 +1781,20 @@ static cg_status cg_body_server_(cg_x_ *x) {
         for (x->t = 0; x->t < x->transport.size; x->t++) {
             x->packet[x->t] = x->t == root ? x->own : x->inbox + (size_t)x->t * slot;
             x->len[x->t] = (size_t)x->sizes[x->t];
-            if (x->t != root) CG_DO_(x, 3, cg_ask_hop_(x, NULL, 0, -1, x->inbox + (size_t)x->t * slot, (size_t)x->sizes[x->t], x->t));
+            if (x->t != root)
+                CG_DO_(x, 3, cg_ask_hop_(x, NULL, 0, -1, x->inbox + (size_t)x->t * slot, (size_t)x->sizes[x->t], x->t));
         }
     }
     if (me == root) {
         for (int q = 0; q < x->transport.size; q++)
-            if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
+            if (q != me)
+                cg_accept_(
+                    x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
         cg_close_(x, 0);
     }
     CG_CAST_(x, 4, cg_known_(x, x->n), root);
-    if (me != root) cg_accept_(x, x->result, x->result_len, x->n, cg_result_tag_(x, 0), x->exact ? 0 : -1, NULL, -1, root);
+    if (me != root)
+        cg_accept_(x, x->result, x->result_len, x->n, cg_result_tag_(x, 0), x->exact ? 0 : -1, NULL, -1, root);
     if (x->status != CG_OK) return x->status;
     if (me == root) cg_settle_answer_(x, 0);
     return cg_unpack_(x, x->result, x->result_len, x->over, 0.0f, x->y, x->n);
@@ -1533,7 +1804,9 @@ static cg_status cg_body_server_(cg_x_ *x) {
 static void cg_accept_stripes_(cg_x_ *x) {
     for (int q = 0; q < x->transport.size; q++) {
         const int part = cg_part_of_(x, q);
-        if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, part), cg_result_tag_(x, part), x->exact ? part : -1, NULL, -1, q);
+        if (q != x->transport.rank)
+            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, part), cg_result_tag_(x, part),
+                x->exact ? part : -1, NULL, -1, q);
     }
 }
 static cg_status cg_write_stripes_(cg_x_ *x) {
@@ -1551,14 +1824,15 @@ static void cg_ask_lengths_(cg_x_ *x) {
     for (int p = 0; p < x->parts; p++) cg_put64_(mine + 8 * p, cg_own_len_(x, p));
     cg_ask_equal_(x, mine, 8 * (uint64_t)x->parts, x->notes);
 }
-static void cg_find_lengths_(cg_x_ *x) {             /* of the parts that will come to me */
+static void cg_find_lengths_(cg_x_ *x) { /* of the parts that will come to me */
     const int me = x->transport.rank;
     const uint64_t room = cg_packet_room_(x), known = cg_bound_(&x->desc.op, x->desc.side, cg_part_n_(x, me));
     for (size_t q = 0; q < cg_ranks_(x); q++) {
         const uint8_t *row = x->fixed ? NULL : cg_gathered_(x, q);
         x->len[q] = (size_t)(row ? cg_get64_(row + 8 * me) : known);
         for (int p = 0; row && p < x->parts; p++)
-            if (cg_get64_(row + 8 * p) > room) cg_fail_(x, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
+            if (cg_get64_(row + 8 * p) > room)
+                cg_fail_(x, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
     }
 }
 static cg_status cg_body_scatter_(cg_x_ *x) {
@@ -1568,17 +1842,20 @@ static cg_status cg_body_scatter_(cg_x_ *x) {
     CG_ROUTINE_(x)
     if (!x->fixed) CG_DO_(x, 1, cg_ask_lengths_(x));
     cg_find_lengths_(x);
-    if (!x->fixed && x->status != CG_OK) return x->status;           /* everybody has seen the same lengths */
+    if (!x->fixed && x->status != CG_OK) return x->status; /* everybody has seen the same lengths */
     x->packet[me] = cg_own_(x, me);
     x->len[me] = cg_own_len_(x, me);
     for (x->t = 1; x->t < size; x->t++) {
         to = cg_wrap_(x, me + x->t);
         from = cg_wrap_(x, me - x->t);
         x->packet[from] = x->inbox + (size_t)from * slot;
-        CG_DO_(x, 2, cg_ask_hop_(x, cg_own_(x, to), cg_own_len_(x, to), to, x->inbox + (size_t)from * slot, x->len[from], from));
+        CG_DO_(x, 2,
+            cg_ask_hop_(x, cg_own_(x, to), cg_own_len_(x, to), to, x->inbox + (size_t)from * slot, x->len[from], from));
     }
     for (int q = 0; q < size; q++)
-        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, me), cg_part_tag_(x, me, 0), me, &x->desc.op, q, q);
+        if (q != me)
+            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_part_n_(x, me), cg_part_tag_(x, me, 0), me,
+                &x->desc.op, q, q);
     cg_close_(x, me);
     CG_SHARE_(x, 3, x->closed_fixed, x->in);
     cg_find_packets_(x);
@@ -1590,9 +1867,10 @@ static cg_status cg_body_scatter_(cg_x_ *x) {
 }
 
 /* src/exchange/ring.h */
-/* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---------------------------------------- */
+/* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---- */
 
-/* An exact sum is a packet all the time. Another is decoded and added to when it is encoded: from x and the packets that came. */
+/* An exact sum is a packet all the time. Another is decoded and added to when it is encoded: from x and the
+   packets that came. */
 static void cg_hop_begin_(cg_x_ *x, int part) {
     x->hops = 0;
     if (!x->exact || x->status != CG_OK) return;
@@ -1613,10 +1891,14 @@ static void cg_hop_reduce_(cg_x_ *x, const uint8_t *in, size_t in_len) {
     if (s == CG_OK) s = cg_sum_fits_(out, x->current_len);
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
-static uint8_t *cg_hop_in_(const cg_x_ *x) { return x->in + (x->exact ? 0 : (size_t)x->hops * x->result_cap); }        /* where the next is to arrive */
+/* where the next is to arrive */
+static uint8_t *cg_hop_in_(const cg_x_ *x) { return x->in + (x->exact ? 0 : (size_t)x->hops * x->result_cap); }
 static void cg_hop_add_(cg_x_ *x) {
     if (x->status != CG_OK) return;
-    if (x->exact) { cg_hop_reduce_(x, x->in, x->move.in_len); return; }
+    if (x->exact) {
+        cg_hop_reduce_(x, x->in, x->move.in_len);
+        return;
+    }
     x->packet[x->hops] = cg_hop_in_(x);
     x->len[x->hops++] = x->move.in_len;
 }
@@ -1630,7 +1912,8 @@ static void cg_hop_end_(cg_x_ *x, int part) {
     cg_status s;
     if (x->status != CG_OK) return;
     if (x->exact) {
-        if (x->reach && x->current == cg_own_(x, part)) cg_hop_reduce_(x, NULL, 0);   /* room for the sum from the start */
+        /* room for the sum from the start */
+        if (x->reach && x->current == cg_own_(x, part)) cg_hop_reduce_(x, NULL, 0);
         return;
     }
     cg_blend_open_(&b, x, x->sum + start, n);
@@ -1647,7 +1930,7 @@ static void cg_hop_end_(cg_x_ *x, int part) {
     x->current = out;
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
-static void cg_clamp_(float *v, size_t n) {          /* dividing by weights may overflow, after the last message */
+static void cg_clamp_(float *v, size_t n) { /* dividing by weights may overflow, after the last message */
     if (cg_kernels_now_()->top(v, n) < CG_NONFINITE_) return;
     for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
@@ -1663,7 +1946,8 @@ static cg_status cg_hop_settle_(cg_x_ *x) {
         float *lost = x->sum + start;
         size_t len;
         if (x->desc.carry) {
-            cg_kernels_now_()->emit(lost, n, x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights), 0.0f, cg_at_mut_(x->desc.carry, start), 0);
+            cg_kernels_now_()->emit(lost, n, x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights), 0.0f,
+                cg_at_mut_(x->desc.carry, start), 0);
             cg_clamp_(cg_at_mut_(x->desc.carry, start), n);
             cg_kernels_now_()->emit(cg_at_(x->x, start), n, 1.0f, 0.0f, lost, 0);
         } else {
@@ -1684,10 +1968,12 @@ static cg_status cg_body_ring_(cg_x_ *x) {
     cg_hop_begin_(x, me);
     cg_hop_end_(x, me);
     for (x->t = 1; x->t < size; x->t++) {
-        CG_MOVE_(x, 1, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t + 1))) : x->current_len, last,
-                 x->in, cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t))), x->result_cap, cg_wrap_(x, me - 1));
+        CG_MOVE_(x, 1, x->closed_fixed, x->current,
+            x->closed_fixed ? cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t + 1))) : x->current_len, last, x->in,
+            cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t))), x->result_cap, cg_wrap_(x, me - 1));
         part = cg_wrap_(x, me - x->t);
-        cg_accept_(x, x->in, x->move.in_len, cg_part_n_(x, part), cg_part_tag_(x, part, 0), part, NULL, -1, x->move.from);
+        cg_accept_(
+            x, x->in, x->move.in_len, cg_part_n_(x, part), cg_part_tag_(x, part, 0), part, NULL, -1, x->move.from);
         cg_hop_begin_(x, part);
         cg_hop_add_(x);
         cg_hop_end_(x, part);
@@ -1714,7 +2000,9 @@ static cg_status cg_body_tree_(cg_x_ *x) {
         cg_hop_add_(x);
     }
     cg_hop_end_(x, 0);
-    if (me) CG_MOVE_(x, 2, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, x->n) : x->current_len, me - x->t, NULL, 0, 0, -1);
+    if (me)
+        CG_MOVE_(x, 2, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, x->n) : x->current_len, me - x->t,
+            NULL, 0, 0, -1);
     x->result = me ? x->in : x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
     x->result_len = x->current_len;
     CG_CAST_(x, 3, cg_known_(x, x->n), 0);
@@ -1726,7 +2014,7 @@ static cg_status cg_body_tree_(cg_x_ *x) {
 }
 
 /* src/exchange/lists.h */
-/* ---- >>lists: selections that shrink on their way ------------------------------------------------------------------- */
+/* ---- >>lists: selections that shrink on their way ---- */
 
 static void cg_list_at_(const cg_x_ *x, int which, size_t n, cg_list_ *list) {
     const size_t bytes = 8 * (x->list_room + CG_SLACK_) + 8 * (((uint64_t)x->n >> 32) + 2);
@@ -1750,7 +2038,12 @@ static cg_info cg_sparse_info_(cg_tag tag, size_t n) {
     info.n = info.drawn = n;
     return info;
 }
-typedef struct cg_reader_ { cg_decoder_ d; cg_index_reader_ index; uint64_t at[CG_STRETCH_]; size_t next; } cg_reader_;
+typedef struct cg_reader_ {
+    cg_decoder_ d;
+    cg_index_reader_ index;
+    uint64_t at[CG_STRETCH_];
+    size_t next;
+} cg_reader_;
 static cg_status cg_reader_open_(cg_reader_ *r, const uint8_t *packet, size_t len, size_t n) {
     float none = 0.0f;
     const cg_status s = cg_open_(&r->d, NULL, packet, len, &none, n, 1);
@@ -1758,7 +2051,7 @@ static cg_status cg_reader_open_(cg_reader_ *r, const uint8_t *packet, size_t le
     r->next = 0;
     return s;
 }
-static int cg_reader_next_(cg_reader_ *r, uint64_t *index, float *value) {       /* of an f32 packet */
+static int cg_reader_next_(cg_reader_ *r, uint64_t *index, float *value) { /* of an f32 packet */
     const size_t k = (size_t)r->d.info.k;
     if (r->next == k) return 0;
     if (r->next % CG_STRETCH_ == 0) cg_value_index_(&r->index, r->at, cg_min_(CG_STRETCH_, k - r->next));
@@ -1767,10 +2060,10 @@ static int cg_reader_next_(cg_reader_ *r, uint64_t *index, float *value) {      
     r->next++;
     return 1;
 }
-/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to `lost`, from
-   index `base` of n on. */
-CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size_t n, uint32_t key, uint64_t ties, uint8_t *kept, size_t *kept_len,
-                               uint8_t *lost, size_t lost_cap, size_t base, size_t *lost_len) {
+/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to
+   `lost`, from index `base` of n on. */
+CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size_t n, uint32_t key, uint64_t ties,
+    uint8_t *kept, size_t *kept_len, uint8_t *lost, size_t lost_cap, size_t base, size_t *lost_len) {
     cg_reader_ r;
     cg_list_ keep, drop;
     cg_info info;
@@ -1778,7 +2071,7 @@ CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size
     float value;
     cg_status s = cg_reader_open_(&r, packet, len, n);
     if (s != CG_OK) return s;
-    if (r.d.info.k > x->list_room) return CG_E_CORRUPT;              /* somebody sent more than there can be */
+    if (r.d.info.k > x->list_room) return CG_E_CORRUPT; /* somebody sent more than there can be */
     cg_list_at_(x, 0, n, &keep);
     cg_list_at_(x, 1, x->n, &drop);
     while (cg_reader_next_(&r, &index, &value)) {
@@ -1794,7 +2087,8 @@ CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size
     if (s == CG_OK) s = cg_list_put_(&info, x->n, &drop, lost, lost_cap, lost_len);
     return s;
 }
-static cg_status cg_add_two_(cg_x_ *x, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
+static cg_status cg_add_two_(
+    cg_x_ *x, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
     const void *both[2];
     size_t lens[2];
     both[0] = a;
@@ -1807,13 +2101,14 @@ static cg_status cg_add_two_(cg_x_ *x, const uint8_t *a, size_t a_len, const uin
 static cg_status cg_settle_lost_(cg_x_ *x) {
     cg_status s;
     if (!x->lost) return CG_OK;
-    s = cg_add_two_(x, x->own, (size_t)x->part_at[1], x->lose[x->flip], x->lost_len, x->used, x->used_cap, &x->used_len);
+    s = cg_add_two_(
+        x, x->own, (size_t)x->part_at[1], x->lose[x->flip], x->lost_len, x->used, x->used_cap, &x->used_len);
     x->report.used = x->used;
     return s;
 }
 
 /* src/exchange/merge.h */
-/* ---- >>merge: gTop-k ------------------------------------------------------------------------------------------------- */
+/* ---- >>merge: gTop-k ---- */
 
 /* The k largest of current + in; the rest joins what this rank keeps. */
 CG_NOINLINE_ cg_status cg_merge_two_(cg_x_ *x) {
@@ -1839,10 +2134,13 @@ CG_NOINLINE_ cg_status cg_merge_two_(cg_x_ *x) {
     cg_list_at_(x, 0, x->n, &values);
     while (cg_reader_next_(&r, &index, &value)) cg_list_add_(&values, 0, value);
     key = cg_kth_(values.value, k, &rank, 0, CG_NONFINITE_ - 1, cg_both_);
-    s = cg_cut_(x, x->buf[0], len, x->n, key, rank, x->result, &x->current_len, x->lost ? x->buf[1] : x->lose[0], half, 0, &dropped_len);
+    s = cg_cut_(x, x->buf[0], len, x->n, key, rank, x->result, &x->current_len, x->lost ? x->buf[1] : x->lose[0], half,
+        0, &dropped_len);
     x->current = x->result;
     if (s != CG_OK) return s;
-    if (x->lost) s = cg_add_two_(x, x->lose[x->flip], x->lost_len, x->buf[1], dropped_len, x->lose[x->flip ^ 1], x->lose_cap, &x->lost_len);
+    if (x->lost)
+        s = cg_add_two_(
+            x, x->lose[x->flip], x->lost_len, x->buf[1], dropped_len, x->lose[x->flip ^ 1], x->lose_cap, &x->lost_len);
     else x->lost_len = dropped_len;
     x->flip = x->lost ? x->flip ^ 1 : 0;
     x->lost = 1;
@@ -1875,7 +2173,7 @@ static cg_status cg_body_merge_(cg_x_ *x) {
 }
 
 /* src/exchange/region.h */
-/* ---- >>region: Ok-Topk --------------------------------------------------------------------------------------------------
+/* ---- >>region: Ok-Topk
    Regions with about as many indices each: their bounds are the means over ranks of where each rank would put them. */
 
 CG_NOINLINE_ cg_status cg_region_propose_(cg_x_ *x, uint8_t *out) {
@@ -1898,12 +2196,19 @@ static void cg_region_bounds_(cg_x_ *x) {
         uint64_t whole = 0, rest = 0, before = j ? x->bounds[j - 1] : 0;
         for (size_t q = 0; q < size; q++) {
             const uint64_t at = cg_get64_(cg_gathered_(x, q) + 8 * j);
-            if (at > x->n) { cg_fail_(x, at == UINT64_MAX ? CG_E_PEER : CG_E_CORRUPT, (int)q, "it proposes a region beyond the vector"); return; }
+            if (at > x->n) {
+                cg_fail_(
+                    x, at == UINT64_MAX ? CG_E_PEER : CG_E_CORRUPT, (int)q, "it proposes a region beyond the vector");
+                return;
+            }
             whole += at / size;
             rest += at % size;
         }
         x->bounds[j] = whole + rest / size;
-        if (x->bounds[j] < before) { cg_fail_(x, CG_E_CORRUPT, -1, "regions do not ascend"); return; }
+        if (x->bounds[j] < before) {
+            cg_fail_(x, CG_E_CORRUPT, -1, "regions do not ascend");
+            return;
+        }
     }
     x->bounds[0] = 0;
     x->bounds[size] = x->n;
@@ -1924,7 +2229,8 @@ CG_NOINLINE_ cg_status cg_region_split_(cg_x_ *x, uint8_t *out) {
         const size_t n = cg_region_n_(x, q);
         size_t len;
         cg_list_at_(x, 0, n, &list);
-        for (; more && index < x->bounds[q + 1]; more = cg_reader_next_(&r, &index, &value)) cg_list_append_(&list, index - x->bounds[q], value);
+        for (; more && index < x->bounds[q + 1]; more = cg_reader_next_(&r, &index, &value))
+            cg_list_append_(&list, index - x->bounds[q], value);
         info = cg_sparse_info_(x->desc.tag, n);
         s = cg_list_put_(&info, n, &list, out + (size_t)at, x->lose_cap - (size_t)at, &len);
         if (s != CG_OK) return s;
@@ -1948,8 +2254,11 @@ CG_NOINLINE_ cg_status cg_region_tally_(cg_x_ *x, int byte, uint8_t *out) {
     for (int b = 0; b < 256; b++) cg_put32_(out + 4 * b, bins[b]);
     return CG_OK;
 }
-static uint64_t cg_region_tallied_(const cg_x_ *x, size_t q, int bin) { return cg_get32_(cg_gathered_(x, q) + 4 * bin); }
-/* left: how many of those with the bits so far may stay. After the last byte counts[q]: how many of the equal ones in region q. */
+static uint64_t cg_region_tallied_(const cg_x_ *x, size_t q, int bin) {
+    return cg_get32_(cg_gathered_(x, q) + 4 * bin);
+}
+/* left: how many of those with the bits so far may stay. After the last byte counts[q]: how many of the equal ones
+   in region q. */
 static void cg_region_narrow_(cg_x_ *x, int byte) {
     int bin = 255;
     for (; bin > 0; bin--) {
@@ -1969,9 +2278,12 @@ static void cg_region_sum_(cg_x_ *x) {
     const int me = x->transport.rank;
     cg_status s;
     for (int q = 0; q < x->transport.size; q++)
-        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, me), cg_part_tag_(x, 0, 0), -1, NULL, q, q);
+        if (q != me)
+            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, me), cg_part_tag_(x, 0, 0), -1,
+                NULL, q, q);
     if (x->status != CG_OK) return;
-    s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->buf[0], (size_t)cg_sparse_bound_(x->n, x->list_room), &x->current_len, x->scratch, x->scratch_bytes);
+    s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->buf[0], (size_t)cg_sparse_bound_(x->n, x->list_room),
+        &x->current_len, x->scratch, x->scratch_bytes);
     if (s == CG_OK) s = cg_sum_fits_(x->buf[0], x->current_len);
     if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
 }
@@ -1983,29 +2295,33 @@ static void cg_region_tell_(cg_x_ *x, cg_status s, uint8_t *out, size_t bytes) {
 static cg_status cg_body_region_(cg_x_ *x) {
     const int me = x->transport.rank, size = x->transport.size;
     const size_t ranks = cg_ranks_(x), slot = x->result_cap;
-    uint8_t *mine = x->notes + 8 * ranks * ranks;    /* 16 bytes for every rank */
+    uint8_t *mine = x->notes + 8 * ranks * ranks; /* 16 bytes for every rank */
     int to, from;
     cg_status s;
     CG_ROUTINE_(x)
     cg_region_tell_(x, cg_region_propose_(x, mine), mine, 8 * ranks);
     CG_DO_(x, 1, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
     cg_region_bounds_(x);
-    if (x->status != CG_OK) return x->status;        /* everybody has seen the same proposals */
+    if (x->status != CG_OK) return x->status; /* everybody has seen the same proposals */
     cg_region_tell_(x, cg_region_split_(x, x->lose[0]), mine, 8 * ranks);
     CG_DO_(x, 2, cg_ask_equal_(x, mine, 8 * ranks, x->notes));
-    for (int q = 0; q < size; q++) {                 /* len[q]: what comes from q */
+    for (int q = 0; q < size; q++) { /* len[q]: what comes from q */
         x->len[q] = (size_t)cg_get64_(cg_gathered_(x, (size_t)q) + 8 * (size_t)me);
         for (const uint8_t *row = cg_gathered_(x, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
             if (cg_get64_(p) > slot) cg_fail_(x, CG_E_PEER, q, "it failed between two rounds");
     }
-    if (x->status != CG_OK) return x->status;        /* everybody has seen the same lengths */
-    x->counts[0] = 0;                                /* where what goes to each begins; later, how many of the equal ones it keeps */
+    if (x->status != CG_OK) return x->status; /* everybody has seen the same lengths */
+    /* where what goes to each begins; later, how many of the equal ones it keeps */
+    x->counts[0] = 0;
     for (int q = 1; q < size; q++) x->counts[q] = x->counts[q - 1] + cg_get64_(mine + 8 * (q - 1));
     for (x->t = 0; x->t < size; x->t++) {
         to = cg_wrap_(x, me + x->t);
         from = cg_wrap_(x, me - x->t);
         x->packet[from] = x->t ? x->in + (size_t)from * slot : x->lose[0] + (size_t)x->counts[me];
-        if (x->t) CG_DO_(x, 3, cg_ask_hop_(x, x->lose[0] + (size_t)x->counts[to], (size_t)cg_get64_(mine + 8 * to), to, x->in + (size_t)from * slot, x->len[from], from));
+        if (x->t)
+            CG_DO_(x, 3,
+                cg_ask_hop_(x, x->lose[0] + (size_t)x->counts[to], (size_t)cg_get64_(mine + 8 * to), to,
+                    x->in + (size_t)from * slot, x->len[from], from));
     }
     cg_region_sum_(x);
     x->key = 0;
@@ -2014,36 +2330,42 @@ static cg_status cg_body_region_(cg_x_ *x) {
         cg_region_tell_(x, x->status == CG_OK ? cg_region_tally_(x, x->t, x->result) : x->status, x->result, 1024);
         CG_DO_(x, 4, cg_ask_equal_(x, x->result, 1024, x->inbox));
         for (size_t q = 0; q < ranks; q++)
-            if (cg_region_tallied_(x, q, 255) == 0xffffffffu) cg_fail_(x, CG_E_PEER, (int)q, "it failed between two rounds");
+            if (cg_region_tallied_(x, q, 255) == 0xffffffffu)
+                cg_fail_(x, CG_E_PEER, (int)q, "it failed between two rounds");
         if (x->status != CG_OK) return x->status;
         cg_region_narrow_(x, x->t);
     }
     x->check = x->key;
     for (size_t q = 0; q < ranks; q++) x->check = (uint32_t)cg_mix64_(x->check + x->counts[q] + CG_GOLDEN_);
     if (x->status == CG_OK) {
-        s = cg_cut_(x, x->buf[0], x->current_len, cg_region_n_(x, me), x->key, x->counts[me], x->result, &x->result_len, x->lose[0],
-                    (size_t)cg_sparse_bound_(x->n, x->list_room), (size_t)x->bounds[me], &x->lost_len);
+        s = cg_cut_(x, x->buf[0], x->current_len, cg_region_n_(x, me), x->key, x->counts[me], x->result, &x->result_len,
+            x->lose[0], (size_t)cg_sparse_bound_(x->n, x->list_room), (size_t)x->bounds[me], &x->lost_len);
         x->lost = 1;
         x->flip = 0;
         if (s != CG_OK) cg_fail_(x, s, me, cg_status_str(s));
     }
-    CG_SHARE_(x, 5, 0, x->in);                          /* room for the longest from everybody, whatever they announce */
+    /* room for the longest from everybody, whatever they announce */
+    CG_SHARE_(x, 5, 0, x->in);
     cg_find_packets_(x);
     for (int q = 0; q < size; q++)
-        if (q != me) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, q), cg_part_tag_(x, 0, 0), -1, NULL, -1, q);
+        if (q != me)
+            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, q), cg_part_tag_(x, 0, 0), -1, NULL,
+                -1, q);
     if (x->status != CG_OK) return x->status;
     s = cg_settle_lost_(x);
     for (int q = 0; q < size && s == CG_OK; q++)
-        s = cg_unpack_(x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->y, (size_t)x->bounds[q]), cg_region_n_(x, q));
+        s = cg_unpack_(
+            x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->y, (size_t)x->bounds[q]), cg_region_n_(x, q));
     return s;
     CG_ENDS_
 }
 
 /* src/exchange/sums.h */
-/* ---- >>sums: shared and linear --------------------------------------------------------------------------------------------- */
+/* ---- >>sums: shared and linear ---- */
 
 static float *cg_payload_(const cg_x_ *x) { return (float *)(void *)(x->result + CG_HEADER_BYTES); }
-/* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed, so that all will know. */
+/* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed,
+   so that all will know. */
 static void cg_load_payload_(cg_x_ *x, const uint8_t *packet, size_t k, size_t room, float alpha) {
     const float *in = (const float *)(const void *)(packet + CG_HEADER_BYTES);
     float *v = cg_payload_(x);
@@ -2059,7 +2381,8 @@ static void cg_load_payload_(cg_x_ *x, const uint8_t *packet, size_t k, size_t r
 static void cg_check_sum_(cg_x_ *x, const float *v, size_t n) {
     const uint32_t top = cg_kernels_now_()->top(v, n);
     if (top > CG_NONFINITE_) cg_fail_(x, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
-    else if (top == CG_NONFINITE_) cg_fail_(x, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
+    else if (top == CG_NONFINITE_)
+        cg_fail_(x, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
 }
 /* The summed values under a header. */
 static void cg_seal_payload_(cg_x_ *x, const cg_info *info) {
@@ -2089,7 +2412,7 @@ CG_NOINLINE_ cg_status cg_shared_values_(cg_x_ *x, cg_info *info) {
     *info = sparse;
     return cg_list_put_(info, x->n, &list, x->used, x->used_cap, &x->used_len);
 }
-static cg_op cg_shared_op_(const cg_x_ *x) {         /* of the leader's indices: a selection with values of no bits */
+static cg_op cg_shared_op_(const cg_x_ *x) { /* of the leader's indices: a selection with values of no bits */
     cg_op op = x->desc.op;
     op.quantize.id = CG_QUANTIZE_MEAN;
     return op;
@@ -2110,14 +2433,15 @@ static cg_status cg_body_shared_(cg_x_ *x) {
     CG_ROUTINE_(x)
     if (x->transport.rank == x->root) cg_shared_indices_(x);
     CG_CAST_(x, 1, 0, x->root);
-    if (x->transport.rank != x->root) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), -1, &indices, x->root, x->root);
+    if (x->transport.rank != x->root)
+        cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), -1, &indices, x->root, x->root);
     if (x->status == CG_OK) {
         memcpy(x->in, x->result, x->result_len);
         x->move.in_len = x->result_len;
         s = cg_shared_values_(x, &info);
         if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
     }
-    if (x->status != CG_OK && x->result_len == 0) return x->status;      /* the leader's failure: all know it */
+    if (x->status != CG_OK && x->result_len == 0) return x->status; /* the leader's failure: all know it */
     cg_load_payload_(x, x->used, (size_t)info.k, x->most, alpha);
     CG_DO_(x, 2, cg_ask_sum_(x, cg_payload_(x), x->most));
     cg_check_sum_(x, cg_payload_(x), x->most);
@@ -2125,8 +2449,10 @@ static cg_status cg_body_shared_(cg_x_ *x) {
     s = cg_header_get_(x->used, x->used_len, &info);
     if (s != CG_OK) return s;
     cg_wire_(cg_payload_(x), (size_t)info.k);
-    memcpy(x->result + CG_HEADER_BYTES + info.value_bytes, x->used + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
-    x->result_len = cg_seal_(cg_kernels_now_(), &info, x->result, cg_sum_of_(cg_kernels_now_(), x->result + CG_HEADER_BYTES, info.value_bytes + info.index_bytes));
+    memcpy(
+        x->result + CG_HEADER_BYTES + info.value_bytes, x->used + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
+    x->result_len = cg_seal_(cg_kernels_now_(), &info, x->result,
+        cg_sum_of_(cg_kernels_now_(), x->result + CG_HEADER_BYTES, info.value_bytes + info.index_bytes));
     x->report.used = x->used;
     return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
     CG_ENDS_
@@ -2161,7 +2487,8 @@ static cg_status cg_lowrank_finish_(cg_x_ *x) {
     const size_t rows = cg_rows_(op), cols = cg_cols_(op);
     const unsigned rank = cg_matrix_rank_(op);
     const float *q = cg_payload_(x) + rows * rank;
-    const float mine = x->desc.fold == CG_FOLD_SUM ? (float)(1.0 / x->weights) : 1.0f;        /* of a sum: this rank's share */
+    /* of a sum: this rank's share */
+    const float mine = x->desc.fold == CG_FOLD_SUM ? (float)(1.0 / x->weights) : 1.0f;
     cg_info info = CG_ZERO;
     cg_status s;
     for (size_t i = 0; x->desc.warm && i < cols * rank; i++) cg_store_(x->desc.warm, i, q[i]);
@@ -2172,7 +2499,7 @@ static cg_status cg_lowrank_finish_(cg_x_ *x) {
     info.value_bytes = 4 * (size_t)info.k;
     cg_seal_payload_(x, &info);
     s = cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
-    if (mine != 1.0f) {                              /* the result is in x; now its packet becomes the share */
+    if (mine != 1.0f) { /* the result is in x; now its packet becomes the share */
         cg_wire_(cg_payload_(x), (size_t)info.k);
         for (size_t i = 0; i < cols * rank; i++) cg_payload_(x)[rows * rank + i] = cg_times_(mine, q[i]);
         cg_seal_payload_(x, &info);
@@ -2184,14 +2511,16 @@ static cg_status cg_lowrank_finish_(cg_x_ *x) {
 static cg_status cg_body_linear_(cg_x_ *x) {
     const cg_op *op = &x->desc.op;
     const float alpha = cg_alpha_(x, (size_t)x->transport.rank);
-    const size_t rows = cg_is_matrix_(op) ? cg_rows_(op) * cg_matrix_rank_(op) : 0, values = (size_t)cg_turned_(op, cg_drawn_(op, x->n, NULL));
+    const size_t rows = cg_is_matrix_(op) ? cg_rows_(op) * cg_matrix_rank_(op) : 0,
+                 values = (size_t)cg_turned_(op, cg_drawn_(op, x->n, NULL));
     CG_ROUTINE_(x)
     if (cg_is_matrix_(op)) {
         cg_lowrank_factor_(x, 0, alpha);
         CG_DO_(x, 1, cg_ask_sum_(x, cg_payload_(x), rows));
         cg_check_sum_(x, cg_payload_(x), rows);
         if (x->status == CG_OK) cg_lowrank_factor_(x, 1, alpha);
-        if (x->status != CG_OK) memset(cg_payload_(x) + rows, 0xff, 4 * (values - rows));      /* NaN: nobody waits for this rank */
+        /* NaN: nobody waits for this rank */
+        if (x->status != CG_OK) memset(cg_payload_(x) + rows, 0xff, 4 * (values - rows));
         CG_DO_(x, 2, cg_ask_sum_(x, cg_payload_(x) + rows, values - rows));
         cg_check_sum_(x, cg_payload_(x) + rows, values - rows);
         return x->status == CG_OK ? cg_lowrank_finish_(x) : x->status;
@@ -2200,14 +2529,14 @@ static cg_status cg_body_linear_(cg_x_ *x) {
     CG_DO_(x, 3, cg_ask_sum_(x, cg_payload_(x), values));
     cg_check_sum_(x, cg_payload_(x), values);
     if (x->status != CG_OK) return x->status;
-    memcpy(x->result, x->own, CG_HEADER_BYTES);      /* of an equal packet; its checksum is not looked at again */
+    memcpy(x->result, x->own, CG_HEADER_BYTES); /* of an equal packet; its checksum is not looked at again */
     cg_wire_(cg_payload_(x), values);
     return cg_unpack_(x, x->result, (size_t)x->part_at[1], 1.0f, 0.0f, x->y, x->n);
     CG_ENDS_
 }
 
 /* src/exchange/exchange.h */
-/* ---- >>exchange ------------------------------------------------------------------------------------------------------------- */
+/* ---- >>exchange ---- */
 
 static cg_status cg_opening_(cg_x_ *x) {
     CG_ROUTINE_(x)
@@ -2223,7 +2552,7 @@ static cg_status cg_opening_(cg_x_ *x) {
     }
     cg_scales_agree_(x);
     for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = cg_get64_(x->records + q * CG_RECORD_ + 32);
-    return CG_OK;                                    /* a failure from here on travels as a packet */
+    return CG_OK; /* a failure from here on travels as a packet */
     CG_ENDS_
 }
 static cg_status cg_body_(cg_x_ *x) {
@@ -2236,15 +2565,15 @@ static cg_status cg_body_(cg_x_ *x) {
         x->line = 0;
     }
     switch (x->route) {
-        case CG_ROUTE_RING: return cg_body_ring_(x);
-        case CG_ROUTE_TREE: return cg_body_tree_(x);
-        case CG_ROUTE_SCATTER: return cg_body_scatter_(x);
-        case CG_ROUTE_SERVER: return cg_body_server_(x);
-        case CG_ROUTE_MERGE: return cg_body_merge_(x);
-        case CG_ROUTE_REGION: return cg_body_region_(x);
-        case CG_ROUTE_SHARED: return cg_body_shared_(x);
-        case CG_ROUTE_LINEAR: return cg_body_linear_(x);
-        default: return cg_body_allgather_(x);
+    case CG_ROUTE_RING: return cg_body_ring_(x);
+    case CG_ROUTE_TREE: return cg_body_tree_(x);
+    case CG_ROUTE_SCATTER: return cg_body_scatter_(x);
+    case CG_ROUTE_SERVER: return cg_body_server_(x);
+    case CG_ROUTE_MERGE: return cg_body_merge_(x);
+    case CG_ROUTE_REGION: return cg_body_region_(x);
+    case CG_ROUTE_SHARED: return cg_body_shared_(x);
+    case CG_ROUTE_LINEAR: return cg_body_linear_(x);
+    default: return cg_body_allgather_(x);
     }
 }
 static void cg_count_io_(cg_x_ *x) {
@@ -2253,13 +2582,16 @@ static void cg_count_io_(cg_x_ *x) {
     uint64_t out = 0, in = 0;
     x->report.rounds++;
     switch (io->kind) {
-        case CG_IO_ALLREDUCE: out = in = 2 * others * io->in_bytes / (others + 1); break;
-        case CG_IO_ALLGATHER: out = in = others * io->out_bytes; break;
-        case CG_IO_BROADCAST:
-            if (io->from == x->transport.rank) out = others * io->in_bytes;
-            else in = io->in_bytes;
-            break;
-        default: out = io->out_bytes; in = io->in_bytes; break;
+    case CG_IO_ALLREDUCE: out = in = 2 * others * io->in_bytes / (others + 1); break;
+    case CG_IO_ALLGATHER: out = in = others * io->out_bytes; break;
+    case CG_IO_BROADCAST:
+        if (io->from == x->transport.rank) out = others * io->in_bytes;
+        else in = io->in_bytes;
+        break;
+    default:
+        out = io->out_bytes;
+        in = io->in_bytes;
+        break;
     }
     x->report.bytes_out += out;
     x->report.bytes_in += in;
@@ -2283,10 +2615,12 @@ static cg_status cg_finish_(cg_x_ *x, cg_status s) {
 static cg_status cg_next_(cg_x_ *x, int last_code, cg_io *io) {
     cg_status s;
     if (x->moving) {
-        const int peer = x->io.kind != CG_IO_SENDRECV && x->io.kind != CG_IO_BROADCAST ? -1 : x->io.from >= 0 ? x->io.from : x->io.to;
+        const int peer = x->io.kind != CG_IO_SENDRECV && x->io.kind != CG_IO_BROADCAST ? -1
+            : x->io.from >= 0                                                          ? x->io.from
+                                                                                       : x->io.to;
         x->moving = 0;
         if (last_code) {
-            x->status = CG_OK;                       /* whatever went before, this is what ended it */
+            x->status = CG_OK; /* whatever went before, this is what ended it */
             x->report.code = last_code;
             cg_fail_(x, CG_E_TRANSPORT, peer == x->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
             return cg_finish_(x, CG_E_TRANSPORT);
@@ -2318,7 +2652,8 @@ static void cg_begin_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport
 /* NULL, or why nothing can be said to anybody. */
 static const char *cg_mute_(const cg_transport *t) {
     if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
-    if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce) return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
+    if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce)
+        return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
 static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
@@ -2334,7 +2669,8 @@ static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
     else cg_resolve_(x);
     need = cg_plan_(x, NULL);
     if (need > SIZE_MAX / 2) cg_fail_(x, CG_E_ARG, x->transport.rank, "sizes overflow");
-    else if (!mem || bytes < skip || bytes - skip < need) cg_fail_(x, CG_E_MEMORY, x->transport.rank, "mem is smaller than cg_exchange_memory");
+    else if (!mem || bytes < skip || bytes - skip < need)
+        cg_fail_(x, CG_E_MEMORY, x->transport.rank, "mem is smaller than cg_exchange_memory");
     if (x->status == CG_OK || (mem && bytes >= skip && bytes - skip >= cg_plan_(x, NULL))) {
         cg_plan_(x, (uint8_t *)mem + skip);
     } else {
@@ -2361,8 +2697,8 @@ static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
     x->stage = 1;
     return CG_OK;
 }
-CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
-    void *mem, size_t bytes) {
+CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes) {
     cg_env_ env;
     cg_status s;
     if (!state || !desc || !transport) return CG_E_ARG;
@@ -2383,15 +2719,17 @@ CG_API_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_i
     cg_env_leave_(env);
     return s;
 }
-CG_API_ void cg_exchange_report(const cg_exchange_state *state, cg_report *report) { if (state && report) *report = state->report; }
+CG_API_ void cg_exchange_report(const cg_exchange_state *state, cg_report *report) {
+    if (state && report) *report = state->report;
+}
 
 CG_API_ int cg_io_run(const cg_transport *t, const cg_io *io) {
     switch (io->kind) {
-        case CG_IO_ALLREDUCE: return t->allreduce(t->user, (float *)io->in, io->in_bytes / 4);
-        case CG_IO_ALLGATHER: return t->allgather(t->user, io->out, io->in, io->out_bytes);
-        case CG_IO_BROADCAST: return t->broadcast(t->user, io->in, io->in_bytes, io->from);
-        case CG_IO_SENDRECV: return t->sendrecv(t->user, io->out, io->out_bytes, io->to, io->in, io->in_bytes, io->from);
-        default: return 0;
+    case CG_IO_ALLREDUCE: return t->allreduce(t->user, (float *)io->in, io->in_bytes / 4);
+    case CG_IO_ALLGATHER: return t->allgather(t->user, io->out, io->in, io->out_bytes);
+    case CG_IO_BROADCAST: return t->broadcast(t->user, io->in, io->in_bytes, io->from);
+    case CG_IO_SENDRECV: return t->sendrecv(t->user, io->out, io->out_bytes, io->to, io->in, io->in_bytes, io->from);
+    default: return 0;
     }
 }
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
@@ -2402,7 +2740,8 @@ CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transpo
     env = cg_env_enter_();
     cg_begin_(&x, desc, transport, NULL, n);
     cg_resolve_(&x);
-    if (x.status == CG_OK || transport->size > CG_SPARE_RANKS_) bytes = cg_add_(cg_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
+    if (x.status == CG_OK || transport->size > CG_SPARE_RANKS_)
+        bytes = cg_add_(cg_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
     cg_env_leave_(env);
     return cg_size_(bytes);
 }
@@ -2413,15 +2752,15 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     if (!desc || !transport || cg_mute_(transport)) return 0;
     env = cg_env_enter_();
     cg_begin_(&x, desc, transport, NULL, n);
-    x.desc.carry = &x.none;                          /* as if there were one */
+    x.desc.carry = &x.none; /* as if there were one */
     cg_resolve_(&x);
     if (x.status == CG_OK) floats = cg_carried_(&x);
     cg_env_leave_(env);
     return floats;
 }
 /* fill: x is still to be made; failed: this rank has nothing to exchange but its status. */
-static cg_status cg_exchange_by_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport *t, float *v, struct cg_fill_ *fill, size_t n, void *mem, size_t bytes,
-                                 cg_status failed, cg_report *report) {
+static cg_status cg_exchange_by_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport *t, float *v,
+    struct cg_fill_ *fill, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
     cg_io io;
     int code = 0;
     cg_status s;
@@ -2436,50 +2775,59 @@ static cg_status cg_exchange_by_(cg_x_ *x, const cg_exchange_desc *desc, const c
     cg_exchange_report(x, report);
     return s;
 }
-CG_NOINLINE_ cg_status cg_exchange_without_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, cg_status failed, cg_report *report) {
-    cg_exchange_state state;                         /* too little memory for anything but to say so */
+CG_NOINLINE_ cg_status cg_exchange_without_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
+    size_t n, cg_status failed, cg_report *report) {
+    cg_exchange_state state; /* too little memory for anything but to say so */
     return cg_exchange_by_(&state, desc, transport, x, NULL, n, NULL, 0, failed, report);
 }
 /* failed: CG_OK, or why this rank can only tell the others. */
-static cg_status cg_exchange_or_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
+static cg_status cg_exchange_or_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
+    void *mem, size_t bytes, cg_status failed, cg_report *report) {
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *p = (uint8_t *)mem;
     if (report) memset(report, 0, sizeof *report);
     if (!desc || !transport) return CG_E_ARG;
     if (!mem || bytes < skip + CG_STATE_ROOM_) return cg_exchange_without_(desc, transport, x, n, failed, report);
-    return cg_exchange_by_((cg_x_ *)(void *)(p + skip), desc, transport, x, NULL, n, p + skip + CG_STATE_ROOM_, bytes - skip - CG_STATE_ROOM_, failed, report);
+    return cg_exchange_by_((cg_x_ *)(void *)(p + skip), desc, transport, x, NULL, n, p + skip + CG_STATE_ROOM_,
+        bytes - skip - CG_STATE_ROOM_, failed, report);
 }
-CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
+CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
+    void *mem, size_t bytes, cg_report *report) {
     return cg_exchange_or_(desc, transport, x, n, mem, bytes, CG_OK, report);
 }
 
 /* src/exchange/layers.h */
-/* ---- >>layers ----------------------------------------------------------------------------------------------------------------- */
+/* ---- >>layers ---- */
 
 typedef struct cg_pile_ {
     const cg_layer *layers;
-    size_t count, small, first, flat_n;              /* first: of the small ones; count: none */
-    size_t exchanges;                                /* long layers, and one for all the small ones */
+    size_t count, small, first, flat_n; /* first: of the small ones; count: none */
+    size_t exchanges;                   /* long layers, and one for all the small ones */
     cg_exchange_desc flat_desc;
-    cg_x_ *all, *state;                              /* the opening of all; every exchange */
+    cg_x_ *all, *state; /* the opening of all; every exchange */
     uint8_t *mine, *records, *room, *used;
     float *flat;
 } cg_pile_;
 static int cg_is_small_(const cg_pile_ *p, size_t i) {
     const cg_exchange_desc *d = &p->layers[i].desc, *first = p->first < p->count ? &p->layers[p->first].desc : d;
-    return p->layers[i].n < p->small && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) && d->fold == first->fold && cg_bits_(d->weight) == cg_bits_(first->weight);
+    return p->layers[i].n < p->small && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) && d->fold == first->fold &&
+        cg_bits_(d->weight) == cg_bits_(first->weight);
 }
-static const cg_exchange_desc *cg_pile_desc_(const cg_pile_ *p, size_t i) { return i < p->count ? &p->layers[i].desc : &p->flat_desc; }
+static const cg_exchange_desc *cg_pile_desc_(const cg_pile_ *p, size_t i) {
+    return i < p->count ? &p->layers[i].desc : &p->flat_desc;
+}
 static size_t cg_pile_n_(const cg_pile_ *p, size_t i) { return i < p->count ? p->layers[i].n : p->flat_n; }
 /* The layer whose exchange comes after layer i's, count: the small ones together, or count + 1: the end. */
 static size_t cg_pile_next_(const cg_pile_ *p, size_t i) {
-    for (i++; i < p->count; i++) if (!cg_is_small_(p, i)) return i;
+    for (i++; i < p->count; i++)
+        if (!cg_is_small_(p, i)) return i;
     return i == p->count && p->first < p->count ? i : p->count + 1;
 }
 static uint64_t cg_pile_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n) {
     return cg_add_(cg_exchange_memory(desc, t, n), 63) & ~(uint64_t)63;
 }
-static uint64_t cg_pile_plan_(cg_pile_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
+static uint64_t cg_pile_plan_(
+    cg_pile_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
     const size_t before = (size_t)0 - 1;
     const cg_exchange_desc none = CG_ZERO;
     cg_carve_ c;
@@ -2488,7 +2836,8 @@ static uint64_t cg_pile_plan_(cg_pile_ *p, const cg_layer *layers, size_t count,
     p->layers = layers;
     p->count = p->first = count;
     p->small = small;
-    for (size_t i = 0; i < count && p->first == count; i++) if (cg_is_small_(p, i)) p->first = i;
+    for (size_t i = 0; i < count && p->first == count; i++)
+        if (cg_is_small_(p, i)) p->first = i;
     for (size_t i = 0; i < count; i++)
         if (p->first < count && cg_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_(p->flat_n, layers[i].n);
@@ -2509,12 +2858,13 @@ static uint64_t cg_pile_plan_(cg_pile_ *p, const cg_layer *layers, size_t count,
     p->flat = (float *)(void *)cg_carve_take_(&c, cg_mul_(4, p->flat_n));
     p->used = cg_carve_take_(&c, used);
     p->room = cg_carve_take_(&c, 0);
-    c.bytes = cg_add_(c.bytes, cg_pile_room_(t, &none, 0));          /* for the opening */
+    c.bytes = cg_add_(c.bytes, cg_pile_room_(t, &none, 0)); /* for the opening */
     for (size_t i = cg_pile_next_(p, before); i <= count; i = cg_pile_next_(p, i))
         c.bytes = cg_add_(c.bytes, cg_pile_room_(t, cg_pile_desc_(p, i), cg_pile_n_(p, i)));
     return c.bytes;
 }
-CG_API_ size_t cg_exchange_layers_memory(const cg_layer *layers, size_t count, size_t small, const cg_transport *transport) {
+CG_API_ size_t cg_exchange_layers_memory(
+    const cg_layer *layers, size_t count, size_t small, const cg_transport *transport) {
     cg_pile_ p;
     if ((!layers && count) || !transport || cg_mute_(transport)) return 0;
     return cg_size_(cg_add_(cg_pile_plan_(&p, layers, count, small, transport, NULL), 64));
@@ -2523,7 +2873,10 @@ CG_API_ size_t cg_exchange_layers_memory(const cg_layer *layers, size_t count, s
 static cg_status cg_drive_(cg_x_ *x) {
     while (x->c.ask && cg_collective_(x, &x->io)) {
         const int code = cg_io_run(&x->transport, &x->io);
-        if (code) { x->moving = 1; return cg_next_(x, code, &x->io); }
+        if (code) {
+            x->moving = 1;
+            return cg_next_(x, code, &x->io);
+        }
         cg_count_io_(x);
     }
     x->c.ask = CG_ASK_NONE_;
@@ -2539,7 +2892,9 @@ static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
         if (layers[i].x) memcpy(p->flat + at, layers[i].x, 4 * layers[i].n);
         else whole &= !layers[i].n;
         layers[i].report.used = p->used + used;
-        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->used + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK) len = 0;
+        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->used + used,
+                (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK)
+            len = 0;
         layers[i].report.used_len = len;
         at += layers[i].n;
         used += (size_t)cg_dense_bound_(layers[i].n);
@@ -2547,7 +2902,7 @@ static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
     return whole ? p->flat : NULL;
 }
 static void cg_pile_unflatten_(const cg_pile_ *p, cg_layer *layers, const cg_x_ *x) {
-    const cg_env_ env = cg_env_enter_();             /* for steps of a model */
+    const cg_env_ env = cg_env_enter_(); /* for steps of a model */
     size_t at = 0;
     for (size_t i = p->first; i < p->count; i++) {
         const void *used = layers[i].report.used;
@@ -2591,7 +2946,10 @@ static cg_status cg_pile_open_(cg_pile_ *p, cg_layer *layers, const cg_transport
         cg_begin_(x, cg_pile_desc_(p, i), t, v, cg_pile_n_(p, i));
         if (i == p->count && !cg_pile_rates_ok_(p, layers)) cg_fail_(x, CG_E_ARG, t->rank, "rate must be finite");
         s = cg_start_(x, v, mem, room);
-        if ((s != CG_OK || x->status != CG_OK) && first == CG_OK) { first = s != CG_OK ? s : x->status; why = x->report.why; }
+        if ((s != CG_OK || x->status != CG_OK) && first == CG_OK) {
+            first = s != CG_OK ? s : x->status;
+            why = x->report.why;
+        }
         memcpy(p->mine + e * CG_RECORD_, x->record, CG_RECORD_);
         hash = cg_mix64_(hash ^ cg_hash_bytes_(x->record + 8, 24));
         mem += room;
@@ -2622,11 +2980,15 @@ static cg_status cg_pile_run_(cg_pile_ *p, cg_layer *layers) {
     for (size_t i = cg_pile_next_(p, before); i <= p->count && s != CG_E_TRANSPORT; i = cg_pile_next_(p, i), e++) {
         cg_x_ *x = &p->state[e];
         int code = 0;
-        for (size_t q = 0; q < cg_ranks_(x); q++) memcpy(x->records + q * CG_RECORD_, cg_gathered_(all, q) + e * CG_RECORD_, CG_RECORD_);
+        for (size_t q = 0; q < cg_ranks_(x); q++)
+            memcpy(x->records + q * CG_RECORD_, cg_gathered_(all, q) + e * CG_RECORD_, CG_RECORD_);
         x->opened = 1;
         while ((s = cg_exchange_next(x, code, &io)) == CG_AGAIN) code = cg_io_run(&x->transport, &io);
         if (i == p->count) cg_pile_unflatten_(p, layers, x);
-        else { layers[i].status = s; layers[i].report = x->report; }
+        else {
+            layers[i].status = s;
+            layers[i].report = x->report;
+        }
         all->report.bytes_out += x->report.bytes_out;
         all->report.bytes_in += x->report.bytes_in;
         all->report.rounds += x->report.rounds;
@@ -2638,29 +3000,36 @@ static cg_status cg_pile_run_(cg_pile_ *p, cg_layer *layers) {
     }
     return verdict != CG_OK ? verdict : s;
 }
-CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport, void *mem, size_t bytes,
-    cg_report *report) {
+CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,
+    void *mem, size_t bytes, cg_report *report) {
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     const cg_exchange_desc none = CG_ZERO;
     cg_pile_ p;
     cg_status s;
     if (report) memset(report, 0, sizeof *report);
     if ((!layers && count) || !transport || cg_mute_(transport)) return CG_E_ARG;
-    if (!mem || bytes < skip || bytes - skip < cg_pile_plan_(&p, layers, count, small, transport, NULL)) return cg_exchange_without_(&none, transport, NULL, 0, CG_OK, report);
+    if (!mem || bytes < skip || bytes - skip < cg_pile_plan_(&p, layers, count, small, transport, NULL))
+        return cg_exchange_without_(&none, transport, NULL, 0, CG_OK, report);
     cg_pile_plan_(&p, layers, count, small, transport, (uint8_t *)mem + skip);
-    for (size_t i = 0; i < count; i++) { memset(&layers[i].report, 0, sizeof layers[i].report); layers[i].status = CG_E_STATE; }
+    for (size_t i = 0; i < count; i++) {
+        memset(&layers[i].report, 0, sizeof layers[i].report);
+        layers[i].status = CG_E_STATE;
+    }
     s = cg_pile_open_(&p, layers, transport);
     if (s == CG_OK) s = cg_pile_run_(&p, layers);
     if (report) *report = p.all->report;
-    for (size_t i = 0; i < count; i++) if (layers[i].status == CG_E_STATE) layers[i].status = s;
+    for (size_t i = 0; i < count; i++)
+        if (layers[i].status == CG_E_STATE) layers[i].status = s;
     return s;
 }
-CG_API_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
+CG_API_ cg_status cg_used_decode(
+    const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
     const uint8_t *p = (const uint8_t *)used;
     size_t at = 0, done = 0;
     cg_info info;
     cg_status s = used || !len ? CG_OK : CG_E_ARG;
-    for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {     /* all of them, before y changes */
+    /* all of them, before y changes */
+    for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
         s = cg_inspect(p + at, len - at, &info);
         if (s == CG_OK && info.n > n - done) s = CG_E_MISMATCH;
         if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
@@ -2674,7 +3043,7 @@ CG_API_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t l
     return s;
 }
 
-/* src/core/fp_end.h */
+/* src/core/base/fp_end.h */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -2684,5 +3053,5 @@ CG_API_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t l
 #  pragma GCC pop_options
 #endif
 
-/* src/core/end.h */
+/* src/core/base/end.h */
 #endif /* COMPGRAD_IMPLEMENTATION */

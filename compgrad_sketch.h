@@ -46,99 +46,130 @@
    refused; if a cell's sum becomes too large for a float, heavy and pack return CG_E_NONFINITE. With COMPGRAD_OPENMP adding and estimating use all threads. MEMORY is the caller's, any alignment; nothing allocates. */
 
 /* src/sketch/api.h */
-#include "compgrad_exchange.h"       /* outside the guard: its implementation has to come before the one below */
+#include "compgrad_exchange.h" /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_SKETCH_H
-#define COMPGRAD_SKETCH_H
+#  define COMPGRAD_SKETCH_H
 
 typedef struct cg_sketch_desc {
-    int rows;                        /* 1 to 15 */
-    size_t cols;                     /* cells of a row; a multiple of 256, or is made one */
-    size_t n;                        /* coordinates, up to 2^40 */
+    int rows;    /* 1 to 15 */
+    size_t cols; /* cells of a row; a multiple of 256, or is made one */
+    size_t n;    /* coordinates, up to 2^40 */
     uint64_t seed;
-    size_t groups;                   /* 0, or cells of a row for groups of coordinates, at every level */
+    size_t groups; /* 0, or cells of a row for groups of coordinates, at every level */
 } cg_sketch_desc;
 
-typedef struct cg_sketch {           /* yours */
-    cg_sketch_desc desc;             /* cols as they are */
-    float *cells;                    /* rows * cols, and levels * rows * groups; add and scale them as you like */
-    size_t count;                    /* of all cells */
+typedef struct cg_sketch { /* yours */
+    cg_sketch_desc desc;   /* cols as they are */
+    float *cells;          /* rows * cols, and levels * rows * groups; add and scale them as you like */
+    size_t count;          /* of all cells */
     int levels;
 } cg_sketch;
 
-CG_API_ size_t cg_sketch_memory(const cg_sketch_desc *desc);         /* 0: refused, or it overflows */
+CG_API_ size_t cg_sketch_memory(const cg_sketch_desc *desc); /* 0: refused, or it overflows */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_init(cg_sketch *sketch, const cg_sketch_desc *desc, void *mem, size_t bytes);
 CG_API_ void cg_sketch_clear(cg_sketch *sketch);
 /* + weight * x. n is desc.n; of a list any number, in any order. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_add(cg_sketch *sketch, const float *x, size_t n, float weight);
-CG_API_ CG_CHECKED_ cg_status cg_sketch_add_list(cg_sketch *sketch, const uint64_t *index, const float *value, size_t count, float weight);
-CG_API_ CG_CHECKED_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from);     /* += ; CG_E_MISMATCH if they differ in n, rows, cols, groups or seed */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_add_list(
+    cg_sketch *sketch, const uint64_t *index, const float *value, size_t count, float weight);
+/* += ; CG_E_MISMATCH if they differ in n, rows, cols, groups or seed */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_scale(cg_sketch *sketch, float by);
 /* Cells that these coordinates touch become 0, in every row (FetchSGD); not with groups. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_t count);
 
-CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i);               /* 0 beyond n */
+CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i); /* 0 beyond n */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n);
-CG_API_ double cg_sketch_norm(const cg_sketch *sketch);                              /* of x: the root of the median over rows of |cells|^2 */
+/* of x: the root of the median over rows of |cells|^2 */
+CG_API_ double cg_sketch_norm(const cg_sketch *sketch);
 
 /* The k largest estimates (of equals the lowest index), ascending by index; min(k, n) of them. */
 CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k);
-CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy(const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy(
+    const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes);
 /* All with |estimate| >= tau * norm, 0 < tau, but at most the k largest of them; ascending. None, if the norm is 0. */
-CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index, float *value, size_t *count,
-    void *scratch, size_t scratch_bytes);
-/* HEAVYMIX: those above norm / sqrt(k), filled up to min(k, n) with random others, by the shared key of tag; ascending. */
-CG_API_ CG_CHECKED_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index, float *value,
-    void *scratch, size_t scratch_bytes);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index,
+    float *value, size_t *count, void *scratch, size_t scratch_bytes);
+/* HEAVYMIX: those above norm / sqrt(k), filled up to min(k, n) with random others, by the shared key of tag;
+   ascending. */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index,
+    float *value, void *scratch, size_t scratch_bytes);
 
-/* As a packet: the cells through any operator for `count` values (dense: exact). The tag's seed is replaced by a hash of the description,
-   so that a sketch of another n, rows, cols, groups or seed is CG_E_MISMATCH. cells = beta*cells + alpha*D. */
+/* As a packet: the cells through any operator for `count` values (dense: exact). The tag's seed is replaced by a
+   hash of the description, so that a sketch of another n, rows, cols, groups or seed is CG_E_MISMATCH. cells =
+   beta*cells + alpha*D. */
 CG_API_ size_t cg_sketch_bound(const cg_sketch *sketch, const cg_op *op);
 CG_API_ size_t cg_sketch_scratch(const cg_sketch *sketch, const cg_op *op);
-CG_API_ CG_CHECKED_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_op *op, const cg_tag *tag, void *packet, size_t cap, size_t *len,
-    void *scratch, size_t scratch_bytes);
-CG_API_ CG_CHECKED_ cg_status cg_sketch_unpack(cg_sketch *sketch, const void *packet, size_t len, float alpha, float beta);
-CG_API_ CG_CHECKED_ cg_status cg_sketch_save(const cg_sketch *sketch, void *buf, size_t cap, size_t *len);   /* cap: cg_sketch_bound(sketch, dense) */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_op *op, const cg_tag *tag, void *packet,
+    size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_unpack(
+    cg_sketch *sketch, const void *packet, size_t len, float alpha, float beta);
+/* cap: cg_sketch_bound(sketch, dense) */
+CG_API_ CG_CHECKED_ cg_status cg_sketch_save(const cg_sketch *sketch, void *buf, size_t cap, size_t *len);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len);
-/* The mean (or sum: desc.fold) over ranks, by desc.route; desc.op: what cells are sent through; desc.model is not used. */
-CG_API_ size_t cg_sketch_exchange_memory(const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport);
-CG_API_ CG_CHECKED_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes,
-    cg_report *report);
+/* The mean (or sum: desc.fold) over ranks, by desc.route; desc.op: what cells are sent through; desc.model is not
+   used. */
+CG_API_ size_t cg_sketch_exchange_memory(
+    const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc,
+    const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
-/* ---- Sketched-SGD (Ivkin 19), and indices agreed on by a sketch (ARC-Top-k) ------------------------------------
-   u = momentum u + g, a = a + u; the mean of S(a) over ranks; its `candidates` * k heaviest coordinates, the same on all ranks; of
-   those the mean of a, exactly; of that the k largest are the result, and a (and u) become 0 there. candidates 1: what the sketch
-   says is taken. mix: HEAVYMIX. The hash is another one in every step (by tag.step), so that nobody is hidden behind the same neighbour
-   for ever. Nothing is lost: a + what was taken of it = sum of u. Errors: grad as it was, and the gradient in a unless it was
-   refused here (NaN, memory, route). Values of a and u beyond 2^96 are cut off there; momentum u counts as 0 below 2^-100. */
-typedef struct cg_sketched_desc { cg_sketch_desc sketch; size_t k; int candidates /* 0 = 4 */; float momentum; int mix; } cg_sketched_desc;
-typedef struct cg_sketched { cg_sketched_desc desc; cg_sketch sketch; float *error, *velocity; } cg_sketched;
+/* ---- Sketched-SGD (Ivkin 19), and indices agreed on by a sketch (ARC-Top-k) u = momentum u + g, a = a + u; the
+   mean of S(a) over ranks; its `candidates` * k heaviest coordinates, the same on all ranks; of those the mean of
+   a, exactly; of that the k largest are the result, and a (and u) become 0 there. candidates 1: what the sketch
+   says is taken. mix: HEAVYMIX. The hash is another one in every step (by tag.step), so that nobody is hidden
+   behind the same neighbour for ever. Nothing is lost: a + what was taken of it = sum of u. Errors: grad as it
+   was, and the gradient in a unless it was refused here (NaN, memory, route). Values of a and u beyond 2^96 are
+   cut off there; momentum u counts as 0 below 2^-100. */
+typedef struct cg_sketched_desc {
+    cg_sketch_desc sketch;
+    size_t k;
+    int candidates /* 0 = 4 */;
+    float momentum;
+    int mix;
+} cg_sketched_desc;
+typedef struct cg_sketched {
+    cg_sketched_desc desc;
+    cg_sketch sketch;
+    float *error, *velocity;
+} cg_sketched;
 CG_API_ size_t cg_sketched_memory(const cg_sketched_desc *desc);
 CG_API_ CG_CHECKED_ cg_status cg_sketched_init(cg_sketched *sgd, const cg_sketched_desc *desc, void *mem, size_t bytes);
-CG_API_ size_t cg_sketched_exchange_memory(const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport);
-CG_API_ CG_CHECKED_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
-    void *mem, size_t bytes, cg_report *report);     /* desc: tag, route (auto, linear, server), model and rate */
+CG_API_ size_t cg_sketched_exchange_memory(
+    const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *grad, void *mem, size_t bytes,
+    cg_report *report); /* desc: tag, route (auto, linear, server), model and rate */
 
-/* ---- FetchSGD (Rothchild 20): momentum and error live in the sketch, the same on all ranks --------------------------
-   S_u = momentum S_u + mean of S(g); S_e = S_e + rate S_u; the result is the k heaviest of S_e; cells that they touch become 0 in S_e and S_u
-   (subtracting their sketch, as the paper has it, diverges where the sketch is small). momentum S_u counts as 0 below 2^-100. On any error
-   the state is as it was. */
-typedef struct cg_fetched_desc { cg_sketch_desc sketch; size_t k; float momentum, rate /* 0 = 1; with a desc.model the step is by both rates */; } cg_fetched_desc;
-typedef struct cg_fetched { cg_fetched_desc desc; cg_sketch momentum, error, fresh; } cg_fetched;
+/* ---- FetchSGD (Rothchild 20): momentum and error live in the sketch, the same on all ranks S_u = momentum S_u +
+   mean of S(g); S_e = S_e + rate S_u; the result is the k heaviest of S_e; cells that they touch become 0 in S_e
+   and S_u (subtracting their sketch, as the paper has it, diverges where the sketch is small). momentum S_u counts
+   as 0 below 2^-100. On any error the state is as it was. */
+typedef struct cg_fetched_desc {
+    cg_sketch_desc sketch;
+    size_t k;
+    float momentum, rate /* 0 = 1; with a desc.model the step is by both rates */;
+} cg_fetched_desc;
+typedef struct cg_fetched {
+    cg_fetched_desc desc;
+    cg_sketch momentum, error, fresh;
+} cg_fetched;
 CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc);
 CG_API_ CG_CHECKED_ cg_status cg_fetched_init(cg_fetched *sgd, const cg_fetched_desc *desc, void *mem, size_t bytes);
-CG_API_ size_t cg_fetched_exchange_memory(const cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport);
-CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
-    void *mem, size_t bytes, cg_report *report);
+CG_API_ size_t cg_fetched_exchange_memory(
+    const cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport);
+CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *grad, void *mem, size_t bytes, cg_report *report);
 
 #endif /* COMPGRAD_SKETCH_H */
 
 /* src/sketch/begin.h */
 /* ============================================================================================== */
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_SKETCH_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
-#define COMPGRAD_SKETCH_IMPLEMENTED_
+#  define COMPGRAD_SKETCH_IMPLEMENTED_
 
-/* src/core/fp_begin.h */
+/* src/core/base/fp_begin.h */
 /* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
    here and the end of this file, and nothing of it leaks into the includer's own code. */
 #if defined(__clang__)
@@ -153,17 +184,27 @@ CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exch
 #endif
 
 /* src/sketch/hash.h */
-/* ---- >>hash: where a line goes, and with which signs ------------------------------------------------------------ */
+/* ---- >>hash: where a line goes, and with which signs ---- */
 
 enum { CG_SKETCH_ROWS_ = 15 };
-#define CG_LINE_ 256u                /* neighbours that move together */
+#define CG_LINE_ 256u /* neighbours that move together */
 
-typedef struct cg_place_ { float *cells; uint32_t flip; cg_key_ key; const float *ahead; } cg_place_;       /* of a line in a row; ahead: cells that will be needed next */
+/* of a line in a row; ahead: cells that will be needed next */
+typedef struct cg_place_ {
+    float *cells;
+    uint32_t flip;
+    cg_key_ key;
+    const float *ahead;
+} cg_place_;
 
-static uint64_t cg_row_key_(const cg_sketch *s, int row) { return cg_mix64_(s->desc.seed + (uint64_t)(row + 1) * CG_GOLDEN_); }
+static uint64_t cg_row_key_(const cg_sketch *s, int row) {
+    return cg_mix64_(s->desc.seed + (uint64_t)(row + 1) * CG_GOLDEN_);
+}
 static size_t cg_row_lines_(const cg_sketch *s) { return s->desc.cols / CG_LINE_; }
 static uint64_t cg_line_hash_(uint64_t row_key, uint64_t line) { return cg_mix64_(row_key + (line + 1) * CG_GOLDEN_); }
-static size_t cg_line_to_(const cg_sketch *s, uint64_t hash) { return (size_t)((hash >> 32) * (uint64_t)cg_row_lines_(s) >> 32); }
+static size_t cg_line_to_(const cg_sketch *s, uint64_t hash) {
+    return (size_t)((hash >> 32) * (uint64_t)cg_row_lines_(s) >> 32);
+}
 static cg_place_ cg_line_place_(const cg_sketch *s, int row, uint64_t hash) {
     cg_place_ p;
     p.cells = s->cells + (size_t)row * s->desc.cols + cg_line_to_(s, hash) * CG_LINE_;
@@ -172,16 +213,21 @@ static cg_place_ cg_line_place_(const cg_sketch *s, int row, uint64_t hash) {
     p.ahead = p.cells;
     return p;
 }
-/* Lane e of a line is bit e / 8 (from the top) of word e % 8: eight lanes have their signs in eight words. One round more than for
-   rounding, where products of four bits do not matter. */
+/* Lane e of a line is bit e / 8 (from the top) of word e % 8: eight lanes have their signs in eight words. One
+   round more than for rounding, where products of four bits do not matter. */
 CG_INLINE_ uint32_t cg_sign_word_(cg_key_ key, unsigned i) {
     const uint32_t h = cg_hash32_(key, i) * 0x31848BABu;
     return h ^ h >> 15;
 }
-CG_INLINE_ uint32_t cg_lane_bit_(cg_key_ key, unsigned e, unsigned set) { return cg_sign_word_(key, 8 * set + (e & 7u)) << (e >> 3) & 0x80000000u; }
+CG_INLINE_ uint32_t cg_lane_bit_(cg_key_ key, unsigned e, unsigned set) {
+    return cg_sign_word_(key, 8 * set + (e & 7u)) << (e >> 3) & 0x80000000u;
+}
 CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned e) { return cg_lane_bit_(key, e, 0); }
-/* In sums of groups a value counts 1/2, 1, 3/2 or 2 times: with signs alone, two equal ones would cancel in all rows once in 2^rows. */
-CG_INLINE_ float cg_lane_share_(cg_key_ key, unsigned e) { return (cg_lane_bit_(key, e, 1) ? 1.0f : 0.5f) + (cg_lane_bit_(key, e, 2) ? 1.0f : 0.0f); }
+/* In sums of groups a value counts 1/2, 1, 3/2 or 2 times: with signs alone, two equal ones would cancel in all
+   rows once in 2^rows. */
+CG_INLINE_ float cg_lane_share_(cg_key_ key, unsigned e) {
+    return (cg_lane_bit_(key, e, 1) ? 1.0f : 0.5f) + (cg_lane_bit_(key, e, 2) ? 1.0f : 0.0f);
+}
 CG_INLINE_ float cg_signed_(float v, uint32_t sign) { return cg_float_(cg_bits_(v) ^ sign); }
 
 /* Groups: level 1 are lines, level 2 lines of lines, ... */
@@ -193,12 +239,13 @@ static size_t cg_group_count_(const cg_sketch *s, int level) {
 static float *cg_group_cell_(const cg_sketch *s, int row, int level, uint64_t group, uint32_t *sign) {
     const uint64_t h = cg_line_hash_(cg_mix64_(cg_row_key_(s, row) + (uint64_t)level), group);
     *sign = (uint32_t)h & 0x80000000u;
-    return s->cells + (size_t)s->desc.rows * s->desc.cols + ((size_t)(level - 1) * (size_t)s->desc.rows + (size_t)row) * s->desc.groups +
-           (size_t)((h >> 32) * (uint64_t)s->desc.groups >> 32);
+    return s->cells + (size_t)s->desc.rows * s->desc.cols +
+        ((size_t)(level - 1) * (size_t)s->desc.rows + (size_t)row) * s->desc.groups +
+        (size_t)((h >> 32) * (uint64_t)s->desc.groups >> 32);
 }
 
 /* src/sketch/kernels.h */
-/* ---- >>kernels of a line: the scalar ones are what they mean ---------------------------------------------------------- */
+/* ---- >>kernels of a line: the scalar ones are what they mean ---- */
 
 static void cg_line_add_scalar_(const cg_place_ *p, const float *x, size_t many, float weight) {
     for (unsigned e = 0; e < many; e++) {
@@ -210,16 +257,23 @@ static void cg_line_add_scalar_(const cg_place_ *p, const float *x, size_t many,
 static float cg_line_sum_scalar_(const cg_place_ *p, const float *x, size_t many, float weight) {
     float lane[8] = { 0.0f };
     for (unsigned e = 0; e < many; e++)
-        lane[e & 7] = cg_plus_(lane[e & 7], cg_times_(cg_signed_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)), cg_lane_share_(p->key, e)));
-    for (unsigned step = 4; step; step /= 2) for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
+        lane[e & 7] = cg_plus_(lane[e & 7],
+            cg_times_(
+                cg_signed_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)), cg_lane_share_(p->key, e)));
+    for (unsigned step = 4; step; step /= 2)
+        for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
     return lane[0];
 }
 CG_INLINE_ float cg_least_(float a, float b) { return a < b ? a : b; }
 CG_INLINE_ float cg_most_of_(float a, float b) { return a > b ? a : b; }
-CG_INLINE_ float cg_middle_(float a, float b, float c) { return cg_most_of_(cg_least_(a, b), cg_least_(cg_most_of_(a, b), c)); }
+CG_INLINE_ float cg_middle_(float a, float b, float c) {
+    return cg_most_of_(cg_least_(a, b), cg_least_(cg_most_of_(a, b), c));
+}
 static float cg_median_(float *v, int rows) {
     if (rows == 3) return cg_middle_(v[0], v[1], v[2]);
-    if (rows == 5) return cg_middle_(cg_most_of_(cg_least_(v[0], v[1]), cg_least_(v[2], v[3])), cg_least_(cg_most_of_(v[0], v[1]), cg_most_of_(v[2], v[3])), v[4]);
+    if (rows == 5)
+        return cg_middle_(cg_most_of_(cg_least_(v[0], v[1]), cg_least_(v[2], v[3])),
+            cg_least_(cg_most_of_(v[0], v[1]), cg_most_of_(v[2], v[3])), v[4]);
     for (int i = 0; i < rows; i++)
         for (int j = i & 1; j + 1 < rows; j += 2) {
             const float a = v[j], b = v[j + 1];
@@ -236,23 +290,25 @@ static float cg_lane_estimate_(const cg_place_ *p, int rows, unsigned e) {
 static void cg_line_estimate_scalar_(const cg_place_ *p, int rows, size_t many, float *out) {
     for (unsigned e = 0; e < many; e++) cg_store_(out, e, cg_lane_estimate_(p, rows, e));
 }
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8       /* or -O2 keeps a loop over rows, and their vectors in memory */
+#if defined(__GNUC__) && !defined(__clang__) && \
+    __GNUC__ >= 8 /* or -O2 keeps a loop over rows, and their vectors in memory */
 #  define CG_EACH_ROW_ _Pragma("GCC unroll 7")
 #else
 #  define CG_EACH_ROW_
 #endif
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_crossed_avx2_(uint32_t flip) {            /* lane i to lane i ^ flip, of eight */
+CG_AVX2_INLINE_ __m256i cg_crossed_avx2_(uint32_t flip) { /* lane i to lane i ^ flip, of eight */
     return _mm256_xor_si256(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)(flip & 7u)));
 }
-CG_AVX2_INLINE_ __m256 cg_turned_avx2_(__m256 v, __m256i words) {        /* with the signs of its eight lanes, the top bits of words */
+/* with the signs of its eight lanes, the top bits of words */
+CG_AVX2_INLINE_ __m256 cg_turned_avx2_(__m256 v, __m256i words) {
     return _mm256_xor_ps(v, _mm256_and_ps(_mm256_castsi256_ps(words), _mm256_set1_ps(-0.0f)));
 }
 CG_AVX2_INLINE_ __m256i cg_sign8_avx2_(cg_key_ key, unsigned set) {
     const __m256i h = _mm256_mullo_epi32(cg_hash8_avx2_(key, 8 * set), _mm256_set1_epi32(0x31848BAB));
     return _mm256_xor_si256(h, _mm256_srli_epi32(h, 15));
 }
-CG_AVX2_INLINE_ __m256 cg_if_avx2_(__m256i words, float value) {      /* value where the top bit is set, or 0 */
+CG_AVX2_INLINE_ __m256 cg_if_avx2_(__m256i words, float value) { /* value where the top bit is set, or 0 */
     return _mm256_and_ps(_mm256_castsi256_ps(_mm256_srai_epi32(words, 31)), _mm256_set1_ps(value));
 }
 CG_AVX2_INLINE_ void cg_line_add8_avx2_(const cg_place_ *p, int rows, const float *x, float weight) {
@@ -274,20 +330,20 @@ CG_AVX2_INLINE_ void cg_line_add8_avx2_(const cg_place_ *p, int rows, const floa
         CG_EACH_ROW_
         for (int r = 0; r < rows; r++) {
             float *to = cells[r] + 8 * (vec ^ high[r]);
-            _mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), _mm256_permutevar8x32_ps(cg_turned_avx2_(v, words[r]), cross[r])));
+            _mm256_storeu_ps(to,
+                _mm256_add_ps(_mm256_loadu_ps(to), _mm256_permutevar8x32_ps(cg_turned_avx2_(v, words[r]), cross[r])));
             words[r] = _mm256_add_epi32(words[r], words[r]);
             if (!(vec & 1)) CG_PREFETCH_WRITE_(ahead[r] + 8 * vec);
         }
     }
 }
 CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_place_ *p, int rows, const float *x, float weight) {
-    for (; rows > 0; rows -= 5, p += 5)
-        switch (rows) {                              /* known numbers unroll */
-            case 1: cg_line_add8_avx2_(p, 1, x, weight); break;
-            case 2: cg_line_add8_avx2_(p, 2, x, weight); break;
-            case 3: cg_line_add8_avx2_(p, 3, x, weight); break;
-            case 4: cg_line_add8_avx2_(p, 4, x, weight); break;
-            default: cg_line_add8_avx2_(p, 5, x, weight); break;         /* all that fits into registers */
+    for (; rows > 0; rows -= 5, p += 5) switch (rows) { /* known numbers unroll */
+        case 1: cg_line_add8_avx2_(p, 1, x, weight); break;
+        case 2: cg_line_add8_avx2_(p, 2, x, weight); break;
+        case 3: cg_line_add8_avx2_(p, 3, x, weight); break;
+        case 4: cg_line_add8_avx2_(p, 4, x, weight); break;
+        default: cg_line_add8_avx2_(p, 5, x, weight); break; /* all that fits into registers */
         }
 }
 CG_TARGET_AVX2_ static float cg_line_sum_avx2_(const cg_place_ *p, const float *x, float weight) {
@@ -296,22 +352,31 @@ CG_TARGET_AVX2_ static float cg_line_sum_avx2_(const cg_place_ *p, const float *
     __m256 sum = _mm256_setzero_ps();
     float lane[8];
     for (int vec = 0; vec < 32; vec++) {
-        const __m256 share = _mm256_add_ps(_mm256_add_ps(_mm256_set1_ps(0.5f), cg_if_avx2_(half, 0.5f)), cg_if_avx2_(full, 1.0f));
-        sum = _mm256_add_ps(sum, cg_mul8_avx2_(cg_turned_avx2_(cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), w), words), share));
+        const __m256 share = _mm256_add_ps(
+            _mm256_add_ps(_mm256_set1_ps(0.5f), cg_if_avx2_(half, 0.5f)), cg_if_avx2_(full, 1.0f));
+        sum = _mm256_add_ps(sum,
+            cg_mul8_avx2_(
+                cg_turned_avx2_(cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), w), words),
+                share));
         words = _mm256_add_epi32(words, words);
         half = _mm256_add_epi32(half, half);
         full = _mm256_add_epi32(full, full);
     }
     _mm256_storeu_ps(lane, sum);
-    for (unsigned step = 4; step; step /= 2) for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
+    for (unsigned step = 4; step; step /= 2)
+        for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
     return lane[0];
 }
-#define CG_MIN8_(a, b) _mm256_min_ps(a, b)           /* a < b ? a : b, as above */
-#define CG_MAX8_(a, b) _mm256_max_ps(a, b)
-CG_AVX2_INLINE_ __m256 cg_middle8_avx2_(__m256 a, __m256 b, __m256 c) { return CG_MAX8_(CG_MIN8_(a, b), CG_MIN8_(CG_MAX8_(a, b), c)); }
+#  define CG_MIN8_(a, b) _mm256_min_ps(a, b) /* a < b ? a : b, as above */
+#  define CG_MAX8_(a, b) _mm256_max_ps(a, b)
+CG_AVX2_INLINE_ __m256 cg_middle8_avx2_(__m256 a, __m256 b, __m256 c) {
+    return CG_MAX8_(CG_MIN8_(a, b), CG_MIN8_(CG_MAX8_(a, b), c));
+}
 CG_AVX2_INLINE_ __m256 cg_median8_avx2_(__m256 *v, int rows) {
     if (rows == 3) return cg_middle8_avx2_(v[0], v[1], v[2]);
-    if (rows == 5) return cg_middle8_avx2_(CG_MAX8_(CG_MIN8_(v[0], v[1]), CG_MIN8_(v[2], v[3])), CG_MIN8_(CG_MAX8_(v[0], v[1]), CG_MAX8_(v[2], v[3])), v[4]);
+    if (rows == 5)
+        return cg_middle8_avx2_(CG_MAX8_(CG_MIN8_(v[0], v[1]), CG_MIN8_(v[2], v[3])),
+            CG_MIN8_(CG_MAX8_(v[0], v[1]), CG_MAX8_(v[2], v[3])), v[4]);
     for (int i = 0; i < rows; i++)
         for (int j = i & 1; j + 1 < rows; j += 2) {
             const __m256 a = v[j], b = v[j + 1];
@@ -331,7 +396,9 @@ CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_place_ *p, int rows, float
         __m256 v[CG_SKETCH_ROWS_];
         CG_EACH_ROW_
         for (int r = 0; r < rows; r++) {
-            v[r] = cg_turned_avx2_(_mm256_permutevar8x32_ps(_mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].flip >> 3))), cross[r]), words[r]);
+            v[r] = cg_turned_avx2_(
+                _mm256_permutevar8x32_ps(_mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].flip >> 3))), cross[r]),
+                words[r]);
             words[r] = _mm256_add_epi32(words[r], words[r]);
             if (!(vec & 1)) CG_PREFETCH_(p[r].ahead + 8 * vec);
         }
@@ -339,12 +406,12 @@ CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_place_ *p, int rows, float
     }
 }
 CG_TARGET_AVX2_ static void cg_line_estimate_avx2_(const cg_place_ *p, int rows, float *out) {
-    switch (rows) {                                  /* known numbers unroll */
-        case 1: cg_line_estimate8_avx2_(p, 1, out); break;
-        case 3: cg_line_estimate8_avx2_(p, 3, out); break;
-        case 5: cg_line_estimate8_avx2_(p, 5, out); break;
-        case 7: cg_line_estimate8_avx2_(p, 7, out); break;
-        default: cg_line_estimate8_avx2_(p, rows, out); break;
+    switch (rows) { /* known numbers unroll */
+    case 1: cg_line_estimate8_avx2_(p, 1, out); break;
+    case 3: cg_line_estimate8_avx2_(p, 3, out); break;
+    case 5: cg_line_estimate8_avx2_(p, 5, out); break;
+    case 7: cg_line_estimate8_avx2_(p, 7, out); break;
+    default: cg_line_estimate8_avx2_(p, rows, out); break;
     }
 }
 #endif
@@ -357,7 +424,10 @@ static int cg_sketch_avx2_(void) {
 }
 static void cg_line_add_(const cg_place_ *p, int rows, const float *x, size_t many, float weight, int avx2) {
 #if CG_AVX2_
-    if (avx2 && many == CG_LINE_) { cg_line_add_avx2_(p, rows, x, weight); return; }
+    if (avx2 && many == CG_LINE_) {
+        cg_line_add_avx2_(p, rows, x, weight);
+        return;
+    }
 #endif
     (void)avx2;
     for (int r = 0; r < rows; r++) cg_line_add_scalar_(p + r, x, many, weight);
@@ -371,23 +441,29 @@ static float cg_line_sum_(const cg_place_ *p, const float *x, size_t many, float
 }
 static void cg_line_estimate_(const cg_place_ *p, int rows, size_t many, float *out, int avx2) {
 #if CG_AVX2_
-    if (avx2 && many == CG_LINE_) { cg_line_estimate_avx2_(p, rows, out); return; }
+    if (avx2 && many == CG_LINE_) {
+        cg_line_estimate_avx2_(p, rows, out);
+        return;
+    }
 #endif
     (void)avx2;
     cg_line_estimate_scalar_(p, rows, many, out);
 }
 
 /* src/sketch/sketch.h */
-/* ---- >>sketch ------------------------------------------------------------------------------------------------------ */
+/* ---- >>sketch ---- */
 
 static cg_status cg_sketch_shape_(const cg_sketch_desc *d, cg_sketch *s) {
     uint64_t cells;
     memset(s, 0, sizeof *s);
-    if (!d || d->rows < 1 || d->rows > CG_SKETCH_ROWS_ || d->cols < 1 || (uint64_t)d->n > (uint64_t)1 << 40) return CG_E_ARG;
-    if (d->cols > SIZE_MAX / 2 || d->cols / CG_LINE_ >= 0xffffffffu || (uint64_t)d->groups > 0xffffffffu) return CG_E_ARG;
+    if (!d || d->rows < 1 || d->rows > CG_SKETCH_ROWS_ || d->cols < 1 || (uint64_t)d->n > (uint64_t)1 << 40)
+        return CG_E_ARG;
+    if (d->cols > SIZE_MAX / 2 || d->cols / CG_LINE_ >= 0xffffffffu || (uint64_t)d->groups > 0xffffffffu)
+        return CG_E_ARG;
     s->desc = *d;
     s->desc.cols = (d->cols + CG_LINE_ - 1) / CG_LINE_ * CG_LINE_;
-    if (d->groups) for (s->levels = 1; cg_group_count_(s, s->levels) > CG_LINE_; s->levels++) {}
+    if (d->groups)
+        for (s->levels = 1; cg_group_count_(s, s->levels) > CG_LINE_; s->levels++) {}
     cells = cg_mul_((uint64_t)d->rows, cg_add_(s->desc.cols, cg_mul_((uint64_t)s->levels, d->groups)));
     if (cells > SIZE_MAX / 8) return CG_E_ARG;
     s->count = (size_t)cells;
@@ -410,25 +486,32 @@ CG_API_ cg_status cg_sketch_init(cg_sketch *sketch, const cg_sketch_desc *desc, 
     return CG_OK;
 }
 static size_t cg_sketch_lines_(const cg_sketch *s) { return s->desc.n / CG_LINE_ + (s->desc.n % CG_LINE_ != 0); }
-static size_t cg_line_many_(const cg_sketch *s, uint64_t line) { return cg_min_(CG_LINE_, s->desc.n - (size_t)line * CG_LINE_); }
+static size_t cg_line_many_(const cg_sketch *s, uint64_t line) {
+    return cg_min_(CG_LINE_, s->desc.n - (size_t)line * CG_LINE_);
+}
 
-/* Every thread goes over all lines, and has an equal share of the cells: some rows, and a part of one or two more. So cells are added
-   to in the order of lines, however many threads there are. */
+/* Every thread goes over all lines, and has an equal share of the cells: some rows, and a part of one or two more.
+   So cells are added to in the order of lines, however many threads there are. */
 CG_NOINLINE_ void cg_sketch_add_part_(cg_sketch *s, const float *x, float weight, int part, int parts) {
     const size_t lines = cg_sketch_lines_(s), wide = cg_row_lines_(s), all = wide * (size_t)s->desc.rows;
-    const size_t from = all / (size_t)parts * (size_t)part, to = part + 1 < parts ? all / (size_t)parts * (size_t)(part + 1) : all;
+    const size_t from = all / (size_t)parts * (size_t)part,
+                 to = part + 1 < parts ? all / (size_t)parts * (size_t)(part + 1) : all;
     const int first = (int)(from / wide), end = (int)((to + wide - 1) / wide), avx2 = cg_sketch_avx2_();
     uint64_t key[CG_SKETCH_ROWS_];
     cg_place_ next[CG_SKETCH_ROWS_], p[CG_SKETCH_ROWS_];
     cg_env_ env = cg_env_enter_();
-    for (int r = first; r < end; r++) { key[r] = cg_row_key_(s, r); next[r] = cg_line_place_(s, r, cg_line_hash_(key[r], 0)); }
+    for (int r = first; r < end; r++) {
+        key[r] = cg_row_key_(s, r);
+        next[r] = cg_line_place_(s, r, cg_line_hash_(key[r], 0));
+    }
     for (size_t line = 0; line < lines; line++) {
         int mine = 0;
-        for (int r = first; r < end; r++) {          /* without a branch: nobody could foresee it */
+        for (int r = first; r < end; r++) { /* without a branch: nobody could foresee it */
             const int here = next[r].cells >= s->cells + from * CG_LINE_ && next[r].cells < s->cells + to * CG_LINE_;
             p[mine] = next[r];
             next[r] = cg_line_place_(s, r, cg_line_hash_(key[r], line + 1));
-            if (next[r].cells >= s->cells + from * CG_LINE_ && next[r].cells < s->cells + to * CG_LINE_) p[mine].ahead = next[r].cells;
+            if (next[r].cells >= s->cells + from * CG_LINE_ && next[r].cells < s->cells + to * CG_LINE_)
+                p[mine].ahead = next[r].cells;
             mine += here;
         }
         cg_line_add_(p, mine, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2);
@@ -439,25 +522,28 @@ static void cg_group_add_(cg_sketch *s, int row, uint64_t line, float sum) {
     for (int level = 1; level <= s->levels; level++, line /= CG_LINE_) {
         uint32_t sign;
         float *cell = cg_group_cell_(s, row, level, line, &sign);
-        sum = cg_signed_(sum, sign);                 /* of this level, on top of those below */
+        sum = cg_signed_(sum, sign); /* of this level, on top of those below */
         *cell = cg_plus_(*cell, sum);
     }
 }
-CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weight, int part, int parts) {       /* a part of the rows */
+/* a part of the rows */
+CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weight, int part, int parts) {
     const size_t lines = cg_sketch_lines_(s);
     const int from = s->desc.rows * part / parts, to = s->desc.rows * (part + 1) / parts, avx2 = cg_sketch_avx2_();
     cg_env_ env = cg_env_enter_();
     for (size_t line = 0; line < lines && from < to; line++)
         for (int r = from; r < to; r++) {
             const cg_place_ p = cg_line_place_(s, r, cg_line_hash_(cg_row_key_(s, r), line));
-            cg_group_add_(s, r, line, cg_line_sum_(&p, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2));
+            cg_group_add_(
+                s, r, line, cg_line_sum_(&p, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2));
         }
     cg_env_leave_(env);
 }
 /* All of a part finite? */
 static int cg_part_finite_(const float *x, size_t n, int part, int parts) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    const size_t to = n / (size_t)parts * (size_t)part + (part + 1 == parts ? n - n / (size_t)parts * (size_t)part : n / (size_t)parts);
+    const size_t to = n / (size_t)parts * (size_t)part +
+        (part + 1 == parts ? n - n / (size_t)parts * (size_t)part : n / (size_t)parts);
     for (size_t i = n / (size_t)parts * (size_t)part; i < to; i += CG_BLOCK_)
         if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, to - i)) >= CG_NONFINITE_) return 0;
     return 1;
@@ -469,7 +555,8 @@ static cg_status cg_sketch_add_(cg_sketch *s, const float *x, size_t n, float we
     if (n != s->desc.n) return CG_E_MISMATCH;
     CG_PARALLEL_
     for (int i = 0; i < many; i++) finite[i] = cg_part_finite_(x, n, i, many);
-    for (int i = 0; i < many; i++) if (!finite[i]) return CG_E_NONFINITE;        /* before a cell changes */
+    for (int i = 0; i < many; i++)
+        if (!finite[i]) return CG_E_NONFINITE; /* before a cell changes */
     CG_PARALLEL_
     for (int i = 0; i < many; i++) cg_sketch_add_part_(s, x, weight, i, many);
     if (!s->levels) return CG_OK;
@@ -485,14 +572,17 @@ CG_API_ cg_status cg_sketch_add(cg_sketch *sketch, const float *x, size_t n, flo
 }
 static cg_status cg_sketch_list_check_(const cg_sketch *s, const uint64_t *index, size_t count) {
     if (!s || (!index && count)) return CG_E_ARG;
-    for (size_t i = 0; i < count; i++) if (index[i] >= s->desc.n) return CG_E_ARG;
+    for (size_t i = 0; i < count; i++)
+        if (index[i] >= s->desc.n) return CG_E_ARG;
     return CG_OK;
 }
-CG_API_ cg_status cg_sketch_add_list(cg_sketch *sketch, const uint64_t *index, const float *value, size_t count, float weight) {
+CG_API_ cg_status cg_sketch_add_list(
+    cg_sketch *sketch, const uint64_t *index, const float *value, size_t count, float weight) {
     const cg_env_ env = cg_env_enter_();
     cg_status s = cg_sketch_list_check_(sketch, index, count);
     if (s == CG_OK && ((!value && count) || !cg_is_finite_(weight))) s = CG_E_ARG;
-    for (size_t i = 0; i < count && s == CG_OK; i++) if (!cg_is_finite_(cg_load_(value, i))) s = CG_E_NONFINITE;
+    for (size_t i = 0; i < count && s == CG_OK; i++)
+        if (!cg_is_finite_(cg_load_(value, i))) s = CG_E_NONFINITE;
     for (size_t i = 0; i < count && s == CG_OK; i++)
         for (int r = 0; r < sketch->desc.rows; r++) {
             const uint64_t line = index[i] / CG_LINE_;
@@ -507,7 +597,7 @@ CG_API_ cg_status cg_sketch_add_list(cg_sketch *sketch, const uint64_t *index, c
 }
 CG_API_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_t count) {
     cg_status s = cg_sketch_list_check_(sketch, index, count);
-    if (s == CG_OK && sketch->levels) s = CG_E_UNSUPPORTED;          /* groups would still have what is gone */
+    if (s == CG_OK && sketch->levels) s = CG_E_UNSUPPORTED; /* groups would still have what is gone */
     for (size_t i = 0; i < count && s == CG_OK; i++)
         for (int r = 0; r < sketch->desc.rows; r++) {
             const cg_place_ p = cg_line_place_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), index[i] / CG_LINE_));
@@ -516,7 +606,8 @@ CG_API_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_
     return s;
 }
 static int cg_sketch_same_(const cg_sketch *a, const cg_sketch *b) {
-    return a->desc.rows == b->desc.rows && a->desc.cols == b->desc.cols && a->desc.n == b->desc.n && a->desc.seed == b->desc.seed && a->desc.groups == b->desc.groups;
+    return a->desc.rows == b->desc.rows && a->desc.cols == b->desc.cols && a->desc.n == b->desc.n &&
+        a->desc.seed == b->desc.seed && a->desc.groups == b->desc.groups;
 }
 CG_API_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from) {
     cg_env_ env;
@@ -537,12 +628,14 @@ CG_API_ cg_status cg_sketch_scale(cg_sketch *sketch, float by) {
 }
 
 /* src/sketch/estimate.h */
-/* ---- >>estimates ------------------------------------------------------------------------------------------------------ */
+/* ---- >>estimates ---- */
 
 static void cg_line_places_(const cg_sketch *s, const uint64_t *keys, uint64_t line, cg_place_ *p) {
     for (int r = 0; r < s->desc.rows; r++) p[r] = cg_line_place_(s, r, cg_line_hash_(keys[r], line));
 }
-static void cg_row_keys_(const cg_sketch *s, uint64_t *keys) { for (int r = 0; r < s->desc.rows; r++) keys[r] = cg_row_key_(s, r); }
+static void cg_row_keys_(const cg_sketch *s, uint64_t *keys) {
+    for (int r = 0; r < s->desc.rows; r++) keys[r] = cg_row_key_(s, r);
+}
 static float cg_sketch_one_(const cg_sketch *s, uint64_t i) {
     uint64_t keys[CG_SKETCH_ROWS_];
     cg_place_ p[CG_SKETCH_ROWS_];
@@ -602,7 +695,8 @@ static double cg_sketch_norm_(const cg_sketch *s) {
         int j = r;
         double sum = 0.0;
         for (size_t i = 0; i < s->desc.cols; i += CG_BLOCK_)
-            sum += cg_total_of_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i), CG_TOTAL_SQUARES_);
+            sum += cg_total_of_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i),
+                CG_TOTAL_SQUARES_);
         for (; j > 0 && v[j - 1] > sum; j--) v[j] = v[j - 1];
         v[j] = sum;
     }
@@ -617,9 +711,19 @@ CG_API_ double cg_sketch_norm(const cg_sketch *sketch) {
 }
 
 /* src/sketch/heavy.h */
-/* ---- >>heavy ---------------------------------------------------------------------------------------------------------- */
+/* ---- >>heavy ---- */
 
-typedef struct cg_hunt_ { cg_op op; cg_info info; cg_list_ list; cg_fill_ fill; cg_picker_ picker; const cg_sketch *s; uint32_t bound; double least; uint64_t budget; } cg_hunt_;
+typedef struct cg_hunt_ {
+    cg_op op;
+    cg_info info;
+    cg_list_ list;
+    cg_fill_ fill;
+    cg_picker_ picker;
+    const cg_sketch *s;
+    uint32_t bound;
+    double least;
+    uint64_t budget;
+} cg_hunt_;
 
 static cg_op cg_hunt_op_(size_t k) {
     cg_op op = cg_topk(1.0f);
@@ -670,12 +774,14 @@ static int cg_hunt_group_(cg_hunt_ *h, int level, uint64_t group) {
         cg_sketch_make_(s, first, many, line);
         for (size_t e = 0; e < many; e++)
             if ((cg_bits_(line[e]) & CG_MAGNITUDE_) >= h->bound) {
-                while (h->list.part < (double)((uint64_t)(first + e) >> 32)) h->list.segment[(size_t)(h->list.part += 1.0)] = h->list.count;
+                while (h->list.part < (double)((uint64_t)(first + e) >> 32))
+                    h->list.segment[(size_t)(h->list.part += 1.0)] = h->list.count;
                 cg_list_add_(&h->list, first + e, line[e]);
             }
         return h->list.count <= h->list.room;
     }
-    for (uint64_t c = group * CG_LINE_; c < (group + 1) * CG_LINE_ && c < cg_group_count_(s, level - 1); c++) if (!cg_hunt_group_(h, level - 1, c)) return 0;
+    for (uint64_t c = group * CG_LINE_; c < (group + 1) * CG_LINE_ && c < cg_group_count_(s, level - 1); c++)
+        if (!cg_hunt_group_(h, level - 1, c)) return 0;
     return 1;
 }
 /* By groups: is that possible, and has it been done? Costs at most about what looking at every coordinate does. */
@@ -687,10 +793,12 @@ static int cg_hunt_groups_(cg_hunt_ *h, double least) {
     h->bound += (double)cg_float_(h->bound) < least;
     h->budget = s->desc.n / 64;
     h->list.count = 0;
-    h->list.part = 0.0;                              /* the segment of 2^32 that has begun */
+    h->list.part = 0.0; /* the segment of 2^32 that has begun */
     h->list.segment[0] = 0;
-    for (uint64_t g = 0; g < cg_group_count_(s, s->levels); g++) if (!cg_hunt_group_(h, s->levels, g)) return 0;
-    for (uint64_t seg = (uint64_t)h->list.part + 1; seg <= h->list.segments; seg++) h->list.segment[seg] = h->list.count;
+    for (uint64_t g = 0; g < cg_group_count_(s, s->levels); g++)
+        if (!cg_hunt_group_(h, s->levels, g)) return 0;
+    for (uint64_t seg = (uint64_t)h->list.part + 1; seg <= h->list.segments; seg++)
+        h->list.segment[seg] = h->list.count;
     return 1;
 }
 static void cg_hunt_out_(const cg_hunt_ *h, uint64_t *index, float *value) {
@@ -702,13 +810,18 @@ static void cg_hunt_out_(const cg_hunt_ *h, uint64_t *index, float *value) {
 }
 static cg_status cg_hunt_best_(cg_hunt_ *h, size_t k) {
     const cg_sketch *s = h->s;
-    const double norm = s->levels ? cg_sketch_norm_(s) : 0.0, sure = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
+    const double norm = s->levels ? cg_sketch_norm_(s) : 0.0,
+                 sure = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
     for (double least = norm / cg_sqrt_((double)k); s->levels && least >= sure; least *= 0.5)
         if (!cg_hunt_groups_(h, least)) break;
-        else if (h->list.count >= k) { cg_list_best_(&h->picker, k, h->bound); return CG_OK; }
+        else if (h->list.count >= k) {
+            cg_list_best_(&h->picker, k, h->bound);
+            return CG_OK;
+        }
     return cg_pick_topk_(&h->picker, k);
 }
-CG_API_ cg_status cg_sketch_heavy(const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_sketch_heavy(
+    const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes) {
     cg_hunt_ h;
     cg_env_ env;
     cg_status s;
@@ -724,15 +837,20 @@ CG_API_ cg_status cg_sketch_heavy(const cg_sketch *sketch, size_t k, uint64_t *i
 }
 /* All of at least `least`, but no more than the k largest. */
 static cg_status cg_hunt_above_(cg_hunt_ *h, double least, size_t k) {
-    const double sure = h->s->levels ? 4.0 * cg_sketch_norm_(h->s) / cg_sqrt_((double)cg_min_(h->s->desc.cols, h->s->desc.groups)) : 0.0;
-    const uint32_t about = cg_bits_(cg_narrow_(least)) & CG_MAGNITUDE_, bound = about + ((double)cg_float_(about) < least);
-    if (!(h->s->levels && least >= sure && cg_hunt_groups_(h, least)) && !cg_filter_lazy_(h->picker.kernels, &h->fill, h->s->desc.n, bound, &h->list))
-        return cg_pick_topk_(&h->picker, k);         /* too many: all of the largest are above it */
+    const double sure = h->s->levels
+        ? 4.0 * cg_sketch_norm_(h->s) / cg_sqrt_((double)cg_min_(h->s->desc.cols, h->s->desc.groups))
+        : 0.0;
+    const uint32_t about = cg_bits_(cg_narrow_(least)) & CG_MAGNITUDE_,
+                   bound = about + ((double)cg_float_(about) < least);
+    if (!(h->s->levels && least >= sure && cg_hunt_groups_(h, least)) &&
+        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->s->desc.n, bound, &h->list))
+        return cg_pick_topk_(&h->picker, k); /* too many: all of the largest are above it */
     if (h->picker.kernels->top(h->list.value, h->list.count) >= CG_NONFINITE_) return CG_E_NONFINITE;
     if (h->list.count > k) cg_list_best_(&h->picker, k, bound);
     return CG_OK;
 }
-static cg_status cg_sketch_above_(const cg_sketch *s, double tau, size_t k, uint64_t *index, float *value, size_t *count, void *scratch, size_t scratch_bytes) {
+static cg_status cg_sketch_above_(const cg_sketch *s, double tau, size_t k, uint64_t *index, float *value,
+    size_t *count, void *scratch, size_t scratch_bytes) {
     const double norm = cg_sketch_norm_(s);
     cg_hunt_ h;
     cg_status status;
@@ -747,31 +865,36 @@ static cg_status cg_sketch_above_(const cg_sketch *s, double tau, size_t k, uint
     *count = h.list.count;
     return CG_OK;
 }
-CG_API_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index, float *value, size_t *count,
-    void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index, float *value,
+    size_t *count, void *scratch, size_t scratch_bytes) {
     cg_env_ env;
     cg_status s;
     if (count) *count = 0;
-    if (!sketch || !count || !(tau > 0.0 && tau <= 1e300) || (k && sketch->desc.n && (!index || !value))) return CG_E_ARG;
+    if (!sketch || !count || !(tau > 0.0 && tau <= 1e300) || (k && sketch->desc.n && (!index || !value)))
+        return CG_E_ARG;
     env = cg_env_enter_();
     s = cg_sketch_above_(sketch, tau, k, index, value, count, scratch, scratch_bytes);
     cg_env_leave_(env);
     return s;
 }
-/* The rest of k: of the coordinates that are not in the list, numbered in their order as a circle, one of every stretch of about equal
-   length. The circle begins anywhere, so all have the same chance, though stretches differ by one. */
+/* The rest of k: of the coordinates that are not in the list, numbered in their order as a circle, one of every
+   stretch of about equal length. The circle begins anywhere, so all have the same chance, though stretches differ
+   by one. */
 static uint64_t cg_mix_which_(uint64_t key, uint64_t j, uint64_t others, uint64_t more) {
-    const uint64_t begin = j * (others / more) + j * (others % more) / more, end = (j + 1) * (others / more) + (j + 1) * (others % more) / more;
+    const uint64_t begin = j * (others / more) + j * (others % more) / more,
+                   end = (j + 1) * (others / more) + (j + 1) * (others % more) / more;
     return cg_mix64_(key) % others + begin + cg_mix64_(key + (j + 1) * CG_GOLDEN_) % (end - begin);
 }
 static void cg_sketch_mix_(const cg_sketch *s, size_t heavy, size_t k, uint64_t key, uint64_t *index, float *value) {
     const uint64_t others = s->desc.n - heavy, more = k - heavy;
-    uint64_t inside = 0;                             /* stretches whose choice is not beyond the end */
+    uint64_t inside = 0; /* stretches whose choice is not beyond the end */
     size_t h = heavy, at = k;
     while (inside < more && cg_mix_which_(key, inside, others, more) < others) inside++;
-    for (uint64_t i = 0; i < more; i++) {            /* from behind, into the same arrays */
-        const uint64_t which = cg_mix_which_(key, i < inside ? inside - 1 - i : more - 1 - (i - inside), others, more) % others;
-        while (h && index[h - 1] >= which + h) {     /* h heavy ones at most are below it, if the last of them is above */
+    for (uint64_t i = 0; i < more; i++) { /* from behind, into the same arrays */
+        const uint64_t which = cg_mix_which_(key, i < inside ? inside - 1 - i : more - 1 - (i - inside), others, more) %
+            others;
+        /* h heavy ones at most are below it, if the last of them is above */
+        while (h && index[h - 1] >= which + h) {
             h--;
             at--;
             index[at] = index[h];
@@ -782,7 +905,8 @@ static void cg_sketch_mix_(const cg_sketch *s, size_t heavy, size_t k, uint64_t 
         value[at] = cg_sketch_one_(s, which + h);
     }
 }
-CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index, float *value, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index,
+    float *value, void *scratch, size_t scratch_bytes) {
     const cg_tag none = CG_ZERO;
     size_t count = 0;
     cg_env_ env;
@@ -798,7 +922,7 @@ CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg
 }
 
 /* src/sketch/packets.h */
-/* ---- >>packets ----------------------------------------------------------------------------------------------------------- */
+/* ---- >>packets ---- */
 
 static uint64_t cg_sketch_mark_(const cg_sketch *s) {
     uint64_t h = cg_mix64_(s->desc.seed + CG_GOLDEN_);
@@ -807,10 +931,14 @@ static uint64_t cg_sketch_mark_(const cg_sketch *s) {
     h = cg_mix64_(h ^ (uint64_t)s->desc.n);
     return cg_mix64_(h ^ (uint64_t)s->desc.groups);
 }
-CG_API_ size_t cg_sketch_bound(const cg_sketch *sketch, const cg_op *op) { return sketch && op ? cg_bound(op, sketch->count) : 0; }
-CG_API_ size_t cg_sketch_scratch(const cg_sketch *sketch, const cg_op *op) { return sketch && op ? cg_scratch(op, sketch->count) : 0; }
-CG_API_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_op *op, const cg_tag *tag, void *packet, size_t cap, size_t *len,
-    void *scratch, size_t scratch_bytes) {
+CG_API_ size_t cg_sketch_bound(const cg_sketch *sketch, const cg_op *op) {
+    return sketch && op ? cg_bound(op, sketch->count) : 0;
+}
+CG_API_ size_t cg_sketch_scratch(const cg_sketch *sketch, const cg_op *op) {
+    return sketch && op ? cg_scratch(op, sketch->count) : 0;
+}
+CG_API_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_op *op, const cg_tag *tag, void *packet, size_t cap,
+    size_t *len, void *scratch, size_t scratch_bytes) {
     cg_tag own = CG_ZERO;
     if (len) *len = 0;
     if (!sketch) return CG_E_ARG;
@@ -824,7 +952,7 @@ CG_API_ cg_status cg_sketch_unpack(cg_sketch *sketch, const void *packet, size_t
     if (!sketch) return CG_E_ARG;
     s = cg_inspect(packet, len, &info);
     if (s == CG_OK && (info.n != sketch->count || info.tag.seed != cg_sketch_mark_(sketch))) {
-        s = cg_check_(NULL, packet, len, (size_t)info.n);            /* of another sketch, if it is intact */
+        s = cg_check_(NULL, packet, len, (size_t)info.n); /* of another sketch, if it is intact */
         return s == CG_OK ? CG_E_MISMATCH : s;
     }
     return s == CG_OK ? cg_decode(NULL, packet, len, alpha, beta, sketch->cells, sketch->count) : s;
@@ -833,25 +961,29 @@ CG_API_ cg_status cg_sketch_save(const cg_sketch *sketch, void *buf, size_t cap,
     const cg_op dense = cg_dense();
     return cg_sketch_pack(sketch, &dense, NULL, buf, cap, len, NULL, 0);
 }
-CG_API_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len) { return cg_sketch_unpack(sketch, buf, len, 1.0f, 0.0f); }
+CG_API_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len) {
+    return cg_sketch_unpack(sketch, buf, len, 1.0f, 0.0f);
+}
 
 /* src/sketch/protocols.h */
-/* ---- >>exchange ---------------------------------------------------------------------------------------------------------- */
+/* ---- >>exchange ---- */
 
 /* The tag says which sketch it is: other descriptions on other ranks are a mismatch in the first round. */
 static cg_exchange_desc cg_sketch_road_(const cg_sketch *s, const cg_exchange_desc *desc, uint64_t more) {
     cg_exchange_desc d = *desc;
     d.tag.seed = cg_mix64_(d.tag.seed ^ cg_mix64_(cg_sketch_mark_(s) ^ more));
-    d.model = NULL;                                  /* cells are no gradient */
+    d.model = NULL; /* cells are no gradient */
     return d;
 }
-CG_API_ size_t cg_sketch_exchange_memory(const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport) {
+CG_API_ size_t cg_sketch_exchange_memory(
+    const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_exchange_desc d;
     if (!sketch || !desc) return 0;
     d = cg_sketch_road_(sketch, desc, 0);
     return cg_exchange_memory(&d, transport, sketch->count);
 }
-CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes, cg_report *report) {
+CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport,
+    void *mem, size_t bytes, cg_report *report) {
     cg_exchange_desc d;
     if (!sketch || !desc) return CG_E_ARG;
     d = cg_sketch_road_(sketch, desc, 0);
@@ -865,23 +997,27 @@ static void cg_report_add_(cg_report *all, const cg_report *one) {
     all->bytes_out += out;
     all->bytes_in += in;
     all->rounds += rounds;
-    all->used = NULL;                                /* of cells: of no use to anybody */
+    all->used = NULL; /* of cells: of no use to anybody */
     all->used_len = 0;
 }
 static cg_status cg_all_finite_(const float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    for (size_t i = 0; i < n; i += CG_BLOCK_) if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    for (size_t i = 0; i < n; i += CG_BLOCK_)
+        if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
     return CG_OK;
 }
-#define CG_HELD_ 7.922816251426434e28f               /* 2^96: sums of 2^30 of them are still floats */
-static void cg_hold_all_(float *x, size_t n) {       /* what has grown beyond that is cut off, or no later sum would be finite */
+#define CG_HELD_ 7.922816251426434e28f /* 2^96: sums of 2^30 of them are still floats */
+/* what has grown beyond that is cut off, or no later sum would be finite */
+static void cg_hold_all_(float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     uint32_t top = 0;
     for (size_t i = 0; i < n; i += CG_BLOCK_) top = cg_max32_(top, kernels->top(x + i, cg_min_(CG_BLOCK_, n - i)));
-    for (size_t i = 0; top > cg_bits_(CG_HELD_) && i < n; i++) x[i] = x[i] > CG_HELD_ ? CG_HELD_ : x[i] < -CG_HELD_ ? -CG_HELD_ : x[i];
+    for (size_t i = 0; top > cg_bits_(CG_HELD_) && i < n; i++)
+        x[i] = x[i] > CG_HELD_ ? CG_HELD_ : x[i] < -CG_HELD_ ? -CG_HELD_ : x[i];
 }
 /* A sparse vector in place of y, or to the model. */
-static void cg_spread_(const cg_exchange_desc *d, const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
+static void cg_spread_(
+    const cg_exchange_desc *d, const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
     if (n && !d->model) memset(y, 0, 4 * n);
     for (size_t i = 0; i < count; i++) {
         const size_t at = (size_t)index[i];
@@ -889,7 +1025,7 @@ static void cg_spread_(const cg_exchange_desc *d, const uint64_t *index, const f
         else cg_store_(y, at, value[i]);
     }
 }
-static cg_exchange_desc cg_plain_road_(const cg_exchange_desc *desc) {       /* f32, as a mean */
+static cg_exchange_desc cg_plain_road_(const cg_exchange_desc *desc) { /* f32, as a mean */
     cg_exchange_desc d = CG_ZERO;
     d.route = desc->route;
     d.tag = desc->tag;
@@ -897,12 +1033,13 @@ static cg_exchange_desc cg_plain_road_(const cg_exchange_desc *desc) {       /* 
     return d;
 }
 
-static size_t cg_sketched_most_(const cg_sketched_desc *d) {         /* candidates */
+static size_t cg_sketched_most_(const cg_sketched_desc *d) { /* candidates */
     const uint64_t many = cg_mul_(d->k, (uint64_t)(d->candidates ? d->candidates : 4));
     return many < d->sketch.n ? (size_t)many : d->sketch.n;
 }
 static cg_status cg_sketched_check_(const cg_sketched_desc *d) {
-    if (!d || d->candidates < 0 || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !d->k || d->sketch.n > SIZE_MAX / 64) return CG_E_ARG;
+    if (!d || d->candidates < 0 || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !d->k || d->sketch.n > SIZE_MAX / 64)
+        return CG_E_ARG;
     return cg_sketch_memory(&d->sketch) ? CG_OK : CG_E_ARG;
 }
 static uint64_t cg_sketched_plan_(cg_sketched *sgd, const cg_sketched_desc *d, uint8_t *base, uint8_t **cells) {
@@ -933,10 +1070,17 @@ CG_API_ cg_status cg_sketched_init(cg_sketched *sgd, const cg_sketched_desc *des
     if (sgd->velocity) memset(sgd->velocity, 0, 4 * desc->sketch.n);
     return cg_sketch_init(&sgd->sketch, &desc->sketch, cells, cg_sketch_memory(&desc->sketch));
 }
-typedef struct cg_sketched_rooms_ { uint64_t *index; float *value; uint8_t *scratch, *exchange; size_t scratch_bytes, exchange_bytes; } cg_sketched_rooms_;
-static uint64_t cg_sketched_rooms_of_(const cg_sketch *s, size_t most, const cg_exchange_desc *desc, const cg_transport *t, int twice, uint8_t *base, cg_sketched_rooms_ *r) {
+typedef struct cg_sketched_rooms_ {
+    uint64_t *index;
+    float *value;
+    uint8_t *scratch, *exchange;
+    size_t scratch_bytes, exchange_bytes;
+} cg_sketched_rooms_;
+static uint64_t cg_sketched_rooms_of_(const cg_sketch *s, size_t most, const cg_exchange_desc *desc,
+    const cg_transport *t, int twice, uint8_t *base, cg_sketched_rooms_ *r) {
     const cg_exchange_desc road = cg_plain_road_(desc);
-    const uint64_t first = cg_exchange_memory(&road, t, s->count), second = twice ? cg_exchange_memory(&road, t, most) : 0;
+    const uint64_t first = cg_exchange_memory(&road, t, s->count),
+                   second = twice ? cg_exchange_memory(&road, t, most) : 0;
     cg_carve_ c;
     c.base = base;
     c.bytes = 0;
@@ -949,7 +1093,8 @@ static uint64_t cg_sketched_rooms_of_(const cg_sketch *s, size_t most, const cg_
     r->exchange = cg_carve_take_(&c, r->exchange_bytes);
     return c.bytes;
 }
-CG_API_ size_t cg_sketched_exchange_memory(const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
+CG_API_ size_t cg_sketched_exchange_memory(
+    const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_sketched_rooms_ r;
     uint64_t need;
     if (!sgd || !desc || !transport) return 0;
@@ -972,11 +1117,13 @@ static size_t cg_sketched_best_(uint64_t *index, float *value, size_t count, siz
     }
     return kept;
 }
-static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *t, float *grad, void *mem, size_t bytes, cg_report *report) {
+static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *t,
+    float *grad, void *mem, size_t bytes, cg_report *report) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const cg_sketched_desc *d = &sgd->desc;
     const size_t n = d->sketch.n, most = cg_sketched_most_(d), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    const uint64_t more = cg_mix64_(d->k) ^ cg_mix64_((uint64_t)most + 1) ^ (uint64_t)(d->mix != 0) ^ cg_mix64_(d->sketch.seed);
+    const uint64_t more = cg_mix64_(d->k) ^ cg_mix64_((uint64_t)most + 1) ^ (uint64_t)(d->mix != 0) ^
+        cg_mix64_(d->sketch.seed);
     cg_exchange_desc road = cg_plain_road_(desc);
     cg_sketched_rooms_ r;
     cg_report one;
@@ -986,13 +1133,15 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     sgd->sketch.desc.seed = d->sketch.seed;
     road = cg_sketch_road_(&sgd->sketch, &road, more);
     if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
-    if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
+    if (s != CG_OK || !need)
+        return cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
     cg_sketched_rooms_of_(&sgd->sketch, most, desc, t, 1, (uint8_t *)mem + skip, &r);
     if (n && sgd->velocity) kernels->accrue(grad, n, 1.0f, d->momentum, sgd->velocity, CG_ACCRUE_NONE_, NULL);
     if (n && sgd->velocity) cg_hold_all_(sgd->velocity, n);
     if (n) kernels->emit(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
     if (n) cg_hold_all_(sgd->error, n);
-    sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));     /* who collides with whom changes with every step */
+    /* who collides with whom changes with every step */
+    sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));
     cg_sketch_clear(&sgd->sketch);
     s = cg_sketch_add(&sgd->sketch, sgd->error, n, 1.0f);
     s = cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, r.exchange, r.exchange_bytes, s, &one);
@@ -1001,7 +1150,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     s = d->mix ? cg_sketch_heavymix(&sgd->sketch, most, &desc->tag, r.index, r.value, r.scratch, r.scratch_bytes)
                : cg_sketch_heavy(&sgd->sketch, most, r.index, r.value, r.scratch, r.scratch_bytes);
     for (size_t i = 0; i < most && s == CG_OK; i++) r.value[i] = cg_load_(sgd->error, (size_t)r.index[i]);
-    road.tag.seed = cg_mix64_(road.tag.seed);        /* the second round */
+    road.tag.seed = cg_mix64_(road.tag.seed); /* the second round */
     s = cg_exchange_or_(&road, t, r.value, most, r.exchange, r.exchange_bytes, s, &one);
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
@@ -1013,8 +1162,8 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     }
     return CG_OK;
 }
-CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
-    void *mem, size_t bytes, cg_report *report) {
+CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport,
+    float *grad, void *mem, size_t bytes, cg_report *report) {
     cg_report own;
     cg_env_ env;
     cg_status s;
@@ -1029,10 +1178,12 @@ CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc 
 
 static cg_status cg_fetched_check_(const cg_fetched_desc *d) {
     if (!d || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !cg_is_finite_(d->rate) || !d->k) return CG_E_ARG;
-    if (d->sketch.groups) return CG_E_UNSUPPORTED;                   /* see cg_sketch_zero */
+    if (d->sketch.groups) return CG_E_UNSUPPORTED; /* see cg_sketch_zero */
     return cg_sketch_memory(&d->sketch) && cg_sketch_memory(&d->sketch) < SIZE_MAX / 4 ? CG_OK : CG_E_ARG;
 }
-CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc) { return cg_fetched_check_(desc) == CG_OK ? 3 * cg_sketch_memory(&desc->sketch) : 0; }
+CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc) {
+    return cg_fetched_check_(desc) == CG_OK ? 3 * cg_sketch_memory(&desc->sketch) : 0;
+}
 CG_API_ cg_status cg_fetched_init(cg_fetched *sgd, const cg_fetched_desc *desc, void *mem, size_t bytes) {
     uint8_t *p = (uint8_t *)mem;
     size_t each;
@@ -1046,26 +1197,30 @@ CG_API_ cg_status cg_fetched_init(cg_fetched *sgd, const cg_fetched_desc *desc, 
     if (s == CG_OK) s = cg_sketch_init(&sgd->fresh, &desc->sketch, p + 2 * each, each);
     return s;
 }
-CG_API_ size_t cg_fetched_exchange_memory(const cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
+CG_API_ size_t cg_fetched_exchange_memory(
+    const cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_sketched_rooms_ r;
     uint64_t need;
     if (!sgd || !desc || !transport) return 0;
     need = cg_sketched_rooms_of_(&sgd->fresh, cg_min_(sgd->desc.k, sgd->desc.sketch.n), desc, transport, 0, NULL, &r);
     return need ? cg_size_(cg_add_(need, 64)) : 0;
 }
-static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *t, float *grad, void *mem, size_t bytes, cg_report *report) {
+static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
+    void *mem, size_t bytes, cg_report *report) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const cg_fetched_desc *d = &sgd->desc;
-    const size_t n = d->sketch.n, k = cg_min_(d->k, n), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0, cells = sgd->fresh.count;
+    const size_t n = d->sketch.n, k = cg_min_(d->k, n), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0,
+                 cells = sgd->fresh.count;
     const float rate = d->rate != 0.0f ? d->rate : 1.0f;
     float chunk[CG_CHUNK_];
-    double lanes[16] = { 0.0 };                      /* not asked for */
+    double lanes[16] = { 0.0 }; /* not asked for */
     cg_exchange_desc road = cg_plain_road_(desc);
     cg_sketched_rooms_ r;
     cg_report one;
     uint64_t need = cg_sketched_rooms_of_(&sgd->fresh, k, desc, t, 0, NULL, &r);
     cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_all_finite_(grad, n);
-    road = cg_sketch_road_(&sgd->fresh, &road, cg_mix64_(d->k) ^ cg_bits_(d->momentum) ^ (uint64_t)cg_bits_(rate) << 32);
+    road = cg_sketch_road_(
+        &sgd->fresh, &road, cg_mix64_(d->k) ^ cg_bits_(d->momentum) ^ (uint64_t)cg_bits_(rate) << 32);
     if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
     if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->fresh.cells, cells, mem, bytes, s, report);
     cg_sketched_rooms_of_(&sgd->fresh, k, desc, t, 0, (uint8_t *)mem + skip, &r);
@@ -1074,8 +1229,9 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     s = cg_exchange_or_(&road, t, sgd->fresh.cells, cells, r.exchange, r.exchange_bytes, s, &one);
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
-    kernels->accrue(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, CG_ACCRUE_RECALL_, lanes);      /* the new momentum, not yet in its place */
-    for (size_t i = 0; i < cells && s == CG_OK; i += CG_CHUNK_) {    /* and the new error is finite, too */
+    /* the new momentum, not yet in its place */
+    kernels->accrue(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, CG_ACCRUE_RECALL_, lanes);
+    for (size_t i = 0; i < cells && s == CG_OK; i += CG_CHUNK_) { /* and the new error is finite, too */
         const size_t many = cg_min_(CG_CHUNK_, cells - i);
         memcpy(chunk, sgd->error.cells + i, 4 * many);
         kernels->emit(sgd->fresh.cells + i, many, rate, 1.0f, chunk, 0);
@@ -1094,8 +1250,8 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     if (s == CG_OK) cg_spread_(desc, r.index, r.value, k, grad, n);
     return s;
 }
-CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
-    void *mem, size_t bytes, cg_report *report) {
+CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport,
+    float *grad, void *mem, size_t bytes, cg_report *report) {
     cg_report own;
     cg_env_ env;
     cg_status s;
@@ -1108,7 +1264,7 @@ CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *d
     return s;
 }
 
-/* src/core/fp_end.h */
+/* src/core/base/fp_end.h */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -1118,5 +1274,5 @@ CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *d
 #  pragma GCC pop_options
 #endif
 
-/* src/core/end.h */
+/* src/core/base/end.h */
 #endif /* COMPGRAD_IMPLEMENTATION */

@@ -16,7 +16,8 @@ header() { # header NAME ROOM...
     } >"$to/$name.new" && mv "$to/$name.new" "$to/$name" || exit 1
 }
 
-header compgrad.h core/manual.h core/api.h core/begin.h core/platform.h core/fp_begin.h core/base.h core/random.h \
+header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h core/base/fp_begin.h \
+    core/base/bits.h core/base/environment.h core/random.h \
     core/kernels/table.h core/kernels/formats.h core/kernels/levels.h core/kernels/pack.h core/kernels/filter.h \
     core/kernels/decode.h core/kernels/axpby.h core/kernels/rotate.h core/kernels/sums.h core/kernels/lookup.h \
     core/kernels/dct.h core/kernels/fp8.h core/kernels/natural.h core/kernels/dynamic8.h core/kernels/vote.h \
@@ -28,16 +29,16 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/platform.h core/fp_
     core/sample.h core/transform.h core/source.h \
     core/select/topk.h core/select/thresholds.h core/select/wangni.h core/select/others.h core/indices.h core/matrix.h \
     core/encode.h core/compress.h core/decode_values.h core/verify.h core/scatter.h core/decode.h core/reduce.h \
-    core/half.h core/status.h core/fp_end.h core/end.h
+    core/half.h core/status.h core/base/fp_end.h core/base/end.h
 
-header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h core/fp_begin.h \
+header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h core/base/fp_begin.h \
     exchange/ranks.h exchange/collectives.h exchange/rules.h exchange/memory.h exchange/opening.h exchange/packets.h \
     exchange/resume.h exchange/blend.h exchange/allgather.h exchange/server.h exchange/ring.h exchange/lists.h \
-    exchange/merge.h exchange/region.h exchange/sums.h exchange/exchange.h exchange/layers.h core/fp_end.h core/end.h
+    exchange/merge.h exchange/region.h exchange/sums.h exchange/exchange.h exchange/layers.h core/base/fp_end.h core/base/end.h
 
-header compgrad_ef.h ef/manual.h ef/api.h ef/begin.h core/fp_begin.h ef/kinds.h ef/omega.h ef/schedule.h ef/plan.h \
+header compgrad_ef.h ef/manual.h ef/api.h ef/begin.h core/base/fp_begin.h ef/kinds.h ef/omega.h ef/schedule.h ef/plan.h \
     ef/bytes.h ef/step.h ef/lazy.h ef/ends.h ef/compress.h ef/commit.h ef/exchange.h ef/changes.h ef/blobs.h \
-    core/fp_end.h core/end.h
+    core/base/fp_end.h core/base/end.h
 
-header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/fp_begin.h sketch/hash.h sketch/kernels.h \
-    sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/protocols.h core/fp_end.h core/end.h
+header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/fp_begin.h sketch/hash.h sketch/kernels.h \
+    sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/protocols.h core/base/fp_end.h core/base/end.h

@@ -1,9 +1,14 @@
 /* ---- atomo: singular vectors, drawn with probabilities that keep the mean ---- */
 
-static double cg_hypot_(double a, double b) {        /* a rotation by it keeps lengths, also where squares would underflow */
+/* a rotation by it keeps lengths, also where squares would underflow */
+static double cg_hypot_(double a, double b) {
     a = a < 0.0 ? -a : a;
     b = b < 0.0 ? -b : b;
-    if (a < b) { double c = a; a = b; b = c; }
+    if (a < b) {
+        double c = a;
+        a = b;
+        b = c;
+    }
     if (b == 0.0) return a;
     b /= a;
     return a * cg_sqrt_(1.0 + cg_times64_(b, b));
@@ -16,7 +21,10 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
         d[t] = g[t * k + t];
         e[t] = n ? v[0] : 0.0;
         rest = n > 1 ? cg_dot_(v + 1, v + 1, n - 1) : 0.0;
-        if (rest < 1e-200) { cg_zero64_(v, n); continue; }           /* g is about 1 */
+        if (rest < 1e-200) {
+            cg_zero64_(v, n);
+            continue;
+        } /* g is about 1 */
         length = cg_sqrt_(cg_times64_(v[0], v[0]) + rest);
         e[t] = v[0] > 0.0 ? -length : length;
         v[0] -= e[t];
@@ -42,7 +50,11 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
         for (size_t i = 0; i < n; i++) cg_axpy_(-v[i], y, x + i * k, n);
     }
     for (size_t i = 0; i < k; i++)
-        for (size_t j = 0; j < i; j++) { double c = z[i * k + j]; z[i * k + j] = z[j * k + i]; z[j * k + i] = c; }
+        for (size_t j = 0; j < i; j++) {
+            double c = z[i * k + j];
+            z[i * k + j] = z[j * k + i];
+            z[j * k + i] = c;
+        }
 }
 /* Implicit QL on (d, e); the rows of z become eigenvectors. Whatever it reaches, they stay orthonormal. */
 static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
@@ -51,7 +63,8 @@ static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
             size_t m = l, i;
             double shift, s = 1.0, c = 1.0, p = 0.0, r;
             for (; m + 1 < k; m++) {
-                double scale = (d[m] < 0.0 ? -d[m] : d[m]) + (d[m + 1] < 0.0 ? -d[m + 1] : d[m + 1]), off = e[m] < 0.0 ? -e[m] : e[m];
+                double scale = (d[m] < 0.0 ? -d[m] : d[m]) + (d[m + 1] < 0.0 ? -d[m + 1] : d[m + 1]),
+                       off = e[m] < 0.0 ? -e[m] : e[m];
                 if (off <= scale * 1.1102230246251565e-16 || off < 1e-60) break;
             }
             if (m == l) break;
@@ -62,7 +75,11 @@ static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
                 double f = s * e[i], b = c * e[i], *x = z + i * k, *y = x + k;
                 r = cg_hypot_(f, shift);
                 e[i + 1] = r;
-                if (r == 0.0) { d[i + 1] -= p; e[m] = 0.0; break; }
+                if (r == 0.0) {
+                    d[i + 1] -= p;
+                    e[m] = 0.0;
+                    break;
+                }
                 s = f / r;
                 c = shift / r;
                 shift = d[i + 1] - p;
@@ -76,7 +93,7 @@ static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
                     x[j] = cg_times64_(c, u) - cg_times64_(s, v);
                 }
             }
-            if (i + 1 > l) continue;                 /* stopped at r == 0 */
+            if (i + 1 > l) continue; /* stopped at r == 0 */
             d[l] -= p;
             e[l] = shift;
             e[m] = 0.0;
@@ -91,30 +108,32 @@ static uint64_t cg_atomo_work_(size_t rows, size_t cols) {
     return cg_add_(cg_mul_(8, doubles), cg_mul_(4, cg_add_(k, cg_mul_(rows, cols))));
 }
 /* w[many][n] = b[n][k] times rows order[0..many) of z, rounded to f32 in the panel */
-static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z, const uint32_t *order, unsigned many,
-                            double *panel, double *w) {
+static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z,
+    const uint32_t *order, unsigned many, double *panel, double *w) {
     for (unsigned a = 0; a < many; a++)
         for (size_t j = 0; j < k; j++) panel[a * k + j] = (double)(float)z[order[a] * k + j];
     cg_matrix_times_(kernels, b, n, k, panel, many, w);
 }
-static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols, unsigned budget,
-                                  float *p, float *q, unsigned *atoms, void *work) {
+static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols,
+    unsigned budget, float *p, float *q, unsigned *atoms, void *work) {
     const cg_kernels_ *ks = kernels;
     const int tall = cols <= rows;
     const size_t k = cg_min_(rows, cols), n = tall ? rows : cols;
     const unsigned rank = cg_atomo_rank_(rows, cols, budget);
-    double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k, *chance = tail + k;
-    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_RUN_ ? (size_t)CG_RUN_ : k), top = 0.0, u, total = 0.0, run = 0.0, left, up = 1.0;
+    double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k,
+           *chance = tail + k;
+    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_RUN_ ? (size_t)CG_RUN_ : k), top = 0.0, u, total = 0.0,
+           run = 0.0, left, up = 1.0;
     uint32_t *order = (uint32_t *)(void *)(w + CG_PANEL_ * n);
     float *turned = (float *)(void *)(order + k);
-    const float *a = tall ? turned : m, *b = tall ? m : turned;      /* k x n, and its transpose */
+    const float *a = tall ? turned : m, *b = tall ? m : turned; /* k x n, and its transpose */
     size_t count = 0, sure = 0;
     unsigned taken = 0;
     *atoms = 0;
     for (size_t i = 0; i < rank * rows; i++) cg_store_(p, i, 0.0f);
     for (size_t i = 0; i < rank * cols; i++) cg_store_(q, i, 0.0f);
     if (!k) return CG_OK;
-    for (size_t i = 0; i < rows; i += 16)            /* by squares, for the caches */
+    for (size_t i = 0; i < rows; i += 16) /* by squares, for the caches */
         for (size_t j = 0; j < cols; j += 16)
             for (size_t x = i; x < rows && x < i + 16; x++)
                 for (size_t y = j; y < cols && y < j + 16; y++) turned[y * rows + x] = cg_load_(m, x * cols + y);
@@ -125,7 +144,8 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         for (size_t j = 0; j < n; j += CG_RUN_) {
             const size_t run_length = cg_min_(CG_RUN_, n - j);
             for (unsigned x = 0; x < many; x++)
-                for (size_t y = 0; y < run_length; y++) panel[x * CG_RUN_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
+                for (size_t y = 0; y < run_length; y++)
+                    panel[x * CG_RUN_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
             ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_RUN_, many, g + i * k + i, k, NULL);
         }
     }
@@ -135,7 +155,7 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         for (size_t j = 0; j < i; j++) g[i * k + j] = g[j * k + i];
     }
     if (top == 0.0) return CG_OK;
-    top = cg_double_((2046 - (cg_bits64_(top) >> 52)) << 52);        /* brings the largest near 1 */
+    top = cg_double_((2046 - (cg_bits64_(top) >> 52)) << 52); /* brings the largest near 1 */
     for (size_t i = 0; i < k * k; i++) g[i] *= top;
     cg_tridiagonal_(g, k, z, d, e, tail);
     cg_diagonalise_(d, e, k, z);
@@ -150,15 +170,23 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         const double s = sigma[i];
         const uint32_t o = order[i];
         size_t j = i;
-        for (; j > 0 && sigma[j - 1] < s; j--) { sigma[j] = sigma[j - 1]; order[j] = order[j - 1]; }
+        for (; j > 0 && sigma[j - 1] < s; j--) {
+            sigma[j] = sigma[j - 1];
+            order[j] = order[j - 1];
+        }
         sigma[j] = s;
         order[j] = o;
     }
-    while (count < k && sigma[count] > sigma[0] * 1.1920928955078125e-7) count++;   /* less is what rounding makes of 0 */
+    /* less is what rounding makes of 0 */
+    while (count < k && sigma[count] > sigma[0] * 1.1920928955078125e-7) count++;
     for (size_t i = count; i-- > 0;) tail[i] = sigma[i] + (i + 1 < count ? tail[i + 1] : 0.0);
-    /* those that are sent for sure, then one uniform number for the others: each unit of summed probability sends one */
+    /* those that are sent for sure, then one uniform number for the others: each unit of summed probability sends
+       one */
     left = (double)rank;
-    for (; sure < count && left > 0.0 && (left >= (double)(count - sure) || cg_times64_(left, sigma[sure]) >= tail[sure]); left -= 1.0) chance[sure++] = 1.0;
+    for (;
+         sure < count && left > 0.0 && (left >= (double)(count - sure) || cg_times64_(left, sigma[sure]) >= tail[sure]);
+         left -= 1.0)
+        chance[sure++] = 1.0;
     taken = (unsigned)sure;
     for (size_t i = sure; i < count; i++) total += sigma[i];
     u = (double)(cg_mix64_(key + CG_GOLDEN_) >> 24) * (1.0 / 1099511627776.0);
@@ -180,8 +208,10 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         for (unsigned x = 0; x < many; x++) {
             const double *v = tall ? w + x * n : panel + x * k, *h = tall ? panel + x * k : w + x * n;
             const double by = 1.0 / up;
-            for (size_t y = 0; y < rows; y++) cg_store_(p, y * rank + i + x, (float)(tall ? v[y] / chance[i + x] * by : v[y] * up));
-            for (size_t y = 0; y < cols; y++) cg_store_(q, (i + x) * cols + y, (float)(tall ? h[y] * up : h[y] / chance[i + x] * by));
+            for (size_t y = 0; y < rows; y++)
+                cg_store_(p, y * rank + i + x, (float)(tall ? v[y] / chance[i + x] * by : v[y] * up));
+            for (size_t y = 0; y < cols; y++)
+                cg_store_(q, (i + x) * cols + y, (float)(tall ? h[y] * up : h[y] / chance[i + x] * by));
         }
     }
     *atoms = taken;
@@ -189,8 +219,11 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
 }
 
 /* Of an operator on matrices. */
-static unsigned cg_matrix_rank_(const cg_op *op) { return cg_rank_(op->transform.size, (size_t)op->transform.value, op->transform.arg); }
+static unsigned cg_matrix_rank_(const cg_op *op) {
+    return cg_rank_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
+}
 static uint64_t cg_matrix_work_(const cg_op *op) {
     const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
-    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_(rows, cols, op->transform.arg) : cg_atomo_work_(rows, cols);
+    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_(rows, cols, op->transform.arg)
+                                                    : cg_atomo_work_(rows, cols);
 }

@@ -19,8 +19,10 @@ static size_t cg_bound_(const cg_op *op, const cg_side *side, size_t n) {
     k = cg_most_(op, turned);
     if (cg_sizes_(op, side, k, &lay, &values) != CG_OK) return 0;
     universe = cg_units_(op, turned);
-    if (cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED) indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
-    else if (op->select.id && op->select.id != CG_SELECT_GIVEN) indices = cg_index_bound_(op, universe, cg_units_(op, k));
+    if (cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED)
+        indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
+    else if (op->select.id && op->select.id != CG_SELECT_GIVEN)
+        indices = cg_index_bound_(op, universe, cg_units_(op, k));
     return cg_size_(cg_add_(cg_add_(values, indices), CG_HEADER_BYTES));
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
@@ -39,7 +41,8 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
 }
 
 /* Sample, transform and selection: what the quantizer will see. */
-CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
+CG_NOINLINE_ cg_status cg_prepare_(
+    const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
     const size_t turned = (size_t)cg_turned_(op, info->drawn);
     cg_status s = CG_OK;
@@ -55,7 +58,7 @@ CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, co
         for (size_t i = 0, many; i < turned; i += many) {
             const float *v;
             many = cg_min_(CG_CHUNK_, turned - i);
-            v = cg_fetch_(src, i, many, list->gathered + i);       /* blocks end within the room */
+            v = cg_fetch_(src, i, many, list->gathered + i); /* blocks end within the room */
             if (v != list->gathered + i) memcpy(list->gathered + i, v, 4 * many);
         }
         if (kernels->top(list->gathered, turned) >= CG_NONFINITE_) return CG_E_NONFINITE;
@@ -82,11 +85,12 @@ CG_NOINLINE_ cg_status cg_prepare_(const cg_kernels_ *kernels, cg_info *info, co
     }
     return s;
 }
-static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src, const cg_kernels_ *kernels,
-                                 uint8_t *out, size_t cap, size_t *bytes, cg_sum_ *sum) {
+static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src,
+    const cg_kernels_ *kernels, uint8_t *out, size_t cap, size_t *bytes, cg_sum_ *sum) {
     cg_status s;
     for (size_t i = 0; i < lay->k; i += CG_CHUNK_)
-        if (kernels->top(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        if (kernels->top(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i)) >= CG_NONFINITE_)
+            return CG_E_NONFINITE;
     *bytes = 0;
     s = lay->codec->compress(lay->codec, &info->op.quantize, &info->tag, src->x, (size_t)lay->k, out, cap, bytes);
     if (s != CG_OK) return s;
@@ -102,7 +106,8 @@ static int cg_fills_itself_(const cg_op *op, const cg_fill_ *fill) {
     if (op->sample.id || op->code.arg || cg_is_matrix_(op) || cg_is_user_(&op->quantize)) return 0;
     return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->hint);
 }
-static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill_ *fill, const float *x, uint8_t *packet, size_t cap, size_t *len, void *scratch) {
+static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill_ *fill, const float *x,
+    uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
     cg_list_ list;
@@ -125,14 +130,16 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
     if (s != CG_OK) return s;
     s = cg_sizes_(&info->op, side, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
-    if (lay.row && lay.row->know == CG_KNOW_BUCKET_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_) cg_fill_here_(&src);     /* buckets across blocks */
+    /* buckets across blocks */
+    if (lay.row && lay.row->know == CG_KNOW_BUCKET_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_) cg_fill_here_(&src);
     universe = cg_units_(&info->op, cg_turned_(&info->op, info->drawn));
     info->index_code = cg_index_code_(&info->op, universe, cg_units_(&info->op, info->k));
     index_bytes = cg_index_bytes_(info->index_code, universe, cg_units_(&info->op, info->k));
     need = cg_add_(cg_add_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
-        s = cg_encode_user_(&lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
+        s = cg_encode_user_(
+            &lay, info, &src, kernels, packet + CG_HEADER_BYTES, cap - (size_t)need, &info->value_bytes, &body);
     } else {
         cg_encoder_ e;
         e.kernels = kernels;
@@ -144,7 +151,9 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.table_bytes;
-        e.unit = fill && fill->unit == CG_CHUNK_ && (lay.row->know != CG_KNOW_BUCKET_ || CG_CHUNK_ % lay.bucket == 0) ? CG_CHUNK_ : CG_BLOCK_;
+        e.unit = fill && fill->unit == CG_CHUNK_ && (lay.row->know != CG_KNOW_BUCKET_ || CG_CHUNK_ % lay.bucket == 0)
+            ? CG_CHUNK_
+            : CG_BLOCK_;
         s = cg_encode_values_(&e, &body, &info->value_bytes);
     }
     if (s != CG_OK) return s;
@@ -159,7 +168,7 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
 static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
     cg_fill_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
-    const float none = 0.0f;                         /* x, where there are no values: NULL + 0 is undefined */
+    const float none = 0.0f; /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
     if (cg_side_check_(op, side) != CG_OK) return cg_side_check_(op, side);
@@ -170,14 +179,14 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     if (tag) info.tag = *tag;
     return cg_compress_packet_(&info, side, fill, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
 }
-CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
-    size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x, size_t n,
+    void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_env_ env = cg_env_enter_();
     cg_status s = cg_compress_checked_(op, tag, side, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
     cg_env_leave_(env);
     return s;
 }
-CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n,
-    void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet, size_t cap,
+    size_t *len, void *scratch, size_t scratch_bytes) {
     return cg_compress_with(op, tag, NULL, x, n, packet, cap, len, scratch, scratch_bytes);
 }

@@ -1,6 +1,7 @@
 /* Everything up to the first look at the values: the header agrees with itself, with len and with n.
    values: a user's codec must be at hand. */
-static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
+static cg_status cg_open_(
+    cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
@@ -12,8 +13,11 @@ static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packe
     s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
     if (s != CG_OK && (values || !cg_is_user_(&d->info.op.quantize))) return s;
     value_bytes = cg_add_(cg_add_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
-    if (d->lay.row && (d->lay.code ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
-                                   : d->info.value_bytes != value_bytes)) return CG_E_CORRUPT;
+    if (d->lay.row &&
+        (d->lay.code
+                ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
+                : d->info.value_bytes != value_bytes))
+        return CG_E_CORRUPT;
     d->kernels = cg_kernels_now_();
     d->support = NULL;
     d->sink = NULL;
@@ -24,7 +28,8 @@ static cg_status cg_open_(cg_decoder_ *d, const cg_side *side, const void *packe
     d->codes = d->table + (size_t)d->lay.table_bytes;
     d->index = d->scales + d->info.value_bytes;
     d->y = y ? y : &d->none;
-    if (d->lay.row && !d->lay.code && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.rate / 32)) return CG_E_CORRUPT;
+    if (d->lay.row && !d->lay.code && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.rate / 32))
+        return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
 /* The packet whose indices are meant: any that says by itself where its values are. */
@@ -46,7 +51,7 @@ static uint32_t cg_support_mark_(const cg_decoder_ *set) {
     const cg_op *op = &set->info.op;
     const int indexed = op->select.id && !op->transform.id;
     uint64_t h = cg_mix64_(cg_support_count_(set) + CG_GOLDEN_);
-    if (op->sample.id) {                             /* random-k is the same for all ranks */
+    if (op->sample.id) { /* random-k is the same for all ranks */
         h = cg_mix64_(h ^ (set->info.drawn + op->sample.id * CG_GOLDEN_));
         h = cg_mix64_(h ^ cg_shared_key_(&set->info.tag));
         if (op->sample.id == CG_SAMPLE_PERMK) h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | set->info.tag.rank));
@@ -78,33 +83,41 @@ static cg_status cg_pick_given_(const cg_picker_ *p) {
     return CG_OK;
 }
 /* verified: the packet has been through cg_open_ and cg_verify_. sink: takes the values, in place of y. */
-static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, cg_sink_ *sink, size_t n, int verified) {
+static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y,
+    cg_sink_ *sink, size_t n, int verified) {
     cg_decoder_ d, set;
-    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta) ? cg_open_(&d, side, packet, len, sink ? &d.none : y, n, 1) : CG_E_ARG;
+    cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
+        ? cg_open_(&d, side, packet, len, sink ? &d.none : y, n, 1)
+        : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
         s = cg_support_open_(&set, side, n);
-        if (s == CG_OK && (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_mark_(&set))) s = CG_E_MISMATCH;
+        if (s == CG_OK && (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_mark_(&set)))
+            s = CG_E_MISMATCH;
         d.support = &set;
     }
     if (s == CG_OK) {
-        const int selected = d.info.op.select.id != 0, dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_(&d.info.op) && side && (side->flags & CG_DECODE_DIRECT);
+        const int selected = d.info.op.select.id != 0,
+                  dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
+        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_(&d.info.op) && side &&
+            (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
         d.sink = sink;
         d.stream = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct && !verified) s = cg_verify_(&d);
-        if (s != CG_OK) {}
-        else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
+        if (s != CG_OK) {
+        } else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
         else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
         else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
     return s;
 }
-static cg_status cg_decode_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+static cg_status cg_decode_(
+    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
     return cg_decode_to_(side, packet, len, alpha, beta, y, NULL, n, verified);
 }
-CG_API_ cg_status cg_decode(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+CG_API_ cg_status cg_decode(
+    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_env_ env = cg_env_enter_();
     cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
     cg_env_leave_(env);
@@ -121,7 +134,7 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_status s = cg_open_(&d, NULL, packet, len, y, n, 0);
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
-    if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;          /* clear with the support itself */
+    if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED; /* clear with the support itself */
     if (!d.info.op.sample.id && (!d.info.op.select.id || d.info.op.transform.id)) {
         memset(d.y, 0, 4 * n);
     } else {

@@ -1,11 +1,11 @@
-/* ---- >>decode ---------------------------------------------------------------------------------- */
+/* ---- >>decode ---- */
 
 /* Who takes decoded values, in place of y: stretches of them, or single ones. Both return the sum of their squares. */
 typedef struct cg_sink_ {
     double (*dense)(const void *user, size_t first, size_t many, const float *v);
     double (*sparse)(const void *user, const uint64_t *at, size_t many, const float *v);
     const void *user;
-    double energy;                     /* comes back: of all of them */
+    double energy; /* comes back: of all of them */
 } cg_sink_;
 
 typedef struct cg_decoder_ {
@@ -17,16 +17,26 @@ typedef struct cg_decoder_ {
     size_t turned;
     float alpha, beta;
     float *y;
-    float none;                        /* y, where there are no values: NULL + 0 is undefined */
-    cg_sink_ *sink;                    /* in place of y, or NULL */
-    int stream;                        /* y is larger than the caches, and aligned */
+    float none;     /* y, where there are no values: NULL + 0 is undefined */
+    cg_sink_ *sink; /* in place of y, or NULL */
+    int stream;     /* y is larger than the caches, and aligned */
 } cg_decoder_;
 
 /* Where a reader of pieces stands, and the piece it has decoded. Not needed without a code. */
-typedef struct cg_cursor_ { size_t piece, at; int have; uint8_t symbols[CG_PIECE_]; } cg_cursor_;
+typedef struct cg_cursor_ {
+    size_t piece, at;
+    int have;
+    uint8_t symbols[CG_PIECE_];
+} cg_cursor_;
 
-static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) { return (size_t)cg_words_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu); }
-static void cg_cursor_open_(cg_cursor_ *c, size_t piece, size_t at) { c->piece = piece; c->at = at; c->have = 0; }
+static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
+    return (size_t)cg_words_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu);
+}
+static void cg_cursor_open_(cg_cursor_ *c, size_t piece, size_t at) {
+    c->piece = piece;
+    c->at = at;
+    c->have = 0;
+}
 /* Symbols or wire floats from value `first` on, which goes up. */
 CG_NOINLINE_ const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, size_t first) {
     const cg_layout_ *lay = &d->lay;
@@ -43,7 +53,8 @@ CG_NOINLINE_ const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, 
     return c->symbols + (first - piece * lay->piece) * (width ? width : 1);
 }
 /* Bits or bytes of values [first, first + many) to floats, bucket by bucket. */
-static void cg_decode_buckets_(const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
+static void cg_decode_buckets_(
+    const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
     const cg_quantizer_ *row = lay->row;
     float scales[2];
@@ -55,29 +66,34 @@ static void cg_decode_buckets_(const cg_decoder_ *d, const uint8_t *in, size_t f
     for (size_t i = first, b = first / (size_t)lay->bucket, stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), stop - i,
-                    cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
+        row->decode(d->kernels, &d->info.op.quantize, scales,
+            in + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), stop - i,
+            cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
 }
-CG_NOINLINE_ void cg_decode_packed_(const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
+CG_NOINLINE_ void cg_decode_packed_(
+    const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     uint8_t symbols[CG_CHUNK_];
     d->kernels->unpack(in, many, d->lay.rate / 32, symbols);
     cg_decode_buckets_(d, symbols, first, many, out, stream);
 }
 /* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
    multiple of CG_CHUNK_, many at most that. */
-static const float *cg_decode_chunk_(const cg_decoder_ *d, cg_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
+static const float *cg_decode_chunk_(
+    const cg_decoder_ *d, cg_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
     const uint8_t *in;
     if (lay->codec) {
-        cg_status s = lay->codec->decode(lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
+        cg_status s = lay->codec->decode(
+            lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && d->kernels->top(out, many) < CG_NONFINITE_ ? out : NULL;
     }
     in = lay->code ? cg_cursor_get_(cursor, d, first) : d->codes + cg_code_at_(lay, first);
 #if !CG_BIG_ENDIAN_
-    if (lay->rate == 32 * 32) return (const float *)(const void *)in;                     /* f32 as it lies */
+    if (lay->rate == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
 #endif
-    if (lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32 && !lay->code) cg_decode_packed_(d, in, first, many, out, stream);
+    if (lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32 && !lay->code)
+        cg_decode_packed_(d, in, first, many, out, stream);
     else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;
 }

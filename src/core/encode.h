@@ -1,17 +1,23 @@
-/* ---- >>compress -------------------------------------------------------------------------------- */
+/* ---- >>compress ---- */
 
 typedef struct cg_encoder_ {
     const cg_kernels_ *kernels;
     const cg_stage *stage;
     const cg_layout_ *lay;
     const cg_source_ *src;
-    const float *given;                /* scales from outside, or NULL */
+    const float *given; /* scales from outside, or NULL */
     uint64_t key;
     uint8_t *scales, *table, *codes;
-    size_t unit;                       /* values to be filled at a time */
+    size_t unit; /* values to be filled at a time */
 } cg_encoder_;
 
-typedef struct cg_part_ { cg_sum_ sum; cg_stat_ stat; double total, energy; size_t bytes; } cg_part_;   /* what a block tells */
+/* what a block tells */
+typedef struct cg_part_ {
+    cg_sum_ sum;
+    cg_stat_ stat;
+    double total, energy;
+    size_t bytes;
+} cg_part_;
 
 static const cg_stat_ cg_stat_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
 
@@ -28,14 +34,17 @@ static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
     size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket, start = b * bucket;
     return bucket > k - start ? k : start + bucket;
 }
-/* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of them already. */
-static cg_stat_ cg_measure_(const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
+/* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of
+   them already. */
+static cg_stat_ cg_measure_(
+    const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
     cg_stat_ stat = cg_stat_none_, part = cg_stat_none_;
     float buf[CG_CHUNK_];
     for (size_t i = first, many; i < last; i += many) {
         many = cg_min_(last - i, CG_CHUNK_ - i % CG_CHUNK_);
         part.count += many;
-        e->lay->row->measure(e->kernels, e->stage, i >= have && i < have_end ? cg_at_(v, i - have) : cg_fetch_(e->src, i, many, buf), many, &part);
+        e->lay->row->measure(e->kernels, e->stage,
+            i >= have && i < have_end ? cg_at_(v, i - have) : cg_fetch_(e->src, i, many, buf), many, &part);
         if ((i + many) % CG_BLOCK_ == 0 || i + many == last) {
             cg_stat_join_(&stat, &part);
             part = cg_stat_none_;
@@ -45,7 +54,7 @@ static cg_stat_ cg_measure_(const cg_encoder_ *e, size_t first, size_t last, con
 }
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
     unsigned per = e->lay->row->scales;
-    if (e->lay->row->scale_width == 1) {             /* a power of two; see cg_e8m0_value_ */
+    if (e->lay->row->scale_width == 1) { /* a power of two; see cg_e8m0_value_ */
         e->scales[bucket] = (uint8_t)(cg_bits_(scales[0]) >> 23);
         return;
     }
@@ -53,18 +62,22 @@ static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *sca
 }
 static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
     unsigned per = lay->row->scales;
-    if (lay->row->scale_width == 1) { scales[0] = cg_e8m0_value_(p[bucket]); return; }
+    if (lay->row->scale_width == 1) {
+        scales[0] = cg_e8m0_value_(p[bucket]);
+        return;
+    }
     for (unsigned i = 0; i < per; i++) scales[i] = cg_float_(cg_get32_(p + 4 * (bucket * per + i)));
 }
 
-/* One chunk after the other of a block, each in buckets. A bucket's statistic is taken when its first value comes up; it
-   belongs to the block it starts in. Buckets longer than a block have been measured before (cg_measure_long_). */
+/* One chunk after the other of a block, each in buckets. A bucket's statistic is taken when its first value comes
+   up; it belongs to the block it starts in. Buckets longer than a block have been measured before
+   (cg_measure_long_). */
 typedef struct cg_run_ {
-    size_t begin, current;             /* the block; the bucket whose scales these are */
+    size_t begin, current; /* the block; the bucket whose scales these are */
     cg_key_ key;
     float scales[2];
     double lanes[16];
-    uint32_t top;                      /* the finite check */
+    uint32_t top; /* the finite check */
     cg_stat_ bucket;
 } cg_run_;
 
@@ -84,7 +97,7 @@ static int cg_run_bucket_(const cg_encoder_ *e, cg_run_ *r, size_t b, const floa
         cg_scales_get_(lay, e->scales, b, r->scales);
         return 1;
     }
-    if (start >= first && stop <= end) {             /* all of it is here */
+    if (start >= first && stop <= end) { /* all of it is here */
         r->bucket = cg_stat_none_;
         r->bucket.count = stop - start;
         row->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket);
@@ -104,8 +117,9 @@ static void cg_divide_(const cg_kernels_ *kernels, float unit, float scale, cons
         kernels->emit(v, n, cg_inverse_(unit, scale), 0.0f, out, 0);
         return;
     }
-    scale = cg_times_(scale, CG_LIFT_);              /* 2^100 */
-    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_LIFT_), cg_inverse_(unit, scale)));
+    scale = cg_times_(scale, CG_LIFT_); /* 2^100 */
+    for (size_t i = 0; i < n; i++)
+        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_LIFT_), cg_inverse_(unit, scale)));
 }
 /* Values [first, first + many) to wire bits or bytes; 0: one was not finite. */
 static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
@@ -113,12 +127,13 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
     const cg_quantizer_ *row = lay->row;
     const size_t bucket = (size_t)lay->bucket, end = first + many;
     const float *v = cg_fetch_(e->src, first, many, buf), one = 1.0f;
-    const int shorts = row->unit && bucket < 256;    /* many calls would cost more than a pass over L1 */
+    const int shorts = row->unit && bucket < 256; /* many calls would cost more than a pass over L1 */
     if (row->know != CG_KNOW_BUCKET_) {
-        r->top = cg_max32_(r->top, row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->begin), v, many, to, r->lanes));
+        r->top = cg_max32_(r->top,
+            row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->begin), v, many, to, r->lanes));
         return r->top < CG_NONFINITE_;
     }
-    if (e->given) {                                  /* nobody has looked at these values */
+    if (e->given) { /* nobody has looked at these values */
         r->top = cg_max32_(r->top, e->kernels->top(v, many));
         if (r->top >= CG_NONFINITE_) return 0;
     }
@@ -133,13 +148,15 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
                 w = buf + (i - first);
                 by = 1.0f;
             }
-            if (!shorts) row->encode(e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->begin), w, stop - i, to + (i - first), NULL);
+            if (!shorts)
+                row->encode(
+                    e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->begin), w, stop - i, to + (i - first), NULL);
             continue;
         }
         if (row->finish) memset(r->lanes, 0, sizeof r->lanes);
         row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->begin), cg_at_(v, i - first), stop - i,
-                    to + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), r->lanes);
-        if (row->finish) {                           /* such a bucket never crosses a chunk */
+            to + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), r->lanes);
+        if (row->finish) { /* such a bucket never crosses a chunk */
             row->finish(&r->bucket, cg_fold_(r->lanes), r->scales);
             cg_scales_put_(e, b, r->scales);
         }
@@ -155,7 +172,7 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ 
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
     cg_run_ run;
-    cg_env_ env = cg_env_enter_();                   /* threads have their own */
+    cg_env_ env = cg_env_enter_(); /* threads have their own */
     const cg_fill_ *fill = cg_is_lazy_(e->src) ? NULL : e->src->fill;
     cg_run_open_(&run, e, block);
     part->sum.a = part->sum.b = part->sum.words = 0;
@@ -164,11 +181,12 @@ CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ 
         uint8_t *out = e->codes + cg_code_at_(lay, first);
         size_t bytes;
         many = cg_min_(CG_CHUNK_, end - first);
-        if (fill && first % e->unit == 0) part->energy += cg_fill_run_(fill, first, e->unit, (float *)(uintptr_t)e->src->x);
+        if (fill && first % e->unit == 0)
+            part->energy += cg_fill_run_(fill, first, e->unit, (float *)(uintptr_t)e->src->x);
         if (!cg_encode_chunk_(e, &run, first, many, buf, pack ? symbols : out)) break;
         if (pack) e->kernels->pack(symbols, many, lay->rate / 32, out);
         bytes = (size_t)(((uint64_t)many * lay->rate / 32 + 7) / 8);
-        while (bytes % 4) out[bytes++] = 0;          /* the end of the section */
+        while (bytes % 4) out[bytes++] = 0; /* the end of the section */
         e->kernels->sum(&part->sum, out, bytes / 4);
     }
     part->stat.top = run.top;
@@ -192,14 +210,15 @@ CG_NOINLINE_ void cg_encode_pieces_(const cg_encoder_ *e, size_t block, uint8_t 
         size_t cap;
         uint32_t entry;
         many = cg_min_(lay->piece, end - piece);
-        if (width == 4 && !CG_BIG_ENDIAN_) {         /* floats as they lie */
+        if (width == 4 && !CG_BIG_ENDIAN_) { /* floats as they lie */
             in = (const uint8_t *)cg_fetch_(e->src, piece, many, buf);
             run.top = cg_max32_(run.top, e->kernels->top((const float *)(const void *)in, many));
             ok = run.top < CG_NONFINITE_;
-        } else for (size_t first = piece, some; first < piece + many && ok; first += some) {
-            some = cg_min_(CG_CHUNK_, piece + many - first);
-            ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
-        }
+        } else
+            for (size_t first = piece, some; first < piece + many && ok; first += some) {
+                some = cg_min_(CG_CHUNK_, piece + many - first);
+                ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
+            }
         if (!ok) break;
         cap = 4 * cg_code_words_(lay, many);
         entry = width ? cg_floats_put_(e->kernels, width, in, many, at, cap)
@@ -285,7 +304,8 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
     cg_sum_ codes = { 0, 0, 0 };
     double total = 0.0;
     if (e->src->fill) e->src->fill->begun = 1;
-    if (lay->scale_bytes) memset(e->codes - (size_t)lay->table_bytes - 4, 0, 4);       /* what fills the scales to a word */
+    /* what fills the scales to a word */
+    if (lay->scale_bytes) memset(e->codes - (size_t)lay->table_bytes - 4, 0, 4);
     if (e->given) {
         cg_status s = cg_scales_given_(e);
         if (s != CG_OK) return s;
@@ -298,7 +318,8 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
         wave = (size_t)many;
         CG_PARALLEL_
         for (int i = 0; i < many; i++) {
-            if (lay->code) cg_encode_pieces_(e, block + (size_t)i, start + cg_code_at_(lay, (size_t)i * CG_BLOCK_), &part[i]);
+            if (lay->code)
+                cg_encode_pieces_(e, block + (size_t)i, start + cg_code_at_(lay, (size_t)i * CG_BLOCK_), &part[i]);
             else cg_encode_block_(e, block + (size_t)i, &part[i]);
         }
         for (int i = 0; i < many; i++) {
@@ -318,7 +339,8 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *b
         float mean = (float)(total / (double)k);
         cg_scales_put_(e, 0, &mean);
     }
-    *bytes = (size_t)(lay->scale_bytes + lay->table_bytes) + (lay->code ? (size_t)(end - e->codes) : (size_t)lay->code_bytes);
+    *bytes = (size_t)(lay->scale_bytes + lay->table_bytes) +
+        (lay->code ? (size_t)(end - e->codes) : (size_t)lay->code_bytes);
     *sum = cg_sum_join_(*sum, cg_sum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->table_bytes)));
     *sum = cg_sum_join_(*sum, codes);
     return CG_OK;

@@ -1,6 +1,6 @@
-/* ---- >>halves ---------------------------------------------------------------------------------- */
+/* ---- >>halves ---- */
 
-static void cg_swap16_(uint16_t *half, size_t n) {   /* between the wire's order and the machine's */
+static void cg_swap16_(uint16_t *half, size_t n) { /* between the wire's order and the machine's */
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
         uint16_t h = cg_get16_((const uint8_t *)half + 2 * i);
         memcpy((uint8_t *)half + 2 * i, &h, 2);
@@ -17,7 +17,8 @@ CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
     cg_swap16_(half, n);
 }
 /* Chunks, because a big-endian machine has to bring them into the wire's order first. */
-static void cg_widen_(void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
+static void cg_widen_(
+    void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
     uint16_t wire[CG_CHUNK_];
     cg_env_ env = cg_env_enter_();
     for (size_t i = 0, many; i < n; i += many) {
@@ -32,5 +33,9 @@ static void cg_widen_(void (*widen)(const uint8_t *in, size_t n, float *out, int
     }
     cg_env_leave_(env);
 }
-CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(cg_kernels_now_()->unhalf, half, n, x); }
-CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) { cg_widen_(cg_kernels_now_()->unbrain, half, n, x); }
+CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) {
+    cg_widen_(cg_kernels_now_()->unhalf, half, n, x);
+}
+CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
+    cg_widen_(cg_kernels_now_()->unbrain, half, n, x);
+}

@@ -1,8 +1,12 @@
-/* ---- >>indices --------------------------------------------------------------------------------- */
+/* ---- >>indices ---- */
 
-typedef struct cg_bit_writer_ { uint8_t *at; uint64_t word; unsigned filled; } cg_bit_writer_;
+typedef struct cg_bit_writer_ {
+    uint8_t *at;
+    uint64_t word;
+    unsigned filled;
+} cg_bit_writer_;
 
-static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {     /* bits <= 32 */
+static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits <= 32 */
     w->word |= v << w->filled;
     w->filled += bits;
     if (w->filled >= 32) {
@@ -12,11 +16,16 @@ static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {     /* 
         w->filled -= 32;
     }
 }
-static void cg_bits_flush_(cg_bit_writer_ *w) {                              /* to a whole u32 */
+static void cg_bits_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
     if (w->filled) cg_put32_(w->at, (uint32_t)w->word);
 }
-/* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be predicted. */
-typedef struct cg_bit_setter_ { uint8_t *out; uint64_t at; uint32_t word; } cg_bit_setter_;
+/* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be
+   predicted. */
+typedef struct cg_bit_setter_ {
+    uint8_t *out;
+    uint64_t at;
+    uint32_t word;
+} cg_bit_setter_;
 
 static void cg_bit_set_(cg_bit_setter_ *w, uint64_t bit) {
     const uint64_t at = bit >> 5;
@@ -36,7 +45,8 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
     if (code == CG_CODE_GOLOMB) {
         cg_rice_open_(&rice, out, cg_rice_bits_(universe, list->count));
         for (uint64_t s = 0; s < list->segments; s++)
-            for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) cg_rice_put_(&rice, s << 32 | list->low[i]);
+            for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++)
+                cg_rice_put_(&rice, s << 32 | list->low[i]);
         return cg_rice_close_(&rice);
     }
     low.at = out;
@@ -45,7 +55,10 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
     for (uint64_t s = 0; s < list->segments; s++) {
         for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) {
             uint64_t index = s << 32 | list->low[i];
-            if (bitmap) { cg_bit_set_(&set, index); continue; }
+            if (bitmap) {
+                cg_bit_set_(&set, index);
+                continue;
+            }
             if (l > 32) {
                 cg_bits_put_(&low, index & 0xffffffffu, 32);
                 cg_bits_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
@@ -60,13 +73,13 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 }
 
 typedef struct cg_index_reader_ {
-    const uint8_t *low, *high, *end;   /* low parts end where high begins */
-    uint64_t word, base, i;            /* unread bits of the current word; its bit number less 64; indices read */
+    const uint8_t *low, *high, *end; /* low parts end where high begins */
+    uint64_t word, base, i;          /* unread bits of the current word; its bit number less 64; indices read */
     unsigned l;
     int bitmap, golomb, avx2;
     cg_rice_reader_ rice;
-    uint64_t universe, unit, turned;   /* blocks of `unit` values: */
-    uint64_t block, within;            /* the current one, and the values of it that have been read */
+    uint64_t universe, unit, turned; /* blocks of `unit` values: */
+    uint64_t block, within;          /* the current one, and the values of it that have been read */
 } cg_index_reader_;
 
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
@@ -97,7 +110,8 @@ CG_INLINE_ size_t cg_index_read_(cg_index_reader_ *r, uint64_t *index, size_t co
     const uint8_t *next = r->high;
     size_t done = 0;
     if (r->golomb) return cg_rice_get_(&r->rice, index, count);
-    while (!r->bitmap && r->l <= 56 && done < count && (uint64_t)(r->end - r->low) > (at + 64 * r->l) / 8 + 8) {      /* whole words, far from the end */
+    /* whole words, far from the end */
+    while (!r->bitmap && r->l <= 56 && done < count && (uint64_t)(r->end - r->low) > (at + 64 * r->l) / 8 + 8) {
         if (!word) {
             if (r->end - next < 8) break;
             word = cg_get64_(next);
@@ -105,13 +119,14 @@ CG_INLINE_ size_t cg_index_read_(cg_index_reader_ *r, uint64_t *index, size_t co
             base += 64;
         }
         for (; word && done < count; word &= word - 1, at += r->l, i++)
-            index[done++] = (base + cg_ctz_(word) - i) << r->l | (cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7) & mask);
+            index[done++] = (base + cg_ctz_(word) - i) << r->l |
+                (cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7) & mask);
     }
     while (done < count) {
         while (!word) {
             if (next >= r->end) goto out;
             if (r->end - next >= 8) word = cg_get64_(next);
-            else word = cg_get32_(next);                       /* sections are whole u32 words */
+            else word = cg_get32_(next); /* sections are whole u32 words */
             next += r->end - next >= 8 ? 8 : 4;
             base += 64;
         }
@@ -126,7 +141,8 @@ CG_INLINE_ size_t cg_index_read_(cg_index_reader_ *r, uint64_t *index, size_t co
                 if (CG_LIKELY_(r->end - p > 8)) {
                     low = cg_get64_(p) >> shift;
                     if (r->l + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
-                } else {                                       /* within the last 8 bytes, and l + shift <= 64: high bits follow */
+                    /* within the last 8 bytes, and l + shift <= 64: high bits follow */
+                } else {
                     low = 0;
                     for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
                     low >>= shift;
@@ -146,11 +162,13 @@ out:
     return done;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *index, size_t count) { return cg_index_read_(r, index, count); }
+CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+    return cg_index_read_(r, index, count);
+}
 #endif
 static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
 #if CG_AVX2_
-    if (r->avx2) return cg_index_get_avx2_(r, index, count);         /* fewer instructions for the same bits */
+    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* fewer instructions for the same bits */
 #endif
     return cg_index_read_(r, index, count);
 }

@@ -1,25 +1,32 @@
 /* What a quantizer writes for k values. */
 typedef struct cg_layout_ {
-    const cg_quantizer_ *row;          /* NULL: a codec of the user's */
+    const cg_quantizer_ *row; /* NULL: a codec of the user's */
     const cg_codec *codec;
-    unsigned rate;                     /* bits per value, times 32 */
-    unsigned code;                     /* 0: packed; else pieces of variable size */
+    unsigned rate; /* bits per value, times 32 */
+    unsigned code; /* 0: packed; else pieces of variable size */
     cg_alphabet_ alphabet;
-    size_t piece;                      /* values in one */
+    size_t piece; /* values in one */
     uint64_t k, bucket, buckets, scale_bytes;
-    uint64_t table_bytes, code_bytes;  /* of all pieces; with a code code_bytes is the most */
+    uint64_t table_bytes, code_bytes; /* of all pieces; with a code code_bytes is the most */
 } cg_layout_;
 
-CG_INLINE_ size_t cg_code_at_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }       /* first is a multiple of 1024 */
-CG_INLINE_ size_t cg_code_words_(const cg_layout_ *lay, size_t many) { return (size_t)cg_words_((uint64_t)many * lay->rate / 32) / 4; }
+/* first is a multiple of 1024 */
+CG_INLINE_ size_t cg_code_at_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }
+CG_INLINE_ size_t cg_code_words_(const cg_layout_ *lay, size_t many) {
+    return (size_t)cg_words_((uint64_t)many * lay->rate / 32) / 4;
+}
 
 static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
     if (!side) return CG_OK;
     if (side->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
     if (side->support_len && !side->support) return CG_E_ARG;
-    if (side->aux && op && op->select.id != CG_SELECT_ADACOMP && op->select.id != CG_SELECT_VARIANCE) return CG_E_UNSUPPORTED;
+    if (side->aux && op && op->select.id != CG_SELECT_ADACOMP && op->select.id != CG_SELECT_VARIANCE)
+        return CG_E_UNSUPPORTED;
     if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (side->scale && op && (cg_is_user_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales || op->quantize.id == CG_QUANTIZE_LLOYD)) return CG_E_UNSUPPORTED;
+    if (side->scale && op &&
+        (cg_is_user_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales ||
+            op->quantize.id == CG_QUANTIZE_LLOYD))
+        return CG_E_UNSUPPORTED;
     return CG_OK;
 }
 static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay) {
@@ -34,7 +41,8 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
     lay->row = cg_quantizer_of_(q);
     if (!lay->row) return CG_E_VERSION;
     lay->rate = cg_rate_of_(lay->row, q);
-    lay->bucket = lay->row->bucket ? lay->row->bucket : q->size && q->size < k ? q->size : k ? k : 1;      /* no size: one bucket */
+    /* no size: one bucket */
+    lay->bucket = lay->row->bucket ? lay->row->bucket : q->size && q->size < k ? q->size : k ? k : 1;
     lay->buckets = lay->row->know == CG_KNOW_NOTHING_ ? 0 : k / lay->bucket + (k % lay->bucket != 0);
     lay->scale_bytes = cg_mul_(lay->buckets, (uint64_t)lay->row->scales * lay->row->scale_width);
     lay->scale_bytes = cg_add_(lay->scale_bytes, 3) & ~(uint64_t)3;

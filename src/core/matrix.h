@@ -1,4 +1,4 @@
-/* ---- >>matrix: what stands between the pipeline and the factors ------------------------------------ */
+/* ---- >>matrix: what stands between the pipeline and the factors ---- */
 
 static size_t cg_rows_(const cg_op *op) { return op->transform.size; }
 static size_t cg_cols_(const cg_op *op) { return (size_t)op->transform.value; }
@@ -13,5 +13,6 @@ static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *in
     work += (8 - ((uintptr_t)work & 7)) % 8;
     if (info->op.transform.id == CG_TRANSFORM_LOWRANK)
         return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, rank, room, q, work);
-    return cg_atomo_encode_(kernels, cg_private_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
+    return cg_atomo_encode_(
+        kernels, cg_private_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
 }

@@ -1,6 +1,6 @@
-/* ---- >>packet: header and checksum ----------------------------------------------------------- */
+/* ---- >>packet: header and checksum ---- */
 
-static cg_sum_ cg_sum_join_(cg_sum_ s, cg_sum_ t) {            /* of s followed by t */
+static cg_sum_ cg_sum_join_(cg_sum_ s, cg_sum_ t) { /* of s followed by t */
     s.b += t.words * s.a + t.b;
     s.a += t.a;
     s.words += t.words;
@@ -51,7 +51,7 @@ static uint64_t cg_count_(float ratio, uint64_t asked, uint64_t n) {
 }
 /* What the sample leaves; tag NULL: at most. */
 static uint64_t cg_drawn_(const cg_op *op, uint64_t n, const cg_tag *tag) {
-    if (op->sample.id == CG_SAMPLE_PERMK) {          /* whole groups of `size`, and perhaps a place in the last */
+    if (op->sample.id == CG_SAMPLE_PERMK) { /* whole groups of `size`, and perhaps a place in the last */
         uint64_t groups = n / op->sample.size, rest = n % op->sample.size;
         return groups + (rest && (!tag || cg_perm_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
     }
@@ -62,11 +62,12 @@ static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_(v / to + 
 /* What the transform makes of them. */
 static uint64_t cg_turned_(const cg_op *op, uint64_t drawn) {
     switch (op->transform.id) {
-        case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_TURN_);
-        case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_);
-        case CG_TRANSFORM_LOWRANK: case CG_TRANSFORM_ATOMO:
-            return cg_mul_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_rank_(op));
-        default: return drawn;
+    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_TURN_);
+    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_);
+    case CG_TRANSFORM_LOWRANK:
+    case CG_TRANSFORM_ATOMO:
+        return cg_mul_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_rank_(op));
+    default: return drawn;
     }
 }
 static int cg_matrix_fits_(const cg_op *op, uint64_t n) {
@@ -76,24 +77,31 @@ static int cg_matrix_fits_(const cg_op *op, uint64_t n) {
 static uint64_t cg_most_(const cg_op *op, uint64_t turned) {
     uint64_t chunk = op->select.size, k;
     switch (op->select.id) {
-        case CG_SELECT_TOPK: case CG_SELECT_MSTOPK: return cg_count_(op->select.value, op->k, turned);
-        case CG_SELECT_SIDE: return cg_count_(op->select.value, 0, turned);
-        case CG_SELECT_DGC: case CG_SELECT_SIDCO:
-            k = cg_count_(op->select.value, 0, turned);
-            return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
-        case CG_SELECT_CHUNKED:
-            return turned / chunk * cg_count_(op->select.value, 0, chunk) + cg_count_(op->select.value, 0, turned % chunk);
-        default: return turned;
+    case CG_SELECT_TOPK:
+    case CG_SELECT_MSTOPK: return cg_count_(op->select.value, op->k, turned);
+    case CG_SELECT_SIDE: return cg_count_(op->select.value, 0, turned);
+    case CG_SELECT_DGC:
+    case CG_SELECT_SIDCO:
+        k = cg_count_(op->select.value, 0, turned);
+        return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
+    case CG_SELECT_CHUNKED:
+        return turned / chunk * cg_count_(op->select.value, 0, chunk) + cg_count_(op->select.value, 0, turned % chunk);
+    default: return turned;
     }
 }
 /* Whole blocks are selected by one index each. */
 static uint64_t cg_unit_(const cg_op *op) { return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1; }
-static uint64_t cg_units_(const cg_op *op, uint64_t values) { uint64_t u = cg_unit_(op); return values / u + (values % u != 0); }
+static uint64_t cg_units_(const cg_op *op, uint64_t values) {
+    uint64_t u = cg_unit_(op);
+    return values / u + (values % u != 0);
+}
 
 /* Indices: Elias-Fano with l low bits each, or a bitmap. */
 static unsigned cg_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
 static uint64_t cg_low_bytes_(uint64_t drawn, uint64_t k) { return cg_words_(cg_mul_(k, cg_low_bits_(drawn, k))); }
-static uint64_t cg_high_bits_(uint64_t drawn, uint64_t k) { return k ? cg_add_(k, ((drawn - 1) >> cg_low_bits_(drawn, k)) + 1) : 0; }
+static uint64_t cg_high_bits_(uint64_t drawn, uint64_t k) {
+    return k ? cg_add_(k, ((drawn - 1) >> cg_low_bits_(drawn, k)) + 1) : 0;
+}
 /* Bytes of k indices below `universe`; for Golomb the most they can take. */
 static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     if (code == CG_CODE_AUTO || k == 0) return 0;
@@ -102,22 +110,25 @@ static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     return cg_add_(cg_low_bytes_(universe, k), cg_words_(cg_high_bits_(universe, k)));
 }
 static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
-    if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO;       /* none */
+    if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO; /* none */
     if (k == 0) return CG_CODE_ELIAS_FANO;
     if (op->code.id) return op->code.id;
-    return cg_index_bytes_(CG_CODE_BITMAP, universe, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k) ? CG_CODE_BITMAP : CG_CODE_ELIAS_FANO;
+    return cg_index_bytes_(CG_CODE_BITMAP, universe, k) < cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k)
+        ? CG_CODE_BITMAP
+        : CG_CODE_ELIAS_FANO;
 }
 /* The same for any number of indices up to k. */
 static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
     uint64_t bitmap = cg_words_(universe), sparse = cg_add_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
     switch (op->code.id) {
-        case CG_CODE_BITMAP: return bitmap;
-        case CG_CODE_ELIAS_FANO: return sparse;
-        case CG_CODE_GOLOMB:                         /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
-            sparse = cg_add_(cg_rice_bound_(universe, k), cg_add_(cg_rice_bound_(universe, k) / 8, 16)) & ~(uint64_t)3;
-            bitmap = cg_add_(cg_words_(cg_add_(universe, universe / 8)), 8);
-            return sparse < bitmap ? sparse : bitmap;
-        default: return sparse < bitmap ? sparse : bitmap;
+    case CG_CODE_BITMAP: return bitmap;
+    case CG_CODE_ELIAS_FANO: return sparse;
+    /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
+    case CG_CODE_GOLOMB:
+        sparse = cg_add_(cg_rice_bound_(universe, k), cg_add_(cg_rice_bound_(universe, k) / 8, 16)) & ~(uint64_t)3;
+        bitmap = cg_add_(cg_words_(cg_add_(universe, universe / 8)), 8);
+        return sparse < bitmap ? sparse : bitmap;
+    default: return sparse < bitmap ? sparse : bitmap;
     }
 }
 
@@ -127,7 +138,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     cg_info zero = CG_ZERO;
     *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
-    for (int i = 0; i < 4; i++) if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
+    for (int i = 0; i < 4; i++)
+        if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
     if (p[4] != cg_magic_[4]) return CG_E_VERSION;
     info->index_code = p[5];
     for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
@@ -153,16 +165,20 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->threshold = cg_float_(cg_get32_(p + 144));
     if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
     if (!cg_is_finite_(info->threshold) || cg_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
-    if (!cg_is_counted_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO && cg_bits_(info->threshold))
+    if (!cg_is_counted_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
+        cg_bits_(info->threshold))
         return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; the counts may have been asked for (op.k) */
     if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
     if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_drawn_(&info->op, info->n, &info->tag)
-                                              : info->drawn > info->n || (info->n && !info->drawn)) return CG_E_CORRUPT;
+                                              : info->drawn > info->n || (info->n && !info->drawn))
+        return CG_E_CORRUPT;
     if (!cg_matrix_fits_(&info->op, info->n)) return CG_E_CORRUPT;
     turned = cg_turned_(&info->op, info->drawn);
     if (!info->op.select.id && info->k != turned) return CG_E_CORRUPT;
-    if (info->k > (cg_is_counted_(&info->op) ? turned : cg_most_(&info->op, turned)) || (cg_is_counted_(&info->op) && turned && !info->k)) return CG_E_CORRUPT;
+    if (info->k > (cg_is_counted_(&info->op) ? turned : cg_most_(&info->op, turned)) ||
+        (cg_is_counted_(&info->op) && turned && !info->k))
+        return CG_E_CORRUPT;
     if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_most_(&info->op, turned)) return CG_E_CORRUPT;
     if (cg_is_counted_(&info->op)) {
         if (info->drawn != cg_drawn_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
@@ -173,9 +189,12 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     universe = cg_units_(&info->op, turned);
     indices = cg_units_(&info->op, info->k);
     if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
-    if (info->index_code == CG_CODE_GOLOMB ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, universe, indices)
-                                           : index_bytes != cg_index_bytes_(info->index_code, universe, indices)) return CG_E_CORRUPT;
-    if (value_bytes % 4 || cg_add_(cg_add_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2) return CG_E_CORRUPT;
+    if (info->index_code == CG_CODE_GOLOMB
+            ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, universe, indices)
+            : index_bytes != cg_index_bytes_(info->index_code, universe, indices))
+        return CG_E_CORRUPT;
+    if (value_bytes % 4 || cg_add_(cg_add_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
+        return CG_E_CORRUPT;
     info->value_bytes = (size_t)value_bytes;
     info->index_bytes = (size_t)index_bytes;
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;

@@ -1,4 +1,4 @@
-/* ---- >>random: a pure function of (tag, position); part of the wire format -------------------- */
+/* ---- >>random: a pure function of (tag, position); part of the wire format ---- */
 
 #define CG_GOLDEN_ 0x9E3779B97F4A7C15u
 
@@ -12,10 +12,14 @@ static uint64_t cg_shared_key_(const cg_tag *tag) {
     z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));
     return cg_mix64_(z ^ (tag->tensor + 3 * CG_GOLDEN_));
 }
-static uint64_t cg_private_key_(const cg_tag *tag) { return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_)); }
+static uint64_t cg_private_key_(const cg_tag *tag) {
+    return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_));
+}
 
 /* Two words per block of 65536 positions: with one, the counters of two blocks would overlap too often. */
-typedef struct cg_key_ { uint32_t a, b; } cg_key_;
+typedef struct cg_key_ {
+    uint32_t a, b;
+} cg_key_;
 CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     uint64_t s = cg_mix64_(key + (block + 1) * CG_GOLDEN_);
     cg_key_ k;

@@ -1,7 +1,8 @@
-/* ---- >>reduce: packets added without leaving their domain ------------------------------------------ */
+/* ---- >>reduce: packets added without leaving their domain ---- */
 
 static int cg_same_stage_(const cg_stage *a, const cg_stage *b) {
-    return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size && cg_bits_(a->value) == cg_bits_(b->value);
+    return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size &&
+        cg_bits_(a->value) == cg_bits_(b->value);
 }
 /* A result is sparse, or integers on the one grid of all, or floats. */
 enum { CG_ADD_SPARSE_, CG_ADD_LEVELS_, CG_ADD_FLOATS_ };
@@ -10,11 +11,11 @@ typedef struct cg_adder_ {
     const size_t *lens;
     size_t count, turned;
     int how;
-    uint64_t bias;                     /* levels: the symbols of 0 in all packets, together; and in the sum */
+    uint64_t bias; /* levels: the symbols of 0 in all packets, together; and in the sum */
     int32_t sum_bias;
-    cg_info info;                      /* of the result */
-    cg_layout_ lay, in;                /* of the result; of the first packet, and where they add as integers of all */
-    uint64_t most;                     /* sparse: values of all packets */
+    cg_info info;       /* of the result */
+    cg_layout_ lay, in; /* of the result; of the first packet, and where they add as integers of all */
+    uint64_t most;      /* sparse: values of all packets */
 } cg_adder_;
 
 static cg_status cg_adder_packet_(const cg_adder_ *a, size_t i, cg_decoder_ *d) {
@@ -29,9 +30,13 @@ static cg_status cg_adder_packet_(const cg_adder_ *a, size_t i, cg_decoder_ *d) 
 }
 /* One domain: the same vector, sample and transform, so that values at one place belong together. */
 static cg_status cg_adder_match_(const cg_info *a, const cg_info *b) {
-    if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step || a->tag.tensor != b->tag.tensor) return CG_E_MISMATCH;
-    if (!cg_same_stage_(&a->op.sample, &b->op.sample) || !cg_same_stage_(&a->op.transform, &b->op.transform)) return CG_E_MISMATCH;
-    if (a->op.select.id == CG_SELECT_GIVEN || b->op.select.id == CG_SELECT_GIVEN) return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
+    if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step ||
+        a->tag.tensor != b->tag.tensor)
+        return CG_E_MISMATCH;
+    if (!cg_same_stage_(&a->op.sample, &b->op.sample) || !cg_same_stage_(&a->op.transform, &b->op.transform))
+        return CG_E_MISMATCH;
+    if (a->op.select.id == CG_SELECT_GIVEN || b->op.select.id == CG_SELECT_GIVEN)
+        return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
     return (a->op.select.id != 0) == (b->op.select.id != 0) ? CG_OK : CG_E_MISMATCH;
 }
 /* What one level of a bucket is worth to a decoder. */
@@ -55,7 +60,8 @@ static int32_t cg_grid_(const cg_stage *q, unsigned *bits) {
 }
 
 /* reach: the largest sum of levels there can be, if less than the packets could have; or 0. */
-CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count, uint64_t reach) {
+CG_NOINLINE_ cg_status cg_adder_open_(
+    cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count, uint64_t reach) {
     cg_decoder_ d, first;
     unsigned bits;
     int32_t zero;
@@ -75,8 +81,9 @@ CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, 
         s = cg_adder_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
         grid = grid && zero && !d.lay.code && d.lay.buckets == first.lay.buckets && d.lay.bucket == first.lay.bucket;
-        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
-        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) {             /* a denormal step would round */
+        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++)
+            grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
+        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) { /* a denormal step would round */
             float scale = cg_float_(cg_get32_(d.scales + 4 * j));
             grid = scale == 0.0f || !cg_is_tiny_(scale);
         }
@@ -89,17 +96,20 @@ CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, 
     a->how = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_ADD_SPARSE_ : CG_ADD_FLOATS_;
     memset(&a->info.op.quantize, 0, sizeof a->info.op.quantize);
     memset(&a->info.op.code, 0, sizeof a->info.op.code);
-    if (a->how == CG_ADD_SPARSE_) {                  /* any index set at all is what is above 0 */
+    if (a->how == CG_ADD_SPARSE_) { /* any index set at all is what is above 0 */
         memset(&a->info.op.select, 0, sizeof a->info.op.select);
         a->info.op.select.id = CG_SELECT_THRESHOLD;
         a->info.threshold = 0.0f;
-        a->info.op.k = first.info.op.sample.id && first.info.drawn != cg_count_(first.info.op.sample.value, 0, first.info.n) ? first.info.drawn : 0;
+        a->info.op.k = first.info.op.sample.id &&
+                first.info.drawn != cg_count_(first.info.op.sample.value, 0, first.info.n)
+            ? first.info.drawn
+            : 0;
         if (a->most > a->turned) a->most = a->turned;
     } else if (grid) {
         if (!reach) reach = a->bias;
         for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < reach;) bits++;
         if (bits > 8 && bits < 16) bits = 16;
-        if (bits <= 16 && first.lay.bucket <= 0xffffffffu) {         /* headroom for all of them */
+        if (bits <= 16 && first.lay.bucket <= 0xffffffffu) { /* headroom for all of them */
             a->how = CG_ADD_LEVELS_;
             a->sum_bias = (1 << (bits - 1)) - 1;
             a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_STEPS : CG_QUANTIZE_STEPS16;
@@ -110,7 +120,7 @@ CG_NOINLINE_ cg_status cg_adder_open_(cg_adder_ *a, const void *const *packets, 
     return cg_layout_make_(&a->info.op, NULL, a->how == CG_ADD_SPARSE_ ? a->most : a->info.k, &a->lay);
 }
 
-static size_t cg_adder_list_bytes_(const cg_adder_ *a) {             /* one list; two are needed to merge */
+static size_t cg_adder_list_bytes_(const cg_adder_ *a) { /* one list; two are needed to merge */
     return cg_size_(cg_add_(cg_mul_(8, cg_add_(a->most, CG_SLACK_)), 8 * (((uint64_t)a->turned >> 32) + 2)));
 }
 static void cg_adder_list_(const cg_adder_ *a, cg_list_ *list, uint8_t *p) {
@@ -159,7 +169,8 @@ CG_NOINLINE_ cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_
     return CG_OK;
 }
 /* A list as a packet of f32; info says the rest. */
-static cg_status cg_list_put_(cg_info *info, size_t turned, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+static cg_status cg_list_put_(
+    cg_info *info, size_t turned, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     uint64_t index_bytes;
     info->k = list->count;
@@ -168,8 +179,10 @@ static cg_status cg_list_put_(cg_info *info, size_t turned, const cg_list_ *list
     info->value_bytes = 4 * list->count;
     if (cg_add_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
     kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
-    info->index_bytes = index_bytes ? cg_index_put_(info->index_code, turned, list, out + CG_HEADER_BYTES + info->value_bytes) : 0;
-    *len = cg_seal_(kernels, info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
+    info->index_bytes =
+        index_bytes ? cg_index_put_(info->index_code, turned, list, out + CG_HEADER_BYTES + info->value_bytes) : 0;
+    *len = cg_seal_(
+        kernels, info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
     return CG_OK;
 }
 CG_NOINLINE_ cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
@@ -202,10 +215,12 @@ static void cg_add_levels_(const cg_kernels_ *kernels, const cg_adder_ *a, uint8
         in += CG_HEADER_BYTES + (size_t)a->in.scale_bytes + first / 8 * bits;
         if (bits < 8) kernels->unpack(in, many, bits, symbols);
         else if (bits == 8) memcpy(symbols, in, many);
-        if (bits <= 8) for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < top ? symbols[j] : top));
-        else for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + cg_get16_(in + 2 * j));
+        if (bits <= 8)
+            for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < top ? symbols[j] : top));
+        else
+            for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + cg_get16_(in + 2 * j));
     }
-    for (size_t j = 0; j < many; j++) {              /* modulo 2^16: what counts is less */
+    for (size_t j = 0; j < many; j++) { /* modulo 2^16: what counts is less */
         int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)a->bias) & 0xffffu) - 32768 + a->sum_bias;
         sum = sum < 0 ? 0 : sum > 2 * a->sum_bias ? 2 * a->sum_bias : sum;
         symbols[j] = (uint8_t)sum;
@@ -227,7 +242,8 @@ CG_NOINLINE_ cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, siz
         cg_status s = cg_adder_packet_(a, 0, &d);
         if (s != CG_OK) return s;
         for (size_t b = 0; b < (size_t)d.lay.buckets; b++) cg_put32_(scales + 4 * b, cg_bits_(cg_grid_step_(&d, b)));
-        for (size_t first = 0; first < k; first += CG_CHUNK_) cg_add_levels_(kernels, a, codes + cg_code_at_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
+        for (size_t first = 0; first < k; first += CG_CHUNK_)
+            cg_add_levels_(kernels, a, codes + cg_code_at_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
         for (size_t bytes = (size_t)(((uint64_t)k * a->lay.rate / 32 + 7) / 8); bytes % 4; bytes++) codes[bytes] = 0;
     } else {
         for (size_t i = 0; i < a->count; i++) {
@@ -251,7 +267,8 @@ CG_NOINLINE_ cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, siz
     return CG_OK;
 }
 /* Whether packets can be added, and what that takes. */
-static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, cg_adder_ *a, size_t *bound, size_t *scratch) {
+static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach,
+    cg_adder_ *a, size_t *bound, size_t *scratch) {
     cg_status s = cg_adder_open_(a, packets, lens, count, reach);
     uint64_t bytes;
     *bound = *scratch = 0;
@@ -265,7 +282,8 @@ static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens,
     *bound = cg_size_(bytes);
     return *bound ? CG_OK : CG_E_ARG;
 }
-CG_API_ cg_status cg_reduce_plan(const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
+CG_API_ cg_status cg_reduce_plan(
+    const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
     cg_adder_ a;
     cg_env_ env = cg_env_enter_();
     cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &a, bound, scratch) : CG_E_ARG;
@@ -281,26 +299,31 @@ CG_NOINLINE_ cg_status cg_verify_all_(const cg_adder_ *a) {
     }
     return CG_OK;
 }
-static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, void *out, size_t cap, size_t *len,
-                            void *scratch, size_t scratch_bytes) {
+static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, void *out,
+    size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_adder_ a;
     size_t bound = 0, need = 0;
-    cg_status s = out && len && (scratch || !scratch_bytes) ? cg_reduce_plan_(packets, lens, count, reach, &a, &bound, &need) : CG_E_ARG;
+    cg_status s = out && len && (scratch || !scratch_bytes)
+        ? cg_reduce_plan_(packets, lens, count, reach, &a, &bound, &need)
+        : CG_E_ARG;
     if (len) *len = 0;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
     if (s == CG_OK) s = cg_verify_all_(&a);
-    if (s == CG_OK && a.how == CG_ADD_SPARSE_) s = cg_add_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
+    if (s == CG_OK && a.how == CG_ADD_SPARSE_)
+        s = cg_add_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
     else if (s == CG_OK) s = cg_add_dense_(&a, (uint8_t *)out, cap, len);
     return s;
 }
-CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap,
+    size_t *len, void *scratch, size_t scratch_bytes) {
     cg_env_ env = cg_env_enter_();
     cg_status s = cg_reduce_(packets, lens, count, 0, out, cap, len, scratch, scratch_bytes);
     cg_env_leave_(env);
     return s;
 }
 /* Packets are read once: a tile of each is counted, then summed while it is in the cache. */
-CG_NOINLINE_ cg_status cg_vote_(const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
+CG_NOINLINE_ cg_status cg_vote_(
+    const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
     enum { MOST = 1024, FEW = 64, TILE = 4096 };
     const cg_kernels_ *kernels = cg_kernels_now_();
     const uint8_t *in[MOST];
@@ -338,7 +361,8 @@ CG_NOINLINE_ cg_status cg_vote_(const void *const *packets, const size_t *lens, 
     *len = cg_seal_(kernels, &a.info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, bytes));
     return CG_OK;
 }
-CG_API_ cg_status cg_vote(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len) {
+CG_API_ cg_status cg_vote(
+    const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len) {
     cg_env_ env = cg_env_enter_();
     cg_status s;
     if (len) *len = 0;

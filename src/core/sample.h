@@ -1,29 +1,37 @@
-/* ---- >>sample: which coordinates random-k draws, one from each of k strata --------------------- */
+/* ---- >>sample: which coordinates random-k draws, one from each of k strata ---- */
 
-static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) {    /* floor(j*n/k), j <= k */
+static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k), j <= k */
     uint64_t r, q, rest = 0;
     if ((n | j) >> 32 == 0) return j * n / k;
     q = n / k;
     r = n % k;
-    for (uint64_t bit = (uint64_t)1 << 63, part = 0; bit; bit >>= 1) {       /* j*r/k bit by bit; part < k throughout */
+    for (uint64_t bit = (uint64_t)1 << 63, part = 0; bit; bit >>= 1) { /* j*r/k bit by bit; part < k throughout */
         rest <<= 1;
-        if (part >= k - part) { part -= k - part; rest++; } else part += part;
-        if (j & bit) { if (part >= k - r) { part -= k - r; rest++; } else part += r; }
+        if (part >= k - part) {
+            part -= k - part;
+            rest++;
+        } else part += part;
+        if (j & bit) {
+            if (part >= k - r) {
+                part -= k - r;
+                rest++;
+            } else part += r;
+        }
     }
     return j * q + rest;
 }
-static uint64_t cg_high_product_(uint64_t a, uint64_t b) {           /* upper half of a*b */
+static uint64_t cg_high_product_(uint64_t a, uint64_t b) { /* upper half of a*b */
     uint64_t al = a & 0xffffffffu, ah = a >> 32, bl = b & 0xffffffffu, bh = b >> 32;
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
 }
 /* Stratum after stratum: [start, start + length) is the j-th, rest = j*n mod k. */
 typedef struct cg_strata_ {
-    uint64_t n, k, each, extra;        /* n = each*k + extra */
+    uint64_t n, k, each, extra; /* n = each*k + extra */
     uint64_t j, start, rest, length;
     uint64_t key;
     cg_key_ block;
-    uint32_t workers, rank;            /* PermK: strata are groups of so many neighbours; 0: random-k */
+    uint32_t workers, rank; /* PermK: strata are groups of so many neighbours; 0: random-k */
 } cg_strata_;
 
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
@@ -33,7 +41,7 @@ static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
         return;
     }
     s->start = cg_stratum_(s->n, s->k, j);
-    s->rest = j * s->n - s->start * s->k;            /* less than k, so wrapping does no harm */
+    s->rest = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
     s->length = s->each + (s->extra >= s->k - s->rest);
     s->block = cg_block_key_(s->key, j >> 16);
 }

@@ -2,11 +2,12 @@
 enum { CG_STRETCH_ = 128 };
 typedef struct cg_walk_ {
     cg_index_reader_ reader;
-    cg_cursor_ *cursor;                /* NULL without a code */
+    cg_cursor_ *cursor; /* NULL without a code */
     uint64_t at[CG_STRETCH_];
     const float *chunk;
     float out[CG_CHUNK_];
-    size_t first, many, next;          /* values [first, first + many) are at hand; next: the first that has not been used */
+    /* values [first, first + many) are at hand; next: the first that has not been used */
+    size_t first, many, next;
 } cg_walk_;
 
 static void cg_walk_open_(cg_walk_ *w, const cg_decoder_ *d, cg_cursor_ *cursor) {
@@ -20,14 +21,16 @@ static void cg_walk_open_(cg_walk_ *w, const cg_decoder_ *d, cg_cursor_ *cursor)
 /* How many there are from value `first` on, a multiple of CG_STRETCH_; 0: a codec changed its mind after cg_verify_. */
 static size_t cg_walk_values_(cg_walk_ *w, const cg_decoder_ *d, size_t first) {
     const size_t k = (size_t)d->lay.k, many = cg_min_(CG_STRETCH_, k - first);
-    if (first % CG_CHUNK_ == 0) w->chunk = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
+    if (first % CG_CHUNK_ == 0)
+        w->chunk = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
     return w->chunk ? many : 0;
 }
 
 /* Chunk `first` of what the sample left, transform undone; with a selection chunks must come one after the other. */
 static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *cursor, size_t first, float *out) {
     const cg_stage *stage = &d->info.op.transform;
-    const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_TURN_ : CG_DCT_, end = cg_min_(d->turned, first + CG_CHUNK_);
+    const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_TURN_ : CG_DCT_,
+                 end = cg_min_(d->turned, first + CG_CHUNK_);
     const uint64_t key = cg_shared_key_(&d->info.tag);
     const float *v = out;
     if (!d->info.op.select.id) {
@@ -48,14 +51,17 @@ static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *
             w->next++;
         }
     }
-    for (size_t b = first; b < end; b += unit) cg_turn_block_(d->kernels, stage, key, b / unit, cg_at_(v, b - first), out + (b - first), 1);
+    for (size_t b = first; b < end; b += unit)
+        cg_turn_block_(d->kernels, stage, key, b / unit, cg_at_(v, b - first), out + (b - first), 1);
     return out;
 }
 
 /* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
-static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cursor, size_t block, int direct, cg_sum_ *sum, double *energy) {
+static int cg_decode_block_(
+    const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cursor, size_t block, int direct, cg_sum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
-    const int turned = d->info.op.transform.id != 0, in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned && !d->sink;
+    const int turned = d->info.op.transform.id != 0,
+              in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
     cg_env_ env = cg_env_enter_();
@@ -79,7 +85,8 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cu
     cg_env_leave_(env);
     return ok;
 }
-CG_NOINLINE_ int cg_decode_pieces_(const cg_decoder_ *d, size_t block, size_t at, cg_sum_ *sum, double *energy) {       /* at: where the block's pieces start */
+/* at: where the block's pieces start */
+CG_NOINLINE_ int cg_decode_pieces_(const cg_decoder_ *d, size_t block, size_t at, cg_sum_ *sum, double *energy) {
     cg_cursor_ cursor;
     cg_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece, at);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
@@ -93,7 +100,8 @@ CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_(blocks - block);
         for (int i = 0; d->lay.code && i < many; i++) {
-            const size_t per = CG_BLOCK_ / d->lay.piece, pieces = (size_t)d->lay.table_bytes / 4, first = (block + (size_t)i) * per;
+            const size_t per = CG_BLOCK_ / d->lay.piece, pieces = (size_t)d->lay.table_bytes / 4,
+                         first = (block + (size_t)i) * per;
             at[i + 1] = at[i];
             for (size_t p = first; p < cg_min_(pieces, first + per); p++) at[i + 1] += cg_piece_bytes_(d, p);
         }
@@ -140,12 +148,15 @@ static void cg_positions_(const cg_decoder_ *d, cg_index_reader_ *r, size_t firs
         at[i] = cg_draw_(&strata);
     }
 }
-static void cg_scale_run_(float *y, size_t n, float beta) {          /* where the packet has no value */
+static void cg_scale_run_(float *y, size_t n, float beta) { /* where the packet has no value */
     if (beta == 0.0f) memset(y, 0, 4 * n);
-    else if (beta != 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(beta, cg_load_(y, i)));
+    else if (beta != 1.0f)
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(beta, cg_load_(y, i)));
 }
 /* The values of a packet that is sparse in y, a stretch at a time. */
-static size_t cg_sparse_count_(const cg_decoder_ *d) { return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k; }
+static size_t cg_sparse_count_(const cg_decoder_ *d) {
+    return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k;
+}
 static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_STRETCH_, cg_sparse_count_(d) - first);
     if (!buf) buf = w->out;
@@ -156,10 +167,12 @@ static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, f
         if (!cg_walk_values_(w, d, first)) return 0;
         memcpy(value, cg_at_(w->chunk, first % CG_CHUNK_), 4 * many);
     }
-    if (d->alpha != 1.0f) for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
+    if (d->alpha != 1.0f)
+        for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
     return many;
 }
-/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform of a selection. */
+/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform of a
+   selection. */
 static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, float *buf) {
     const size_t k = cg_sparse_count_(d), n = (size_t)d->info.n;
     uint64_t at[CG_STRETCH_];
@@ -177,13 +190,17 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, floa
         }
         cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
         filled = (size_t)at[many - 1] + 1;
-        if (w.reader.unit > 1 && !d->info.op.sample.id && !d->support) {         /* block by block */
+        if (w.reader.unit > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
             for (size_t i = 0, run; i < many; i += run) {
                 run = cg_min_(many - i, (size_t)(w.reader.unit - at[i] % w.reader.unit));
-                d->kernels->emit(value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
+                d->kernels->emit(
+                    value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
             }
-        } else if (d->beta == 0.0f) for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
-        else for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
+        } else if (d->beta == 0.0f)
+            for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
+        else
+            for (size_t i = 0; i < many; i++)
+                cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
     }
     if (!d->sink) cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
     return CG_OK;
@@ -192,7 +209,9 @@ CG_NOINLINE_ cg_status cg_scatter_turned_(const cg_decoder_ *d, cg_cursor_ *curs
     float buf[CG_CHUNK_];
     return cg_scatter_into_(d, cursor, buf);
 }
-CG_NOINLINE_ cg_status cg_scatter_plain_(const cg_decoder_ *d, cg_cursor_ *cursor) { return cg_scatter_into_(d, cursor, NULL); }
+CG_NOINLINE_ cg_status cg_scatter_plain_(const cg_decoder_ *d, cg_cursor_ *cursor) {
+    return cg_scatter_into_(d, cursor, NULL);
+}
 /* Into a y larger than the cache: chunks are put together in L1, mostly zeros, and streamed out. */
 CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
@@ -229,7 +248,9 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_cursor_ *cursor) {
     if (dense) return cg_decode_walked_(d, cursor);
     if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_turned_(d, cursor);
-    return d->stream && !cursor && !d->info.op.transform.id && cg_unit_(&d->info.op) == 1 ? cg_scatter_stream_(d) : cg_scatter_plain_(d, cursor);
+    return d->stream && !cursor && !d->info.op.transform.id && cg_unit_(&d->info.op) == 1
+        ? cg_scatter_stream_(d)
+        : cg_scatter_plain_(d, cursor);
 }
 CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) {
     cg_cursor_ cursor;
@@ -242,7 +263,7 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
     const unsigned rank = cg_matrix_rank_(&d->info.op);
     const uint8_t *p = d->codes, *q = p + 4 * rows * rank;
     const int direct = d->alpha == 1.0f && d->beta == 0.0f && !d->sink;
-    enum { TALL = 8, FLOATS = 3072 };                /* rows, and values of q or of a result */
+    enum { TALL = 8, FLOATS = 3072 }; /* rows, and values of q or of a result */
     const size_t wide = FLOATS / (rank > TALL ? rank : (unsigned)TALL) / 16 * 16;
     float part[FLOATS], out[FLOATS], left[TALL * 64];
     for (size_t j = 0; j < cols; j += wide) {
@@ -258,7 +279,8 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
             } else {
                 d->kernels->lowrank_tile(left, part, many, rank, tall, many, out, many, 0);
                 for (size_t r = 0; r < tall; r++) {
-                    if (d->sink) d->sink->energy += d->sink->dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
+                    if (d->sink)
+                        d->sink->energy += d->sink->dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
                     else d->kernels->emit(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
                 }
             }

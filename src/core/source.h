@@ -1,25 +1,27 @@
-/* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ------------------ */
+/* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ---- */
 
-/* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first + many), which lie in
-   one unit, in out, and returns the sum of their squares. */
+/* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first +
+   many), which lie in one unit, in out, and returns the sum of their squares. */
 typedef struct cg_fill_ {
     double (*run)(const void *user, size_t first, size_t many, float *out);
     const void *user;
-    size_t n, unit;              /* so many, asked for a unit at a time (a chunk or a block), each once: out is where they belong */
-    int lazy;                    /* they belong nowhere: any stretch of a chunk is asked for, at any time, into a buffer */
-    uint32_t hint;               /* top-k: a magnitude that more than k are expected to reach, or 0 */
-    int begun;                   /* comes back, unless lazy: some or all have been made, */
-    double energy;               /* and the sum of their squares */
-    size_t found;                /* comes back: how many reached the hint */
+    /* so many, asked for a unit at a time (a chunk or a block), each once: out is where they belong */
+    size_t n, unit;
+    /* they belong nowhere: any stretch of a chunk is asked for, at any time, into a buffer */
+    int lazy;
+    uint32_t hint; /* top-k: a magnitude that more than k are expected to reach, or 0 */
+    int begun;     /* comes back, unless lazy: some or all have been made, */
+    double energy; /* and the sum of their squares */
+    size_t found;  /* comes back: how many reached the hint */
 } cg_fill_;
 
 typedef struct cg_source_ {
-    cg_fill_ *fill;              /* NULL: they are there */
+    cg_fill_ *fill; /* NULL: they are there */
     const cg_kernels_ *kernels;
     const cg_info *info;
-    const float *x;              /* the values themselves; or, drawn, where to draw them from */
-    uint64_t count;              /* before a transform */
-    int drawn, turned;           /* still to be drawn, still to be transformed */
+    const float *x;    /* the values themselves; or, drawn, where to draw them from */
+    uint64_t count;    /* before a transform */
+    int drawn, turned; /* still to be drawn, still to be transformed */
 } cg_source_;
 
 static int cg_is_lazy_(const cg_source_ *src) { return src->fill && src->fill->lazy; }
@@ -41,7 +43,7 @@ static const float *cg_gather_(const cg_source_ *src, size_t first, size_t count
     if (cg_is_lazy_(src) && !src->drawn) src->fill->run(src->fill->user, first, count, buf);
     if (!src->drawn) return cg_is_lazy_(src) ? buf : cg_at_(src->x, first);
     cg_strata_open_(&strata, src->info, first);
-    for (size_t i = 0; i < count; i += 64) {         /* ask for 64 cache lines before waiting for the first */
+    for (size_t i = 0; i < count; i += 64) { /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
         for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
             at[j] = (size_t)cg_draw_(&strata);
@@ -72,7 +74,7 @@ static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count,
     for (size_t b = base; b < end; b += unit) {
         float *v = buf + (b - base);
         const float *from = made ? v : cg_at_(src->x, b);
-        if (b - base + unit > have) {                /* the last block is filled with zeros */
+        if (b - base + unit > have) { /* the last block is filled with zeros */
             size_t some = have - (b - base);
             if (!made) memcpy(v, from, 4 * some);
             memset(v + some, 0, 4 * (unit - some));

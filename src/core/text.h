@@ -1,13 +1,22 @@
-/* ---- >>text ---------------------------------------------------------------------------------- */
+/* ---- >>text ---- */
 
-typedef struct cg_text_ { char *at, *end; } cg_text_;          /* at == end: full */
+typedef struct cg_text_ {
+    char *at, *end;
+} cg_text_; /* at == end: full */
 
-static void cg_text_char_(cg_text_ *t, char c) { if (t->at < t->end) *t->at++ = c; }
-static void cg_text_str_(cg_text_ *t, const char *s) { while (*s) cg_text_char_(t, *s++); }
+static void cg_text_char_(cg_text_ *t, char c) {
+    if (t->at < t->end) *t->at++ = c;
+}
+static void cg_text_str_(cg_text_ *t, const char *s) {
+    while (*s) cg_text_char_(t, *s++);
+}
 static void cg_text_uint_(cg_text_ *t, uint64_t v) {
     char digits[20];
     int count = 0;
-    do { digits[count++] = (char)('0' + v % 10); v /= 10; } while (v);
+    do {
+        digits[count++] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
     while (count) cg_text_char_(t, digits[--count]);
 }
 static double cg_power10_(int e) {
@@ -29,22 +38,32 @@ static void cg_text_float_(cg_text_ *t, float f) {
     int exponent = 0, point;
     double d = (double)f;
     if (f > 0.0f) {
-        while (d >= 1.0) { d /= 10.0; exponent++; }
-        while (d < 0.1) { d *= 10.0; exponent--; }             /* d in [0.1, 1), f = d*10^exponent */
+        while (d >= 1.0) {
+            d /= 10.0;
+            exponent++;
+        }
+        while (d < 0.1) {
+            d *= 10.0;
+            exponent--;
+        } /* d in [0.1, 1), f = d*10^exponent */
         for (int many = 1; many <= 17; many++) {
             digits = (uint64_t)(d * cg_power10_(many) + 0.5);
-            if (cg_decimal_(digits, exponent - many) == f || many == 17) { exponent -= many; break; }
+            if (cg_decimal_(digits, exponent - many) == f || many == 17) {
+                exponent -= many;
+                break;
+            }
         }
     }
     for (; digits && digits % 10 == 0; digits /= 10) exponent++;
-    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {}   /* digits before the last */
+    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {} /* digits before the last */
     if (exponent >= 0 && exponent + point <= 8) {
         cg_text_uint_(t, digits * (uint64_t)cg_power10_(exponent));
     } else if (exponent < 0 && exponent >= -9) {
         uint64_t unit = (uint64_t)cg_power10_(-exponent);
         cg_text_uint_(t, digits / unit);
         cg_text_char_(t, '.');
-        for (digits %= unit, unit /= 10; unit; digits %= unit, unit /= 10) cg_text_char_(t, (char)('0' + digits / unit));
+        for (digits %= unit, unit /= 10; unit; digits %= unit, unit /= 10)
+            cg_text_char_(t, (char)('0' + digits / unit));
     } else {
         cg_text_uint_(t, digits);
         cg_text_char_(t, 'e');
@@ -76,11 +95,26 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
         return;
     }
     cg_text_str_(t, row->name);
-    if (row->arg_hi) { cg_text_char_(t, ':'); cg_text_uint_(t, s->arg); }
-    if (row->size_hi && (s->size != row->size_default || row->size_default < row->size_lo)) { cg_text_char_(t, ':'); cg_text_uint_(t, s->size); }
-    if (counted) { cg_text_str_(t, ":k="); cg_text_uint_(t, op->k); }
-    else if (row->value_hi > 0.0f) { cg_text_char_(t, ':'); cg_text_float_(t, s->value); }
-    for (unsigned f = 0; f < 2; f++) if (s->flags >> f & 1) { cg_text_char_(t, ':'); cg_text_str_(t, row->flag[f]); }
+    if (row->arg_hi) {
+        cg_text_char_(t, ':');
+        cg_text_uint_(t, s->arg);
+    }
+    if (row->size_hi && (s->size != row->size_default || row->size_default < row->size_lo)) {
+        cg_text_char_(t, ':');
+        cg_text_uint_(t, s->size);
+    }
+    if (counted) {
+        cg_text_str_(t, ":k=");
+        cg_text_uint_(t, op->k);
+    } else if (row->value_hi > 0.0f) {
+        cg_text_char_(t, ':');
+        cg_text_float_(t, s->value);
+    }
+    for (unsigned f = 0; f < 2; f++)
+        if (s->flags >> f & 1) {
+            cg_text_char_(t, ':');
+            cg_text_str_(t, row->flag[f]);
+        }
 }
 static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     cg_text_ t;
@@ -97,7 +131,10 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
         cg_text_stage_(&t, op, slot);
     }
     if (first) cg_text_str_(&t, "dense");
-    if (t.at == t.end) { if (cap) text[0] = 0; return CG_E_CAPACITY; }
+    if (t.at == t.end) {
+        if (cap) text[0] = 0;
+        return CG_E_CAPACITY;
+    }
     *t.at = 0;
     return CG_OK;
 }
@@ -112,7 +149,8 @@ CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
 /* Parsing: each takes what it wants from *text and says whether it was there. */
 static int cg_take_(const char **text, const char *word) {
     const char *p = *text;
-    while (*word) if (*p++ != *word++) return 0;
+    while (*word)
+        if (*p++ != *word++) return 0;
     *text = p;
     return 1;
 }
@@ -140,11 +178,16 @@ static int cg_take_float_(const char **text, float *f) {
     uint64_t digits = 0, e = 0;
     int exponent = 0, any = 0, point = 0, minus = 0;
     for (;; p++) {
-        if (*p == '.' && !point) { point = 1; continue; }
+        if (*p == '.' && !point) {
+            point = 1;
+            continue;
+        }
         if (*p < '0' || *p > '9') break;
         any = 1;
-        if (digits < 100000000000000000u) { digits = digits * 10 + (uint64_t)(*p - '0'); exponent -= point; }
-        else exponent += !point;
+        if (digits < 100000000000000000u) {
+            digits = digits * 10 + (uint64_t)(*p - '0');
+            exponent -= point;
+        } else exponent += !point;
         if (exponent > 100000) exponent = 100000;
     }
     if (!any) return 0;
@@ -157,45 +200,61 @@ static int cg_take_float_(const char **text, float *f) {
     }
     *text = p;
     *f = cg_decimal_(digits, exponent);
-    return *f < CG_FLT_MAX_ || cg_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f;    /* not beyond the range */
+    return *f < CG_FLT_MAX_ || cg_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f; /* not beyond the range */
 }
 static int cg_take_user_(const char **text, cg_op *op) {
     uint64_t id, arg, size;
     float value, sign;
-    if (!cg_take_uint_(text, 255, &id) || !cg_take_(text, ":") || !cg_take_uint_(text, 65535, &arg) || !cg_take_(text, ":") ||
-        !cg_take_uint_(text, 0xffffffffu, &size) || !cg_take_(text, ":")) return 0;
+    if (!cg_take_uint_(text, 255, &id) || !cg_take_(text, ":") || !cg_take_uint_(text, 65535, &arg) ||
+        !cg_take_(text, ":") || !cg_take_uint_(text, 0xffffffffu, &size) || !cg_take_(text, ":"))
+        return 0;
     sign = cg_take_(text, "-") ? -1.0f : 1.0f;
     if (!cg_take_float_(text, &value)) return 0;
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
 /* Presets that are more than one stage have names, too. */
-static const struct { const char *name; int params; } cg_alias_names_[] = {
-    { "qsgd", 1 }, { "threelc", 1 }, { "adacomp", 1 }, { "adaq", 1 }, { "sbc", 1 }, { "stc", 1 }, { "eden", 1 }, { "drive", 0 }, { "srq", 1 },
-    { "demo", 1 }, { "qsparse", 2 }, { "cocktail", 3 }, { "klevel", 2 },
+static const struct {
+    const char *name;
+    int params;
+} cg_alias_names_[] = {
+    { "qsgd", 1 },
+    { "threelc", 1 },
+    { "adacomp", 1 },
+    { "adaq", 1 },
+    { "sbc", 1 },
+    { "stc", 1 },
+    { "eden", 1 },
+    { "drive", 0 },
+    { "srq", 1 },
+    { "demo", 1 },
+    { "qsparse", 2 },
+    { "cocktail", 3 },
+    { "klevel", 2 },
 };
 static cg_op cg_alias_(size_t which, const float *a) {
     switch (which) {
-        case 0: return cg_qsgd((int)a[0]);
-        case 1: return cg_threelc(a[0]);
-        case 2: return cg_adacomp((uint32_t)a[0]);
-        case 3: return cg_adaq(a[0]);
-        case 4: return cg_sbc(a[0]);
-        case 5: return cg_stc(a[0]);
-        case 6: return cg_eden(a[0]);
-        case 7: return cg_drive();
-        case 8: return cg_srq((int)a[0]);
-        case 9: return cg_demo(a[0]);
-        case 10: return cg_qsparse(a[0], (int)a[1]);
-        case 11: return cg_cocktail(a[0], a[1], (int)a[2]);
-        default: return cg_klevel((int)a[0], (uint32_t)a[1]);
+    case 0: return cg_qsgd((int)a[0]);
+    case 1: return cg_threelc(a[0]);
+    case 2: return cg_adacomp((uint32_t)a[0]);
+    case 3: return cg_adaq(a[0]);
+    case 4: return cg_sbc(a[0]);
+    case 5: return cg_stc(a[0]);
+    case 6: return cg_eden(a[0]);
+    case 7: return cg_drive();
+    case 8: return cg_srq((int)a[0]);
+    case 9: return cg_demo(a[0]);
+    case 10: return cg_qsparse(a[0], (int)a[1]);
+    case 11: return cg_cocktail(a[0], a[1], (int)a[2]);
+    default: return cg_klevel((int)a[0], (uint32_t)a[1]);
     }
 }
 static int cg_take_alias_(const char **text, cg_op *op) {
     for (size_t i = 0; i < sizeof cg_alias_names_ / sizeof cg_alias_names_[0]; i++) {
         float a[3] = { 0.0f, 0.0f, 0.0f };
         if (!cg_take_name_(text, cg_alias_names_[i].name)) continue;
-        for (int p = 0; p < cg_alias_names_[i].params; p++) if (!cg_take_(text, ":") || !cg_take_float_(text, &a[p]) || a[p] > 1e9f) return 0;
+        for (int p = 0; p < cg_alias_names_[i].params; p++)
+            if (!cg_take_(text, ":") || !cg_take_float_(text, &a[p]) || a[p] > 1e9f) return 0;
         *op = cg_alias_(i, a);
         return 1;
     }
@@ -211,7 +270,7 @@ static int cg_take_size_(const char **text, const cg_stage_row_ *row, cg_stage *
         *text = p;
         return 1;
     }
-    return row->size_default >= row->size_lo;                  /* left out */
+    return row->size_default >= row->size_lo; /* left out */
 }
 static int cg_take_stage_(const char **text, cg_op *op) {
     const cg_stage_row_ *row = NULL;
@@ -220,15 +279,26 @@ static int cg_take_stage_(const char **text, cg_op *op) {
     *op = cg_dense();
     if (cg_take_name_(text, "dense")) return 1;
     if (cg_take_(text, "user:")) return cg_take_user_(text, op);
-    for (unsigned i = 1; i < CG_INDEX_NAMES_; i++) if (cg_take_name_(text, cg_index_names_[i])) { op->code.id = (uint8_t)i; return 1; }
-    for (unsigned i = 1; i < CG_VALUE_NAMES_; i++) if (cg_take_name_(text, cg_value_names_[i])) { op->code.arg = (uint16_t)i; return 1; }
+    for (unsigned i = 1; i < CG_INDEX_NAMES_; i++)
+        if (cg_take_name_(text, cg_index_names_[i])) {
+            op->code.id = (uint8_t)i;
+            return 1;
+        }
+    for (unsigned i = 1; i < CG_VALUE_NAMES_; i++)
+        if (cg_take_name_(text, cg_value_names_[i])) {
+            op->code.arg = (uint16_t)i;
+            return 1;
+        }
     for (size_t i = 0; i < CG_STAGE_ROWS_ && !row; i++)
         if (cg_take_name_(text, cg_stage_rows_[i].name)) row = &cg_stage_rows_[i];
     if (!row) return cg_take_alias_(text, op);
     s.id = row->id;
-    if (row->arg_hi) { if (!cg_take_(text, ":") || !cg_take_uint_(text, 65535, &v)) return 0; s.arg = (uint16_t)v; }
+    if (row->arg_hi) {
+        if (!cg_take_(text, ":") || !cg_take_uint_(text, 65535, &v)) return 0;
+        s.arg = (uint16_t)v;
+    }
     if (row->size_hi && !cg_take_size_(text, row, &s)) return 0;
-    if (row->value_hi == 1.0f && cg_take_(text, ":k=")) {      /* any legal ratio; k decides */
+    if (row->value_hi == 1.0f && cg_take_(text, ":k=")) { /* any legal ratio; k decides */
         if (!cg_take_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
         s.value = 1.0f;
     } else if (row->value_hi > 0.0f) {
@@ -236,7 +306,10 @@ static int cg_take_stage_(const char **text, cg_op *op) {
     }
     for (unsigned f = 0; f < 2; f++) {
         const char *p = *text;
-        if (row->flags >> f & 1 && cg_take_(&p, ":") && cg_take_name_(&p, row->flag[f])) { s.flags = (uint8_t)(s.flags | 1u << f); *text = p; }
+        if (row->flags >> f & 1 && cg_take_(&p, ":") && cg_take_name_(&p, row->flag[f])) {
+            s.flags = (uint8_t)(s.flags | 1u << f);
+            *text = p;
+        }
     }
     *cg_slot_(op, row->slot) = s;
     return 1;

@@ -1,14 +1,17 @@
-/* ---- >>transform: blocks of 1024 rotated, or of 64 to frequencies, and back ---------------------- */
+/* ---- >>transform: blocks of 1024 rotated, or of 64 to frequencies, and back ---- */
 
-#define CG_FLIP_KEY_ 0x6A09E667F3BCC909u             /* signs of a rotation are not the draws of a sample */
+#define CG_FLIP_KEY_ 0x6A09E667F3BCC909u /* signs of a rotation are not the draws of a sample */
 
 /* One block, from where it lies. Sums of 2^10 values, twice, must not overflow. */
-static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block, const float *from, float *v, int inverse) {
+static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
+    const float *from, float *v, int inverse) {
     const int rotate = stage->id == CG_TRANSFORM_ROTATE;
     const size_t unit = rotate ? CG_TURN_ : CG_DCT_;
     const uint32_t top = kernels->top(from, unit);
-    const int huge = top >= 0x75000000u && top < CG_NONFINITE_;      /* 2^107 */
-    if (huge) for (size_t i = 0; i < unit; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f);       /* 2^-20 */
+    const int huge = top >= 0x75000000u && top < CG_NONFINITE_; /* 2^107 */
+    /* 2^-20 */
+    if (huge)
+        for (size_t i = 0; i < unit; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f);
     if (rotate) {
         uint32_t flips[64];
         const cg_key_ k = cg_block_key_(key ^ CG_FLIP_KEY_, block);
@@ -18,5 +21,6 @@ static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, ui
         if (!huge && v != from) memcpy(v, from, 4 * unit);
         kernels->dct(v, inverse);
     }
-    if (huge) for (size_t i = 0; i < unit; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
+    if (huge)
+        for (size_t i = 0; i < unit; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
 }

@@ -1,5 +1,6 @@
-static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {       /* from bit `bits` to the end of its u32 */
-    for (uint64_t i = bits; i % 32; i++) if (p[i / 8] >> i % 8 & 1) return 0;
+static int cg_padding_zero_(const uint8_t *p, uint64_t bits) { /* from bit `bits` to the end of its u32 */
+    for (uint64_t i = bits; i % 32; i++)
+        if (p[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }
 static int cg_scales_legal_(const cg_decoder_ *d) {
@@ -20,7 +21,8 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
 static void cg_codes_ahead_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_code_at_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_code_at_(&d->lay, first) + bytes;
-    if (!d->lay.code) for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
+    if (!d->lay.code)
+        for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_sum_ *sum) {
@@ -40,7 +42,8 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
         const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece, k - i * lay->piece);
         const uint32_t entry = cg_get32_(d->table + 4 * i);
         if (bytes > all - at) return 0;
-        if (!width && !cg_piece_check_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + at, bytes, many)) return 0;
+        if (!width && !cg_piece_check_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + at, bytes, many))
+            return 0;
         if (width) {
             if (!cg_floats_check_(d->kernels, width, entry, d->codes + at, bytes, many)) return 0;
             if (entry >> 30 == 0 && lay->row->top(d->kernels, d->codes + at, many) >= lay->row->limit) return 0;
@@ -67,14 +70,16 @@ static int cg_index_walk_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     return cg_index_get_(r, &extra, 1) == 0;
 }
 #if CG_AVX2_
-/* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are equal, and the low parts must
-   ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits: no load ends beyond them. */
+/* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are
+   equal, and the low parts must ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits:
+   no load ends beyond them. */
 CG_TARGET_AVX2_ static int cg_index_walk_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     const uint64_t mask = ((uint64_t)1 << r->l) - 1;
     uint64_t i = 0, carry = 0, high = 0, at, two;
     int bad = 0;
     for (size_t byte = 0, bytes = (size_t)(r->end - r->high); byte < bytes; byte += 8) {
-        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->high + byte) : cg_get32_(r->high + byte), many = (uint64_t)__builtin_popcountll(word);
+        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->high + byte) : cg_get32_(r->high + byte),
+                       many = (uint64_t)__builtin_popcountll(word);
         if (many > k - i) return 0;
         for (uint64_t both = word & (word << 1 | carry); both; both &= both - 1) {
             at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->l;
@@ -103,13 +108,16 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_high_bits_(r.universe, k))) return 0;
     if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low, k * r.l)) return 0;
 #if CG_AVX2_
-    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.l <= 28 && r.end - r.high >= 8) ok = cg_index_walk_avx2_(&r, k, &next);
+    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.l <= 28 && r.end - r.high >= 8)
+        ok = cg_index_walk_avx2_(&r, k, &next);
     else
 #endif
-    ok = cg_index_walk_(&r, k, &next);
+        ok = cg_index_walk_(&r, k, &next);
     if (!ok) return 0;
     /* only the last block of all may be short, and then it is */
-    return r.unit == 1 || (info->k % r.unit ? next == r.universe && info->k % r.unit == r.turned % r.unit : next != r.universe || !(r.turned % r.unit));
+    return r.unit == 1 ||
+        (info->k % r.unit ? next == r.universe && info->k % r.unit == r.turned % r.unit
+                          : next != r.universe || !(r.turned % r.unit));
 }
 /* The checksum of everything but the codes, and then the packet's verdict. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_sum_ codes) {
@@ -128,10 +136,11 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     float out[CG_CHUNK_];
     int finite = 1;
     if (!d->lay.row || d->lay.code) sum = cg_sum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
-    else for (size_t i = 0; i < k; i += CG_CHUNK_) {
-        cg_codes_ahead_(d, i);
-        finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
-    }
+    else
+        for (size_t i = 0; i < k; i += CG_CHUNK_) {
+            cg_codes_ahead_(d, i);
+            finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
+        }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
     if (d->lay.code && !cg_pieces_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)

@@ -1,4 +1,4 @@
-/* ---- >>blobs: little-endian, every part in whole words --------------------------------------------------------------
+/* ---- >>blobs: little-endian, every part in whole words
 
    byte 0  "cgef"  4 version  8 kind  12 parts present (bit 0 error, 1 velocity, 2 received, 3 error in bytes)
        16 n  24 steps  32 silent  40 moves  48 first of carry  56 floats of carry  64 floats of warm
@@ -6,15 +6,27 @@
        192 scale  196 hint  200 threshold (floats)  204 zeros to 240  240 checksum of everything else, as of a packet
    256 error, velocity, received (floats; or n codes and the scales of 64, filled to a word), carry, warm */
 
-static void cg_put_double_(uint8_t *p, double v) { uint64_t u; memcpy(&u, &v, 8); cg_put64_(p, u); }
-static double cg_get_double_(const uint8_t *p) { const uint64_t u = cg_get64_(p); double v; memcpy(&v, &u, 8); return v; }
-static uint64_t cg_ef_codes_(size_t n) { return (cg_add_(n, cg_mul_(2, cg_add_(n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)) + 3) & ~(uint64_t)3; }
+static void cg_put_double_(uint8_t *p, double v) {
+    uint64_t u;
+    memcpy(&u, &v, 8);
+    cg_put64_(p, u);
+}
+static double cg_get_double_(const uint8_t *p) {
+    const uint64_t u = cg_get64_(p);
+    double v;
+    memcpy(&v, &u, 8);
+    return v;
+}
+static uint64_t cg_ef_codes_(size_t n) {
+    return (cg_add_(n, cg_mul_(2, cg_add_(n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)) + 3) & ~(uint64_t)3;
+}
 static uint32_t cg_ef_parts_(const cg_ef *ef) {
     return (ef->vector[0] ? 1u : 0u) | (ef->vector[1] ? 2u : 0u) | (ef->vector[2] ? 4u : 0u) | (ef->bytes ? 8u : 0u);
 }
 static uint64_t cg_ef_blob_(const cg_ef *ef) {
     uint64_t bytes = CG_EF_HEAD_;
-    for (int i = 0; i < 3; i++) if (ef->vector[i]) bytes = cg_add_(bytes, cg_mul_(4, ef->desc.n));
+    for (int i = 0; i < 3; i++)
+        if (ef->vector[i]) bytes = cg_add_(bytes, cg_mul_(4, ef->desc.n));
     if (ef->bytes) bytes = cg_add_(bytes, cg_ef_codes_(ef->desc.n));
     return cg_add_(bytes, cg_mul_(4, cg_add_(ef->carry ? ef->desc.carry : 0, ef->warm_count)));
 }
@@ -32,7 +44,8 @@ static cg_sum_ cg_ef_sum_(const uint8_t *p, size_t len) {
     return cg_sum_join_(sum, cg_sum_of_(kernels, p + CG_EF_HEAD_, len - CG_EF_HEAD_));
 }
 static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *len) {
-    const size_t n = ef->desc.n, bytes = cg_size_(cg_ef_blob_(ef)), codes = cg_size_(cg_ef_codes_(n)), have = n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_);
+    const size_t n = ef->desc.n, bytes = cg_size_(cg_ef_blob_(ef)), codes = cg_size_(cg_ef_codes_(n)),
+                 have = n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_);
     uint8_t *p = buf + CG_EF_HEAD_;
     cg_sum_ sum;
     if (ef->pending) return CG_E_STATE;
@@ -86,7 +99,8 @@ CG_API_ cg_status cg_ef_save(const cg_ef *ef, void *buf, size_t cap, size_t *len
 }
 static int cg_ef_positive_(double v) { return v >= 0.0 && v <= 1.7976931348623157e308; }
 static int cg_floats_finite_(const uint8_t *p, uint64_t count) {
-    for (uint64_t i = 0; i < count; i++) if (!cg_is_finite_(cg_float_(cg_get32_(p + 4 * (size_t)i)))) return 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (!cg_is_finite_(cg_float_(cg_get32_(p + 4 * (size_t)i)))) return 0;
     return 1;
 }
 /* Everything that can be wrong with a blob. alone: it is taken as it is, and its carry must fit. */
@@ -102,16 +116,25 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
     first = cg_get64_(p + 48);
     carry = cg_get64_(p + 56);
     warm = cg_get64_(p + 64);
-    if (cg_get32_(p + 8) != ef->desc.kind || cg_get32_(p + 12) != cg_ef_parts_(ef) || cg_get64_(p + 16) != n || warm != ef->warm_count) return CG_E_MISMATCH;
-    if (alone ? carry != (ef->carry ? ef->desc.carry : 0) : carry && (carry > n || first > n - (size_t)carry)) return CG_E_MISMATCH;
+    if (cg_get32_(p + 8) != ef->desc.kind || cg_get32_(p + 12) != cg_ef_parts_(ef) || cg_get64_(p + 16) != n ||
+        warm != ef->warm_count)
+        return CG_E_MISMATCH;
+    if (alone ? carry != (ef->carry ? ef->desc.carry : 0) : carry && (carry > n || first > n - (size_t)carry))
+        return CG_E_MISMATCH;
     floats = cg_add_(carry, warm);
-    for (int i = 0; i < 3; i++) if (ef->vector[i]) floats = cg_add_(floats, n);
+    for (int i = 0; i < 3; i++)
+        if (ef->vector[i]) floats = cg_add_(floats, n);
     if (cg_add_(CG_EF_HEAD_ + (ef->bytes ? cg_ef_codes_(n) : 0), cg_mul_(4, floats)) != len) return CG_E_CORRUPT;
-    for (int i = 0; i < 15; i++) if (!cg_ef_positive_(cg_get_double_(p + 72 + 8 * i))) return CG_E_CORRUPT;
-    if (!(cg_float_(cg_get32_(p + 192)) > 0.0f && cg_float_(cg_get32_(p + 192)) <= 1.0f) || !cg_floats_finite_(p + 196, 2)) return CG_E_CORRUPT;
-    for (size_t i = 204; i < 240; i++) if (p[i]) return CG_E_CORRUPT;
+    for (int i = 0; i < 15; i++)
+        if (!cg_ef_positive_(cg_get_double_(p + 72 + 8 * i))) return CG_E_CORRUPT;
+    if (!(cg_float_(cg_get32_(p + 192)) > 0.0f && cg_float_(cg_get32_(p + 192)) <= 1.0f) ||
+        !cg_floats_finite_(p + 196, 2))
+        return CG_E_CORRUPT;
+    for (size_t i = 204; i < 240; i++)
+        if (p[i]) return CG_E_CORRUPT;
     if (ef->bytes) {
-        for (size_t b = 0; b < (n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_; b++) if ((p[CG_EF_HEAD_ + n + 2 * b + 1] << 8 | p[CG_EF_HEAD_ + n + 2 * b]) > 0x7f7f) return CG_E_CORRUPT;
+        for (size_t b = 0; b < (n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_; b++)
+            if ((p[CG_EF_HEAD_ + n + 2 * b + 1] << 8 | p[CG_EF_HEAD_ + n + 2 * b]) > 0x7f7f) return CG_E_CORRUPT;
         p += cg_size_(cg_ef_codes_(n));
     }
     return cg_floats_finite_(p + CG_EF_HEAD_, floats) ? CG_OK : CG_E_CORRUPT;
@@ -163,7 +186,8 @@ static double cg_ef_saved_(const cg_ef *ef, const uint8_t *p, int w, size_t i) {
         return (double)f / scale;
     }
     p += codes;
-    for (int v = 0; v < w; v++) if (ef->vector[v]) p += 4 * n;
+    for (int v = 0; v < w; v++)
+        if (ef->vector[v]) p += 4 * n;
     return (double)cg_float_(cg_get32_(p + 4 * i)) / scale;
 }
 /* Second legs end here: what one has kept of a mean, every rank gets. */
@@ -177,7 +201,8 @@ static float cg_ef_mean_of_(const cg_ef *ef, const void *const *bufs, size_t cou
     const int differs = cg_ef_is_(&ef->desc, CG_EF_DIFFERS_);
     double sum = 0.0;
     for (size_t q = 0; q < count; q++) {
-        sum += cg_ef_saved_(ef, (const uint8_t *)bufs[q], differs && w == 0 ? 2 : w, i);     /* the mean of all h is H, but for a carry */
+        /* the mean of all h is H, but for a carry */
+        sum += cg_ef_saved_(ef, (const uint8_t *)bufs[q], differs && w == 0 ? 2 : w, i);
         if (w == 0 && !differs) sum += cg_times64_((double)count, cg_ef_carried_(ef, (const uint8_t *)bufs[q], i));
     }
     return cg_saturate_((float)(sum / (double)count));
@@ -191,7 +216,8 @@ static void cg_ef_load_many_(cg_ef *ef, const void *const *bufs, size_t count) {
         for (size_t i = 0; ef->vector[w] && i < n; i++) ef->vector[w][i] = cg_ef_mean_of_(ef, bufs, count, w, i);
     for (size_t i = 0; ef->bytes && i < n; i++) {
         e[i % CG_EF_BUCKET_] = cg_ef_mean_of_(ef, bufs, count, 0, i);
-        if (i % CG_EF_BUCKET_ == CG_EF_BUCKET_ - 1 || i == n - 1) cg_bytes_put_(cg_kernels_now_(), ef, i / CG_EF_BUCKET_, e);
+        if (i % CG_EF_BUCKET_ == CG_EF_BUCKET_ - 1 || i == n - 1)
+            cg_bytes_put_(cg_kernels_now_(), ef, i / CG_EF_BUCKET_, e);
     }
     for (size_t q = 0; q < count; q++) {
         const double one = cg_get_double_((const uint8_t *)bufs[q] + 176);
@@ -207,11 +233,14 @@ static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *l
     if (!ef || !bufs || !lens || !count) return CG_E_ARG;
     if (ef->pending) return CG_E_STATE;
     env = cg_env_enter_();
-    for (size_t q = 0; q < count && s == CG_OK; q++) s = cg_ef_blob_check_(ef, (const uint8_t *)bufs[q], lens[q], alone);
+    for (size_t q = 0; q < count && s == CG_OK; q++)
+        s = cg_ef_blob_check_(ef, (const uint8_t *)bufs[q], lens[q], alone);
     if (s == CG_OK && alone) cg_ef_load_one_(ef, (const uint8_t *)bufs[0]);
     else if (s == CG_OK) cg_ef_load_many_(ef, bufs, count);
     cg_env_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_ef_load(cg_ef *ef, const void *buf, size_t len) { return cg_ef_load_(ef, &buf, &len, 1, 1); }
-CG_API_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count) { return cg_ef_load_(ef, bufs, lens, count, 0); }
+CG_API_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count) {
+    return cg_ef_load_(ef, bufs, lens, count, 0);
+}

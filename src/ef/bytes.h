@@ -1,4 +1,4 @@
-/* ---- >>bytes in memory: 64 values share a scale, the upper half of a float, rounded up -------------------------------- */
+/* ---- >>bytes in memory: 64 values share a scale, the upper half of a float, rounded up ---- */
 
 static const cg_stage cg_ef_octets_ = { CG_QUANTIZE_ABSMAX, CG_FLAG_NEAREST, 8, CG_EF_BUCKET_, 0.0f };
 static uint8_t *cg_ef_scale_at_(const cg_ef *ef, size_t bucket) { return ef->bytes + ef->desc.n + 2 * bucket; }
@@ -16,7 +16,8 @@ static void cg_bytes_put_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bu
     const float scale = cg_float_(half << 16);
     at[0] = (uint8_t)half;
     at[1] = (uint8_t)(half >> 8);
-    cg_quantizer_of_(&cg_ef_octets_)->encode(kernels, &cg_ef_octets_, &scale, none, 0, v, many, ef->bytes + first, NULL);
+    cg_quantizer_of_(&cg_ef_octets_)
+        ->encode(kernels, &cg_ef_octets_, &scale, none, 0, v, many, ef->bytes + first, NULL);
 }
 /* e = by v + keep e, for [first, first + many) of it; any stretch. */
 static void cg_bytes_add_(const cg_ef *ef, size_t first, size_t many, float by, const float *v, float keep) {
@@ -51,7 +52,10 @@ static void cg_bytes_read_(const cg_ef *ef, size_t first, size_t many, float *ou
     for (size_t i = first, some; i < first + many; i += some) {
         const size_t at = i % CG_EF_BUCKET_;
         some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
-        if (some == CG_EF_BUCKET_) { cg_bytes_get_(kernels, ef, i / CG_EF_BUCKET_, cg_at_mut_(out, i - first)); continue; }
+        if (some == CG_EF_BUCKET_) {
+            cg_bytes_get_(kernels, ef, i / CG_EF_BUCKET_, cg_at_mut_(out, i - first));
+            continue;
+        }
         cg_bytes_get_(kernels, ef, i / CG_EF_BUCKET_, e);
         memcpy(cg_at_mut_(out, i - first), e + at, 4 * some);
     }
@@ -62,8 +66,8 @@ CG_API_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n) {
     if (n != ef->desc.n) return CG_E_MISMATCH;
     if (!ef->vector[which] && (which || !ef->bytes)) return CG_E_UNSUPPORTED;
     env = cg_env_enter_();
-    if (!n) {}
-    else if (ef->vector[which]) memcpy(out, ef->vector[which], 4 * n);
+    if (!n) {
+    } else if (ef->vector[which]) memcpy(out, ef->vector[which], 4 * n);
     else cg_bytes_read_(ef, 0, n, out);
     cg_env_leave_(env);
     return CG_OK;

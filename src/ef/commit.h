@@ -1,6 +1,12 @@
-/* ---- >>commit --------------------------------------------------------------------------------------------------- */
+/* ---- >>commit ---- */
 
-typedef struct cg_ef_commit_ { const cg_kernels_ *kernels; const cg_ef *ef; size_t base; float less; int large; } cg_ef_commit_;
+typedef struct cg_ef_commit_ {
+    const cg_kernels_ *kernels;
+    const cg_ef *ef;
+    size_t base;
+    float less;
+    int large;
+} cg_ef_commit_;
 static double cg_ef_take_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_commit_ *c = (const cg_ef_commit_ *)user;
     const size_t at = c->base + first;
@@ -29,8 +35,10 @@ static double cg_ef_take_from_(const void *user, const uint64_t *at, size_t many
     }
     return cg_total_of_(c->kernels, v, many, CG_TOTAL_SQUARES_);
 }
-/* One packet, or several that cover the vector one after the other. What is done with each depends on sink; NULL: it is verified. */
-static cg_status cg_ef_each_(const cg_ef *ef, const cg_side *side, const uint8_t *used, size_t len, cg_ef_commit_ *c, cg_sink_ *sink) {
+/* One packet, or several that cover the vector one after the other. What is done with each depends on sink; NULL:
+   it is verified. */
+static cg_status cg_ef_each_(
+    const cg_ef *ef, const cg_side *side, const uint8_t *used, size_t len, cg_ef_commit_ *c, cg_sink_ *sink) {
     size_t at = 0, done = 0;
     cg_status s = used ? CG_OK : CG_E_ARG;
     cg_info info;
@@ -39,12 +47,17 @@ static cg_status cg_ef_each_(const cg_ef *ef, const cg_side *side, const uint8_t
         if (s == CG_OK && info.n > ef->desc.n - done) s = CG_E_MISMATCH;
         if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
         c->base = done;
-        if (s == CG_OK) s = sink ? cg_decode_to_(side, used + at, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
-                                 : cg_check_(side, used + at, info.packet_bytes, (size_t)info.n);
+        if (s == CG_OK)
+            s = sink ? cg_decode_to_(side, used + at, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
+                     : cg_check_(side, used + at, info.packet_bytes, (size_t)info.n);
     }
     return s == CG_OK && (done != ef->desc.n || len == 0) ? CG_E_MISMATCH : s;
 }
-typedef struct cg_ef_mean_ { const cg_ef *ef; float *mean; int large; } cg_ef_mean_;
+typedef struct cg_ef_mean_ {
+    const cg_ef *ef;
+    float *mean;
+    int large;
+} cg_ef_mean_;
 static double cg_ef_receive_(const void *user, size_t first, size_t many, float *h) {
     const cg_ef_mean_ *r = (const cg_ef_mean_ *)user;
     const cg_kernels_ *kernels = cg_kernels_now_();
@@ -67,7 +80,8 @@ static double cg_ef_receive_(const void *user, size_t first, size_t many, float 
     }
     return 0.0;
 }
-static cg_status cg_ef_commit_now_(cg_ef *ef, const cg_side *side, const void *used, size_t len, float *mean, int verified) {
+static cg_status cg_ef_commit_now_(
+    cg_ef *ef, const cg_side *side, const void *used, size_t len, float *mean, int verified) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
     cg_ef_commit_ c;
@@ -91,7 +105,7 @@ static cg_status cg_ef_commit_now_(cg_ef *ef, const cg_side *side, const void *u
     if (!verified) s = cg_ef_each_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
     if (d->kind == CG_EF_VARIANCE) cg_ef_multiply_(ef, 1, cg_ef_decay_(d));
-    if (c.less == 0.0f) {                            /* nothing to take, only to measure */
+    if (c.less == 0.0f) { /* nothing to take, only to measure */
         sink.dense = cg_ef_energy_;
         sink.sparse = cg_ef_energy_of_;
         sink.user = &st;
@@ -116,11 +130,15 @@ static cg_status cg_ef_commit_now_(cg_ef *ef, const cg_side *side, const void *u
 }
 CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_side *side, const void *used, size_t used_len, float *mean) {
     const cg_env_ env = cg_env_enter_();
-    const cg_status s = !ef ? CG_E_ARG : !ef->pending ? CG_E_STATE : cg_ef_commit_now_(ef, side, used, used_len, mean, 0);
+    const cg_status s = !ef ? CG_E_ARG
+        : !ef->pending      ? CG_E_STATE
+                            : cg_ef_commit_now_(ef, side, used, used_len, mean, 0);
     cg_env_leave_(env);
     return s;
 }
-CG_API_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, float *mean) { return cg_ef_commit_with(ef, NULL, used, used_len, mean); }
+CG_API_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, float *mean) {
+    return cg_ef_commit_with(ef, NULL, used, used_len, mean);
+}
 
 CG_API_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len) {
     cg_env_ env;

@@ -1,14 +1,15 @@
-/* ---- >>compress ------------------------------------------------------------------------------------------------- */
+/* ---- >>compress ---- */
 
 /* The packet, and p's squares; memory changes only in place. */
-static cg_status cg_ef_pack_(cg_ef *ef, cg_ef_step_ *st, cg_fill_ *fill, const cg_tag *tag, void *packet, size_t cap, size_t *len) {
+static cg_status cg_ef_pack_(
+    cg_ef *ef, cg_ef_step_ *st, cg_fill_ *fill, const cg_tag *tag, void *packet, size_t cap, size_t *len) {
     const cg_ef_desc *d = &ef->desc;
     const float *x = cg_ef_in_place_(d) ? ef->vector[0] : st->g;
     cg_fill_ *by = fill;
     const int whole = fill->lazy && cg_ef_needs_all_(&st->op);
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_scan_, st, cg_ef_base_(ef), d->n);
-    if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id && !st->op.transform.id &&
-        st->op.quantize.size >= d->n) {
+    if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
+        !st->op.transform.id && st->op.quantize.size >= d->n) {
         st->range[1] = cg_ef_range_(st, d->n);
         st->range[0] = -st->range[1];
         st->side.scale = st->range;
@@ -21,7 +22,8 @@ static cg_status cg_ef_pack_(cg_ef *ef, cg_ef_step_ *st, cg_fill_ *fill, const c
     return cg_compress_checked_(&st->op, tag, &st->side, x, by, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
 }
 static float cg_packet_threshold_(const void *packet) { return cg_float_(cg_get32_((const uint8_t *)packet + 144)); }
-static cg_status cg_ef_compress_(cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
+static cg_status cg_ef_compress_(
+    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
     const cg_tag none = CG_ZERO;
     cg_ef_step_ st;
     cg_fill_ fill;
@@ -50,20 +52,23 @@ static cg_status cg_ef_compress_(cg_ef *ef, const cg_tag *tag, const cg_side *si
         ef->stats.silent = 1;
         *len = cg_pack_nothing_(tag, ef->desc.n, (uint8_t *)packet);
     }
-    if (s == CG_OK && fill.lazy && !cg_ef_is_(&ef->desc, CG_EF_DIFFERS_)) cg_ef_pass_(cg_ef_stay_, &st, cg_ef_base_(ef), ef->desc.n);
+    if (s == CG_OK && fill.lazy && !cg_ef_is_(&ef->desc, CG_EF_DIFFERS_))
+        cg_ef_pass_(cg_ef_stay_, &st, cg_ef_base_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
-    if (s != CG_OK && (fill.begun || st.g != grad)) {            /* a codec of the user's */
+    if (s != CG_OK && (fill.begun || st.g != grad)) { /* a codec of the user's */
         cg_ef_put_(ef, fill.energy);
         cg_ef_rollback_now_(ef);
     }
     return s;
 }
-CG_API_ cg_status cg_ef_compress_with(cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
+CG_API_ cg_status cg_ef_compress_with(
+    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
     const cg_env_ env = cg_env_enter_();
     const cg_status s = cg_ef_compress_(ef, tag, side, grad, packet, cap, len);
     cg_env_leave_(env);
     return s;
 }
-CG_API_ cg_status cg_ef_compress(cg_ef *ef, const cg_tag *tag, const float *grad, void *packet, size_t cap, size_t *len) {
+CG_API_ cg_status cg_ef_compress(
+    cg_ef *ef, const cg_tag *tag, const float *grad, void *packet, size_t cap, size_t *len) {
     return cg_ef_compress_with(ef, tag, NULL, grad, packet, cap, len);
 }

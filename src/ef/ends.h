@@ -1,6 +1,6 @@
-/* ---- >>ends of a step ------------------------------------------------------------------------------------------------ */
+/* ---- >>ends of a step ---- */
 
-static void cg_ef_close_(cg_ef *ef) {                /* a step is over */
+static void cg_ef_close_(cg_ef *ef) { /* a step is over */
     ef->pending = 0;
     ef->steps++;
     if (ef->desc.reset && ef->steps % ef->desc.reset == 0) cg_ef_multiply_(ef, 0, 0.0f);

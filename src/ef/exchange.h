@@ -1,27 +1,35 @@
-/* ---- >>exchange --------------------------------------------------------------------------------------------------- */
+/* ---- >>exchange ---- */
 
 /* desc as ef has it, for that step. */
 static cg_exchange_desc cg_ef_road_(const cg_ef *ef, const cg_exchange_desc *desc) {
-    const cg_op dense = cg_dense();                  /* of dense steps, which some routes do not take */
+    const cg_op dense = cg_dense(); /* of dense steps, which some routes do not take */
     cg_exchange_desc x = *desc;
     x.op = cg_ef_op_(&ef->desc, &desc->tag);
     x.into = NULL;
     x.warm = x.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
     x.carry = ef->carry;
-    if (x.side && x.side->aux && x.op.select.id != CG_SELECT_ADACOMP && x.op.select.id != CG_SELECT_VARIANCE) x.side = NULL;     /* a dense step of VARIANCE */
+    /* a dense step of VARIANCE */
+    if (x.side && x.side->aux && x.op.select.id != CG_SELECT_ADACOMP && x.op.select.id != CG_SELECT_VARIANCE)
+        x.side = NULL;
     if (ef->desc.kind == CG_EF_LAQ && x.route == CG_ROUTE_AUTO) x.route = CG_ROUTE_ALLGATHER;
-    if (cg_same_op_(&x.op, &dense) && (x.route == CG_ROUTE_MERGE || x.route == CG_ROUTE_SHARED || x.route == CG_ROUTE_REGION)) x.route = CG_ROUTE_AUTO;
+    if (cg_same_op_(&x.op, &dense) &&
+        (x.route == CG_ROUTE_MERGE || x.route == CG_ROUTE_SHARED || x.route == CG_ROUTE_REGION))
+        x.route = CG_ROUTE_AUTO;
     return x;
 }
-typedef struct cg_ef_rooms_ { uint64_t p, packet, exchange; } cg_ef_rooms_;
-static uint64_t cg_ef_rooms_of_(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_rooms_ *r) {
+typedef struct cg_ef_rooms_ {
+    uint64_t p, packet, exchange;
+} cg_ef_rooms_;
+static uint64_t cg_ef_rooms_of_(
+    const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_rooms_ *r) {
     const cg_exchange_desc x = cg_ef_road_(ef, desc);
     const uint64_t up = 63;
     memset(r, 0, sizeof *r);
     r->exchange = cg_exchange_memory(&x, transport, ef->desc.n);
     if (!r->exchange) return 0;
     if (!cg_ef_in_place_(&ef->desc)) r->p = cg_add_(cg_mul_(4, ef->desc.n), up) & ~up;
-    if (ef->desc.kind == CG_EF_LAQ) r->packet = cg_add_(cg_add_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
+    if (ef->desc.kind == CG_EF_LAQ)
+        r->packet = cg_add_(cg_add_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
     return cg_add_(cg_add_(cg_add_(r->p, r->packet), r->exchange), 64);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
@@ -43,10 +51,18 @@ static cg_status cg_ef_silence_(cg_ef *ef, cg_ef_step_ *st, const cg_tag *tag, u
     if (s == CG_OK) ef->stats.silent = !cg_ef_pays_(ef, st, fill.energy, packet, len);
     return s;
 }
-typedef struct cg_ef_run_ { cg_ef_step_ st; cg_exchange_desc road, given; cg_ef_rooms_ rooms; cg_fill_ fill; float *p, *grad; double squares; } cg_ef_run_;
+typedef struct cg_ef_run_ {
+    cg_ef_step_ st;
+    cg_exchange_desc road, given;
+    cg_ef_rooms_ rooms;
+    cg_fill_ fill;
+    float *p, *grad;
+    double squares;
+} cg_ef_run_;
 
 /* Everything that can be refused, with memory as it is. */
-static cg_status cg_ef_aim_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, const float *grad, cg_ef_run_ *r) {
+static cg_status cg_ef_aim_(
+    cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, const float *grad, cg_ef_run_ *r) {
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
     cg_status s;
     memset(r, 0, sizeof *r);
@@ -57,16 +73,18 @@ static cg_status cg_ef_aim_(cg_ef *ef, const cg_exchange_desc *desc, const cg_tr
     r->road.side = &r->st.side;
     if (s == CG_OK && ef->carry && cg_exchange_carry(&r->road, transport, ef->desc.n) > ef->desc.carry) s = CG_E_MEMORY;
     if (s == CG_OK && !cg_rate_ok_(desc)) s = CG_E_ARG;
-    if (s == CG_OK && r->st.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->st.op.sample.size) s = CG_E_ARG;
+    if (s == CG_OK && r->st.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->st.op.sample.size)
+        s = CG_E_ARG;
     return s;
 }
 /* p is made, or will be by r->fill; room: for p and for a packet of LAQ's. */
-static cg_status cg_ef_load_up_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, uint8_t *room, cg_ef_run_ *r) {
+static cg_status cg_ef_load_up_(
+    cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, uint8_t *room, cg_ef_run_ *r) {
     const size_t n = ef->desc.n;
     cg_status s = CG_OK;
     cg_ef_enter_(ef, &r->st);
     r->road.into = grad;
-    if (cg_ef_is_(&ef->desc, CG_EF_GETS_)) r->road.model = NULL;     /* their result is made of the mean */
+    if (cg_ef_is_(&ef->desc, CG_EF_GETS_)) r->road.model = NULL; /* their result is made of the mean */
     r->p = n ? ef->vector[0] : grad;
     if (desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f) {
         const double norm = cg_sqrt_(r->squares);
@@ -95,14 +113,16 @@ static cg_status cg_ef_land_(cg_ef *ef, const cg_ef_run_ *r, cg_status s, cg_rep
             if (!r->road.model) cg_step_(&r->given, grad, ef->desc.n);
             return CG_OK;
         }
-        report->why = "the result is not finite: the sum over ranks is too large";        /* all that can be wrong with it */
+        /* all that can be wrong with it */
+        report->why = "the result is not finite: the sum over ranks is too large";
         report->used = NULL;
         report->used_len = 0;
     }
     if (ef->stats.kept) cg_ef_rollback_now_(ef);
     return s;
 }
-static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, void *mem, size_t bytes, cg_report *report) {
+static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
+    void *mem, size_t bytes, cg_report *report) {
     const size_t n = ef->desc.n, skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *at = mem ? (uint8_t *)mem + skip : NULL;
     cg_exchange_state *x;
@@ -110,18 +130,21 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     cg_status s = cg_ef_aim_(ef, desc, transport, grad, &r);
     const uint64_t need = cg_add_(cg_add_(r.rooms.p, r.rooms.packet), r.rooms.exchange);
     if (s == CG_OK && r.rooms.exchange && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
-    if (s != CG_OK || !r.rooms.exchange) return cg_exchange_or_(&r.road, transport, grad, n, mem, bytes, s, report);      /* the others must hear of it */
+    /* the others must hear of it */
+    if (s != CG_OK || !r.rooms.exchange) return cg_exchange_or_(&r.road, transport, grad, n, mem, bytes, s, report);
     s = cg_ef_load_up_(ef, desc, transport, grad, at, &r);
     at += (size_t)(r.rooms.p + r.rooms.packet);
     x = (cg_exchange_state *)(void *)at;
-    s = cg_exchange_by_(x, &r.road, transport, r.p, r.fill.run ? &r.fill : NULL, n, at + CG_STATE_ROOM_, (size_t)(r.rooms.exchange - CG_STATE_ROOM_), s, report);
+    s = cg_exchange_by_(x, &r.road, transport, r.p, r.fill.run ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
+        (size_t)(r.rooms.exchange - CG_STATE_ROOM_), s, report);
     if (r.fill.begun) cg_ef_put_(ef, r.fill.energy);
     if (x->route == CG_ROUTE_SCATTER) ef->carry_first = cg_part_start_(x, transport->rank);
-    if (s == CG_OK && r.fill.begun && x->parts == 1 && cg_packs_first_(x)) cg_ef_learn_(ef, &r.st.op, &r.fill, cg_packet_threshold_(x->own));
+    if (s == CG_OK && r.fill.begun && x->parts == 1 && cg_packs_first_(x))
+        cg_ef_learn_(ef, &r.st.op, &r.fill, cg_packet_threshold_(x->own));
     return cg_ef_land_(ef, &r, s, report, grad);
 }
-CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, void *mem, size_t bytes,
-    cg_report *report) {
+CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
+    void *mem, size_t bytes, cg_report *report) {
     cg_report own;
     cg_env_ env;
     cg_status s;
@@ -151,7 +174,8 @@ static uint64_t cg_ef_layers_room_(cg_ef *const *efs, const cg_layer *layers, si
     for (size_t i = 0; i < count; i++) bytes = cg_add_(bytes, cg_ef_layer_room_(efs[i], &layers[i], t));
     return bytes;
 }
-CG_API_ size_t cg_ef_layers_memory(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small, const cg_transport *transport) {
+CG_API_ size_t cg_ef_layers_memory(
+    cg_ef *const *efs, cg_layer *layers, size_t count, size_t small, const cg_transport *transport) {
     cg_env_ env;
     size_t bytes;
     if ((count && (!efs || !layers)) || !transport) return 0;
@@ -162,22 +186,30 @@ CG_API_ size_t cg_ef_layers_memory(cg_ef *const *efs, cg_layer *layers, size_t c
     cg_env_leave_(env);
     return bytes;
 }
-static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small, const cg_transport *t, void *mem, size_t bytes, cg_report *report) {
+static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
+    const cg_transport *t, void *mem, size_t bytes, cg_report *report) {
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     cg_ef_run_ *runs = (cg_ef_run_ *)(void *)((uint8_t *)mem + skip);
     uint8_t *at = (uint8_t *)mem + skip + ((count * sizeof(cg_ef_run_) + 63) & ~(size_t)63);
     cg_status failed = CG_OK, s;
     size_t who = count, room;
-    for (size_t i = 0; i < count; i++) {             /* all of them, before any memory changes */
+    for (size_t i = 0; i < count; i++) { /* all of them, before any memory changes */
         s = cg_ef_aim_(efs[i], &layers[i].desc, t, layers[i].x, &runs[i]);
-        for (size_t j = 0; j < i && s == CG_OK; j++) if (efs[j] == efs[i]) s = CG_E_ARG;
-        if (s != CG_OK && failed == CG_OK) { failed = s; who = i; }
+        for (size_t j = 0; j < i && s == CG_OK; j++)
+            if (efs[j] == efs[i]) s = CG_E_ARG;
+        if (s != CG_OK && failed == CG_OK) {
+            failed = s;
+            who = i;
+        }
     }
     for (size_t i = 0; i < count; i++) {
         cg_ef_run_ *r = &runs[i];
         r->grad = layers[i].x;
         layers[i].desc = r->road;
-        if (failed != CG_OK || !r->rooms.exchange) { layers[i].x = i == who ? NULL : layers[i].x; continue; }
+        if (failed != CG_OK || !r->rooms.exchange) {
+            layers[i].x = i == who ? NULL : layers[i].x;
+            continue;
+        }
         s = cg_ef_load_up_(efs[i], &r->given, t, r->grad, at, r);
         if (r->fill.run) cg_ef_put_(efs[i], cg_ef_pass_(cg_ef_fill_, &r->st, r->p, efs[i]->desc.n));
         layers[i].desc = r->road;
@@ -187,10 +219,12 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     room = bytes - (size_t)(at - (uint8_t *)mem);
     s = cg_exchange_layers(layers, count, small, t, at, room, report);
     for (size_t i = 0; i < count; i++) {
-        if (efs[i]->carry && layers[i].report.route == CG_ROUTE_SCATTER) efs[i]->carry_first = cg_stripe_(layers[i].n, (size_t)t->size, (size_t)t->rank);
+        if (efs[i]->carry && layers[i].report.route == CG_ROUTE_SCATTER)
+            efs[i]->carry_first = cg_stripe_(layers[i].n, (size_t)t->size, (size_t)t->rank);
         layers[i].x = runs[i].grad;
         layers[i].desc = runs[i].given;
-        if (failed == CG_OK && efs[i]->stats.kept) layers[i].status = cg_ef_land_(efs[i], &runs[i], layers[i].status, &layers[i].report, runs[i].grad);
+        if (failed == CG_OK && efs[i]->stats.kept)
+            layers[i].status = cg_ef_land_(efs[i], &runs[i], layers[i].status, &layers[i].report, runs[i].grad);
         if (layers[i].status != CG_OK && s == CG_OK) s = layers[i].status;
     }
     if (failed == CG_OK) return s;
@@ -198,14 +232,15 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     for (size_t i = 0; i < count; i++) layers[i].status = failed;
     return failed;
 }
-CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small, const cg_transport *transport, void *mem, size_t bytes,
-    cg_report *report) {
+CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
+    const cg_transport *transport, void *mem, size_t bytes, cg_report *report) {
     const size_t need = cg_ef_layers_memory(efs, layers, count, small, transport);
     cg_env_ env;
     cg_status s;
     if (report) memset(report, 0, sizeof *report);
     if ((count && (!efs || !layers)) || !transport) return CG_E_ARG;
-    if (!need || !mem || bytes < need) return cg_exchange_layers(layers, count, small, transport, NULL, 0, report);     /* tells the others */
+    /* tells the others */
+    if (!need || !mem || bytes < need) return cg_exchange_layers(layers, count, small, transport, NULL, 0, report);
     env = cg_env_enter_();
     s = cg_ef_exchange_layers_(efs, layers, count, small, transport, mem, bytes, report);
     cg_env_leave_(env);

@@ -1,4 +1,4 @@
-/* ---- >>lazy: LAQ sends only what is worth it ----------------------------------------------------------------------- */
+/* ---- >>lazy: LAQ sends only what is worth it ---- */
 
 static double cg_ef_energy_(const void *user, size_t first, size_t many, const float *v) {
     (void)first;
@@ -8,7 +8,8 @@ static double cg_ef_energy_of_(const void *user, const uint64_t *at, size_t many
     (void)at;
     return cg_ef_energy_(user, 0, many, v);
 }
-CG_NOINLINE_ double cg_ef_error_(const void *user, size_t first, size_t many, const float *v) {      /* |p - v|^2 - |p|^2 */
+/* |p - v|^2 - |p|^2 */
+CG_NOINLINE_ double cg_ef_error_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     float p[CG_CHUNK_];
     double sum = 0.0;
@@ -26,14 +27,16 @@ static double cg_ef_error_of_(const void *user, const uint64_t *at, size_t many,
     for (size_t i = 0; i < many; i++) sum += cg_ef_error_(user, (size_t)at[i], 1, v + i);
     return sum;
 }
-static double cg_ef_measure_(const cg_ef_step_ *st, const void *packet, size_t len, double (*dense)(const void *, size_t, size_t, const float *),
-                             double (*sparse)(const void *, const uint64_t *, size_t, const float *)) {
+static double cg_ef_measure_(const cg_ef_step_ *st, const void *packet, size_t len,
+    double (*dense)(const void *, size_t, size_t, const float *),
+    double (*sparse)(const void *, const uint64_t *, size_t, const float *)) {
     cg_sink_ sink;
     sink.dense = dense;
     sink.sparse = sparse;
     sink.user = st;
     sink.energy = 0.0;
-    return cg_decode_to_(&st->side, packet, len, 1.0f, 1.0f, NULL, &sink, st->ef->desc.n, 1) == CG_OK ? sink.energy : 0.0;
+    return cg_decode_to_(&st->side, packet, len, 1.0f, 1.0f, NULL, &sink, st->ef->desc.n, 1) == CG_OK ? sink.energy
+                                                                                                      : 0.0;
 }
 /* Is it? Also: what the packet would leave, in ef->error. */
 static int cg_ef_pays_(cg_ef *ef, const cg_ef_step_ *st, double put, const void *packet, size_t len) {

@@ -1,35 +1,39 @@
-/* ---- >>omega: how much an unbiased operator may add, E|C(x) - x|^2 <= w |x|^2; 0 for others -------------------------- */
+/* ---- >>omega: how much an unbiased operator may add, E|C(x) - x|^2 <= w |x|^2; 0 for others ---- */
 
 static double cg_ef_least_(double a, double b) { return a < b ? a : b; }
 static double cg_omega_quantize_(const cg_stage *q, double k) {
-    const double bucket = q->size && (double)q->size < k ? (double)q->size : k, root = cg_sqrt_(bucket), s = (double)q->arg;
+    const double bucket = q->size && (double)q->size < k ? (double)q->size : k, root = cg_sqrt_(bucket),
+                 s = (double)q->arg;
     const double levels = q->id == CG_QUANTIZE_QSGD ? s : (double)((1 << (q->arg & 15)) - 1);
     double least = 1.0;
     if (q->flags & CG_FLAG_NEAREST) return 0.0;
     switch (q->id) {
-        case CG_QUANTIZE_ABSMAX:
-            if (q->arg == 1) return bucket;
-            return q->arg == 2 ? (root - 1.0) / 2.0 : bucket / (4.0 * ((double)(1 << (q->arg - 1)) - 1.0) * ((double)(1 << (q->arg - 1)) - 1.0));
-        case CG_QUANTIZE_MINMAX: return bucket / (2.0 * levels * levels);
-        case CG_QUANTIZE_QSGD:
-            if (!(q->flags & CG_FLAG_MAX)) return cg_ef_least_(bucket / (s * s), root / s);
-            return q->arg == 1 ? (root - 1.0) / 2.0 : bucket / (4.0 * s * s);
-        case CG_QUANTIZE_TERNARY: return q->flags & CG_FLAG_CLIP ? 0.0 : (root - 1.0) / 2.0;
-        case CG_QUANTIZE_DITHER:
-            for (int i = 2; i < 1 << (q->arg - 1); i++) least *= 0.5;
-            return 0.125 + root * least;
-        case CG_QUANTIZE_NATURAL: return 0.125;
-        case CG_QUANTIZE_LLOYD: return q->value < 2.0f ? 0.571 : q->value < 3.0f ? 0.133 : 0.036;
-        default: return 0.0;
+    case CG_QUANTIZE_ABSMAX:
+        if (q->arg == 1) return bucket;
+        return q->arg == 2 ? (root - 1.0) / 2.0
+                           : bucket / (4.0 * ((double)(1 << (q->arg - 1)) - 1.0) * ((double)(1 << (q->arg - 1)) - 1.0));
+    case CG_QUANTIZE_MINMAX: return bucket / (2.0 * levels * levels);
+    case CG_QUANTIZE_QSGD:
+        if (!(q->flags & CG_FLAG_MAX)) return cg_ef_least_(bucket / (s * s), root / s);
+        return q->arg == 1 ? (root - 1.0) / 2.0 : bucket / (4.0 * s * s);
+    case CG_QUANTIZE_TERNARY: return q->flags & CG_FLAG_CLIP ? 0.0 : (root - 1.0) / 2.0;
+    case CG_QUANTIZE_DITHER:
+        for (int i = 2; i < 1 << (q->arg - 1); i++) least *= 0.5;
+        return 0.125 + root * least;
+    case CG_QUANTIZE_NATURAL: return 0.125;
+    case CG_QUANTIZE_LLOYD: return q->value < 2.0f ? 0.571 : q->value < 3.0f ? 0.133 : 0.036;
+    default: return 0.0;
     }
 }
 static double cg_omega_(const cg_op *op, size_t n) {
     double grows = 1.0;
     uint64_t drawn = cg_drawn_(op, n, NULL), turned = cg_turned_(op, drawn);
     if (!n || !turned) return 0.0;
-    if (op->sample.id && !(op->sample.flags & CG_FLAG_UNSCALED)) grows *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)drawn;
+    if (op->sample.id && !(op->sample.flags & CG_FLAG_UNSCALED))
+        grows *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)drawn;
     if (op->transform.id == CG_TRANSFORM_ATOMO) {
-        const double rows = (double)cg_rows_(op), cols = (double)cg_cols_(op), least = cg_ef_least_(rows, cols) / (double)cg_matrix_rank_(op);
+        const double rows = (double)cg_rows_(op), cols = (double)cg_cols_(op),
+                     least = cg_ef_least_(rows, cols) / (double)cg_matrix_rank_(op);
         grows *= least > 1.0 ? least : 1.0;
     }
     if (op->select.id == CG_SELECT_WANGNI) grows *= 1.0 / (double)op->select.value;
@@ -38,7 +42,7 @@ static double cg_omega_(const cg_op *op, size_t n) {
 }
 /* No value is off by as much as the largest of its bucket: then memory cannot grow, whatever w is. */
 static int cg_is_near_(const cg_stage *q, int turned) {
-    const unsigned least = turned ? 3 : 2;           /* bits; rotated, in the mean of squares */
+    const unsigned least = turned ? 3 : 2; /* bits; rotated, in the mean of squares */
     if (q->id == CG_QUANTIZE_ABSMAX) return q->arg >= 3;
     if (q->id == CG_QUANTIZE_MINMAX) return q->arg >= least && !(q->flags & CG_FLAG_NORM);
     return q->id == CG_QUANTIZE_QSGD && (q->flags & CG_FLAG_MAX) && q->arg >= 2;

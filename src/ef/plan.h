@@ -1,22 +1,31 @@
-/* ---- >>plan ---------------------------------------------------------------------------------------------- */
+/* ---- >>plan ---- */
 
 /* Must a stage see all of p at once, with no scratch of its own for it? */
 static int cg_ef_needs_all_(const cg_op *op) {
     if (cg_is_matrix_(op)) return 1;
-    return !op->sample.id && !op->transform.id && (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_(&op->quantize));
+    return !op->sample.id && !op->transform.id &&
+        (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_(&op->quantize));
 }
-typedef struct cg_ef_needs_ { uint64_t scratch, packet; size_t warm; int whole; } cg_ef_needs_;
+typedef struct cg_ef_needs_ {
+    uint64_t scratch, packet;
+    size_t warm;
+    int whole;
+} cg_ef_needs_;
 static cg_status cg_ef_need_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
     const uint64_t bytes = cg_op_check_(&op) == CG_OK ? cg_scratch_bytes_(&op, d->n) : 0;
-    const uint64_t most = cg_is_user_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);    /* a user's codec is not at hand here */
+    /* a user's codec is not at hand here */
+    const uint64_t most = cg_is_user_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);
     const cg_op dense = cg_dense();
     if (cg_op_check_(&op) != CG_OK || !most) return CG_E_ARG;
-    if (op.select.id == CG_SELECT_ADACOMP && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f))) return CG_E_UNSUPPORTED;
-    if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense)) return CG_E_UNSUPPORTED;
+    if (op.select.id == CG_SELECT_ADACOMP && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
+        return CG_E_UNSUPPORTED;
+    if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
+        return CG_E_UNSUPPORTED;
     if (bytes > needs->scratch) needs->scratch = bytes;
     if (most > needs->packet) needs->packet = most;
     if (cg_ef_needs_all_(&op) && !cg_ef_in_place_(d)) needs->whole = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_cols_(&op) * cg_matrix_rank_(&op) > needs->warm) needs->warm = cg_cols_(&op) * cg_matrix_rank_(&op);
+    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_cols_(&op) * cg_matrix_rank_(&op) > needs->warm)
+        needs->warm = cg_cols_(&op) * cg_matrix_rank_(&op);
     return CG_OK;
 }
 /* An operator, at all ratios that warm-up gives it. */
@@ -30,15 +39,22 @@ static int cg_ef_share_(float f) { return f >= 0.0f && f <= 1.0f; }
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     cg_status s;
     memset(needs, 0, sizeof *needs);
-    if (!d || d->kind > CG_EF_ONEBIT_ADAM || d->workers < 0 || d->clip_by > CG_CLIP_VALUE || d->warmup.kind > CG_WARMUP_TABLE) return CG_E_ARG;
-    if (!cg_ef_share_(d->momentum) || d->momentum == 1.0f || !cg_ef_share_(d->decay) || !cg_ef_share_(d->alpha)) return CG_E_ARG;
-    if (!(d->clip >= 0.0f && d->clip <= CG_FLT_MAX_) || !cg_is_finite_(d->rate) || !(d->laq_step >= 0.0f && d->laq_step <= CG_FLT_MAX_)) return CG_E_ARG;
+    if (!d || d->kind > CG_EF_ONEBIT_ADAM || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
+        d->warmup.kind > CG_WARMUP_TABLE)
+        return CG_E_ARG;
+    if (!cg_ef_share_(d->momentum) || d->momentum == 1.0f || !cg_ef_share_(d->decay) || !cg_ef_share_(d->alpha))
+        return CG_E_ARG;
+    if (!(d->clip >= 0.0f && d->clip <= CG_FLT_MAX_) || !cg_is_finite_(d->rate) ||
+        !(d->laq_step >= 0.0f && d->laq_step <= CG_FLT_MAX_))
+        return CG_E_ARG;
     if (!(d->laq_weight >= 0.0f && d->laq_weight <= CG_FLT_MAX_)) return CG_E_ARG;
     if ((d->rule_count && !d->rules) || d->warmup.stages > CG_EF_STAGES_) return CG_E_ARG;
     if (d->warmup.kind == CG_WARMUP_TABLE && d->warmup.stages && !d->warmup.table) return CG_E_ARG;
     if (d->momentum != 0.0f && !cg_ef_is_(d, CG_EF_WANTS_) && d->kind != CG_EF_EF21) return CG_E_UNSUPPORTED;
-    if ((d->nesterov && d->kind != CG_EF_MOMENTUM) || (d->bytes && !cg_ef_is_(d, CG_EF_BYTES_))) return CG_E_UNSUPPORTED;
-    if (d->reset && (cg_ef_is_(d, CG_EF_DIFFERS_) || d->kind == CG_EF_SIGNUM)) return CG_E_UNSUPPORTED;      /* that is no error */
+    if ((d->nesterov && d->kind != CG_EF_MOMENTUM) || (d->bytes && !cg_ef_is_(d, CG_EF_BYTES_)))
+        return CG_E_UNSUPPORTED;
+    /* that is no error */
+    if (d->reset && (cg_ef_is_(d, CG_EF_DIFFERS_) || d->kind == CG_EF_SIGNUM)) return CG_E_UNSUPPORTED;
     if (d->kind == CG_EF_LAQ && d->laq_step == 0.0f) return CG_E_ARG;
     s = cg_ef_need_all_(d, &d->op, needs);
     for (size_t i = 0; i < d->rule_count && s == CG_OK; i++) s = cg_ef_need_all_(d, &d->rules[i].op, needs);
@@ -52,7 +68,9 @@ static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *
     c.base = base;
     c.bytes = 0;
     ef->vector[0] = d->bytes ? NULL : (float *)(void *)cg_carve_take_(&c, vector);
-    ef->bytes = d->bytes ? cg_carve_take_(&c, cg_add_(d->n, cg_mul_(2, cg_add_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_))) : NULL;
+    ef->bytes = d->bytes
+        ? cg_carve_take_(&c, cg_add_(d->n, cg_mul_(2, cg_add_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)))
+        : NULL;
     ef->vector[1] = cg_ef_has_speed_(d) ? (float *)(void *)cg_carve_take_(&c, vector) : NULL;
     ef->vector[2] = cg_ef_is_(d, CG_EF_GETS_) ? (float *)(void *)cg_carve_take_(&c, vector) : NULL;
     ef->warm = needs->warm ? (float *)(void *)cg_carve_take_(&c, cg_mul_(4, needs->warm)) : NULL;
@@ -81,7 +99,8 @@ CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc) {
 }
 CG_API_ void cg_ef_reset(cg_ef *ef) {
     const size_t n = ef->desc.n;
-    for (int i = 0; i < 3; i++) if (ef->vector[i]) memset(ef->vector[i], 0, 4 * n);
+    for (int i = 0; i < 3; i++)
+        if (ef->vector[i]) memset(ef->vector[i], 0, 4 * n);
     if (ef->bytes) memset(ef->bytes, 0, n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_));
     if (ef->warm) memset(ef->warm, 0, 4 * ef->warm_count);
     if (ef->carry) memset(ef->carry, 0, 4 * ef->desc.carry);
@@ -108,7 +127,8 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
     }
     if (s == CG_OK) {
         ef->desc = *desc;
-        cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + skip : (uint8_t *)ef->moved);     /* vectors of no values are somewhere, too */
+        /* vectors of no values are somewhere, too */
+        cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + skip : (uint8_t *)ef->moved);
         cg_ef_reset(ef);
     }
     cg_env_leave_(env);

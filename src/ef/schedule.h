@@ -1,4 +1,4 @@
-/* ---- >>schedule: the operator of a step ----------------------------------------------------------------------- */
+/* ---- >>schedule: the operator of a step ---- */
 
 /* e^x, x <= 0: halved until the series is short, then squared back. */
 static double cg_exp_(double x) {
@@ -20,26 +20,33 @@ static float cg_warmup_ratio_(const cg_warmup *w, float ratio, uint64_t step) {
     if (w->kind == CG_WARMUP_NONE || stage >= w->stages || !(ratio > 0.0f)) return ratio;
     part = (double)(stage + 1) / ((double)w->stages + 1.0);
     switch (w->kind) {
-        case CG_WARMUP_POWER: return (float)cg_exp_(part * cg_ln_((double)ratio));
-        case CG_WARMUP_QUARTERS:
-            for (uint64_t i = 0; i <= stage && quarter > (double)ratio; i++) quarter *= 0.25;
-            return quarter > (double)ratio ? (float)quarter : ratio;
-        case CG_WARMUP_LINEAR: return (float)(1.0 - cg_times64_(part, 1.0 - (double)ratio));
-        default: return w->table[stage];
+    case CG_WARMUP_POWER: return (float)cg_exp_(part * cg_ln_((double)ratio));
+    case CG_WARMUP_QUARTERS:
+        for (uint64_t i = 0; i <= stage && quarter > (double)ratio; i++) quarter *= 0.25;
+        return quarter > (double)ratio ? (float)quarter : ratio;
+    case CG_WARMUP_LINEAR: return (float)(1.0 - cg_times64_(part, 1.0 - (double)ratio));
+    default: return w->table[stage];
     }
 }
 CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t step) {
     const cg_env_ env = cg_env_enter_();
-    const float r = !warmup || (warmup->kind == CG_WARMUP_TABLE && !warmup->table) ? ratio : cg_warmup_ratio_(warmup, ratio, step);
+    const float r =
+        !warmup || (warmup->kind == CG_WARMUP_TABLE && !warmup->table) ? ratio : cg_warmup_ratio_(warmup, ratio, step);
     cg_env_leave_(env);
     return r;
 }
 /* The stage whose value is the ratio kept, or NULL. */
 static cg_stage *cg_ratio_of_(cg_op *op) {
     switch (op->select.id) {
-        case CG_SELECT_TOPK: case CG_SELECT_DGC: case CG_SELECT_MSTOPK: case CG_SELECT_SIDCO: case CG_SELECT_WANGNI: case CG_SELECT_SIDES:
-        case CG_SELECT_SIDE: case CG_SELECT_CHUNKED: return &op->select;
-        default: return op->sample.id == CG_SAMPLE_RANDK ? &op->sample : NULL;
+    case CG_SELECT_TOPK:
+    case CG_SELECT_DGC:
+    case CG_SELECT_MSTOPK:
+    case CG_SELECT_SIDCO:
+    case CG_SELECT_WANGNI:
+    case CG_SELECT_SIDES:
+    case CG_SELECT_SIDE:
+    case CG_SELECT_CHUNKED: return &op->select;
+    default: return op->sample.id == CG_SAMPLE_RANDK ? &op->sample : NULL;
     }
 }
 static void cg_op_ratio_(cg_op *op, float ratio) {
@@ -64,7 +71,10 @@ static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
     if (!tag) tag = &none;
     if (d->n < d->small || tag->step < d->dense_steps) return cg_dense();
     for (size_t i = 0; i < d->rule_count; i++)
-        if (tag->tensor >= d->rules[i].first && tag->tensor <= d->rules[i].last && d->n >= d->rules[i].n_from) { op = d->rules[i].op; break; }
+        if (tag->tensor >= d->rules[i].first && tag->tensor <= d->rules[i].last && d->n >= d->rules[i].n_from) {
+            op = d->rules[i].op;
+            break;
+        }
     if (d->policy) op = d->policy(d->policy_user, tag, d->n, op);
     op = cg_ef_warmed_(d, op, tag->step - d->dense_steps);
     if (op.sample.id && d->kind != CG_EF_DIANA && d->kind != CG_EF_SIGNUM) op = cg_unscaled(op);

@@ -1,4 +1,4 @@
-/* ---- >>step: from the gradient to p ----------------------------------------------------------------------------- */
+/* ---- >>step: from the gradient to p ---- */
 
 typedef struct cg_ef_step_ {
     const cg_kernels_ *kernels;
@@ -6,14 +6,17 @@ typedef struct cg_ef_step_ {
     cg_op op;
     cg_side side;
     const float *g, *variance;
-    float a, limit;                                  /* g is multiplied by a; before that cut at +-limit, if that is not 0 */
-    float pa, pb, qa, qb;                            /* p = pa g + pb e; then e = qa g + qb e, unless p takes its place */
-    int large;                                       /* a sum may be too large */
-    float range[2];                                  /* LAQ */
+    /* g is multiplied by a; before that cut at +-limit, if that is not 0 */
+    float a, limit;
+    /* p = pa g + pb e; then e = qa g + qb e, unless p takes its place */
+    float pa, pb, qa, qb;
+    int large;      /* a sum may be too large */
+    float range[2]; /* LAQ */
 } cg_ef_step_;
 
 /* A pass over the vector: by blocks, over threads; returns the sum of what run returns. */
-static double cg_ef_pass_by_(double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
+static double cg_ef_pass_by_(
+    double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
     cg_fill_ fill = CG_ZERO;
     cg_source_ src = CG_ZERO;
     fill.run = run;
@@ -32,13 +35,15 @@ static double cg_ef_squares_(const void *user, size_t first, size_t many, float 
     (void)first;
     return cg_total_of_(((const cg_ef_step_ *)user)->kernels, x, many, CG_TOTAL_SQUARES_);
 }
-static double cg_ef_look_(const void *user, size_t first, size_t many, float *x) {      /* 1 for a block with something huge, much more if it is not finite */
+/* 1 for a block with something huge, much more if it is not finite */
+static double cg_ef_look_(const void *user, size_t first, size_t many, float *x) {
     const uint32_t top = ((const cg_ef_step_ *)user)->kernels->top(x, many);
     (void)first;
     return top >= CG_NONFINITE_ ? 1e100 : top >= cg_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
 }
 static void cg_ef_hold_(const cg_ef_step_ *st, float *v, size_t many) {
-    if (st->large) for (size_t i = 0; i < many; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
+    if (st->large)
+        for (size_t i = 0; i < many; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
 static const float *cg_ef_cut_(const cg_ef_step_ *st, const float *g, size_t many, float *buf) {
     for (size_t i = 0; i < many; i++) {
@@ -55,7 +60,8 @@ static double cg_ef_accrue_(const cg_ef_step_ *st, const float *d, size_t many, 
     cg_ef_hold_(st, y, many);
     return cg_total_of_(st->kernels, y, many, CG_TOTAL_SQUARES_);
 }
-static double cg_ef_recall_(const cg_kernels_ *k, const float *m, size_t many, float by, float *e) {         /* e = e + by m, for memory m; |e|^2 */
+/* e = e + by m, for memory m; |e|^2 */
+static double cg_ef_recall_(const cg_kernels_ *k, const float *m, size_t many, float by, float *e) {
     double lanes[16] = { 0.0 };
     k->accrue(m, many, by, 1.0f, e, CG_ACCRUE_RECALL_, lanes);
     return cg_fold_(lanes);
@@ -68,23 +74,23 @@ static double cg_ef_place_(const cg_ef_step_ *st, size_t first, size_t many, con
     float *u = ef->vector[1] ? cg_at_mut_(ef->vector[1], first) : NULL;
     double energy;
     switch (d->kind) {
-        case CG_EF_MOMENTUM:
-            k->accrue(g, many, d->nesterov ? cg_times_(m, a) : a, m, u, CG_ACCRUE_NONE_, NULL);
-            if (d->nesterov) k->accrue(u, many, 1.0f, 1.0f, e, CG_ACCRUE_NONE_, NULL);
-            energy = d->nesterov ? cg_ef_accrue_(st, g, many, a, 1.0f, e) : cg_ef_accrue_(st, u, many, 1.0f, 1.0f, e);
-            cg_ef_hold_(st, u, many);
-            return energy;
-        case CG_EF_SIGNUM: return cg_ef_accrue_(st, g, many, cg_times_(a, 1.0f - m), m, e);
-        case CG_EF_VARIANCE:
-            if (st->variance) k->accrue(cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u, CG_ACCRUE_NONE_, NULL);
-            cg_ef_hold_(st, u, many);
-            return cg_ef_accrue_(st, g, many, a, 1.0f, e);
-        case CG_EF_ONEBIT_ADAM:
-            k->accrue(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_ACCRUE_NONE_, NULL);
-            energy = cg_ef_recall_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
-            cg_ef_hold_(st, e, many);
-            return st->large ? cg_total_of_(k, e, many, CG_TOTAL_SQUARES_) : energy;
-        default: return cg_ef_accrue_(st, g, many, a, cg_ef_decay_(d), e);
+    case CG_EF_MOMENTUM:
+        k->accrue(g, many, d->nesterov ? cg_times_(m, a) : a, m, u, CG_ACCRUE_NONE_, NULL);
+        if (d->nesterov) k->accrue(u, many, 1.0f, 1.0f, e, CG_ACCRUE_NONE_, NULL);
+        energy = d->nesterov ? cg_ef_accrue_(st, g, many, a, 1.0f, e) : cg_ef_accrue_(st, u, many, 1.0f, 1.0f, e);
+        cg_ef_hold_(st, u, many);
+        return energy;
+    case CG_EF_SIGNUM: return cg_ef_accrue_(st, g, many, cg_times_(a, 1.0f - m), m, e);
+    case CG_EF_VARIANCE:
+        if (st->variance) k->accrue(cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u, CG_ACCRUE_NONE_, NULL);
+        cg_ef_hold_(st, u, many);
+        return cg_ef_accrue_(st, g, many, a, 1.0f, e);
+    case CG_EF_ONEBIT_ADAM:
+        k->accrue(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_ACCRUE_NONE_, NULL);
+        energy = cg_ef_recall_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
+        cg_ef_hold_(st, e, many);
+        return st->large ? cg_total_of_(k, e, many, CG_TOTAL_SQUARES_) : energy;
+    default: return cg_ef_accrue_(st, g, many, a, cg_ef_decay_(d), e);
     }
 }
 CG_NOINLINE_ double cg_ef_place_cut_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
@@ -97,7 +103,8 @@ static double cg_ef_fill_(const void *user, size_t first, size_t many, float *ou
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(CG_CHUNK_, many - i);
-        energy += st->limit != 0.0f ? cg_ef_place_cut_(st, first + i, some, g, cg_at_mut_(out, i)) : cg_ef_place_(st, first + i, some, g, cg_at_mut_(out, i));
+        energy += st->limit != 0.0f ? cg_ef_place_cut_(st, first + i, some, g, cg_at_mut_(out, i))
+                                    : cg_ef_place_(st, first + i, some, g, cg_at_mut_(out, i));
     }
     return energy;
 }
@@ -114,7 +121,8 @@ CG_NOINLINE_ double cg_ef_make_(const void *user, size_t first, size_t many, flo
         if (ef->bytes) cg_bytes_read_(ef, first + i, some, p);
         else memcpy(p, cg_at_(ef->vector[0], first + i), 4 * some);
         if (st->limit != 0.0f) g = cg_ef_cut_(st, g, some, buf);
-        if (cg_ef_is_(&ef->desc, CG_EF_DIFFERS_)) st->kernels->emit(g, some, st->pa, st->pb, p, 0);      /* h does not fade */
+        /* h does not fade */
+        if (cg_ef_is_(&ef->desc, CG_EF_DIFFERS_)) st->kernels->emit(g, some, st->pa, st->pb, p, 0);
         else st->kernels->accrue(g, some, st->pa, st->pb, p, CG_ACCRUE_NONE_, NULL);
         cg_ef_hold_(st, p, some);
         energy += cg_total_of_(st->kernels, p, some, CG_TOTAL_SQUARES_);
@@ -165,20 +173,26 @@ static double cg_ef_average_(const void *user, size_t first, size_t many, float 
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
         if (st->limit != 0.0f) g = cg_ef_cut_(st, g, some, buf);
-        st->kernels->accrue(g, some, cg_times_(st->a, 1.0f - st->ef->desc.momentum), st->ef->desc.momentum, cg_at_mut_(v, i), CG_ACCRUE_NONE_, NULL);
+        st->kernels->accrue(g, some, cg_times_(st->a, 1.0f - st->ef->desc.momentum), st->ef->desc.momentum,
+            cg_at_mut_(v, i), CG_ACCRUE_NONE_, NULL);
         cg_ef_hold_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;
 }
-static float *cg_ef_base_(const cg_ef *ef) {         /* for passes: the error, or if it is in bytes something that is not looked at */
-    return ef->vector[0] ? ef->vector[0] : (float *)(void *)ef->bytes;
-}
-typedef struct cg_ef_by_ { const cg_kernels_ *kernels; const cg_ef *ef; float by; } cg_ef_by_;
+/* for passes: the error, or if it is in bytes something that is not looked at */
+static float *cg_ef_base_(const cg_ef *ef) { return ef->vector[0] ? ef->vector[0] : (float *)(void *)ef->bytes; }
+typedef struct cg_ef_by_ {
+    const cg_kernels_ *kernels;
+    const cg_ef *ef;
+    float by;
+} cg_ef_by_;
 static double cg_ef_times_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_by_ *b = (const cg_ef_by_ *)user;
     static const float zero[CG_EF_BUCKET_] = { 0.0f };
     if (!b->ef || !b->ef->bytes) b->kernels->accrue(e, many, 0.0f, b->by, e, CG_ACCRUE_NONE_, NULL);
-    else for (size_t i = 0; i < many; i += CG_EF_BUCKET_) cg_bytes_add_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->by);
+    else
+        for (size_t i = 0; i < many; i += CG_EF_BUCKET_)
+            cg_bytes_add_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->by);
     for (size_t i = 0; (!b->ef || !b->ef->bytes) && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
@@ -188,9 +202,10 @@ static void cg_ef_multiply_(cg_ef *ef, int which, float by) {
     b.kernels = cg_kernels_now_();
     b.ef = which ? NULL : ef;
     b.by = by;
-    if (which ? ef->vector[which] != NULL : 1) cg_ef_pass_(cg_ef_times_, &b, which ? ef->vector[which] : cg_ef_base_(ef), ef->desc.n);
+    if (which ? ef->vector[which] != NULL : 1)
+        cg_ef_pass_(cg_ef_times_, &b, which ? ef->vector[which] : cg_ef_base_(ef), ef->desc.n);
 }
-static float cg_ef_alpha_(const cg_ef_desc *d, const cg_op *op) {    /* by which D goes into h and H */
+static float cg_ef_alpha_(const cg_ef_desc *d, const cg_op *op) { /* by which D goes into h and H */
     if (d->kind != CG_EF_DIANA) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
 }
@@ -202,9 +217,21 @@ static void cg_ef_weights_(cg_ef_step_ *st, float scale) {
     st->pb = 1.0f;
     st->qa = cg_times_(by, a);
     st->qb = 1.0f;
-    if (d->kind == CG_EF_CLASSIC) { st->pb = st->qb = decay; st->qa = a; }
-    if (d->kind == CG_EF_ECQ) { st->pb = d->alpha != 0.0f ? d->alpha : 0.2f; st->qa = a; st->qb = decay; }
-    if (cg_ef_is_(d, CG_EF_DIFFERS_)) { st->pa = cg_times_(a, scale); st->pb = -scale; st->qa = 0.0f; }      /* h is not divided */
+    if (d->kind == CG_EF_CLASSIC) {
+        st->pb = st->qb = decay;
+        st->qa = a;
+    }
+    if (d->kind == CG_EF_ECQ) {
+        st->pb = d->alpha != 0.0f ? d->alpha : 0.2f;
+        st->qa = a;
+        st->qb = decay;
+    }
+    /* h is not divided */
+    if (cg_ef_is_(d, CG_EF_DIFFERS_)) {
+        st->pa = cg_times_(a, scale);
+        st->pb = -scale;
+        st->qa = 0.0f;
+    }
 }
 /* By which D is taken from the error. */
 static float cg_ef_less_(const cg_ef *ef) {
@@ -215,7 +242,8 @@ static float cg_ef_less_(const cg_ef *ef) {
     return d->kind == CG_EF_SCALECOM ? cg_times_(cg_ef_decay_(d), ef->scale) : ef->scale;
 }
 /* Everything that can be wrong, before memory changes; and the gradient's norm, if somebody asks. */
-static cg_status cg_ef_look_at_(cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, int norm, cg_ef_step_ *st, double *squares) {
+static cg_status cg_ef_look_at_(
+    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, int norm, cg_ef_step_ *st, double *squares) {
     const cg_ef_desc *d = &ef->desc;
     const double workers = d->workers > 1 ? (double)d->workers : 1.0;
     double seen = 0.0;
@@ -236,16 +264,19 @@ static cg_status cg_ef_look_at_(cg_ef *ef, const cg_tag *tag, const cg_side *sid
     st->g = grad;
     s = cg_ef_need_(d, st->op, &needs);
     if (s != CG_OK) return s;
-    if (needs.scratch > ef->scratch_bytes || (cg_ef_needs_all_(&st->op) && !cg_ef_in_place_(d) && !ef->whole)) return CG_E_MEMORY;
+    if (needs.scratch > ef->scratch_bytes || (cg_ef_needs_all_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
+        return CG_E_MEMORY;
     if (needs.warm > ef->warm_count) return CG_E_MEMORY;
     if (d->kind == CG_EF_VARIANCE) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
         st->side.aux = st->op.select.id == CG_SELECT_VARIANCE ? ef->vector[1] : NULL;
-        if (d->n && cg_ef_pass_by_(cg_ef_look_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0) return CG_E_NONFINITE;
+        if (d->n && cg_ef_pass_by_(cg_ef_look_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
+            return CG_E_NONFINITE;
     } else if (st->op.select.id == CG_SELECT_ADACOMP && !st->side.aux) st->side.aux = grad;
     if (cg_side_check_(&st->op, &st->side) != CG_OK) return cg_side_check_(&st->op, &st->side);
-    if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {   /* one pass for both: squares of floats do not overflow a double */
+    /* one pass for both: squares of floats do not overflow a double */
+    if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
         *squares = cg_ef_pass_(cg_ef_squares_, st, (float *)(uintptr_t)grad, d->n);
         seen = !cg_is_finite64_(*squares) ? 1e100 : cg_sqrt_(*squares) >= (double)CG_EF_HUGE_ ? 1.0 : 0.0;
     } else if (!d->finite) {
@@ -269,7 +300,8 @@ static void cg_ef_enter_(cg_ef *ef, cg_ef_step_ *st) {
     if (!cg_ef_is_(d, CG_EF_DIFFERS_) && scale != ef->scale) {
         cg_ef_multiply_(ef, 0, (float)((double)scale / (double)ef->scale));
         if (d->kind == CG_EF_MOMENTUM) cg_ef_multiply_(ef, 1, (float)((double)scale / (double)ef->scale));
-        if (d->kind == CG_EF_VARIANCE) cg_ef_multiply_(ef, 1, (float)((double)scale * (double)scale / ((double)ef->scale * (double)ef->scale)));
+        if (d->kind == CG_EF_VARIANCE)
+            cg_ef_multiply_(ef, 1, (float)((double)scale * (double)scale / ((double)ef->scale * (double)ef->scale)));
     }
     ef->scale = scale;
     ef->received_by = cg_ef_alpha_(d, &st->op);
@@ -282,9 +314,10 @@ static void cg_ef_enter_(cg_ef *ef, cg_ef_step_ *st) {
     }
     cg_ef_weights_(st, scale);
 }
-static void cg_ef_put_(cg_ef *ef, double energy) {   /* p is there */
+static void cg_ef_put_(cg_ef *ef, double energy) { /* p is there */
     const double size = cg_sqrt_(energy);
-    ef->reach = (cg_ef_in_place_(&ef->desc) ? ef->size : ef->reach) + size;        /* the velocity is the difference of two */
+    /* the velocity is the difference of two */
+    ef->reach = (cg_ef_in_place_(&ef->desc) ? ef->size : ef->reach) + size;
     ef->size = size;
     ef->stats.put = energy / ((double)ef->scale * (double)ef->scale);
     ef->stats.kept = 1;
@@ -295,10 +328,11 @@ static void cg_ef_learn_(cg_ef *ef, const cg_op *op, const cg_fill_ *fill, float
     const float last = cg_float_(fill->hint);
     float next = cg_times_(threshold, 0.97f);
     if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
-    if (fill->hint && fill->found > k && last < threshold)      /* they lie evenly below the threshold, about */
-        next = cg_plus_(threshold, -cg_times_(cg_plus_(threshold, -last), (float)(0.25 * (double)k / (double)(fill->found - k))));
+    if (fill->hint && fill->found > k && last < threshold) /* they lie evenly below the threshold, about */
+        next = cg_plus_(
+            threshold, -cg_times_(cg_plus_(threshold, -last), (float)(0.25 * (double)k / (double)(fill->found - k))));
     if (next < cg_times_(threshold, 0.8f)) next = cg_times_(threshold, 0.8f);
-    if (ef->threshold > 0.0f) {                      /* it moves on as it moved */
+    if (ef->threshold > 0.0f) { /* it moves on as it moved */
         float drift = threshold / ef->threshold;
         if (drift > 0.9f && drift < 1.0f) next = cg_times_(next, drift);
     }

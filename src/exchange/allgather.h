@@ -1,11 +1,13 @@
-/* ---- >>allgather ------------------------------------------------------------------------------------------- */
+/* ---- >>allgather ---- */
 
 /* A sum of floats that is too large is the largest float, and would be no mean when divided by N. */
 static cg_status cg_sum_fits_(const uint8_t *sum, size_t len) {
     cg_info info;
     const cg_status s = cg_header_get_(sum, len, &info);
     if (s != CG_OK || info.op.quantize.id) return s;
-    return cg_top_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_NONFINITE_ - 1 ? CG_E_NONFINITE : CG_OK;
+    return cg_top_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_NONFINITE_ - 1
+        ? CG_E_NONFINITE
+        : CG_OK;
 }
 /* How many packets have each of the sum's values; both ascend. */
 CG_NOINLINE_ cg_status cg_count_contributors_(const cg_x_ *x, const cg_decoder_ *sum, uint32_t *counts) {
@@ -28,7 +30,11 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_x_ *x, const cg_decoder_ 
                 cg_value_index_(&one, in, have);
                 next = 0;
             }
-            if (next < have && in[next] == at[i % CG_STRETCH_]) { counts[i]++; next++; j++; }
+            if (next < have && in[next] == at[i % CG_STRETCH_]) {
+                counts[i]++;
+                next++;
+                j++;
+            }
         }
     }
     return CG_OK;
@@ -39,19 +45,22 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
     uint8_t *values = x->result + CG_HEADER_BYTES;
     cg_decoder_ sum;
     float none = 0.0f;
-    cg_status s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
+    cg_status s = cg_reduce_(
+        x->packet, x->len, cg_ranks_(x), 0, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
     if (s == CG_OK) s = cg_sum_fits_(x->result, x->result_len);
     if (s == CG_OK) s = cg_open_(&sum, NULL, x->result, x->result_len, &none, x->n, 1);
     if (s == CG_OK) s = cg_count_contributors_(x, &sum, counts);
     if (s != CG_OK) return s;
     for (size_t i = 0; i < (size_t)sum.info.k; i++)
         cg_put32_(values + 4 * i, cg_bits_(cg_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
-    cg_seal_(sum.kernels, &sum.info, x->result, cg_sum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
+    cg_seal_(sum.kernels, &sum.info, x->result,
+        cg_sum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
     return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
 }
-/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and added to in L1.
-   touched: a bit for each that was, or NULL; model: what they will be used on. */
-CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk, uint64_t *touched, const float *model) {
+/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and
+   added to in L1. touched: a bit for each that was, or NULL; model: what they will be used on. */
+CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk,
+    uint64_t *touched, const float *model) {
     for (;; a->next = a->have = 0) {
         size_t i = a->next;
         if (!a->have) {
@@ -59,7 +68,8 @@ CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base,
             if (!a->have) return;
             cg_index_get_(&a->reader, a->at, a->have);
             a->left -= a->have;
-            if (touched) for (size_t j = 0; j < a->have; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->at[j]));
+            if (touched)
+                for (size_t j = 0; j < a->have; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->at[j]));
         }
         for (; i < a->have && a->at[i] < end; i++, a->values += 4) {
             const float v = cg_times_(alpha, cg_float_(cg_get32_(a->values)));
@@ -93,7 +103,8 @@ CG_NOINLINE_ cg_status cg_add_lanes_(cg_x_ *x, float *y, size_t n) {
     memset(chunk, 0, sizeof chunk);
     for (size_t base = 0, many; base < n; base += many) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
-        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL, NULL);
+        for (size_t q = 0; q < cg_ranks_(x); q++)
+            cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL, NULL);
         kernels->flush(chunk, many, cg_at_mut_(y, base), stream);
     }
     if (stream) kernels->drain();
@@ -108,7 +119,9 @@ CG_NOINLINE_ cg_status cg_step_lanes_(cg_x_ *x) {
     memset(chunk, 0, sizeof chunk);
     memset(touched, 0, sizeof touched);
     for (size_t base = 0; base < x->n; base += 2 * CG_CHUNK_) {
-        for (size_t q = 0; q < cg_ranks_(x); q++) cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched, x->desc.model);
+        for (size_t q = 0; q < cg_ranks_(x); q++)
+            cg_lane_add_(
+                &x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched, x->desc.model);
         for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
             for (; touched[w]; touched[w] &= touched[w] - 1) {
                 const size_t j = 64 * w + cg_ctz_(touched[w]);
@@ -116,7 +129,7 @@ CG_NOINLINE_ cg_status cg_step_lanes_(cg_x_ *x) {
                 chunk[j] = 0.0f;
             }
     }
-    x->desc.model = NULL;                            /* done */
+    x->desc.model = NULL; /* done */
     return CG_OK;
 }
 static cg_status cg_add_in_order_(cg_x_ *x, float *y, size_t n) {
@@ -131,7 +144,8 @@ static cg_status cg_body_allgather_(cg_x_ *x) {
     CG_DO_(x, 1, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
     cg_find_packets_(x);
     for (int q = 0; q < x->transport.size; q++)
-        if (q != x->transport.rank) cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
+        if (q != x->transport.rank)
+            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
     if (x->status != CG_OK) return x->status;
     if (x->desc.fold == CG_FOLD_VOTE) {
         s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);

@@ -1,3 +1,3 @@
 /* ============================================================================================== */
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EXCHANGE_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
-#define COMPGRAD_EXCHANGE_IMPLEMENTED_
+#  define COMPGRAD_EXCHANGE_IMPLEMENTED_

@@ -1,12 +1,12 @@
-/* ---- >>blends: y = own + packets + carry, a block at a time, so that y is written to memory once --------------------------- */
+/* ---- >>blends: y = own + packets + carry, a block at a time, so that y is written to memory once ---- */
 
 typedef struct cg_blend_ {
     const cg_x_ *x;
     float *y;
-    size_t n, count;                                 /* of packets */
-    const float *own, *carry;                        /* or NULL */
+    size_t n, count;          /* of packets */
+    const float *own, *carry; /* or NULL */
     float own_by, carry_by;
-    int whole;                                       /* some packet cannot be decoded by blocks */
+    int whole; /* some packet cannot be decoded by blocks */
 } cg_blend_;
 
 static void cg_blend_open_(cg_blend_ *b, cg_x_ *x, float *y, size_t n) {
@@ -20,7 +20,8 @@ static void cg_blend_packet_(cg_blend_ *b, const uint8_t *packet, size_t len, fl
     const cg_side side = cg_decode_side_(b->x);
     cg_decoder_ *d = &b->x->decoder[b->count];
     if (cg_open_(d, &side, packet, len, b->y, b->n, 1) != CG_OK) b->whole = 1;
-    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.code || d->lay.codec || cg_is_matrix_(&d->info.op)) b->whole = 1;
+    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.code || d->lay.codec || cg_is_matrix_(&d->info.op))
+        b->whole = 1;
     d->packet = packet;
     d->info.packet_bytes = len;
     d->alpha = alpha;
@@ -30,7 +31,8 @@ static void cg_blend_packet_(cg_blend_ *b, const uint8_t *packet, size_t len, fl
 }
 static void cg_blend_ranks_(cg_x_ *x, float *y, size_t n, cg_blend_ *b) {
     cg_blend_open_(b, x, y, n);
-    for (size_t q = 0; q < cg_ranks_(x); q++) cg_blend_packet_(b, (const uint8_t *)x->packet[q], x->len[q], cg_alpha_(x, q));
+    for (size_t q = 0; q < cg_ranks_(x); q++)
+        cg_blend_packet_(b, (const uint8_t *)x->packet[q], x->len[q], cg_alpha_(x, q));
 }
 static void cg_blend_edges_(const cg_blend_ *b, size_t first, size_t many, const float *v, float by, float beta) {
     if (v) cg_kernels_now_()->emit(cg_at_(v, first), many, by, beta, cg_at_mut_(b->y, first), 0);
@@ -39,10 +41,11 @@ static double cg_blend_block_(const void *user, size_t first, size_t many, float
     const cg_blend_ *b = (const cg_blend_ *)user;
     cg_sum_ sum;
     double energy;
-    (void)out;                                       /* b->y + first */
+    (void)out; /* b->y + first */
     cg_blend_edges_(b, first, many, b->own, b->own_by, 0.0f);
     if (b->own) cg_blend_edges_(b, first, many, b->carry, b->carry_by, 1.0f);
-    for (size_t i = 0; i < b->count; i++) cg_decode_block_(&b->x->decoder[i], NULL, NULL, first / CG_BLOCK_, 0, &sum, &energy);
+    for (size_t i = 0; i < b->count; i++)
+        cg_decode_block_(&b->x->decoder[i], NULL, NULL, first / CG_BLOCK_, 0, &sum, &energy);
     if (!b->own) cg_blend_edges_(b, first, many, b->carry, b->carry_by, 1.0f);
     return 0.0;
 }
@@ -76,9 +79,12 @@ static cg_status cg_blend_all_(const cg_blend_ *b) {
     return CG_OK;
 }
 /* Decoded, added and encoded again, block by block. */
-static cg_status cg_blend_pack_(const cg_blend_ *b, const cg_op *op, const cg_tag *tag, const cg_side *side, uint8_t *out, size_t cap, size_t *len) {
+static cg_status cg_blend_pack_(const cg_blend_ *b, const cg_op *op, const cg_tag *tag, const cg_side *side,
+    uint8_t *out, size_t cap, size_t *len) {
     const cg_x_ *x = b->x;
     cg_fill_ fill = cg_blend_fill_(b);
     cg_status s = b->whole ? cg_blend_whole_(b) : CG_OK;
-    return s == CG_OK ? cg_compress_checked_(op, tag, side, b->y, b->whole ? NULL : &fill, b->n, out, cap, len, x->scratch, x->scratch_bytes) : s;
+    return s == CG_OK ? cg_compress_checked_(op, tag, side, b->y, b->whole ? NULL : &fill, b->n, out, cap, len,
+                            x->scratch, x->scratch_bytes)
+                      : s;
 }

@@ -1,7 +1,8 @@
-/* ---- >>collectives: from what the transport has --------------------------------------------------- */
+/* ---- >>collectives: from what the transport has ---- */
 
 enum { CG_ASK_NONE_, CG_ASK_GATHER_, CG_ASK_CAST_, CG_ASK_SUM_, CG_ASK_HOP_ };
-enum { CG_BY_ITSELF_, CG_BY_SENDRECV_, CG_BY_GATHER_, CG_BY_CAST_, CG_BY_SUM_ };    /* the callback of that name, or one of the others */
+/* the callback of that name, or one of the others */
+enum { CG_BY_ITSELF_, CG_BY_SENDRECV_, CG_BY_GATHER_, CG_BY_CAST_, CG_BY_SUM_ };
 
 /* Floats as the wire has them, and back. */
 static void cg_wire_(float *v, size_t n) {
@@ -10,18 +11,25 @@ static void cg_wire_(float *v, size_t n) {
         memcpy((uint8_t *)v + 4 * i, &u, 4);
     }
 }
-static void cg_add_wire_(float *acc, const float *in, size_t n) {    /* both as on the wire */
+static void cg_add_wire_(float *acc, const float *in, size_t n) { /* both as on the wire */
 #if CG_BIG_ENDIAN_
     for (size_t i = 0; i < n; i++)
-        cg_put32_((uint8_t *)acc + 4 * i, cg_bits_(cg_plus_(cg_float_(cg_get32_((const uint8_t *)acc + 4 * i)), cg_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
+        cg_put32_((uint8_t *)acc + 4 * i,
+            cg_bits_(cg_plus_(cg_float_(cg_get32_((const uint8_t *)acc + 4 * i)),
+                cg_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
 #else
     cg_kernels_now_()->emit(in, n, 1.0f, 1.0f, acc, 0);
 #endif
 }
 static uint32_t cg_by_others_(const cg_transport *t) {
-    return (uint32_t)(t->sendrecv ? CG_BY_SENDRECV_ : t->allgather ? CG_BY_GATHER_ : t->broadcast ? CG_BY_CAST_ : CG_BY_SUM_);
+    return (uint32_t)(t->sendrecv ? CG_BY_SENDRECV_
+            : t->allgather        ? CG_BY_GATHER_
+            : t->broadcast        ? CG_BY_CAST_
+                                  : CG_BY_SUM_);
 }
-static uint32_t cg_by_(const cg_transport *t, int itself) { return itself ? (uint32_t)CG_BY_ITSELF_ : cg_by_others_(t); }
+static uint32_t cg_by_(const cg_transport *t, int itself) {
+    return itself ? (uint32_t)CG_BY_ITSELF_ : cg_by_others_(t);
+}
 
 static void cg_ask_(cg_x_ *x, uint32_t ask, uint32_t how, const void *mine, void *buf, size_t bytes, int root) {
     memset(&x->c, 0, sizeof x->c);
@@ -32,7 +40,8 @@ static void cg_ask_(cg_x_ *x, uint32_t ask, uint32_t how, const void *mine, void
     x->c.bytes = bytes;
     x->c.root = root;
 }
-/* Everybody's `mine`, sizes[rank] bytes, known to all; buf has room for N of the longest. Find them with cg_gathered_. */
+/* Everybody's `mine`, sizes[rank] bytes, known to all; buf has room for N of the longest. Find them with
+   cg_gathered_. */
 static void cg_ask_gather_(cg_x_ *x, const void *mine, const uint64_t *sizes, void *buf) {
     const cg_transport *t = &x->transport;
     uint64_t longest = 0, all = 0;
@@ -56,7 +65,8 @@ static void cg_ask_cast_(cg_x_ *x, void *buf, size_t bytes, int root) {
 }
 static void cg_ask_sum_(cg_x_ *x, float *v, size_t n) {
     const cg_transport *t = &x->transport;
-    const int itself = t->allreduce && ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
+    const int itself = t->allreduce &&
+        ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
     cg_ask_(x, CG_ASK_SUM_, cg_by_(t, itself), NULL, v, 4 * n, 0);
 }
 static void cg_ask_hop_(cg_x_ *x, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
@@ -64,7 +74,8 @@ static void cg_ask_hop_(cg_x_ *x, const void *out, size_t out_bytes, int to, voi
     x->c.many = from < 0 ? 0 : in_bytes;
     x->c.mask = to;
 }
-static int cg_io_set_(cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+static int cg_io_set_(
+    cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     io->kind = kind;
     io->out = out;
     io->out_bytes = out_bytes;
@@ -77,7 +88,7 @@ static int cg_io_set_(cg_io *io, uint32_t kind, const void *out, size_t out_byte
 /* Bytes of the ranks before the i-th, counted from `first` on and around. */
 static size_t cg_sizes_before_(const cg_x_ *x, size_t first, size_t i) {
     uint64_t at = 0;
-    if (x->c.bytes) return i * x->c.bytes;           /* all of them equal */
+    if (x->c.bytes) return i * x->c.bytes; /* all of them equal */
     for (size_t j = 0; j < i; j++) at += x->c.sizes[(first + j) % cg_ranks_(x)];
     return (size_t)at;
 }
@@ -88,8 +99,8 @@ static const uint8_t *cg_gathered_(const cg_x_ *x, size_t q) {
     if (x->c.how == CG_BY_SENDRECV_) return x->c.buf + cg_sizes_before_(x, me, (q + size - me) % size);
     return x->c.buf + (x->c.how == CG_BY_SUM_ ? cg_sizes_before_(x, 0, q) : q * (size_t)x->c.longest);
 }
-/* Bytes as exact sums: three to a float, zeros from all ranks but one. [at, at + many) of a string of which this rank has
-   [from, to), at `mine`. */
+/* Bytes as exact sums: three to a float, zeros from all ranks but one. [at, at + many) of a string of which this
+   rank has [from, to), at `mine`. */
 static void cg_bytes_to_floats_(float *v, const uint8_t *mine, size_t from, size_t to, size_t at, size_t many) {
     for (size_t i = 0; i < many; i += 3) {
         uint32_t u = 0;
@@ -111,9 +122,11 @@ static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
 static int cg_string_by_sum_(cg_x_ *x, cg_io *io, size_t from, size_t to, size_t total) {
     const uint8_t *mine = x->c.ask == CG_ASK_CAST_ ? x->c.buf : x->c.mine;
     if (x->c.step++) {
-        if (x->c.ask == CG_ASK_CAST_ && to > from) {                 /* the root has it, and nobody would check it here again */
+        /* the root has it, and nobody would check it here again */
+        if (x->c.ask == CG_ASK_CAST_ && to > from) {
         } else if (!cg_floats_to_bytes_((const float *)(void *)x->bounce, x->c.buf + x->c.at, x->c.many)) {
-            cg_fail_(x, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");    /* and on: the others still add */
+            /* and on: the others still add */
+            cg_fail_(x, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
         }
         x->c.at += x->c.many;
     }
@@ -127,55 +140,63 @@ static int cg_gather_step_(cg_x_ *x, cg_io *io) {
     const size_t longest = (size_t)x->c.longest, mine = (size_t)x->c.sizes[me];
     size_t d, many;
     switch (x->c.how) {
-        case CG_BY_ITSELF_:
-            if (x->c.step++ || !longest) return 0;
-            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.mine, longest, -1, x->c.buf, size * longest, -1);
-        case CG_BY_SENDRECV_:                        /* Bruck: blocks [me, me + d) are here; d doubles */
-            if (!x->c.step) memcpy(x->c.buf, x->c.mine, mine);
-            d = (size_t)(x->c.step = x->c.step ? 2 * x->c.step : 1);
-            if (d >= size) return 0;
-            many = cg_min_(d, size - d);
-            cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, cg_sizes_before_(x, me, many), (int)((me + size - d) % size), x->c.buf + cg_sizes_before_(x, me, d),
-                       cg_sizes_before_(x, (me + d) % size, many), (int)((me + d) % size));
-            if (!io->out_bytes) io->to = -1;
-            if (!io->in_bytes) io->from = -1;
-            return 1;
-        case CG_BY_CAST_:
-            if (!x->c.step) memcpy(x->c.buf + me * longest, x->c.mine, mine);
-            while ((size_t)x->c.step < size) {
-                const size_t root = (size_t)x->c.step++;
-                if (x->c.sizes[root]) return cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf + root * longest, (size_t)x->c.sizes[root], (int)root);
-            }
-            return 0;
-        default:
-            return cg_string_by_sum_(x, io, cg_sizes_before_(x, 0, me), cg_sizes_before_(x, 0, me) + mine, cg_sizes_before_(x, 0, size));
+    case CG_BY_ITSELF_:
+        if (x->c.step++ || !longest) return 0;
+        return cg_io_set_(io, CG_IO_ALLGATHER, x->c.mine, longest, -1, x->c.buf, size * longest, -1);
+    case CG_BY_SENDRECV_: /* Bruck: blocks [me, me + d) are here; d doubles */
+        if (!x->c.step) memcpy(x->c.buf, x->c.mine, mine);
+        d = (size_t)(x->c.step = x->c.step ? 2 * x->c.step : 1);
+        if (d >= size) return 0;
+        many = cg_min_(d, size - d);
+        cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, cg_sizes_before_(x, me, many), (int)((me + size - d) % size),
+            x->c.buf + cg_sizes_before_(x, me, d), cg_sizes_before_(x, (me + d) % size, many), (int)((me + d) % size));
+        if (!io->out_bytes) io->to = -1;
+        if (!io->in_bytes) io->from = -1;
+        return 1;
+    case CG_BY_CAST_:
+        if (!x->c.step) memcpy(x->c.buf + me * longest, x->c.mine, mine);
+        while ((size_t)x->c.step < size) {
+            const size_t root = (size_t)x->c.step++;
+            if (x->c.sizes[root])
+                return cg_io_set_(
+                    io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf + root * longest, (size_t)x->c.sizes[root], (int)root);
+        }
+        return 0;
+    default:
+        return cg_string_by_sum_(
+            x, io, cg_sizes_before_(x, 0, me), cg_sizes_before_(x, 0, me) + mine, cg_sizes_before_(x, 0, size));
     }
 }
 static int cg_cast_step_(cg_x_ *x, cg_io *io) {
     const int size = x->transport.size, root = x->c.root, me = cg_wrap_(x, x->transport.rank - root);
     if (!x->c.bytes) return 0;
     switch (x->c.how) {
-        case CG_BY_ITSELF_:
-            return x->c.step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf, x->c.bytes, root);
-        case CG_BY_SENDRECV_:                        /* binomial: from the rank without my lowest bit, to those with one bit below it */
-            if (!x->c.step++) {
-                x->c.mask = 1;
-                while (x->c.mask < size && !(me & x->c.mask)) x->c.mask <<= 1;
-                if (me) return cg_io_set_(io, CG_IO_SENDRECV, NULL, 0, -1, x->c.buf, x->c.bytes, cg_wrap_(x, me - x->c.mask + root));
-            }
-            while ((x->c.mask >>= 1) > 0)
-                if (me + x->c.mask < size) return cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, x->c.bytes, cg_wrap_(x, me + x->c.mask + root), NULL, 0, -1);
-            return 0;
-        case CG_BY_GATHER_:
-            if (x->c.step++) {
-                if (me) memcpy(x->c.buf + x->c.at, x->bounce + (size_t)root * x->c.many, x->c.many);
-                x->c.at += x->c.many;
-            }
-            if (x->c.at == x->c.bytes) return 0;
-            x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / cg_ranks_(x));
-            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, cg_ranks_(x) * x->c.many, -1);
-        default:
-            return cg_string_by_sum_(x, io, 0, me ? 0 : x->c.bytes, x->c.bytes);
+    case CG_BY_ITSELF_:
+        return x->c.step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf, x->c.bytes, root);
+    /* binomial: from the rank without my lowest bit, to those with one bit below it */
+    case CG_BY_SENDRECV_:
+        if (!x->c.step++) {
+            x->c.mask = 1;
+            while (x->c.mask < size && !(me & x->c.mask)) x->c.mask <<= 1;
+            if (me)
+                return cg_io_set_(
+                    io, CG_IO_SENDRECV, NULL, 0, -1, x->c.buf, x->c.bytes, cg_wrap_(x, me - x->c.mask + root));
+        }
+        while ((x->c.mask >>= 1) > 0)
+            if (me + x->c.mask < size)
+                return cg_io_set_(
+                    io, CG_IO_SENDRECV, x->c.buf, x->c.bytes, cg_wrap_(x, me + x->c.mask + root), NULL, 0, -1);
+        return 0;
+    case CG_BY_GATHER_:
+        if (x->c.step++) {
+            if (me) memcpy(x->c.buf + x->c.at, x->bounce + (size_t)root * x->c.many, x->c.many);
+            x->c.at += x->c.many;
+        }
+        if (x->c.at == x->c.bytes) return 0;
+        x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / cg_ranks_(x));
+        return cg_io_set_(
+            io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, cg_ranks_(x) * x->c.many, -1);
+    default: return cg_string_by_sum_(x, io, 0, me ? 0 : x->c.bytes, x->c.bytes);
     }
 }
 /* A ring: stripes are summed on their way around, then handed on. */
@@ -185,15 +206,19 @@ static int cg_ring_step_(cg_x_ *x, cg_io *io) {
     float *v = (float *)(void *)x->c.buf;
     size_t out, in;
     int t = x->c.step++;
-    if (t > 0 && t < size) {                         /* what came in the step before */
+    if (t > 0 && t < size) { /* what came in the step before */
         in = (size_t)(((me - t) % size + size) % size);
-        cg_add_wire_(v + cg_stripe_(n, parts, in), (const float *)(void *)x->bounce, cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in));
+        cg_add_wire_(v + cg_stripe_(n, parts, in), (const float *)(void *)x->bounce,
+            cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in));
     }
     if (t == 2 * (size - 1)) return 0;
-    out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);       /* after size - 1 steps stripe me + 1 is whole */
+    /* after size - 1 steps stripe me + 1 is whole */
+    out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);
     in = (out + parts - 1) % parts;
-    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_(n, parts, out), 4 * (cg_stripe_(n, parts, out + 1) - cg_stripe_(n, parts, out)), cg_wrap_(x, me + 1),
-               t < size - 1 ? (void *)x->bounce : (void *)(v + cg_stripe_(n, parts, in)), 4 * (cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in)), cg_wrap_(x, me - 1));
+    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_(n, parts, out),
+        4 * (cg_stripe_(n, parts, out + 1) - cg_stripe_(n, parts, out)), cg_wrap_(x, me + 1),
+        t < size - 1 ? (void *)x->bounce : (void *)(v + cg_stripe_(n, parts, in)),
+        4 * (cg_stripe_(n, parts, in + 1) - cg_stripe_(n, parts, in)), cg_wrap_(x, me - 1));
     if (!io->out_bytes) io->to = -1;
     if (!io->in_bytes) io->from = -1;
     return 1;
@@ -215,7 +240,8 @@ static int cg_sum_step_(cg_x_ *x, cg_io *io) {
     if (how == CG_BY_ITSELF_) {
         if (!x->c.step++) return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, x->c.buf, x->c.bytes, -1);
         if (x->transport.flags & CG_ALLREDUCE_AGREES) return 0;
-        cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);         /* it may not agree, and there is nothing else: rank 0's counts */
+        /* it may not agree, and there is nothing else: rank 0's counts */
+        cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);
         cg_ask_(x, CG_ASK_CAST_, CG_BY_SUM_, NULL, x->c.buf, x->c.bytes, 0);
         x->c.mask = -1;
         return cg_cast_step_(x, io);
@@ -226,8 +252,9 @@ static int cg_sum_step_(cg_x_ *x, cg_io *io) {
     } else if (how == CG_BY_GATHER_) {
         if (x->c.step++) cg_sum_pieces_(x);
         x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
-        if (x->c.many) return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, size * x->c.many, -1);
-    } else {                                         /* a piece from every rank in turn */
+        if (x->c.many)
+            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, size * x->c.many, -1);
+    } else { /* a piece from every rank in turn */
         const size_t root = (size_t)x->c.step % size;
         if (x->c.step && !root) cg_sum_pieces_(x);
         if (!root) x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
@@ -243,16 +270,17 @@ static int cg_sum_step_(cg_x_ *x, cg_io *io) {
 static int cg_collective_step_(cg_x_ *x, cg_io *io) {
     if (x->c.ask == CG_ASK_HOP_) {
         if (x->c.step++ || (!x->c.bytes && !x->c.many)) return 0;
-        return cg_io_set_(io, CG_IO_SENDRECV, x->c.mine, x->c.bytes, x->c.bytes ? x->c.mask : -1, x->c.buf, x->c.many, x->c.many ? x->c.root : -1);
+        return cg_io_set_(io, CG_IO_SENDRECV, x->c.mine, x->c.bytes, x->c.bytes ? x->c.mask : -1, x->c.buf, x->c.many,
+            x->c.many ? x->c.root : -1);
     }
-    if (x->transport.size == 1) return 0;            /* a sum, and a message to everybody, are there already */
+    if (x->transport.size == 1) return 0; /* a sum, and a message to everybody, are there already */
     if (x->c.ask == CG_ASK_GATHER_) return cg_gather_step_(x, io);
     if (x->c.ask == CG_ASK_SUM_) return cg_sum_step_(x, io);
     if (cg_cast_step_(x, io)) return 1;
     if (x->c.mask == -1) cg_wire_((float *)(void *)x->c.buf, x->c.bytes / 4);
     return 0;
 }
-static int cg_collective_(cg_x_ *x, cg_io *io) {     /* nobody is called to move nothing */
+static int cg_collective_(cg_x_ *x, cg_io *io) { /* nobody is called to move nothing */
     int more;
     do more = cg_collective_step_(x, io);
     while (more && io->kind == CG_IO_SENDRECV && io->to < 0 && io->from < 0);

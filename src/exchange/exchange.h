@@ -1,4 +1,4 @@
-/* ---- >>exchange ------------------------------------------------------------------------------------------------------------- */
+/* ---- >>exchange ---- */
 
 static cg_status cg_opening_(cg_x_ *x) {
     CG_ROUTINE_(x)
@@ -14,7 +14,7 @@ static cg_status cg_opening_(cg_x_ *x) {
     }
     cg_scales_agree_(x);
     for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = cg_get64_(x->records + q * CG_RECORD_ + 32);
-    return CG_OK;                                    /* a failure from here on travels as a packet */
+    return CG_OK; /* a failure from here on travels as a packet */
     CG_ENDS_
 }
 static cg_status cg_body_(cg_x_ *x) {
@@ -27,15 +27,15 @@ static cg_status cg_body_(cg_x_ *x) {
         x->line = 0;
     }
     switch (x->route) {
-        case CG_ROUTE_RING: return cg_body_ring_(x);
-        case CG_ROUTE_TREE: return cg_body_tree_(x);
-        case CG_ROUTE_SCATTER: return cg_body_scatter_(x);
-        case CG_ROUTE_SERVER: return cg_body_server_(x);
-        case CG_ROUTE_MERGE: return cg_body_merge_(x);
-        case CG_ROUTE_REGION: return cg_body_region_(x);
-        case CG_ROUTE_SHARED: return cg_body_shared_(x);
-        case CG_ROUTE_LINEAR: return cg_body_linear_(x);
-        default: return cg_body_allgather_(x);
+    case CG_ROUTE_RING: return cg_body_ring_(x);
+    case CG_ROUTE_TREE: return cg_body_tree_(x);
+    case CG_ROUTE_SCATTER: return cg_body_scatter_(x);
+    case CG_ROUTE_SERVER: return cg_body_server_(x);
+    case CG_ROUTE_MERGE: return cg_body_merge_(x);
+    case CG_ROUTE_REGION: return cg_body_region_(x);
+    case CG_ROUTE_SHARED: return cg_body_shared_(x);
+    case CG_ROUTE_LINEAR: return cg_body_linear_(x);
+    default: return cg_body_allgather_(x);
     }
 }
 static void cg_count_io_(cg_x_ *x) {
@@ -44,13 +44,16 @@ static void cg_count_io_(cg_x_ *x) {
     uint64_t out = 0, in = 0;
     x->report.rounds++;
     switch (io->kind) {
-        case CG_IO_ALLREDUCE: out = in = 2 * others * io->in_bytes / (others + 1); break;
-        case CG_IO_ALLGATHER: out = in = others * io->out_bytes; break;
-        case CG_IO_BROADCAST:
-            if (io->from == x->transport.rank) out = others * io->in_bytes;
-            else in = io->in_bytes;
-            break;
-        default: out = io->out_bytes; in = io->in_bytes; break;
+    case CG_IO_ALLREDUCE: out = in = 2 * others * io->in_bytes / (others + 1); break;
+    case CG_IO_ALLGATHER: out = in = others * io->out_bytes; break;
+    case CG_IO_BROADCAST:
+        if (io->from == x->transport.rank) out = others * io->in_bytes;
+        else in = io->in_bytes;
+        break;
+    default:
+        out = io->out_bytes;
+        in = io->in_bytes;
+        break;
     }
     x->report.bytes_out += out;
     x->report.bytes_in += in;
@@ -74,10 +77,12 @@ static cg_status cg_finish_(cg_x_ *x, cg_status s) {
 static cg_status cg_next_(cg_x_ *x, int last_code, cg_io *io) {
     cg_status s;
     if (x->moving) {
-        const int peer = x->io.kind != CG_IO_SENDRECV && x->io.kind != CG_IO_BROADCAST ? -1 : x->io.from >= 0 ? x->io.from : x->io.to;
+        const int peer = x->io.kind != CG_IO_SENDRECV && x->io.kind != CG_IO_BROADCAST ? -1
+            : x->io.from >= 0                                                          ? x->io.from
+                                                                                       : x->io.to;
         x->moving = 0;
         if (last_code) {
-            x->status = CG_OK;                       /* whatever went before, this is what ended it */
+            x->status = CG_OK; /* whatever went before, this is what ended it */
             x->report.code = last_code;
             cg_fail_(x, CG_E_TRANSPORT, peer == x->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
             return cg_finish_(x, CG_E_TRANSPORT);
@@ -109,7 +114,8 @@ static void cg_begin_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport
 /* NULL, or why nothing can be said to anybody. */
 static const char *cg_mute_(const cg_transport *t) {
     if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
-    if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce) return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
+    if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce)
+        return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
 static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
@@ -125,7 +131,8 @@ static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
     else cg_resolve_(x);
     need = cg_plan_(x, NULL);
     if (need > SIZE_MAX / 2) cg_fail_(x, CG_E_ARG, x->transport.rank, "sizes overflow");
-    else if (!mem || bytes < skip || bytes - skip < need) cg_fail_(x, CG_E_MEMORY, x->transport.rank, "mem is smaller than cg_exchange_memory");
+    else if (!mem || bytes < skip || bytes - skip < need)
+        cg_fail_(x, CG_E_MEMORY, x->transport.rank, "mem is smaller than cg_exchange_memory");
     if (x->status == CG_OK || (mem && bytes >= skip && bytes - skip >= cg_plan_(x, NULL))) {
         cg_plan_(x, (uint8_t *)mem + skip);
     } else {
@@ -152,8 +159,8 @@ static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
     x->stage = 1;
     return CG_OK;
 }
-CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
-    void *mem, size_t bytes) {
+CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc,
+    const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes) {
     cg_env_ env;
     cg_status s;
     if (!state || !desc || !transport) return CG_E_ARG;
@@ -174,15 +181,17 @@ CG_API_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_i
     cg_env_leave_(env);
     return s;
 }
-CG_API_ void cg_exchange_report(const cg_exchange_state *state, cg_report *report) { if (state && report) *report = state->report; }
+CG_API_ void cg_exchange_report(const cg_exchange_state *state, cg_report *report) {
+    if (state && report) *report = state->report;
+}
 
 CG_API_ int cg_io_run(const cg_transport *t, const cg_io *io) {
     switch (io->kind) {
-        case CG_IO_ALLREDUCE: return t->allreduce(t->user, (float *)io->in, io->in_bytes / 4);
-        case CG_IO_ALLGATHER: return t->allgather(t->user, io->out, io->in, io->out_bytes);
-        case CG_IO_BROADCAST: return t->broadcast(t->user, io->in, io->in_bytes, io->from);
-        case CG_IO_SENDRECV: return t->sendrecv(t->user, io->out, io->out_bytes, io->to, io->in, io->in_bytes, io->from);
-        default: return 0;
+    case CG_IO_ALLREDUCE: return t->allreduce(t->user, (float *)io->in, io->in_bytes / 4);
+    case CG_IO_ALLGATHER: return t->allgather(t->user, io->out, io->in, io->out_bytes);
+    case CG_IO_BROADCAST: return t->broadcast(t->user, io->in, io->in_bytes, io->from);
+    case CG_IO_SENDRECV: return t->sendrecv(t->user, io->out, io->out_bytes, io->to, io->in, io->in_bytes, io->from);
+    default: return 0;
     }
 }
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
@@ -193,7 +202,8 @@ CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transpo
     env = cg_env_enter_();
     cg_begin_(&x, desc, transport, NULL, n);
     cg_resolve_(&x);
-    if (x.status == CG_OK || transport->size > CG_SPARE_RANKS_) bytes = cg_add_(cg_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
+    if (x.status == CG_OK || transport->size > CG_SPARE_RANKS_)
+        bytes = cg_add_(cg_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
     cg_env_leave_(env);
     return cg_size_(bytes);
 }
@@ -204,15 +214,15 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     if (!desc || !transport || cg_mute_(transport)) return 0;
     env = cg_env_enter_();
     cg_begin_(&x, desc, transport, NULL, n);
-    x.desc.carry = &x.none;                          /* as if there were one */
+    x.desc.carry = &x.none; /* as if there were one */
     cg_resolve_(&x);
     if (x.status == CG_OK) floats = cg_carried_(&x);
     cg_env_leave_(env);
     return floats;
 }
 /* fill: x is still to be made; failed: this rank has nothing to exchange but its status. */
-static cg_status cg_exchange_by_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport *t, float *v, struct cg_fill_ *fill, size_t n, void *mem, size_t bytes,
-                                 cg_status failed, cg_report *report) {
+static cg_status cg_exchange_by_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport *t, float *v,
+    struct cg_fill_ *fill, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
     cg_io io;
     int code = 0;
     cg_status s;
@@ -227,19 +237,23 @@ static cg_status cg_exchange_by_(cg_x_ *x, const cg_exchange_desc *desc, const c
     cg_exchange_report(x, report);
     return s;
 }
-CG_NOINLINE_ cg_status cg_exchange_without_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, cg_status failed, cg_report *report) {
-    cg_exchange_state state;                         /* too little memory for anything but to say so */
+CG_NOINLINE_ cg_status cg_exchange_without_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
+    size_t n, cg_status failed, cg_report *report) {
+    cg_exchange_state state; /* too little memory for anything but to say so */
     return cg_exchange_by_(&state, desc, transport, x, NULL, n, NULL, 0, failed, report);
 }
 /* failed: CG_OK, or why this rank can only tell the others. */
-static cg_status cg_exchange_or_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
+static cg_status cg_exchange_or_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
+    void *mem, size_t bytes, cg_status failed, cg_report *report) {
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *p = (uint8_t *)mem;
     if (report) memset(report, 0, sizeof *report);
     if (!desc || !transport) return CG_E_ARG;
     if (!mem || bytes < skip + CG_STATE_ROOM_) return cg_exchange_without_(desc, transport, x, n, failed, report);
-    return cg_exchange_by_((cg_x_ *)(void *)(p + skip), desc, transport, x, NULL, n, p + skip + CG_STATE_ROOM_, bytes - skip - CG_STATE_ROOM_, failed, report);
+    return cg_exchange_by_((cg_x_ *)(void *)(p + skip), desc, transport, x, NULL, n, p + skip + CG_STATE_ROOM_,
+        bytes - skip - CG_STATE_ROOM_, failed, report);
 }
-CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes, cg_report *report) {
+CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
+    void *mem, size_t bytes, cg_report *report) {
     return cg_exchange_or_(desc, transport, x, n, mem, bytes, CG_OK, report);
 }

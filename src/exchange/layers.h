@@ -1,29 +1,34 @@
-/* ---- >>layers ----------------------------------------------------------------------------------------------------------------- */
+/* ---- >>layers ---- */
 
 typedef struct cg_pile_ {
     const cg_layer *layers;
-    size_t count, small, first, flat_n;              /* first: of the small ones; count: none */
-    size_t exchanges;                                /* long layers, and one for all the small ones */
+    size_t count, small, first, flat_n; /* first: of the small ones; count: none */
+    size_t exchanges;                   /* long layers, and one for all the small ones */
     cg_exchange_desc flat_desc;
-    cg_x_ *all, *state;                              /* the opening of all; every exchange */
+    cg_x_ *all, *state; /* the opening of all; every exchange */
     uint8_t *mine, *records, *room, *used;
     float *flat;
 } cg_pile_;
 static int cg_is_small_(const cg_pile_ *p, size_t i) {
     const cg_exchange_desc *d = &p->layers[i].desc, *first = p->first < p->count ? &p->layers[p->first].desc : d;
-    return p->layers[i].n < p->small && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) && d->fold == first->fold && cg_bits_(d->weight) == cg_bits_(first->weight);
+    return p->layers[i].n < p->small && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) && d->fold == first->fold &&
+        cg_bits_(d->weight) == cg_bits_(first->weight);
 }
-static const cg_exchange_desc *cg_pile_desc_(const cg_pile_ *p, size_t i) { return i < p->count ? &p->layers[i].desc : &p->flat_desc; }
+static const cg_exchange_desc *cg_pile_desc_(const cg_pile_ *p, size_t i) {
+    return i < p->count ? &p->layers[i].desc : &p->flat_desc;
+}
 static size_t cg_pile_n_(const cg_pile_ *p, size_t i) { return i < p->count ? p->layers[i].n : p->flat_n; }
 /* The layer whose exchange comes after layer i's, count: the small ones together, or count + 1: the end. */
 static size_t cg_pile_next_(const cg_pile_ *p, size_t i) {
-    for (i++; i < p->count; i++) if (!cg_is_small_(p, i)) return i;
+    for (i++; i < p->count; i++)
+        if (!cg_is_small_(p, i)) return i;
     return i == p->count && p->first < p->count ? i : p->count + 1;
 }
 static uint64_t cg_pile_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n) {
     return cg_add_(cg_exchange_memory(desc, t, n), 63) & ~(uint64_t)63;
 }
-static uint64_t cg_pile_plan_(cg_pile_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
+static uint64_t cg_pile_plan_(
+    cg_pile_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
     const size_t before = (size_t)0 - 1;
     const cg_exchange_desc none = CG_ZERO;
     cg_carve_ c;
@@ -32,7 +37,8 @@ static uint64_t cg_pile_plan_(cg_pile_ *p, const cg_layer *layers, size_t count,
     p->layers = layers;
     p->count = p->first = count;
     p->small = small;
-    for (size_t i = 0; i < count && p->first == count; i++) if (cg_is_small_(p, i)) p->first = i;
+    for (size_t i = 0; i < count && p->first == count; i++)
+        if (cg_is_small_(p, i)) p->first = i;
     for (size_t i = 0; i < count; i++)
         if (p->first < count && cg_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_(p->flat_n, layers[i].n);
@@ -53,12 +59,13 @@ static uint64_t cg_pile_plan_(cg_pile_ *p, const cg_layer *layers, size_t count,
     p->flat = (float *)(void *)cg_carve_take_(&c, cg_mul_(4, p->flat_n));
     p->used = cg_carve_take_(&c, used);
     p->room = cg_carve_take_(&c, 0);
-    c.bytes = cg_add_(c.bytes, cg_pile_room_(t, &none, 0));          /* for the opening */
+    c.bytes = cg_add_(c.bytes, cg_pile_room_(t, &none, 0)); /* for the opening */
     for (size_t i = cg_pile_next_(p, before); i <= count; i = cg_pile_next_(p, i))
         c.bytes = cg_add_(c.bytes, cg_pile_room_(t, cg_pile_desc_(p, i), cg_pile_n_(p, i)));
     return c.bytes;
 }
-CG_API_ size_t cg_exchange_layers_memory(const cg_layer *layers, size_t count, size_t small, const cg_transport *transport) {
+CG_API_ size_t cg_exchange_layers_memory(
+    const cg_layer *layers, size_t count, size_t small, const cg_transport *transport) {
     cg_pile_ p;
     if ((!layers && count) || !transport || cg_mute_(transport)) return 0;
     return cg_size_(cg_add_(cg_pile_plan_(&p, layers, count, small, transport, NULL), 64));
@@ -67,7 +74,10 @@ CG_API_ size_t cg_exchange_layers_memory(const cg_layer *layers, size_t count, s
 static cg_status cg_drive_(cg_x_ *x) {
     while (x->c.ask && cg_collective_(x, &x->io)) {
         const int code = cg_io_run(&x->transport, &x->io);
-        if (code) { x->moving = 1; return cg_next_(x, code, &x->io); }
+        if (code) {
+            x->moving = 1;
+            return cg_next_(x, code, &x->io);
+        }
         cg_count_io_(x);
     }
     x->c.ask = CG_ASK_NONE_;
@@ -83,7 +93,9 @@ static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
         if (layers[i].x) memcpy(p->flat + at, layers[i].x, 4 * layers[i].n);
         else whole &= !layers[i].n;
         layers[i].report.used = p->used + used;
-        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->used + used, (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK) len = 0;
+        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->used + used,
+                (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK)
+            len = 0;
         layers[i].report.used_len = len;
         at += layers[i].n;
         used += (size_t)cg_dense_bound_(layers[i].n);
@@ -91,7 +103,7 @@ static float *cg_pile_flatten_(cg_pile_ *p, cg_layer *layers) {
     return whole ? p->flat : NULL;
 }
 static void cg_pile_unflatten_(const cg_pile_ *p, cg_layer *layers, const cg_x_ *x) {
-    const cg_env_ env = cg_env_enter_();             /* for steps of a model */
+    const cg_env_ env = cg_env_enter_(); /* for steps of a model */
     size_t at = 0;
     for (size_t i = p->first; i < p->count; i++) {
         const void *used = layers[i].report.used;
@@ -135,7 +147,10 @@ static cg_status cg_pile_open_(cg_pile_ *p, cg_layer *layers, const cg_transport
         cg_begin_(x, cg_pile_desc_(p, i), t, v, cg_pile_n_(p, i));
         if (i == p->count && !cg_pile_rates_ok_(p, layers)) cg_fail_(x, CG_E_ARG, t->rank, "rate must be finite");
         s = cg_start_(x, v, mem, room);
-        if ((s != CG_OK || x->status != CG_OK) && first == CG_OK) { first = s != CG_OK ? s : x->status; why = x->report.why; }
+        if ((s != CG_OK || x->status != CG_OK) && first == CG_OK) {
+            first = s != CG_OK ? s : x->status;
+            why = x->report.why;
+        }
         memcpy(p->mine + e * CG_RECORD_, x->record, CG_RECORD_);
         hash = cg_mix64_(hash ^ cg_hash_bytes_(x->record + 8, 24));
         mem += room;
@@ -166,11 +181,15 @@ static cg_status cg_pile_run_(cg_pile_ *p, cg_layer *layers) {
     for (size_t i = cg_pile_next_(p, before); i <= p->count && s != CG_E_TRANSPORT; i = cg_pile_next_(p, i), e++) {
         cg_x_ *x = &p->state[e];
         int code = 0;
-        for (size_t q = 0; q < cg_ranks_(x); q++) memcpy(x->records + q * CG_RECORD_, cg_gathered_(all, q) + e * CG_RECORD_, CG_RECORD_);
+        for (size_t q = 0; q < cg_ranks_(x); q++)
+            memcpy(x->records + q * CG_RECORD_, cg_gathered_(all, q) + e * CG_RECORD_, CG_RECORD_);
         x->opened = 1;
         while ((s = cg_exchange_next(x, code, &io)) == CG_AGAIN) code = cg_io_run(&x->transport, &io);
         if (i == p->count) cg_pile_unflatten_(p, layers, x);
-        else { layers[i].status = s; layers[i].report = x->report; }
+        else {
+            layers[i].status = s;
+            layers[i].report = x->report;
+        }
         all->report.bytes_out += x->report.bytes_out;
         all->report.bytes_in += x->report.bytes_in;
         all->report.rounds += x->report.rounds;
@@ -182,29 +201,36 @@ static cg_status cg_pile_run_(cg_pile_ *p, cg_layer *layers) {
     }
     return verdict != CG_OK ? verdict : s;
 }
-CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport, void *mem, size_t bytes,
-    cg_report *report) {
+CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,
+    void *mem, size_t bytes, cg_report *report) {
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     const cg_exchange_desc none = CG_ZERO;
     cg_pile_ p;
     cg_status s;
     if (report) memset(report, 0, sizeof *report);
     if ((!layers && count) || !transport || cg_mute_(transport)) return CG_E_ARG;
-    if (!mem || bytes < skip || bytes - skip < cg_pile_plan_(&p, layers, count, small, transport, NULL)) return cg_exchange_without_(&none, transport, NULL, 0, CG_OK, report);
+    if (!mem || bytes < skip || bytes - skip < cg_pile_plan_(&p, layers, count, small, transport, NULL))
+        return cg_exchange_without_(&none, transport, NULL, 0, CG_OK, report);
     cg_pile_plan_(&p, layers, count, small, transport, (uint8_t *)mem + skip);
-    for (size_t i = 0; i < count; i++) { memset(&layers[i].report, 0, sizeof layers[i].report); layers[i].status = CG_E_STATE; }
+    for (size_t i = 0; i < count; i++) {
+        memset(&layers[i].report, 0, sizeof layers[i].report);
+        layers[i].status = CG_E_STATE;
+    }
     s = cg_pile_open_(&p, layers, transport);
     if (s == CG_OK) s = cg_pile_run_(&p, layers);
     if (report) *report = p.all->report;
-    for (size_t i = 0; i < count; i++) if (layers[i].status == CG_E_STATE) layers[i].status = s;
+    for (size_t i = 0; i < count; i++)
+        if (layers[i].status == CG_E_STATE) layers[i].status = s;
     return s;
 }
-CG_API_ cg_status cg_used_decode(const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
+CG_API_ cg_status cg_used_decode(
+    const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
     const uint8_t *p = (const uint8_t *)used;
     size_t at = 0, done = 0;
     cg_info info;
     cg_status s = used || !len ? CG_OK : CG_E_ARG;
-    for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {     /* all of them, before y changes */
+    /* all of them, before y changes */
+    for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
         s = cg_inspect(p + at, len - at, &info);
         if (s == CG_OK && info.n > n - done) s = CG_E_MISMATCH;
         if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;

@@ -1,4 +1,4 @@
-/* ---- >>lists: selections that shrink on their way ------------------------------------------------------------------- */
+/* ---- >>lists: selections that shrink on their way ---- */
 
 static void cg_list_at_(const cg_x_ *x, int which, size_t n, cg_list_ *list) {
     const size_t bytes = 8 * (x->list_room + CG_SLACK_) + 8 * (((uint64_t)x->n >> 32) + 2);
@@ -22,7 +22,12 @@ static cg_info cg_sparse_info_(cg_tag tag, size_t n) {
     info.n = info.drawn = n;
     return info;
 }
-typedef struct cg_reader_ { cg_decoder_ d; cg_index_reader_ index; uint64_t at[CG_STRETCH_]; size_t next; } cg_reader_;
+typedef struct cg_reader_ {
+    cg_decoder_ d;
+    cg_index_reader_ index;
+    uint64_t at[CG_STRETCH_];
+    size_t next;
+} cg_reader_;
 static cg_status cg_reader_open_(cg_reader_ *r, const uint8_t *packet, size_t len, size_t n) {
     float none = 0.0f;
     const cg_status s = cg_open_(&r->d, NULL, packet, len, &none, n, 1);
@@ -30,7 +35,7 @@ static cg_status cg_reader_open_(cg_reader_ *r, const uint8_t *packet, size_t le
     r->next = 0;
     return s;
 }
-static int cg_reader_next_(cg_reader_ *r, uint64_t *index, float *value) {       /* of an f32 packet */
+static int cg_reader_next_(cg_reader_ *r, uint64_t *index, float *value) { /* of an f32 packet */
     const size_t k = (size_t)r->d.info.k;
     if (r->next == k) return 0;
     if (r->next % CG_STRETCH_ == 0) cg_value_index_(&r->index, r->at, cg_min_(CG_STRETCH_, k - r->next));
@@ -39,10 +44,10 @@ static int cg_reader_next_(cg_reader_ *r, uint64_t *index, float *value) {      
     r->next++;
     return 1;
 }
-/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to `lost`, from
-   index `base` of n on. */
-CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size_t n, uint32_t key, uint64_t ties, uint8_t *kept, size_t *kept_len,
-                               uint8_t *lost, size_t lost_cap, size_t base, size_t *lost_len) {
+/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to
+   `lost`, from index `base` of n on. */
+CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size_t n, uint32_t key, uint64_t ties,
+    uint8_t *kept, size_t *kept_len, uint8_t *lost, size_t lost_cap, size_t base, size_t *lost_len) {
     cg_reader_ r;
     cg_list_ keep, drop;
     cg_info info;
@@ -50,7 +55,7 @@ CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size
     float value;
     cg_status s = cg_reader_open_(&r, packet, len, n);
     if (s != CG_OK) return s;
-    if (r.d.info.k > x->list_room) return CG_E_CORRUPT;              /* somebody sent more than there can be */
+    if (r.d.info.k > x->list_room) return CG_E_CORRUPT; /* somebody sent more than there can be */
     cg_list_at_(x, 0, n, &keep);
     cg_list_at_(x, 1, x->n, &drop);
     while (cg_reader_next_(&r, &index, &value)) {
@@ -66,7 +71,8 @@ CG_NOINLINE_ cg_status cg_cut_(cg_x_ *x, const uint8_t *packet, size_t len, size
     if (s == CG_OK) s = cg_list_put_(&info, x->n, &drop, lost, lost_cap, lost_len);
     return s;
 }
-static cg_status cg_add_two_(cg_x_ *x, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
+static cg_status cg_add_two_(
+    cg_x_ *x, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
     const void *both[2];
     size_t lens[2];
     both[0] = a;
@@ -79,7 +85,8 @@ static cg_status cg_add_two_(cg_x_ *x, const uint8_t *a, size_t a_len, const uin
 static cg_status cg_settle_lost_(cg_x_ *x) {
     cg_status s;
     if (!x->lost) return CG_OK;
-    s = cg_add_two_(x, x->own, (size_t)x->part_at[1], x->lose[x->flip], x->lost_len, x->used, x->used_cap, &x->used_len);
+    s = cg_add_two_(
+        x, x->own, (size_t)x->part_at[1], x->lose[x->flip], x->lost_len, x->used, x->used_cap, &x->used_len);
     x->report.used = x->used;
     return s;
 }

@@ -1,4 +1,4 @@
-/* ---- >>merge: gTop-k ------------------------------------------------------------------------------------------------- */
+/* ---- >>merge: gTop-k ---- */
 
 /* The k largest of current + in; the rest joins what this rank keeps. */
 CG_NOINLINE_ cg_status cg_merge_two_(cg_x_ *x) {
@@ -24,10 +24,13 @@ CG_NOINLINE_ cg_status cg_merge_two_(cg_x_ *x) {
     cg_list_at_(x, 0, x->n, &values);
     while (cg_reader_next_(&r, &index, &value)) cg_list_add_(&values, 0, value);
     key = cg_kth_(values.value, k, &rank, 0, CG_NONFINITE_ - 1, cg_both_);
-    s = cg_cut_(x, x->buf[0], len, x->n, key, rank, x->result, &x->current_len, x->lost ? x->buf[1] : x->lose[0], half, 0, &dropped_len);
+    s = cg_cut_(x, x->buf[0], len, x->n, key, rank, x->result, &x->current_len, x->lost ? x->buf[1] : x->lose[0], half,
+        0, &dropped_len);
     x->current = x->result;
     if (s != CG_OK) return s;
-    if (x->lost) s = cg_add_two_(x, x->lose[x->flip], x->lost_len, x->buf[1], dropped_len, x->lose[x->flip ^ 1], x->lose_cap, &x->lost_len);
+    if (x->lost)
+        s = cg_add_two_(
+            x, x->lose[x->flip], x->lost_len, x->buf[1], dropped_len, x->lose[x->flip ^ 1], x->lose_cap, &x->lost_len);
     else x->lost_len = dropped_len;
     x->flip = x->lost ? x->flip ^ 1 : 0;
     x->lost = 1;

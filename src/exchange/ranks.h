@@ -1,16 +1,16 @@
-/* ---- >>ranks ----------------------------------------------------------------------------------- */
+/* ---- >>ranks ---- */
 
 enum { CG_RECORD_ = 64, CG_NOTE_ = 16, CG_SPARE_RANKS_ = 16 };
-typedef cg_exchange_state cg_x_;     /* in here */
+typedef cg_exchange_state cg_x_; /* in here */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
-static int cg_wrap_(const cg_x_ *x, int rank) {                      /* into [0, N), from at most N off */
+static int cg_wrap_(const cg_x_ *x, int rank) { /* into [0, N), from at most N off */
     const int size = x->transport.size;
     return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
 }
 static size_t cg_ranks_(const cg_x_ *x) { return (size_t)x->transport.size; }
 static void cg_fail_(cg_x_ *x, cg_status status, int rank, const char *why) {
-    if (x->status != CG_OK) return;                  /* the first one counts */
+    if (x->status != CG_OK) return; /* the first one counts */
     x->status = status;
     x->report.rank = rank;
     x->report.why = why;
@@ -25,10 +25,13 @@ static size_t cg_part_n_(const cg_x_ *x, int p) { return cg_part_start_(x, p + 1
 /* Every leg and part has randomness of its own, or two roundings of one value would not be independent. */
 static cg_tag cg_part_tag_(const cg_x_ *x, int part, int leg) {
     cg_tag tag = x->desc.tag;
-    if (x->parts > 1 || leg) tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(part + 1) + (uint64_t)leg * CG_GOLDEN_));
+    if (x->parts > 1 || leg)
+        tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(part + 1) + (uint64_t)leg * CG_GOLDEN_));
     return tag;
 }
-static float cg_weight_of_(const cg_x_ *x, size_t rank) { return cg_float_(cg_get32_(x->records + rank * CG_RECORD_ + 40)); }
+static float cg_weight_of_(const cg_x_ *x, size_t rank) {
+    return cg_float_(cg_get32_(x->records + rank * CG_RECORD_ + 40));
+}
 /* What a rank's values are multiplied by in a result. */
 static float cg_alpha_(const cg_x_ *x, size_t rank) {
     const float w = cg_weight_of_(x, rank);

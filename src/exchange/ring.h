@@ -1,6 +1,7 @@
-/* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---------------------------------------- */
+/* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---- */
 
-/* An exact sum is a packet all the time. Another is decoded and added to when it is encoded: from x and the packets that came. */
+/* An exact sum is a packet all the time. Another is decoded and added to when it is encoded: from x and the
+   packets that came. */
 static void cg_hop_begin_(cg_x_ *x, int part) {
     x->hops = 0;
     if (!x->exact || x->status != CG_OK) return;
@@ -21,10 +22,14 @@ static void cg_hop_reduce_(cg_x_ *x, const uint8_t *in, size_t in_len) {
     if (s == CG_OK) s = cg_sum_fits_(out, x->current_len);
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
-static uint8_t *cg_hop_in_(const cg_x_ *x) { return x->in + (x->exact ? 0 : (size_t)x->hops * x->result_cap); }        /* where the next is to arrive */
+/* where the next is to arrive */
+static uint8_t *cg_hop_in_(const cg_x_ *x) { return x->in + (x->exact ? 0 : (size_t)x->hops * x->result_cap); }
 static void cg_hop_add_(cg_x_ *x) {
     if (x->status != CG_OK) return;
-    if (x->exact) { cg_hop_reduce_(x, x->in, x->move.in_len); return; }
+    if (x->exact) {
+        cg_hop_reduce_(x, x->in, x->move.in_len);
+        return;
+    }
     x->packet[x->hops] = cg_hop_in_(x);
     x->len[x->hops++] = x->move.in_len;
 }
@@ -38,7 +43,8 @@ static void cg_hop_end_(cg_x_ *x, int part) {
     cg_status s;
     if (x->status != CG_OK) return;
     if (x->exact) {
-        if (x->reach && x->current == cg_own_(x, part)) cg_hop_reduce_(x, NULL, 0);   /* room for the sum from the start */
+        /* room for the sum from the start */
+        if (x->reach && x->current == cg_own_(x, part)) cg_hop_reduce_(x, NULL, 0);
         return;
     }
     cg_blend_open_(&b, x, x->sum + start, n);
@@ -55,7 +61,7 @@ static void cg_hop_end_(cg_x_ *x, int part) {
     x->current = out;
     if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
 }
-static void cg_clamp_(float *v, size_t n) {          /* dividing by weights may overflow, after the last message */
+static void cg_clamp_(float *v, size_t n) { /* dividing by weights may overflow, after the last message */
     if (cg_kernels_now_()->top(v, n) < CG_NONFINITE_) return;
     for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
@@ -71,7 +77,8 @@ static cg_status cg_hop_settle_(cg_x_ *x) {
         float *lost = x->sum + start;
         size_t len;
         if (x->desc.carry) {
-            cg_kernels_now_()->emit(lost, n, x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights), 0.0f, cg_at_mut_(x->desc.carry, start), 0);
+            cg_kernels_now_()->emit(lost, n, x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights), 0.0f,
+                cg_at_mut_(x->desc.carry, start), 0);
             cg_clamp_(cg_at_mut_(x->desc.carry, start), n);
             cg_kernels_now_()->emit(cg_at_(x->x, start), n, 1.0f, 0.0f, lost, 0);
         } else {
@@ -92,10 +99,12 @@ static cg_status cg_body_ring_(cg_x_ *x) {
     cg_hop_begin_(x, me);
     cg_hop_end_(x, me);
     for (x->t = 1; x->t < size; x->t++) {
-        CG_MOVE_(x, 1, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t + 1))) : x->current_len, last,
-                 x->in, cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t))), x->result_cap, cg_wrap_(x, me - 1));
+        CG_MOVE_(x, 1, x->closed_fixed, x->current,
+            x->closed_fixed ? cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t + 1))) : x->current_len, last, x->in,
+            cg_known_(x, cg_part_n_(x, cg_wrap_(x, me - x->t))), x->result_cap, cg_wrap_(x, me - 1));
         part = cg_wrap_(x, me - x->t);
-        cg_accept_(x, x->in, x->move.in_len, cg_part_n_(x, part), cg_part_tag_(x, part, 0), part, NULL, -1, x->move.from);
+        cg_accept_(
+            x, x->in, x->move.in_len, cg_part_n_(x, part), cg_part_tag_(x, part, 0), part, NULL, -1, x->move.from);
         cg_hop_begin_(x, part);
         cg_hop_add_(x);
         cg_hop_end_(x, part);
@@ -122,7 +131,9 @@ static cg_status cg_body_tree_(cg_x_ *x) {
         cg_hop_add_(x);
     }
     cg_hop_end_(x, 0);
-    if (me) CG_MOVE_(x, 2, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, x->n) : x->current_len, me - x->t, NULL, 0, 0, -1);
+    if (me)
+        CG_MOVE_(x, 2, x->closed_fixed, x->current, x->closed_fixed ? cg_known_(x, x->n) : x->current_len, me - x->t,
+            NULL, 0, 0, -1);
     x->result = me ? x->in : x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
     x->result_len = x->current_len;
     CG_CAST_(x, 3, cg_known_(x, x->n), 0);

@@ -1,7 +1,8 @@
-/* ---- >>sums: shared and linear --------------------------------------------------------------------------------------------- */
+/* ---- >>sums: shared and linear ---- */
 
 static float *cg_payload_(const cg_x_ *x) { return (float *)(void *)(x->result + CG_HEADER_BYTES); }
-/* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed, so that all will know. */
+/* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed,
+   so that all will know. */
 static void cg_load_payload_(cg_x_ *x, const uint8_t *packet, size_t k, size_t room, float alpha) {
     const float *in = (const float *)(const void *)(packet + CG_HEADER_BYTES);
     float *v = cg_payload_(x);
@@ -17,7 +18,8 @@ static void cg_load_payload_(cg_x_ *x, const uint8_t *packet, size_t k, size_t r
 static void cg_check_sum_(cg_x_ *x, const float *v, size_t n) {
     const uint32_t top = cg_kernels_now_()->top(v, n);
     if (top > CG_NONFINITE_) cg_fail_(x, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
-    else if (top == CG_NONFINITE_) cg_fail_(x, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
+    else if (top == CG_NONFINITE_)
+        cg_fail_(x, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
 }
 /* The summed values under a header. */
 static void cg_seal_payload_(cg_x_ *x, const cg_info *info) {
@@ -47,7 +49,7 @@ CG_NOINLINE_ cg_status cg_shared_values_(cg_x_ *x, cg_info *info) {
     *info = sparse;
     return cg_list_put_(info, x->n, &list, x->used, x->used_cap, &x->used_len);
 }
-static cg_op cg_shared_op_(const cg_x_ *x) {         /* of the leader's indices: a selection with values of no bits */
+static cg_op cg_shared_op_(const cg_x_ *x) { /* of the leader's indices: a selection with values of no bits */
     cg_op op = x->desc.op;
     op.quantize.id = CG_QUANTIZE_MEAN;
     return op;
@@ -68,14 +70,15 @@ static cg_status cg_body_shared_(cg_x_ *x) {
     CG_ROUTINE_(x)
     if (x->transport.rank == x->root) cg_shared_indices_(x);
     CG_CAST_(x, 1, 0, x->root);
-    if (x->transport.rank != x->root) cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), -1, &indices, x->root, x->root);
+    if (x->transport.rank != x->root)
+        cg_accept_(x, x->result, x->result_len, x->n, cg_part_tag_(x, 0, 0), -1, &indices, x->root, x->root);
     if (x->status == CG_OK) {
         memcpy(x->in, x->result, x->result_len);
         x->move.in_len = x->result_len;
         s = cg_shared_values_(x, &info);
         if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
     }
-    if (x->status != CG_OK && x->result_len == 0) return x->status;      /* the leader's failure: all know it */
+    if (x->status != CG_OK && x->result_len == 0) return x->status; /* the leader's failure: all know it */
     cg_load_payload_(x, x->used, (size_t)info.k, x->most, alpha);
     CG_DO_(x, 2, cg_ask_sum_(x, cg_payload_(x), x->most));
     cg_check_sum_(x, cg_payload_(x), x->most);
@@ -83,8 +86,10 @@ static cg_status cg_body_shared_(cg_x_ *x) {
     s = cg_header_get_(x->used, x->used_len, &info);
     if (s != CG_OK) return s;
     cg_wire_(cg_payload_(x), (size_t)info.k);
-    memcpy(x->result + CG_HEADER_BYTES + info.value_bytes, x->used + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
-    x->result_len = cg_seal_(cg_kernels_now_(), &info, x->result, cg_sum_of_(cg_kernels_now_(), x->result + CG_HEADER_BYTES, info.value_bytes + info.index_bytes));
+    memcpy(
+        x->result + CG_HEADER_BYTES + info.value_bytes, x->used + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
+    x->result_len = cg_seal_(cg_kernels_now_(), &info, x->result,
+        cg_sum_of_(cg_kernels_now_(), x->result + CG_HEADER_BYTES, info.value_bytes + info.index_bytes));
     x->report.used = x->used;
     return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
     CG_ENDS_
@@ -119,7 +124,8 @@ static cg_status cg_lowrank_finish_(cg_x_ *x) {
     const size_t rows = cg_rows_(op), cols = cg_cols_(op);
     const unsigned rank = cg_matrix_rank_(op);
     const float *q = cg_payload_(x) + rows * rank;
-    const float mine = x->desc.fold == CG_FOLD_SUM ? (float)(1.0 / x->weights) : 1.0f;        /* of a sum: this rank's share */
+    /* of a sum: this rank's share */
+    const float mine = x->desc.fold == CG_FOLD_SUM ? (float)(1.0 / x->weights) : 1.0f;
     cg_info info = CG_ZERO;
     cg_status s;
     for (size_t i = 0; x->desc.warm && i < cols * rank; i++) cg_store_(x->desc.warm, i, q[i]);
@@ -130,7 +136,7 @@ static cg_status cg_lowrank_finish_(cg_x_ *x) {
     info.value_bytes = 4 * (size_t)info.k;
     cg_seal_payload_(x, &info);
     s = cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
-    if (mine != 1.0f) {                              /* the result is in x; now its packet becomes the share */
+    if (mine != 1.0f) { /* the result is in x; now its packet becomes the share */
         cg_wire_(cg_payload_(x), (size_t)info.k);
         for (size_t i = 0; i < cols * rank; i++) cg_payload_(x)[rows * rank + i] = cg_times_(mine, q[i]);
         cg_seal_payload_(x, &info);
@@ -142,14 +148,16 @@ static cg_status cg_lowrank_finish_(cg_x_ *x) {
 static cg_status cg_body_linear_(cg_x_ *x) {
     const cg_op *op = &x->desc.op;
     const float alpha = cg_alpha_(x, (size_t)x->transport.rank);
-    const size_t rows = cg_is_matrix_(op) ? cg_rows_(op) * cg_matrix_rank_(op) : 0, values = (size_t)cg_turned_(op, cg_drawn_(op, x->n, NULL));
+    const size_t rows = cg_is_matrix_(op) ? cg_rows_(op) * cg_matrix_rank_(op) : 0,
+                 values = (size_t)cg_turned_(op, cg_drawn_(op, x->n, NULL));
     CG_ROUTINE_(x)
     if (cg_is_matrix_(op)) {
         cg_lowrank_factor_(x, 0, alpha);
         CG_DO_(x, 1, cg_ask_sum_(x, cg_payload_(x), rows));
         cg_check_sum_(x, cg_payload_(x), rows);
         if (x->status == CG_OK) cg_lowrank_factor_(x, 1, alpha);
-        if (x->status != CG_OK) memset(cg_payload_(x) + rows, 0xff, 4 * (values - rows));      /* NaN: nobody waits for this rank */
+        /* NaN: nobody waits for this rank */
+        if (x->status != CG_OK) memset(cg_payload_(x) + rows, 0xff, 4 * (values - rows));
         CG_DO_(x, 2, cg_ask_sum_(x, cg_payload_(x) + rows, values - rows));
         cg_check_sum_(x, cg_payload_(x) + rows, values - rows);
         return x->status == CG_OK ? cg_lowrank_finish_(x) : x->status;
@@ -158,7 +166,7 @@ static cg_status cg_body_linear_(cg_x_ *x) {
     CG_DO_(x, 3, cg_ask_sum_(x, cg_payload_(x), values));
     cg_check_sum_(x, cg_payload_(x), values);
     if (x->status != CG_OK) return x->status;
-    memcpy(x->result, x->own, CG_HEADER_BYTES);      /* of an equal packet; its checksum is not looked at again */
+    memcpy(x->result, x->own, CG_HEADER_BYTES); /* of an equal packet; its checksum is not looked at again */
     cg_wire_(cg_payload_(x), values);
     return cg_unpack_(x, x->result, (size_t)x->part_at[1], 1.0f, 0.0f, x->y, x->n);
     CG_ENDS_

@@ -1,3 +1,3 @@
 /* ============================================================================================== */
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_SKETCH_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
-#define COMPGRAD_SKETCH_IMPLEMENTED_
+#  define COMPGRAD_SKETCH_IMPLEMENTED_

@@ -1,9 +1,11 @@
-/* ---- >>estimates ------------------------------------------------------------------------------------------------------ */
+/* ---- >>estimates ---- */
 
 static void cg_line_places_(const cg_sketch *s, const uint64_t *keys, uint64_t line, cg_place_ *p) {
     for (int r = 0; r < s->desc.rows; r++) p[r] = cg_line_place_(s, r, cg_line_hash_(keys[r], line));
 }
-static void cg_row_keys_(const cg_sketch *s, uint64_t *keys) { for (int r = 0; r < s->desc.rows; r++) keys[r] = cg_row_key_(s, r); }
+static void cg_row_keys_(const cg_sketch *s, uint64_t *keys) {
+    for (int r = 0; r < s->desc.rows; r++) keys[r] = cg_row_key_(s, r);
+}
 static float cg_sketch_one_(const cg_sketch *s, uint64_t i) {
     uint64_t keys[CG_SKETCH_ROWS_];
     cg_place_ p[CG_SKETCH_ROWS_];
@@ -63,7 +65,8 @@ static double cg_sketch_norm_(const cg_sketch *s) {
         int j = r;
         double sum = 0.0;
         for (size_t i = 0; i < s->desc.cols; i += CG_BLOCK_)
-            sum += cg_total_of_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i), CG_TOTAL_SQUARES_);
+            sum += cg_total_of_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i),
+                CG_TOTAL_SQUARES_);
         for (; j > 0 && v[j - 1] > sum; j--) v[j] = v[j - 1];
         v[j] = sum;
     }

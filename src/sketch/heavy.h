@@ -1,6 +1,16 @@
-/* ---- >>heavy ---------------------------------------------------------------------------------------------------------- */
+/* ---- >>heavy ---- */
 
-typedef struct cg_hunt_ { cg_op op; cg_info info; cg_list_ list; cg_fill_ fill; cg_picker_ picker; const cg_sketch *s; uint32_t bound; double least; uint64_t budget; } cg_hunt_;
+typedef struct cg_hunt_ {
+    cg_op op;
+    cg_info info;
+    cg_list_ list;
+    cg_fill_ fill;
+    cg_picker_ picker;
+    const cg_sketch *s;
+    uint32_t bound;
+    double least;
+    uint64_t budget;
+} cg_hunt_;
 
 static cg_op cg_hunt_op_(size_t k) {
     cg_op op = cg_topk(1.0f);
@@ -51,12 +61,14 @@ static int cg_hunt_group_(cg_hunt_ *h, int level, uint64_t group) {
         cg_sketch_make_(s, first, many, line);
         for (size_t e = 0; e < many; e++)
             if ((cg_bits_(line[e]) & CG_MAGNITUDE_) >= h->bound) {
-                while (h->list.part < (double)((uint64_t)(first + e) >> 32)) h->list.segment[(size_t)(h->list.part += 1.0)] = h->list.count;
+                while (h->list.part < (double)((uint64_t)(first + e) >> 32))
+                    h->list.segment[(size_t)(h->list.part += 1.0)] = h->list.count;
                 cg_list_add_(&h->list, first + e, line[e]);
             }
         return h->list.count <= h->list.room;
     }
-    for (uint64_t c = group * CG_LINE_; c < (group + 1) * CG_LINE_ && c < cg_group_count_(s, level - 1); c++) if (!cg_hunt_group_(h, level - 1, c)) return 0;
+    for (uint64_t c = group * CG_LINE_; c < (group + 1) * CG_LINE_ && c < cg_group_count_(s, level - 1); c++)
+        if (!cg_hunt_group_(h, level - 1, c)) return 0;
     return 1;
 }
 /* By groups: is that possible, and has it been done? Costs at most about what looking at every coordinate does. */
@@ -68,10 +80,12 @@ static int cg_hunt_groups_(cg_hunt_ *h, double least) {
     h->bound += (double)cg_float_(h->bound) < least;
     h->budget = s->desc.n / 64;
     h->list.count = 0;
-    h->list.part = 0.0;                              /* the segment of 2^32 that has begun */
+    h->list.part = 0.0; /* the segment of 2^32 that has begun */
     h->list.segment[0] = 0;
-    for (uint64_t g = 0; g < cg_group_count_(s, s->levels); g++) if (!cg_hunt_group_(h, s->levels, g)) return 0;
-    for (uint64_t seg = (uint64_t)h->list.part + 1; seg <= h->list.segments; seg++) h->list.segment[seg] = h->list.count;
+    for (uint64_t g = 0; g < cg_group_count_(s, s->levels); g++)
+        if (!cg_hunt_group_(h, s->levels, g)) return 0;
+    for (uint64_t seg = (uint64_t)h->list.part + 1; seg <= h->list.segments; seg++)
+        h->list.segment[seg] = h->list.count;
     return 1;
 }
 static void cg_hunt_out_(const cg_hunt_ *h, uint64_t *index, float *value) {
@@ -83,13 +97,18 @@ static void cg_hunt_out_(const cg_hunt_ *h, uint64_t *index, float *value) {
 }
 static cg_status cg_hunt_best_(cg_hunt_ *h, size_t k) {
     const cg_sketch *s = h->s;
-    const double norm = s->levels ? cg_sketch_norm_(s) : 0.0, sure = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
+    const double norm = s->levels ? cg_sketch_norm_(s) : 0.0,
+                 sure = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
     for (double least = norm / cg_sqrt_((double)k); s->levels && least >= sure; least *= 0.5)
         if (!cg_hunt_groups_(h, least)) break;
-        else if (h->list.count >= k) { cg_list_best_(&h->picker, k, h->bound); return CG_OK; }
+        else if (h->list.count >= k) {
+            cg_list_best_(&h->picker, k, h->bound);
+            return CG_OK;
+        }
     return cg_pick_topk_(&h->picker, k);
 }
-CG_API_ cg_status cg_sketch_heavy(const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_sketch_heavy(
+    const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes) {
     cg_hunt_ h;
     cg_env_ env;
     cg_status s;
@@ -105,15 +124,20 @@ CG_API_ cg_status cg_sketch_heavy(const cg_sketch *sketch, size_t k, uint64_t *i
 }
 /* All of at least `least`, but no more than the k largest. */
 static cg_status cg_hunt_above_(cg_hunt_ *h, double least, size_t k) {
-    const double sure = h->s->levels ? 4.0 * cg_sketch_norm_(h->s) / cg_sqrt_((double)cg_min_(h->s->desc.cols, h->s->desc.groups)) : 0.0;
-    const uint32_t about = cg_bits_(cg_narrow_(least)) & CG_MAGNITUDE_, bound = about + ((double)cg_float_(about) < least);
-    if (!(h->s->levels && least >= sure && cg_hunt_groups_(h, least)) && !cg_filter_lazy_(h->picker.kernels, &h->fill, h->s->desc.n, bound, &h->list))
-        return cg_pick_topk_(&h->picker, k);         /* too many: all of the largest are above it */
+    const double sure = h->s->levels
+        ? 4.0 * cg_sketch_norm_(h->s) / cg_sqrt_((double)cg_min_(h->s->desc.cols, h->s->desc.groups))
+        : 0.0;
+    const uint32_t about = cg_bits_(cg_narrow_(least)) & CG_MAGNITUDE_,
+                   bound = about + ((double)cg_float_(about) < least);
+    if (!(h->s->levels && least >= sure && cg_hunt_groups_(h, least)) &&
+        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->s->desc.n, bound, &h->list))
+        return cg_pick_topk_(&h->picker, k); /* too many: all of the largest are above it */
     if (h->picker.kernels->top(h->list.value, h->list.count) >= CG_NONFINITE_) return CG_E_NONFINITE;
     if (h->list.count > k) cg_list_best_(&h->picker, k, bound);
     return CG_OK;
 }
-static cg_status cg_sketch_above_(const cg_sketch *s, double tau, size_t k, uint64_t *index, float *value, size_t *count, void *scratch, size_t scratch_bytes) {
+static cg_status cg_sketch_above_(const cg_sketch *s, double tau, size_t k, uint64_t *index, float *value,
+    size_t *count, void *scratch, size_t scratch_bytes) {
     const double norm = cg_sketch_norm_(s);
     cg_hunt_ h;
     cg_status status;
@@ -128,31 +152,36 @@ static cg_status cg_sketch_above_(const cg_sketch *s, double tau, size_t k, uint
     *count = h.list.count;
     return CG_OK;
 }
-CG_API_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index, float *value, size_t *count,
-    void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index, float *value,
+    size_t *count, void *scratch, size_t scratch_bytes) {
     cg_env_ env;
     cg_status s;
     if (count) *count = 0;
-    if (!sketch || !count || !(tau > 0.0 && tau <= 1e300) || (k && sketch->desc.n && (!index || !value))) return CG_E_ARG;
+    if (!sketch || !count || !(tau > 0.0 && tau <= 1e300) || (k && sketch->desc.n && (!index || !value)))
+        return CG_E_ARG;
     env = cg_env_enter_();
     s = cg_sketch_above_(sketch, tau, k, index, value, count, scratch, scratch_bytes);
     cg_env_leave_(env);
     return s;
 }
-/* The rest of k: of the coordinates that are not in the list, numbered in their order as a circle, one of every stretch of about equal
-   length. The circle begins anywhere, so all have the same chance, though stretches differ by one. */
+/* The rest of k: of the coordinates that are not in the list, numbered in their order as a circle, one of every
+   stretch of about equal length. The circle begins anywhere, so all have the same chance, though stretches differ
+   by one. */
 static uint64_t cg_mix_which_(uint64_t key, uint64_t j, uint64_t others, uint64_t more) {
-    const uint64_t begin = j * (others / more) + j * (others % more) / more, end = (j + 1) * (others / more) + (j + 1) * (others % more) / more;
+    const uint64_t begin = j * (others / more) + j * (others % more) / more,
+                   end = (j + 1) * (others / more) + (j + 1) * (others % more) / more;
     return cg_mix64_(key) % others + begin + cg_mix64_(key + (j + 1) * CG_GOLDEN_) % (end - begin);
 }
 static void cg_sketch_mix_(const cg_sketch *s, size_t heavy, size_t k, uint64_t key, uint64_t *index, float *value) {
     const uint64_t others = s->desc.n - heavy, more = k - heavy;
-    uint64_t inside = 0;                             /* stretches whose choice is not beyond the end */
+    uint64_t inside = 0; /* stretches whose choice is not beyond the end */
     size_t h = heavy, at = k;
     while (inside < more && cg_mix_which_(key, inside, others, more) < others) inside++;
-    for (uint64_t i = 0; i < more; i++) {            /* from behind, into the same arrays */
-        const uint64_t which = cg_mix_which_(key, i < inside ? inside - 1 - i : more - 1 - (i - inside), others, more) % others;
-        while (h && index[h - 1] >= which + h) {     /* h heavy ones at most are below it, if the last of them is above */
+    for (uint64_t i = 0; i < more; i++) { /* from behind, into the same arrays */
+        const uint64_t which = cg_mix_which_(key, i < inside ? inside - 1 - i : more - 1 - (i - inside), others, more) %
+            others;
+        /* h heavy ones at most are below it, if the last of them is above */
+        while (h && index[h - 1] >= which + h) {
             h--;
             at--;
             index[at] = index[h];
@@ -163,7 +192,8 @@ static void cg_sketch_mix_(const cg_sketch *s, size_t heavy, size_t k, uint64_t 
         value[at] = cg_sketch_one_(s, which + h);
     }
 }
-CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index, float *value, void *scratch, size_t scratch_bytes) {
+CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index,
+    float *value, void *scratch, size_t scratch_bytes) {
     const cg_tag none = CG_ZERO;
     size_t count = 0;
     cg_env_ env;

@@ -1,19 +1,21 @@
-/* ---- >>exchange ---------------------------------------------------------------------------------------------------------- */
+/* ---- >>exchange ---- */
 
 /* The tag says which sketch it is: other descriptions on other ranks are a mismatch in the first round. */
 static cg_exchange_desc cg_sketch_road_(const cg_sketch *s, const cg_exchange_desc *desc, uint64_t more) {
     cg_exchange_desc d = *desc;
     d.tag.seed = cg_mix64_(d.tag.seed ^ cg_mix64_(cg_sketch_mark_(s) ^ more));
-    d.model = NULL;                                  /* cells are no gradient */
+    d.model = NULL; /* cells are no gradient */
     return d;
 }
-CG_API_ size_t cg_sketch_exchange_memory(const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport) {
+CG_API_ size_t cg_sketch_exchange_memory(
+    const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_exchange_desc d;
     if (!sketch || !desc) return 0;
     d = cg_sketch_road_(sketch, desc, 0);
     return cg_exchange_memory(&d, transport, sketch->count);
 }
-CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes, cg_report *report) {
+CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport,
+    void *mem, size_t bytes, cg_report *report) {
     cg_exchange_desc d;
     if (!sketch || !desc) return CG_E_ARG;
     d = cg_sketch_road_(sketch, desc, 0);
@@ -27,23 +29,27 @@ static void cg_report_add_(cg_report *all, const cg_report *one) {
     all->bytes_out += out;
     all->bytes_in += in;
     all->rounds += rounds;
-    all->used = NULL;                                /* of cells: of no use to anybody */
+    all->used = NULL; /* of cells: of no use to anybody */
     all->used_len = 0;
 }
 static cg_status cg_all_finite_(const float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    for (size_t i = 0; i < n; i += CG_BLOCK_) if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    for (size_t i = 0; i < n; i += CG_BLOCK_)
+        if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_NONFINITE_) return CG_E_NONFINITE;
     return CG_OK;
 }
-#define CG_HELD_ 7.922816251426434e28f               /* 2^96: sums of 2^30 of them are still floats */
-static void cg_hold_all_(float *x, size_t n) {       /* what has grown beyond that is cut off, or no later sum would be finite */
+#define CG_HELD_ 7.922816251426434e28f /* 2^96: sums of 2^30 of them are still floats */
+/* what has grown beyond that is cut off, or no later sum would be finite */
+static void cg_hold_all_(float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     uint32_t top = 0;
     for (size_t i = 0; i < n; i += CG_BLOCK_) top = cg_max32_(top, kernels->top(x + i, cg_min_(CG_BLOCK_, n - i)));
-    for (size_t i = 0; top > cg_bits_(CG_HELD_) && i < n; i++) x[i] = x[i] > CG_HELD_ ? CG_HELD_ : x[i] < -CG_HELD_ ? -CG_HELD_ : x[i];
+    for (size_t i = 0; top > cg_bits_(CG_HELD_) && i < n; i++)
+        x[i] = x[i] > CG_HELD_ ? CG_HELD_ : x[i] < -CG_HELD_ ? -CG_HELD_ : x[i];
 }
 /* A sparse vector in place of y, or to the model. */
-static void cg_spread_(const cg_exchange_desc *d, const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
+static void cg_spread_(
+    const cg_exchange_desc *d, const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
     if (n && !d->model) memset(y, 0, 4 * n);
     for (size_t i = 0; i < count; i++) {
         const size_t at = (size_t)index[i];
@@ -51,7 +57,7 @@ static void cg_spread_(const cg_exchange_desc *d, const uint64_t *index, const f
         else cg_store_(y, at, value[i]);
     }
 }
-static cg_exchange_desc cg_plain_road_(const cg_exchange_desc *desc) {       /* f32, as a mean */
+static cg_exchange_desc cg_plain_road_(const cg_exchange_desc *desc) { /* f32, as a mean */
     cg_exchange_desc d = CG_ZERO;
     d.route = desc->route;
     d.tag = desc->tag;
@@ -59,12 +65,13 @@ static cg_exchange_desc cg_plain_road_(const cg_exchange_desc *desc) {       /* 
     return d;
 }
 
-static size_t cg_sketched_most_(const cg_sketched_desc *d) {         /* candidates */
+static size_t cg_sketched_most_(const cg_sketched_desc *d) { /* candidates */
     const uint64_t many = cg_mul_(d->k, (uint64_t)(d->candidates ? d->candidates : 4));
     return many < d->sketch.n ? (size_t)many : d->sketch.n;
 }
 static cg_status cg_sketched_check_(const cg_sketched_desc *d) {
-    if (!d || d->candidates < 0 || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !d->k || d->sketch.n > SIZE_MAX / 64) return CG_E_ARG;
+    if (!d || d->candidates < 0 || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !d->k || d->sketch.n > SIZE_MAX / 64)
+        return CG_E_ARG;
     return cg_sketch_memory(&d->sketch) ? CG_OK : CG_E_ARG;
 }
 static uint64_t cg_sketched_plan_(cg_sketched *sgd, const cg_sketched_desc *d, uint8_t *base, uint8_t **cells) {
@@ -95,10 +102,17 @@ CG_API_ cg_status cg_sketched_init(cg_sketched *sgd, const cg_sketched_desc *des
     if (sgd->velocity) memset(sgd->velocity, 0, 4 * desc->sketch.n);
     return cg_sketch_init(&sgd->sketch, &desc->sketch, cells, cg_sketch_memory(&desc->sketch));
 }
-typedef struct cg_sketched_rooms_ { uint64_t *index; float *value; uint8_t *scratch, *exchange; size_t scratch_bytes, exchange_bytes; } cg_sketched_rooms_;
-static uint64_t cg_sketched_rooms_of_(const cg_sketch *s, size_t most, const cg_exchange_desc *desc, const cg_transport *t, int twice, uint8_t *base, cg_sketched_rooms_ *r) {
+typedef struct cg_sketched_rooms_ {
+    uint64_t *index;
+    float *value;
+    uint8_t *scratch, *exchange;
+    size_t scratch_bytes, exchange_bytes;
+} cg_sketched_rooms_;
+static uint64_t cg_sketched_rooms_of_(const cg_sketch *s, size_t most, const cg_exchange_desc *desc,
+    const cg_transport *t, int twice, uint8_t *base, cg_sketched_rooms_ *r) {
     const cg_exchange_desc road = cg_plain_road_(desc);
-    const uint64_t first = cg_exchange_memory(&road, t, s->count), second = twice ? cg_exchange_memory(&road, t, most) : 0;
+    const uint64_t first = cg_exchange_memory(&road, t, s->count),
+                   second = twice ? cg_exchange_memory(&road, t, most) : 0;
     cg_carve_ c;
     c.base = base;
     c.bytes = 0;
@@ -111,7 +125,8 @@ static uint64_t cg_sketched_rooms_of_(const cg_sketch *s, size_t most, const cg_
     r->exchange = cg_carve_take_(&c, r->exchange_bytes);
     return c.bytes;
 }
-CG_API_ size_t cg_sketched_exchange_memory(const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
+CG_API_ size_t cg_sketched_exchange_memory(
+    const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_sketched_rooms_ r;
     uint64_t need;
     if (!sgd || !desc || !transport) return 0;
@@ -134,11 +149,13 @@ static size_t cg_sketched_best_(uint64_t *index, float *value, size_t count, siz
     }
     return kept;
 }
-static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *t, float *grad, void *mem, size_t bytes, cg_report *report) {
+static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *t,
+    float *grad, void *mem, size_t bytes, cg_report *report) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const cg_sketched_desc *d = &sgd->desc;
     const size_t n = d->sketch.n, most = cg_sketched_most_(d), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    const uint64_t more = cg_mix64_(d->k) ^ cg_mix64_((uint64_t)most + 1) ^ (uint64_t)(d->mix != 0) ^ cg_mix64_(d->sketch.seed);
+    const uint64_t more = cg_mix64_(d->k) ^ cg_mix64_((uint64_t)most + 1) ^ (uint64_t)(d->mix != 0) ^
+        cg_mix64_(d->sketch.seed);
     cg_exchange_desc road = cg_plain_road_(desc);
     cg_sketched_rooms_ r;
     cg_report one;
@@ -148,13 +165,15 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     sgd->sketch.desc.seed = d->sketch.seed;
     road = cg_sketch_road_(&sgd->sketch, &road, more);
     if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
-    if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
+    if (s != CG_OK || !need)
+        return cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
     cg_sketched_rooms_of_(&sgd->sketch, most, desc, t, 1, (uint8_t *)mem + skip, &r);
     if (n && sgd->velocity) kernels->accrue(grad, n, 1.0f, d->momentum, sgd->velocity, CG_ACCRUE_NONE_, NULL);
     if (n && sgd->velocity) cg_hold_all_(sgd->velocity, n);
     if (n) kernels->emit(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
     if (n) cg_hold_all_(sgd->error, n);
-    sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));     /* who collides with whom changes with every step */
+    /* who collides with whom changes with every step */
+    sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));
     cg_sketch_clear(&sgd->sketch);
     s = cg_sketch_add(&sgd->sketch, sgd->error, n, 1.0f);
     s = cg_exchange_or_(&road, t, sgd->sketch.cells, sgd->sketch.count, r.exchange, r.exchange_bytes, s, &one);
@@ -163,7 +182,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     s = d->mix ? cg_sketch_heavymix(&sgd->sketch, most, &desc->tag, r.index, r.value, r.scratch, r.scratch_bytes)
                : cg_sketch_heavy(&sgd->sketch, most, r.index, r.value, r.scratch, r.scratch_bytes);
     for (size_t i = 0; i < most && s == CG_OK; i++) r.value[i] = cg_load_(sgd->error, (size_t)r.index[i]);
-    road.tag.seed = cg_mix64_(road.tag.seed);        /* the second round */
+    road.tag.seed = cg_mix64_(road.tag.seed); /* the second round */
     s = cg_exchange_or_(&road, t, r.value, most, r.exchange, r.exchange_bytes, s, &one);
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
@@ -175,8 +194,8 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     }
     return CG_OK;
 }
-CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
-    void *mem, size_t bytes, cg_report *report) {
+CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport,
+    float *grad, void *mem, size_t bytes, cg_report *report) {
     cg_report own;
     cg_env_ env;
     cg_status s;
@@ -191,10 +210,12 @@ CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc 
 
 static cg_status cg_fetched_check_(const cg_fetched_desc *d) {
     if (!d || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !cg_is_finite_(d->rate) || !d->k) return CG_E_ARG;
-    if (d->sketch.groups) return CG_E_UNSUPPORTED;                   /* see cg_sketch_zero */
+    if (d->sketch.groups) return CG_E_UNSUPPORTED; /* see cg_sketch_zero */
     return cg_sketch_memory(&d->sketch) && cg_sketch_memory(&d->sketch) < SIZE_MAX / 4 ? CG_OK : CG_E_ARG;
 }
-CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc) { return cg_fetched_check_(desc) == CG_OK ? 3 * cg_sketch_memory(&desc->sketch) : 0; }
+CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc) {
+    return cg_fetched_check_(desc) == CG_OK ? 3 * cg_sketch_memory(&desc->sketch) : 0;
+}
 CG_API_ cg_status cg_fetched_init(cg_fetched *sgd, const cg_fetched_desc *desc, void *mem, size_t bytes) {
     uint8_t *p = (uint8_t *)mem;
     size_t each;
@@ -208,26 +229,30 @@ CG_API_ cg_status cg_fetched_init(cg_fetched *sgd, const cg_fetched_desc *desc, 
     if (s == CG_OK) s = cg_sketch_init(&sgd->fresh, &desc->sketch, p + 2 * each, each);
     return s;
 }
-CG_API_ size_t cg_fetched_exchange_memory(const cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
+CG_API_ size_t cg_fetched_exchange_memory(
+    const cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_sketched_rooms_ r;
     uint64_t need;
     if (!sgd || !desc || !transport) return 0;
     need = cg_sketched_rooms_of_(&sgd->fresh, cg_min_(sgd->desc.k, sgd->desc.sketch.n), desc, transport, 0, NULL, &r);
     return need ? cg_size_(cg_add_(need, 64)) : 0;
 }
-static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *t, float *grad, void *mem, size_t bytes, cg_report *report) {
+static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
+    void *mem, size_t bytes, cg_report *report) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const cg_fetched_desc *d = &sgd->desc;
-    const size_t n = d->sketch.n, k = cg_min_(d->k, n), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0, cells = sgd->fresh.count;
+    const size_t n = d->sketch.n, k = cg_min_(d->k, n), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0,
+                 cells = sgd->fresh.count;
     const float rate = d->rate != 0.0f ? d->rate : 1.0f;
     float chunk[CG_CHUNK_];
-    double lanes[16] = { 0.0 };                      /* not asked for */
+    double lanes[16] = { 0.0 }; /* not asked for */
     cg_exchange_desc road = cg_plain_road_(desc);
     cg_sketched_rooms_ r;
     cg_report one;
     uint64_t need = cg_sketched_rooms_of_(&sgd->fresh, k, desc, t, 0, NULL, &r);
     cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_all_finite_(grad, n);
-    road = cg_sketch_road_(&sgd->fresh, &road, cg_mix64_(d->k) ^ cg_bits_(d->momentum) ^ (uint64_t)cg_bits_(rate) << 32);
+    road = cg_sketch_road_(
+        &sgd->fresh, &road, cg_mix64_(d->k) ^ cg_bits_(d->momentum) ^ (uint64_t)cg_bits_(rate) << 32);
     if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
     if (s != CG_OK || !need) return cg_exchange_or_(&road, t, sgd->fresh.cells, cells, mem, bytes, s, report);
     cg_sketched_rooms_of_(&sgd->fresh, k, desc, t, 0, (uint8_t *)mem + skip, &r);
@@ -236,8 +261,9 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     s = cg_exchange_or_(&road, t, sgd->fresh.cells, cells, r.exchange, r.exchange_bytes, s, &one);
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
-    kernels->accrue(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, CG_ACCRUE_RECALL_, lanes);      /* the new momentum, not yet in its place */
-    for (size_t i = 0; i < cells && s == CG_OK; i += CG_CHUNK_) {    /* and the new error is finite, too */
+    /* the new momentum, not yet in its place */
+    kernels->accrue(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, CG_ACCRUE_RECALL_, lanes);
+    for (size_t i = 0; i < cells && s == CG_OK; i += CG_CHUNK_) { /* and the new error is finite, too */
         const size_t many = cg_min_(CG_CHUNK_, cells - i);
         memcpy(chunk, sgd->error.cells + i, 4 * many);
         kernels->emit(sgd->fresh.cells + i, many, rate, 1.0f, chunk, 0);
@@ -256,8 +282,8 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     if (s == CG_OK) cg_spread_(desc, r.index, r.value, k, grad, n);
     return s;
 }
-CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
-    void *mem, size_t bytes, cg_report *report) {
+CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport,
+    float *grad, void *mem, size_t bytes, cg_report *report) {
     cg_report own;
     cg_env_ env;
     cg_status s;

@@ -1,19 +1,27 @@
-/* ---- >>codes: pieces of symbols and floats in fewer bits, positions as Golomb-Rice gaps --------
-   Bit strings are LSB first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw)
-   and the exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
+/* ---- >>codes: pieces of symbols and floats in fewer bits, positions as Golomb-Rice gaps Bit strings are LSB
+   first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw) and the
+   exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
 
-#define CG_PIECE_ 8192u                /* symbols, at most */
+#define CG_PIECE_ 8192u /* symbols, at most */
 #define CG_RICE_MAX_ 40u
-enum { CG_VALUES_PACKED_ = 0, CG_VALUES_GAMMA_ = 1, CG_VALUES_DELTA_ = 2, CG_VALUES_OMEGA_ = 3, CG_VALUES_HUFFMAN_ = 4, CG_VALUES_QUARTIC_ = 5 };
+enum {
+    CG_VALUES_PACKED_ = 0,
+    CG_VALUES_GAMMA_ = 1,
+    CG_VALUES_DELTA_ = 2,
+    CG_VALUES_OMEGA_ = 3,
+    CG_VALUES_HUFFMAN_ = 4,
+    CG_VALUES_QUARTIC_ = 5
+};
 
 typedef struct cg_alphabet_ {
-    unsigned bits;                     /* packed size, 1..8 */
-    uint8_t top, zero;                 /* symbols are 0..top; zero: the one that means 0, or 0 where there are no signs */
+    unsigned bits; /* packed size, 1..8 */
+    /* symbols are 0..top; zero: the one that means 0, or 0 where there are no signs */
+    uint8_t top, zero;
 } cg_alphabet_;
 
 CG_INLINE_ uint32_t cg_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
 CG_INLINE_ size_t cg_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
-static uint32_t cg_entry_close_(unsigned form, size_t bits, uint8_t *out) {              /* fills the last word */
+static uint32_t cg_entry_close_(unsigned form, size_t bits, uint8_t *out) { /* fills the last word */
     for (size_t i = (bits + 7) / 8; i % 4; i++) out[i] = 0;
     return cg_entry_(form, bits);
 }
@@ -38,26 +46,37 @@ CG_INLINE_ uint64_t cg_window_(const uint8_t *in, size_t bits, size_t at) {
     return cg_window_end_(in, bits, at);
 }
 
-typedef struct cg_string_ { uint8_t *at, *end; uint64_t word; unsigned have; } cg_string_;       /* being written; have < 8 */
+/* being written; have < 8 */
+typedef struct cg_string_ {
+    uint8_t *at, *end;
+    uint64_t word;
+    unsigned have;
+} cg_string_;
 
-CG_INLINE_ void cg_string_add_(cg_string_ *w, uint64_t v, unsigned bits) {                       /* bits <= 56 */
+CG_INLINE_ void cg_string_add_(cg_string_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
     w->word |= v << w->have;
     w->have += bits;
     if (CG_LIKELY_(w->end - w->at >= 8)) cg_put64_(w->at, w->word);
-    else for (unsigned j = 0; j < 8 && w->at + j < w->end; j++) w->at[j] = (uint8_t)(w->word >> 8 * j);
+    else
+        for (unsigned j = 0; j < 8 && w->at + j < w->end; j++) w->at[j] = (uint8_t)(w->word >> 8 * j);
     w->at += w->have >> 3;
     w->word >>= w->have & 56;
     w->have &= 7;
 }
 /* A table of codes holds bits << 8 | length for each symbol. `group` (3 or 5) codes have at most 56 bits together. */
-CG_INLINE_ void cg_string_symbols_(cg_string_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
+CG_INLINE_ void cg_string_symbols_(
+    cg_string_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
     cg_string_ w = *out;
     size_t i = 0;
     for (; i + group <= n; i += group) {
-        uint32_t e = table[symbols[i]], total = e;             /* only its low byte is meant */
+        uint32_t e = table[symbols[i]], total = e; /* only its low byte is meant */
         uint64_t v = e >> 8;
-#define CG_JOIN_(j) e = table[symbols[i + j]]; v |= (uint64_t)(e >> 8) << (total & 63); total += e;
-        CG_JOIN_(1) CG_JOIN_(2)
+#define CG_JOIN_(j)                        \
+  e = table[symbols[i + j]];               \
+  v |= (uint64_t)(e >> 8) << (total & 63); \
+  total += e;
+        CG_JOIN_(1)
+        CG_JOIN_(2)
         if (group == 5) { CG_JOIN_(3) CG_JOIN_(4) }
 #undef CG_JOIN_
         cg_string_add_(&w, v, total & 63);
@@ -67,11 +86,17 @@ CG_INLINE_ void cg_string_symbols_(cg_string_ *out, const uint32_t *table, const
 }
 CG_INLINE_ cg_string_ cg_string_open_(uint8_t *at, uint8_t *end) {
     cg_string_ w;
-    w.at = at; w.end = end; w.word = 0; w.have = 0;
+    w.at = at;
+    w.end = end;
+    w.word = 0;
+    w.have = 0;
     return w;
 }
 
-CG_INLINE_ size_t cg_quarter_(size_t n, unsigned s) { size_t q = (n + 3) / 4; return n <= q * s ? 0 : cg_min_(q, n - q * s); }
+CG_INLINE_ size_t cg_quarter_(size_t n, unsigned s) {
+    size_t q = (n + 3) / 4;
+    return n <= q * s ? 0 : cg_min_(q, n - q * s);
+}
 
 /* How often each symbol is in each quarter: four tables, as equal neighbours would wait for each other in one. */
 static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count /* 4 of 256 */) {

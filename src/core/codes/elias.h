@@ -1,11 +1,9 @@
-/* ---- Elias codes of v >= 1 with L = floor(log2 v)
-     gamma   L zeros, a 1, the L low bits of v
-     delta   gamma(L + 1), the L low bits of v
-     omega   the groups of v, L, floor(log2 L) ... down to 2 or 3, the last one first; then a 0. A group is a 1 and the low bits.
-   A decoder meets numbers that no encoder wrote: L counts as at most 16, the gamma in delta has at most 4 zeros, and an omega ends
-   once it is above 16. So it never takes more than 33 bits. */
+/* ---- Elias codes of v >= 1 with L = floor(log2 v) gamma   L zeros, a 1, the L low bits of v delta   gamma(L +
+   1), the L low bits of v omega   the groups of v, L, floor(log2 L) ... down to 2 or 3, the last one first; then a
+   0. A group is a 1 and the low bits. A decoder meets numbers that no encoder wrote: L counts as at most 16, the
+   gamma in delta has at most 4 zeros, and an omega ends once it is above 16. So it never takes more than 33 bits. */
 
-static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) {       /* 0 < v < 2^16 */
+static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v < 2^16 */
     unsigned l = cg_log2_(v);
     uint64_t low = v - (1u << l), w;
     unsigned have;
@@ -26,7 +24,7 @@ static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) {       /* 
     *bits = have;
     return w;
 }
-CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) {   /* w: at least 34 bits */
+CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w: at least 34 bits */
     if (code == CG_VALUES_OMEGA_) {
         uint32_t v = 1;
         while (w & 1) {
@@ -69,19 +67,27 @@ static void cg_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *tabl
         table[s] = a->zero ? (w << 1 | (s < a->zero)) << 8 | (bits + 1) : w << 8 | bits;
     }
 }
-/* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit, |level|. */
+/* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit,
+   |level|. */
 static void cg_sparse_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps /* of 1..63 */) {
     unsigned bits;
-    for (unsigned g = 1; g < 64; g++) { gaps[g] = (uint32_t)cg_elias_(code, g, &bits) << 8; gaps[g] |= bits; }
+    for (unsigned g = 1; g < 64; g++) {
+        gaps[g] = (uint32_t)cg_elias_(code, g, &bits) << 8;
+        gaps[g] |= bits;
+    }
     for (unsigned s = 0; s <= a->top; s++) {
         uint32_t v;
-        if (s == a->zero) { value[s] = 0; continue; }
+        if (s == a->zero) {
+            value[s] = 0;
+            continue;
+        }
         v = (uint32_t)cg_elias_(code, cg_magnitude_(a, s), &bits);
         value[s] = a->zero ? (v << 1 | (s < a->zero)) << 8 | (bits + 1) : v << 8 | bits;
     }
 }
 /* The bits it took, or `limit` if that is not enough. */
-static size_t cg_sparse_put_(uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
+static size_t cg_sparse_put_(
+    uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
     uint32_t value[256], gaps[64];
     uint16_t place[1024];
     const uint64_t zeros = a->zero * (uint64_t)0x0101010101010101u;
@@ -93,16 +99,22 @@ static size_t cg_sparse_put_(uint32_t code, const cg_alphabet_ *a, const uint8_t
         size_t i = from, many = 0;
         for (; i + 8 <= to; i += 8) {
             if (cg_get64_(symbols + i) == zeros) continue;
-            for (size_t j = i; j < i + 8; j++) { place[many] = (uint16_t)j; many += symbols[j] != a->zero; }
+            for (size_t j = i; j < i + 8; j++) {
+                place[many] = (uint16_t)j;
+                many += symbols[j] != a->zero;
+            }
         }
-        for (; i < to; i++) if (symbols[i] != a->zero) place[many++] = (uint16_t)i;
+        for (; i < to; i++)
+            if (symbols[i] != a->zero) place[many++] = (uint16_t)i;
         for (i = 0; i < many; i++) {
             const size_t gap = place[i] + 1u - next;
             const uint32_t v = value[symbols[place[i]]];
             uint64_t g;
             unsigned bits;
-            if (CG_LIKELY_(gap < 64)) { g = gaps[gap] >> 8; bits = gaps[gap] & 63; }
-            else g = cg_elias_(code, (uint32_t)gap, &bits);
+            if (CG_LIKELY_(gap < 64)) {
+                g = gaps[gap] >> 8;
+                bits = gaps[gap] & 63;
+            } else g = cg_elias_(code, (uint32_t)gap, &bits);
             g |= (uint64_t)(v >> 8) << bits;
             bits += v & 63;
             total += bits;
@@ -115,9 +127,11 @@ static size_t cg_sparse_put_(uint32_t code, const cg_alphabet_ *a, const uint8_t
 }
 #define CG_SPARSE_BITS_ 10u
 #define CG_SPARSE_SPAN_ 1024u
-CG_NOINLINE_ void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
-    uint32_t value[256], gaps[64], table[CG_SPARSE_SPAN_];     /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
-    const int quick = bits >= 4096;                            /* pays for the table */
+CG_NOINLINE_ void cg_sparse_get_(
+    uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
+    uint32_t value[256], gaps[64], table[CG_SPARSE_SPAN_];
+    const int quick = bits >= 4096; /* pays for the table */
     size_t at = 0, place = (size_t)0 - 1;
     memset(symbols, a->zero, n);
     if (quick) {
@@ -126,7 +140,8 @@ CG_NOINLINE_ void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uin
         for (unsigned g = 1; g < 64; g++)
             for (unsigned s = 0, l; s <= a->top; s++) {
                 if (s == a->zero || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_SPARSE_BITS_) continue;
-                for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_SPARSE_SPAN_; w += 1u << l) table[w] = s | g << 8 | l << 24;
+                for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_SPARSE_SPAN_; w += 1u << l)
+                    table[w] = s | g << 8 | l << 24;
             }
     }
     while (at < bits) {
@@ -149,29 +164,42 @@ CG_NOINLINE_ void cg_sparse_get_(uint32_t code, const cg_alphabet_ *a, const uin
         place += cg_elias_get_(code, cg_window_(in, bits, at), &at);
         if (place >= n) return;
         w = cg_window_(in, bits, at);
-        if (a->zero) { negative = w & 1; w >>= 1; at++; }
+        if (a->zero) {
+            negative = w & 1;
+            w >>= 1;
+            at++;
+        }
         symbols[place] = cg_level_of_(a, negative, cg_elias_get_(code, w, &at));
     }
 }
 CG_INLINE_ uint8_t cg_dense_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
     unsigned negative = 0;
-    if (a->zero) { negative = w & 1; w >>= 1; ++*at; }
+    if (a->zero) {
+        negative = w & 1;
+        w >>= 1;
+        ++*at;
+    }
     return cg_level_of_(a, negative, cg_elias_get_(code, w, at) - 1);
 }
 #define CG_DENSE_BITS_ 10u
 #define CG_DENSE_SPAN_ 1024u
-CG_NOINLINE_ void cg_dense_get_(uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
-    uint32_t one[256], table[CG_DENSE_SPAN_];      /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
+CG_NOINLINE_ void cg_dense_get_(
+    uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
+    uint32_t one[256], table[CG_DENSE_SPAN_];
     size_t at = 0, i = 0;
     if (n >= 1024) {
         memset(table, 0, sizeof table);
         cg_dense_table_(code, a, one);
         for (unsigned s = 0; s <= a->top; s++)
             if ((one[s] & 255) <= CG_DENSE_BITS_)
-                for (uint32_t w = one[s] >> 8; w < CG_DENSE_SPAN_; w += 1u << (one[s] & 255)) table[w] = s | 1u << 16 | (one[s] & 255) << 24;
-        for (uint32_t w = CG_DENSE_SPAN_; w-- > 0;) {              /* downwards, as what follows lies lower and must still be single */
+                for (uint32_t w = one[s] >> 8; w < CG_DENSE_SPAN_; w += 1u << (one[s] & 255))
+                    table[w] = s | 1u << 16 | (one[s] & 255) << 24;
+        /* downwards, as what follows lies lower and must still be single */
+        for (uint32_t w = CG_DENSE_SPAN_; w-- > 0;) {
             uint32_t e = table[w], f = table[w >> (e >> 24)];
-            if (e && f && (e >> 24) + (f >> 24) <= CG_DENSE_BITS_) table[w] = e + ((f & 255) << 8) + (1u << 16) + (f & 0xff000000u);
+            if (e && f && (e >> 24) + (f >> 24) <= CG_DENSE_BITS_)
+                table[w] = e + ((f & 255) << 8) + (1u << 16) + (f & 0xff000000u);
         }
         while (n - i >= 10 && at + 64 <= bits) {
             uint64_t w = cg_get64_(in + (at >> 3)) >> (at & 7);

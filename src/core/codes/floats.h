@@ -1,8 +1,11 @@
-/* ---- pieces of floats: the exponents as a Huffman piece, then what is left of each value, the sign on top, 3 bytes or (bf16) 1 */
+/* ---- pieces of floats: the exponents as a Huffman piece, then what is left of each value, the sign on top, 3
+   bytes or (bf16) 1 */
 
 static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
-    if (width == 4) for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
-    else for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
+    if (width == 4)
+        for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
+    else
+        for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
 }
 static void cg_rests_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
     if (width == 4) {
@@ -27,7 +30,9 @@ static void cg_join_scalar_(unsigned width, const uint8_t *exponents, const uint
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) { return _mm256_srli_epi32(_mm256_slli_epi32(cg_bytes_avx2_(in), 1), 24); }
+CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) {
+    return _mm256_srli_epi32(_mm256_slli_epi32(cg_bytes_avx2_(in), 1), 24);
+}
 CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     size_t i = 0;
     if (width == 4) {
@@ -52,8 +57,9 @@ CG_TARGET_AVX2_ static void cg_rests_avx2_(unsigned width, const uint8_t *in, si
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i squeeze = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-        for (; i + 10 <= n; i += 8) {              /* the upper store goes 4 bytes beyond */
+        const __m256i squeeze = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+        for (; i + 10 <= n; i += 8) { /* the upper store goes 4 bytes beyond */
             __m256i v = cg_bytes_avx2_(in + 4 * i);
             v = _mm256_or_si256(_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi32(v, 8), sign));
             v = _mm256_shuffle_epi8(v, squeeze);
@@ -72,15 +78,19 @@ CG_TARGET_AVX2_ static void cg_rests_avx2_(unsigned width, const uint8_t *in, si
     _mm256_zeroupper();
     cg_rests_scalar_(width, in + width * i, n - i, rests + (width - 1) * i);
 }
-CG_TARGET_AVX2_ static void cg_join_avx2_(unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+CG_TARGET_AVX2_ static void cg_join_avx2_(
+    unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i spread = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+        const __m256i spread = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
         for (; i + 10 <= n; i += 8) {
-            __m256i e = _mm256_slli_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(exponents + i))), 23);
-            __m256i r = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i))),
-                                                _mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i + 12)), 1);
+            __m256i e = _mm256_slli_epi32(
+                _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(exponents + i))), 23);
+            __m256i r = _mm256_inserti128_si256(
+                _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i))),
+                _mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i + 12)), 1);
             r = _mm256_shuffle_epi8(r, spread);
             r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi32(_mm256_and_si256(r, sign), 8));
             cg_store_avx2_(out + 4 * i, _mm256_or_si256(r, e));
@@ -88,7 +98,8 @@ CG_TARGET_AVX2_ static void cg_join_avx2_(unsigned width, const uint8_t *exponen
     } else {
         const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
         for (; i + 16 <= n; i += 16) {
-            __m256i e = _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(exponents + i))), 7);
+            __m256i e = _mm256_slli_epi16(
+                _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(exponents + i))), 7);
             __m256i r = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(rests + i)));
             r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi16(_mm256_and_si256(r, sign), 8));
             cg_store_avx2_(out + 2 * i, _mm256_or_si256(r, e));
@@ -100,28 +111,39 @@ CG_TARGET_AVX2_ static void cg_join_avx2_(unsigned width, const uint8_t *exponen
 #endif
 static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
 #if CG_AVX2_
-    if (kernels->isa == CG_ISA_AVX2) { cg_exponents_avx2_(width, in, n, exponents); return; }
+    if (kernels->isa == CG_ISA_AVX2) {
+        cg_exponents_avx2_(width, in, n, exponents);
+        return;
+    }
 #endif
     (void)kernels;
     cg_exponents_scalar_(width, in, n, exponents);
 }
 static void cg_rests_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
 #if CG_AVX2_
-    if (kernels->isa == CG_ISA_AVX2) { cg_rests_avx2_(width, in, n, rests); return; }
+    if (kernels->isa == CG_ISA_AVX2) {
+        cg_rests_avx2_(width, in, n, rests);
+        return;
+    }
 #endif
     (void)kernels;
     cg_rests_scalar_(width, in, n, rests);
 }
-static void cg_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+static void cg_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests,
+    size_t n, uint8_t *out) {
 #if CG_AVX2_
-    if (kernels->isa == CG_ISA_AVX2) { cg_join_avx2_(width, exponents, rests, n, out); return; }
+    if (kernels->isa == CG_ISA_AVX2) {
+        cg_join_avx2_(width, exponents, rests, n, out);
+        return;
+    }
 #endif
     (void)kernels;
     cg_join_scalar_(width, exponents, rests, n, out);
 }
 
 /* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_; cap: at least n*width in whole words */
-CG_NOINLINE_ uint32_t cg_floats_put_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
+CG_NOINLINE_ uint32_t cg_floats_put_(
+    const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
     if (n) {
         uint8_t exponents[CG_CHUNK_];
         cg_huffman_ h;
@@ -137,15 +159,18 @@ CG_NOINLINE_ uint32_t cg_floats_put_(const cg_kernels_ *kernels, unsigned width,
     }
     return cg_entry_close_(0, 8 * n * width, out);
 }
-CG_NOINLINE_ int cg_floats_check_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
+CG_NOINLINE_ int cg_floats_check_(
+    const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
     cg_huffman_ h;
     const size_t size = cg_entry_bits_(entry) / 8;
     (void)kernels;
     if (n > CG_CHUNK_ || cg_entry_bits_(entry) % 8 || !cg_entry_check_(entry, 8 * n * width, in, bytes)) return 0;
     if (entry >> 30 == 0) return 1;
-    return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 254, in, size - n * (width - 1), n);      /* 255 would be Inf or NaN */
+    /* 255 would be Inf or NaN */
+    return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 254, in, size - n * (width - 1), n);
 }
-CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n, uint8_t *out) {
+CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in,
+    size_t bytes, size_t n, uint8_t *out) {
     uint8_t exponents[CG_CHUNK_];
     cg_huffman_ h;
     const size_t size = cg_min_(cg_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);

@@ -3,15 +3,22 @@
 static unsigned cg_rice_bits_(uint64_t universe, uint64_t k) {
     double miss = universe ? 1.0 - (double)k / (double)universe : 0.0;
     unsigned b = 0;
-    while (!(miss < 0.6180339887498949) && b < CG_RICE_MAX_) { miss *= miss; b++; }
+    while (!(miss < 0.6180339887498949) && b < CG_RICE_MAX_) {
+        miss *= miss;
+        b++;
+    }
     return b;
 }
-static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) {       /* bytes that suffice for any k of so many */
+static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k of so many */
     unsigned b = cg_rice_bits_(universe, k);
     return k ? cg_words_(cg_add_(cg_mul_(k, b + 1), (universe - k) >> b)) : 0;
 }
 
-typedef struct cg_rice_writer_ { uint8_t *start, *at; uint64_t word, next; unsigned have, b; } cg_rice_writer_;
+typedef struct cg_rice_writer_ {
+    uint8_t *start, *at;
+    uint64_t word, next;
+    unsigned have, b;
+} cg_rice_writer_;
 
 static void cg_rice_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
     w->start = w->at = out;
@@ -27,11 +34,14 @@ CG_INLINE_ void cg_rice_flush_(cg_rice_writer_ *w) {
         w->have -= 32;
     }
 }
-CG_INLINE_ void cg_rice_put_(cg_rice_writer_ *w, uint64_t index) {    /* ascending */
+CG_INLINE_ void cg_rice_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
     const uint64_t skipped = index - w->next, low = skipped & (((uint64_t)1 << w->b) - 1);
     uint64_t q = skipped >> w->b;
     w->next = index + 1;
-    for (; q >= 32; q -= 32) { w->have += 32; cg_rice_flush_(w); }
+    for (; q >= 32; q -= 32) {
+        w->have += 32;
+        cg_rice_flush_(w);
+    }
     w->have += (unsigned)q;
     cg_rice_flush_(w);
     if (CG_LIKELY_(w->b < 32)) {
@@ -46,12 +56,20 @@ CG_INLINE_ void cg_rice_put_(cg_rice_writer_ *w, uint64_t index) {    /* ascendi
     }
     cg_rice_flush_(w);
 }
-static size_t cg_rice_close_(cg_rice_writer_ *w) {                    /* bytes */
-    if (w->have) { cg_put32_(w->at, (uint32_t)w->word); w->at += 4; }
+static size_t cg_rice_close_(cg_rice_writer_ *w) { /* bytes */
+    if (w->have) {
+        cg_put32_(w->at, (uint32_t)w->word);
+        w->at += 4;
+    }
     return (size_t)(w->at - w->start);
 }
 
-typedef struct cg_rice_reader_ { const uint8_t *in; size_t bits, at; uint64_t next; unsigned b; } cg_rice_reader_;
+typedef struct cg_rice_reader_ {
+    const uint8_t *in;
+    size_t bits, at;
+    uint64_t next;
+    unsigned b;
+} cg_rice_reader_;
 
 static void cg_rice_start_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
     r->in = in;
@@ -81,7 +99,7 @@ static size_t cg_rice_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
             at += need;
         }
         if (done > before) continue;
-        while (!(w & (((uint64_t)1 << 57) - 1))) {         /* a gap that no window holds */
+        while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap that no window holds */
             if (r->bits - at <= 57) goto out;
             q += 57;
             at += 57;
@@ -105,6 +123,7 @@ out:
 /* Has the last index been the last, and is nothing but zeros after it? */
 static int cg_rice_done_(const cg_rice_reader_ *r) {
     if (r->at > r->bits || r->bits - r->at >= 32) return 0;
-    for (size_t i = r->at; i < r->bits; i++) if (r->in[i / 8] >> i % 8 & 1) return 0;
+    for (size_t i = r->at; i < r->bits; i++)
+        if (r->in[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }

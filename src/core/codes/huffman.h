@@ -6,16 +6,17 @@
    A string that should end early reads on into what follows it, and 0 after the piece. */
 
 #define CG_HUFFMAN_MAX_ 11u
-#define CG_HUFFMAN_SPAN_ 2048u         /* 1 << CG_HUFFMAN_MAX_ */
+#define CG_HUFFMAN_SPAN_ 2048u /* 1 << CG_HUFFMAN_MAX_ */
 
 typedef struct cg_huffman_ {
     unsigned lo, hi;
-    uint8_t length[256];               /* for lo..hi */
-    size_t start[5];                   /* of the strings, and the end, in bytes */
+    uint8_t length[256]; /* for lo..hi */
+    size_t start[5];     /* of the strings, and the end, in bytes */
 } cg_huffman_;
 
-/* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place, then the tree
-   cut at 11: a leaf too deep becomes the brother of a leaf that goes one down, which frees one place of the last row each time. */
+/* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place,
+   then the tree cut at 11: a leaf too deep becomes the brother of a leaf that goes one down, which frees one place
+   of the last row each time. */
 static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     static const uint8_t gaps[5] = { 57, 23, 10, 4, 1 };
     uint16_t a[256];
@@ -33,16 +34,21 @@ static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     for (unsigned next = 1; next + 1 < used; next++) {
         uint32_t sum = 0;
         for (unsigned twice = 0; twice < 2; twice++) {
-            if (root < next && (leaf >= used || a[root] < a[leaf])) { sum += a[root]; a[root++] = (uint16_t)next; }
-            else sum += a[leaf++];
+            if (root < next && (leaf >= used || a[root] < a[leaf])) {
+                sum += a[root];
+                a[root++] = (uint16_t)next;
+            } else sum += a[leaf++];
         }
         a[next] = (uint16_t)sum;
     }
     a[used - 2] = 0;
-    for (unsigned i = used - 2; i-- > 0;) a[i] = (uint16_t)(a[a[i]] + 1);    /* depth of the inner nodes */
+    for (unsigned i = used - 2; i-- > 0;) a[i] = (uint16_t)(a[a[i]] + 1); /* depth of the inner nodes */
     for (root = used - 1; open; depth++) {
         unsigned inner = 0;
-        while (root && a[root - 1] == depth) { inner++; root--; }
+        while (root && a[root - 1] == depth) {
+            inner++;
+            root--;
+        }
         num[depth < CG_HUFFMAN_MAX_ ? depth : CG_HUFFMAN_MAX_] += open - inner;
         open = 2 * inner;
     }
@@ -63,16 +69,19 @@ CG_INLINE_ unsigned cg_huffman_next_(unsigned code, unsigned l) {
     while (code & bit) bit >>= 1;
     return bit ? (code & (bit - 1)) | bit : 0;
 }
-static void cg_huffman_order_(const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) {     /* by length, then symbol */
+static void cg_huffman_order_(
+    const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) { /* by length, then symbol */
     unsigned at[CG_HUFFMAN_MAX_ + 1];
     for (unsigned l = 0; l <= CG_HUFFMAN_MAX_; l++) num[l] = 0;
     for (unsigned s = h->lo; s <= h->hi; s++) num[h->length[s]]++;
     at[0] = 0;
     at[1] = 0;
     for (unsigned l = 2; l <= CG_HUFFMAN_MAX_; l++) at[l] = at[l - 1] + num[l - 1];
-    for (unsigned s = h->lo; s <= h->hi; s++) if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
+    for (unsigned s = h->lo; s <= h->hi; s++)
+        if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
-CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {                /* n > 0; bytes it will take */
+/* n > 0; bytes it will take */
+CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {
     uint32_t count[1024];
     uint32_t key[256];
     unsigned used = 0;
@@ -109,7 +118,8 @@ static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t
         for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l)) table[order[at++]] = code << 8 | l;
     for (unsigned s = h->lo; s <= h->hi; s += 2)
         out[2 + (s - h->lo) / 2] = (uint8_t)(h->length[s] | (s < h->hi ? (unsigned)h->length[s + 1] << 4 : 0u));
-    for (unsigned q = 0; q < 3; q++) cg_put16_(out + h->start[0] - 6 + 2 * q, (uint32_t)(h->start[q + 1] - h->start[q]));
+    for (unsigned q = 0; q < 3; q++)
+        cg_put16_(out + h->start[0] - 6 + 2 * q, (uint32_t)(h->start[q + 1] - h->start[q]));
     for (unsigned q = 0; q < 4; q++) {
         cg_string_ w = cg_string_open_(out + h->start[q], end);
         cg_string_symbols_(&w, table, symbols, cg_quarter_(n, q), 5);
@@ -132,7 +142,9 @@ static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, siz
         if (l) kraft += CG_HUFFMAN_SPAN_ >> l;
         h->length[h->lo + i] = (uint8_t)l;
     }
-    if (kraft != CG_HUFFMAN_SPAN_ || !h->length[h->lo] || !h->length[h->hi] || (many % 2 && in[1 + (many + 1) / 2] >> 4)) return 0;
+    if (kraft != CG_HUFFMAN_SPAN_ || !h->length[h->lo] || !h->length[h->hi] ||
+        (many % 2 && in[1 + (many + 1) / 2] >> 4))
+        return 0;
     for (unsigned q = 0; q < 3; q++) h->start[q + 1] = h->start[q] + cg_get16_(in + h->start[0] - 6 + 2 * q);
     h->start[4] = bytes;
     for (unsigned q = 0; q < 4; q++) {
@@ -142,17 +154,23 @@ static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, siz
     return 1;
 }
 CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
-    uint16_t table[CG_HUFFMAN_SPAN_];                          /* symbol << 8 | length of the code that the next 11 bits begin with */
+    /* symbol << 8 | length of the code that the next 11 bits begin with */
+    uint16_t table[CG_HUFFMAN_SPAN_];
     uint8_t order[256];
     unsigned num[CG_HUFFMAN_MAX_ + 1], code = 0, at = 0;
     const size_t q = (n + 3) / 4, all = cg_quarter_(n, 3);
     size_t i = 0, p[4], bits;
-    if (h->lo == h->hi) { memset(symbols, (int)h->lo, n); return; }
+    if (h->lo == h->hi) {
+        memset(symbols, (int)h->lo, n);
+        return;
+    }
     cg_huffman_order_(h, num, order);
     table[0] = 0;
-    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) {          /* twice as long for each length; complete, so all of it gets filled */
+    /* twice as long for each length; complete, so all of it gets filled */
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) {
         memcpy(table + (1u << (l - 1)), table, sizeof *table << (l - 1));
-        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l)) table[code] = (uint16_t)((unsigned)order[at++] << 8 | l);
+        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l))
+            table[code] = (uint16_t)((unsigned)order[at++] << 8 | l);
     }
     for (unsigned s = 0; s < 4; s++) p[s] = 8 * h->start[s];
     bits = 8 * h->start[4];
@@ -162,15 +180,28 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         for (; i + 5 <= all && p0 + 64 <= bits && p1 + 64 <= bits && p2 + 64 <= bits && p3 + 64 <= bits; i += 5) {
             uint64_t w0 = cg_get64_(in + (p0 >> 3)) >> (p0 & 7), w1 = cg_get64_(in + (p1 >> 3)) >> (p1 & 7);
             uint64_t w2 = cg_get64_(in + (p2 >> 3)) >> (p2 & 7), w3 = cg_get64_(in + (p3 >> 3)) >> (p3 & 7);
-            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e;        /* sums of lengths in their low bytes */
-#define CG_TAKE_(s, j) e = table[w##s & (CG_HUFFMAN_SPAN_ - 1)]; w##s >>= e & 63; t##s += e; o##s[i + j] = (uint8_t)(e >> 8);
+            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* sums of lengths in their low bytes */
+#define CG_TAKE_(s, j)                      \
+  e = table[w##s & (CG_HUFFMAN_SPAN_ - 1)]; \
+  w##s >>= e & 63;                          \
+  t##s += e;                                \
+  o##s[i + j] = (uint8_t)(e >> 8);
 #define CG_TAKE4_(j) CG_TAKE_(0, j) CG_TAKE_(1, j) CG_TAKE_(2, j) CG_TAKE_(3, j)
-            CG_TAKE4_(0) CG_TAKE4_(1) CG_TAKE4_(2) CG_TAKE4_(3) CG_TAKE4_(4)
+            CG_TAKE4_(0)
+            CG_TAKE4_(1)
+            CG_TAKE4_(2)
+            CG_TAKE4_(3) CG_TAKE4_(4)
 #undef CG_TAKE4_
 #undef CG_TAKE_
-            p0 += t0 & 255; p1 += t1 & 255; p2 += t2 & 255; p3 += t3 & 255;
+                p0 += t0 & 255;
+            p1 += t1 & 255;
+            p2 += t2 & 255;
+            p3 += t3 & 255;
         }
-        p[0] = p0; p[1] = p1; p[2] = p2; p[3] = p3;
+        p[0] = p0;
+        p[1] = p1;
+        p[2] = p2;
+        p[3] = p3;
     }
     for (unsigned s = 0; s < 4; s++)
         for (size_t j = i; j < cg_quarter_(n, s); j++) {

@@ -1,14 +1,18 @@
-/* ---- quartic: five trits in a byte, sum t_i 3^i, filled up with `zero`; r = 2..14 bytes of 121 in a row become the byte 241 + r. */
+/* ---- quartic: five trits in a byte, sum t_i 3^i, filled up with `zero`; r = 2..14 bytes of 121 in a row become
+   the byte 241 + r. */
 
 static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t limit) {
-    const uint64_t times = (uint64_t)1 << 32 | 3u << 24 | 9u << 16 | 27u << 8 | 81u, zeros = a->zero * (uint64_t)0x0101010101u;
+    const uint64_t times = (uint64_t)1 << 32 | 3u << 24 | 9u << 16 | 27u << 8 | 81u,
+                   zeros = a->zero * (uint64_t)0x0101010101u;
     size_t bytes = 0;
     unsigned run = 0;
     for (size_t i = 0; i < n; i += 5) {
         uint64_t x = zeros;
         uint8_t q;
         if (n - i >= 8) x = cg_get64_(symbols + i) & 0xffffffffffu;
-        else for (size_t j = 0; j < 5 && j < n - i; j++) x = (x & ~((uint64_t)255 << 8 * j)) | (uint64_t)symbols[i + j] << 8 * j;
+        else
+            for (size_t j = 0; j < 5 && j < n - i; j++)
+                x = (x & ~((uint64_t)255 << 8 * j)) | (uint64_t)symbols[i + j] << 8 * j;
         q = (uint8_t)(x * times >> 32);
         run = q == 121 && run < 14 ? run + 1 : q == 121;
         if (run < 2) {
@@ -26,7 +30,7 @@ static int cg_quartic_check_(const uint8_t *in, size_t bytes, size_t n) {
     return have == (n + 4) / 5;
 }
 static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
-    uint64_t table[243];               /* the trits in five bytes */
+    uint64_t table[243]; /* the trits in five bytes */
     size_t i = 0, j = 0;
     unsigned again = 0;
     table[0] = 0;
@@ -37,9 +41,13 @@ static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *
         if (again) again--;
         else if (j < bytes) {
             q = in[j++];
-            if (q >= 243) { again = q - 242; q = 121; }
+            if (q >= 243) {
+                again = q - 242;
+                q = 121;
+            }
         }
         if (n - i >= 8) cg_put64_(symbols + i, table[q]);
-        else for (size_t t = 0; t < 5 && t < n - i; t++) symbols[i + t] = (uint8_t)(table[q] >> 8 * t);
+        else
+            for (size_t t = 0; t < 5 && t < n - i; t++) symbols[i + t] = (uint8_t)(table[q] >> 8 * t);
     }
 }

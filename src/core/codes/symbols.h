@@ -1,11 +1,13 @@
 /* ---- pieces of symbols */
 
 static int cg_code_fits_(uint32_t code, const cg_alphabet_ *a) {
-    if (code > CG_VALUES_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top) return 0;
+    if (code > CG_VALUES_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top)
+        return 0;
     return code != CG_VALUES_QUARTIC_ || a->top == 2;
 }
 /* symbols <= top, n <= CG_PIECE_, cap >= the packed words; up to cap may be scribbled on. Ties go to the lower form. */
-CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
+CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a,
+    const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
     const size_t packed = n * a->bits;
     if (n && code == CG_VALUES_HUFFMAN_) {
         cg_huffman_ h;
@@ -27,10 +29,13 @@ CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, c
             size_t c = (size_t)count[s] + count[256 + s] + count[512 + s] + count[768 + s];
             unsigned bits;
             dense += c * (table[s] & 255);
-            if (c && s != a->zero) { (void)cg_elias_(code, cg_magnitude_(a, s), &bits); least += c * (bits + 1 + (a->zero > 0)); }
+            if (c && s != a->zero) {
+                (void)cg_elias_(code, cg_magnitude_(a, s), &bits);
+                least += c * (bits + 1 + (a->zero > 0));
+            }
         }
         best = cg_min_(packed, dense);
-        if (least < best) {            /* if all gaps were 1 */
+        if (least < best) { /* if all gaps were 1 */
             sparse = cg_sparse_put_(code, a, symbols, n, out, out + cap, best);
             if (sparse < best) return cg_entry_close_(2, sparse, out);
         }
@@ -44,7 +49,8 @@ CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, c
     else if (n) memcpy(out, symbols, n);
     return cg_entry_close_(0, packed, out);
 }
-static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
+static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
+    const uint8_t *in, size_t bytes, size_t n) {
     const unsigned form = entry >> 30;
     const size_t bits = cg_entry_bits_(entry);
     (void)kernels;
@@ -59,15 +65,16 @@ static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_a
     }
     return cg_quartic_check_(in, bits / 8, n);
 }
-CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry, const uint8_t *in, size_t bytes, size_t n,
-                          uint8_t *symbols) {
+CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
+    const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
     const unsigned form = entry >> 30;
     const size_t bits = cg_min_(cg_entry_bits_(entry), 8 * bytes);
     if (!n) return;
     if (form == 0 && bits >= n * a->bits) {
         if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
         else memcpy(symbols, in, n);
-        if (a->top < (1u << a->bits) - 1) for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->top ? symbols[i] : a->top;
+        if (a->top < (1u << a->bits) - 1)
+            for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->top ? symbols[i] : a->top;
     } else if (form == 1 && code == CG_VALUES_HUFFMAN_) {
         cg_huffman_ h;
         if (cg_huffman_open_(&h, a->top, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);

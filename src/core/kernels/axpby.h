@@ -2,28 +2,37 @@
 static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     (void)stream;
     if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
-    else if (beta == 0.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(alpha, cg_load_(d, i)));
-    else if (beta == 1.0f) for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_times_(alpha, cg_load_(d, i))));
-    else for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(d, i))));
+    else if (beta == 0.0f)
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(alpha, cg_load_(d, i)));
+    else if (beta == 1.0f)
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_times_(alpha, cg_load_(d, i))));
+    else
+        for (size_t i = 0; i < n; i++)
+            cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(d, i))));
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     size_t i = 0;
     if (stream && beta == 0.0f) {
-        for (; i + 8 <= n; i += 8) cg_out_avx2_(y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
+        for (; i + 8 <= n; i += 8)
+            cg_out_avx2_(y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
     } else if (beta == 1.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
-            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+            cg_store_avx2_(cg_at_mut_(y, i),
+                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
         }
     } else if (beta != 0.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i)));
-            cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+            cg_store_avx2_(cg_at_mut_(y, i),
+                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
         }
     } else if (alpha != 1.0f) {
-        for (; i + 8 <= n; i += 8) cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
+        for (; i + 8 <= n; i += 8)
+            cg_store_avx2_(
+                cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
     }
     _mm256_zeroupper();
     if (i < n) cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
@@ -40,7 +49,8 @@ static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, flo
     } else {
         const int keep = beta == 1.0f;
         for (; i + 4 <= n; i += 4) {
-            float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)), g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
+            float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)),
+                        g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
             cg_store4_neon_(y, i, (keep ? f : cg_times_neon_(b, f)) + g);
         }
     }
@@ -48,7 +58,8 @@ static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, flo
 }
 #endif
 
-/* flush: y = d, d = 0. Zeros go where streaming stores keep the core waiting; a memset after them would cost its own time. */
+/* flush: y = d, d = 0. Zeros go where streaming stores keep the core waiting; a memset after them would cost its
+   own time. */
 static void cg_flush_scalar_(float *d, size_t n, float *y, int stream) {
     (void)stream;
     memcpy(y, d, 4 * n);
@@ -107,7 +118,7 @@ CG_TARGET_AVX2_ static void cg_sum_avx2_(cg_sum_ *sum, const uint8_t *words, siz
     cg_store_avx2_(a + 4, ao);
     cg_store_avx2_(b, be);
     cg_store_avx2_(b + 4, bo);
-    for (unsigned j = 0; j < 8; j++) {               /* lane j holds words 2j, or 2(j-4)+1, of each row of eight */
+    for (unsigned j = 0; j < 8; j++) { /* lane j holds words 2j, or 2(j-4)+1, of each row of eight */
         sa += a[j];
         sb += 8 * b[j] - (j < 4 ? 2 * j : 2 * (j - 4) + 1) * a[j];
     }
@@ -123,7 +134,8 @@ static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
     uint64_t a[8], b[8], sa = 0, sb = 0;
     const size_t rows = count / 8;
     for (size_t i = 0; i < rows; i++) {
-        uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i)), w = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i + 16));
+        uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i)),
+                   w = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i + 16));
         a0 = vaddw_u32(a0, vget_low_u32(v));
         a1 = vaddw_high_u32(a1, v);
         a2 = vaddw_u32(a2, vget_low_u32(w));
@@ -141,7 +153,7 @@ static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
     vst1q_u64(b + 2, b1);
     vst1q_u64(b + 4, b2);
     vst1q_u64(b + 6, b3);
-    for (unsigned j = 0; j < 8; j++) {                       /* lane j holds word j of each row of eight */
+    for (unsigned j = 0; j < 8; j++) { /* lane j holds word j of each row of eight */
         sa += a[j];
         sb += 8 * b[j] - j * a[j];
     }

@@ -1,45 +1,260 @@
-/* dct: orthonormal DCT-II of 64 values, or its inverse. Folding turns a DCT-II into a DCT-II and a DCT-IV of half the size; turning pairs by
-   (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products with matrices of 8*8, which hold the scaling too:
-   every way takes three halvings, each of which leaves out a factor of sqrt(1/2). */
-static const float cg_dct_two_[64] = {      /* DCT-II of 8 over sqrt(8): a row per input */
-    0.125f, 0.173379987f, 0.163320377f, 0.146984443f, 0.125f, 0.0982118696f, 0.0676495135f, 0.0344874226f,
-    0.125f, 0.146984443f, 0.0676495135f, -0.0344874226f, -0.125f, -0.173379987f, -0.163320377f, -0.0982118696f,
-    0.125f, 0.0982118696f, -0.0676495135f, -0.173379987f, -0.125f, 0.0344874226f, 0.163320377f, 0.146984443f,
-    0.125f, 0.0344874226f, -0.163320377f, -0.0982118696f, 0.125f, 0.146984443f, -0.0676495135f, -0.173379987f,
-    0.125f, -0.0344874226f, -0.163320377f, 0.0982118696f, 0.125f, -0.146984443f, -0.0676495135f, 0.173379987f,
-    0.125f, -0.0982118696f, -0.0676495135f, 0.173379987f, -0.125f, -0.0344874226f, 0.163320377f, -0.146984443f,
-    0.125f, -0.146984443f, 0.0676495135f, 0.0344874226f, -0.125f, 0.173379987f, -0.163320377f, 0.0982118696f,
-    0.125f, -0.173379987f, 0.163320377f, -0.146984443f, 0.125f, -0.0982118696f, 0.0676495135f, -0.0344874226f,
+/* dct: orthonormal DCT-II of 64 values, or its inverse. Folding turns a DCT-II into a DCT-II and a DCT-IV of half
+   the size; turning pairs by (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products
+   with matrices of 8*8, which hold the scaling too: every way takes three halvings, each of which leaves out a
+   factor of sqrt(1/2). */
+static const float cg_dct_two_[64] = {
+    /* DCT-II of 8 over sqrt(8): a row per input */
+    0.125f,
+    0.173379987f,
+    0.163320377f,
+    0.146984443f,
+    0.125f,
+    0.0982118696f,
+    0.0676495135f,
+    0.0344874226f,
+    0.125f,
+    0.146984443f,
+    0.0676495135f,
+    -0.0344874226f,
+    -0.125f,
+    -0.173379987f,
+    -0.163320377f,
+    -0.0982118696f,
+    0.125f,
+    0.0982118696f,
+    -0.0676495135f,
+    -0.173379987f,
+    -0.125f,
+    0.0344874226f,
+    0.163320377f,
+    0.146984443f,
+    0.125f,
+    0.0344874226f,
+    -0.163320377f,
+    -0.0982118696f,
+    0.125f,
+    0.146984443f,
+    -0.0676495135f,
+    -0.173379987f,
+    0.125f,
+    -0.0344874226f,
+    -0.163320377f,
+    0.0982118696f,
+    0.125f,
+    -0.146984443f,
+    -0.0676495135f,
+    0.173379987f,
+    0.125f,
+    -0.0982118696f,
+    -0.0676495135f,
+    0.173379987f,
+    -0.125f,
+    -0.0344874226f,
+    0.163320377f,
+    -0.146984443f,
+    0.125f,
+    -0.146984443f,
+    0.0676495135f,
+    0.0344874226f,
+    -0.125f,
+    0.173379987f,
+    -0.163320377f,
+    0.0982118696f,
+    0.125f,
+    -0.173379987f,
+    0.163320377f,
+    -0.146984443f,
+    0.125f,
+    -0.0982118696f,
+    0.0676495135f,
+    -0.0344874226f,
 };
-static const float cg_dct_three_[64] = {    /* DCT-III */
-    0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f, 0.125f,
-    0.173379987f, 0.146984443f, 0.0982118696f, 0.0344874226f, -0.0344874226f, -0.0982118696f, -0.146984443f, -0.173379987f,
-    0.163320377f, 0.0676495135f, -0.0676495135f, -0.163320377f, -0.163320377f, -0.0676495135f, 0.0676495135f, 0.163320377f,
-    0.146984443f, -0.0344874226f, -0.173379987f, -0.0982118696f, 0.0982118696f, 0.173379987f, 0.0344874226f, -0.146984443f,
-    0.125f, -0.125f, -0.125f, 0.125f, 0.125f, -0.125f, -0.125f, 0.125f,
-    0.0982118696f, -0.173379987f, 0.0344874226f, 0.146984443f, -0.146984443f, -0.0344874226f, 0.173379987f, -0.0982118696f,
-    0.0676495135f, -0.163320377f, 0.163320377f, -0.0676495135f, -0.0676495135f, 0.163320377f, -0.163320377f, 0.0676495135f,
-    0.0344874226f, -0.0982118696f, 0.146984443f, -0.173379987f, 0.173379987f, -0.146984443f, 0.0982118696f, -0.0344874226f,
+static const float cg_dct_three_[64] = {
+    /* DCT-III */
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.125f,
+    0.173379987f,
+    0.146984443f,
+    0.0982118696f,
+    0.0344874226f,
+    -0.0344874226f,
+    -0.0982118696f,
+    -0.146984443f,
+    -0.173379987f,
+    0.163320377f,
+    0.0676495135f,
+    -0.0676495135f,
+    -0.163320377f,
+    -0.163320377f,
+    -0.0676495135f,
+    0.0676495135f,
+    0.163320377f,
+    0.146984443f,
+    -0.0344874226f,
+    -0.173379987f,
+    -0.0982118696f,
+    0.0982118696f,
+    0.173379987f,
+    0.0344874226f,
+    -0.146984443f,
+    0.125f,
+    -0.125f,
+    -0.125f,
+    0.125f,
+    0.125f,
+    -0.125f,
+    -0.125f,
+    0.125f,
+    0.0982118696f,
+    -0.173379987f,
+    0.0344874226f,
+    0.146984443f,
+    -0.146984443f,
+    -0.0344874226f,
+    0.173379987f,
+    -0.0982118696f,
+    0.0676495135f,
+    -0.163320377f,
+    0.163320377f,
+    -0.0676495135f,
+    -0.0676495135f,
+    0.163320377f,
+    -0.163320377f,
+    0.0676495135f,
+    0.0344874226f,
+    -0.0982118696f,
+    0.146984443f,
+    -0.173379987f,
+    0.173379987f,
+    -0.146984443f,
+    0.0982118696f,
+    -0.0344874226f,
 };
-static const float cg_dct_four_[64] = {     /* DCT-IV, its own inverse */
-    0.175925463f, 0.169164747f, 0.155903131f, 0.136650234f, 0.112145945f, 0.0833319575f, 0.0513155647f, 0.0173271466f,
-    0.169164747f, 0.112145945f, 0.0173271466f, -0.0833319575f, -0.155903131f, -0.175925463f, -0.136650234f, -0.0513155647f,
-    0.155903131f, 0.0173271466f, -0.136650234f, -0.169164747f, -0.0513155647f, 0.112145945f, 0.175925463f, 0.0833319575f,
-    0.136650234f, -0.0833319575f, -0.169164747f, 0.0173271466f, 0.175925463f, 0.0513155647f, -0.155903131f, -0.112145945f,
-    0.112145945f, -0.155903131f, -0.0513155647f, 0.175925463f, -0.0173271466f, -0.169164747f, 0.0833319575f, 0.136650234f,
-    0.0833319575f, -0.175925463f, 0.112145945f, 0.0513155647f, -0.169164747f, 0.136650234f, 0.0173271466f, -0.155903131f,
-    0.0513155647f, -0.136650234f, 0.175925463f, -0.155903131f, 0.0833319575f, 0.0173271466f, -0.112145945f, 0.169164747f,
-    0.0173271466f, -0.0513155647f, 0.0833319575f, -0.112145945f, 0.136650234f, -0.155903131f, 0.169164747f, -0.175925463f,
+static const float cg_dct_four_[64] = {
+    /* DCT-IV, its own inverse */
+    0.175925463f,
+    0.169164747f,
+    0.155903131f,
+    0.136650234f,
+    0.112145945f,
+    0.0833319575f,
+    0.0513155647f,
+    0.0173271466f,
+    0.169164747f,
+    0.112145945f,
+    0.0173271466f,
+    -0.0833319575f,
+    -0.155903131f,
+    -0.175925463f,
+    -0.136650234f,
+    -0.0513155647f,
+    0.155903131f,
+    0.0173271466f,
+    -0.136650234f,
+    -0.169164747f,
+    -0.0513155647f,
+    0.112145945f,
+    0.175925463f,
+    0.0833319575f,
+    0.136650234f,
+    -0.0833319575f,
+    -0.169164747f,
+    0.0173271466f,
+    0.175925463f,
+    0.0513155647f,
+    -0.155903131f,
+    -0.112145945f,
+    0.112145945f,
+    -0.155903131f,
+    -0.0513155647f,
+    0.175925463f,
+    -0.0173271466f,
+    -0.169164747f,
+    0.0833319575f,
+    0.136650234f,
+    0.0833319575f,
+    -0.175925463f,
+    0.112145945f,
+    0.0513155647f,
+    -0.169164747f,
+    0.136650234f,
+    0.0173271466f,
+    -0.155903131f,
+    0.0513155647f,
+    -0.136650234f,
+    0.175925463f,
+    -0.155903131f,
+    0.0833319575f,
+    0.0173271466f,
+    -0.112145945f,
+    0.169164747f,
+    0.0173271466f,
+    -0.0513155647f,
+    0.0833319575f,
+    -0.112145945f,
+    0.136650234f,
+    -0.155903131f,
+    0.169164747f,
+    -0.175925463f,
 };
-static const float cg_dct_cos_[24] = {      /* of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
-    0.999698818f, 0.997290432f, 0.992479563f, 0.985277653f, 0.975702107f, 0.963776052f, 0.949528158f, 0.932992816f,
-    0.914209783f, 0.893224299f, 0.870086968f, 0.84485358f, 0.817584813f, 0.78834641f, 0.757208824f, 0.724247098f,
-    0.99879545f, 0.989176512f, 0.970031261f, 0.941544056f, 0.903989315f, 0.857728601f, 0.803207517f, 0.740951121f,
+static const float cg_dct_cos_[24] = {
+    /* of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
+    0.999698818f,
+    0.997290432f,
+    0.992479563f,
+    0.985277653f,
+    0.975702107f,
+    0.963776052f,
+    0.949528158f,
+    0.932992816f,
+    0.914209783f,
+    0.893224299f,
+    0.870086968f,
+    0.84485358f,
+    0.817584813f,
+    0.78834641f,
+    0.757208824f,
+    0.724247098f,
+    0.99879545f,
+    0.989176512f,
+    0.970031261f,
+    0.941544056f,
+    0.903989315f,
+    0.857728601f,
+    0.803207517f,
+    0.740951121f,
 };
 static const float cg_dct_sin_[24] = {
-    0.024541229f, 0.0735645667f, 0.122410677f, 0.170961887f, 0.219101235f, 0.266712755f, 0.313681751f, 0.359895051f,
-    0.405241311f, 0.449611336f, 0.492898196f, 0.534997642f, 0.575808167f, 0.615231574f, 0.653172851f, 0.689540565f,
-    0.0490676761f, 0.146730468f, 0.242980182f, 0.336889863f, 0.427555084f, 0.514102757f, 0.59569931f, 0.671558976f,
+    0.024541229f,
+    0.0735645667f,
+    0.122410677f,
+    0.170961887f,
+    0.219101235f,
+    0.266712755f,
+    0.313681751f,
+    0.359895051f,
+    0.405241311f,
+    0.449611336f,
+    0.492898196f,
+    0.534997642f,
+    0.575808167f,
+    0.615231574f,
+    0.653172851f,
+    0.689540565f,
+    0.0490676761f,
+    0.146730468f,
+    0.242980182f,
+    0.336889863f,
+    0.427555084f,
+    0.514102757f,
+    0.59569931f,
+    0.671558976f,
 };
 CG_INLINE_ void cg_halve_(const float *x, size_t n, float *even, float *odd) {
     for (size_t i = 0; i < n; i++) {
@@ -56,7 +271,7 @@ CG_INLINE_ void cg_unhalve_(const float *even, const float *odd, size_t n, float
     }
 }
 CG_INLINE_ float cg_alternate_(float f, size_t i) { return cg_float_(cg_bits_(f) ^ (uint32_t)(i & 1) << 31); }
-CG_INLINE_ void cg_dct_turn_(const float *x, size_t n, float *p, float *q) {       /* n is 16 or 8 */
+CG_INLINE_ void cg_dct_turn_(const float *x, size_t n, float *p, float *q) { /* n is 16 or 8 */
     const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
@@ -166,14 +381,19 @@ static void cg_dct_scalar_(float *v, int inverse) {
     memcpy(v, x, sizeof x);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) { return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0)); }
-CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {           /* from the second on, and the first of the next */
+CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) {
+    return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+}
+/* from the second on, and the first of the next */
+CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
 }
-CG_AVX2_INLINE_ __m256 cg_last_lane_avx2_(__m256 x, __m256 last) {         /* the last of the one before, and all but the last */
+/* the last of the one before, and all but the last */
+CG_AVX2_INLINE_ __m256 cg_last_lane_avx2_(__m256 x, __m256 last) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
-CG_AVX2_INLINE_ void cg_halve8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {      /* b lies the other way round */
+/* b lies the other way round */
+CG_AVX2_INLINE_ void cg_halve8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
     b = cg_reverse_avx2_(b);
     *even = _mm256_add_ps(a, b);
     *odd = _mm256_sub_ps(a, b);
@@ -186,7 +406,8 @@ CG_AVX2_INLINE_ void cg_turn8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
     b = cg_reverse_avx2_(b);
     *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
-    *q = _mm256_xor_ps(_mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+    *q = _mm256_xor_ps(
+        _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
 }
 CG_AVX2_INLINE_ void cg_unturn8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
@@ -194,13 +415,17 @@ CG_AVX2_INLINE_ void cg_unturn8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, 
     *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
     *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
 }
-CG_AVX2_INLINE_ __m256 cg_edge_avx2_(__m256 x) { return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1)); }
+CG_AVX2_INLINE_ __m256 cg_edge_avx2_(__m256 x) {
+    return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1));
+}
 CG_AVX2_INLINE_ void cg_weave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
     const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
     *x = _mm256_permute2f128_ps(low, high, 0x20);
     *y = _mm256_permute2f128_ps(low, high, 0x31);
 }
-CG_AVX2_INLINE_ __m256 cg_unlace_avx2_(__m256 x) { return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8)); }
+CG_AVX2_INLINE_ __m256 cg_unlace_avx2_(__m256 x) {
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));
+}
 CG_AVX2_INLINE_ void cg_unweave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
     *a = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0x88));
     *b = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
@@ -215,7 +440,8 @@ CG_AVX2_INLINE_ __m256 cg_dct8_avx2_(const float *m, const float *t) {
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 48), _mm256_broadcast_ss(t + 6)));
     return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
 }
-CG_AVX2_INLINE_ void cg_dct_middle_avx2_(__m256 *x, int inverse) {       /* through memory: it gives single values away for nothing */
+/* through memory: it gives single values away for nothing */
+CG_AVX2_INLINE_ void cg_dct_middle_avx2_(__m256 *x, int inverse) {
     const float *two = inverse ? cg_dct_three_ : cg_dct_two_;
     float t[64];
     _mm256_storeu_ps(t, x[0]);
@@ -255,8 +481,8 @@ CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
     q0 = cg_edge_avx2_(x[3]);
     e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q0, none)));
     o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, none), cg_reverse_avx2_(q0));
-    cg_weave8_avx2_(e0, o0, &e0, &e1);                   /* 2, 6, 10, ... */
-    cg_weave8_avx2_(x[0], x[1], &o0, &o1);               /* 0, 4, 8, ... */
+    cg_weave8_avx2_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
+    cg_weave8_avx2_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
     cg_weave8_avx2_(o0, e0, &u0, &u1);
     cg_weave8_avx2_(o1, e1, &u2, &u3);
     cg_weave8_avx2_(x[4], x[5], &p0, &p1);
@@ -317,14 +543,15 @@ CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
 }
 #endif
 #if CG_NEON_
-static void cg_dct_neon_(float *v, int inverse) {        /* the products; the rest is small beside them */
+static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is small beside them */
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
     if (inverse) cg_idct_open_(x, t);
     else cg_dct_open_(x, t);
     for (size_t g = 0; g < 8; g++) {
         const float *m = cg_dct_matrix_(g, inverse);
-        float32x4_t a = cg_times_neon_(vld1q_f32(m), vdupq_n_f32(t[8 * g])), b = cg_times_neon_(vld1q_f32(m + 4), vdupq_n_f32(t[8 * g]));
+        float32x4_t a = cg_times_neon_(vld1q_f32(m), vdupq_n_f32(t[8 * g])),
+                    b = cg_times_neon_(vld1q_f32(m + 4), vdupq_n_f32(t[8 * g]));
         for (size_t i = 1; i < 8; i++) {
             a = a + cg_times_neon_(vld1q_f32(m + 8 * i), vdupq_n_f32(t[8 * g + i]));
             b = b + cg_times_neon_(vld1q_f32(m + 8 * i + 4), vdupq_n_f32(t[8 * g + i]));

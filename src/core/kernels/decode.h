@@ -3,21 +3,24 @@ static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, siz
     (void)stream;
     for (size_t i = 0; i < n; i++) {
         int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
-        cg_store_(out, i, cg_saturate_(cg_times_(cg_plus_(q->base, cg_times_((float)(level - q->bias), q->step)), q->post)));
+        cg_store_(
+            out, i, cg_saturate_(cg_times_(cg_plus_(q->base, cg_times_((float)(level - q->bias), q->step)), q->post)));
     }
 }
 #if CG_AVX2_
 /* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
-CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
+CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
     const __m256 base = _mm256_set1_ps(q->base), step = _mm256_set1_ps(q->step), post = _mm256_set1_ps(q->post);
     const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
     const __m128i top = _mm_set1_epi8((char)q->top), bias = _mm_set1_epi8((char)q->bias);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), top);
-        if (symmetric) s = _mm_sub_epi8(s, bias);    /* within -127 and 127 */
+        if (symmetric) s = _mm_sub_epi8(s, bias); /* within -127 and 127 */
         for (int j = 0; j < 2; j++, s = _mm_srli_si128(s, 8)) {
-            __m256 f = cg_mul8_avx2_(_mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
+            __m256 f = cg_mul8_avx2_(
+                _mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
             if (!usual || !symmetric) f = _mm256_add_ps(base, f);
             if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, post), most), least);
             cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
@@ -25,9 +28,12 @@ CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(const cg_levels_ *q, const uint8_t *s
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_unlevels_avx2_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = q->bias ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 1) : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 1)
-                       : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 0) : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 0);
+CG_TARGET_AVX2_ static void cg_unlevels_avx2_(
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+    size_t i = q->bias    ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 1)
+                                            : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 1)
+           : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 0)
+                          : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 0);
     _mm256_zeroupper();
     if (i < n) cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
@@ -39,7 +45,7 @@ CG_INLINE_ void cg_unlevel4_neon_(const cg_levels_ *q, int16x4_t level, float *o
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
 static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const cg_levels_ g = *q;           /* a copy: out cannot alias it */
+    const cg_levels_ g = *q; /* a copy: out cannot alias it */
     const uint8x16_t most = vdupq_n_u8((uint8_t)g.top);
     const int16x8_t bias = vdupq_n_s16((int16_t)g.bias);
     size_t i = 0;
@@ -63,10 +69,11 @@ static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *o
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
     const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_bits_(scale));
-    const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24), s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
+    const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24),
+                  s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
     const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) {                   /* bring each bit to where the sign is */
+    for (; i + 32 <= n; i += 32) { /* bring each bit to where the sign is */
         __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
         cg_out_avx2_(out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), stream);
         cg_out_avx2_(out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), stream);
@@ -105,7 +112,8 @@ static void cg_unhalf_scalar_(const uint8_t *in, size_t n, float *out, int strea
 CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_out_avx2_(out, i, _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
+        cg_out_avx2_(out, i,
+            _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
     _mm256_zeroupper();
     if (i < n) cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
@@ -130,7 +138,9 @@ static void cg_unbrain_scalar_(const uint8_t *in, size_t n, float *out, int stre
 CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_out_avx2_(out, i, _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16), stream);
+        cg_out_avx2_(out, i,
+            _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16),
+            stream);
     _mm256_zeroupper();
     if (i < n) cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }

@@ -1,10 +1,14 @@
-#define CG_KERNELS_(isa, x)                                                                                                   \
-    { isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_, cg_levels_##x##_, \
-      cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_, cg_unlevels_##x##_, cg_unsign_##x##_,              \
-      cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, cg_flush_##x##_, cg_drain_##x##_, cg_sum_##x##_,                                     \
-      cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_, cg_accrue_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_,                            \
-      cg_unfp8_##x##_, cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_, cg_undynamic_##x##_,               \
-      cg_fixed_##x##_, cg_vote_##x##_, cg_project_##x##_, cg_collect_##x##_, cg_lowrank_tile_##x##_ }
+#define CG_KERNELS_(isa, x)                                                                                         \
+  {                                                                                                                 \
+    isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_,           \
+        cg_levels_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_,     \
+        cg_unlevels_##x##_, cg_unsign_##x##_, cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, \
+        cg_flush_##x##_, cg_drain_##x##_, cg_sum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_,     \
+        cg_accrue_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_, cg_unfp8_##x##_,       \
+        cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_,            \
+        cg_undynamic_##x##_, cg_fixed_##x##_, cg_vote_##x##_, cg_project_##x##_, cg_collect_##x##_,                 \
+        cg_lowrank_tile_##x##_                                                                                      \
+  }
 static const cg_kernels_ cg_kernels_scalar_ = CG_KERNELS_(CG_ISA_SCALAR, scalar);
 #if CG_AVX2_
 static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
@@ -13,9 +17,9 @@ static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
 static const cg_kernels_ cg_kernels_neon_ = CG_KERNELS_(CG_ISA_NEON, neon);
 #endif
 
-/* ---- >>dispatch: one word, 0 until the CPU has been asked -------------------------------------- */
+/* ---- >>dispatch: one word, 0 until the CPU has been asked ---- */
 
-static int cg_isa_word_;               /* a cg_isa; every thread that writes it writes the same, or was told to */
+static int cg_isa_word_; /* a cg_isa; every thread that writes it writes the same, or was told to */
 
 #if defined(__GNUC__)
 CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_word_, __ATOMIC_RELAXED); }
@@ -28,35 +32,39 @@ CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_word_ = isa; }
 #if CG_AVX2_
 static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     uint32_t a = leaf, b, c = 0, d;
-#if defined(__i386__)                  /* ebx may hold the GOT pointer */
+#  if defined(__i386__) /* ebx may hold the GOT pointer */
     __asm__ __volatile__("xchgl %%ebx, %1\n\tcpuid\n\txchgl %%ebx, %1" : "+a"(a), "=&r"(b), "+c"(c), "=d"(d));
-#else
+#  else
     __asm__ __volatile__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-#endif
-    out[0] = a; out[1] = b; out[2] = c; out[3] = d;
+#  endif
+    out[0] = a;
+    out[1] = b;
+    out[2] = c;
+    out[3] = d;
 }
 static int cg_has_avx2_(void) {
     uint32_t r[4], lo, hi;
     cg_cpuid_(0, r);
     if (r[0] < 7) return 0;
-    cg_cpuid_(1, r);                   /* popcnt, xsave, avx, f16c */
+    cg_cpuid_(1, r); /* popcnt, xsave, avx, f16c */
     if ((r[2] & 0x38800000u) != 0x38800000u) return 0;
-    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0));    /* xgetbv: does the OS save ymm? */
+    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv: does the OS save ymm? */
     if ((lo & 6) != 6) return 0;
-    cg_cpuid_(7, r);                   /* bmi1, avx2, bmi2 */
+    cg_cpuid_(7, r); /* bmi1, avx2, bmi2 */
     return (r[1] & 0x128u) == 0x128u;
 }
 #endif
 CG_API_ int cg_isa_found(cg_isa isa) {
     switch (isa) {
-        case CG_ISA_AUTO: case CG_ISA_SCALAR: return 1;
+    case CG_ISA_AUTO:
+    case CG_ISA_SCALAR: return 1;
 #if CG_AVX2_
-        case CG_ISA_AVX2: return cg_has_avx2_();
+    case CG_ISA_AVX2: return cg_has_avx2_();
 #endif
 #if CG_NEON_
-        case CG_ISA_NEON: return 1;
+    case CG_ISA_NEON: return 1;
 #endif
-        default: return 0;
+    default: return 0;
     }
 }
 CG_API_ cg_isa cg_isa_used(void) {
@@ -73,16 +81,20 @@ CG_API_ cg_status cg_isa_force(cg_isa isa) {
     return CG_OK;
 }
 CG_API_ const char *cg_isa_name(cg_isa isa) {
-    return isa == CG_ISA_AUTO ? "auto" : isa == CG_ISA_SCALAR ? "scalar" : isa == CG_ISA_AVX2 ? "avx2" : isa == CG_ISA_NEON ? "neon" : "?";
+    return isa == CG_ISA_AUTO  ? "auto"
+        : isa == CG_ISA_SCALAR ? "scalar"
+        : isa == CG_ISA_AVX2   ? "avx2"
+        : isa == CG_ISA_NEON   ? "neon"
+                               : "?";
 }
 static const cg_kernels_ *cg_kernels_now_(void) {
     switch (cg_isa_used()) {
 #if CG_AVX2_
-        case CG_ISA_AVX2: return &cg_kernels_avx2_;
+    case CG_ISA_AVX2: return &cg_kernels_avx2_;
 #endif
 #if CG_NEON_
-        case CG_ISA_NEON: return &cg_kernels_neon_;
+    case CG_ISA_NEON: return &cg_kernels_neon_;
 #endif
-        default: return &cg_kernels_scalar_;
+    default: return &cg_kernels_scalar_;
     }
 }

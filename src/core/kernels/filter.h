@@ -1,7 +1,8 @@
 /* filter: index (from `first` on) and value of what reaches the bound as magnitude bits; NaN always does.
    Room for n values, and CG_SLACK_ more that may be scribbled on. n <= CG_CHUNK_ */
 #define CG_SLACK_ 16u
-static size_t cg_filter_scalar_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
+static size_t cg_filter_scalar_(
+    const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
@@ -15,18 +16,19 @@ static size_t cg_filter_scalar_(const float *v, size_t n, uint32_t bound, uint32
 CG_AVX2_INLINE_ __m256i cg_reach_avx2_(const float *v, size_t i, __m256i below) {
     return _mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), below);
 }
-CG_AVX2_INLINE_ uint64_t cg_reach32_avx2_(const float *v, size_t i, __m256i below) {       /* a bit each */
+CG_AVX2_INLINE_ uint64_t cg_reach32_avx2_(const float *v, size_t i, __m256i below) { /* a bit each */
     __m256i a = _mm256_packs_epi32(cg_reach_avx2_(v, i, below), cg_reach_avx2_(v, i + 8, below));
     __m256i b = _mm256_packs_epi32(cg_reach_avx2_(v, i + 16, below), cg_reach_avx2_(v, i + 24, below));
     a = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     return (uint32_t)_mm256_movemask_epi8(a);
 }
-CG_TARGET_AVX2_ static size_t cg_filter_avx2_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
+CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
+    const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
     const __m256i below = _mm256_set1_epi32((int)(bound - 1u));
     const uint64_t last = (uint64_t)1 << 63;
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192;         /* the hardware stops at every page */
+        const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192; /* the hardware stops at every page */
         uint64_t m;
         size_t many, j;
         for (unsigned line = 0; line < 256; line += 64) __builtin_prefetch((const void *)(ahead + line), 0, 2);
@@ -54,9 +56,11 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(const float *v, size_t n, uint32_t
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_reach_neon_(const float *v, size_t i, uint32x4_t bound) {           /* 16 values */
-    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), bound), vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), bound),
-                           vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), bound), vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), bound));
+CG_INLINE_ uint8x16_t cg_reach_neon_(const float *v, size_t i, uint32x4_t bound) { /* 16 values */
+    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), bound),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), bound),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), bound),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), bound));
 }
 static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
     const uint32x4_t least = vdupq_n_u32(bound);
@@ -64,7 +68,7 @@ static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
         uint64_t m = cg_mask_neon_(cg_reach_neon_(v, i, least), cg_reach_neon_(v, i + 16, least),
-                                   cg_reach_neon_(v, i + 32, least), cg_reach_neon_(v, i + 48, least));
+            cg_reach_neon_(v, i + 32, least), cg_reach_neon_(v, i + 48, least));
         size_t many = cg_popcount_(m), j;
         /* two without asking: which of 0, 1, 2 it is cannot be predicted */
         j = i + cg_ctz_(m | last);
@@ -86,16 +90,19 @@ static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t
 }
 #endif
 
-/* coins: what is taken with a chance by its magnitude, a random number for each position modulo 2^16: as it is from `unit` on, below as
-   +-unit. Room as for filter. */
-CG_INLINE_ size_t cg_coin_one_(const cg_coins_ *c, const float *v, size_t i, uint32_t first, uint32_t *index, float *value, size_t count) {
+/* coins: what is taken with a chance by its magnitude, a random number for each position modulo 2^16: as it is
+   from `unit` on, below as +-unit. Room as for filter. */
+CG_INLINE_ size_t cg_coin_one_(
+    const cg_coins_ *c, const float *v, size_t i, uint32_t first, uint32_t *index, float *value, size_t count) {
     const float f = cg_load_(v, i), m = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
-    const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;       /* 24 bits, below 1 */
+    /* 24 bits, below 1 */
+    const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
     index[count] = first + (uint32_t)i;
     value[count] = m >= c->unit ? f : cg_float_(cg_bits_(c->unit) | (cg_bits_(f) & 0x80000000u));
     return count + (coin < cg_times_(cg_times_(m, c->pre), c->inv));
 }
-static size_t cg_coins_scalar_(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+static size_t cg_coins_scalar_(
+    const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
     return count;
@@ -103,15 +110,18 @@ static size_t cg_coins_scalar_(const cg_coins_ *c, const float *v, size_t n, uin
 #if CG_AVX2_
 CG_AVX2_INLINE_ uint32_t cg_coins8_avx2_(const cg_coins_ *c, const float *v, size_t i, uint32_t first) {
     const __m256i h = cg_hash8_avx2_(c->key, (first + (uint32_t)i) & 0xffffu);
-    const __m256 coin = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
+    const __m256 coin = cg_mul8_avx2_(
+        _mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
     const __m256 m = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(coin, cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->pre)), _mm256_set1_ps(c->inv)), _CMP_LT_OQ));
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(
+        coin, cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->pre)), _mm256_set1_ps(c->inv)), _CMP_LT_OQ));
 }
-CG_TARGET_AVX2_ static size_t cg_coins_avx2_(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+CG_TARGET_AVX2_ static size_t cg_coins_avx2_(
+    const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
-    for (; i + 32 <= n && first % 8 == 0; i += 32) {                 /* so that eight positions lie in one block */
-        uint32_t m = cg_coins8_avx2_(c, v, i, first) | cg_coins8_avx2_(c, v, i + 8, first) << 8 | cg_coins8_avx2_(c, v, i + 16, first) << 16 |
-                     cg_coins8_avx2_(c, v, i + 24, first) << 24;
+    for (; i + 32 <= n && first % 8 == 0; i += 32) { /* so that eight positions lie in one block */
+        uint32_t m = cg_coins8_avx2_(c, v, i, first) | cg_coins8_avx2_(c, v, i + 8, first) << 8 |
+            cg_coins8_avx2_(c, v, i + 16, first) << 16 | cg_coins8_avx2_(c, v, i + 24, first) << 24;
         for (; m; m &= m - 1) {
             const size_t j = i + (size_t)__builtin_ctz(m);
             const float f = cg_load_(v, j), size = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
@@ -130,13 +140,15 @@ CG_INLINE_ uint32x4_t cg_coins4_neon_(const cg_coins_ *c, const float *v, size_t
     const float32x4_t m = cg_floats_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
     return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->pre)), vdupq_n_f32(c->inv)));
 }
-static size_t cg_coins_neon_(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+static size_t cg_coins_neon_(
+    const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
     for (; i + 4 <= n && first % 4 == 0; i += 4) {
         uint32_t take[4];
         if (!vmaxvq_u32(cg_coins4_neon_(c, v, i, first))) continue;
         vst1q_u32(take, cg_coins4_neon_(c, v, i, first));
-        for (size_t j = i; j < i + 4; j++) if (take[j - i]) count = cg_coin_one_(c, v, j, first, index, value, count);
+        for (size_t j = i; j < i + 4; j++)
+            if (take[j - i]) count = cg_coin_one_(c, v, j, first, index, value, count);
     }
     for (; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
     return count;

@@ -13,7 +13,8 @@ CG_AVX2_INLINE_ __m256i cg_tops_avx2_(__m256i top, const float *v, size_t i) {
 CG_TARGET_AVX2_ static uint32_t cg_top_avx2_(const float *v, size_t n) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
-    if (n >= 16384) {                /* a long one at four places at once: one stream of reads does not keep memory busy */
+    /* a long one at four places at once: one stream of reads does not keep memory busy */
+    if (n >= 16384) {
         const size_t part = n / 64 * 16;
         for (; i < part; i += 16) {
             t0 = cg_tops_avx2_(t0, v, i);
@@ -145,15 +146,15 @@ static uint32_t cg_copy_neon_(const float *v, size_t n, uint8_t *out) {
 #endif
 
 /* f16: to nearest even; what is too large becomes 65504 */
-#define CG_HALF_LIMIT_ 0x477fefffu    /* magnitude bits of the largest value that rounds to 65504 */
+#define CG_HALF_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
 CG_INLINE_ uint32_t cg_half_(uint32_t u) {
     uint32_t sign = u >> 16 & 0x8000u, m = u & CG_MAGNITUDE_, shift, rest, h;
     if (m > CG_HALF_LIMIT_) {
         if (m < CG_NONFINITE_) return sign | 0x7bffu;
         return sign | (m == CG_NONFINITE_ ? 0x7c00u : 0x7e00u);
     }
-    if (m < 0x33000000u) return sign;               /* below half of the smallest denormal */
-    if (m < 0x38800000u) {                          /* becomes denormal */
+    if (m < 0x33000000u) return sign; /* below half of the smallest denormal */
+    if (m < 0x38800000u) {            /* becomes denormal */
         shift = 126u - (m >> 23);
         m = (m & 0x7fffffu) | 0x800000u;
     } else {
@@ -188,7 +189,7 @@ CG_TARGET_AVX2_ static uint32_t cg_half_avx2_(const float *v, size_t n, uint8_t 
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
     top = cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out);    /* rare: saturate */
+    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out); /* rare: saturate */
     return top;
 }
 #endif
@@ -199,12 +200,13 @@ static uint32_t cg_half_neon_(const float *v, size_t n, uint8_t *out) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        vst1q_u8(out + 2 * i, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_floats_neon_(a)), cg_floats_neon_(b))));
+        vst1q_u8(
+            out + 2 * i, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_floats_neon_(a)), cg_floats_neon_(b))));
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
     top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out);    /* rare: saturate */
+    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out); /* rare: saturate */
     return top;
 }
 #endif
@@ -251,7 +253,7 @@ CG_TARGET_AVX2_ static uint32_t cg_brain_avx2_(const float *v, size_t n, uint8_t
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_round_neon_(uint32x4_t u) {         /* what to add for the upper half to be to nearest even */
+CG_INLINE_ uint32x4_t cg_round_neon_(uint32x4_t u) { /* what to add for the upper half to be to nearest even */
     return vaddq_u32(vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
 }
 static uint32_t cg_brain_neon_(const float *v, size_t n, uint8_t *out) {

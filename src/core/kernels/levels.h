@@ -12,7 +12,9 @@ static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *
     return top;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_below_avx2_(__m256i v) { return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ)); }
+CG_AVX2_INLINE_ __m256i cg_below_avx2_(__m256i v) {
+    return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ));
+}
 CG_AVX2_INLINE_ void cg_add_abs_avx2_(__m256d *s, __m256 m) {
     s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(m)));
     s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(m, 1)));
@@ -23,8 +25,10 @@ CG_AVX2_INLINE_ size_t cg_sign32_avx2_(const float *v, size_t n, uint8_t *out, _
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
-        __m256i ab = _mm256_packs_epi32(cg_below_avx2_(a), cg_below_avx2_(b)), cd = _mm256_packs_epi32(cg_below_avx2_(c), cg_below_avx2_(d));
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
+                d = cg_load8_avx2_(v, i + 24);
+        __m256i ab = _mm256_packs_epi32(cg_below_avx2_(a), cg_below_avx2_(b)),
+                cd = _mm256_packs_epi32(cg_below_avx2_(c), cg_below_avx2_(d));
         __m256i bits = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
         cg_ahead_avx2_(v, i);
         cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(bits));
@@ -56,7 +60,7 @@ CG_TARGET_AVX2_ static uint32_t cg_sign_avx2_(const float *v, size_t n, uint8_t 
         i = cg_sign32_avx2_(v, n, out, &top, s, 1);
         for (int j = 0; j < 4; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
         for (int j = 0; j < 16; j++) any += lanes[j];
-        most = any < 1.7e308 ? 0 : CG_NONFINITE_;    /* false for NaN as well */
+        most = any < 1.7e308 ? 0 : CG_NONFINITE_; /* false for NaN as well */
     } else {
         i = cg_sign32_avx2_(v, n, out, &top, s, 0);
         most = cg_fold_top_avx2_(top);
@@ -71,9 +75,10 @@ CG_INLINE_ void cg_lanes_neon_(float64x2_t *s, uint32x4_t m) {
 }
 /* 16 values: their signs as byte masks; top and, if asked for, the 16 lanes are updated */
 CG_INLINE_ uint8x16_t cg_sign16_neon_(const float *v, size_t i, uint32x4_t *top, float64x2x4_t *s, int summed) {
-    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12);
+    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
+               d = cg_load4_neon_(v, i + 12);
     uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_floats_neon_(a)), vcltzq_f32(cg_floats_neon_(b)),
-                                      vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
+        vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
     a = cg_abs_neon_(a);
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
@@ -87,7 +92,8 @@ CG_INLINE_ uint8x16_t cg_sign16_neon_(const float *v, size_t i, uint32x4_t *top,
     }
     return mask;
 }
-CG_INLINE_ size_t cg_signs_neon_(const float *v, size_t n, uint8_t *out, uint32x4_t *top, float64x2x4_t *s, int summed) {
+CG_INLINE_ size_t cg_signs_neon_(
+    const float *v, size_t n, uint8_t *out, uint32x4_t *top, float64x2x4_t *s, int summed) {
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
         uint8x16_t a = cg_sign16_neon_(v, i, top, s, summed), b = cg_sign16_neon_(v, i + 16, top, s, summed);
@@ -123,12 +129,13 @@ CG_INLINE_ uint8_t cg_level_(const cg_levels_ *q, float v, float noise) {
     level = (int32_t)(cg_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->bias;
     return (uint8_t)(level < 0 ? 0 : level > q->top ? q->top : level);
 }
-static void cg_levels_scalar_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+static void cg_levels_scalar_(
+    const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++)
         symbols[i] = cg_level_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) {      /* of eight counters on */
+CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of eight counters on */
     __m256i h = _mm256_add_epi32(_mm256_set1_epi32((int)counter), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     h = _mm256_xor_si256(h, _mm256_set1_epi32((int)key.a));
     h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)), _mm256_set1_epi32(0x7FEB352D));
@@ -136,23 +143,26 @@ CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) {      /* 
     h = _mm256_mullo_epi32(h, _mm256_set1_epi32((int)0x846CA68Bu));
     return _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
 }
-CG_AVX2_INLINE_ __m256i cg_level8_avx2_(__m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
+CG_AVX2_INLINE_ __m256i cg_level8_avx2_(
+    __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
     __m256 t = _mm256_castsi256_ps(v);
     if (rescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
     if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->sub));
     t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv));
     if (stochastic) t = _mm256_add_ps(t, cg_mul8_avx2_(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
-    return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));    /* what is too large becomes the smallest integer */
+    /* what is too large becomes the smallest integer */
+    return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));
 }
-CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
-                                         int stochastic, int rescale, int shift) {
+CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n,
+    uint8_t *symbols, int stochastic, int rescale, int shift) {
     const __m256i bias = _mm256_set1_epi16((short)q->bias), most = _mm256_set1_epi8((char)q->top);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i swap = _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    const __m256i swap = _mm256_setr_epi8(
+        2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i h = _mm256_setzero_si256(), g = h, a, b, c, d;
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));      /* this chunk has been read already: the next one */
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_)); /* this chunk has been read already: the next one */
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         if (stochastic) {
             uint32_t p = position + (uint32_t)i;
@@ -170,7 +180,8 @@ CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint3
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_levels_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+CG_TARGET_AVX2_ static void cg_levels_avx2_(
+    const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->sub != 0.0f ? 1 : 0);
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
     if (head) cg_levels_scalar_(q, key, position, v, head, symbols);
@@ -179,35 +190,39 @@ CG_TARGET_AVX2_ static void cg_levels_avx2_(const cg_levels_ *q, cg_key_ key, ui
     symbols += head;
     n -= head;
     switch (mode) {
-        case 0: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
-        case 1: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
-        case 2: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
-        case 3: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
-        case 4: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
-        default: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
+    case 0: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
+    case 1: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
+    case 2: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
+    case 3: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
+    case 4: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
+    default: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
     }
     _mm256_zeroupper();
     if (i < n) cg_levels_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) {        /* of four counters on */
+CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* of four counters on */
     const uint32x4_t lane = { 0, 1, 2, 3 };
     uint32x4_t h = veorq_u32(vaddq_u32(vdupq_n_u32(counter), lane), vdupq_n_u32(key.a));
     h = vmulq_u32(veorq_u32(h, vshrq_n_u32(h, 16)), vdupq_n_u32(0x7FEB352Du));
     h = vmulq_u32(vaddq_u32(veorq_u32(h, vshrq_n_u32(h, 15)), vdupq_n_u32(key.b)), vdupq_n_u32(0x846CA68Bu));
     return veorq_u32(h, vshrq_n_u32(h, 16));
 }
-CG_INLINE_ uint32x4_t cg_swap_neon_(uint32x4_t h) { return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h))); }
+CG_INLINE_ uint32x4_t cg_swap_neon_(uint32x4_t h) {
+    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
+}
 CG_INLINE_ int16x4_t cg_level4_neon_(uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
     float32x4_t t = cg_floats_neon_(v);
     if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->sub);
     t = cg_times_neon_(t, vdupq_n_f32(q->inv));
-    if (stochastic) t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
-    return vqmovn_s32(vcvtnq_s32_f32(t));                    /* both saturate, and so does adding the bias: the clamp of a wild v */
+    if (stochastic)
+        t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
+    /* both saturate, and so does adding the bias: the clamp of a wild v */
+    return vqmovn_s32(vcvtnq_s32_f32(t));
 }
-CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols,
-                                    int stochastic, int plain) {
+CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n,
+    uint8_t *symbols, int stochastic, int plain) {
     const int16x8_t bias = vdupq_n_s16((int16_t)q->bias);
     const uint8x16_t most = vdupq_n_u8((uint8_t)q->top);
     size_t i = 0;
@@ -222,12 +237,15 @@ CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t p
         b = cg_level4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, plain);
         c = cg_level4_neon_(cg_load4_neon_(v, i + 8), cg_swap_neon_(h), q, stochastic, plain);
         d = cg_level4_neon_(cg_load4_neon_(v, i + 12), cg_swap_neon_(g), q, stochastic, plain);
-        vst1q_u8(symbols + i, vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), bias)),
-                                                   vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), bias))), most));
+        vst1q_u8(symbols + i,
+            vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), bias)),
+                         vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), bias))),
+                most));
     }
     return i;
 }
-static void cg_levels_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+static void cg_levels_neon_(
+    const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int plain = q->prescale == 1.0f && q->sub == 0.0f;
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
     cg_levels_scalar_(q, key, position, v, head, symbols);

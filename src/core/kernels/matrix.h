@@ -1,20 +1,37 @@
-/* Matrices: what is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no product rounds, overflows or
-   loses a denormal, and fusing it with an addition changes nothing. collect and lowrank_tile multiply in f32, for speed. */
+/* Matrices: what is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no
+   product rounds, overflows or loses a denormal, and fusing it with an addition changes nothing. collect and
+   lowrank_tile multiply in f32, for speed. */
 
-#define CG_RUN_ 512u               /* columns that project sums before it folds its lanes */
-#define CG_UP_ 18446744073709551616.0   /* 2^64: moves what f32 cannot hold to where it can */
-#define CG_ROWS_ 8u                /* rows that collect sums before it leaves f32, and the height of a block */
-#define CG_PANEL_ 32u              /* vectors that are multiplied with a matrix at once */
+#define CG_RUN_ 512u                  /* columns that project sums before it folds its lanes */
+#define CG_UP_ 18446744073709551616.0 /* 2^64: moves what f32 cannot hold to where it can */
+#define CG_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
+#define CG_PANEL_ 32u                 /* vectors that are multiplied with a matrix at once */
 
-CG_INLINE_ double cg_times64_(double a, double b) { double p = a * b; CG_FENCE_(p); return p; }
-CG_INLINE_ uint64_t cg_bits64_(double d) { uint64_t u; memcpy(&u, &d, 8); return u; }
-CG_INLINE_ double cg_double_(uint64_t u) { double d; memcpy(&d, &u, 8); return d; }
+CG_INLINE_ double cg_times64_(double a, double b) {
+    double p = a * b;
+    CG_FENCE_(p);
+    return p;
+}
+CG_INLINE_ uint64_t cg_bits64_(double d) {
+    uint64_t u;
+    memcpy(&u, &d, 8);
+    return u;
+}
+CG_INLINE_ double cg_double_(uint64_t u) {
+    double d;
+    memcpy(&d, &u, 8);
+    return d;
+}
 CG_INLINE_ int cg_is_finite64_(double d) { return (cg_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
 
 #if CG_AVX2_ && defined(__SSE2__)
 CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
 #elif CG_NEON_
-CG_INLINE_ double cg_sqrt_(double x) { double r; __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x)); return r; }
+CG_INLINE_ double cg_sqrt_(double x) {
+    double r;
+    __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x));
+    return r;
+}
 #else
 /* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
 static double cg_sqrt_(double x) {
@@ -29,20 +46,25 @@ static double cg_sqrt_(double x) {
         exponent = 1 - up;
     }
     exponent -= 1023;
-    rest <<= 1 + (exponent & 1);                     /* an even exponent is left, and room for the bit that rounds */
+    rest <<= 1 + (exponent & 1); /* an even exponent is left, and room for the bit that rounds */
     exponent -= exponent & 1;
     for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, rest <<= 1) {
         uint64_t t = sum + bit;
-        if (t <= rest) { sum = t + bit; rest -= t; root += bit; }
+        if (t <= rest) {
+            sum = t + bit;
+            rest -= t;
+            root += bit;
+        }
     }
-    root = (root + (root & 1)) >> 1;                 /* a tie would need a square of 107 bits */
+    root = (root + (root & 1)) >> 1; /* a tie would need a square of 107 bits */
     return cg_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
 }
 #endif
 
-/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_RUN_; rows of m are stride apart. The values of q are f32's. */
-static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
-                               double *p, size_t p_stride, const float *ahead) {
+/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_RUN_; rows of m are stride apart. The values of q
+   are f32's. */
+static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
+    size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
     (void)ahead;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
@@ -69,42 +91,71 @@ CG_AVX2_INLINE_ __m256d cg_wide4_avx2_(const float *v, size_t j) {
     return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)cg_at_(v, j))));
 }
 /* What comes after this block, into L2: rows of a matrix are pages apart, and hardware does not look so far. */
-CG_AVX2_INLINE_ void cg_later_avx2_(const float *v, size_t i) { _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1); }
+CG_AVX2_INLINE_ void cg_later_avx2_(const float *v, size_t i) {
+    _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1);
+}
 /* s += v*w */
-#define CG_MADD_AVX2_(s, v, w) s = _mm256_add_pd(s, _mm256_mul_pd(v, w))
+#  define CG_MADD_AVX2_(s, v, w) s = _mm256_add_pd(s, _mm256_mul_pd(v, w))
 /* four values of two rows, times one to four vectors */
-#define CG_PROJECT_AVX2_(j)                                                                                                         \
-    { const __m256d x = cg_wide4_avx2_(v, j), y = cg_wide4_avx2_(u, j);                                                             \
-      __m256d w_ = _mm256_loadu_pd(q + (j));                                                                                        \
-      CG_MADD_AVX2_(s0, x, w_); CG_MADD_AVX2_(t0, y, w_);                                                                           \
-      if (ranks > 1) { w_ = _mm256_loadu_pd(q + q_stride + (j)); CG_MADD_AVX2_(s1, x, w_); CG_MADD_AVX2_(t1, y, w_); }              \
-      if (ranks > 2) { w_ = _mm256_loadu_pd(q + 2 * q_stride + (j)); CG_MADD_AVX2_(s2, x, w_); CG_MADD_AVX2_(t2, y, w_); }          \
-      if (ranks > 3) { w_ = _mm256_loadu_pd(q + 3 * q_stride + (j)); CG_MADD_AVX2_(s3, x, w_); CG_MADD_AVX2_(t3, y, w_); } }
-CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride, int ranks,
-                                       double *p, size_t p_stride, size_t next, const float *ahead) {       /* two rows */
+#  define CG_PROJECT_AVX2_(j)                                           \
+    {                                                                   \
+      const __m256d x = cg_wide4_avx2_(v, j), y = cg_wide4_avx2_(u, j); \
+      __m256d w_ = _mm256_loadu_pd(q + (j));                            \
+      CG_MADD_AVX2_(s0, x, w_);                                         \
+      CG_MADD_AVX2_(t0, y, w_);                                         \
+      if (ranks > 1) {                                                  \
+        w_ = _mm256_loadu_pd(q + q_stride + (j));                       \
+        CG_MADD_AVX2_(s1, x, w_);                                       \
+        CG_MADD_AVX2_(t1, y, w_);                                       \
+      }                                                                 \
+      if (ranks > 2) {                                                  \
+        w_ = _mm256_loadu_pd(q + 2 * q_stride + (j));                   \
+        CG_MADD_AVX2_(s2, x, w_);                                       \
+        CG_MADD_AVX2_(t2, y, w_);                                       \
+      }                                                                 \
+      if (ranks > 3) {                                                  \
+        w_ = _mm256_loadu_pd(q + 3 * q_stride + (j));                   \
+        CG_MADD_AVX2_(s3, x, w_);                                       \
+        CG_MADD_AVX2_(t3, y, w_);                                       \
+      }                                                                 \
+    }
+CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride,
+    int ranks,
+    /* two rows */
+    double *p, size_t p_stride, size_t next, const float *ahead) {
     __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[8][4];
     size_t j = 0;
     for (; j + 16 <= cols; j += 16) {
-        if (ahead) { cg_later_avx2_(ahead, 2 * j); cg_later_avx2_(ahead, 2 * j + 16); }
+        if (ahead) {
+            cg_later_avx2_(ahead, 2 * j);
+            cg_later_avx2_(ahead, 2 * j + 16);
+        }
         CG_PROJECT_AVX2_(j)
         CG_PROJECT_AVX2_(j + 4)
         CG_PROJECT_AVX2_(j + 8)
         CG_PROJECT_AVX2_(j + 12)
     }
     for (; j + 4 <= cols; j += 4) CG_PROJECT_AVX2_(j)
-    _mm256_storeu_pd(s[0], s0); _mm256_storeu_pd(s[1], s1); _mm256_storeu_pd(s[2], s2); _mm256_storeu_pd(s[3], s3);
-    _mm256_storeu_pd(s[4], t0); _mm256_storeu_pd(s[5], t1); _mm256_storeu_pd(s[6], t2); _mm256_storeu_pd(s[7], t3);
+    _mm256_storeu_pd(s[0], s0);
+    _mm256_storeu_pd(s[1], s1);
+    _mm256_storeu_pd(s[2], s2);
+    _mm256_storeu_pd(s[3], s3);
+    _mm256_storeu_pd(s[4], t0);
+    _mm256_storeu_pd(s[5], t1);
+    _mm256_storeu_pd(s[6], t2);
+    _mm256_storeu_pd(s[7], t3);
     for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) {
         cg_project_rest_(s[a], v, q, j, cols, p);
         if (next) cg_project_rest_(s[a + 4], u, q, j, cols, p + 1);
     }
 }
-CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
-                                             double *p, size_t p_stride, const float *ahead) {
+CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
+    size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
     for (size_t i = 0; i < rows; i += 2) {
         const size_t next = i + 1 < rows;
-        const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride), *later = ahead ? cg_at_(ahead, i * cols) : NULL;
+        const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride),
+                    *later = ahead ? cg_at_(ahead, i * cols) : NULL;
         const double *w = q;
         double *t = p + i;
         unsigned left = rank;
@@ -117,7 +168,8 @@ CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_project1_neon_(const float *v, size_t cols, const double *q, size_t q_stride, int ranks, double *p, size_t p_stride) {
+CG_INLINE_ void cg_project1_neon_(
+    const float *v, size_t cols, const double *q, size_t q_stride, int ranks, double *p, size_t p_stride) {
     const double *q1 = q + q_stride, *q2 = q1 + q_stride, *q3 = q2 + q_stride;
     float64x2_t s0 = vdupq_n_f64(0.0), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[4][4];
@@ -127,23 +179,39 @@ CG_INLINE_ void cg_project1_neon_(const float *v, size_t cols, const double *q, 
         float64x2_t x = vcvt_f64_f32(vget_low_f32(f)), y = vcvt_high_f64_f32(f);
         s0 = s0 + x * vld1q_f64(q + j);
         t0 = t0 + y * vld1q_f64(q + j + 2);
-        if (ranks > 1) { s1 = s1 + x * vld1q_f64(q1 + j); t1 = t1 + y * vld1q_f64(q1 + j + 2); }
-        if (ranks > 2) { s2 = s2 + x * vld1q_f64(q2 + j); t2 = t2 + y * vld1q_f64(q2 + j + 2); }
-        if (ranks > 3) { s3 = s3 + x * vld1q_f64(q3 + j); t3 = t3 + y * vld1q_f64(q3 + j + 2); }
+        if (ranks > 1) {
+            s1 = s1 + x * vld1q_f64(q1 + j);
+            t1 = t1 + y * vld1q_f64(q1 + j + 2);
+        }
+        if (ranks > 2) {
+            s2 = s2 + x * vld1q_f64(q2 + j);
+            t2 = t2 + y * vld1q_f64(q2 + j + 2);
+        }
+        if (ranks > 3) {
+            s3 = s3 + x * vld1q_f64(q3 + j);
+            t3 = t3 + y * vld1q_f64(q3 + j + 2);
+        }
     }
-    vst1q_f64(s[0], s0); vst1q_f64(s[1], s1); vst1q_f64(s[2], s2); vst1q_f64(s[3], s3);
-    vst1q_f64(s[0] + 2, t0); vst1q_f64(s[1] + 2, t1); vst1q_f64(s[2] + 2, t2); vst1q_f64(s[3] + 2, t3);
+    vst1q_f64(s[0], s0);
+    vst1q_f64(s[1], s1);
+    vst1q_f64(s[2], s2);
+    vst1q_f64(s[3], s3);
+    vst1q_f64(s[0] + 2, t0);
+    vst1q_f64(s[1] + 2, t1);
+    vst1q_f64(s[2] + 2, t2);
+    vst1q_f64(s[3] + 2, t3);
     for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) cg_project_rest_(s[a], v, q, j, cols, p);
 }
-static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride, unsigned rank,
-                             double *p, size_t p_stride, const float *ahead) {
+static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
+    unsigned rank, double *p, size_t p_stride, const float *ahead) {
     (void)ahead;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
         const double *w = q;
         double *t = p + i;
         unsigned left = rank;
-        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride) cg_project1_neon_(v, cols, w, q_stride, 4, t, p_stride);
+        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride)
+            cg_project1_neon_(v, cols, w, q_stride, 4, t, p_stride);
         if (left == 3) cg_project1_neon_(v, cols, w, q_stride, 3, t, p_stride);
         if (left == 2) cg_project1_neon_(v, cols, w, q_stride, 2, t, p_stride);
         if (left == 1) cg_project1_neon_(v, cols, w, q_stride, 1, t, p_stride);
@@ -152,27 +220,34 @@ static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t 
 #endif
 
 /* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_ROWS_ rows at a time */
-static void cg_collect_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
-                               double *q, size_t q_stride, const float *ahead) {
+static void cg_collect_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
+    unsigned rank, double *q, size_t q_stride, const float *ahead) {
     (void)ahead;
     for (size_t i = 0; i < rows; i += CG_ROWS_)
         for (unsigned a = 0; a < rank; a++)
             for (size_t j = 0; j < cols; j++) {
                 float s = 0.0f;
-                for (size_t l = i; l < rows && l < i + CG_ROWS_; l++) s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
+                for (size_t l = i; l < rows && l < i + CG_ROWS_; l++)
+                    s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
                 q[a * q_stride + j] += (double)s;
             }
 }
 #if CG_AVX2_
 /* s += w*x and t += w*y with w = p[at] */
-#define CG_GATHER_AVX2_(s, t, at)                                                                            \
-    { const __m256 w = _mm256_set1_ps(cg_load_(p, at)); s = _mm256_add_ps(s, cg_mul8_avx2_(w, x)); t = _mm256_add_ps(t, cg_mul8_avx2_(w, y)); }
+#  define CG_GATHER_AVX2_(s, t, at)                     \
+    {                                                   \
+      const __m256 w = _mm256_set1_ps(cg_load_(p, at)); \
+      s = _mm256_add_ps(s, cg_mul8_avx2_(w, x));        \
+      t = _mm256_add_ps(t, cg_mul8_avx2_(w, y));        \
+    }
 CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
     _mm256_storeu_pd(q, _mm256_add_pd(_mm256_loadu_pd(q), _mm256_cvtps_pd(_mm256_castps256_ps128(s))));
     _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
 }
-CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, int ranks,
-                                       double *q, size_t q_stride, const float *ahead) {      /* a run of rows, one to four vectors */
+CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+    size_t p_stride, int ranks,
+    /* a run of rows, one to four vectors */
+    double *q, size_t q_stride, const float *ahead) {
     for (size_t j = 0; j + 16 <= cols; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
@@ -184,18 +259,29 @@ CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t row
             if (ranks > 2) CG_GATHER_AVX2_(s2, t2, i * p_stride + 2)
             if (ranks > 3) CG_GATHER_AVX2_(s3, t3, i * p_stride + 3)
         }
-        cg_add8_avx2_(q + j, s0); cg_add8_avx2_(q + j + 8, t0);
-        if (ranks > 1) { cg_add8_avx2_(q + q_stride + j, s1); cg_add8_avx2_(q + q_stride + j + 8, t1); }
-        if (ranks > 2) { cg_add8_avx2_(q + 2 * q_stride + j, s2); cg_add8_avx2_(q + 2 * q_stride + j + 8, t2); }
-        if (ranks > 3) { cg_add8_avx2_(q + 3 * q_stride + j, s3); cg_add8_avx2_(q + 3 * q_stride + j + 8, t3); }
+        cg_add8_avx2_(q + j, s0);
+        cg_add8_avx2_(q + j + 8, t0);
+        if (ranks > 1) {
+            cg_add8_avx2_(q + q_stride + j, s1);
+            cg_add8_avx2_(q + q_stride + j + 8, t1);
+        }
+        if (ranks > 2) {
+            cg_add8_avx2_(q + 2 * q_stride + j, s2);
+            cg_add8_avx2_(q + 2 * q_stride + j + 8, t2);
+        }
+        if (ranks > 3) {
+            cg_add8_avx2_(q + 3 * q_stride + j, s3);
+            cg_add8_avx2_(q + 3 * q_stride + j + 8, t3);
+        }
     }
 }
-CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
-                                             double *q, size_t q_stride, const float *ahead) {
+CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+    size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)15;
     for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
         const size_t many = cg_min_(CG_ROWS_, rows - i);
-        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride), *later = ahead ? cg_at_(ahead, i * cols) : NULL;
+        const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride),
+                    *later = ahead ? cg_at_(ahead, i * cols) : NULL;
         double *t = q;
         unsigned left = rank;
         for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, later = NULL)
@@ -205,18 +291,24 @@ CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size
         if (left == 1) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, later);
     }
     _mm256_zeroupper();
-    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+    if (whole < cols)
+        cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 #if CG_NEON_
 /* s += w*x and t += w*y with w = p[at] */
-#define CG_GATHER_NEON_(s, t, at) { const float32x4_t w = vdupq_n_f32(cg_load_(p, at)); s = s + cg_times_neon_(w, x); t = t + cg_times_neon_(w, y); }
+#  define CG_GATHER_NEON_(s, t, at)                       \
+    {                                                     \
+      const float32x4_t w = vdupq_n_f32(cg_load_(p, at)); \
+      s = s + cg_times_neon_(w, x);                       \
+      t = t + cg_times_neon_(w, y);                       \
+    }
 CG_INLINE_ void cg_add4_neon_(double *q, float32x4_t s) {
     vst1q_f64(q, vld1q_f64(q) + vcvt_f64_f32(vget_low_f32(s)));
     vst1q_f64(q + 2, vld1q_f64(q + 2) + vcvt_high_f64_f32(s));
 }
-CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, int ranks,
-                                  double *q, size_t q_stride) {
+CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+    size_t p_stride, int ranks, double *q, size_t q_stride) {
     for (size_t j = 0; j + 8 <= cols; j += 8) {
         float32x4_t s0 = vdupq_n_f32(0.0f), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
@@ -227,14 +319,24 @@ CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, si
             if (ranks > 2) CG_GATHER_NEON_(s2, t2, i * p_stride + 2)
             if (ranks > 3) CG_GATHER_NEON_(s3, t3, i * p_stride + 3)
         }
-        cg_add4_neon_(q + j, s0); cg_add4_neon_(q + j + 4, t0);
-        if (ranks > 1) { cg_add4_neon_(q + q_stride + j, s1); cg_add4_neon_(q + q_stride + j + 4, t1); }
-        if (ranks > 2) { cg_add4_neon_(q + 2 * q_stride + j, s2); cg_add4_neon_(q + 2 * q_stride + j + 4, t2); }
-        if (ranks > 3) { cg_add4_neon_(q + 3 * q_stride + j, s3); cg_add4_neon_(q + 3 * q_stride + j + 4, t3); }
+        cg_add4_neon_(q + j, s0);
+        cg_add4_neon_(q + j + 4, t0);
+        if (ranks > 1) {
+            cg_add4_neon_(q + q_stride + j, s1);
+            cg_add4_neon_(q + q_stride + j + 4, t1);
+        }
+        if (ranks > 2) {
+            cg_add4_neon_(q + 2 * q_stride + j, s2);
+            cg_add4_neon_(q + 2 * q_stride + j + 4, t2);
+        }
+        if (ranks > 3) {
+            cg_add4_neon_(q + 3 * q_stride + j, s3);
+            cg_add4_neon_(q + 3 * q_stride + j + 4, t3);
+        }
     }
 }
-static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride, unsigned rank,
-                             double *q, size_t q_stride, const float *ahead) {
+static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
+    unsigned rank, double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)7;
     (void)ahead;
     for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
@@ -242,17 +344,20 @@ static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t 
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
         double *t = q;
         unsigned left = rank;
-        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
+        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride)
+            cg_collect8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
         if (left == 3) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 3, t, q_stride);
         if (left == 2) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
         if (left == 1) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
     }
-    if (whole < cols) cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+    if (whole < cols)
+        cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 
-/* lowrank_tile: out[i][j] = p[i][0]*q[0][j] + p[i][1]*q[1][j] + ... in f32; where that overflows, in f64 and kept finite.
-   rank values of p per row, rows of out are out_stride apart; stream: each begins at a multiple of 16 bytes */
+/* lowrank_tile: out[i][j] = p[i][0]*q[0][j] + p[i][1]*q[1][j] + ... in f32; where that overflows, in f64 and kept
+   finite. rank values of p per row, rows of out are out_stride apart; stream: each begins at a multiple of 16
+   bytes */
 CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t j) {
     float s = 0.0f;
     for (unsigned a = 0; a < rank; a++) {
@@ -266,11 +371,12 @@ CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride
     }
     return s;
 }
-static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
-                                    float *out, size_t out_stride, int stream) {
+static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows,
+    size_t count, float *out, size_t out_stride, int stream) {
     (void)stream;
     for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < count; j++) cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * rank), q, q_stride, rank, j));
+        for (size_t j = 0; j < count; j++)
+            cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * rank), q, q_stride, rank, j));
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ int cg_overflow_avx2_(__m256 s, __m256 t) {
@@ -282,11 +388,15 @@ CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256
     cg_out_avx2_(out, j + 8, _mm256_castps_si256(t), stream);
 }
 /* s = w*x and t = w*y, or added to, with w = p[at] */
-#define CG_SPREAD_AVX2_(s, t, at)                                                                                              \
-    { const __m256 w = _mm256_set1_ps(cg_load_(p, at)), c = cg_mul8_avx2_(w, x), d = cg_mul8_avx2_(w, y);                      \
-      s = a ? _mm256_add_ps(s, c) : c; t = a ? _mm256_add_ps(t, d) : d; }
+#  define CG_SPREAD_AVX2_(s, t, at)                                                                       \
+    {                                                                                                     \
+      const __m256 w = _mm256_set1_ps(cg_load_(p, at)), c = cg_mul8_avx2_(w, x), d = cg_mul8_avx2_(w, y); \
+      s = a ? _mm256_add_ps(s, c) : c;                                                                    \
+      t = a ? _mm256_add_ps(t, d) : d;                                                                    \
+    }
 CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t count,
-                                        float *out, size_t out_stride, int rows, int stream) {      /* one row or four */
+    /* one row or four */
+    float *out, size_t out_stride, int rows, int stream) {
     for (size_t j = 0; j + 16 <= count; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(q, j);
@@ -294,7 +404,10 @@ CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q
         for (size_t a = 0; a < rank; a++, v = cg_at_(v, q_stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
             CG_SPREAD_AVX2_(s0, t0, a)
-            if (rows > 1) { CG_SPREAD_AVX2_(s1, t1, a + rank) CG_SPREAD_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_SPREAD_AVX2_(s3, t3, a + 3 * (size_t)rank) }
+            if (rows > 1) {
+                CG_SPREAD_AVX2_(s1, t1, a + rank)
+                CG_SPREAD_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_SPREAD_AVX2_(s3, t3, a + 3 * (size_t)rank)
+            }
         }
         over = cg_overflow_avx2_(s0, t0);
         if (rows > 1) over |= cg_overflow_avx2_(s1, t1) | cg_overflow_avx2_(s2, t2) | cg_overflow_avx2_(s3, t3);
@@ -306,29 +419,40 @@ CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q
                 cg_lowrank_out_avx2_(out, j + 3 * out_stride, s3, t3, stream);
             }
         } else {
-            cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, rank, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
+            cg_lowrank_tile_scalar_(
+                p, cg_at_(q, j), q_stride, rank, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
         }
     }
 }
-CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
-                                                  float *out, size_t out_stride, int stream) {
+CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank,
+    size_t rows, size_t count, float *out, size_t out_stride, int stream) {
     const size_t whole = count & ~(size_t)15;
     size_t i = 0;
-    for (; rank > 6 && i + 4 <= rows; i += 4) {      /* a smaller q is read faster than four rows are written at once */
-        if (stream) cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
-        else cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
+    for (; rank > 6 && i + 4 <= rows; i += 4) { /* a smaller q is read faster than four rows are written at once */
+        if (stream)
+            cg_lowrank16_avx2_(
+                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
+        else
+            cg_lowrank16_avx2_(
+                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
     }
     for (; i < rows; i++) {
-        if (stream) cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
-        else cg_lowrank16_avx2_(cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
+        if (stream)
+            cg_lowrank16_avx2_(
+                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
+        else
+            cg_lowrank16_avx2_(
+                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
     }
     _mm256_zeroupper();
-    if (whole < count) cg_lowrank_tile_scalar_(p, cg_at_(q, whole), q_stride, rank, rows, count - whole, cg_at_mut_(out, whole), out_stride, 0);
+    if (whole < count)
+        cg_lowrank_tile_scalar_(
+            p, cg_at_(q, whole), q_stride, rank, rows, count - whole, cg_at_mut_(out, whole), out_stride, 0);
 }
 #endif
 #if CG_NEON_
-static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
-                                  float *out, size_t out_stride, int stream) {
+static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows,
+    size_t count, float *out, size_t out_stride, int stream) {
     const size_t whole = rank ? count & ~(size_t)7 : 0;
     for (size_t i = 0; i < rows; i++, p = cg_at_(p, rank), out = cg_at_mut_(out, out_stride)) {
         for (size_t j = 0; j < whole; j += 8) {
@@ -341,14 +465,17 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
                 s = s + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 0)));
                 t = t + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 4)));
             }
-            if (vmaxvq_u32(vmaxq_u32(cg_abs_neon_(vreinterpretq_u32_f32(s)), cg_abs_neon_(vreinterpretq_u32_f32(t)))) < CG_NONFINITE_) {
+            if (vmaxvq_u32(vmaxq_u32(cg_abs_neon_(vreinterpretq_u32_f32(s)), cg_abs_neon_(vreinterpretq_u32_f32(t)))) <
+                CG_NONFINITE_) {
                 cg_store4_neon_(out, j, s);
                 cg_store4_neon_(out, j + 4, t);
             } else {
                 cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, rank, 1, 8, cg_at_mut_(out, j), 0, stream);
             }
         }
-        if (whole < count) cg_lowrank_tile_scalar_(p, cg_at_(q, whole), q_stride, rank, 1, count - whole, cg_at_mut_(out, whole), 0, stream);
+        if (whole < count)
+            cg_lowrank_tile_scalar_(
+                p, cg_at_(q, whole), q_stride, rank, 1, count - whole, cg_at_mut_(out, whole), 0, stream);
     }
 }
 #endif

@@ -1,7 +1,9 @@
-/* natural compression: a power of two is sent as its exponent byte (0: zero), n of them, then n sign bits (of a zero: 0).
-   Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest adds a half: ties go away
-   from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to round to. */
-CG_INLINE_ uint32_t cg_natural_run_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *exponents, uint8_t *signs) {
+/* natural compression: a power of two is sent as its exponent byte (0: zero), n of them, then n sign bits (of a
+   zero: 0). Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest
+   adds a half: ties go away from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to
+   round to. */
+CG_INLINE_ uint32_t cg_natural_run_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *exponents, uint8_t *signs) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i), m = u & CG_MAGNITUDE_;
@@ -13,15 +15,18 @@ CG_INLINE_ uint32_t cg_natural_run_(const float *v, size_t n, cg_key_ key, uint3
     }
     return top;
 }
-static uint32_t cg_natural_scalar_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
+static uint32_t cg_natural_scalar_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     return cg_natural_run_(v, n, key, position, stochastic, out, out + n);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_natural32_avx2_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *top) {
+CG_AVX2_INLINE_ size_t cg_natural32_avx2_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *top) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
+                d = cg_load8_avx2_(v, i + 24);
         __m256i s = cg_signs_avx2_(a, b, c, d), p, q, r, t, e;
         cg_ahead_avx2_(v, i);
         a = cg_abs_avx2_(a);
@@ -52,14 +57,19 @@ CG_AVX2_INLINE_ size_t cg_natural32_avx2_(const float *v, size_t n, cg_key_ key,
     *top = _mm256_max_epu32(t0, t1);
     return i;
 }
-CG_TARGET_AVX2_ static uint32_t cg_natural_avx2_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
+CG_TARGET_AVX2_ static uint32_t cg_natural_avx2_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     __m256i top;
     uint32_t most;
     size_t i;
     if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
-    i = stochastic ? cg_natural32_avx2_(v, n, key, position, 1, out, &top) : cg_natural32_avx2_(v, n, key, position, 0, out, &top);
+    i = stochastic ? cg_natural32_avx2_(v, n, key, position, 1, out, &top)
+                   : cg_natural32_avx2_(v, n, key, position, 0, out, &top);
     most = cg_fold_top_avx2_(top);
-    return i < n ? cg_max32_(most, cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8)) : most;
+    return i < n
+        ? cg_max32_(most,
+              cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8))
+        : most;
 }
 #endif
 #if CG_NEON_
@@ -68,8 +78,10 @@ CG_INLINE_ uint32x4_t cg_natural4_neon_(uint32x4_t m, uint32x4_t h, int stochast
     return vminq_u32(vshrq_n_u32(m, 23), vdupq_n_u32(254));
 }
 /* 16 values: their exponents go out, their signs come back as byte masks */
-CG_INLINE_ uint8x16_t cg_natural16_neon_(const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
-    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12), h = a, g = a;
+CG_INLINE_ uint8x16_t cg_natural16_neon_(
+    const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
+    uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
+               d = cg_load4_neon_(v, i + 12), h = a, g = a;
     uint8x16_t s = cg_tops_neon_(a, b, c, d), e;
     a = cg_abs_neon_(a);
     b = cg_abs_neon_(b);
@@ -81,11 +93,12 @@ CG_INLINE_ uint8x16_t cg_natural16_neon_(const float *v, size_t i, cg_key_ key, 
         g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
     }
     e = cg_narrow_neon_(cg_natural4_neon_(a, h, stochastic), cg_natural4_neon_(b, g, stochastic),
-                        cg_natural4_neon_(c, cg_swap_neon_(h), stochastic), cg_natural4_neon_(d, cg_swap_neon_(g), stochastic));
+        cg_natural4_neon_(c, cg_swap_neon_(h), stochastic), cg_natural4_neon_(d, cg_swap_neon_(g), stochastic));
     vst1q_u8(out + i, e);
     return vandq_u8(vtstq_u8(s, s), vtstq_u8(e, e));
 }
-static uint32_t cg_natural_neon_(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
+static uint32_t cg_natural_neon_(
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     uint32x4_t top = vdupq_n_u32(0);
     size_t i = 0;
     if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
@@ -94,7 +107,8 @@ static uint32_t cg_natural_neon_(const float *v, size_t n, cg_key_ key, uint32_t
         for (size_t j = 0; j < 4; j++) s[j] = cg_natural16_neon_(v, i + 16 * j, key, position, stochastic, out, &top);
         cg_put64_(out + n + i / 8, cg_mask_neon_(s[0], s[1], s[2], s[3]));
     }
-    return cg_max32_(vmaxvq_u32(top), cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
+    return cg_max32_(vmaxvq_u32(top),
+        cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
 }
 #endif
 
@@ -121,9 +135,10 @@ CG_TARGET_AVX2_ static void cg_unnatural_avx2_(const uint8_t *in, size_t n, floa
         part[1] = _mm_srli_si128(part[0], 8);
         part[3] = _mm_srli_si128(part[2], 8);
         w = _mm256_set1_epi32((int)(cg_get32_(in + n + i / 8) & ~zeros));
-        for (int j = 0; j < 4; j++) {                /* bring each bit to where the sign is */
+        for (int j = 0; j < 4; j++) { /* bring each bit to where the sign is */
             __m256i s = _mm256_and_si256(_mm256_sllv_epi32(w, _mm256_sub_epi32(s0, _mm256_set1_epi32(8 * j))), minus);
-            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(part[j]), 23)), stream);
+            cg_out_avx2_(out, i + 8 * (size_t)j,
+                _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(part[j]), 23)), stream);
         }
     }
     _mm256_zeroupper();
@@ -139,7 +154,8 @@ static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stre
     for (; i + 8 <= n; i += 8) {
         const uint32x4_t w = vdupq_n_u32(in[n + i / 8]);
         uint16x8_t e = vmovl_u8(vmin_u8(vld1_u8(in + i), vdup_n_u8(254)));
-        uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);        /* a widening shift goes no further */
+        /* a widening shift goes no further */
+        uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);
         a = vorrq_u32(vshlq_n_u32(a, 7), vandq_u32(vandq_u32(vshlq_u32(w, low), minus), vtstq_u32(a, a)));
         b = vorrq_u32(vshlq_n_u32(b, 7), vandq_u32(vandq_u32(vshlq_u32(w, high), minus), vtstq_u32(b, b)));
         cg_store4_neon_(out, i, cg_floats_neon_(a));
@@ -149,13 +165,15 @@ static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stre
 }
 #endif
 
-/* natural dithering: magnitude level 0, or m = 1..s for 2^(m-s), s = 2^(bits-1)-1, of t = |v|*inv <= 1; the bit above is the sign (of level 0: 0).
-   From the lowest power on, as natural compression rounds. Below it, 1 with probability t/2^(1-s); nearest: if more than half of that. */
+/* natural dithering: magnitude level 0, or m = 1..s for 2^(m-s), s = 2^(bits-1)-1, of t = |v|*inv <= 1; the bit
+   above is the sign (of level 0: 0). From the lowest power on, as natural compression rounds. Below it, 1 with
+   probability t/2^(1-s); nearest: if more than half of that. */
 CG_INLINE_ unsigned cg_dither_levels_(unsigned bits) { return (1u << (bits - 1)) - 1u; }
-static void cg_dither_scalar_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+static void cg_dither_scalar_(
+    const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const uint32_t least = (uint32_t)(128 - s) << 23;
-    const float lift = cg_float_((uint32_t)(126 + s) << 23);         /* 2^(s-1) */
+    const float lift = cg_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i), limit = 0.5f;
         uint32_t t = cg_bits_(cg_times_(f, q->inv)) & CG_MAGNITUDE_, add = 0x400000u, m = 0;
@@ -165,13 +183,15 @@ static void cg_dither_scalar_(const cg_dither_ *q, cg_key_ key, uint32_t positio
             limit = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
         }
         t = t < 0x3f800000u ? t : 0x3f800000u;
-        if (limit < cg_times_(cg_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);      /* surely, if t >= 2^(1-s) */
+        /* surely, if t >= 2^(1-s) */
+        if (limit < cg_times_(cg_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);
         symbols[i] = (uint8_t)(m | (m ? cg_bits_(f) >> 31 : 0) << (q->bits - 1));
     }
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_dither8_avx2_(__m256i v, __m256i h, __m256 inv, __m256i least, __m256 lift, int stochastic) {
-    __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), add = _mm256_set1_epi32(0x400000);
+    __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))),
+            add = _mm256_set1_epi32(0x400000);
     __m256 limit = _mm256_set1_ps(0.5f);
     if (stochastic) {
         add = _mm256_srli_epi32(h, 9);
@@ -179,16 +199,19 @@ CG_AVX2_INLINE_ __m256i cg_dither8_avx2_(__m256i v, __m256i h, __m256 inv, __m25
     }
     t = _mm256_min_epu32(t, _mm256_set1_epi32(0x3f800000));
     limit = _mm256_cmp_ps(limit, cg_mul8_avx2_(_mm256_castsi256_ps(t), lift), _CMP_LT_OQ);
-    return _mm256_and_si256(_mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, least), add), 23), _mm256_castps_si256(limit));
+    return _mm256_and_si256(
+        _mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, least), add), 23), _mm256_castps_si256(limit));
 }
-CG_AVX2_INLINE_ size_t cg_dither32_avx2_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
+CG_AVX2_INLINE_ size_t cg_dither32_avx2_(
+    const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
     const unsigned s = cg_dither_levels_(q->bits);
     const __m256 inv = _mm256_set1_ps(q->inv), lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
     const __m256i least = _mm256_set1_epi32((int)((128 - s) << 23)), bias = _mm256_set1_epi8((char)(127 - s));
     const __m128i down = _mm_cvtsi32_si128((int)(8 - q->bits));
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16), d = cg_load8_avx2_(v, i + 24);
+        __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
+                d = cg_load8_avx2_(v, i + 24);
         __m256i sign = _mm256_srl_epi16(cg_signs_avx2_(a, b, c, d), down), h = a, g = a, m;
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
@@ -206,27 +229,34 @@ CG_AVX2_INLINE_ size_t cg_dither32_avx2_(const cg_dither_ *q, cg_key_ key, uint3
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_dither_avx2_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+CG_TARGET_AVX2_ static void cg_dither_avx2_(
+    const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i;
     if (head) cg_dither_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    i = q->stochastic ? cg_dither32_avx2_(q, key, position, v, n, symbols, 1) : cg_dither32_avx2_(q, key, position, v, n, symbols, 0);
+    i = q->stochastic ? cg_dither32_avx2_(q, key, position, v, n, symbols, 1)
+                      : cg_dither32_avx2_(q, key, position, v, n, symbols, 0);
     _mm256_zeroupper();
     if (i < n) cg_dither_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_dither4_neon_(uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t least, float32x4_t lift, int stochastic) {
-    uint32x4_t t = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
+CG_INLINE_ uint32x4_t cg_dither4_neon_(
+    uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t least, float32x4_t lift, int stochastic) {
+    uint32x4_t t = vminq_u32(
+        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
     uint32x4_t add = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
-    float32x4_t limit = stochastic ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f)) : vdupq_n_f32(0.5f);
+    float32x4_t limit = stochastic
+        ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f))
+        : vdupq_n_f32(0.5f);
     uint32x4_t some = vcltq_f32(limit, cg_times_neon_(cg_floats_neon_(t), lift));
     return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, least), add), 23), some);
 }
-static void cg_dither_neon_(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
+static void cg_dither_neon_(
+    const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const int random = q->stochastic, down = (int)q->bits - 8;
     const float32x4_t inv = vdupq_n_f32(q->inv), lift = cg_floats_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
@@ -235,15 +265,17 @@ static void cg_dither_neon_(const cg_dither_ *q, cg_key_ key, uint32_t position,
     size_t i = head;
     cg_dither_scalar_(q, key, position, v, head, symbols);
     for (; i + 16 <= n; i += 16) {
-        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8), d = cg_load4_neon_(v, i + 12), h = a, g = a;
+        uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
+                   d = cg_load4_neon_(v, i + 12), h = a, g = a;
         uint8x16_t sign = vshlq_u8(cg_tops_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
         if (random) {
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        m = cg_narrow_neon_(cg_dither4_neon_(a, h, inv, least, lift, random), cg_dither4_neon_(b, g, inv, least, lift, random),
-                            cg_dither4_neon_(c, cg_swap_neon_(h), inv, least, lift, random),
-                            cg_dither4_neon_(d, cg_swap_neon_(g), inv, least, lift, random));
+        m = cg_narrow_neon_(cg_dither4_neon_(a, h, inv, least, lift, random),
+            cg_dither4_neon_(b, g, inv, least, lift, random),
+            cg_dither4_neon_(c, cg_swap_neon_(h), inv, least, lift, random),
+            cg_dither4_neon_(d, cg_swap_neon_(g), inv, least, lift, random));
         m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - s)));
         vst1q_u8(symbols + i, vorrq_u8(m, vandq_u8(sign, vtstq_u8(m, m))));
     }
@@ -261,19 +293,24 @@ static void cg_undither_scalar_(unsigned bits, float scale, const uint8_t *symbo
     }
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_undither_avx2_(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_undither_avx2_(
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
     const unsigned s = cg_dither_levels_(bits);
     const __m256 by = _mm256_set1_ps(scale);
-    const __m128i levels = _mm_set1_epi8((char)s), bias = _mm_set1_epi8((char)(127 - s)), up = _mm_cvtsi32_si128((int)(8 - bits));
+    const __m128i levels = _mm_set1_epi8((char)s), bias = _mm_set1_epi8((char)(127 - s)),
+                  up = _mm_cvtsi32_si128((int)(8 - bits));
     const __m128i high = _mm_set1_epi8((char)(1u << (bits - 1)));
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), m = _mm_and_si128(b, levels);
-        __m128i none = _mm_cmpeq_epi8(m, _mm_setzero_si128()), sign = _mm_sll_epi16(_mm_andnot_si128(none, _mm_and_si128(b, high)), up);
+        __m128i none = _mm_cmpeq_epi8(m, _mm_setzero_si128()),
+                sign = _mm_sll_epi16(_mm_andnot_si128(none, _mm_and_si128(b, high)), up);
         m = _mm_andnot_si128(none, _mm_add_epi8(m, bias));
         for (int j = 0; j < 2; j++, m = _mm_srli_si128(m, 8), sign = _mm_srli_si128(sign, 8)) {
-            __m256i f = _mm256_or_si256(_mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
-            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), by)), stream);
+            __m256i f = _mm256_or_si256(
+                _mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
+            cg_out_avx2_(
+                out, i + 8 * (size_t)j, _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), by)), stream);
         }
     }
     _mm256_zeroupper();

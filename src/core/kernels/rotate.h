@@ -1,14 +1,17 @@
-enum { CG_TOTAL_MAGNITUDES_, CG_TOTAL_SQUARES_, CG_TOTAL_BELOW_, CG_TOTAL_ABOVE_, CG_TOTAL_VALUES_ };     /* what of total() */
+/* what of total() */
+enum { CG_TOTAL_MAGNITUDES_, CG_TOTAL_SQUARES_, CG_TOTAL_BELOW_, CG_TOTAL_ABOVE_, CG_TOTAL_VALUES_ };
 
-/* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i % 32 of flips[32*r + i/32]
-   negates v[i] in round r. One scaling at the end, by a power of two. The order of the strides is part of the wire format, and is what suits
-   vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512. What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
+/* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i
+   % 32 of flips[32*r + i/32] negates v[i] in round r. One scaling at the end, by a power of two. The order of the
+   strides is part of the wire format, and is what suits vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512.
+   What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
 #define CG_MINUS_ 0x80000000u
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
-    for (size_t i = 0; i < CG_TURN_; i++) cg_store_(v, i, cg_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
+    for (size_t i = 0; i < CG_TURN_; i++)
+        cg_store_(v, i, cg_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
 }
-CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) {       /* strides s and 2s */
+CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) { /* strides s and 2s */
     float a = cg_load_(v, i), b = cg_load_(v, i + s), c = cg_load_(v, i + 2 * s), d = cg_load_(v, i + 3 * s);
     float ab = cg_plus_(a, b), ba = cg_minus_(a, b), cd = cg_plus_(c, d), dc = cg_minus_(c, d);
     cg_store_(v, i, cg_plus_(ab, cd));
@@ -47,18 +50,22 @@ static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256 cg_floats8_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
-CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) { cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f)); }
-CG_AVX2_INLINE_ __m256 cg_minuses_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) {     /* -0 where 1 */
+CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
+    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
+}
+CG_AVX2_INLINE_ __m256 cg_minuses_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
-/* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or from 4 on.
-   From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add three. */
-#define CG_FLIP_ROW_(a, b, c, d) { a, b, c, d, a, b, c, d, a ^ CG_MINUS_, b ^ CG_MINUS_, c ^ CG_MINUS_, d ^ CG_MINUS_, 0, 0, 0, 0 }
-#define CG_FLIP_ROWS_(c, d) \
-    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_MINUS_, 0u, c, d), CG_FLIP_ROW_(0u, CG_MINUS_, c, d), CG_FLIP_ROW_(CG_MINUS_, CG_MINUS_, c, d)
-static const uint32_t cg_flip_rows_[16][16] = {
-    CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_MINUS_, 0u), CG_FLIP_ROWS_(0u, CG_MINUS_), CG_FLIP_ROWS_(CG_MINUS_, CG_MINUS_)
-};
+/* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or
+   from 4 on. From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add
+   three. */
+#  define CG_FLIP_ROW_(a, b, c, d) \
+    { a, b, c, d, a, b, c, d, a ^ CG_MINUS_, b ^ CG_MINUS_, c ^ CG_MINUS_, d ^ CG_MINUS_, 0, 0, 0, 0 }
+#  define CG_FLIP_ROWS_(c, d)                                                                         \
+    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_MINUS_, 0u, c, d), CG_FLIP_ROW_(0u, CG_MINUS_, c, d), \
+        CG_FLIP_ROW_(CG_MINUS_, CG_MINUS_, c, d)
+static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_MINUS_, 0u),
+    CG_FLIP_ROWS_(0u, CG_MINUS_), CG_FLIP_ROWS_(CG_MINUS_, CG_MINUS_) };
 CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
     const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
@@ -69,12 +76,22 @@ CG_AVX2_INLINE_ void cg_pair_avx2_(__m256 *a, __m256 *b) {
     *a = _mm256_add_ps(*a, *b);
     *b = d;
 }
-CG_AVX2_INLINE_ void cg_across_avx2_(__m256 *x) {        /* three strides between eight vectors */
-    cg_pair_avx2_(x, x + 1); cg_pair_avx2_(x + 2, x + 3); cg_pair_avx2_(x + 4, x + 5); cg_pair_avx2_(x + 6, x + 7);
-    cg_pair_avx2_(x, x + 2); cg_pair_avx2_(x + 1, x + 3); cg_pair_avx2_(x + 4, x + 6); cg_pair_avx2_(x + 5, x + 7);
-    cg_pair_avx2_(x, x + 4); cg_pair_avx2_(x + 1, x + 5); cg_pair_avx2_(x + 2, x + 6); cg_pair_avx2_(x + 3, x + 7);
+CG_AVX2_INLINE_ void cg_across_avx2_(__m256 *x) { /* three strides between eight vectors */
+    cg_pair_avx2_(x, x + 1);
+    cg_pair_avx2_(x + 2, x + 3);
+    cg_pair_avx2_(x + 4, x + 5);
+    cg_pair_avx2_(x + 6, x + 7);
+    cg_pair_avx2_(x, x + 2);
+    cg_pair_avx2_(x + 1, x + 3);
+    cg_pair_avx2_(x + 4, x + 6);
+    cg_pair_avx2_(x + 5, x + 7);
+    cg_pair_avx2_(x, x + 4);
+    cg_pair_avx2_(x + 1, x + 5);
+    cg_pair_avx2_(x + 2, x + 6);
+    cg_pair_avx2_(x + 3, x + 7);
 }
-/* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half without a shuffle. */
+/* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half
+   without a shuffle. */
 CG_AVX2_INLINE_ __m256 cg_within_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
     __m256 x = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i))));
     __m256 y = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i + 4))));
@@ -89,7 +106,8 @@ CG_AVX2_INLINE_ __m256 cg_within_avx2_(const float *v, size_t i, const uint32_t 
     x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
     return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_minuses_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
 }
-CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {      /* strides up to 32 */
+/* strides up to 32 */
+CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {
     for (size_t i = 0; i < CG_TURN_; i += 64) {
         __m256 x[8];
         CG_PREFETCH_(cg_at_(ahead, i / 2));
@@ -113,7 +131,8 @@ CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t
         cg_store8_avx2_(v, i + 56, x[7]);
     }
 }
-CG_AVX2_INLINE_ void cg_rows_avx2_(const float *v, size_t i, __m256 *x) {         /* strides 64, 128, 256 of eight rows of 64 */
+/* strides 64, 128, 256 of eight rows of 64 */
+CG_AVX2_INLINE_ void cg_rows_avx2_(const float *v, size_t i, __m256 *x) {
     x[0] = cg_floats8_avx2_(v, i);
     x[1] = cg_floats8_avx2_(v, i + 64);
     x[2] = cg_floats8_avx2_(v, i + 128);
@@ -124,7 +143,8 @@ CG_AVX2_INLINE_ void cg_rows_avx2_(const float *v, size_t i, __m256 *x) {       
     x[7] = cg_floats8_avx2_(v, i + 448);
     cg_across_avx2_(x);
 }
-CG_AVX2_INLINE_ void cg_leave_avx2_(float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
+CG_AVX2_INLINE_ void cg_leave_avx2_(
+    float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
     __m256 a = cg_floats8_avx2_(v, i);
     cg_pair_avx2_(&a, &b);
     if (flip) {
@@ -135,7 +155,8 @@ CG_AVX2_INLINE_ void cg_leave_avx2_(float *v, size_t i, __m256 b, const uint32_t
     cg_store8_avx2_(v, i + 512, last ? _mm256_mul_ps(b, scale) : b);
 }
 /* Strides 64 to 512. Sixteen vectors and a spare one do not fit the registers: half of them waits in its place. */
-CG_AVX2_INLINE_ void cg_far64_avx2_(float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
+CG_AVX2_INLINE_ void cg_far64_avx2_(
+    float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
     const __m256 scale = _mm256_set1_ps(times);
     for (size_t i = 0; i < 64; i += 8) {
         __m256 x[8];
@@ -163,17 +184,23 @@ CG_AVX2_INLINE_ void cg_far64_avx2_(float *v, const uint32_t *flips, float times
         cg_leave_avx2_(v, i + 448, x[7], flips, scale, flip, last);
     }
 }
-CG_TARGET_AVX2_ static void cg_near_avx2_(const float *from, float *v, const float *ahead) { cg_near64_avx2_(from, v, NULL, ahead, 0); }
+CG_TARGET_AVX2_ static void cg_near_avx2_(const float *from, float *v, const float *ahead) {
+    cg_near64_avx2_(from, v, NULL, ahead, 0);
+}
 CG_TARGET_AVX2_ static void cg_near_flip_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead) {
     cg_near64_avx2_(from, v, flips, ahead, 1);
 }
 CG_TARGET_AVX2_ static void cg_far_avx2_(float *v, const float *ahead) { cg_far64_avx2_(v, NULL, 1.0f, ahead, 0, 0); }
-CG_TARGET_AVX2_ static void cg_far_last_avx2_(float *v, float scale, const float *ahead) { cg_far64_avx2_(v, NULL, scale, ahead, 0, 1); }
+CG_TARGET_AVX2_ static void cg_far_last_avx2_(float *v, float scale, const float *ahead) {
+    cg_far64_avx2_(v, NULL, scale, ahead, 0, 1);
+}
 CG_TARGET_AVX2_ static void cg_far_flip_avx2_(float *v, const uint32_t *flips, float scale, const float *ahead) {
     cg_far64_avx2_(v, flips, scale, ahead, 1, 1);
 }
-/* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass of the first round. */
-CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
+/* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass
+   of the first round. */
+CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
+    const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_TURN_);
     if (inverse) cg_near_avx2_(from, v, ahead);
     else cg_near_flip_avx2_(from, v, flips, ahead);
@@ -188,27 +215,30 @@ CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(const float *from, float *v, co
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) {     /* the four low bits */
+CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) { /* the four low bits */
     const int32x4_t up = { 31, 30, 29, 28 };
-    return cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_MINUS_))));
+    return cg_floats_neon_(
+        veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_MINUS_))));
 }
 CG_INLINE_ void cg_pair_neon_(float32x4_t *a, float32x4_t *b) {
     float32x4_t d = *a - *b;
     *a = *a + *b;
     *b = d;
 }
-CG_INLINE_ void cg_four_neon_(float32x4_t *x, size_t s) {                 /* four pairs, each s apart */
+CG_INLINE_ void cg_four_neon_(float32x4_t *x, size_t s) { /* four pairs, each s apart */
     cg_pair_neon_(x, x + s);
     cg_pair_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
     cg_pair_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
     cg_pair_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
 }
-CG_INLINE_ float32x4_t cg_within_neon_(float32x4_t x) {                   /* strides 1, 2: the pair's other value, plus this one or minus it */
+/* strides 1, 2: the pair's other value, plus this one or minus it */
+CG_INLINE_ float32x4_t cg_within_neon_(float32x4_t x) {
     const uint32x4_t odd = { 0, CG_MINUS_, 0, CG_MINUS_ }, high = { 0, 0, CG_MINUS_, CG_MINUS_ };
     x = vrev64q_f32(x) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
     return vextq_f32(x, x, 2) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
 }
-CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {       /* strides up to 16 */
+/* strides up to 16 */
+CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
     x[0] = cg_floats_neon_(cg_load4_neon_(v, i));
     x[1] = cg_floats_neon_(cg_load4_neon_(v, i + 4));
     x[2] = cg_floats_neon_(cg_load4_neon_(v, i + 8));

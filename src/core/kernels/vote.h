@@ -1,9 +1,9 @@
-/* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes, eight strings added at a
-   time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
+/* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes,
+   eight strings added at a time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
 #define CG_VOTE_PLANES_ 16u
 CG_INLINE_ unsigned cg_vote_top_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
 CG_INLINE_ uint32_t cg_vote_start_(size_t count) { return (1u << cg_vote_top_(count)) - 1u - (uint32_t)(count / 2); }
-CG_INLINE_ uint64_t cg_full_(uint64_t *s, uint64_t a, uint64_t b) {              /* s += a + b; the carry */
+CG_INLINE_ uint64_t cg_full_(uint64_t *s, uint64_t a, uint64_t b) { /* s += a + b; the carry */
     uint64_t x = *s ^ a, carry = (*s & a) | (x & b);
     *s = x ^ b;
     return carry;
@@ -11,7 +11,7 @@ CG_INLINE_ uint64_t cg_full_(uint64_t *s, uint64_t a, uint64_t b) {             
 static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, size_t bytes, uint8_t *out) {
     const unsigned top = cg_vote_top_(count);
     const uint32_t start = cg_vote_start_(count);
-    for (; from < bytes; from += 64) {               /* a cache line of each at a time */
+    for (; from < bytes; from += 64) { /* a cache line of each at a time */
         const size_t many = cg_min_(64, bytes - from);
         uint64_t planes[8][CG_VOTE_PLANES_];
         for (unsigned j = 0; j < 8; j++)
@@ -43,14 +43,17 @@ static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, s
         for (size_t j = 0; 8 * j < many; j++) memcpy(out + from + 8 * j, &planes[j][top], cg_min_(8, many - 8 * j));
     }
 }
-static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) { cg_vote_from_(in, count, 0, bytes, out); }
+static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
+    cg_vote_from_(in, count, 0, bytes, out);
+}
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_full_avx2_(__m256i *s, __m256i a, __m256i b) {
     __m256i x = _mm256_xor_si256(*s, a), carry = _mm256_or_si256(_mm256_and_si256(*s, a), _mm256_and_si256(x, b));
     *s = _mm256_xor_si256(x, b);
     return carry;
 }
-CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {  /* carry out of three planes */
+/* carry out of three planes */
+CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {
     __m256i w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
     a = cg_full_avx2_(&s[0], w[0], w[1]);
@@ -61,11 +64,13 @@ CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, si
     d = cg_full_avx2_(&s[1], a, b);
     return cg_full_avx2_(&s[2], c, d);
 }
-CG_AVX2_INLINE_ __m256i cg_spread_avx2_(uint32_t start, unsigned p) { return _mm256_set1_epi32(start >> p & 1 ? -1 : 0); }
+CG_AVX2_INLINE_ __m256i cg_spread_avx2_(uint32_t start, unsigned p) {
+    return _mm256_set1_epi32(start >> p & 1 ? -1 : 0);
+}
 CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     const uint32_t start = cg_vote_start_(count);
     const __m256i s0 = cg_spread_avx2_(start, 0), s1 = cg_spread_avx2_(start, 1), s2 = cg_spread_avx2_(start, 2);
-    const uint8_t *from[8];            /* copies: out cannot alias them */
+    const uint8_t *from[8]; /* copies: out cannot alias them */
     size_t at = 0;
     for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
     for (; at + 32 <= bytes; at += 32) {
@@ -83,16 +88,19 @@ CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count
     const uint32_t start = cg_vote_start_(count);
     __m256i planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
-    for (; at + 32 <= bytes; ) {
+    for (; at + 32 <= bytes;) {
         const size_t rows = cg_min_(16, (bytes - at) / 32);
         for (size_t j = 0; j < rows; j++)
             for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_spread_avx2_(start, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
-            for (size_t j = 0; j < rows; j++) {      /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
+            /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
+            for (size_t j = 0; j < rows; j++) {
                 __m256i *s = planes[j], c, d;
-                for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++) CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
-                c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s) : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
+                for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++)
+                    CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
+                c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s)
+                              : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
                 for (unsigned p = 3; p <= top; p++) {
                     d = _mm256_and_si256(s[p], c);
                     s[p] = _mm256_xor_si256(s[p], c);
@@ -107,16 +115,16 @@ CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count
 CG_TARGET_AVX2_ static void cg_vote_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     size_t at;
     switch (count) {
-        case 0: at = 0; break;
-        case 1: at = cg_vote_few_avx2_(in, 1, bytes, out); break;
-        case 2: at = cg_vote_few_avx2_(in, 2, bytes, out); break;
-        case 3: at = cg_vote_few_avx2_(in, 3, bytes, out); break;
-        case 4: at = cg_vote_few_avx2_(in, 4, bytes, out); break;
-        case 5: at = cg_vote_few_avx2_(in, 5, bytes, out); break;
-        case 6: at = cg_vote_few_avx2_(in, 6, bytes, out); break;
-        case 7: at = cg_vote_few_avx2_(in, 7, bytes, out); break;
-        case 8: at = cg_vote_few_avx2_(in, 8, bytes, out); break;
-        default: at = cg_vote_many_avx2_(in, count, bytes, out);
+    case 0: at = 0; break;
+    case 1: at = cg_vote_few_avx2_(in, 1, bytes, out); break;
+    case 2: at = cg_vote_few_avx2_(in, 2, bytes, out); break;
+    case 3: at = cg_vote_few_avx2_(in, 3, bytes, out); break;
+    case 4: at = cg_vote_few_avx2_(in, 4, bytes, out); break;
+    case 5: at = cg_vote_few_avx2_(in, 5, bytes, out); break;
+    case 6: at = cg_vote_few_avx2_(in, 6, bytes, out); break;
+    case 7: at = cg_vote_few_avx2_(in, 7, bytes, out); break;
+    case 8: at = cg_vote_few_avx2_(in, 8, bytes, out); break;
+    default: at = cg_vote_many_avx2_(in, count, bytes, out);
     }
     _mm256_zeroupper();
     if (at < bytes) cg_vote_from_(in, count, at, bytes, out);
@@ -144,14 +152,17 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
     const uint32_t start = cg_vote_start_(count);
     uint8x16_t planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
-    while (at + 16 <= bytes) {                       /* 256 bytes of each at a time */
+    while (at + 16 <= bytes) { /* 256 bytes of each at a time */
         const size_t rows = cg_min_(16, (bytes - at) / 16);
         for (size_t j = 0; j < rows; j++)
             for (unsigned p = 0; p <= top; p++) planes[j][p] = vdupq_n_u8(start >> p & 1 ? 0xff : 0);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
             for (size_t j = 0; j < rows; j++) {
-                uint8x16_t *s = planes[j], c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s) : cg_vote8_neon_(in + i, many, at + 16 * j, s), d;
+                uint8x16_t *s = planes[j],
+                           c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s)
+                                         : cg_vote8_neon_(in + i, many, at + 16 * j, s),
+                           d;
                 for (unsigned p = 3; p <= top; p++) {
                     d = vandq_u8(s[p], c);
                     s[p] = veorq_u8(s[p], c);

@@ -1,17 +1,22 @@
-#define CG_ENCODE_(name)                                                                                                         \
-    static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position, \
-                         const float *v, size_t n, uint8_t *out, double *lanes)
-#define CG_DECODE_(name)                                                                                                         \
-    static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out, int stream)
+#define CG_ENCODE_(name)                                                                                    \
+  static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
+      uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes)
+#define CG_DECODE_(name)                                                                                      \
+  static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \
+      size_t n, float *out, int stream)
 #define CG_UNUSED_(a) (void)(a)
 
 CG_ENCODE_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
     if (q.span > 0.0f) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
-    else { q.prescale = 1.0f; q.sub = 0.0f; }        /* a scale of 0 may have been given to any values: all are level 0 */
+    /* a scale of 0 may have been given to any values: all are level 0 */
+    else {
+        q.prescale = 1.0f;
+        q.sub = 0.0f;
+    }
     kernels->levels(&q, key, position, v, n, out);
-    return 0;                                        /* measured before */
+    return 0; /* measured before */
 }
 CG_DECODE_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
@@ -21,8 +26,13 @@ CG_DECODE_(cg_decode_levels_) {
 /* Integers of 16 bits, times the scale: what sums of levels need. */
 CG_ENCODE_(cg_encode_steps16_) {
     const int tiny = cg_is_tiny_(scales[0]) && scales[0] > 0.0f;
-    const float lift = tiny ? CG_LIFT_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;      /* 2^128 has a denormal inverse */
-    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    /* 2^128 has a denormal inverse */
+    const float lift = tiny ? CG_LIFT_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     for (size_t i = 0; i < n; i++) {
         float t = cg_times_(cg_times_(cg_load_(v, i), lift), inv);
         t = t < -32767.0f ? -32767.0f : t > 32767.0f ? 32767.0f : t;
@@ -31,18 +41,26 @@ CG_ENCODE_(cg_encode_steps16_) {
     return 0;
 }
 CG_DECODE_(cg_decode_steps16_) {
-    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(stream);
-    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_saturate_(cg_times_((float)((int32_t)cg_get16_(in + 2 * i) - 32767), scales[0])));
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(stream);
+    for (size_t i = 0; i < n; i++)
+        cg_store_(out, i, cg_saturate_(cg_times_((float)((int32_t)cg_get16_(in + 2 * i) - 32767), scales[0])));
 }
 
 /* The next ones have a `unit`: scales[0] is what brings a value there; short buckets have
    been brought there already, a chunk of them at once. */
-static float cg_unit_one_(const cg_stage *stage) { (void)stage; return 1.0f; }
+static float cg_unit_one_(const cg_stage *stage) {
+    (void)stage;
+    return 1.0f;
+}
 static float cg_unit_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
 CG_INLINE_ float cg_inverse_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
 
 CG_ENCODE_(cg_encode_fp8_) {
-    CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->fp8(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
     return 0;
 }
@@ -55,7 +73,10 @@ CG_DECODE_(cg_decode_fp8_) {
 CG_DECODE_(cg_decode_mx8_) { kernels->unfp8(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
 CG_ENCODE_(cg_encode_mx4_) {
     cg_grades_ g;
-    CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     g.inv = scales[0];
     g.count = 7;
     g.sign = 8;
@@ -73,16 +94,18 @@ CG_DECODE_(cg_decode_mx4_) {
     kernels->untable(table, in, n, out, stream);
 }
 /* NF4: quantiles of a normal distribution (QLoRA), and the middles between them. */
-static const float cg_nf4_[16] = {
-    -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f, -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,
-    0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f
-};
-static const float cg_nf4_limits_[15] = {
-    -0.848096371f, -0.610632896f, -0.45999527f, -0.33967942f, -0.234607399f, -0.137911737f, -0.0455250181f, 0.0397901498f,
-    0.120255247f, 0.203521252f, 0.292013764f, 0.389312536f, 0.501663446f, 0.64278692f, 0.861478448f
-};
+static const float cg_nf4_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
+    -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f, 0.07958029955625534f,
+    0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f,
+    0.7229568362236023f, 1.0f };
+static const float cg_nf4_limits_[15] = { -0.848096371f, -0.610632896f, -0.45999527f, -0.33967942f, -0.234607399f,
+    -0.137911737f, -0.0455250181f, 0.0397901498f, 0.120255247f, 0.203521252f, 0.292013764f, 0.389312536f, 0.501663446f,
+    0.64278692f, 0.861478448f };
 CG_ENCODE_(cg_encode_nf4_) {
-    CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->rank(cg_nf4_limits_, scales[0], v, n, out);
     return 0;
 }
@@ -93,11 +116,17 @@ CG_DECODE_(cg_decode_nf4_) {
     kernels->untable(table, in, n, out, stream);
 }
 CG_ENCODE_(cg_encode_dynamic_) {
-    CG_UNUSED_(stage); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->dynamic(v, n, scales[0], out);
     return 0;
 }
-CG_DECODE_(cg_decode_dynamic_) { CG_UNUSED_(stage); kernels->undynamic(in, n, scales[0], out, stream); }
+CG_DECODE_(cg_decode_dynamic_) {
+    CG_UNUSED_(stage);
+    kernels->undynamic(in, n, scales[0], out, stream);
+}
 CG_ENCODE_(cg_encode_dither_) {
     cg_dither_ q;
     CG_UNUSED_(lanes);
@@ -109,7 +138,10 @@ CG_ENCODE_(cg_encode_dither_) {
 }
 CG_DECODE_(cg_decode_dither_) { kernels->undither(stage->arg, scales[0], in, n, out, stream); }
 CG_ENCODE_(cg_encode_strom_) {
-    CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(scales);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->fixed(v, n, stage->value, out);
     return kernels->top(v, n);
 }
@@ -121,22 +153,41 @@ CG_DECODE_(cg_decode_strom_) {
     kernels->untable(table, in, n, out, stream);
 }
 CG_ENCODE_(cg_encode_natural_) {
-    CG_UNUSED_(scales); CG_UNUSED_(lanes);
+    CG_UNUSED_(scales);
+    CG_UNUSED_(lanes);
     return kernels->natural(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out);
 }
-CG_DECODE_(cg_decode_natural_) { CG_UNUSED_(stage); CG_UNUSED_(scales); kernels->unnatural(in, n, out, stream); }
+CG_DECODE_(cg_decode_natural_) {
+    CG_UNUSED_(stage);
+    CG_UNUSED_(scales);
+    kernels->unnatural(in, n, out, stream);
+}
 CG_ENCODE_(cg_encode_none_) {
-    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position);
-    CG_UNUSED_(v); CG_UNUSED_(n); CG_UNUSED_(out); CG_UNUSED_(lanes);
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(scales);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(v);
+    CG_UNUSED_(n);
+    CG_UNUSED_(out);
+    CG_UNUSED_(lanes);
     return 0;
 }
 CG_DECODE_(cg_decode_mean_) {
-    CG_UNUSED_(kernels); CG_UNUSED_(stage); CG_UNUSED_(in); CG_UNUSED_(stream);
+    CG_UNUSED_(kernels);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(in);
+    CG_UNUSED_(stream);
     for (size_t i = 0; i < n; i++) cg_store_(out, i, scales[0]);
 }
-CG_ENCODE_(cg_encode_onebit_) {                      /* a bucket may start anywhere: a byte each, to be packed */
+CG_ENCODE_(cg_encode_onebit_) { /* a bucket may start anywhere: a byte each, to be packed */
     static const cg_grades_ signs = { 0.0f, 0, { 0.0f }, 1 };
-    CG_UNUSED_(stage); CG_UNUSED_(scales); CG_UNUSED_(key); CG_UNUSED_(position); CG_UNUSED_(lanes);
+    CG_UNUSED_(stage);
+    CG_UNUSED_(scales);
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    CG_UNUSED_(lanes);
     kernels->grade(&signs, v, n, out, NULL, NULL);
     return 0;
 }

@@ -10,20 +10,23 @@ static cg_grades_ cg_lloyd_grades_(unsigned bits) {
     g.inv = 0.0f;
     g.count = (1 << (bits - 1)) - 1;
     g.sign = (uint8_t)(1u << (bits - 1));
-    for (int i = 0; i < g.count; i++) g.limit[i] = (float)(((double)cg_lloyd_centre_[bits - 1][i] + (double)cg_lloyd_centre_[bits - 1][i + 1]) * 0.5);
+    for (int i = 0; i < g.count; i++)
+        g.limit[i] = (float)(((double)cg_lloyd_centre_[bits - 1][i] + (double)cg_lloyd_centre_[bits - 1][i + 1]) * 0.5);
     return g;
 }
 /* Of a block of 1024 so many values have a bit more than the others: any of them, as they have been mixed. */
 static size_t cg_lloyd_finer_(const cg_stage *stage) { return (size_t)((int)(stage->value * 32.0f) % 32) * 32; }
 
-CG_ENCODE_(cg_encode_lloyd_) {                       /* one bucket of CG_TURN_ values; scales[0]: their norm */
+CG_ENCODE_(cg_encode_lloyd_) { /* one bucket of CG_TURN_ values; scales[0]: their norm */
     const size_t finer = cg_lloyd_finer_(stage), split[3] = { 0, finer, n };
     const unsigned low = (unsigned)stage->value;
     uint8_t symbols[CG_TURN_];
-    CG_UNUSED_(key); CG_UNUSED_(position);
-    if (low == 1 && !finer) {                        /* centres are of one size: the sum of magnitudes does */
+    CG_UNUSED_(key);
+    CG_UNUSED_(position);
+    if (low == 1 && !finer) { /* centres are of one size: the sum of magnitudes does */
         kernels->sign(v, n, out, lanes);
-        for (int i = 0; i < 16; i++) lanes[i] *= (double)cg_lloyd_centre_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_LIFT_ : 1.0);
+        for (int i = 0; i < 16; i++)
+            lanes[i] *= (double)cg_lloyd_centre_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_LIFT_ : 1.0);
         return 0;
     }
     for (int part = 0; part < 2; part++) {
@@ -55,7 +58,10 @@ CG_ENCODE_(cg_encode_lloyd_) {                       /* one bucket of CG_TURN_ v
     }
     return 0;
 }
-static void cg_settle_lloyd_(const cg_stage *stage, const cg_stat_ *stat, float *scales) { (void)stage; scales[0] = cg_narrow_(cg_sqrt_(stat->sum[0])); }
+static void cg_settle_lloyd_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+    (void)stage;
+    scales[0] = cg_narrow_(cg_sqrt_(stat->sum[0]));
+}
 /* Unbiased: |z|^2 / <centres, z>. A lifted block's product is 2^100 too large. */
 static void cg_finish_lloyd_(const cg_stat_ *stat, double total, float *scales) {
     if (cg_is_tiny_(scales[0])) total *= (double)CG_LOWER_;

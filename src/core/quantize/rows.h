@@ -1,9 +1,13 @@
-#define CG_PLAIN_(name, kernel)                                                                                                 \
-    static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, uint32_t position, \
-                         const float *v, size_t n, uint8_t *out, double *lanes) {                                               \
-        (void)stage; (void)scales; (void)key; (void)position; (void)lanes;                                                      \
-        return kernels->kernel;                                                                                                 \
-    }
+#define CG_PLAIN_(name, kernel)                                                                             \
+  static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
+      uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {                           \
+    (void)stage;                                                                                            \
+    (void)scales;                                                                                           \
+    (void)key;                                                                                              \
+    (void)position;                                                                                         \
+    (void)lanes;                                                                                            \
+    return kernels->kernel;                                                                                 \
+  }
 CG_PLAIN_(cg_encode_f32_, copy(v, n, out))
 CG_PLAIN_(cg_encode_f16_, half(v, n, out))
 CG_PLAIN_(cg_encode_bf16_, brain(v, n, out))
@@ -11,12 +15,15 @@ CG_PLAIN_(cg_encode_sign_, sign(v, n, out, NULL))
 CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
 #undef CG_PLAIN_
 
-#define CG_PLAIN_(name, statement)                                                                                              \
-    static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n, float *out, \
-                     int stream) {                                                                                              \
-        (void)kernels; (void)stage; (void)scales; (void)stream;                                                                               \
-        statement;                                                                                                              \
-    }
+#define CG_PLAIN_(name, statement)                                                                            \
+  static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \
+      size_t n, float *out, int stream) {                                                                     \
+    (void)kernels;                                                                                            \
+    (void)stage;                                                                                              \
+    (void)scales;                                                                                             \
+    (void)stream;                                                                                             \
+    statement;                                                                                                \
+  }
 CG_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_(cg_get32_(in + 4 * i))))
 CG_PLAIN_(cg_decode_f16_, kernels->unhalf(in, n, out, stream))
 CG_PLAIN_(cg_decode_bf16_, kernels->unbrain(in, n, out, stream))
@@ -39,16 +46,25 @@ static uint32_t cg_top_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t
 #define CG_F32_ 4
 #define CG_BYTE_ 1
 static const cg_quantizer_ cg_quantizers_[] = {
-    { 0, CG_KNOW_NOTHING_, 0, CG_F32_, 32, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL, cg_decode_f32_, cg_top_f32_, CG_NONFINITE_ },
-    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f16_, NULL, cg_decode_f16_, cg_top_16_, 0x7c00 },
-    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_bf16_, NULL, cg_decode_bf16_, cg_top_16_, 0x7f80 },
-    { CG_QUANTIZE_NATURAL, CG_KNOW_NOTHING_, 0, CG_F32_, 9, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_natural_, NULL, cg_decode_natural_, NULL, 0 },
-    { CG_QUANTIZE_STROM, CG_KNOW_NOTHING_, 0, CG_F32_, 2, CG_BYTES_, 0, NULL, NULL, NULL, NULL, cg_encode_strom_, NULL, cg_decode_strom_, NULL, 0 },
-    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_sign_, NULL, cg_decode_sign_, NULL, 0 },
-    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, cg_legal_magnitude_, NULL, cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
+    { 0, CG_KNOW_NOTHING_, 0, CG_F32_, 32, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL, cg_decode_f32_,
+        cg_top_f32_, CG_NONFINITE_ },
+    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f16_, NULL,
+        cg_decode_f16_, cg_top_16_, 0x7c00 },
+    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_bf16_, NULL,
+        cg_decode_bf16_, cg_top_16_, 0x7f80 },
+    { CG_QUANTIZE_NATURAL, CG_KNOW_NOTHING_, 0, CG_F32_, 9, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_natural_,
+        NULL, cg_decode_natural_, NULL, 0 },
+    { CG_QUANTIZE_STROM, CG_KNOW_NOTHING_, 0, CG_F32_, 2, CG_BYTES_, 0, NULL, NULL, NULL, NULL, cg_encode_strom_, NULL,
+        cg_decode_strom_, NULL, 0 },
+    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_sign_, NULL,
+        cg_decode_sign_, NULL, 0 },
+    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, cg_legal_magnitude_, NULL,
+        cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
 #define CG_ROW_(id, scales, width, bits, leaves, bucket, measure, settle, legal, unit, encode, finish, decode) \
-    { id, CG_KNOW_BUCKET_, scales, width, bits, leaves, bucket, cg_measure_##measure##_, cg_settle_##settle##_, cg_legal_##legal##_, \
-      unit, cg_encode_##encode##_, finish, cg_decode_##decode##_, NULL, 0 }
+  {                                                                                                            \
+    id, CG_KNOW_BUCKET_, scales, width, bits, leaves, bucket, cg_measure_##measure##_, cg_settle_##settle##_,  \
+        cg_legal_##legal##_, unit, cg_encode_##encode##_, finish, cg_decode_##decode##_, NULL, 0               \
+  }
     CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_F32_, 0, CG_BYTES_, 0, top, top, magnitude, NULL, levels, NULL, levels),
     CG_ROW_(CG_QUANTIZE_TERNARY, 1, CG_F32_, 2, CG_BYTES_, 0, ternary, ternary, magnitude, NULL, levels, NULL, levels),
     CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_F32_, 0, CG_BYTES_, 0, range, range, range, NULL, levels, NULL, levels),
@@ -59,14 +75,16 @@ static const cg_quantizer_ cg_quantizers_[] = {
     CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_F32_, 1, CG_BYTES_, 0, sides, sides, sides, NULL, onebit, NULL, onebit),
     CG_ROW_(CG_QUANTIZE_MEAN, 1, CG_F32_, 0, CG_WIRE_, 0, sides, mean, finite, NULL, none, NULL, mean),
     CG_ROW_(CG_QUANTIZE_DITHER, 1, CG_F32_, 0, CG_BYTES_, 0, norm, norm, magnitude, cg_unit_one_, dither, NULL, dither),
-    CG_ROW_(CG_QUANTIZE_DYNAMIC8, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, dynamic, NULL, dynamic),
+    CG_ROW_(
+        CG_QUANTIZE_DYNAMIC8, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, dynamic, NULL, dynamic),
     CG_ROW_(CG_QUANTIZE_E4M3, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
     CG_ROW_(CG_QUANTIZE_E5M2, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
     CG_ROW_(CG_QUANTIZE_MXFP4, 1, CG_BYTE_, 4, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, mx4, NULL, mx4),
     CG_ROW_(CG_QUANTIZE_MXE4M3, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
     CG_ROW_(CG_QUANTIZE_MXE5M2, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
     CG_ROW_(CG_QUANTIZE_NF4, 1, CG_F32_, 4, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, nf4, NULL, nf4),
-    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_F32_, 0, CG_WIRE_, CG_TURN_, norm, lloyd, magnitude, NULL, lloyd, cg_finish_lloyd_, lloyd),
+    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_F32_, 0, CG_WIRE_, CG_TURN_, norm, lloyd, magnitude, NULL, lloyd, cg_finish_lloyd_,
+        lloyd),
 #undef CG_ROW_
 };
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
@@ -79,7 +97,10 @@ static unsigned cg_rate_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = 0;
     if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
     if (row->id == CG_QUANTIZE_MEAN) return 0;
-    if (row->id == CG_QUANTIZE_QSGD) { while (1u << bits < 2u * q->arg + 1u) bits++; return 32 * bits; }
+    if (row->id == CG_QUANTIZE_QSGD) {
+        while (1u << bits < 2u * q->arg + 1u) bits++;
+        return 32 * bits;
+    }
     return 32u * (row->bits ? row->bits : q->arg);
 }
 /* The symbols of a quantizer that a code could carry; 0: it has none. */
@@ -100,7 +121,8 @@ static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     }
     return 1;
 }
-static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->id == CG_QUANTIZE_BF16 ? 2 : 0; }   /* whose exponents can be coded */
+/* whose exponents can be coded */
+static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->id == CG_QUANTIZE_BF16 ? 2 : 0; }
 static int cg_value_code_fits_(const cg_op *op) {
     cg_alphabet_ a;
     if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;

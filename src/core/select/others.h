@@ -1,5 +1,5 @@
-/* The largest above zero and the largest below, each by its own count. AdaQ: a share of either side; SBC: as many of both, of which the side
-   with the larger mean stays. */
+/* The largest above zero and the largest below, each by its own count. AdaQ: a share of either side; SBC: as many
+   of both, of which the side with the larger mean stays. */
 static cg_status cg_pick_sides_(const cg_picker_ *p) {
     static const cg_sided_ sides[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
     const cg_stage *stage = &p->info->op.select;
@@ -23,10 +23,13 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     }
     k = (size_t)cg_count_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
-        want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side]) : (size_t)cg_count_(stage->value, 0, have[side]);
-    if (n > CG_CHUNK_) {                             /* what enough of both sides should reach */
-        uint32_t above = want[0] ? cg_guess_(p->x, NULL, n, want[0], 0, 1, CG_NONFINITE_, 0, list->value, sides[0]) : CG_NONFINITE_;
-        uint32_t below = want[1] ? cg_guess_(p->x, NULL, n, want[1], 0, 1, CG_NONFINITE_, 1, list->value, sides[1]) : CG_NONFINITE_;
+        want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side])
+                                                 : (size_t)cg_count_(stage->value, 0, have[side]);
+    if (n > CG_CHUNK_) { /* what enough of both sides should reach */
+        uint32_t above = want[0] ? cg_guess_(p->x, NULL, n, want[0], 0, 1, CG_NONFINITE_, 0, list->value, sides[0])
+                                 : CG_NONFINITE_;
+        uint32_t below = want[1] ? cg_guess_(p->x, NULL, n, want[1], 0, 1, CG_NONFINITE_, 1, list->value, sides[1])
+                                 : CG_NONFINITE_;
         bound = cg_max32_(1, above < below ? above : below);
     }
     for (;; bound = 1) {
@@ -39,7 +42,8 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     for (int side = 0; side < 2; side++) want[side] = cg_min_(want[side], have[side]);
     for (int side = 0; side < 2; side++) {
         left[side] = want[side];
-        if (want[side]) key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_NONFINITE_ - 1, sides[side]);
+        if (want[side])
+            key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_NONFINITE_ - 1, sides[side]);
     }
     if (stage->id == CG_SELECT_SIDE) {
         size_t ties[2];
@@ -73,7 +77,8 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     return CG_OK;
 }
 
-/* AdaComp: what one more gradient would bring to the largest residual of its bin. x: residual with the gradient in it; aux: the gradient. */
+/* AdaComp: what one more gradient would bring to the largest residual of its bin. x: residual with the gradient in
+   it; aux: the gradient. */
 static cg_status cg_pick_bins_(const cg_picker_ *p) {
     const size_t bin = p->info->op.select.size;
     const float *aux = p->side ? p->side->aux : NULL;
@@ -82,8 +87,10 @@ static cg_status cg_pick_bins_(const cg_picker_ *p) {
     uint64_t bins = 0;
     float scale;
     if (!aux) return CG_E_ARG;
-    if (p->n && (p->kernels->top(p->x, p->n) >= CG_NONFINITE_ || p->kernels->top(aux, p->n) >= CG_NONFINITE_)) return CG_E_NONFINITE;
-    for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++) total += (double)cg_float_(p->kernels->top(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
+    if (p->n && (p->kernels->top(p->x, p->n) >= CG_NONFINITE_ || p->kernels->top(aux, p->n) >= CG_NONFINITE_))
+        return CG_E_NONFINITE;
+    for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++)
+        total += (double)cg_float_(p->kernels->top(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
     scale = bins ? cg_narrow_(total / (double)bins) : 0.0f;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
@@ -116,24 +123,33 @@ static cg_status cg_pick_variance_(const cg_picker_ *p) {
     cg_list_close_(list);
     return CG_OK;
 }
-/* The k-th largest of n magnitudes, all below Inf, by bisection: counting is what SIMD is good at. above: how many are larger. */
-static uint32_t cg_kth_counted_(const cg_kernels_ *kernels, const float *v, size_t n, size_t k, uint32_t lo, uint32_t hi, size_t *above) {
-    size_t larger = 0, next = 0;                     /* than hi */
-    while (lo < hi) {                                /* the smallest that fewer than k are above */
+/* The k-th largest of n magnitudes, all below Inf, by bisection: counting is what SIMD is good at. above: how many
+   are larger. */
+static uint32_t cg_kth_counted_(
+    const cg_kernels_ *kernels, const float *v, size_t n, size_t k, uint32_t lo, uint32_t hi, size_t *above) {
+    size_t larger = 0, next = 0; /* than hi */
+    while (lo < hi) {            /* the smallest that fewer than k are above */
         uint32_t pivot = lo + (hi - lo) / 2;
         size_t count = 0;
-        if (n <= 128) {                              /* of a few, one of them: that takes fewer steps */
+        if (n <= 128) { /* of a few, one of them: that takes fewer steps */
             while (next < n && (cg_bits_(v[next]) & CG_MAGNITUDE_) - lo >= hi - lo) next++;
-            if (next == n) { lo = hi; break; }
+            if (next == n) {
+                lo = hi;
+                break;
+            }
             pivot = cg_bits_(v[next]) & CG_MAGNITUDE_;
         }
         kernels->tally(v, n, pivot, &count);
-        if (count < k) { hi = pivot; larger = count; } else lo = pivot + 1;
+        if (count < k) {
+            hi = pivot;
+            larger = count;
+        } else lo = pivot + 1;
     }
     *above = larger;
     return lo;
 }
-/* The largest of every chunk. Neighbours are alike: what reached a little less than the last chunk's key is looked at first. */
+/* The largest of every chunk. Neighbours are alike: what reached a little less than the last chunk's key is looked
+   at first. */
 static cg_status cg_pick_chunked_(const cg_picker_ *p) {
     const cg_stage *stage = &p->info->op.select;
     cg_list_ *list = p->list;
@@ -145,12 +161,13 @@ static cg_status cg_pick_chunked_(const cg_picker_ *p) {
         uint32_t key;
         many = cg_min_(stage->size, p->n - i);
         k = (size_t)cg_count_(stage->value, 0, many);
-        for (;; guess = 0) {                         /* a second time only after a guess that was too high */
+        for (;; guess = 0) { /* a second time only after a guess that was too high */
             list->count = from;
-            for (size_t j = i, some; j < i + many; j += some) {      /* to the next mark */
+            for (size_t j = i, some; j < i + many; j += some) { /* to the next mark */
                 some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
                 cg_list_mark_(list, j);
-                list->count += p->kernels->filter(cg_at_(p->x, j), some, guess, (uint32_t)j, list->low + list->count, list->value + list->count);
+                list->count += p->kernels->filter(
+                    cg_at_(p->x, j), some, guess, (uint32_t)j, list->low + list->count, list->value + list->count);
             }
             found = list->count - from;
             if (found >= k || !guess) break;
@@ -162,13 +179,14 @@ static cg_status cg_pick_chunked_(const cg_picker_ *p) {
         list->count = from;
         if (i + many - 1 <= last) {
             cg_list_cut_(list, from, from + found, &list->count, key, &left);
-        } else {                                     /* a mark lies in this chunk and moves with what is cut before it */
+            /* a mark lies in this chunk and moves with what is cut before it */
+        } else {
             const size_t mark = (size_t)list->segment[(uint64_t)(i + many - 1) >> 32];
             cg_list_cut_(list, from, mark, &list->count, key, &left);
             list->segment[(uint64_t)(i + many - 1) >> 32] = list->count;
             cg_list_cut_(list, mark, from + found, &list->count, key, &left);
         }
-        guess = key < 0x400000u ? 0 : key - 0x400000u;       /* a half or so of it */
+        guess = key < 0x400000u ? 0 : key - 0x400000u; /* a half or so of it */
     }
     cg_list_close_(list);
     return CG_OK;
@@ -205,21 +223,22 @@ static cg_status cg_pick_(const cg_picker_ *p) {
         return CG_OK;
     }
     switch (stage->id) {
-        case CG_SELECT_TOPK: s = cg_pick_topk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
-        case CG_SELECT_MSTOPK: s = cg_pick_mstopk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
-        case CG_SELECT_DGC: s = cg_pick_dgc_(p); break;
-        case CG_SELECT_SIDCO: s = cg_pick_sidco_(p); break;
-        case CG_SELECT_WANGNI: s = cg_pick_wangni_(p); break;
-        case CG_SELECT_WANGNI_VARIANCE: s = cg_pick_wangni_variance_(p); break;
-        case CG_SELECT_SIDES: case CG_SELECT_SIDE: s = cg_pick_sides_(p); break;
-        case CG_SELECT_ADACOMP: s = cg_pick_bins_(p); break;
-        case CG_SELECT_VARIANCE: s = cg_pick_variance_(p); break;
-        case CG_SELECT_CHUNKED: s = cg_pick_chunked_(p); break;
-        case CG_SELECT_BLOCKS: return cg_pick_blocks_(p);            /* k is not the number of indices */
-        case CG_SELECT_GIVEN: return cg_pick_given_(p);
-        default:
-            cg_filter_all_(p->kernels, p->x, p->n, (cg_bits_(stage->value) & CG_MAGNITUDE_) + 1, p->list);
-            if (p->kernels->top(p->list->value, p->list->count) >= CG_NONFINITE_) s = CG_E_NONFINITE;
+    case CG_SELECT_TOPK: s = cg_pick_topk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
+    case CG_SELECT_MSTOPK: s = cg_pick_mstopk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
+    case CG_SELECT_DGC: s = cg_pick_dgc_(p); break;
+    case CG_SELECT_SIDCO: s = cg_pick_sidco_(p); break;
+    case CG_SELECT_WANGNI: s = cg_pick_wangni_(p); break;
+    case CG_SELECT_WANGNI_VARIANCE: s = cg_pick_wangni_variance_(p); break;
+    case CG_SELECT_SIDES:
+    case CG_SELECT_SIDE: s = cg_pick_sides_(p); break;
+    case CG_SELECT_ADACOMP: s = cg_pick_bins_(p); break;
+    case CG_SELECT_VARIANCE: s = cg_pick_variance_(p); break;
+    case CG_SELECT_CHUNKED: s = cg_pick_chunked_(p); break;
+    case CG_SELECT_BLOCKS: return cg_pick_blocks_(p); /* k is not the number of indices */
+    case CG_SELECT_GIVEN: return cg_pick_given_(p);
+    default:
+        cg_filter_all_(p->kernels, p->x, p->n, (cg_bits_(stage->value) & CG_MAGNITUDE_) + 1, p->list);
+        if (p->kernels->top(p->list->value, p->list->count) >= CG_NONFINITE_) s = CG_E_NONFINITE;
     }
     p->info->k = p->list->count;
     return s;

@@ -1,17 +1,18 @@
-/* ---- >>selections: each fills the list, ascending by index ---------------------------------------- */
+/* ---- >>selections: each fills the list, ascending by index ---- */
 
 typedef struct cg_picker_ {
     const cg_kernels_ *kernels;
     const cg_side *side;
-    const float *x;              /* NULL: top-k of what a lazy fill makes */
-    cg_fill_ *fill;              /* top-k: what makes x, or NULL */
+    const float *x; /* NULL: top-k of what a lazy fill makes */
+    cg_fill_ *fill; /* top-k: what makes x, or NULL */
     size_t n;
-    uint64_t shared, own;        /* keys */
+    uint64_t shared, own; /* keys */
     cg_list_ *list;
-    cg_info *info;               /* k and threshold are filled in */
+    cg_info *info; /* k and threshold are filled in */
 } cg_picker_;
 
-CG_INLINE_ void cg_list_mark_(cg_list_ *list, size_t i) {            /* before any value from i on, a multiple of CG_CHUNK_ */
+/* before any value from i on, a multiple of CG_CHUNK_ */
+CG_INLINE_ void cg_list_mark_(cg_list_ *list, size_t i) {
     if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
 }
 CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
@@ -38,7 +39,10 @@ static uint32_t cg_list_best_(const cg_picker_ *p, size_t k, uint32_t bound) {
 static cg_status cg_pick_topk_(const cg_picker_ *p, size_t k) {
     uint32_t bound;
     cg_status s;
-    if (!k) { p->list->count = 0; return CG_OK; }
+    if (!k) {
+        p->list->count = 0;
+        return CG_OK;
+    }
     s = cg_candidates_(p->kernels, p->x, p->n, k, p->list, p->fill, &bound);
     if (s == CG_OK) p->info->threshold = cg_float_(cg_list_best_(p, k, bound));
     return s;
@@ -49,7 +53,7 @@ static void cg_strided_(const cg_picker_ *p, size_t stride, size_t draws, float 
     const cg_key_ key = cg_block_key_(p->shared, 0x73616D70u);
     const uint64_t within = stride < 0xffffffffu ? stride : 0xffffffffu;
     size_t at[64];
-    for (size_t i = 0; i < draws; i += 64) {         /* ask for 64 cache lines before waiting for the first */
+    for (size_t i = 0; i < draws; i += 64) { /* ask for 64 cache lines before waiting for the first */
         const size_t many = cg_min_(64, draws - i);
         for (size_t j = 0; j < many; j++) {
             at[j] = (i + j) * stride + (size_t)(cg_hash32_(key, (uint32_t)(i + j)) * within >> 32);
@@ -71,18 +75,27 @@ static cg_status cg_pick_aimed_(const cg_picker_ *p, size_t k, float threshold) 
     }
     return cg_pick_topk_(p, k);
 }
-static cg_status cg_pick_dgc_(const cg_picker_ *p) {                 /* from 0.5 % of the values, more of short vectors */
+/* from 0.5 % of the values, more of short vectors */
+static cg_status cg_pick_dgc_(const cg_picker_ *p) {
     const float ratio = p->info->op.select.value;
-    const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096), draws = cg_min_(p->n / stride, p->list->room);
+    const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096),
+                 draws = cg_min_(p->n / stride, p->list->room);
     size_t rank = (size_t)cg_count_(ratio, 0, draws);
     cg_strided_(p, stride, draws, p->list->value);
-    return cg_pick_aimed_(p, (size_t)cg_count_(ratio, 0, p->n), cg_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_MAGNITUDE_, cg_both_)));
+    return cg_pick_aimed_(p, (size_t)cg_count_(ratio, 0, p->n),
+        cg_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_MAGNITUDE_, cg_both_)));
 }
 /* Natural logarithm: x = m*2^e, then the series of artanh; good to 1e-15. */
 static double cg_ln_(double x) {
     double s, s2, t = 0.0, e = 0.0;
-    while (x < 0.7071067811865476) { x *= 2.0; e -= 0.6931471805599453; }
-    while (x > 1.4142135623730951) { x *= 0.5; e += 0.6931471805599453; }
+    while (x < 0.7071067811865476) {
+        x *= 2.0;
+        e -= 0.6931471805599453;
+    }
+    while (x > 1.4142135623730951) {
+        x *= 0.5;
+        e += 0.6931471805599453;
+    }
     s = (x - 1.0) / (x + 1.0);
     s2 = s * s;
     for (int i = 25; i >= 1; i -= 2) {
@@ -97,7 +110,8 @@ static double cg_ln_(double x) {
 /* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
 static cg_status cg_pick_sidco_(const cg_picker_ *p) {
     const size_t k = (size_t)cg_count_(p->info->op.select.value, 0, p->n);
-    const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536), stride = p->n / target < 1 ? 1 : p->n / target;
+    const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536),
+                 stride = p->n / target < 1 ? 1 : p->n / target;
     size_t draws = cg_min_(p->n / stride, p->list->room);
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
@@ -106,7 +120,7 @@ static cg_status cg_pick_sidco_(const cg_picker_ *p) {
     while (ratio < 1.0) {
         double sum = 0.0, step = -cg_ln_(ratio < 0.25 ? 0.25 : ratio);
         size_t above = 0;
-        for (size_t i = 0; i < draws; i++) {         /* the next stage looks at these alone */
+        for (size_t i = 0; i < draws; i++) { /* the next stage looks at these alone */
             double d = (double)sample[i] - threshold;
             sample[above] = sample[i];
             above += d > 0.0;
@@ -122,9 +136,14 @@ static cg_status cg_pick_sidco_(const cg_picker_ *p) {
     return cg_pick_aimed_(p, k, cg_narrow_(threshold));
 }
 
-/* Sums over the magnitudes below a limit, as bits: of a chunk all, less those that reach it; where these are so large that nothing of the
-   others would be left in the difference, one after the other. The list must not be in use. */
-typedef struct cg_tail_ { double sum, squares; uint64_t count; uint32_t top; } cg_tail_;
+/* Sums over the magnitudes below a limit, as bits: of a chunk all, less those that reach it; where these are so
+   large that nothing of the others would be left in the difference, one after the other. The list must not be in
+   use. */
+typedef struct cg_tail_ {
+    double sum, squares;
+    uint64_t count;
+    uint32_t top;
+} cg_tail_;
 static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {
     cg_tail_ t = { 0.0, 0.0, 0, 0 };
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
@@ -133,7 +152,7 @@ static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {
         const uint32_t top = p->kernels->top(v, many);
         double sum = 0.0, squares = 0.0;
         t.top = cg_max32_(t.top, top);
-        if (top < limit || top - limit < 10u << 23) {                /* 2^10 times the limit */
+        if (top < limit || top - limit < 10u << 23) { /* 2^10 times the limit */
             const size_t above = top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->low, p->list->value);
             sum = cg_total_of_(p->kernels, v, many, CG_TOTAL_MAGNITUDES_);
             squares = cg_total_of_(p->kernels, v, many, CG_TOTAL_SQUARES_);
@@ -157,10 +176,11 @@ static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {
     }
     return t;
 }
-#define CG_COIN_KEY_ 0xBB67AE8584CAA73Bu             /* coins of a selection are not the noise of a quantizer */
+#define CG_COIN_KEY_ 0xBB67AE8584CAA73Bu /* coins of a selection are not the noise of a quantizer */
 
-/* MSTop-k: bisects between the mean and the largest magnitude for a threshold that at most k reach; all of those are taken, and what is
-   missing is a run of neighbours, from a random place, among those down to the last threshold that was too low. */
+/* MSTop-k: bisects between the mean and the largest magnitude for a threshold that at most k reach; all of those
+   are taken, and what is missing is a run of neighbours, from a random place, among those down to the last
+   threshold that was too low. */
 static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
     cg_list_ *list = p->list;
     uint32_t bound, next, top, low = 0, high = CG_NONFINITE_;
@@ -173,20 +193,29 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
     list->totals = 0;
     if (s != CG_OK) return s;
     top = p->kernels->top(list->value, list->count);
-    /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be counted again */
+    /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be
+       counted again */
     next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_);
-    mean = (list->complete ? list->total : cg_tail_below_(p, CG_NONFINITE_).sum) / (double)p->n;       /* none reaches it: the list stays */
+    /* none reaches it: the list stays */
+    mean = (list->complete ? list->total : cg_tail_below_(p, CG_NONFINITE_).sum) / (double)p->n;
     for (int i = 0; i < 30; i++) {
         double r = (lo + hi) * 0.5, t = r * ((double)cg_float_(top) - mean);
         uint32_t key;
         CG_FENCE_(t);
         key = cg_bits_(cg_narrow_(mean + t));
-        if (key > next) { high = key; hi = r; } else { low = key; lo = r; }
+        if (key > next) {
+            high = key;
+            hi = r;
+        } else {
+            low = key;
+            lo = r;
+        }
     }
     if (!list->complete) bound = CG_NONFINITE_;
-    if (low < bound) {                               /* the candidates do not reach down so far: a pass more */
+    if (low < bound) { /* the candidates do not reach down so far: a pass more */
         size_t above = 0;
-        for (size_t i = 0; low && i < p->n; i += CG_CHUNK_) p->kernels->tally(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low - 1, &above);
+        for (size_t i = 0; low && i < p->n; i += CG_CHUNK_)
+            p->kernels->tally(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low - 1, &above);
         between = low ? above : p->n;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -205,7 +234,10 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
             for (uint64_t i = from; i < to; i++) {
                 uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
                 int take = m >= high;
-                if (!take && m >= low) { take = ordinal >= start && ordinal < start + (k - sure); ordinal++; }
+                if (!take && m >= low) {
+                    take = ordinal >= start && ordinal < start + (k - sure);
+                    ordinal++;
+                }
                 list->low[list->count] = list->low[i];
                 list->value[list->count] = list->value[i];
                 list->count += (size_t)take;
@@ -217,7 +249,10 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
             uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
             int take = m >= high;
             cg_list_mark_(list, i);
-            if (!take && m >= low) { take = ordinal >= start && ordinal < start + (k - sure); ordinal++; }
+            if (!take && m >= low) {
+                take = ordinal >= start && ordinal < start + (k - sure);
+                ordinal++;
+            }
             if (take) cg_list_add_(list, i, f);
         }
     }

@@ -1,27 +1,30 @@
-/* ---- >>select: (index, value) lists in scratch -------------------------------------------------- */
+/* ---- >>select: (index, value) lists in scratch ---- */
 
 typedef struct cg_list_ {
-    uint32_t *low;               /* index modulo 2^32, ascending */
+    uint32_t *low; /* index modulo 2^32, ascending */
     float *value;
-    uint64_t *segment;           /* segment[s]: how many entries have an index below s*2^32 */
+    uint64_t *segment; /* segment[s]: how many entries have an index below s*2^32 */
     uint64_t segments;
     size_t count, room;
-    int complete;                /* 0: of the last to be taken some equals were left out */
-    int totals;                  /* 1: filtering sums the magnitudes of everything into total, part after part */
+    int complete; /* 0: of the last to be taken some equals were left out */
+    int totals;   /* 1: filtering sums the magnitudes of everything into total, part after part */
     double total, part;
-    float *gathered;             /* the sample, where a selection follows it */
+    float *gathered; /* the sample, where a selection follows it */
 } cg_list_;
 
 static size_t cg_list_room_(const cg_op *op, uint64_t turned) {
     uint64_t room = turned;
-    if (cg_is_counted_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO) room = cg_add_(cg_mul_(cg_most_(op, turned), 2), CG_BLOCK_);
-    if (op->select.id == CG_SELECT_CHUNKED) room = cg_add_(cg_most_(op, turned), op->select.size);     /* a chunk's candidates beside what has been taken */
+    if (cg_is_counted_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO)
+        room = cg_add_(cg_mul_(cg_most_(op, turned), 2), CG_BLOCK_);
+    /* a chunk's candidates beside what has been taken */
+    if (op->select.id == CG_SELECT_CHUNKED) room = cg_add_(cg_most_(op, turned), op->select.size);
     return (size_t)(room < turned ? room : turned);
 }
-static uint64_t cg_list_slots_(uint64_t room, uint64_t turned) {    /* a chunk may overshoot the room before it is seen */
+/* a chunk may overshoot the room before it is seen */
+static uint64_t cg_list_slots_(uint64_t room, uint64_t turned) {
     return cg_add_(room, room < turned ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
 }
-static int cg_gathers_(const cg_op *op) {            /* must a selection or a codec see them all at once, beside x? */
+static int cg_gathers_(const cg_op *op) { /* must a selection or a codec see them all at once, beside x? */
     return !cg_is_matrix_(op) && (op->sample.id || op->transform.id) && (op->select.id || cg_is_user_(&op->quantize));
 }
 static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
@@ -54,8 +57,11 @@ static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t turned, voi
     list->gathered = (float *)(void *)p;
 }
 
-/* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any bound). */
-typedef struct cg_sided_ { uint32_t flip, mask; } cg_sided_;
+/* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any
+   bound). */
+typedef struct cg_sided_ {
+    uint32_t flip, mask;
+} cg_sided_;
 static const cg_sided_ cg_both_ = { 0, CG_MAGNITUDE_ };
 CG_INLINE_ uint32_t cg_sided_key_(float v, cg_sided_ of) { return (cg_bits_(v) ^ of.flip) & of.mask; }
 
@@ -78,7 +84,7 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         if (hi - lo >= 1u << shift) hi = lo + ((1u << shift) - 1u);
         if (lo == hi) return lo;
         if (bins[bin] > FEW) continue;
-        for (size_t i = 0; i < n; i++) {             /* insertion sort, largest first */
+        for (size_t i = 0; i < n; i++) { /* insertion sort, largest first */
             uint32_t m = cg_sided_key_(v[i], of);
             if (m - lo <= hi - lo) {
                 size_t j = count++;
@@ -88,21 +94,21 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         }
         lo = few[*rank - 1];
         for (count = 0; few[count] != lo; count++) {}
-        *rank -= count;                              /* those above it */
+        *rank -= count; /* those above it */
         return lo;
     }
 }
 /* Moves entries [from, to) down to *kept on: those above the key, and of its equals as many as are left to take. */
 static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t key, size_t *left) {
     size_t k = *kept, l = *left, i = from;
-    for (; i < to && l; i++) {                       /* equals are taken: */
+    for (; i < to && l; i++) { /* equals are taken: */
         uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
         list->low[k] = list->low[i];
         list->value[k] = list->value[i];
         k += m >= key;
         l -= m == key;
     }
-    for (; i < to; i++) {                            /* and no more of them */
+    for (; i < to; i++) { /* and no more of them */
         uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
         list->low[k] = list->low[i];
         list->value[k] = list->value[i];
@@ -113,16 +119,22 @@ static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, u
 }
 
 /* All whose magnitude reaches `bound`. 0: did not fit. fill: makes the values first. */
-static int cg_filter_fill_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_fill_ *fill) {
+static int cg_filter_fill_(
+    const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_fill_ *fill) {
     double energy = 0.0;
     int fits = 1;
     fill->begun = 1;
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
-        if (i % CG_BLOCK_ == 0) { fill->energy += energy; energy = 0.0; }
+        if (i % CG_BLOCK_ == 0) {
+            fill->energy += energy;
+            energy = 0.0;
+        }
         energy += cg_fill_run_(fill, i, CG_CHUNK_, (float *)(uintptr_t)x);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
-        if (fits) list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i, list->low + list->count, list->value + list->count);
+        if (fits)
+            list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
+                list->low + list->count, list->value + list->count);
         fits = list->count <= list->room;
     }
     fill->energy += energy;
@@ -136,11 +148,14 @@ static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, 
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
         if (list->totals) {
-            if (i % CG_BLOCK_ == 0) { list->total += list->part; list->part = 0.0; }
+            if (i % CG_BLOCK_ == 0) {
+                list->total += list->part;
+                list->part = 0.0;
+            }
             list->part += cg_total_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_TOTAL_MAGNITUDES_);
         }
         list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
-                                       list->low + list->count, list->value + list->count);
+            list->low + list->count, list->value + list->count);
         if (list->count > list->room) return 0;
     }
     list->segment[list->segments] = list->count;
@@ -149,35 +164,45 @@ static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, 
 }
 #if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
 #  include <omp.h>
-static int cg_parts_(void) { const int many = omp_get_max_threads(); return many < 1 ? 1 : many > 64 ? 64 : many; }
+static int cg_parts_(void) {
+    const int many = omp_get_max_threads();
+    return many < 1 ? 1 : many > 64 ? 64 : many;
+}
 #  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1) if (many > 1)")
 #  define CG_PIECE_WAVE_ CG_WAVE_
 #else
-CG_INLINE_ int cg_parts_(void) { return 1; }         /* threads, at most 64 */
+CG_INLINE_ int cg_parts_(void) { return 1; } /* threads, at most 64 */
 #  define CG_PARALLEL_
-#  define CG_PIECE_WAVE_ 1u        /* one block after the other stands where it stays */
+#  define CG_PIECE_WAVE_ 1u /* one block after the other stands where it stays */
 #endif
 
 /* The same of values that are made on the way. With threads each has a part of the vector and of the list. */
-CG_NOINLINE_ size_t cg_filter_part_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t first, size_t end, uint32_t bound, const cg_list_ *list, size_t at, size_t room) {
+CG_NOINLINE_ size_t cg_filter_part_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t first, size_t end,
+    uint32_t bound, const cg_list_ *list, size_t at, size_t room) {
     float buf[CG_CHUNK_];
     size_t count = 0;
     cg_env_ env = cg_env_enter_();
     for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= room; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, end - i);
-        count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i, list->low + at + count, list->value + at + count);
+        count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i, list->low + at + count,
+            list->value + at + count);
     }
     cg_env_leave_(env);
     return count + CG_CHUNK_ + CG_SLACK_ <= room ? count : SIZE_MAX;
 }
-static int cg_filter_parts_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {      /* 0: did not fit, or one thread */
+/* 0: did not fit, or one thread */
+static int cg_filter_parts_(
+    const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
     const int many = cg_parts_();
     const size_t room = list->room / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
     size_t count[64];
     if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segments > 1) return 0;
     CG_PARALLEL_
-    for (int i = 0; i < many; i++) count[i] = cg_filter_part_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)), bound, list, room * (size_t)i, room);
-    for (int i = 0; i < many; i++) if (count[i] == SIZE_MAX) return 0;
+    for (int i = 0; i < many; i++)
+        count[i] = cg_filter_part_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)),
+            bound, list, room * (size_t)i, room);
+    for (int i = 0; i < many; i++)
+        if (count[i] == SIZE_MAX) return 0;
     list->count = 0;
     for (int i = 0; i < many; i++) {
         memmove(list->low + list->count, list->low + room * (size_t)i, 4 * count[i]);
@@ -188,13 +213,15 @@ static int cg_filter_parts_(const cg_kernels_ *kernels, const cg_fill_ *lazy, si
     list->segment[1] = list->count;
     return 1;
 }
-CG_NOINLINE_ int cg_filter_alone_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+CG_NOINLINE_ int cg_filter_alone_(
+    const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
     float buf[CG_CHUNK_];
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
-        list->count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i, list->low + list->count, list->value + list->count);
+        list->count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
+            list->low + list->count, list->value + list->count);
         if (list->count > list->room) return 0;
     }
     list->segment[list->segments] = list->count;
@@ -204,7 +231,8 @@ static int cg_filter_lazy_(const cg_kernels_ *kernels, const cg_fill_ *lazy, siz
     return cg_filter_parts_(kernels, lazy, n, bound, list) || cg_filter_alone_(kernels, lazy, n, bound, list);
 }
 /* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
-CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t key, size_t above, size_t k, cg_list_ *list) {
+CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n,
+    uint32_t key, size_t above, size_t k, cg_list_ *list) {
     size_t left = k - above, from, found;
     float buf[CG_CHUNK_];
     list->count = 0;
@@ -213,13 +241,15 @@ CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, co
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
-        found = kernels->filter(cg_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i, list->low + from, list->value + from);
+        found = kernels->filter(cg_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i,
+            list->low + from, list->value + from);
         cg_list_cut_(list, from, from + found, &list->count, key, &left);
     }
     list->segment[list->segments] = list->count;
 }
 /* How many are above the bound; returns the largest. */
-CG_NOINLINE_ uint32_t cg_tally_all_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t bound, size_t *above) {
+CG_NOINLINE_ uint32_t cg_tally_all_(
+    const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t bound, size_t *above) {
     float buf[CG_CHUNK_];
     uint32_t top = 0;
     *above = 0;
@@ -230,16 +260,20 @@ CG_NOINLINE_ uint32_t cg_tally_all_(const cg_kernels_ *kernels, const float *x, 
     return top;
 }
 
-/* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0: who knows. */
-static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64_t want, uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sided_ of) {
+/* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0:
+   who knows. */
+static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64_t want, uint64_t inside, uint32_t lo,
+    uint32_t hi, uint32_t salt, float *sample, cg_sided_ of) {
     size_t draws = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, rank;
     size_t stride = n / draws, at[64], many;
     cg_key_ key = cg_block_key_(salt, n);
     double expect, spread = 1.0;
-    for (size_t i = 0; i < draws; i += many) {       /* ask for 64 cache lines before waiting for the first */
+    for (size_t i = 0; i < draws; i += many) { /* ask for 64 cache lines before waiting for the first */
         many = cg_min_(64, draws - i);
         for (size_t j = 0; j < many; j++) {
-            at[j] = (i + j) * stride + (size_t)((uint64_t)cg_hash32_(key, (uint32_t)(i + j)) * (stride < 0xffffffffu ? stride : 0xffffffffu) >> 32);
+            at[j] = (i + j) * stride +
+                (size_t)((uint64_t)cg_hash32_(key, (uint32_t)(i + j)) * (stride < 0xffffffffu ? stride : 0xffffffffu) >>
+                    32);
             if (x) CG_PREFETCH_(cg_at_(x, at[j]));
         }
         for (size_t j = 0; j < many; j++) {
@@ -252,19 +286,20 @@ static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64
     }
     if (!count) return lo + (hi - lo) / 2;
     expect = (inside ? (double)count / (double)inside : (double)draws / (double)n) * (double)want;
-    while (spread * spread < expect) spread += 1.0;              /* a square root, roughly */
+    while (spread * spread < expect) spread += 1.0; /* a square root, roughly */
     expect += 3.0 * spread + 4.0;
     if (expect >= (double)count) return lo;
     rank = (size_t)expect;
     return cg_kth_(sample, count, &rank, lo, hi - 1, of);
 }
 
-/* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed.
-   When that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key.
-   Leaves in the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. fill: values that
-   are still to be made, with a hint in place of the first guess; or lazy, and x is NULL. */
-static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, cg_fill_ *fill, uint32_t *bound) {
-    uint32_t lo = 0, hi = 0x80000000u;                           /* the k-th key is in [lo, hi) */
+/* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed. When
+   that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key. Leaves in
+   the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. fill: values
+   that are still to be made, with a hint in place of the first guess; or lazy, and x is NULL. */
+static cg_status cg_candidates_(
+    const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, cg_fill_ *fill, uint32_t *bound) {
+    uint32_t lo = 0, hi = 0x80000000u; /* the k-th key is in [lo, hi) */
     size_t at_least_lo = n, at_least_hi = 0;
     const cg_fill_ *lazy = fill && fill->lazy ? fill : NULL;
     if (lazy) fill = NULL;
@@ -273,17 +308,21 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
         *bound = lo;
         if (fill) *bound = fill->hint;
         else if (n > CG_CHUNK_) {
-            if (tries < 8) *bound = cg_guess_(x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
+            if (tries < 8)
+                *bound = cg_guess_(
+                    x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
             else *bound = lo + (hi - lo) / 2;
-            if (*bound == 0 && hi > 1) *bound = 1;               /* zeros may be most of them, and need no sorting */
+            if (*bound == 0 && hi > 1) *bound = 1; /* zeros may be most of them, and need no sorting */
         }
-        if (fill ? cg_filter_fill_(kernels, x, n, *bound, list, fill)
-            : lazy ? cg_filter_lazy_(kernels, lazy, n, *bound, list) : cg_filter_all_(kernels, x, n, *bound, list)) {
+        if (fill       ? cg_filter_fill_(kernels, x, n, *bound, list, fill)
+                : lazy ? cg_filter_lazy_(kernels, lazy, n, *bound, list)
+                       : cg_filter_all_(kernels, x, n, *bound, list)) {
             fill = NULL;
             if (list->count >= k) break;
             hi = *bound;
             at_least_hi = list->count;
-            if (hi == 1) {                                       /* all that are not zero are in the list, and the k-th is */
+            /* all that are not zero are in the list, and the k-th is */
+            if (hi == 1) {
                 if (kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
                 cg_filter_ties_(kernels, x, lazy, n, 0, list->count, k, list);
                 list->complete = 0;
@@ -294,7 +333,7 @@ static cg_status cg_candidates_(const cg_kernels_ *kernels, const float *x, size
             size_t above;
             fill = NULL;
             if (cg_tally_all_(kernels, x, lazy, n, *bound, &above) >= CG_NONFINITE_) return CG_E_NONFINITE;
-            if (above < k) {                                     /* more than k reach it, so it is the k-th itself */
+            if (above < k) { /* more than k reach it, so it is the k-th itself */
                 cg_filter_ties_(kernels, x, lazy, n, *bound, above, k, list);
                 list->complete = 0;
                 COMPGRAD_ASSERT(list->count == k);

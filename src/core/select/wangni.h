@@ -9,12 +9,14 @@ static cg_status cg_pick_coins_(const cg_picker_ *p, float unit) {
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         cg_list_mark_(list, i);
         c.key = cg_block_key_(p->own ^ CG_COIN_KEY_, (uint64_t)i >> 16);
-        list->count += p->kernels->coins(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i, list->low + list->count, list->value + list->count);
+        list->count += p->kernels->coins(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
+            list->low + list->count, list->value + list->count);
     }
     cg_list_close_(list);
     return CG_OK;
 }
-static cg_status cg_pick_wangni_(const cg_picker_ *p) {              /* a density; twice what the certain ones leave over goes to the others */
+/* a density; twice what the certain ones leave over goes to the others */
+static cg_status cg_pick_wangni_(const cg_picker_ *p) {
     const double want = (double)p->info->op.select.value * (double)p->n;
     cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
     double lambda;
@@ -34,7 +36,8 @@ static cg_status cg_pick_wangni_(const cg_picker_ *p) {              /* a densit
     }
     return cg_pick_coins_(p, unit);
 }
-static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {     /* the fewest with sum x^2/p <= (1 + epsilon) sum x^2 */
+/* the fewest with sum x^2/p <= (1 + epsilon) sum x^2 */
+static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {
     cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
     const double extra = (double)p->info->op.select.value * t.squares;
     float unit = CG_FLT_MAX_;
@@ -42,7 +45,8 @@ static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {     /* the fewe
     for (int i = 0; i < 100 && t.sum > 0.0; i++) {
         const double exact = (extra + t.squares) / t.sum;
         float next = cg_narrow_(exact);
-        if ((double)next > exact) next = cg_float_(cg_bits_(next) - 1u);         /* down: a larger unit has more variance */
+        /* down: a larger unit has more variance */
+        if ((double)next > exact) next = cg_float_(cg_bits_(next) - 1u);
         if (next >= unit || !(next > 0.0f)) break;
         unit = next;
         t = cg_tail_below_(p, cg_bits_(unit));

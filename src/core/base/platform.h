@@ -1,4 +1,4 @@
-/* ---- >>platform ------------------------------------------------------------------------------ */
+/* ---- >>platform ---- */
 
 #if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
 #  ifdef __cplusplus
@@ -43,7 +43,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 
 #if defined(__GNUC__) || defined(__clang__)
 #  define CG_INLINE_ static inline __attribute__((always_inline, unused))
-#  define CG_NOINLINE_ static __attribute__((noinline))      /* so that its stack is not there all the time */
+#  define CG_NOINLINE_ static __attribute__((noinline)) /* so that its stack is not there all the time */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
 #  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)

@@ -1,0 +1,135 @@
+#if CG_AVX2_
+#  include <immintrin.h>
+#endif
+#if CG_NEON_
+#  include <arm_neon.h>
+#endif
+
+/* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas say: hide the product. */
+#if defined(__clang__) && defined(__FMA__)
+#  define CG_FENCE_(product) __asm__("" : "+x"(product))
+#elif defined(__clang__) && defined(__aarch64__)
+#  define CG_FENCE_(product) __asm__("" : "+w"(product))
+#else
+#  define CG_FENCE_(product) ((void)0)
+#endif
+
+#define CG_CHUNK_ 2048u  /* values handled while they stay in L1 */
+#define CG_BLOCK_ 65536u /* values per unit of randomness, summation and threads */
+#define CG_TURN_ 1024u   /* values that are rotated together */
+#define CG_DCT_ 64u
+#define CG_WAVE_ 64u              /* blocks whose partial results are held at once */
+#define CG_NONFINITE_ 0x7f800000u /* magnitude bits of Inf; NaN is above */
+#define CG_MAGNITUDE_ 0x7fffffffu
+#define CG_FLT_MAX_ 3.402823466e+38f
+
+/* ---- >>bytes: the wire is little-endian, and floats may lie at any address ---- */
+
+CG_INLINE_ uint16_t cg_get16_(const uint8_t *p) { return (uint16_t)(p[0] | (unsigned)p[1] << 8); }
+CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
+#if CG_BIG_ENDIAN_
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+#else
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+#endif
+}
+CG_INLINE_ uint64_t cg_get64_(const uint8_t *p) { return cg_get32_(p) | (uint64_t)cg_get32_(p + 4) << 32; }
+CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) {
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+CG_INLINE_ void cg_put32_(uint8_t *p, uint32_t v) {
+#if CG_BIG_ENDIAN_
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
+#else
+    memcpy(p, &v, 4);
+#endif
+}
+CG_INLINE_ void cg_put64_(uint8_t *p, uint64_t v) {
+    cg_put32_(p, (uint32_t)v);
+    cg_put32_(p + 4, (uint32_t)(v >> 32));
+}
+
+CG_INLINE_ uint32_t cg_bits_(float f) {
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+CG_INLINE_ float cg_float_(uint32_t u) {
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+CG_INLINE_ float cg_saturate_(float v) { /* Inf to the largest finite, by bits: fast math knows no Inf */
+    uint32_t u = cg_bits_(v);
+    return cg_float_(u - ((u & CG_MAGNITUDE_) == CG_NONFINITE_));
+}
+CG_INLINE_ float cg_load_(const float *v, size_t i) {
+    float f;
+    memcpy(&f, (const uint8_t *)v + 4 * i, 4);
+    return f;
+}
+CG_INLINE_ uint32_t cg_load_bits_(const float *v, size_t i) {
+    uint32_t u;
+    memcpy(&u, (const uint8_t *)v + 4 * i, 4);
+    return u;
+}
+CG_INLINE_ void cg_store_(float *v, size_t i, float f) { memcpy((uint8_t *)v + 4 * i, &f, 4); }
+CG_INLINE_ const float *cg_at_(const float *v, size_t i) {
+    return (const float *)(const void *)((const uint8_t *)v + 4 * i);
+}
+CG_INLINE_ float *cg_at_mut_(float *v, size_t i) { return (float *)(void *)((uint8_t *)v + 4 * i); }
+
+CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
+CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* floor; v > 0 */
+#if defined(__GNUC__)
+    return 63u - (unsigned)__builtin_clzll(v);
+#else
+    unsigned l = 0;
+    while (v >>= 1) l++;
+    return l;
+#endif
+}
+CG_INLINE_ unsigned cg_ctz_(uint64_t v) { /* v > 0 */
+#if defined(__GNUC__)
+    return (unsigned)__builtin_ctzll(v);
+#else
+    unsigned c = 0;
+    while (!(v & 1)) {
+        v >>= 1;
+        c++;
+    }
+    return c;
+#endif
+}
+CG_INLINE_ unsigned cg_popcount_(uint64_t v) {
+    v = v - (v >> 1 & 0x5555555555555555u);
+    v = (v & 0x3333333333333333u) + (v >> 2 & 0x3333333333333333u);
+    v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (unsigned)(v * 0x0101010101010101u >> 56);
+}
+
+/* One rounding each, also where the compiler evaluates float expressions in double (FLT_EVAL_METHOD 1). */
+CG_INLINE_ float cg_plus_(float a, float b) { return (float)(a + b); }
+CG_INLINE_ float cg_minus_(float a, float b) { return (float)(a - b); }
+CG_INLINE_ float cg_times_(float a, float b) {
+    float p = a * b;
+    CG_FENCE_(p);
+    return p;
+}
+
+/* Sizes: sums and products that stick at the top, so that an overflow is seen once, at the end. */
+#define CG_TOO_LARGE_ UINT64_MAX
+CG_INLINE_ uint64_t cg_add_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
+CG_INLINE_ uint64_t cg_mul_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
+CG_INLINE_ uint64_t cg_words_(uint64_t bits) { /* bytes of whole u32 words that hold so many bits */
+    return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
+}
+CG_INLINE_ size_t cg_size_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
