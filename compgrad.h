@@ -571,20 +571,20 @@ void *memmove(void *to, const void *from, size_t bytes);
 
 /* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas say: hide the product. */
 #if defined(__clang__) && defined(__FMA__)
-#  define CG_FENCE_(product) __asm__("" : "+x"(product))
+#  define CG_NO_FMA_(product) __asm__("" : "+x"(product))
 #elif defined(__clang__) && defined(__aarch64__)
-#  define CG_FENCE_(product) __asm__("" : "+w"(product))
+#  define CG_NO_FMA_(product) __asm__("" : "+w"(product))
 #else
-#  define CG_FENCE_(product) ((void)0)
+#  define CG_NO_FMA_(product) ((void)0)
 #endif
 
-#define CG_CHUNK_ 2048u  /* values handled while they stay in L1 */
-#define CG_BLOCK_ 65536u /* values per unit of randomness, summation and threads */
-#define CG_TURN_ 1024u   /* values that are rotated together */
-#define CG_DCT_ 64u
-#define CG_WAVE_ 64u              /* blocks whose partial results are held at once */
-#define CG_NONFINITE_ 0x7f800000u /* magnitude bits of Inf; NaN is above */
-#define CG_MAGNITUDE_ 0x7fffffffu
+#define CG_CHUNK_ 2048u        /* values handled while they stay in L1 */
+#define CG_BLOCK_ 65536u       /* values per unit of randomness, summation and threads */
+#define CG_ROTATE_BLOCK_ 1024u /* values that are rotated together */
+#define CG_DCT_BLOCK_ 64u
+#define CG_WAVE_ 64u             /* blocks whose partial results are held at once */
+#define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; NaN is above */
+#define CG_ABS_MASK_ 0x7fffffffu
 #define CG_FLT_MAX_ 3.402823466e+38f
 
 /* ---- >>bytes: the wire is little-endian, and floats may lie at any address ---- */
@@ -619,19 +619,19 @@ CG_INLINE_ void cg_put64_(uint8_t *p, uint64_t v) {
     cg_put32_(p + 4, (uint32_t)(v >> 32));
 }
 
-CG_INLINE_ uint32_t cg_bits_(float f) {
+CG_INLINE_ uint32_t cg_as_bits_(float f) {
     uint32_t u;
     memcpy(&u, &f, 4);
     return u;
 }
-CG_INLINE_ float cg_float_(uint32_t u) {
+CG_INLINE_ float cg_as_float_(uint32_t u) {
     float f;
     memcpy(&f, &u, 4);
     return f;
 }
 CG_INLINE_ float cg_saturate_(float v) { /* Inf to the largest finite, by bits: fast math knows no Inf */
-    uint32_t u = cg_bits_(v);
-    return cg_float_(u - ((u & CG_MAGNITUDE_) == CG_NONFINITE_));
+    uint32_t u = cg_as_bits_(v);
+    return cg_as_float_(u - ((u & CG_ABS_MASK_) == CG_INF_BITS_));
 }
 CG_INLINE_ float cg_load_(const float *v, size_t i) {
     float f;
@@ -685,28 +685,28 @@ CG_INLINE_ float cg_plus_(float a, float b) { return (float)(a + b); }
 CG_INLINE_ float cg_minus_(float a, float b) { return (float)(a - b); }
 CG_INLINE_ float cg_times_(float a, float b) {
     float p = a * b;
-    CG_FENCE_(p);
+    CG_NO_FMA_(p);
     return p;
 }
 
 /* Sizes: sums and products that stick at the top, so that an overflow is seen once, at the end. */
 #define CG_TOO_LARGE_ UINT64_MAX
-CG_INLINE_ uint64_t cg_add_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
-CG_INLINE_ uint64_t cg_mul_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
-CG_INLINE_ uint64_t cg_words_(uint64_t bits) { /* bytes of whole u32 words that hold so many bits */
+CG_INLINE_ uint64_t cg_add_sat_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
+CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
+CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of whole u32 words that hold so many bits */
     return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
 }
-CG_INLINE_ size_t cg_size_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
+CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
 
 /* src/core/base/environment.h */
 /* ---- >>environment: the caller's rounding mode, flush-to-zero and traps change no bit ---- */
 
-typedef struct cg_env_ {
+typedef struct cg_fenv_ {
     uint64_t saved;
-} cg_env_;
+} cg_fenv_;
 
-CG_INLINE_ cg_env_ cg_env_enter_(void) {
-    cg_env_ env = { 0 };
+CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
+    cg_fenv_ env = { 0 };
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
     uint32_t now = 0, clean = 0x1f80; /* nearest, no FTZ or DAZ, all traps masked */
     /* stmxcsr (%rax): tcc has no name for it */
@@ -730,7 +730,7 @@ CG_INLINE_ cg_env_ cg_env_enter_(void) {
 #endif
     return env;
 }
-CG_INLINE_ void cg_env_leave_(cg_env_ env) {
+CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
     uint32_t was = (uint32_t)env.saved;
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&was) : "memory");
@@ -763,7 +763,7 @@ static uint64_t cg_shared_key_(const cg_tag *tag) {
     z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));
     return cg_mix64_(z ^ (tag->tensor + 3 * CG_GOLDEN_));
 }
-static uint64_t cg_private_key_(const cg_tag *tag) {
+static uint64_t cg_rank_key_(const cg_tag *tag) {
     return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_));
 }
 
@@ -791,7 +791,7 @@ CG_INLINE_ float cg_noise_(cg_key_ key, uint32_t position) {
     return (float)(int32_t)h * 2.3283064365386963e-10f;
 }
 /* Which of a group of `size` neighbours a rank takes: every rank another one. */
-CG_INLINE_ uint64_t cg_perm_(uint64_t key, uint64_t group, uint32_t size, uint32_t rank) {
+CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t size, uint32_t rank) {
     uint64_t start = (uint64_t)cg_hash32_(cg_block_key_(key, group >> 16), (uint32_t)(group & 0xffff)) * size >> 32;
     return start + rank < size ? start + rank : start + rank - size;
 }
@@ -800,9 +800,9 @@ CG_INLINE_ uint64_t cg_perm_(uint64_t key, uint64_t group, uint32_t size, uint32
 /* ---- >>kernels
    The scalar kernel is the specification; its SIMD versions stand below it and return the same bits. */
 
-typedef struct cg_sum_ {
+typedef struct cg_checksum_ {
     uint64_t a, b, words;
-} cg_sum_; /* the checksum of some run of words */
+} cg_checksum_; /* the checksum of some run of words */
 
 typedef struct cg_levels_ {   /* a bucket's grid; see cg_levels_make_ */
     float prescale, sub, inv; /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
@@ -812,77 +812,81 @@ typedef struct cg_levels_ {   /* a bucket's grid; see cg_levels_make_ */
     int stochastic;
 } cg_levels_;
 
-typedef struct cg_grades_ {
+typedef struct cg_bucketizer_ {
     float inv;
     int32_t count;
     float limit[7];
     uint8_t sign;
-} cg_grades_;
+} cg_bucketizer_;
 typedef struct cg_dither_ {
     float inv;
     unsigned bits;
     int stochastic;
 } cg_dither_;
 
-typedef struct cg_coins_ {
+typedef struct cg_bernoulli_ {
     cg_key_ key;
     float unit, pre, inv;
-} cg_coins_; /* a value's chance is (|v|*pre)*inv */
+} cg_bernoulli_; /* a value's chance is (|v|*pre)*inv */
 
 typedef struct cg_kernels_ {
     cg_isa isa;
     /* encode; the finite check: each returns the largest magnitude as bits, or where sums show it 0 or Inf's */
-    uint32_t (*top)(const float *v, size_t n);
+    uint32_t (*absmax_bits)(const float *v, size_t n);
     uint32_t (*range)(const float *v, size_t n, float *lo, float *hi);
     uint32_t (*copy)(const float *v, size_t n, uint8_t *out);
-    uint32_t (*half)(const float *v, size_t n, uint8_t *out);
-    uint32_t (*brain)(const float *v, size_t n, uint8_t *out);
-    uint32_t (*sign)(const float *v, size_t n, uint8_t *out, double *lanes /* NULL, or adds |v| to 16 */);
-    void (*levels)(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
+    uint32_t (*f16_encode)(const float *v, size_t n, uint8_t *out);
+    uint32_t (*bf16_encode)(const float *v, size_t n, uint8_t *out);
+    uint32_t (*sign_encode)(const float *v, size_t n, uint8_t *out, double *lanes /* NULL, or adds |v| to 16 */);
+    void (*levels_encode)(
+        const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
     void (*pack)(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out);
     size_t (*filter)(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value);
-    size_t (*coins)(const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value);
-    uint32_t (*tally)(const float *v, size_t n, uint32_t pivot, size_t *above);
+    size_t (*bernoulli)(
+        const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value);
+    uint32_t (*count_above)(const float *v, size_t n, uint32_t pivot, size_t *above);
     /* decode; stream: out is larger than the caches and aligned to 16 bytes, so go around them */
     void (*unpack)(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols);
-    void (*unlevels)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*unsign)(const uint8_t *in, size_t n, float scale, float *out, int stream);
-    void (*unhalf)(const uint8_t *in, size_t n, float *out, int stream);
-    void (*unbrain)(const uint8_t *in, size_t n, float *out, int stream);
-    uint32_t (*top16)(const uint8_t *in, size_t n);
-    void (*emit)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
-    void (*flush)(float *d, size_t n, float *y, int stream); /* y = d, d = 0 */
-    void (*drain)(void);                                     /* after the last that streamed */
-    void (*sum)(cg_sum_ *sum, const uint8_t *words, size_t count);
+    void (*levels_decode)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream);
+    void (*sign_decode)(const uint8_t *in, size_t n, float scale, float *out, int stream);
+    void (*f16_decode)(const uint8_t *in, size_t n, float *out, int stream);
+    void (*bf16_decode)(const uint8_t *in, size_t n, float *out, int stream);
+    uint32_t (*absmax16_bits)(const uint8_t *in, size_t n);
+    void (*axpby)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
+    void (*move_zero)(float *d, size_t n, float *y, int stream); /* y = d, d = 0 */
+    void (*stream_fence)(void);                                  /* after the last that streamed */
+    void (*checksum)(cg_checksum_ *sum, const uint8_t *words, size_t count);
     /* transforms and sums */
     void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
     void (*dct)(float *v, int inverse);
-    void (*total)(const float *v, size_t n, int what, double *lanes);
-    void (*accrue)(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes);
+    void (*lane_sum)(const float *v, size_t n, int what, double *lanes);
+    void (*axpby_fading)(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes);
     /* more formats */
-    void (*grade)(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes);
-    void (*rank)(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols);
-    void (*untable)(const float *table, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*fp8)(const float *v, size_t n, float inv, int kind, uint8_t *out);
-    void (*unfp8)(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream);
-    uint32_t (*natural)(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out);
-    void (*unnatural)(const uint8_t *in, size_t n, float *out, int stream);
-    void (*dither)(const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
-    void (*undither)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*dynamic)(const float *v, size_t n, float inv, uint8_t *symbols);
-    void (*undynamic)(const uint8_t *symbols, size_t n, float scale, float *out, int stream);
-    void (*fixed)(const float *v, size_t n, float tau, uint8_t *symbols);
+    void (*bucketize)(
+        const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes);
+    void (*nf4_search)(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols);
+    void (*table_decode)(const float *table, const uint8_t *symbols, size_t n, float *out, int stream);
+    void (*fp8_encode)(const float *v, size_t n, float inv, int kind, uint8_t *out);
+    void (*fp8_decode)(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream);
+    uint32_t (*natural_encode)(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out);
+    void (*natural_decode)(const uint8_t *in, size_t n, float *out, int stream);
+    void (*dither_encode)(
+        const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
+    void (*dither_decode)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream);
+    void (*dynamic8_encode)(const float *v, size_t n, float inv, uint8_t *symbols);
+    void (*dynamic8_decode)(const uint8_t *symbols, size_t n, float scale, float *out, int stream);
+    void (*strom_encode)(const float *v, size_t n, float tau, uint8_t *symbols);
     void (*vote)(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out);
     /* matrices */
     void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
         unsigned rank, double *p, size_t p_stride, const float *ahead);
-    void (*collect)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
+    void (*project_t)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
         unsigned rank, double *q, size_t q_stride, const float *ahead);
     void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
         float *out, size_t out_stride, int stream);
 } cg_kernels_;
 
-#define CG_AHEAD_ 512u /* values between what is used and what memory is asked for: 2 KB */
+#define CG_PREFETCH_DISTANCE_ 512u /* values between what is used and what memory is asked for: 2 KB */
 #if CG_AVX2_
 /* Kernels that end in a call for the rest say _mm256_zeroupper() themselves: gcc leaves it out before a tail call. */
 #  define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
@@ -890,19 +894,19 @@ typedef struct cg_kernels_ {
 CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
     return _mm256_loadu_si256((const __m256i *)(const void *)((const uint8_t *)v + 4 * i));
 }
-CG_AVX2_INLINE_ __m256i cg_bytes_avx2_(const uint8_t *p) {
+CG_AVX2_INLINE_ __m256i cg_load_bytes_avx2_(const uint8_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
 CG_AVX2_INLINE_ void cg_store_avx2_(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
 CG_AVX2_INLINE_ __m256i cg_abs_avx2_(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)); }
-CG_AVX2_INLINE_ uint32_t cg_fold_top_avx2_(__m256i t) {
+CG_AVX2_INLINE_ uint32_t cg_hmax_u32_avx2_(__m256i t) {
     __m128i m = _mm_max_epu32(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
 /* by 16 bytes: what malloc aligns to */
-CG_AVX2_INLINE_ void cg_out_avx2_(float *y, size_t i, __m256i v, int stream) {
+CG_AVX2_INLINE_ void cg_store_stream_avx2_(float *y, size_t i, __m256i v, int stream) {
     if (stream) {
         _mm_stream_si128((__m128i *)(void *)(y + i), _mm256_castsi256_si128(v));
         _mm_stream_si128((__m128i *)(void *)(y + i + 4), _mm256_extracti128_si256(v, 1));
@@ -912,11 +916,11 @@ CG_AVX2_INLINE_ void cg_out_avx2_(float *y, size_t i, __m256i v, int stream) {
 }
 CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) {
     __m256 p = _mm256_mul_ps(a, b);
-    CG_FENCE_(p);
+    CG_NO_FMA_(p);
     return p;
 }
 /* Memory should not rest while a chunk is packed and summed: ask for what comes after it, two lines for 32 values. */
-CG_AVX2_INLINE_ void cg_ahead_avx2_(const float *v, size_t i) {
+CG_AVX2_INLINE_ void cg_prefetch_ahead_avx2_(const float *v, size_t i) {
     CG_PREFETCH_(cg_at_(v, i + 1536));
     CG_PREFETCH_(cg_at_(v, i + 1552));
 }
@@ -930,14 +934,14 @@ CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) {
 CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) {
     vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f));
 }
-CG_INLINE_ float32x4_t cg_floats_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
+CG_INLINE_ float32x4_t cg_as_float_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
 /* a product that is going to be added to something */
 CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {
     float32x4_t p = a * b;
-    CG_FENCE_(p);
+    CG_NO_FMA_(p);
     return p;
 }
-CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_MAGNITUDE_)); }
+CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_ABS_MASK_)); }
 /* masks, to a byte each */
 CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
     uint16x8_t ab = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
@@ -945,7 +949,7 @@ CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, 
     return vuzp1q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd));
 }
 /* 64 such bytes, to a bit each */
-CG_INLINE_ uint64_t cg_mask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
+CG_INLINE_ uint64_t cg_movemask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
     a = vpaddq_u8(vandq_u8(a, bit), vandq_u8(b, bit));
     c = vpaddq_u8(vandq_u8(c, bit), vandq_u8(d, bit));
@@ -956,45 +960,45 @@ CG_INLINE_ uint64_t cg_mask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint
 
 /* src/core/kernels/formats.h */
 /* largest magnitude */
-static uint32_t cg_top_scalar_(const float *v, size_t n) {
+static uint32_t cg_absmax_bits_scalar_(const float *v, size_t n) {
     uint32_t top = 0;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_load_bits_(v, i) & CG_MAGNITUDE_);
+    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_load_bits_(v, i) & CG_ABS_MASK_);
     return top;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_tops_avx2_(__m256i top, const float *v, size_t i) {
-    CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
+CG_AVX2_INLINE_ __m256i cg_absmax_step_avx2_(__m256i top, const float *v, size_t i) {
+    CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
     top = _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i)));
     return _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
 }
-CG_TARGET_AVX2_ static uint32_t cg_top_avx2_(const float *v, size_t n) {
+CG_TARGET_AVX2_ static uint32_t cg_absmax_bits_avx2_(const float *v, size_t n) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
     /* a long one at four places at once: one stream of reads does not keep memory busy */
     if (n >= 16384) {
         const size_t part = n / 64 * 16;
         for (; i < part; i += 16) {
-            t0 = cg_tops_avx2_(t0, v, i);
-            t1 = cg_tops_avx2_(t1, v, i + part);
-            t2 = cg_tops_avx2_(t2, v, i + 2 * part);
-            t3 = cg_tops_avx2_(t3, v, i + 3 * part);
+            t0 = cg_absmax_step_avx2_(t0, v, i);
+            t1 = cg_absmax_step_avx2_(t1, v, i + part);
+            t2 = cg_absmax_step_avx2_(t2, v, i + 2 * part);
+            t3 = cg_absmax_step_avx2_(t3, v, i + 3 * part);
         }
         i = 4 * part;
     }
     for (; i + 32 <= n; i += 32) {
-        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
-        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_ + 16));
+        CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
+        CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_ + 16));
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(cg_load8_avx2_(v, i)));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
         t2 = _mm256_max_epu32(t2, cg_abs_avx2_(cg_load8_avx2_(v, i + 16)));
         t3 = _mm256_max_epu32(t3, cg_abs_avx2_(cg_load8_avx2_(v, i + 24)));
     }
     t0 = _mm256_max_epu32(_mm256_max_epu32(t0, t1), _mm256_max_epu32(t2, t3));
-    return cg_max32_(cg_fold_top_avx2_(t0), cg_top_scalar_(cg_at_(v, i), n - i));
+    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax_bits_scalar_(cg_at_(v, i), n - i));
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_top_neon_(const float *v, size_t n) {
+static uint32_t cg_absmax_bits_neon_(const float *v, size_t n) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -1004,7 +1008,7 @@ static uint32_t cg_top_neon_(const float *v, size_t n) {
         t3 = vmaxq_u32(t3, cg_abs_neon_(cg_load4_neon_(v, i + 12)));
     }
     t0 = vmaxq_u32(vmaxq_u32(t0, t1), vmaxq_u32(t2, t3));
-    return cg_max32_(vmaxvq_u32(t0), cg_top_scalar_(cg_at_(v, i), n - i));
+    return cg_max32_(vmaxvq_u32(t0), cg_absmax_bits_scalar_(cg_at_(v, i), n - i));
 }
 #endif
 
@@ -1013,7 +1017,7 @@ static uint32_t cg_range_scalar_(const float *v, size_t n, float *lo, float *hi)
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        top = cg_max32_(top, cg_bits_(f) & CG_MAGNITUDE_);
+        top = cg_max32_(top, cg_as_bits_(f) & CG_ABS_MASK_);
         *lo = f < *lo ? f : *lo;
         *hi = f > *hi ? f : *hi;
     }
@@ -1040,7 +1044,7 @@ CG_TARGET_AVX2_ static uint32_t cg_range_avx2_(const float *v, size_t n, float *
         *lo = lows[j] < *lo ? lows[j] : *lo;
         *hi = highs[j] > *hi ? highs[j] : *hi;
     }
-    return cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
+    return cg_max32_(cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
 }
 #endif
 #if CG_NEON_
@@ -1052,10 +1056,10 @@ static uint32_t cg_range_neon_(const float *v, size_t n, float *lo, float *hi) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
-        l0 = vminq_f32(l0, cg_floats_neon_(a));
-        l1 = vminq_f32(l1, cg_floats_neon_(b));
-        h0 = vmaxq_f32(h0, cg_floats_neon_(a));
-        h1 = vmaxq_f32(h1, cg_floats_neon_(b));
+        l0 = vminq_f32(l0, cg_as_float_neon_(a));
+        l1 = vminq_f32(l1, cg_as_float_neon_(b));
+        h0 = vmaxq_f32(h0, cg_as_float_neon_(a));
+        h1 = vmaxq_f32(h1, cg_as_float_neon_(b));
     }
     *lo = vminvq_f32(vminq_f32(l0, l1));
     *hi = vmaxvq_f32(vmaxq_f32(h0, h1));
@@ -1068,7 +1072,7 @@ static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_MAGNITUDE_);
+        top = cg_max32_(top, u & CG_ABS_MASK_);
         cg_put32_(out + 4 * i, u);
     }
     return top;
@@ -1084,7 +1088,7 @@ CG_TARGET_AVX2_ static uint32_t cg_copy_avx2_(const float *v, size_t n, uint8_t 
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    return cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
+    return cg_max32_(cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
 }
 #endif
 #if CG_NEON_
@@ -1103,12 +1107,12 @@ static uint32_t cg_copy_neon_(const float *v, size_t n, uint8_t *out) {
 #endif
 
 /* f16: to nearest even; what is too large becomes 65504 */
-#define CG_HALF_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
-CG_INLINE_ uint32_t cg_half_(uint32_t u) {
-    uint32_t sign = u >> 16 & 0x8000u, m = u & CG_MAGNITUDE_, shift, rest, h;
-    if (m > CG_HALF_LIMIT_) {
-        if (m < CG_NONFINITE_) return sign | 0x7bffu;
-        return sign | (m == CG_NONFINITE_ ? 0x7c00u : 0x7e00u);
+#define CG_F16_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
+CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
+    uint32_t sign = u >> 16 & 0x8000u, m = u & CG_ABS_MASK_, shift, rest, h;
+    if (m > CG_F16_LIMIT_) {
+        if (m < CG_INF_BITS_) return sign | 0x7bffu;
+        return sign | (m == CG_INF_BITS_ ? 0x7c00u : 0x7e00u);
     }
     if (m < 0x33000000u) return sign; /* below half of the smallest denormal */
     if (m < 0x38800000u) {            /* becomes denormal */
@@ -1123,17 +1127,17 @@ CG_INLINE_ uint32_t cg_half_(uint32_t u) {
     h += rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && (h & 1u));
     return sign | h;
 }
-static uint32_t cg_half_scalar_(const float *v, size_t n, uint8_t *out) {
+static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_MAGNITUDE_);
-        cg_put16_(out + 2 * i, cg_half_(u));
+        top = cg_max32_(top, u & CG_ABS_MASK_);
+        cg_put16_(out + 2 * i, cg_f16_encode_(u));
     }
     return top;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_half_avx2_(const float *v, size_t n, uint8_t *out) {
+CG_TARGET_AVX2_ static uint32_t cg_f16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     uint32_t top;
     size_t i = 0;
@@ -1145,135 +1149,138 @@ CG_TARGET_AVX2_ static uint32_t cg_half_avx2_(const float *v, size_t n, uint8_t 
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out); /* rare: saturate */
+    top = cg_max32_(
+        cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
     return top;
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_half_neon_(const float *v, size_t n, uint8_t *out) {
+static uint32_t cg_f16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
     uint32_t top;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        vst1q_u8(
-            out + 2 * i, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_floats_neon_(a)), cg_floats_neon_(b))));
+        vst1q_u8(out + 2 * i,
+            vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_as_float_neon_(a)), cg_as_float_neon_(b))));
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out); /* rare: saturate */
+    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
     return top;
 }
 #endif
 
 /* bf16: the same; the largest is 0x7f7f */
-#define CG_BRAIN_LIMIT_ 0x7f7f7fffu
-CG_INLINE_ uint32_t cg_brain_(uint32_t u) {
-    uint32_t m = u & CG_MAGNITUDE_;
-    if (m > CG_BRAIN_LIMIT_) {
-        if (m < CG_NONFINITE_) return (u >> 16 & 0x8000u) | 0x7f7fu;
-        return u >> 16 | (m > CG_NONFINITE_ ? 0x40u : 0u);
+#define CG_BF16_LIMIT_ 0x7f7f7fffu
+CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
+    uint32_t m = u & CG_ABS_MASK_;
+    if (m > CG_BF16_LIMIT_) {
+        if (m < CG_INF_BITS_) return (u >> 16 & 0x8000u) | 0x7f7fu;
+        return u >> 16 | (m > CG_INF_BITS_ ? 0x40u : 0u);
     }
     return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
-static uint32_t cg_brain_scalar_(const float *v, size_t n, uint8_t *out) {
+static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_MAGNITUDE_);
-        cg_put16_(out + 2 * i, cg_brain_(u));
+        top = cg_max32_(top, u & CG_ABS_MASK_);
+        cg_put16_(out + 2 * i, cg_bf16_encode_(u));
     }
     return top;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_brain8_avx2_(__m256i u) {
+CG_AVX2_INLINE_ __m256i cg_bf16_encode8_avx2_(__m256i u) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
     return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
 }
-CG_TARGET_AVX2_ static uint32_t cg_brain_avx2_(const float *v, size_t n, uint8_t *out) {
+CG_TARGET_AVX2_ static uint32_t cg_bf16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     uint32_t top;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
-        __m256i h = _mm256_packus_epi32(cg_brain8_avx2_(a), cg_brain8_avx2_(b));
+        __m256i h = _mm256_packus_epi32(cg_bf16_encode8_avx2_(a), cg_bf16_encode8_avx2_(b));
         CG_PREFETCH_(cg_at_(v, i + 1536));
         cg_store_avx2_(out + 2 * i, _mm256_permute4x64_epi64(h, 0xd8));
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_brain_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BRAIN_LIMIT_) cg_brain_scalar_(v, i, out);
+    top = cg_max32_(
+        cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
     return top;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_round_neon_(uint32x4_t u) { /* what to add for the upper half to be to nearest even */
+CG_INLINE_ uint32x4_t cg_bf16_round_neon_(uint32x4_t u) { /* what to add for the upper half to be to nearest even */
     return vaddq_u32(vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
 }
-static uint32_t cg_brain_neon_(const float *v, size_t n, uint8_t *out) {
+static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
     uint32_t top;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        uint16x8_t h = vaddhn_high_u32(vaddhn_u32(a, cg_round_neon_(a)), b, cg_round_neon_(b));
+        uint16x8_t h = vaddhn_high_u32(vaddhn_u32(a, cg_bf16_round_neon_(a)), b, cg_bf16_round_neon_(b));
         vst1q_u8(out + 2 * i, vreinterpretq_u8_u16(h));
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_brain_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BRAIN_LIMIT_) cg_brain_scalar_(v, i, out);
+    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
     return top;
 }
 #endif
 
 /* src/core/kernels/levels.h */
 /* sign bits, straight to the wire; v is the start of a chunk, or 16*i values into one */
-static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
+static uint32_t cg_sign_encode_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
+        uint32_t m = cg_as_bits_(f) & CG_ABS_MASK_;
         top = cg_max32_(top, m);
-        if (lanes) lanes[i % 16] += (double)cg_float_(m);
+        if (lanes) lanes[i % 16] += (double)cg_as_float_(m);
         if (i % 8 == 0) out[i / 8] = 0;
         out[i / 8] = (uint8_t)(out[i / 8] | (unsigned)(f < 0.0f) << i % 8);
     }
     return top;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_below_avx2_(__m256i v) {
+CG_AVX2_INLINE_ __m256i cg_negative_avx2_(__m256i v) {
     return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ));
 }
-CG_AVX2_INLINE_ void cg_add_abs_avx2_(__m256d *s, __m256 m) {
+CG_AVX2_INLINE_ void cg_lanes_add_avx2_(__m256d *s, __m256 m) {
     s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(m)));
     s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(m, 1)));
 }
 /* In a sum of magnitudes a NaN or Inf shows, so that one needs no maximum beside it. */
-CG_AVX2_INLINE_ size_t cg_sign32_avx2_(const float *v, size_t n, uint8_t *out, __m256i *top, __m256d *s, int sums) {
+CG_AVX2_INLINE_ size_t cg_sign_encode32_avx2_(
+    const float *v, size_t n, uint8_t *out, __m256i *top, __m256d *s, int sums) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i ab = _mm256_packs_epi32(cg_below_avx2_(a), cg_below_avx2_(b)),
-                cd = _mm256_packs_epi32(cg_below_avx2_(c), cg_below_avx2_(d));
+        __m256i ab = _mm256_packs_epi32(cg_negative_avx2_(a), cg_negative_avx2_(b)),
+                cd = _mm256_packs_epi32(cg_negative_avx2_(c), cg_negative_avx2_(d));
         __m256i bits = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
-        cg_ahead_avx2_(v, i);
+        cg_prefetch_ahead_avx2_(v, i);
         cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(bits));
         a = cg_abs_avx2_(a);
         b = cg_abs_avx2_(b);
         c = cg_abs_avx2_(c);
         d = cg_abs_avx2_(d);
         if (sums) {
-            cg_add_abs_avx2_(s, _mm256_castsi256_ps(a));
-            cg_add_abs_avx2_(s + 2, _mm256_castsi256_ps(b));
-            cg_add_abs_avx2_(s, _mm256_castsi256_ps(c));
-            cg_add_abs_avx2_(s + 2, _mm256_castsi256_ps(d));
+            cg_lanes_add_avx2_(s, _mm256_castsi256_ps(a));
+            cg_lanes_add_avx2_(s + 2, _mm256_castsi256_ps(b));
+            cg_lanes_add_avx2_(s, _mm256_castsi256_ps(c));
+            cg_lanes_add_avx2_(s + 2, _mm256_castsi256_ps(d));
         } else {
             t0 = _mm256_max_epu32(t0, _mm256_max_epu32(a, b));
             t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
@@ -1282,7 +1289,7 @@ CG_AVX2_INLINE_ size_t cg_sign32_avx2_(const float *v, size_t n, uint8_t *out, _
     *top = _mm256_max_epu32(t0, t1);
     return i;
 }
-CG_TARGET_AVX2_ static uint32_t cg_sign_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
+CG_TARGET_AVX2_ static uint32_t cg_sign_encode_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
     __m256i top;
     __m256d s[4];
     uint32_t most;
@@ -1290,82 +1297,84 @@ CG_TARGET_AVX2_ static uint32_t cg_sign_avx2_(const float *v, size_t n, uint8_t 
     if (lanes) {
         double any = 0.0;
         for (int j = 0; j < 4; j++) s[j] = _mm256_loadu_pd(lanes + 4 * j);
-        i = cg_sign32_avx2_(v, n, out, &top, s, 1);
+        i = cg_sign_encode32_avx2_(v, n, out, &top, s, 1);
         for (int j = 0; j < 4; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
         for (int j = 0; j < 16; j++) any += lanes[j];
-        most = any < 1.7e308 ? 0 : CG_NONFINITE_; /* false for NaN as well */
+        most = any < 1.7e308 ? 0 : CG_INF_BITS_; /* false for NaN as well */
     } else {
-        i = cg_sign32_avx2_(v, n, out, &top, s, 0);
-        most = cg_fold_top_avx2_(top);
+        i = cg_sign_encode32_avx2_(v, n, out, &top, s, 0);
+        most = cg_hmax_u32_avx2_(top);
     }
-    return i < n ? cg_max32_(most, cg_sign_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes)) : most;
+    return i < n ? cg_max32_(most, cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes)) : most;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_lanes_neon_(float64x2_t *s, uint32x4_t m) {
-    s[0] = s[0] + vcvt_f64_f32(vget_low_f32(cg_floats_neon_(m)));
-    s[1] = s[1] + vcvt_high_f64_f32(cg_floats_neon_(m));
+CG_INLINE_ void cg_lanes_add_neon_(float64x2_t *s, uint32x4_t m) {
+    s[0] = s[0] + vcvt_f64_f32(vget_low_f32(cg_as_float_neon_(m)));
+    s[1] = s[1] + vcvt_high_f64_f32(cg_as_float_neon_(m));
 }
 /* 16 values: their signs as byte masks; top and, if asked for, the 16 lanes are updated */
-CG_INLINE_ uint8x16_t cg_sign16_neon_(const float *v, size_t i, uint32x4_t *top, float64x2x4_t *s, int summed) {
+CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_t *top, float64x2x4_t *s, int summed) {
     uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                d = cg_load4_neon_(v, i + 12);
-    uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_floats_neon_(a)), vcltzq_f32(cg_floats_neon_(b)),
-        vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
+    uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
+        vcltzq_f32(cg_as_float_neon_(c)), vcltzq_f32(cg_as_float_neon_(d)));
     a = cg_abs_neon_(a);
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
     d = cg_abs_neon_(d);
     *top = vmaxq_u32(*top, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
     if (summed) {
-        cg_lanes_neon_(&s[0].val[0], a);
-        cg_lanes_neon_(&s[0].val[2], b);
-        cg_lanes_neon_(&s[1].val[0], c);
-        cg_lanes_neon_(&s[1].val[2], d);
+        cg_lanes_add_neon_(&s[0].val[0], a);
+        cg_lanes_add_neon_(&s[0].val[2], b);
+        cg_lanes_add_neon_(&s[1].val[0], c);
+        cg_lanes_add_neon_(&s[1].val[2], d);
     }
     return mask;
 }
-CG_INLINE_ size_t cg_signs_neon_(
+CG_INLINE_ size_t cg_sign_encode64_neon_(
     const float *v, size_t n, uint8_t *out, uint32x4_t *top, float64x2x4_t *s, int summed) {
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint8x16_t a = cg_sign16_neon_(v, i, top, s, summed), b = cg_sign16_neon_(v, i + 16, top, s, summed);
-        uint8x16_t c = cg_sign16_neon_(v, i + 32, top, s, summed), d = cg_sign16_neon_(v, i + 48, top, s, summed);
-        cg_put64_(out + i / 8, cg_mask_neon_(a, b, c, d));
+        uint8x16_t a = cg_sign_encode16_neon_(v, i, top, s, summed),
+                   b = cg_sign_encode16_neon_(v, i + 16, top, s, summed);
+        uint8x16_t c = cg_sign_encode16_neon_(v, i + 32, top, s, summed),
+                   d = cg_sign_encode16_neon_(v, i + 48, top, s, summed);
+        cg_put64_(out + i / 8, cg_movemask_neon_(a, b, c, d));
     }
     return i;
 }
-static uint32_t cg_sign_neon_(const float *v, size_t n, uint8_t *out, double *lanes) {
+static uint32_t cg_sign_encode_neon_(const float *v, size_t n, uint8_t *out, double *lanes) {
     uint32x4_t top = vdupq_n_u32(0);
     float64x2x4_t s[2];
     size_t i;
     if (lanes) {
         s[0] = vld1q_f64_x4(lanes);
         s[1] = vld1q_f64_x4(lanes + 8);
-        i = cg_signs_neon_(v, n, out, &top, s, 1);
+        i = cg_sign_encode64_neon_(v, n, out, &top, s, 1);
         vst1q_f64_x4(lanes, s[0]);
         vst1q_f64_x4(lanes + 8, s[1]);
     } else {
-        i = cg_signs_neon_(v, n, out, &top, NULL, 0);
+        i = cg_sign_encode64_neon_(v, n, out, &top, NULL, 0);
     }
-    return cg_max32_(vmaxvq_u32(top), cg_sign_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
+    return cg_max32_(vmaxvq_u32(top), cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
 }
 #endif
 
 /* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
    adding 1.5*2^23 rounds to nearest even; a wild v only meets the clamp. */
-CG_INLINE_ uint8_t cg_level_(const cg_levels_ *q, float v, float noise) {
+CG_INLINE_ uint8_t cg_level_encode_(const cg_levels_ *q, float v, float noise) {
     float t = cg_times_(cg_minus_(cg_times_(v, q->prescale), q->sub), q->inv);
     int32_t level;
     if (q->stochastic) t = cg_plus_(t, noise);
     t = t < -1024.0f ? -1024.0f : t > 1024.0f ? 1024.0f : t;
-    level = (int32_t)(cg_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->bias;
+    level = (int32_t)(cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->bias;
     return (uint8_t)(level < 0 ? 0 : level > q->top ? q->top : level);
 }
-static void cg_levels_scalar_(
+static void cg_levels_encode_scalar_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++)
-        symbols[i] = cg_level_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
+        symbols[i] = cg_level_encode_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of eight counters on */
@@ -1376,7 +1385,7 @@ CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of ei
     h = _mm256_mullo_epi32(h, _mm256_set1_epi32((int)0x846CA68Bu));
     return _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
 }
-CG_AVX2_INLINE_ __m256i cg_level8_avx2_(
+CG_AVX2_INLINE_ __m256i cg_levels_encode8_avx2_(
     __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
     __m256 t = _mm256_castsi256_ps(v);
     if (rescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
@@ -1386,8 +1395,8 @@ CG_AVX2_INLINE_ __m256i cg_level8_avx2_(
     /* what is too large becomes the smallest integer */
     return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));
 }
-CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n,
-    uint8_t *symbols, int stochastic, int rescale, int shift) {
+CG_AVX2_INLINE_ size_t cg_levels_encode32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
+    size_t n, uint8_t *symbols, int stochastic, int rescale, int shift) {
     const __m256i bias = _mm256_set1_epi16((short)q->bias), most = _mm256_set1_epi8((char)q->top);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i swap = _mm256_setr_epi8(
@@ -1402,10 +1411,12 @@ CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint3
             h = cg_hash8_avx2_(key, p >> 1);
             g = cg_hash8_avx2_(key, (p >> 1) + 8);
         }
-        a = cg_level8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, rescale, shift);
-        b = cg_level8_avx2_(cg_load8_avx2_(v, i + 8), _mm256_shuffle_epi8(h, swap), q, stochastic, rescale, shift);
-        c = cg_level8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, rescale, shift);
-        d = cg_level8_avx2_(cg_load8_avx2_(v, i + 24), _mm256_shuffle_epi8(g, swap), q, stochastic, rescale, shift);
+        a = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, rescale, shift);
+        b = cg_levels_encode8_avx2_(
+            cg_load8_avx2_(v, i + 8), _mm256_shuffle_epi8(h, swap), q, stochastic, rescale, shift);
+        c = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, rescale, shift);
+        d = cg_levels_encode8_avx2_(
+            cg_load8_avx2_(v, i + 24), _mm256_shuffle_epi8(g, swap), q, stochastic, rescale, shift);
         a = _mm256_add_epi16(_mm256_packs_epi32(a, b), bias);
         c = _mm256_add_epi16(_mm256_packs_epi32(c, d), bias);
         a = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, c), order);
@@ -1413,25 +1424,25 @@ CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint3
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_levels_avx2_(
+CG_TARGET_AVX2_ static void cg_levels_encode_avx2_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->sub != 0.0f ? 1 : 0);
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
-    if (head) cg_levels_scalar_(q, key, position, v, head, symbols);
+    if (head) cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
     switch (mode) {
-    case 0: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
-    case 1: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
-    case 2: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
-    case 3: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
-    case 4: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
-    default: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
+    case 0: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
+    case 1: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
+    case 2: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
+    case 3: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
+    case 4: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
+    default: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
     }
     _mm256_zeroupper();
-    if (i < n) cg_levels_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+    if (i < n) cg_levels_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
@@ -1442,11 +1453,12 @@ CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* of four
     h = vmulq_u32(vaddq_u32(veorq_u32(h, vshrq_n_u32(h, 15)), vdupq_n_u32(key.b)), vdupq_n_u32(0x846CA68Bu));
     return veorq_u32(h, vshrq_n_u32(h, 16));
 }
-CG_INLINE_ uint32x4_t cg_swap_neon_(uint32x4_t h) {
+CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
     return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
 }
-CG_INLINE_ int16x4_t cg_level4_neon_(uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
-    float32x4_t t = cg_floats_neon_(v);
+CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
+    uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
+    float32x4_t t = cg_as_float_neon_(v);
     if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->sub);
     t = cg_times_neon_(t, vdupq_n_f32(q->inv));
     if (stochastic)
@@ -1454,8 +1466,8 @@ CG_INLINE_ int16x4_t cg_level4_neon_(uint32x4_t v, uint32x4_t h, const cg_levels
     /* both saturate, and so does adding the bias: the clamp of a wild v */
     return vqmovn_s32(vcvtnq_s32_f32(t));
 }
-CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n,
-    uint8_t *symbols, int stochastic, int plain) {
+CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
+    size_t n, uint8_t *symbols, int stochastic, int plain) {
     const int16x8_t bias = vdupq_n_s16((int16_t)q->bias);
     const uint8x16_t most = vdupq_n_u8((uint8_t)q->top);
     size_t i = 0;
@@ -1466,10 +1478,10 @@ CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t p
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        a = cg_level4_neon_(cg_load4_neon_(v, i), h, q, stochastic, plain);
-        b = cg_level4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, plain);
-        c = cg_level4_neon_(cg_load4_neon_(v, i + 8), cg_swap_neon_(h), q, stochastic, plain);
-        d = cg_level4_neon_(cg_load4_neon_(v, i + 12), cg_swap_neon_(g), q, stochastic, plain);
+        a = cg_levels_encode4_neon_(cg_load4_neon_(v, i), h, q, stochastic, plain);
+        b = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, plain);
+        c = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 8), cg_swap_halves_neon_(h), q, stochastic, plain);
+        d = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 12), cg_swap_halves_neon_(g), q, stochastic, plain);
         vst1q_u8(symbols + i,
             vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), bias)),
                          vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), bias))),
@@ -1477,20 +1489,20 @@ CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t p
     }
     return i;
 }
-static void cg_levels_neon_(
+static void cg_levels_encode_neon_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int plain = q->prescale == 1.0f && q->sub == 0.0f;
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
-    cg_levels_scalar_(q, key, position, v, head, symbols);
+    cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    if (q->stochastic && plain) done = cg_levels16_neon_(q, key, position, v, n, symbols, 1, 1);
-    else if (q->stochastic) done = cg_levels16_neon_(q, key, position, v, n, symbols, 1, 0);
-    else if (plain) done = cg_levels16_neon_(q, key, position, v, n, symbols, 0, 1);
-    else done = cg_levels16_neon_(q, key, position, v, n, symbols, 0, 0);
-    cg_levels_scalar_(q, key, position + (uint32_t)done, cg_at_(v, done), n - done, symbols + done);
+    if (q->stochastic && plain) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 1);
+    else if (q->stochastic) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 0);
+    else if (plain) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 1);
+    else done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 0);
+    cg_levels_encode_scalar_(q, key, position + (uint32_t)done, cg_at_(v, done), n - done, symbols + done);
 }
 #endif
 
@@ -1508,7 +1520,7 @@ static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uin
 CG_AVX2_INLINE_ size_t cg_pack_bits_avx2_(const uint8_t *symbols, size_t n, uint8_t *out) {
     size_t i = 0;
     for (; i + 32 <= n; i += 32)
-        cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(cg_bytes_avx2_(symbols + i), 7)));
+        cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(cg_load_bytes_avx2_(symbols + i), 7)));
     return i;
 }
 CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
@@ -1518,8 +1530,8 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
     } else if (bits == 4) {
         for (; i + 64 <= n; i += 64) {
             const __m256i times = _mm256_set1_epi16(0x1001);
-            __m256i a = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i), times),
-                    b = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i + 32), times);
+            __m256i a = _mm256_maddubs_epi16(cg_load_bytes_avx2_(symbols + i), times),
+                    b = _mm256_maddubs_epi16(cg_load_bytes_avx2_(symbols + i + 32), times);
             cg_store_avx2_(out + i / 2, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
     } else { /* 2 symbols to 16 bits, 4 to 32, 8 to 64, then the bytes that count side by side */
@@ -1532,7 +1544,7 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
         squeeze = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
         for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
             uint8_t *to = out + i / 8 * bits;
-            __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_bytes_avx2_(symbols + i)), quad);
+            __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_load_bytes_avx2_(symbols + i)), quad);
             w = _mm256_or_si256(_mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)),
                 _mm256_srl_epi64(_mm256_andnot_si256(_mm256_set1_epi64x(0xffffffff), w), up));
             w = _mm256_shuffle_epi8(w, squeeze);
@@ -1551,7 +1563,7 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
         for (; i + 64 <= n; i += 64) {
             uint8x16_t a = vld1q_u8(symbols + i), b = vld1q_u8(symbols + i + 16), c = vld1q_u8(symbols + i + 32),
                        d = vld1q_u8(symbols + i + 48);
-            cg_put64_(out + i / 8, cg_mask_neon_(vtstq_u8(a, a), vtstq_u8(b, b), vtstq_u8(c, c), vtstq_u8(d, d)));
+            cg_put64_(out + i / 8, cg_movemask_neon_(vtstq_u8(a, a), vtstq_u8(b, b), vtstq_u8(c, c), vtstq_u8(d, d)));
         }
     } else if (bits == 2) {
         for (; i + 64 <= n; i += 64) {
@@ -1681,18 +1693,18 @@ static size_t cg_filter_scalar_(
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
         index[count] = first + (uint32_t)i;
-        value[count] = cg_float_(u);
-        count += (u & CG_MAGNITUDE_) >= bound;
+        value[count] = cg_as_float_(u);
+        count += (u & CG_ABS_MASK_) >= bound;
     }
     return count;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_reach_avx2_(const float *v, size_t i, __m256i below) {
+CG_AVX2_INLINE_ __m256i cg_filter_mask_avx2_(const float *v, size_t i, __m256i below) {
     return _mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), below);
 }
-CG_AVX2_INLINE_ uint64_t cg_reach32_avx2_(const float *v, size_t i, __m256i below) { /* a bit each */
-    __m256i a = _mm256_packs_epi32(cg_reach_avx2_(v, i, below), cg_reach_avx2_(v, i + 8, below));
-    __m256i b = _mm256_packs_epi32(cg_reach_avx2_(v, i + 16, below), cg_reach_avx2_(v, i + 24, below));
+CG_AVX2_INLINE_ uint64_t cg_filter_mask32_avx2_(const float *v, size_t i, __m256i below) { /* a bit each */
+    __m256i a = _mm256_packs_epi32(cg_filter_mask_avx2_(v, i, below), cg_filter_mask_avx2_(v, i + 8, below));
+    __m256i b = _mm256_packs_epi32(cg_filter_mask_avx2_(v, i + 16, below), cg_filter_mask_avx2_(v, i + 24, below));
     a = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
     return (uint32_t)_mm256_movemask_epi8(a);
 }
@@ -1706,7 +1718,7 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
         uint64_t m;
         size_t many, j;
         for (unsigned line = 0; line < 256; line += 64) __builtin_prefetch((const void *)(ahead + line), 0, 2);
-        m = cg_reach32_avx2_(v, i, below) | cg_reach32_avx2_(v, i + 32, below) << 32;
+        m = cg_filter_mask32_avx2_(v, i, below) | cg_filter_mask32_avx2_(v, i + 32, below) << 32;
         many = (size_t)__builtin_popcountll(m);
         /* two without asking: which of 0, 1, 2 it is cannot be predicted */
         j = i + (size_t)__builtin_ctzll(m | last);
@@ -1730,7 +1742,7 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_reach_neon_(const float *v, size_t i, uint32x4_t bound) { /* 16 values */
+CG_INLINE_ uint8x16_t cg_filter_mask_neon_(const float *v, size_t i, uint32x4_t bound) { /* 16 values */
     return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), bound),
         vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), bound),
         vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), bound),
@@ -1741,8 +1753,8 @@ static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t
     const uint64_t last = (uint64_t)1 << 63;
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint64_t m = cg_mask_neon_(cg_reach_neon_(v, i, least), cg_reach_neon_(v, i + 16, least),
-            cg_reach_neon_(v, i + 32, least), cg_reach_neon_(v, i + 48, least));
+        uint64_t m = cg_movemask_neon_(cg_filter_mask_neon_(v, i, least), cg_filter_mask_neon_(v, i + 16, least),
+            cg_filter_mask_neon_(v, i + 32, least), cg_filter_mask_neon_(v, i + 48, least));
         size_t many = cg_popcount_(m), j;
         /* two without asking: which of 0, 1, 2 it is cannot be predicted */
         j = i + cg_ctz_(m | last);
@@ -1766,23 +1778,23 @@ static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t
 
 /* coins: what is taken with a chance by its magnitude, a random number for each position modulo 2^16: as it is
    from `unit` on, below as +-unit. Room as for filter. */
-CG_INLINE_ size_t cg_coin_one_(
-    const cg_coins_ *c, const float *v, size_t i, uint32_t first, uint32_t *index, float *value, size_t count) {
-    const float f = cg_load_(v, i), m = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
+CG_INLINE_ size_t cg_bernoulli_one_(
+    const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first, uint32_t *index, float *value, size_t count) {
+    const float f = cg_load_(v, i), m = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
     /* 24 bits, below 1 */
     const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
     index[count] = first + (uint32_t)i;
-    value[count] = m >= c->unit ? f : cg_float_(cg_bits_(c->unit) | (cg_bits_(f) & 0x80000000u));
+    value[count] = m >= c->unit ? f : cg_as_float_(cg_as_bits_(c->unit) | (cg_as_bits_(f) & 0x80000000u));
     return count + (coin < cg_times_(cg_times_(m, c->pre), c->inv));
 }
-static size_t cg_coins_scalar_(
-    const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+static size_t cg_bernoulli_scalar_(
+    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0;
-    for (size_t i = 0; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
+    for (size_t i = 0; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
     return count;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ uint32_t cg_coins8_avx2_(const cg_coins_ *c, const float *v, size_t i, uint32_t first) {
+CG_AVX2_INLINE_ uint32_t cg_bernoulli8_avx2_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first) {
     const __m256i h = cg_hash8_avx2_(c->key, (first + (uint32_t)i) & 0xffffu);
     const __m256 coin = cg_mul8_avx2_(
         _mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
@@ -1790,57 +1802,57 @@ CG_AVX2_INLINE_ uint32_t cg_coins8_avx2_(const cg_coins_ *c, const float *v, siz
     return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(
         coin, cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->pre)), _mm256_set1_ps(c->inv)), _CMP_LT_OQ));
 }
-CG_TARGET_AVX2_ static size_t cg_coins_avx2_(
-    const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
+    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
     for (; i + 32 <= n && first % 8 == 0; i += 32) { /* so that eight positions lie in one block */
-        uint32_t m = cg_coins8_avx2_(c, v, i, first) | cg_coins8_avx2_(c, v, i + 8, first) << 8 |
-            cg_coins8_avx2_(c, v, i + 16, first) << 16 | cg_coins8_avx2_(c, v, i + 24, first) << 24;
+        uint32_t m = cg_bernoulli8_avx2_(c, v, i, first) | cg_bernoulli8_avx2_(c, v, i + 8, first) << 8 |
+            cg_bernoulli8_avx2_(c, v, i + 16, first) << 16 | cg_bernoulli8_avx2_(c, v, i + 24, first) << 24;
         for (; m; m &= m - 1) {
             const size_t j = i + (size_t)__builtin_ctz(m);
-            const float f = cg_load_(v, j), size = cg_float_(cg_bits_(f) & CG_MAGNITUDE_);
+            const float f = cg_load_(v, j), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
             index[count] = first + (uint32_t)j;
-            value[count++] = size >= c->unit ? f : cg_float_(cg_bits_(c->unit) | (cg_bits_(f) & 0x80000000u));
+            value[count++] = size >= c->unit ? f : cg_as_float_(cg_as_bits_(c->unit) | (cg_as_bits_(f) & 0x80000000u));
         }
     }
-    for (; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
+    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
     return count;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_coins4_neon_(const cg_coins_ *c, const float *v, size_t i, uint32_t first) {
+CG_INLINE_ uint32x4_t cg_bernoulli4_neon_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first) {
     const uint32x4_t h = cg_hash4_neon_(c->key, (first + (uint32_t)i) & 0xffffu);
     const float32x4_t coin = cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f));
-    const float32x4_t m = cg_floats_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
+    const float32x4_t m = cg_as_float_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
     return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->pre)), vdupq_n_f32(c->inv)));
 }
-static size_t cg_coins_neon_(
-    const cg_coins_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+static size_t cg_bernoulli_neon_(
+    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
     for (; i + 4 <= n && first % 4 == 0; i += 4) {
         uint32_t take[4];
-        if (!vmaxvq_u32(cg_coins4_neon_(c, v, i, first))) continue;
-        vst1q_u32(take, cg_coins4_neon_(c, v, i, first));
+        if (!vmaxvq_u32(cg_bernoulli4_neon_(c, v, i, first))) continue;
+        vst1q_u32(take, cg_bernoulli4_neon_(c, v, i, first));
         for (size_t j = i; j < i + 4; j++)
-            if (take[j - i]) count = cg_coin_one_(c, v, j, first, index, value, count);
+            if (take[j - i]) count = cg_bernoulli_one_(c, v, j, first, index, value, count);
     }
-    for (; i < n; i++) count = cg_coin_one_(c, v, i, first, index, value, count);
+    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
     return count;
 }
 #endif
 
 /* tally: how many magnitudes are above the pivot */
-static uint32_t cg_tally_scalar_(const float *v, size_t n, uint32_t pivot, size_t *above) {
+static uint32_t cg_count_above_scalar_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t m = cg_load_bits_(v, i) & CG_MAGNITUDE_;
+        uint32_t m = cg_load_bits_(v, i) & CG_ABS_MASK_;
         top = cg_max32_(top, m);
         *above += m > pivot;
     }
     return top;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_tally_avx2_(const float *v, size_t n, uint32_t pivot, size_t *above) {
+CG_TARGET_AVX2_ static uint32_t cg_count_above_avx2_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     const __m256i p = _mm256_set1_epi32((int)pivot);
     __m256i top = _mm256_setzero_si256(), gt = top;
     uint32_t g[8];
@@ -1852,11 +1864,11 @@ CG_TARGET_AVX2_ static uint32_t cg_tally_avx2_(const float *v, size_t n, uint32_
     }
     cg_store_avx2_(g, gt);
     for (int j = 0; j < 8; j++) *above += g[j];
-    return cg_max32_(cg_fold_top_avx2_(top), cg_tally_scalar_(cg_at_(v, i), n - i, pivot, above));
+    return cg_max32_(cg_hmax_u32_avx2_(top), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_tally_neon_(const float *v, size_t n, uint32_t pivot, size_t *above) {
+static uint32_t cg_count_above_neon_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     const uint32x4_t p = vdupq_n_u32(pivot);
     uint32x4_t top = vdupq_n_u32(0), gt = top;
     size_t i = 0;
@@ -1866,13 +1878,13 @@ static uint32_t cg_tally_neon_(const float *v, size_t n, uint32_t pivot, size_t 
         gt = vsubq_u32(gt, vcgtq_u32(m, p));
     }
     *above += (size_t)vaddlvq_u32(gt);
-    return cg_max32_(vmaxvq_u32(top), cg_tally_scalar_(cg_at_(v, i), n - i, pivot, above));
+    return cg_max32_(vmaxvq_u32(top), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
 }
 #endif
 
 /* src/core/kernels/decode.h */
 /* unlevels: any symbol is a legal level */
-static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_levels_decode_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) {
         int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
@@ -1882,7 +1894,7 @@ static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, siz
 }
 #if CG_AVX2_
 /* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
-CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(
+CG_AVX2_INLINE_ size_t cg_levels_decode16_avx2_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
     const __m256 base = _mm256_set1_ps(q->base), step = _mm256_set1_ps(q->step), post = _mm256_set1_ps(q->post);
     const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
@@ -1896,28 +1908,28 @@ CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(
                 _mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
             if (!usual || !symmetric) f = _mm256_add_ps(base, f);
             if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, post), most), least);
-            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
         }
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_unlevels_avx2_(
+CG_TARGET_AVX2_ static void cg_levels_decode_avx2_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = q->bias    ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 1)
-                                            : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 1)
-           : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 0)
-                          : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 0);
+    size_t i = q->bias    ? q->post == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 1)
+                                            : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 1)
+           : q->post == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 0)
+                          : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 0);
     _mm256_zeroupper();
-    if (i < n) cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_unlevel4_neon_(const cg_levels_ *q, int16x4_t level, float *out, size_t i) {
+CG_INLINE_ void cg_levels_decode4_neon_(const cg_levels_ *q, int16x4_t level, float *out, size_t i) {
     float32x4_t f = vcvtq_f32_s32(vmovl_s16(level));
     f = (vdupq_n_f32(q->base) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->post);
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
-static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_levels_decode_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     const cg_levels_ g = *q; /* a copy: out cannot alias it */
     const uint8x16_t most = vdupq_n_u8((uint8_t)g.top);
     const int16x8_t bias = vdupq_n_s16((int16_t)g.bias);
@@ -1926,100 +1938,104 @@ static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_
         uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), most);
         int16x8_t a = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(s))), bias);
         int16x8_t b = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(s))), bias);
-        cg_unlevel4_neon_(&g, vget_low_s16(a), out, i);
-        cg_unlevel4_neon_(&g, vget_high_s16(a), out, i + 4);
-        cg_unlevel4_neon_(&g, vget_low_s16(b), out, i + 8);
-        cg_unlevel4_neon_(&g, vget_high_s16(b), out, i + 12);
+        cg_levels_decode4_neon_(&g, vget_low_s16(a), out, i);
+        cg_levels_decode4_neon_(&g, vget_high_s16(a), out, i + 4);
+        cg_levels_decode4_neon_(&g, vget_low_s16(b), out, i + 8);
+        cg_levels_decode4_neon_(&g, vget_high_s16(b), out, i + 12);
     }
-    cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
-static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
+static void cg_sign_decode_scalar_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, in[i / 8] >> i % 8 & 1 ? -scale : scale);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
-    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_bits_(scale));
+CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
+    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
     const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24),
                   s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
     const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
     size_t i = 0;
     for (; i + 32 <= n; i += 32) { /* bring each bit to where the sign is */
         __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
-        cg_out_avx2_(out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), stream);
-        cg_out_avx2_(out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), stream);
-        cg_out_avx2_(out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), stream);
-        cg_out_avx2_(out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), stream);
+        cg_store_stream_avx2_(
+            out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), stream);
+        cg_store_stream_avx2_(
+            out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), stream);
+        cg_store_stream_avx2_(
+            out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), stream);
+        cg_store_stream_avx2_(
+            out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), stream);
     }
     _mm256_zeroupper();
-    if (i < n) cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
+    if (i < n) cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_unsign_neon_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
-    const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_bits_(scale));
+static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
+    const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_as_bits_(scale));
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         const uint32x4_t w = vdupq_n_u32(in[i / 8]);
-        cg_store4_neon_(out, i, cg_floats_neon_(veorq_u32(vandq_u32(vshlq_u32(w, low), minus), plus)));
-        cg_store4_neon_(out, i + 4, cg_floats_neon_(veorq_u32(vandq_u32(vshlq_u32(w, high), minus), plus)));
+        cg_store4_neon_(out, i, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, low), minus), plus)));
+        cg_store4_neon_(out, i + 4, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, high), minus), plus)));
     }
-    cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), stream);
+    cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), stream);
 }
 #endif
 
-CG_INLINE_ float cg_unhalf_(uint32_t h) {
+CG_INLINE_ float cg_f16_decode_(uint32_t h) {
     uint32_t sign = (h & 0x8000u) << 16, m = h & 0x7fffu;
-    if (m >= 0x7c00u) return cg_float_(sign | (m << 13) | 0x7f800000u | (m > 0x7c00u ? 0x400000u : 0u));
-    if (m < 0x400u) return cg_float_(sign | cg_bits_((float)m * 5.9604644775390625e-8f));
-    return cg_float_(sign | ((m << 13) + 0x38000000u));
+    if (m >= 0x7c00u) return cg_as_float_(sign | (m << 13) | 0x7f800000u | (m > 0x7c00u ? 0x400000u : 0u));
+    if (m < 0x400u) return cg_as_float_(sign | cg_as_bits_((float)m * 5.9604644775390625e-8f));
+    return cg_as_float_(sign | ((m << 13) + 0x38000000u));
 }
-static void cg_unhalf_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_f16_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
     (void)stream;
-    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_unhalf_(cg_get16_(in + 2 * i)));
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_f16_decode_(cg_get16_(in + 2 * i)));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_f16_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_out_avx2_(out, i,
+        cg_store_stream_avx2_(out, i,
             _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
     _mm256_zeroupper();
-    if (i < n) cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_unhalf_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_f16_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(in + 2 * i));
         cg_store4_neon_(out, i, vcvt_f32_f16(vget_low_f16(h)));
         cg_store4_neon_(out, i + 4, vcvt_high_f32_f16(h));
     }
-    cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
+    cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
-static void cg_unbrain_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_bf16_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
     (void)stream;
-    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_as_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_bf16_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_out_avx2_(out, i,
+        cg_store_stream_avx2_(out, i,
             _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16),
             stream);
     _mm256_zeroupper();
-    if (i < n) cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_unbrain_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
     const uint16x8_t zero = vdupq_n_u16(0);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -2027,32 +2043,32 @@ static void cg_unbrain_neon_(const uint8_t *in, size_t n, float *out, int stream
         cg_store4_neon_(out, i, vreinterpretq_f32_u16(vzip1q_u16(zero, h)));
         cg_store4_neon_(out, i + 4, vreinterpretq_f32_u16(vzip2q_u16(zero, h)));
     }
-    cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
+    cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
 /* top16: largest magnitude among 16-bit floats, as bits: the finite check of a packet */
-static uint32_t cg_top16_scalar_(const uint8_t *in, size_t n) {
+static uint32_t cg_absmax_bits16_scalar_(const uint8_t *in, size_t n) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get16_(in + 2 * i) & 0x7fffu);
     return top;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_top16_avx2_(const uint8_t *in, size_t n) {
+CG_TARGET_AVX2_ static uint32_t cg_absmax_bits16_avx2_(const uint8_t *in, size_t n) {
     const __m256i low = _mm256_set1_epi16(0x7fff);
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        t0 = _mm256_max_epu16(t0, _mm256_and_si256(cg_bytes_avx2_(in + 2 * i), low));
-        t1 = _mm256_max_epu16(t1, _mm256_and_si256(cg_bytes_avx2_(in + 2 * i + 32), low));
+        t0 = _mm256_max_epu16(t0, _mm256_and_si256(cg_load_bytes_avx2_(in + 2 * i), low));
+        t1 = _mm256_max_epu16(t1, _mm256_and_si256(cg_load_bytes_avx2_(in + 2 * i + 32), low));
     }
     t0 = _mm256_max_epu16(t0, t1);
     t0 = _mm256_max_epu32(_mm256_srli_epi32(t0, 16), _mm256_and_si256(t0, _mm256_set1_epi32(0xffff)));
-    return cg_max32_(cg_fold_top_avx2_(t0), cg_top16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_top16_neon_(const uint8_t *in, size_t n) {
+static uint32_t cg_absmax_bits16_neon_(const uint8_t *in, size_t n) {
     const uint16x8_t low = vdupq_n_u16(0x7fff);
     uint16x8_t t0 = vdupq_n_u16(0), t1 = t0;
     size_t i = 0;
@@ -2060,13 +2076,13 @@ static uint32_t cg_top16_neon_(const uint8_t *in, size_t n) {
         t0 = vmaxq_u16(t0, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i)), low));
         t1 = vmaxq_u16(t1, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i + 16)), low));
     }
-    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_top16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
 }
 #endif
 
 /* src/core/kernels/axpby.h */
 /* emit: y = beta*y + alpha*d; y is not read if beta is 0 */
-static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+static void cg_axpby_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     (void)stream;
     if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
     else if (beta == 0.0f)
@@ -2078,12 +2094,13 @@ static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, f
             cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(d, i))));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+CG_TARGET_AVX2_ static void cg_axpby_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     size_t i = 0;
     if (stream && beta == 0.0f) {
         for (; i + 8 <= n; i += 8)
-            cg_out_avx2_(y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
+            cg_store_stream_avx2_(
+                y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
     } else if (beta == 1.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
@@ -2102,63 +2119,63 @@ CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha,
                 cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
     }
     _mm256_zeroupper();
-    if (i < n) cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
+    if (i < n) cg_axpby_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+static void cg_axpby_neon_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
     size_t i = 0;
     if (beta == 0.0f && alpha == 1.0f) {
         /* a copy, below */
     } else if (beta == 0.0f) {
-        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_floats_neon_(cg_load4_neon_(d, i)));
+        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_as_float_neon_(cg_load4_neon_(d, i)));
     } else {
         const int keep = beta == 1.0f;
         for (; i + 4 <= n; i += 4) {
-            float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)),
-                        g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
+            float32x4_t f = cg_as_float_neon_(cg_load4_neon_(y, i)),
+                        g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(d, i)));
             cg_store4_neon_(y, i, (keep ? f : cg_times_neon_(b, f)) + g);
         }
     }
-    cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), stream);
+    cg_axpby_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), stream);
 }
 #endif
 
 /* flush: y = d, d = 0. Zeros go where streaming stores keep the core waiting; a memset after them would cost its
    own time. */
-static void cg_flush_scalar_(float *d, size_t n, float *y, int stream) {
+static void cg_move_zero_scalar_(float *d, size_t n, float *y, int stream) {
     (void)stream;
     memcpy(y, d, 4 * n);
     memset(d, 0, 4 * n);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_flush_avx2_(float *d, size_t n, float *y, int stream) {
+CG_TARGET_AVX2_ static void cg_move_zero_avx2_(float *d, size_t n, float *y, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         const __m256i v = cg_load8_avx2_(d, i);
         cg_store_avx2_(cg_at_mut_(d, i), _mm256_setzero_si256());
-        if (stream) cg_out_avx2_(y, i, v, 1);
+        if (stream) cg_store_stream_avx2_(y, i, v, 1);
         else cg_store_avx2_(cg_at_mut_(y, i), v);
     }
     _mm256_zeroupper();
-    cg_flush_scalar_(cg_at_mut_(d, i), n - i, cg_at_mut_(y, i), 0);
+    cg_move_zero_scalar_(cg_at_mut_(d, i), n - i, cg_at_mut_(y, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_flush_neon_(float *d, size_t n, float *y, int stream) { cg_flush_scalar_(d, n, y, stream); }
+static void cg_move_zero_neon_(float *d, size_t n, float *y, int stream) { cg_move_zero_scalar_(d, n, y, stream); }
 #endif
 
-static void cg_drain_scalar_(void) {}
+static void cg_stream_fence_scalar_(void) {}
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_drain_avx2_(void) { _mm_sfence(); }
+CG_TARGET_AVX2_ static void cg_stream_fence_avx2_(void) { _mm_sfence(); }
 #endif
 #if CG_NEON_
-static void cg_drain_neon_(void) {}
+static void cg_stream_fence_neon_(void) {}
 #endif
 
 /* sum: absorbs whole words */
-static void cg_sum_scalar_(cg_sum_ *sum, const uint8_t *words, size_t count) {
+static void cg_checksum_scalar_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
     uint64_t a = sum->a, b = sum->b;
     for (size_t i = 0; i < count; i++) {
         a += cg_get32_(words + 4 * i);
@@ -2169,13 +2186,13 @@ static void cg_sum_scalar_(cg_sum_ *sum, const uint8_t *words, size_t count) {
     sum->words += count;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_sum_avx2_(cg_sum_ *sum, const uint8_t *words, size_t count) {
+CG_TARGET_AVX2_ static void cg_checksum_avx2_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
     const __m256i low = _mm256_set1_epi64x(0xffffffff);
     __m256i ae = _mm256_setzero_si256(), ao = ae, be = ae, bo = ae;
     uint64_t a[8], b[8], sa = 0, sb = 0;
     const size_t rows = count / 8;
     for (size_t i = 0; i < rows; i++) {
-        __m256i w = cg_bytes_avx2_(words + 32 * i);
+        __m256i w = cg_load_bytes_avx2_(words + 32 * i);
         ae = _mm256_add_epi64(ae, _mm256_and_si256(w, low));
         ao = _mm256_add_epi64(ao, _mm256_srli_epi64(w, 32));
         be = _mm256_add_epi64(be, ae);
@@ -2192,11 +2209,11 @@ CG_TARGET_AVX2_ static void cg_sum_avx2_(cg_sum_ *sum, const uint8_t *words, siz
     sum->b += 8 * (uint64_t)rows * sum->a + sb;
     sum->a += sa;
     sum->words += 8 * (uint64_t)rows;
-    cg_sum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+    cg_checksum_scalar_(sum, words + 32 * rows, count - 8 * rows);
 }
 #endif
 #if CG_NEON_
-static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
+static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
     uint64x2_t a0 = vdupq_n_u64(0), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
     uint64_t a[8], b[8], sa = 0, sb = 0;
     const size_t rows = count / 8;
@@ -2227,25 +2244,25 @@ static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
     sum->b += 8 * (uint64_t)rows * sum->a + sb;
     sum->a += sa;
     sum->words += 8 * (uint64_t)rows;
-    cg_sum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+    cg_checksum_scalar_(sum, words + 32 * rows, count - 8 * rows);
 }
 #endif
 
 /* src/core/kernels/rotate.h */
 /* what of total() */
-enum { CG_TOTAL_MAGNITUDES_, CG_TOTAL_SQUARES_, CG_TOTAL_BELOW_, CG_TOTAL_ABOVE_, CG_TOTAL_VALUES_ };
+enum { CG_SUM_ABS_, CG_SUM_SQUARES_, CG_SUM_NEGATIVE_, CG_SUM_NONNEGATIVE_, CG_SUM_VALUES_ };
 
 /* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i
    % 32 of flips[32*r + i/32] negates v[i] in round r. One scaling at the end, by a power of two. The order of the
    strides is part of the wire format, and is what suits vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512.
    What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
-#define CG_MINUS_ 0x80000000u
+#define CG_SIGN_BIT_ 0x80000000u
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
-    for (size_t i = 0; i < CG_TURN_; i++)
-        cg_store_(v, i, cg_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++)
+        cg_store_(v, i, cg_as_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
 }
-CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) { /* strides s and 2s */
+CG_INLINE_ void cg_butterfly4_(float *v, size_t i, size_t s) { /* strides s and 2s */
     float a = cg_load_(v, i), b = cg_load_(v, i + s), c = cg_load_(v, i + 2 * s), d = cg_load_(v, i + 3 * s);
     float ab = cg_plus_(a, b), ba = cg_minus_(a, b), cd = cg_plus_(c, d), dc = cg_minus_(c, d);
     cg_store_(v, i, cg_plus_(ab, cd));
@@ -2254,18 +2271,18 @@ CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) { /* strides s and 2s */
     cg_store_(v, i + 3 * s, cg_minus_(ba, dc));
 }
 static void cg_hadamard_scalar_(float *v) {
-    for (size_t i = 0; i < CG_TURN_; i += 8) {
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 8) {
         for (size_t j = i; j < i + 4; j++) {
             float a = cg_load_(v, j), b = cg_load_(v, j + 4);
             cg_store_(v, j, cg_plus_(a, b));
             cg_store_(v, j + 4, cg_minus_(a, b));
         }
-        cg_quad_(v, i, 1);
-        cg_quad_(v, i + 4, 1);
+        cg_butterfly4_(v, i, 1);
+        cg_butterfly4_(v, i + 4, 1);
     }
     for (size_t s = 8; s < 512; s *= 4)
-        for (size_t i = 0; i < CG_TURN_; i += 4 * s)
-            for (size_t j = i; j < i + s; j++) cg_quad_(v, j, s);
+        for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 4 * s)
+            for (size_t j = i; j < i + s; j++) cg_butterfly4_(v, j, s);
     for (size_t i = 0; i < 512; i++) {
         float a = cg_load_(v, i), b = cg_load_(v, i + 512);
         cg_store_(v, i, cg_plus_(a, b));
@@ -2274,87 +2291,88 @@ static void cg_hadamard_scalar_(float *v) {
 }
 static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds);
-    if (from != v) memcpy(v, from, 4 * CG_TURN_);
+    if (from != v) memcpy(v, from, 4 * CG_ROTATE_BLOCK_);
     for (int r = 0; r < rounds; r++) {
         if (!inverse) cg_flip_scalar_(v, flips + 32 * r);
         cg_hadamard_scalar_(v);
         if (inverse) cg_flip_scalar_(v, flips + 32 * (rounds - 1 - r));
     }
-    for (size_t i = 0; i < CG_TURN_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_floats8_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
+CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
 CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
     cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
 }
-CG_AVX2_INLINE_ __m256 cg_minuses_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
+CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
 /* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or
    from 4 on. From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add
    three. */
 #  define CG_FLIP_ROW_(a, b, c, d) \
-    { a, b, c, d, a, b, c, d, a ^ CG_MINUS_, b ^ CG_MINUS_, c ^ CG_MINUS_, d ^ CG_MINUS_, 0, 0, 0, 0 }
-#  define CG_FLIP_ROWS_(c, d)                                                                         \
-    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_MINUS_, 0u, c, d), CG_FLIP_ROW_(0u, CG_MINUS_, c, d), \
-        CG_FLIP_ROW_(CG_MINUS_, CG_MINUS_, c, d)
-static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_MINUS_, 0u),
-    CG_FLIP_ROWS_(0u, CG_MINUS_), CG_FLIP_ROWS_(CG_MINUS_, CG_MINUS_) };
+    { a, b, c, d, a, b, c, d, a ^ CG_SIGN_BIT_, b ^ CG_SIGN_BIT_, c ^ CG_SIGN_BIT_, d ^ CG_SIGN_BIT_, 0, 0, 0, 0 }
+#  define CG_FLIP_ROWS_(c, d)                                                                               \
+    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_SIGN_BIT_, 0u, c, d), CG_FLIP_ROW_(0u, CG_SIGN_BIT_, c, d), \
+        CG_FLIP_ROW_(CG_SIGN_BIT_, CG_SIGN_BIT_, c, d)
+static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_SIGN_BIT_, 0u),
+    CG_FLIP_ROWS_(0u, CG_SIGN_BIT_), CG_FLIP_ROWS_(CG_SIGN_BIT_, CG_SIGN_BIT_) };
 CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
     const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
     return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)));
 }
-CG_AVX2_INLINE_ void cg_pair_avx2_(__m256 *a, __m256 *b) {
+CG_AVX2_INLINE_ void cg_butterfly_avx2_(__m256 *a, __m256 *b) {
     __m256 d = _mm256_sub_ps(*a, *b);
     *a = _mm256_add_ps(*a, *b);
     *b = d;
 }
-CG_AVX2_INLINE_ void cg_across_avx2_(__m256 *x) { /* three strides between eight vectors */
-    cg_pair_avx2_(x, x + 1);
-    cg_pair_avx2_(x + 2, x + 3);
-    cg_pair_avx2_(x + 4, x + 5);
-    cg_pair_avx2_(x + 6, x + 7);
-    cg_pair_avx2_(x, x + 2);
-    cg_pair_avx2_(x + 1, x + 3);
-    cg_pair_avx2_(x + 4, x + 6);
-    cg_pair_avx2_(x + 5, x + 7);
-    cg_pair_avx2_(x, x + 4);
-    cg_pair_avx2_(x + 1, x + 5);
-    cg_pair_avx2_(x + 2, x + 6);
-    cg_pair_avx2_(x + 3, x + 7);
+CG_AVX2_INLINE_ void cg_butterfly8_avx2_(__m256 *x) { /* three strides between eight vectors */
+    cg_butterfly_avx2_(x, x + 1);
+    cg_butterfly_avx2_(x + 2, x + 3);
+    cg_butterfly_avx2_(x + 4, x + 5);
+    cg_butterfly_avx2_(x + 6, x + 7);
+    cg_butterfly_avx2_(x, x + 2);
+    cg_butterfly_avx2_(x + 1, x + 3);
+    cg_butterfly_avx2_(x + 4, x + 6);
+    cg_butterfly_avx2_(x + 5, x + 7);
+    cg_butterfly_avx2_(x, x + 4);
+    cg_butterfly_avx2_(x + 1, x + 5);
+    cg_butterfly_avx2_(x + 2, x + 6);
+    cg_butterfly_avx2_(x + 3, x + 7);
 }
 /* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half
    without a shuffle. */
-CG_AVX2_INLINE_ __m256 cg_within_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
+CG_AVX2_INLINE_ __m256 cg_hadamard8_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
     __m256 x = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i))));
     __m256 y = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i + 4))));
     if (flip) {
         const uint32_t byte = ((const uint8_t *)flips)[i / 8];
-        x = _mm256_xor_ps(x, _mm256_castsi256_ps(cg_bytes_avx2_((const uint8_t *)cg_flip_rows_[byte & 15u])));
-        y = _mm256_xor_ps(y, _mm256_castsi256_ps(cg_bytes_avx2_((const uint8_t *)(cg_flip_rows_[byte >> 4] + 4))));
+        x = _mm256_xor_ps(x, _mm256_castsi256_ps(cg_load_bytes_avx2_((const uint8_t *)cg_flip_rows_[byte & 15u])));
+        y = _mm256_xor_ps(y, _mm256_castsi256_ps(cg_load_bytes_avx2_((const uint8_t *)(cg_flip_rows_[byte >> 4] + 4))));
     } else {
-        y = _mm256_xor_ps(y, cg_minuses_avx2_(0, 0, 0, 0, 1, 1, 1, 1));
+        y = _mm256_xor_ps(y, cg_sign_mask_avx2_(0, 0, 0, 0, 1, 1, 1, 1));
     }
     x = _mm256_add_ps(x, y);
-    x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
-    return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_minuses_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
+    x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
+    return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
 }
 /* strides up to 32 */
-CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {
-    for (size_t i = 0; i < CG_TURN_; i += 64) {
+CG_AVX2_INLINE_ void cg_hadamard_short64_avx2_(
+    const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         __m256 x[8];
         CG_PREFETCH_(cg_at_(ahead, i / 2));
         CG_PREFETCH_(cg_at_(ahead, i / 2 + 16));
-        x[0] = cg_within_avx2_(from, i, flips, flip);
-        x[1] = cg_within_avx2_(from, i + 8, flips, flip);
-        x[2] = cg_within_avx2_(from, i + 16, flips, flip);
-        x[3] = cg_within_avx2_(from, i + 24, flips, flip);
-        x[4] = cg_within_avx2_(from, i + 32, flips, flip);
-        x[5] = cg_within_avx2_(from, i + 40, flips, flip);
-        x[6] = cg_within_avx2_(from, i + 48, flips, flip);
-        x[7] = cg_within_avx2_(from, i + 56, flips, flip);
-        cg_across_avx2_(x);
+        x[0] = cg_hadamard8_avx2_(from, i, flips, flip);
+        x[1] = cg_hadamard8_avx2_(from, i + 8, flips, flip);
+        x[2] = cg_hadamard8_avx2_(from, i + 16, flips, flip);
+        x[3] = cg_hadamard8_avx2_(from, i + 24, flips, flip);
+        x[4] = cg_hadamard8_avx2_(from, i + 32, flips, flip);
+        x[5] = cg_hadamard8_avx2_(from, i + 40, flips, flip);
+        x[6] = cg_hadamard8_avx2_(from, i + 48, flips, flip);
+        x[7] = cg_hadamard8_avx2_(from, i + 56, flips, flip);
+        cg_butterfly8_avx2_(x);
         cg_store8_avx2_(v, i, x[0]);
         cg_store8_avx2_(v, i + 8, x[1]);
         cg_store8_avx2_(v, i + 16, x[2]);
@@ -2366,21 +2384,21 @@ CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t
     }
 }
 /* strides 64, 128, 256 of eight rows of 64 */
-CG_AVX2_INLINE_ void cg_rows_avx2_(const float *v, size_t i, __m256 *x) {
-    x[0] = cg_floats8_avx2_(v, i);
-    x[1] = cg_floats8_avx2_(v, i + 64);
-    x[2] = cg_floats8_avx2_(v, i + 128);
-    x[3] = cg_floats8_avx2_(v, i + 192);
-    x[4] = cg_floats8_avx2_(v, i + 256);
-    x[5] = cg_floats8_avx2_(v, i + 320);
-    x[6] = cg_floats8_avx2_(v, i + 384);
-    x[7] = cg_floats8_avx2_(v, i + 448);
-    cg_across_avx2_(x);
+CG_AVX2_INLINE_ void cg_hadamard_rows_avx2_(const float *v, size_t i, __m256 *x) {
+    x[0] = cg_load8_ps_avx2_(v, i);
+    x[1] = cg_load8_ps_avx2_(v, i + 64);
+    x[2] = cg_load8_ps_avx2_(v, i + 128);
+    x[3] = cg_load8_ps_avx2_(v, i + 192);
+    x[4] = cg_load8_ps_avx2_(v, i + 256);
+    x[5] = cg_load8_ps_avx2_(v, i + 320);
+    x[6] = cg_load8_ps_avx2_(v, i + 384);
+    x[7] = cg_load8_ps_avx2_(v, i + 448);
+    cg_butterfly8_avx2_(x);
 }
-CG_AVX2_INLINE_ void cg_leave_avx2_(
+CG_AVX2_INLINE_ void cg_hadamard_last_avx2_(
     float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
-    __m256 a = cg_floats8_avx2_(v, i);
-    cg_pair_avx2_(&a, &b);
+    __m256 a = cg_load8_ps_avx2_(v, i);
+    cg_butterfly_avx2_(&a, &b);
     if (flip) {
         a = cg_flip8_avx2_(a, ((const uint8_t *)flips)[i / 8]);
         b = cg_flip8_avx2_(b, ((const uint8_t *)flips)[i / 8 + 64]);
@@ -2389,7 +2407,7 @@ CG_AVX2_INLINE_ void cg_leave_avx2_(
     cg_store8_avx2_(v, i + 512, last ? _mm256_mul_ps(b, scale) : b);
 }
 /* Strides 64 to 512. Sixteen vectors and a spare one do not fit the registers: half of them waits in its place. */
-CG_AVX2_INLINE_ void cg_far64_avx2_(
+CG_AVX2_INLINE_ void cg_hadamard_long64_avx2_(
     float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
     const __m256 scale = _mm256_set1_ps(times);
     for (size_t i = 0; i < 64; i += 8) {
@@ -2398,7 +2416,7 @@ CG_AVX2_INLINE_ void cg_far64_avx2_(
         CG_PREFETCH_(cg_at_(ahead, 8 * i + 16));
         CG_PREFETCH_(cg_at_(ahead, 8 * i + 32));
         CG_PREFETCH_(cg_at_(ahead, 8 * i + 48));
-        cg_rows_avx2_(v, i, x);
+        cg_hadamard_rows_avx2_(v, i, x);
         cg_store8_avx2_(v, i, x[0]);
         cg_store8_avx2_(v, i + 64, x[1]);
         cg_store8_avx2_(v, i + 128, x[2]);
@@ -2407,80 +2425,84 @@ CG_AVX2_INLINE_ void cg_far64_avx2_(
         cg_store8_avx2_(v, i + 320, x[5]);
         cg_store8_avx2_(v, i + 384, x[6]);
         cg_store8_avx2_(v, i + 448, x[7]);
-        cg_rows_avx2_(v, i + 512, x);
-        cg_leave_avx2_(v, i, x[0], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 64, x[1], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 128, x[2], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 192, x[3], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 256, x[4], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 320, x[5], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 384, x[6], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 448, x[7], flips, scale, flip, last);
+        cg_hadamard_rows_avx2_(v, i + 512, x);
+        cg_hadamard_last_avx2_(v, i, x[0], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 64, x[1], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 128, x[2], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 192, x[3], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 256, x[4], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 320, x[5], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 384, x[6], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 448, x[7], flips, scale, flip, last);
     }
 }
-CG_TARGET_AVX2_ static void cg_near_avx2_(const float *from, float *v, const float *ahead) {
-    cg_near64_avx2_(from, v, NULL, ahead, 0);
+CG_TARGET_AVX2_ static void cg_hadamard_short_avx2_(const float *from, float *v, const float *ahead) {
+    cg_hadamard_short64_avx2_(from, v, NULL, ahead, 0);
 }
-CG_TARGET_AVX2_ static void cg_near_flip_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead) {
-    cg_near64_avx2_(from, v, flips, ahead, 1);
+CG_TARGET_AVX2_ static void cg_hadamard_short_flip_avx2_(
+    const float *from, float *v, const uint32_t *flips, const float *ahead) {
+    cg_hadamard_short64_avx2_(from, v, flips, ahead, 1);
 }
-CG_TARGET_AVX2_ static void cg_far_avx2_(float *v, const float *ahead) { cg_far64_avx2_(v, NULL, 1.0f, ahead, 0, 0); }
-CG_TARGET_AVX2_ static void cg_far_last_avx2_(float *v, float scale, const float *ahead) {
-    cg_far64_avx2_(v, NULL, scale, ahead, 0, 1);
+CG_TARGET_AVX2_ static void cg_hadamard_long_avx2_(float *v, const float *ahead) {
+    cg_hadamard_long64_avx2_(v, NULL, 1.0f, ahead, 0, 0);
 }
-CG_TARGET_AVX2_ static void cg_far_flip_avx2_(float *v, const uint32_t *flips, float scale, const float *ahead) {
-    cg_far64_avx2_(v, flips, scale, ahead, 1, 1);
+CG_TARGET_AVX2_ static void cg_hadamard_long_scale_avx2_(float *v, float scale, const float *ahead) {
+    cg_hadamard_long64_avx2_(v, NULL, scale, ahead, 0, 1);
+}
+CG_TARGET_AVX2_ static void cg_hadamard_long_flip_avx2_(
+    float *v, const uint32_t *flips, float scale, const float *ahead) {
+    cg_hadamard_long64_avx2_(v, flips, scale, ahead, 1, 1);
 }
 /* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass
    of the first round. */
 CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
     const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
-    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_TURN_);
-    if (inverse) cg_near_avx2_(from, v, ahead);
-    else cg_near_flip_avx2_(from, v, flips, ahead);
+    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
+    if (inverse) cg_hadamard_short_avx2_(from, v, ahead);
+    else cg_hadamard_short_flip_avx2_(from, v, flips, ahead);
     ahead = cg_at_(ahead, 512);
     if (rounds == 2) {
-        cg_far_avx2_(v, ahead);
-        cg_near_flip_avx2_(v, v, flips + 32, v);
+        cg_hadamard_long_avx2_(v, ahead);
+        cg_hadamard_short_flip_avx2_(v, v, flips + 32, v);
         ahead = v;
     }
-    if (inverse) cg_far_flip_avx2_(v, flips, scale, ahead);
-    else cg_far_last_avx2_(v, scale, ahead);
+    if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, ahead);
+    else cg_hadamard_long_scale_avx2_(v, scale, ahead);
 }
 #endif
 #if CG_NEON_
 CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) { /* the four low bits */
     const int32x4_t up = { 31, 30, 29, 28 };
-    return cg_floats_neon_(
-        veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_MINUS_))));
+    return cg_as_float_neon_(
+        veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_SIGN_BIT_))));
 }
-CG_INLINE_ void cg_pair_neon_(float32x4_t *a, float32x4_t *b) {
+CG_INLINE_ void cg_butterfly_neon_(float32x4_t *a, float32x4_t *b) {
     float32x4_t d = *a - *b;
     *a = *a + *b;
     *b = d;
 }
-CG_INLINE_ void cg_four_neon_(float32x4_t *x, size_t s) { /* four pairs, each s apart */
-    cg_pair_neon_(x, x + s);
-    cg_pair_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
-    cg_pair_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
-    cg_pair_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
+CG_INLINE_ void cg_butterfly_x4_neon_(float32x4_t *x, size_t s) { /* four pairs, each s apart */
+    cg_butterfly_neon_(x, x + s);
+    cg_butterfly_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
+    cg_butterfly_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
+    cg_butterfly_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
 }
 /* strides 1, 2: the pair's other value, plus this one or minus it */
-CG_INLINE_ float32x4_t cg_within_neon_(float32x4_t x) {
-    const uint32x4_t odd = { 0, CG_MINUS_, 0, CG_MINUS_ }, high = { 0, 0, CG_MINUS_, CG_MINUS_ };
-    x = vrev64q_f32(x) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
-    return vextq_f32(x, x, 2) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
+CG_INLINE_ float32x4_t cg_hadamard4_neon_(float32x4_t x) {
+    const uint32x4_t odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ }, high = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
+    x = vrev64q_f32(x) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
+    return vextq_f32(x, x, 2) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
 }
 /* strides up to 16 */
-CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
-    x[0] = cg_floats_neon_(cg_load4_neon_(v, i));
-    x[1] = cg_floats_neon_(cg_load4_neon_(v, i + 4));
-    x[2] = cg_floats_neon_(cg_load4_neon_(v, i + 8));
-    x[3] = cg_floats_neon_(cg_load4_neon_(v, i + 12));
-    x[4] = cg_floats_neon_(cg_load4_neon_(v, i + 16));
-    x[5] = cg_floats_neon_(cg_load4_neon_(v, i + 20));
-    x[6] = cg_floats_neon_(cg_load4_neon_(v, i + 24));
-    x[7] = cg_floats_neon_(cg_load4_neon_(v, i + 28));
+CG_INLINE_ void cg_hadamard_short32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
+    x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
+    x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 4));
+    x[2] = cg_as_float_neon_(cg_load4_neon_(v, i + 8));
+    x[3] = cg_as_float_neon_(cg_load4_neon_(v, i + 12));
+    x[4] = cg_as_float_neon_(cg_load4_neon_(v, i + 16));
+    x[5] = cg_as_float_neon_(cg_load4_neon_(v, i + 20));
+    x[6] = cg_as_float_neon_(cg_load4_neon_(v, i + 24));
+    x[7] = cg_as_float_neon_(cg_load4_neon_(v, i + 28));
     if (flip) {
         const uint32_t w = flips[i / 32];
         x[0] = cg_flip4_neon_(x[0], w);
@@ -2492,48 +2514,48 @@ CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips,
         x[6] = cg_flip4_neon_(x[6], w >> 24);
         x[7] = cg_flip4_neon_(x[7], w >> 28);
     }
-    cg_four_neon_(x, 1);
-    x[0] = cg_within_neon_(x[0]);
-    x[1] = cg_within_neon_(x[1]);
-    x[2] = cg_within_neon_(x[2]);
-    x[3] = cg_within_neon_(x[3]);
-    x[4] = cg_within_neon_(x[4]);
-    x[5] = cg_within_neon_(x[5]);
-    x[6] = cg_within_neon_(x[6]);
-    x[7] = cg_within_neon_(x[7]);
-    cg_four_neon_(x, 2);
-    cg_four_neon_(x, 4);
+    cg_butterfly_x4_neon_(x, 1);
+    x[0] = cg_hadamard4_neon_(x[0]);
+    x[1] = cg_hadamard4_neon_(x[1]);
+    x[2] = cg_hadamard4_neon_(x[2]);
+    x[3] = cg_hadamard4_neon_(x[3]);
+    x[4] = cg_hadamard4_neon_(x[4]);
+    x[5] = cg_hadamard4_neon_(x[5]);
+    x[6] = cg_hadamard4_neon_(x[6]);
+    x[7] = cg_hadamard4_neon_(x[7]);
+    cg_butterfly_x4_neon_(x, 2);
+    cg_butterfly_x4_neon_(x, 4);
 }
-CG_INLINE_ void cg_near64_neon_(float *v, const uint32_t *flips, int flip) {
-    for (size_t i = 0; i < CG_TURN_; i += 64) {
+CG_INLINE_ void cg_hadamard_short64_neon_(float *v, const uint32_t *flips, int flip) {
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         float32x4_t x[8], y[8];
-        cg_near32_neon_(v, i, flips, x, flip);
-        cg_near32_neon_(v, i + 32, flips, y, flip);
+        cg_hadamard_short32_neon_(v, i, flips, x, flip);
+        cg_hadamard_short32_neon_(v, i + 32, flips, y, flip);
         for (size_t j = 0; j < 8; j++) {
             cg_store4_neon_(v, i + 4 * j, x[j] + y[j]);
             cg_store4_neon_(v, i + 4 * j + 32, x[j] - y[j]);
         }
     }
 }
-CG_INLINE_ void cg_rows_neon_(const float *v, size_t i, float32x4_t *x) {
-    x[0] = cg_floats_neon_(cg_load4_neon_(v, i));
-    x[1] = cg_floats_neon_(cg_load4_neon_(v, i + 64));
-    x[2] = cg_floats_neon_(cg_load4_neon_(v, i + 128));
-    x[3] = cg_floats_neon_(cg_load4_neon_(v, i + 192));
-    x[4] = cg_floats_neon_(cg_load4_neon_(v, i + 256));
-    x[5] = cg_floats_neon_(cg_load4_neon_(v, i + 320));
-    x[6] = cg_floats_neon_(cg_load4_neon_(v, i + 384));
-    x[7] = cg_floats_neon_(cg_load4_neon_(v, i + 448));
-    cg_four_neon_(x, 1);
-    cg_four_neon_(x, 2);
-    cg_four_neon_(x, 4);
+CG_INLINE_ void cg_hadamard_rows_neon_(const float *v, size_t i, float32x4_t *x) {
+    x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
+    x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 64));
+    x[2] = cg_as_float_neon_(cg_load4_neon_(v, i + 128));
+    x[3] = cg_as_float_neon_(cg_load4_neon_(v, i + 192));
+    x[4] = cg_as_float_neon_(cg_load4_neon_(v, i + 256));
+    x[5] = cg_as_float_neon_(cg_load4_neon_(v, i + 320));
+    x[6] = cg_as_float_neon_(cg_load4_neon_(v, i + 384));
+    x[7] = cg_as_float_neon_(cg_load4_neon_(v, i + 448));
+    cg_butterfly_x4_neon_(x, 1);
+    cg_butterfly_x4_neon_(x, 2);
+    cg_butterfly_x4_neon_(x, 4);
 }
-CG_INLINE_ void cg_far64_neon_(float *v, const uint32_t *flips, float times, int flip) {
+CG_INLINE_ void cg_hadamard_long64_neon_(float *v, const uint32_t *flips, float times, int flip) {
     const float32x4_t scale = vdupq_n_f32(times);
     for (size_t i = 0; i < 64; i += 4) {
         float32x4_t x[8], y[8];
-        cg_rows_neon_(v, i, x);
-        cg_rows_neon_(v, i + 512, y);
+        cg_hadamard_rows_neon_(v, i, x);
+        cg_hadamard_rows_neon_(v, i + 512, y);
         for (size_t j = 0; j < 8; j++) {
             float32x4_t a = x[j] + y[j], b = x[j] - y[j];
             const size_t at = i + 64 * j;
@@ -2548,46 +2570,46 @@ CG_INLINE_ void cg_far64_neon_(float *v, const uint32_t *flips, float times, int
 }
 static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds);
-    if (from != v) memcpy(v, from, 4 * CG_TURN_);
-    if (inverse) cg_near64_neon_(v, NULL, 0);
-    else cg_near64_neon_(v, flips, 1);
+    if (from != v) memcpy(v, from, 4 * CG_ROTATE_BLOCK_);
+    if (inverse) cg_hadamard_short64_neon_(v, NULL, 0);
+    else cg_hadamard_short64_neon_(v, flips, 1);
     if (rounds == 2) {
-        cg_far64_neon_(v, NULL, 1.0f, 0);
-        cg_near64_neon_(v, flips + 32, 1);
+        cg_hadamard_long64_neon_(v, NULL, 1.0f, 0);
+        cg_hadamard_short64_neon_(v, flips + 32, 1);
     }
-    if (inverse) cg_far64_neon_(v, flips, scale, 1);
-    else cg_far64_neon_(v, NULL, scale, 0);
+    if (inverse) cg_hadamard_long64_neon_(v, flips, scale, 1);
+    else cg_hadamard_long64_neon_(v, NULL, scale, 0);
 }
 #endif
 
 /* src/core/kernels/sums.h */
 /* total: adds to 16 lanes, by position, magnitudes (0), squares (1), what is below 0 (2), what is not (3), or the
    values (4) */
-CG_INLINE_ double cg_fold_(double *lanes) {
+CG_INLINE_ double cg_lanes_reduce_(double *lanes) {
     for (int w = 8; w; w /= 2)
         for (int i = 0; i < w; i++) lanes[i] += lanes[i + w];
     return lanes[0];
 }
-static void cg_total_scalar_(const float *v, size_t n, int what, double *lanes) {
+static void cg_lane_sum_scalar_(const float *v, size_t n, int what, double *lanes) {
     for (size_t i = 0; i < n; i++) {
         const uint32_t u = cg_load_bits_(v, i);
-        const double d = (double)cg_float_(u);
+        const double d = (double)cg_as_float_(u);
         double *lane = lanes + i % 16;
         switch (what) {
-        case 0: *lane += (double)cg_float_(u & CG_MAGNITUDE_); break;
+        case 0: *lane += (double)cg_as_float_(u & CG_ABS_MASK_); break;
         case 1:
             *lane += d * d;
             break; /* exact: fused or not, the sum is the same */
         /* f < 0, f >= 0, by bits: of floats clang makes a minimum (AArch64), which thinks otherwise of -0 and
                NaN */
-        case 2: *lane += (double)cg_float_(u - 0x80000001u < CG_NONFINITE_ ? u : 0u); break;
-        case 3: *lane += (double)cg_float_(u <= CG_NONFINITE_ || u == CG_MINUS_ ? u : 0u); break;
+        case 2: *lane += (double)cg_as_float_(u - 0x80000001u < CG_INF_BITS_ ? u : 0u); break;
+        case 3: *lane += (double)cg_as_float_(u <= CG_INF_BITS_ || u == CG_SIGN_BIT_ ? u : 0u); break;
         default: *lane += d;
         }
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256d cg_term_avx2_(const float *v, size_t i, int what) {
+CG_AVX2_INLINE_ __m256d cg_lane_sum_term_avx2_(const float *v, size_t i, int what) {
     const __m256d d = _mm256_cvtps_pd(_mm_castsi128_ps(cg_load4_avx2_(cg_at_(v, i))));
     switch (what) {
     case 0: return _mm256_andnot_pd(_mm256_set1_pd(-0.0), d);
@@ -2597,16 +2619,16 @@ CG_AVX2_INLINE_ __m256d cg_term_avx2_(const float *v, size_t i, int what) {
     default: return d;
     }
 }
-CG_AVX2_INLINE_ size_t cg_total16_avx2_(const float *v, size_t n, double *lanes, int what) {
+CG_AVX2_INLINE_ size_t cg_lane_sum16_avx2_(const float *v, size_t n, double *lanes, int what) {
     __m256d s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8),
             s3 = _mm256_loadu_pd(lanes + 12);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         CG_PREFETCH_(cg_at_(v, i + 1536));
-        s0 = _mm256_add_pd(s0, cg_term_avx2_(v, i, what));
-        s1 = _mm256_add_pd(s1, cg_term_avx2_(v, i + 4, what));
-        s2 = _mm256_add_pd(s2, cg_term_avx2_(v, i + 8, what));
-        s3 = _mm256_add_pd(s3, cg_term_avx2_(v, i + 12, what));
+        s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, what));
+        s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, what));
+        s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, what));
+        s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, what));
     }
     _mm256_storeu_pd(lanes, s0);
     _mm256_storeu_pd(lanes + 4, s1);
@@ -2614,55 +2636,55 @@ CG_AVX2_INLINE_ size_t cg_total16_avx2_(const float *v, size_t n, double *lanes,
     _mm256_storeu_pd(lanes + 12, s3);
     return i;
 }
-CG_TARGET_AVX2_ static void cg_total_avx2_(const float *v, size_t n, int what, double *lanes) {
+CG_TARGET_AVX2_ static void cg_lane_sum_avx2_(const float *v, size_t n, int what, double *lanes) {
     size_t i;
     switch (what) {
-    case 0: i = cg_total16_avx2_(v, n, lanes, 0); break;
-    case 1: i = cg_total16_avx2_(v, n, lanes, 1); break;
-    case 2: i = cg_total16_avx2_(v, n, lanes, 2); break;
-    case 3: i = cg_total16_avx2_(v, n, lanes, 3); break;
-    default: i = cg_total16_avx2_(v, n, lanes, 4);
+    case 0: i = cg_lane_sum16_avx2_(v, n, lanes, 0); break;
+    case 1: i = cg_lane_sum16_avx2_(v, n, lanes, 1); break;
+    case 2: i = cg_lane_sum16_avx2_(v, n, lanes, 2); break;
+    case 3: i = cg_lane_sum16_avx2_(v, n, lanes, 3); break;
+    default: i = cg_lane_sum16_avx2_(v, n, lanes, 4);
     }
     _mm256_zeroupper();
-    if (i < n) cg_total_scalar_(cg_at_(v, i), n - i, what, lanes);
+    if (i < n) cg_lane_sum_scalar_(cg_at_(v, i), n - i, what, lanes);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_total4_neon_(float64x2_t *s, const float *v, size_t i, int what) {
+CG_INLINE_ void cg_lane_sum4_neon_(float64x2_t *s, const float *v, size_t i, int what) {
     uint32x4_t u = cg_load4_neon_(v, i);
     float64x2_t low, high;
     if (what == 0) u = cg_abs_neon_(u);
-    if (what == 2) u = vandq_u32(u, vcltq_u32(vsubq_u32(u, vdupq_n_u32(0x80000001u)), vdupq_n_u32(CG_NONFINITE_)));
+    if (what == 2) u = vandq_u32(u, vcltq_u32(vsubq_u32(u, vdupq_n_u32(0x80000001u)), vdupq_n_u32(CG_INF_BITS_)));
     if (what == 3)
-        u = vandq_u32(u, vorrq_u32(vcleq_u32(u, vdupq_n_u32(CG_NONFINITE_)), vceqq_u32(u, vdupq_n_u32(CG_MINUS_))));
-    low = vcvt_f64_f32(vget_low_f32(cg_floats_neon_(u)));
-    high = vcvt_high_f64_f32(cg_floats_neon_(u));
+        u = vandq_u32(u, vorrq_u32(vcleq_u32(u, vdupq_n_u32(CG_INF_BITS_)), vceqq_u32(u, vdupq_n_u32(CG_SIGN_BIT_))));
+    low = vcvt_f64_f32(vget_low_f32(cg_as_float_neon_(u)));
+    high = vcvt_high_f64_f32(cg_as_float_neon_(u));
     s[0] = s[0] + (what == 1 ? low * low : low);
     s[1] = s[1] + (what == 1 ? high * high : high);
 }
-CG_INLINE_ size_t cg_total16_neon_(const float *v, size_t n, double *lanes, int what) {
+CG_INLINE_ size_t cg_lane_sum16_neon_(const float *v, size_t n, double *lanes, int what) {
     float64x2_t s[8];
     size_t i = 0;
     for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     for (; i + 16 <= n; i += 16) {
-        cg_total4_neon_(s, v, i, what);
-        cg_total4_neon_(s + 2, v, i + 4, what);
-        cg_total4_neon_(s + 4, v, i + 8, what);
-        cg_total4_neon_(s + 6, v, i + 12, what);
+        cg_lane_sum4_neon_(s, v, i, what);
+        cg_lane_sum4_neon_(s + 2, v, i + 4, what);
+        cg_lane_sum4_neon_(s + 4, v, i + 8, what);
+        cg_lane_sum4_neon_(s + 6, v, i + 12, what);
     }
     for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
     return i;
 }
-static void cg_total_neon_(const float *v, size_t n, int what, double *lanes) {
+static void cg_lane_sum_neon_(const float *v, size_t n, int what, double *lanes) {
     size_t i;
     switch (what) {
-    case 0: i = cg_total16_neon_(v, n, lanes, 0); break;
-    case 1: i = cg_total16_neon_(v, n, lanes, 1); break;
-    case 2: i = cg_total16_neon_(v, n, lanes, 2); break;
-    case 3: i = cg_total16_neon_(v, n, lanes, 3); break;
-    default: i = cg_total16_neon_(v, n, lanes, 4);
+    case 0: i = cg_lane_sum16_neon_(v, n, lanes, 0); break;
+    case 1: i = cg_lane_sum16_neon_(v, n, lanes, 1); break;
+    case 2: i = cg_lane_sum16_neon_(v, n, lanes, 2); break;
+    case 3: i = cg_lane_sum16_neon_(v, n, lanes, 3); break;
+    default: i = cg_lane_sum16_neon_(v, n, lanes, 4);
     }
-    cg_total_scalar_(cg_at_(v, i), n - i, what, lanes);
+    cg_lane_sum_scalar_(cg_at_(v, i), n - i, what, lanes);
 }
 #endif
 
@@ -2670,32 +2692,34 @@ static void cg_total_neon_(const float *v, size_t n, int what, double *lanes) {
    below 2^-100 unless beta is 1: rounding would keep it in denormals, which are slow, for ever. RECALL: as Y, but
    it is alpha*d that fades so, and beta is 1. All of it waits for memory, so that is asked ahead; d is not where
    its squares are asked for: then it has just been made. */
-enum { CG_ACCRUE_NONE_, CG_ACCRUE_Y_, CG_ACCRUE_D_, CG_ACCRUE_RECALL_ };
-#define CG_FAINT_ 0x0d800000u /* the bits of 2^-100 */
-CG_INLINE_ float cg_faded_(float v) { return (cg_bits_(v) & CG_MAGNITUDE_) < CG_FAINT_ ? 0.0f : v; }
-static void cg_accrue_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
-    if (squares == CG_ACCRUE_RECALL_)
+enum { CG_AXPBY_NO_SQUARES_, CG_AXPBY_SQUARES_Y_, CG_AXPBY_SQUARES_X_, CG_AXPBY_FADE_X_ };
+#define CG_FADE_BITS_ 0x0d800000u /* the bits of 2^-100 */
+CG_INLINE_ float cg_faded_(float v) { return (cg_as_bits_(v) & CG_ABS_MASK_) < CG_FADE_BITS_ ? 0.0f : v; }
+static void cg_axpby_fading_scalar_(
+    const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+    if (squares == CG_AXPBY_FADE_X_)
         for (size_t i = 0; i < n; i++)
             cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_faded_(cg_times_(alpha, cg_load_(d, i)))));
-    else if (beta == 0.0f || beta == 1.0f) cg_emit_scalar_(d, n, alpha, beta, y, 0);
+    else if (beta == 0.0f || beta == 1.0f) cg_axpby_scalar_(d, n, alpha, beta, y, 0);
     else
         for (size_t i = 0; i < n; i++)
             cg_store_(y, i, cg_plus_(cg_faded_(cg_times_(beta, cg_load_(y, i))), cg_times_(alpha, cg_load_(d, i))));
-    if (squares) cg_total_scalar_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
+    if (squares) cg_lane_sum_scalar_(squares == CG_AXPBY_SQUARES_X_ ? d : y, n, CG_SUM_SQUARES_, lanes);
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256 cg_fade8_avx2_(__m256 v, int fades) {
     const __m256i u = _mm256_castps_si256(v);
-    return fades ? _mm256_castsi256_ps(
-                       _mm256_and_si256(u, _mm256_cmpgt_epi32(cg_abs_avx2_(u), _mm256_set1_epi32((int)CG_FAINT_ - 1))))
+    return fades ? _mm256_castsi256_ps(_mm256_and_si256(
+                       u, _mm256_cmpgt_epi32(cg_abs_avx2_(u), _mm256_set1_epi32((int)CG_FADE_BITS_ - 1))))
                  : v;
 }
-CG_AVX2_INLINE_ __m256 cg_accrue8_avx2_(__m256 d, __m256 a, __m256 b, const float *y, size_t i, int squares, int one) {
+CG_AVX2_INLINE_ __m256 cg_axpby_fading8_avx2_(
+    __m256 d, __m256 a, __m256 b, const float *y, size_t i, int squares, int one) {
     const __m256 v = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
     return _mm256_add_ps(one ? v : cg_fade8_avx2_(cg_mul8_avx2_(b, v), 1),
-        cg_fade8_avx2_(cg_mul8_avx2_(a, d), squares == CG_ACCRUE_RECALL_));
+        cg_fade8_avx2_(cg_mul8_avx2_(a, d), squares == CG_AXPBY_FADE_X_));
 }
-CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(
+CG_AVX2_INLINE_ size_t cg_axpby_fading16_avx2_(
     const float *d, size_t n, float alpha, float beta, float *y, double *lanes, int squares, int one) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     __m256d s0, s1, s2, s3;
@@ -2708,18 +2732,18 @@ CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(
     for (; i + 16 <= n; i += 16) {
         const __m256 d0 = _mm256_castsi256_ps(cg_load8_avx2_(d, i)), d1 = _mm256_castsi256_ps(cg_load8_avx2_(d, i + 8));
         __m256 y0, y1;
-        if (squares != CG_ACCRUE_D_) CG_PREFETCH_(cg_at_(d, i + CG_AHEAD_));
-        CG_PREFETCH_WRITE_(cg_at_(y, i + CG_AHEAD_));
-        y0 = cg_accrue8_avx2_(d0, a, b, y, i, squares, one);
-        y1 = cg_accrue8_avx2_(d1, a, b, y, i + 8, squares, one);
+        if (squares != CG_AXPBY_SQUARES_X_) CG_PREFETCH_(cg_at_(d, i + CG_PREFETCH_DISTANCE_));
+        CG_PREFETCH_WRITE_(cg_at_(y, i + CG_PREFETCH_DISTANCE_));
+        y0 = cg_axpby_fading8_avx2_(d0, a, b, y, i, squares, one);
+        y1 = cg_axpby_fading8_avx2_(d1, a, b, y, i + 8, squares, one);
         cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(y0));
         cg_store_avx2_(cg_at_mut_(y, i + 8), _mm256_castps_si256(y1));
         if (squares) {
-            const float *v = squares == CG_ACCRUE_D_ ? d : y;
-            s0 = _mm256_add_pd(s0, cg_term_avx2_(v, i, 1));
-            s1 = _mm256_add_pd(s1, cg_term_avx2_(v, i + 4, 1));
-            s2 = _mm256_add_pd(s2, cg_term_avx2_(v, i + 8, 1));
-            s3 = _mm256_add_pd(s3, cg_term_avx2_(v, i + 12, 1));
+            const float *v = squares == CG_AXPBY_SQUARES_X_ ? d : y;
+            s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, 1));
+            s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, 1));
+            s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, 1));
+            s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, 1));
         }
     }
     if (squares) {
@@ -2730,63 +2754,74 @@ CG_AVX2_INLINE_ size_t cg_accrue16_avx2_(
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_accrue_avx2_(
+CG_TARGET_AVX2_ static void cg_axpby_fading_avx2_(
     const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
     size_t i = 0;
-    if (squares == CG_ACCRUE_RECALL_) {
-        i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_RECALL_, 1);
+    if (squares == CG_AXPBY_FADE_X_) {
+        i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_FADE_X_, 1);
     } else if (beta == 0.0f) { /* y is not read: 0*y + -0 would be +0 */
-        cg_emit_avx2_(d, n, alpha, beta, y, 0);
-        if (squares) cg_total_avx2_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
+        cg_axpby_avx2_(d, n, alpha, beta, y, 0);
+        if (squares) cg_lane_sum_avx2_(squares == CG_AXPBY_SQUARES_X_ ? d : y, n, CG_SUM_SQUARES_, lanes);
         return;
     } else {
         switch (squares * 2 + (beta == 1.0f)) {
-        case CG_ACCRUE_NONE_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_, 0); break;
-        case CG_ACCRUE_NONE_ * 2 + 1: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_NONE_, 1); break;
-        case CG_ACCRUE_Y_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_, 0); break;
-        case CG_ACCRUE_Y_ * 2 + 1: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_Y_, 1); break;
-        case CG_ACCRUE_D_ * 2: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_, 0); break;
-        default: i = cg_accrue16_avx2_(d, n, alpha, beta, y, lanes, CG_ACCRUE_D_, 1);
+        case CG_AXPBY_NO_SQUARES_ * 2:
+            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 0);
+            break;
+        case CG_AXPBY_NO_SQUARES_ * 2 + 1:
+            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 1);
+            break;
+        case CG_AXPBY_SQUARES_Y_ * 2:
+            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 0);
+            break;
+        case CG_AXPBY_SQUARES_Y_ * 2 + 1:
+            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 1);
+            break;
+        case CG_AXPBY_SQUARES_X_ * 2:
+            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 0);
+            break;
+        default: i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 1);
         }
     }
     _mm256_zeroupper();
-    if (i < n) cg_accrue_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), squares, lanes);
+    if (i < n) cg_axpby_fading_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), squares, lanes);
 }
 #endif
 #if CG_NEON_
 CG_INLINE_ float32x4_t cg_fade4_neon_(float32x4_t v) {
     const uint32x4_t u = vreinterpretq_u32_f32(v);
-    return cg_floats_neon_(vandq_u32(u, vcgeq_u32(cg_abs_neon_(u), vdupq_n_u32(CG_FAINT_))));
+    return cg_as_float_neon_(vandq_u32(u, vcgeq_u32(cg_abs_neon_(u), vdupq_n_u32(CG_FADE_BITS_))));
 }
-static void cg_accrue_neon_(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+static void cg_axpby_fading_neon_(
+    const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
     const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
-    const int recall = squares == CG_ACCRUE_RECALL_;
+    const int recall = squares == CG_AXPBY_FADE_X_;
     size_t i = 0;
     if (!recall && (beta == 0.0f || beta == 1.0f)) {
-        cg_emit_neon_(d, n, alpha, beta, y, 0);
+        cg_axpby_neon_(d, n, alpha, beta, y, 0);
         i = n;
     }
     for (; i + 4 <= n; i += 4) {
-        const float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)),
-                          g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
+        const float32x4_t f = cg_as_float_neon_(cg_load4_neon_(y, i)),
+                          g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(d, i)));
         cg_store4_neon_(y, i, recall ? f + cg_fade4_neon_(g) : cg_fade4_neon_(cg_times_neon_(b, f)) + g);
     }
     for (; i < n; i++) {
         const float f = cg_load_(y, i), g = cg_times_(alpha, cg_load_(d, i));
         cg_store_(y, i, recall ? cg_plus_(f, cg_faded_(g)) : cg_plus_(cg_faded_(cg_times_(beta, f)), g));
     }
-    if (squares) cg_total_neon_(squares == CG_ACCRUE_D_ ? d : y, n, CG_TOTAL_SQUARES_, lanes);
+    if (squares) cg_lane_sum_neon_(squares == CG_AXPBY_SQUARES_X_ ? d : y, n, CG_SUM_SQUARES_, lanes);
 }
 #endif
 
 /* src/core/kernels/lookup.h */
 /* grade: how many of `count` ascending limits |v|*inv is above, and the sign. With lanes, centre[grade]*|v| is
    added to them. */
-static void cg_grade_scalar_(
-    const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
-    const cg_grades_ q = *g; /* a copy: symbols cannot alias it */
+static void cg_bucketize_scalar_(
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_bucketizer_ q = *g; /* a copy: symbols cannot alias it */
     for (size_t i = 0; i < n; i++) {
-        const float f = cg_load_(v, i), size = cg_float_(cg_bits_(f) & CG_MAGNITUDE_), t = cg_times_(size, q.inv);
+        const float f = cg_load_(v, i), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_), t = cg_times_(size, q.inv);
         unsigned m = 0;
         for (int32_t j = 0; j < q.count; j++) m += t > q.limit[j];
         symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign : 0u));
@@ -2794,36 +2829,40 @@ static void cg_grade_scalar_(
     }
 }
 /* of a tree with so many nodes */
-CG_INLINE_ int cg_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }
-CG_INLINE_ void cg_limits_(const cg_grades_ *g, float *limit) { /* seven: nothing is above Inf */
-    const int32_t all = (1 << cg_depth_(g->count)) - 1;
-    for (int32_t j = 0; j < 7; j++) limit[j] = j < g->count && j < all ? g->limit[j] : cg_float_(CG_NONFINITE_);
+CG_INLINE_ int cg_search_tree_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }
+CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) { /* seven: nothing is above Inf */
+    const int32_t all = (1 << cg_search_tree_depth_(g->count)) - 1;
+    for (int32_t j = 0; j < 7; j++) limit[j] = j < g->count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
 }
 #if CG_AVX2_
 /* A tree search: the answers so far, as a number that is minus the rank, choose the next limit from a vector of
    them. A shuffle looks only at the low 2 bits of a number, or 3: so rank r stands at (4 - r) % 4, or (8 - r) % 8. */
-CG_AVX2_INLINE_ __m256 cg_by_rank_avx2_(const float *value, size_t first, size_t stride, size_t many, size_t size) {
+CG_AVX2_INLINE_ __m256 cg_permute_table_avx2_(
+    const float *value, size_t first, size_t stride, size_t many, size_t size) {
     float at[8] = { 0 };
     for (size_t r = 0; r < many; r++) at[(size - r) % size] = value[first + r * stride];
     if (size == 4) memcpy(at + 4, at, 16);
     return _mm256_loadu_ps(at);
 }
-typedef struct cg_tree_avx2_ {
+typedef struct cg_search_tree_avx2_ {
     __m256 step[4];
-} cg_tree_avx2_;
-CG_AVX2_INLINE_ cg_tree_avx2_ cg_tree_make_avx2_(const float *limit, int depth) { /* of 2^depth - 1 limits */
-    cg_tree_avx2_ t;
+} cg_search_tree_avx2_;
+/* of 2^depth - 1 limits */
+CG_AVX2_INLINE_ cg_search_tree_avx2_ cg_search_tree_make_avx2_(const float *limit, int depth) {
+    cg_search_tree_avx2_ t;
     t.step[0] = t.step[1] = t.step[2] = t.step[3] = _mm256_setzero_ps();
     if (depth > 0) t.step[0] = _mm256_set1_ps(limit[((size_t)1 << (depth - 1)) - 1]);
-    if (depth > 1) t.step[1] = cg_by_rank_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
-    if (depth > 2) t.step[2] = cg_by_rank_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
-    if (depth > 3) t.step[3] = cg_by_rank_avx2_(limit, 0, 2, 8, 8);
+    if (depth > 1)
+        t.step[1] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
+    if (depth > 2)
+        t.step[2] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
+    if (depth > 3) t.step[3] = cg_permute_table_avx2_(limit, 0, 2, 8, 8);
     return t;
 }
 CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
     return _mm256_castps_si256(_mm256_cmp_ps(t, limit, _CMP_GT_OQ));
 }
-CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_tree_avx2_ *tree, int depth) { /* minus the rank */
+CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tree, int depth) { /* minus the rank */
     __m256i r = _mm256_setzero_si256();
     if (depth > 0) r = cg_exceeds_avx2_(t, tree->step[0]);
     if (depth > 1)
@@ -2834,58 +2873,58 @@ CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_tree_avx2_ *tree, int
         r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->step[3], r)));
     return r;
 }
-/* out of order: see cg_in_order_avx2_ */
-CG_AVX2_INLINE_ __m256i cg_bytes4_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+/* out of order: see cg_pack_order_avx2_ */
+CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
     return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
 }
-CG_AVX2_INLINE_ __m256i cg_in_order_avx2_(__m256i bytes) {
+CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
     return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
-CG_AVX2_INLINE_ __m256d cg_weigh_avx2_(__m128 centre, const float *v, size_t i) {
-    return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_term_avx2_(v, i, 0));
+CG_AVX2_INLINE_ __m256d cg_centroid_term_avx2_(__m128 centre, const float *v, size_t i) {
+    return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_lane_sum_term_avx2_(v, i, 0));
 }
-CG_AVX2_INLINE_ __m256i cg_grade8_avx2_(
-    const float *v, size_t i, __m256 inv, const cg_tree_avx2_ *tree, __m256 centre, __m256d *s, int depth, int sums) {
+CG_AVX2_INLINE_ __m256i cg_bucketize8_avx2_(const float *v, size_t i, __m256 inv, const cg_search_tree_avx2_ *tree,
+    __m256 centre, __m256d *s, int depth, int sums) {
     const __m256 t = cg_mul8_avx2_(_mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i))), inv);
     const __m256i r = cg_search_avx2_(t, tree, depth);
     if (sums) {
         const __m256 c = depth == 0 ? centre
             : depth < 3             ? _mm256_permutevar_ps(centre, r)
                                     : _mm256_permutevar8x32_ps(centre, r);
-        s[0] = _mm256_add_pd(s[0], cg_weigh_avx2_(_mm256_castps256_ps128(c), v, i));
-        s[1] = _mm256_add_pd(s[1], cg_weigh_avx2_(_mm256_extractf128_ps(c, 1), v, i + 4));
+        s[0] = _mm256_add_pd(s[0], cg_centroid_term_avx2_(_mm256_castps256_ps128(c), v, i));
+        s[1] = _mm256_add_pd(s[1], cg_centroid_term_avx2_(_mm256_extractf128_ps(c, 1), v, i + 4));
     }
     return r;
 }
-CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols,
+CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
     const float *centre, double *lanes, int depth, int sums) {
     const __m256 inv = _mm256_set1_ps(g->inv);
     const __m256i sign = _mm256_set1_epi8((char)g->sign);
     __m256 weight = _mm256_setzero_ps();
     __m256d s[4];
-    cg_tree_avx2_ tree;
+    cg_search_tree_avx2_ tree;
     float limit[7];
     size_t i = 0;
-    cg_limits_(g, limit);
-    tree = cg_tree_make_avx2_(limit, depth);
+    cg_limits_pad_(g, limit);
+    tree = cg_search_tree_make_avx2_(limit, depth);
     if (sums) {
         weight = depth == 0 ? _mm256_set1_ps(centre[0])
-                            : cg_by_rank_avx2_(centre, 0, 1, (size_t)g->count + 1, depth < 3 ? 4 : 8);
+                            : cg_permute_table_avx2_(centre, 0, 1, (size_t)g->count + 1, depth < 3 ? 4 : 8);
         s[0] = _mm256_loadu_pd(lanes);
         s[1] = _mm256_loadu_pd(lanes + 4);
         s[2] = _mm256_loadu_pd(lanes + 8);
         s[3] = _mm256_loadu_pd(lanes + 12);
     }
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_grade8_avx2_(v, i, inv, &tree, weight, s, depth, sums),
-                b = cg_grade8_avx2_(v, i + 8, inv, &tree, weight, s + 2, depth, sums);
-        __m256i c = cg_grade8_avx2_(v, i + 16, inv, &tree, weight, s, depth, sums),
-                d = cg_grade8_avx2_(v, i + 24, inv, &tree, weight, s + 2, depth, sums);
-        const __m256i below = cg_bytes4_avx2_(cg_below_avx2_(cg_load8_avx2_(v, i)),
-            cg_below_avx2_(cg_load8_avx2_(v, i + 8)), cg_below_avx2_(cg_load8_avx2_(v, i + 16)),
-            cg_below_avx2_(cg_load8_avx2_(v, i + 24)));
-        a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d));
-        cg_store_avx2_(symbols + i, cg_in_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(below, sign))));
+        __m256i a = cg_bucketize8_avx2_(v, i, inv, &tree, weight, s, depth, sums),
+                b = cg_bucketize8_avx2_(v, i + 8, inv, &tree, weight, s + 2, depth, sums);
+        __m256i c = cg_bucketize8_avx2_(v, i + 16, inv, &tree, weight, s, depth, sums),
+                d = cg_bucketize8_avx2_(v, i + 24, inv, &tree, weight, s + 2, depth, sums);
+        const __m256i below = cg_narrow_signed_avx2_(cg_negative_avx2_(cg_load8_avx2_(v, i)),
+            cg_negative_avx2_(cg_load8_avx2_(v, i + 8)), cg_negative_avx2_(cg_load8_avx2_(v, i + 16)),
+            cg_negative_avx2_(cg_load8_avx2_(v, i + 24)));
+        a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(below, sign))));
     }
     if (sums) {
         _mm256_storeu_pd(lanes, s[0]);
@@ -2895,30 +2934,30 @@ CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, siz
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_grade_avx2_(
-    const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+CG_TARGET_AVX2_ static void cg_bucketize_avx2_(
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
-    switch (cg_depth_(g->count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
-    case 1: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
-    case 2: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
-    case 3: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 0); break;
-    case 4: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 1); break;
-    case 5: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 1); break;
-    case 6: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 1); break;
-    default: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 1);
+    switch (cg_search_tree_depth_(g->count) + (lanes ? 4 : 0)) {
+    case 0: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
+    case 1: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
+    case 2: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
+    case 3: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 3, 0); break;
+    case 4: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 1); break;
+    case 5: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 1); break;
+    case 6: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 1); break;
+    default: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 3, 1);
     }
     _mm256_zeroupper();
-    if (i < n) cg_grade_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+    if (i < n) cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
 }
 #endif
 #if CG_NEON_
 /* A tree search: the answers so far choose the next limit from a table of up to eight floats. */
-CG_INLINE_ float32x4_t cg_pick_neon_(uint8x16x2_t table, uint32x4_t r) {
+CG_INLINE_ float32x4_t cg_permute_lookup_neon_(uint8x16x2_t table, uint32x4_t r) {
     const uint32x4_t at = r * vdupq_n_u32(0x04040404u) + vdupq_n_u32(0x03020100u);
     return vreinterpretq_f32_u8(vqtbl2q_u8(table, vreinterpretq_u8_u32(at)));
 }
-CG_INLINE_ uint8x16x2_t cg_table_neon_(const float *value, size_t first, size_t stride, size_t many) {
+CG_INLINE_ uint8x16x2_t cg_permute_table_neon_(const float *value, size_t first, size_t stride, size_t many) {
     float at[8] = { 0 };
     uint8x16x2_t t;
     for (size_t r = 0; r < many; r++) at[r] = value[first + r * stride];
@@ -2926,96 +2965,96 @@ CG_INLINE_ uint8x16x2_t cg_table_neon_(const float *value, size_t first, size_t 
     t.val[1] = vreinterpretq_u8_f32(vld1q_f32(at + 4));
     return t;
 }
-typedef struct cg_tree_neon_ {
+typedef struct cg_search_tree_neon_ {
     float32x4_t root;
     uint8x16x2_t step[3];
-} cg_tree_neon_;
+} cg_search_tree_neon_;
 /* of 2^depth - 1 limits, depth > 0 */
-CG_INLINE_ cg_tree_neon_ cg_tree_make_neon_(const float *limit, int depth) {
-    cg_tree_neon_ t;
+CG_INLINE_ cg_search_tree_neon_ cg_search_tree_make_neon_(const float *limit, int depth) {
+    cg_search_tree_neon_ t;
     t.root = vdupq_n_f32(limit[((size_t)1 << (depth - 1)) - 1]);
     for (int j = 0; j < 3; j++) {
         const size_t at = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
                      stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
-        t.step[j] = cg_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
+        t.step[j] = cg_permute_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
     }
     return t;
 }
-CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_tree_neon_ *tree, int depth) {
+CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_search_tree_neon_ *tree, int depth) {
     uint32x4_t r = vdupq_n_u32(0);
     if (depth > 0) r = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
-    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[0], r)));
-    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[1], r)));
-    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[2], r)));
+    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[0], r)));
+    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[1], r)));
+    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[2], r)));
     return r;
 }
-CG_INLINE_ uint32x4_t cg_grade4_neon_(uint32x4_t v, float32x4_t inv, const cg_tree_neon_ *tree, uint8x16x2_t centre,
-    float64x2_t *s, int depth, int sums) {
-    const float32x4_t size = cg_floats_neon_(cg_abs_neon_(v));
+CG_INLINE_ uint32x4_t cg_bucketize4_neon_(uint32x4_t v, float32x4_t inv, const cg_search_tree_neon_ *tree,
+    uint8x16x2_t centre, float64x2_t *s, int depth, int sums) {
+    const float32x4_t size = cg_as_float_neon_(cg_abs_neon_(v));
     const uint32x4_t r = cg_search_neon_(cg_times_neon_(size, inv), tree, depth);
     if (sums) {
-        const float32x4_t c = cg_pick_neon_(centre, r);
+        const float32x4_t c = cg_permute_lookup_neon_(centre, r);
         s[0] = s[0] + vcvt_f64_f32(vget_low_f32(c)) * vcvt_f64_f32(vget_low_f32(size));
         s[1] = s[1] + vcvt_high_f64_f32(c) * vcvt_high_f64_f32(size);
     }
     return r;
 }
-CG_INLINE_ size_t cg_grade16_neon_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre,
-    double *lanes, int depth, int sums) {
+CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
+    const float *centre, double *lanes, int depth, int sums) {
     const float32x4_t inv = vdupq_n_f32(g->inv);
     const uint8x16_t sign = vdupq_n_u8(g->sign);
     uint8x16x2_t weight = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
-    cg_tree_neon_ tree;
+    cg_search_tree_neon_ tree;
     float64x2_t s[8];
     float limit[7];
     size_t i = 0;
-    cg_limits_(g, limit);
-    tree = cg_tree_make_neon_(limit, depth ? depth : 1);
+    cg_limits_pad_(g, limit);
+    tree = cg_search_tree_make_neon_(limit, depth ? depth : 1);
     if (sums) {
-        weight = cg_table_neon_(centre, 0, 1, (size_t)g->count + 1);
+        weight = cg_permute_table_neon_(centre, 0, 1, (size_t)g->count + 1);
         for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     }
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        const uint8x16_t below = cg_narrow_neon_(vcltzq_f32(cg_floats_neon_(a)), vcltzq_f32(cg_floats_neon_(b)),
-            vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
-        a = cg_grade4_neon_(a, inv, &tree, weight, s, depth, sums);
-        b = cg_grade4_neon_(b, inv, &tree, weight, s + 2, depth, sums);
-        c = cg_grade4_neon_(c, inv, &tree, weight, s + 4, depth, sums);
-        d = cg_grade4_neon_(d, inv, &tree, weight, s + 6, depth, sums);
+        const uint8x16_t below = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
+            vcltzq_f32(cg_as_float_neon_(c)), vcltzq_f32(cg_as_float_neon_(d)));
+        a = cg_bucketize4_neon_(a, inv, &tree, weight, s, depth, sums);
+        b = cg_bucketize4_neon_(b, inv, &tree, weight, s + 2, depth, sums);
+        c = cg_bucketize4_neon_(c, inv, &tree, weight, s + 4, depth, sums);
+        d = cg_bucketize4_neon_(d, inv, &tree, weight, s + 6, depth, sums);
         vst1q_u8(symbols + i, vorrq_u8(cg_narrow_neon_(a, b, c, d), vandq_u8(below, sign)));
     }
     if (sums)
         for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
     return i;
 }
-static void cg_grade_neon_(
-    const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+static void cg_bucketize_neon_(
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
-    switch (cg_depth_(g->count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
-    case 1: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
-    case 2: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
-    case 3: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 0); break;
-    case 4: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 1); break;
-    case 5: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 1); break;
-    case 6: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 1); break;
-    default: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 1);
+    switch (cg_search_tree_depth_(g->count) + (lanes ? 4 : 0)) {
+    case 0: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
+    case 1: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
+    case 2: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
+    case 3: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 3, 0); break;
+    case 4: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 1); break;
+    case 5: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 1); break;
+    case 6: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 1); break;
+    default: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 3, 1);
     }
-    cg_grade_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+    cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
 }
 #endif
 
 /* untable: 16 values, already scaled */
-static void cg_untable_scalar_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_table_decode_scalar_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_load_(table, symbols[i] & 15u));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_untable16_avx2_(
+CG_AVX2_INLINE_ size_t cg_table_decode16_avx2_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const __m256 low = cg_floats8_avx2_(table, 0), high = cg_floats8_avx2_(table, 8);
+    const __m256 low = cg_load8_ps_avx2_(table, 0), high = cg_load8_ps_avx2_(table, 8);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         const __m128i s = cg_load4_avx2_(symbols + i);
@@ -3024,20 +3063,21 @@ CG_AVX2_INLINE_ size_t cg_untable16_avx2_(
             _mm256_castsi256_ps(_mm256_slli_epi32(a, 28)));
         const __m256 y = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, b), _mm256_permutevar8x32_ps(high, b),
             _mm256_castsi256_ps(_mm256_slli_epi32(b, 28)));
-        cg_out_avx2_(out, i, _mm256_castps_si256(x), stream);
-        cg_out_avx2_(out, i + 8, _mm256_castps_si256(y), stream);
+        cg_store_stream_avx2_(out, i, _mm256_castps_si256(x), stream);
+        cg_store_stream_avx2_(out, i + 8, _mm256_castps_si256(y), stream);
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_untable_avx2_(
+CG_TARGET_AVX2_ static void cg_table_decode_avx2_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = stream ? cg_untable16_avx2_(table, symbols, n, out, 1) : cg_untable16_avx2_(table, symbols, n, out, 0);
+    size_t i = stream ? cg_table_decode16_avx2_(table, symbols, n, out, 1)
+                      : cg_table_decode16_avx2_(table, symbols, n, out, 0);
     _mm256_zeroupper();
-    if (i < n) cg_untable_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_untable_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_table_decode_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
     const uint8_t *p = (const uint8_t *)table;
     uint8x16x4_t t;
     size_t i = 0;
@@ -3052,12 +3092,12 @@ static void cg_untable_neon_(const float *table, const uint8_t *symbols, size_t 
         cg_store4_neon_(out, i, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(a))));
         cg_store4_neon_(out, i + 4, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(b))));
     }
-    cg_untable_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
 /* rank: how many of 15 ascending limits v*inv is above */
-static void cg_rank_scalar_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+static void cg_nf4_search_scalar_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
     float l[15]; /* a copy: symbols cannot alias it */
     memcpy(l, limit, sizeof l);
     for (size_t i = 0; i < n; i++) {
@@ -3070,43 +3110,45 @@ static void cg_rank_scalar_(const float *limit, float inv, const float *v, size_
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_rank8_avx2_(const float *v, size_t i, __m256 inv, const cg_tree_avx2_ *tree) {
-    return cg_search_avx2_(cg_mul8_avx2_(cg_floats8_avx2_(v, i), inv), tree, 4);
+CG_AVX2_INLINE_ __m256i cg_nf4_search8_avx2_(const float *v, size_t i, __m256 inv, const cg_search_tree_avx2_ *tree) {
+    return cg_search_avx2_(cg_mul8_avx2_(cg_load8_ps_avx2_(v, i), inv), tree, 4);
 }
-CG_TARGET_AVX2_ static void cg_rank_avx2_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+CG_TARGET_AVX2_ static void cg_nf4_search_avx2_(
+    const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
     const __m256 by = _mm256_set1_ps(inv);
-    cg_tree_avx2_ tree;
+    cg_search_tree_avx2_ tree;
     float l[15];
     size_t i = 0;
     memcpy(l, limit, sizeof l);
-    tree = cg_tree_make_avx2_(l, 4);
+    tree = cg_search_tree_make_avx2_(l, 4);
     for (; i + 32 <= n; i += 32) {
-        const __m256i a = cg_rank8_avx2_(v, i, by, &tree), b = cg_rank8_avx2_(v, i + 8, by, &tree);
-        const __m256i c = cg_rank8_avx2_(v, i + 16, by, &tree), d = cg_rank8_avx2_(v, i + 24, by, &tree);
-        cg_ahead_avx2_(v, i);
-        cg_store_avx2_(
-            symbols + i, cg_in_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d))));
+        const __m256i a = cg_nf4_search8_avx2_(v, i, by, &tree), b = cg_nf4_search8_avx2_(v, i + 8, by, &tree);
+        const __m256i c = cg_nf4_search8_avx2_(v, i + 16, by, &tree), d = cg_nf4_search8_avx2_(v, i + 24, by, &tree);
+        cg_prefetch_ahead_avx2_(v, i);
+        cg_store_avx2_(symbols + i,
+            cg_pack_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d))));
     }
     _mm256_zeroupper();
-    if (i < n) cg_rank_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+    if (i < n) cg_nf4_search_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-static void cg_rank_neon_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+static void cg_nf4_search_neon_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
     const float32x4_t by = vdupq_n_f32(inv);
-    cg_tree_neon_ tree;
+    cg_search_tree_neon_ tree;
     float l[15];
     size_t i = 0;
     memcpy(l, limit, sizeof l);
-    tree = cg_tree_make_neon_(l, 4);
+    tree = cg_search_tree_make_neon_(l, 4);
     for (; i + 16 <= n; i += 16) {
-        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i)), by), &tree, 4);
-        const uint32x4_t b = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i + 4)), by), &tree, 4);
-        const uint32x4_t c = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i + 8)), by), &tree, 4);
-        const uint32x4_t d = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i + 12)), by), &tree, 4);
+        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i)), by), &tree, 4);
+        const uint32x4_t b = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 4)), by), &tree, 4);
+        const uint32x4_t c = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 8)), by), &tree, 4);
+        const uint32x4_t d = cg_search_neon_(
+            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 12)), by), &tree, 4);
         vst1q_u8(symbols + i, cg_narrow_neon_(a, b, c, d));
     }
-    cg_rank_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+    cg_nf4_search_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 
@@ -3115,7 +3157,7 @@ static void cg_rank_neon_(const float *limit, float inv, const float *v, size_t 
    the size; turning pairs by (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products
    with matrices of 8*8, which hold the scaling too: every way takes three halvings, each of which leaves out a
    factor of sqrt(1/2). */
-static const float cg_dct_two_[64] = {
+static const float cg_dct2_matrix_[64] = {
     /* DCT-II of 8 over sqrt(8): a row per input */
     0.125f,
     0.173379987f,
@@ -3182,7 +3224,7 @@ static const float cg_dct_two_[64] = {
     0.0676495135f,
     -0.0344874226f,
 };
-static const float cg_dct_three_[64] = {
+static const float cg_dct3_matrix_[64] = {
     /* DCT-III */
     0.125f,
     0.125f,
@@ -3249,7 +3291,7 @@ static const float cg_dct_three_[64] = {
     0.0982118696f,
     -0.0344874226f,
 };
-static const float cg_dct_four_[64] = {
+static const float cg_dct4_matrix_[64] = {
     /* DCT-IV, its own inverse */
     0.175925463f,
     0.169164747f,
@@ -3369,39 +3411,39 @@ static const float cg_dct_sin_[24] = {
     0.59569931f,
     0.671558976f,
 };
-CG_INLINE_ void cg_halve_(const float *x, size_t n, float *even, float *odd) {
+CG_INLINE_ void cg_dct_fold_(const float *x, size_t n, float *even, float *odd) {
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
         even[i] = cg_plus_(a, b);
         odd[i] = cg_minus_(a, b);
     }
 }
-CG_INLINE_ void cg_unhalve_(const float *even, const float *odd, size_t n, float *x) {
+CG_INLINE_ void cg_dct_unfold_(const float *even, const float *odd, size_t n, float *x) {
     for (size_t i = 0; i < n; i++) {
         const float a = even[i], b = odd[i];
         x[i] = cg_plus_(a, b);
         x[2 * n - 1 - i] = cg_minus_(a, b);
     }
 }
-CG_INLINE_ float cg_alternate_(float f, size_t i) { return cg_float_(cg_bits_(f) ^ (uint32_t)(i & 1) << 31); }
-CG_INLINE_ void cg_dct_turn_(const float *x, size_t n, float *p, float *q) { /* n is 16 or 8 */
+CG_INLINE_ float cg_negate_odd_(float f, size_t i) { return cg_as_float_(cg_as_bits_(f) ^ (uint32_t)(i & 1) << 31); }
+CG_INLINE_ void cg_dct_givens_(const float *x, size_t n, float *p, float *q) { /* n is 16 or 8 */
     const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
         p[i] = cg_plus_(cg_times_(a, c[i]), cg_times_(b, s[i]));
-        q[i] = cg_alternate_(cg_minus_(cg_times_(b, c[i]), cg_times_(a, s[i])), i);
+        q[i] = cg_negate_odd_(cg_minus_(cg_times_(b, c[i]), cg_times_(a, s[i])), i);
     }
 }
-CG_INLINE_ void cg_dct_unturn_(const float *p, const float *q, size_t n, float *x) {
+CG_INLINE_ void cg_dct_givens_inv_(const float *p, const float *q, size_t n, float *x) {
     const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
     for (size_t i = 0; i < n; i++) {
-        const float a = p[i], b = cg_alternate_(q[i], i);
+        const float a = p[i], b = cg_negate_odd_(q[i], i);
         x[i] = cg_minus_(cg_times_(a, c[i]), cg_times_(b, s[i]));
         x[2 * n - 1 - i] = cg_plus_(cg_times_(a, s[i]), cg_times_(b, c[i]));
     }
 }
 /* out of the two DCT-II p and q, both as if followed by a 0, the even and the odd outputs of the DCT-IV */
-CG_INLINE_ void cg_cross_(const float *p, const float *q, size_t n, float *even, float *odd, size_t stride) {
+CG_INLINE_ void cg_dct4_from_dct2_(const float *p, const float *q, size_t n, float *even, float *odd, size_t stride) {
     const float root = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
         const float a = i ? p[i] : cg_times_(p[0], root), b = i + 1 < n ? q[n - 1 - i] : cg_times_(q[0], root);
@@ -3409,7 +3451,7 @@ CG_INLINE_ void cg_cross_(const float *p, const float *q, size_t n, float *even,
         odd[i * stride] = cg_minus_(i + 1 < n ? p[i + 1] : 0.0f, b);
     }
 }
-CG_INLINE_ void cg_uncross_(const float *even, const float *odd, size_t stride, size_t n, float *p, float *q) {
+CG_INLINE_ void cg_dct4_to_dct2_(const float *even, const float *odd, size_t stride, size_t n, float *p, float *q) {
     const float root = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
         p[i] = cg_plus_(even[i * stride], i ? odd[(i - 1) * stride] : 0.0f);
@@ -3418,79 +3460,79 @@ CG_INLINE_ void cg_uncross_(const float *even, const float *odd, size_t stride, 
     p[0] = cg_times_(p[0], root);
     q[0] = cg_times_(q[0], root);
 }
-CG_INLINE_ void cg_weave_(const float *a, const float *b, size_t n, float *x) {
+CG_INLINE_ void cg_interleave_(const float *a, const float *b, size_t n, float *x) {
     for (size_t i = 0; i < n; i++) {
         x[2 * i] = a[i];
         x[2 * i + 1] = b[i];
     }
 }
-CG_INLINE_ void cg_unweave_(const float *x, size_t n, float *a, float *b) {
+CG_INLINE_ void cg_deinterleave_(const float *x, size_t n, float *a, float *b) {
     for (size_t i = 0; i < n; i++) {
         a[i] = x[2 * i];
         b[i] = x[2 * i + 1];
     }
 }
 /* t: eight inputs of a DCT-II, a DCT-IV, two DCT-II, then a DCT-II and a DCT-IV twice */
-static void cg_dct_open_(const float *v, float *t) {
+static void cg_dct_split_(const float *v, float *t) {
     float u[64], w[32];
-    cg_halve_(v, 32, u, u + 32);
-    cg_halve_(u, 16, w, w + 16);
-    cg_halve_(w, 8, t, t + 8);
-    cg_dct_turn_(w + 16, 8, t + 16, t + 24);
-    cg_dct_turn_(u + 32, 16, w, w + 16);
-    cg_halve_(w, 8, t + 32, t + 40);
-    cg_halve_(w + 16, 8, t + 48, t + 56);
+    cg_dct_fold_(v, 32, u, u + 32);
+    cg_dct_fold_(u, 16, w, w + 16);
+    cg_dct_fold_(w, 8, t, t + 8);
+    cg_dct_givens_(w + 16, 8, t + 16, t + 24);
+    cg_dct_givens_(u + 32, 16, w, w + 16);
+    cg_dct_fold_(w, 8, t + 32, t + 40);
+    cg_dct_fold_(w + 16, 8, t + 48, t + 56);
 }
-static void cg_dct_close_(const float *t, float *v) {
+static void cg_dct_merge_(const float *t, float *v) {
     float p[16], q[16];
     for (size_t i = 0; i < 8; i++) {
         v[8 * i] = t[i];
         v[8 * i + 4] = t[8 + i];
     }
-    cg_cross_(t + 16, t + 24, 8, v + 2, v + 6, 8);
-    cg_weave_(t + 32, t + 40, 8, p);
-    cg_weave_(t + 48, t + 56, 8, q);
-    cg_cross_(p, q, 16, v + 1, v + 3, 4);
+    cg_dct4_from_dct2_(t + 16, t + 24, 8, v + 2, v + 6, 8);
+    cg_interleave_(t + 32, t + 40, 8, p);
+    cg_interleave_(t + 48, t + 56, 8, q);
+    cg_dct4_from_dct2_(p, q, 16, v + 1, v + 3, 4);
 }
-static void cg_idct_open_(const float *v, float *t) {
+static void cg_idct_split_(const float *v, float *t) {
     float p[16], q[16];
     for (size_t i = 0; i < 8; i++) {
         t[i] = v[8 * i];
         t[8 + i] = v[8 * i + 4];
     }
-    cg_uncross_(v + 2, v + 6, 8, 8, t + 16, t + 24);
-    cg_uncross_(v + 1, v + 3, 4, 16, p, q);
-    cg_unweave_(p, 8, t + 32, t + 40);
-    cg_unweave_(q, 8, t + 48, t + 56);
+    cg_dct4_to_dct2_(v + 2, v + 6, 8, 8, t + 16, t + 24);
+    cg_dct4_to_dct2_(v + 1, v + 3, 4, 16, p, q);
+    cg_deinterleave_(p, 8, t + 32, t + 40);
+    cg_deinterleave_(q, 8, t + 48, t + 56);
 }
-static void cg_idct_close_(const float *t, float *v) {
+static void cg_idct_merge_(const float *t, float *v) {
     float u[64], w[32];
-    cg_unhalve_(t + 32, t + 40, 8, w);
-    cg_unhalve_(t + 48, t + 56, 8, w + 16);
-    cg_dct_unturn_(w, w + 16, 16, u + 32);
-    cg_dct_unturn_(t + 16, t + 24, 8, w + 16);
-    cg_unhalve_(t, t + 8, 8, w);
-    cg_unhalve_(w, w + 16, 16, u);
-    cg_unhalve_(u, u + 32, 32, v);
+    cg_dct_unfold_(t + 32, t + 40, 8, w);
+    cg_dct_unfold_(t + 48, t + 56, 8, w + 16);
+    cg_dct_givens_inv_(w, w + 16, 16, u + 32);
+    cg_dct_givens_inv_(t + 16, t + 24, 8, w + 16);
+    cg_dct_unfold_(t, t + 8, 8, w);
+    cg_dct_unfold_(w, w + 16, 16, u);
+    cg_dct_unfold_(u, u + 32, 32, v);
 }
-CG_INLINE_ const float *cg_dct_matrix_(size_t group, int inverse) {
-    return group == 1 || group == 5 || group == 7 ? cg_dct_four_ : inverse ? cg_dct_three_ : cg_dct_two_;
+CG_INLINE_ const float *cg_dct_matrix_of_(size_t group, int inverse) {
+    return group == 1 || group == 5 || group == 7 ? cg_dct4_matrix_ : inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
 }
 static void cg_dct_scalar_(float *v, int inverse) {
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
-    if (inverse) cg_idct_open_(x, t);
-    else cg_dct_open_(x, t);
+    if (inverse) cg_idct_split_(x, t);
+    else cg_dct_split_(x, t);
     for (size_t g = 0; g < 8; g++) {
-        const float *m = cg_dct_matrix_(g, inverse);
+        const float *m = cg_dct_matrix_of_(g, inverse);
         for (size_t j = 0; j < 8; j++) {
             float s = cg_times_(m[j], t[8 * g]);
             for (size_t i = 1; i < 8; i++) s = cg_plus_(s, cg_times_(m[8 * i + j], t[8 * g + i]));
             y[8 * g + j] = s;
         }
     }
-    if (inverse) cg_idct_close_(y, x);
-    else cg_dct_close_(y, x);
+    if (inverse) cg_idct_merge_(y, x);
+    else cg_dct_merge_(y, x);
     memcpy(v, x, sizeof x);
 }
 #if CG_AVX2_
@@ -3502,48 +3544,48 @@ CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
 }
 /* the last of the one before, and all but the last */
-CG_AVX2_INLINE_ __m256 cg_last_lane_avx2_(__m256 x, __m256 last) {
+CG_AVX2_INLINE_ __m256 cg_prev_lane_avx2_(__m256 x, __m256 last) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
 /* b lies the other way round */
-CG_AVX2_INLINE_ void cg_halve8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
+CG_AVX2_INLINE_ void cg_dct_fold8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
     b = cg_reverse_avx2_(b);
     *even = _mm256_add_ps(a, b);
     *odd = _mm256_sub_ps(a, b);
 }
-CG_AVX2_INLINE_ void cg_unhalve8_avx2_(__m256 even, __m256 odd, __m256 *a, __m256 *b) {
+CG_AVX2_INLINE_ void cg_dct_unfold8_avx2_(__m256 even, __m256 odd, __m256 *a, __m256 *b) {
     *a = _mm256_add_ps(even, odd);
     *b = cg_reverse_avx2_(_mm256_sub_ps(even, odd));
 }
-CG_AVX2_INLINE_ void cg_turn8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __m256 *q) {
+CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __m256 *q) {
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
     b = cg_reverse_avx2_(b);
     *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
     *q = _mm256_xor_ps(
-        _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+        _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
 }
-CG_AVX2_INLINE_ void cg_unturn8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
+CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
-    q = _mm256_xor_ps(q, cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+    q = _mm256_xor_ps(q, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
     *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
     *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
 }
-CG_AVX2_INLINE_ __m256 cg_edge_avx2_(__m256 x) {
+CG_AVX2_INLINE_ __m256 cg_sqrt2_first_avx2_(__m256 x) {
     return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1));
 }
-CG_AVX2_INLINE_ void cg_weave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
+CG_AVX2_INLINE_ void cg_interleave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
     const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
     *x = _mm256_permute2f128_ps(low, high, 0x20);
     *y = _mm256_permute2f128_ps(low, high, 0x31);
 }
-CG_AVX2_INLINE_ __m256 cg_unlace_avx2_(__m256 x) {
+CG_AVX2_INLINE_ __m256 cg_swap_middle64_avx2_(__m256 x) {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));
 }
-CG_AVX2_INLINE_ void cg_unweave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
-    *a = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0x88));
-    *b = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
+CG_AVX2_INLINE_ void cg_deinterleave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
+    *a = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0x88));
+    *b = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
 }
-CG_AVX2_INLINE_ __m256 cg_dct8_avx2_(const float *m, const float *t) {
+CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
     __m256 s = cg_mul8_avx2_(_mm256_loadu_ps(m), _mm256_broadcast_ss(t));
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 8), _mm256_broadcast_ss(t + 1)));
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 16), _mm256_broadcast_ss(t + 2)));
@@ -3554,8 +3596,8 @@ CG_AVX2_INLINE_ __m256 cg_dct8_avx2_(const float *m, const float *t) {
     return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
 }
 /* through memory: it gives single values away for nothing */
-CG_AVX2_INLINE_ void cg_dct_middle_avx2_(__m256 *x, int inverse) {
-    const float *two = inverse ? cg_dct_three_ : cg_dct_two_;
+CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
+    const float *two = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
     float t[64];
     _mm256_storeu_ps(t, x[0]);
     _mm256_storeu_ps(t + 8, x[1]);
@@ -3565,89 +3607,89 @@ CG_AVX2_INLINE_ void cg_dct_middle_avx2_(__m256 *x, int inverse) {
     _mm256_storeu_ps(t + 40, x[5]);
     _mm256_storeu_ps(t + 48, x[6]);
     _mm256_storeu_ps(t + 56, x[7]);
-    x[0] = cg_dct8_avx2_(two, t);
-    x[1] = cg_dct8_avx2_(cg_dct_four_, t + 8);
-    x[2] = cg_dct8_avx2_(two, t + 16);
-    x[3] = cg_dct8_avx2_(two, t + 24);
-    x[4] = cg_dct8_avx2_(two, t + 32);
-    x[5] = cg_dct8_avx2_(cg_dct_four_, t + 40);
-    x[6] = cg_dct8_avx2_(two, t + 48);
-    x[7] = cg_dct8_avx2_(cg_dct_four_, t + 56);
+    x[0] = cg_dct_matvec8_avx2_(two, t);
+    x[1] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 8);
+    x[2] = cg_dct_matvec8_avx2_(two, t + 16);
+    x[3] = cg_dct_matvec8_avx2_(two, t + 24);
+    x[4] = cg_dct_matvec8_avx2_(two, t + 32);
+    x[5] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 40);
+    x[6] = cg_dct_matvec8_avx2_(two, t + 48);
+    x[7] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 56);
 }
 CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
     const __m256 none = _mm256_setzero_ps();
     __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
-    cg_halve8_avx2_(cg_floats8_avx2_(v, 0), cg_floats8_avx2_(v, 56), &u0, &w0);
-    cg_halve8_avx2_(cg_floats8_avx2_(v, 8), cg_floats8_avx2_(v, 48), &u1, &w1);
-    cg_halve8_avx2_(cg_floats8_avx2_(v, 16), cg_floats8_avx2_(v, 40), &u2, &w2);
-    cg_halve8_avx2_(cg_floats8_avx2_(v, 24), cg_floats8_avx2_(v, 32), &u3, &w3);
-    cg_halve8_avx2_(u0, u3, &e0, &o0);
-    cg_halve8_avx2_(u1, u2, &e1, &o1);
-    cg_halve8_avx2_(e0, e1, x, x + 1);
-    cg_turn8_avx2_(o0, o1, 16, x + 2, x + 3);
-    cg_turn8_avx2_(w0, w3, 0, &p0, &q0);
-    cg_turn8_avx2_(w1, w2, 8, &p1, &q1);
-    cg_halve8_avx2_(p0, p1, x + 4, x + 5);
-    cg_halve8_avx2_(q0, q1, x + 6, x + 7);
-    cg_dct_middle_avx2_(x, 0);
-    p0 = cg_edge_avx2_(x[2]);
-    q0 = cg_edge_avx2_(x[3]);
+    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 0), cg_load8_ps_avx2_(v, 56), &u0, &w0);
+    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 8), cg_load8_ps_avx2_(v, 48), &u1, &w1);
+    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 16), cg_load8_ps_avx2_(v, 40), &u2, &w2);
+    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 24), cg_load8_ps_avx2_(v, 32), &u3, &w3);
+    cg_dct_fold8_avx2_(u0, u3, &e0, &o0);
+    cg_dct_fold8_avx2_(u1, u2, &e1, &o1);
+    cg_dct_fold8_avx2_(e0, e1, x, x + 1);
+    cg_dct_givens8_avx2_(o0, o1, 16, x + 2, x + 3);
+    cg_dct_givens8_avx2_(w0, w3, 0, &p0, &q0);
+    cg_dct_givens8_avx2_(w1, w2, 8, &p1, &q1);
+    cg_dct_fold8_avx2_(p0, p1, x + 4, x + 5);
+    cg_dct_fold8_avx2_(q0, q1, x + 6, x + 7);
+    cg_dct_matvecs_avx2_(x, 0);
+    p0 = cg_sqrt2_first_avx2_(x[2]);
+    q0 = cg_sqrt2_first_avx2_(x[3]);
     e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q0, none)));
     o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, none), cg_reverse_avx2_(q0));
-    cg_weave8_avx2_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
-    cg_weave8_avx2_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
-    cg_weave8_avx2_(o0, e0, &u0, &u1);
-    cg_weave8_avx2_(o1, e1, &u2, &u3);
-    cg_weave8_avx2_(x[4], x[5], &p0, &p1);
-    cg_weave8_avx2_(x[6], x[7], &q0, &q1);
-    p0 = cg_edge_avx2_(p0);
-    q0 = cg_edge_avx2_(q0);
+    cg_interleave8_avx2_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
+    cg_interleave8_avx2_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
+    cg_interleave8_avx2_(o0, e0, &u0, &u1);
+    cg_interleave8_avx2_(o1, e1, &u2, &u3);
+    cg_interleave8_avx2_(x[4], x[5], &p0, &p1);
+    cg_interleave8_avx2_(x[6], x[7], &q0, &q1);
+    p0 = cg_sqrt2_first_avx2_(p0);
+    q0 = cg_sqrt2_first_avx2_(q0);
     e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q1, none)));
     e1 = _mm256_add_ps(p1, cg_reverse_avx2_(cg_next_lane_avx2_(q0, q1)));
     o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, p1), cg_reverse_avx2_(q1));
     o1 = _mm256_sub_ps(cg_next_lane_avx2_(p1, none), cg_reverse_avx2_(q0));
-    cg_weave8_avx2_(e0, o0, &w0, &w1);
-    cg_weave8_avx2_(e1, o1, &w2, &w3);
-    cg_weave8_avx2_(u0, w0, x, x + 1);
-    cg_weave8_avx2_(u1, w1, x + 2, x + 3);
-    cg_weave8_avx2_(u2, w2, x + 4, x + 5);
-    cg_weave8_avx2_(u3, w3, x + 6, x + 7);
+    cg_interleave8_avx2_(e0, o0, &w0, &w1);
+    cg_interleave8_avx2_(e1, o1, &w2, &w3);
+    cg_interleave8_avx2_(u0, w0, x, x + 1);
+    cg_interleave8_avx2_(u1, w1, x + 2, x + 3);
+    cg_interleave8_avx2_(u2, w2, x + 4, x + 5);
+    cg_interleave8_avx2_(u3, w3, x + 6, x + 7);
     for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
 }
 CG_TARGET_AVX2_ static void cg_dct_inverse_avx2_(float *v) {
     const __m256 none = _mm256_setzero_ps();
     __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
-    cg_unweave8_avx2_(cg_floats8_avx2_(v, 0), cg_floats8_avx2_(v, 8), &u0, &w0);
-    cg_unweave8_avx2_(cg_floats8_avx2_(v, 16), cg_floats8_avx2_(v, 24), &u1, &w1);
-    cg_unweave8_avx2_(cg_floats8_avx2_(v, 32), cg_floats8_avx2_(v, 40), &u2, &w2);
-    cg_unweave8_avx2_(cg_floats8_avx2_(v, 48), cg_floats8_avx2_(v, 56), &u3, &w3);
-    cg_unweave8_avx2_(w0, w1, &e0, &o0);
-    cg_unweave8_avx2_(w2, w3, &e1, &o1);
-    p0 = cg_edge_avx2_(_mm256_add_ps(e0, cg_last_lane_avx2_(o0, none)));
-    p1 = _mm256_add_ps(e1, cg_last_lane_avx2_(o1, o0));
+    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 0), cg_load8_ps_avx2_(v, 8), &u0, &w0);
+    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 16), cg_load8_ps_avx2_(v, 24), &u1, &w1);
+    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 32), cg_load8_ps_avx2_(v, 40), &u2, &w2);
+    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 48), cg_load8_ps_avx2_(v, 56), &u3, &w3);
+    cg_deinterleave8_avx2_(w0, w1, &e0, &o0);
+    cg_deinterleave8_avx2_(w2, w3, &e1, &o1);
+    p0 = cg_sqrt2_first_avx2_(_mm256_add_ps(e0, cg_prev_lane_avx2_(o0, none)));
+    p1 = _mm256_add_ps(e1, cg_prev_lane_avx2_(o1, o0));
     q1 = cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, e1), o0));
-    q0 = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e1, none), o1)));
-    cg_unweave8_avx2_(p0, p1, x + 4, x + 5);
-    cg_unweave8_avx2_(q0, q1, x + 6, x + 7);
-    cg_unweave8_avx2_(u0, u1, &p0, &q0);
-    cg_unweave8_avx2_(u2, u3, &p1, &q1);
-    cg_unweave8_avx2_(p0, p1, x, x + 1);
-    cg_unweave8_avx2_(q0, q1, &e0, &o0);
-    x[2] = cg_edge_avx2_(_mm256_add_ps(e0, cg_last_lane_avx2_(o0, none)));
-    x[3] = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, none), o0)));
-    cg_dct_middle_avx2_(x, 1);
-    cg_unhalve8_avx2_(x[4], x[5], &p0, &p1);
-    cg_unhalve8_avx2_(x[6], x[7], &q0, &q1);
-    cg_unturn8_avx2_(p0, q0, 0, &w0, &w3);
-    cg_unturn8_avx2_(p1, q1, 8, &w1, &w2);
-    cg_unhalve8_avx2_(x[0], x[1], &e0, &e1);
-    cg_unturn8_avx2_(x[2], x[3], 16, &o0, &o1);
-    cg_unhalve8_avx2_(e0, o0, &u0, &u3);
-    cg_unhalve8_avx2_(e1, o1, &u1, &u2);
-    cg_unhalve8_avx2_(u0, w0, x, x + 7);
-    cg_unhalve8_avx2_(u1, w1, x + 1, x + 6);
-    cg_unhalve8_avx2_(u2, w2, x + 2, x + 5);
-    cg_unhalve8_avx2_(u3, w3, x + 3, x + 4);
+    q0 = cg_sqrt2_first_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e1, none), o1)));
+    cg_deinterleave8_avx2_(p0, p1, x + 4, x + 5);
+    cg_deinterleave8_avx2_(q0, q1, x + 6, x + 7);
+    cg_deinterleave8_avx2_(u0, u1, &p0, &q0);
+    cg_deinterleave8_avx2_(u2, u3, &p1, &q1);
+    cg_deinterleave8_avx2_(p0, p1, x, x + 1);
+    cg_deinterleave8_avx2_(q0, q1, &e0, &o0);
+    x[2] = cg_sqrt2_first_avx2_(_mm256_add_ps(e0, cg_prev_lane_avx2_(o0, none)));
+    x[3] = cg_sqrt2_first_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, none), o0)));
+    cg_dct_matvecs_avx2_(x, 1);
+    cg_dct_unfold8_avx2_(x[4], x[5], &p0, &p1);
+    cg_dct_unfold8_avx2_(x[6], x[7], &q0, &q1);
+    cg_dct_givens_inv8_avx2_(p0, q0, 0, &w0, &w3);
+    cg_dct_givens_inv8_avx2_(p1, q1, 8, &w1, &w2);
+    cg_dct_unfold8_avx2_(x[0], x[1], &e0, &e1);
+    cg_dct_givens_inv8_avx2_(x[2], x[3], 16, &o0, &o1);
+    cg_dct_unfold8_avx2_(e0, o0, &u0, &u3);
+    cg_dct_unfold8_avx2_(e1, o1, &u1, &u2);
+    cg_dct_unfold8_avx2_(u0, w0, x, x + 7);
+    cg_dct_unfold8_avx2_(u1, w1, x + 1, x + 6);
+    cg_dct_unfold8_avx2_(u2, w2, x + 2, x + 5);
+    cg_dct_unfold8_avx2_(u3, w3, x + 3, x + 4);
     for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
 }
 CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
@@ -3659,10 +3701,10 @@ CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
 static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is small beside them */
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
-    if (inverse) cg_idct_open_(x, t);
-    else cg_dct_open_(x, t);
+    if (inverse) cg_idct_split_(x, t);
+    else cg_dct_split_(x, t);
     for (size_t g = 0; g < 8; g++) {
-        const float *m = cg_dct_matrix_(g, inverse);
+        const float *m = cg_dct_matrix_of_(g, inverse);
         float32x4_t a = cg_times_neon_(vld1q_f32(m), vdupq_n_f32(t[8 * g])),
                     b = cg_times_neon_(vld1q_f32(m + 4), vdupq_n_f32(t[8 * g]));
         for (size_t i = 1; i < 8; i++) {
@@ -3672,8 +3714,8 @@ static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is s
         vst1q_f32(y + 8 * g, a);
         vst1q_f32(y + 8 * g + 4, b);
     }
-    if (inverse) cg_idct_close_(y, x);
-    else cg_dct_close_(y, x);
+    if (inverse) cg_idct_merge_(y, x);
+    else cg_dct_merge_(y, x);
     memcpy(v, x, sizeof x);
 }
 #endif
@@ -3687,14 +3729,14 @@ CG_AVX2_INLINE_ __m256i cg_order_avx2_(__m256i packed) {
     return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 /* packing with signed saturation keeps the sign, so that the top bit of each byte is that of the float */
-CG_AVX2_INLINE_ __m256i cg_signs_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
     return _mm256_and_si256(
         _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
 }
 CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) { /* 0..255 */
     return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
 }
-CG_AVX2_INLINE_ __m256i cg_swap_avx2_(__m256i h) {
+CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
     return _mm256_shuffle_epi8(h,
         _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
             15, 12, 13));
@@ -3702,14 +3744,14 @@ CG_AVX2_INLINE_ __m256i cg_swap_avx2_(__m256i h) {
 #endif
 #if CG_NEON_
 /* the top bit of each float, as that of a byte */
-CG_INLINE_ uint8x16_t cg_tops_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
+CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
     uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
     uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
     return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
 }
 #endif
 /* The hash that a value rounds with: the bits of cg_noise_ */
-CG_INLINE_ uint32_t cg_coin_(cg_key_ key, uint32_t position) {
+CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
     uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
     return position & 8 ? h << 16 | h >> 16 : h;
 }
@@ -3717,28 +3759,28 @@ CG_INLINE_ uint32_t cg_coin_(cg_key_ key, uint32_t position) {
 /* fp8 of v*inv, kind 0: E4M3, 1: E5M2, to nearest even; what is too large becomes 448 or 57344; zeros keep their sign.
    Adding a power of two so much larger that the sum's last bit is the code's last bit does the rounding. */
 /* bits dropped; smallest normal and largest as f32 bits; least >> drop */
-typedef struct cg_fp8_ {
+typedef struct cg_fp8_format_ {
     uint32_t drop, least, most, bias;
-} cg_fp8_;
-CG_INLINE_ cg_fp8_ cg_fp8_kind_(int kind) {
-    const cg_fp8_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
+} cg_fp8_format_;
+CG_INLINE_ cg_fp8_format_ cg_fp8_format_of_(int kind) {
+    const cg_fp8_format_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
     return kind ? e5m2 : e4m3;
 }
-static void cg_fp8_scalar_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    const cg_fp8_ q = cg_fp8_kind_(kind);
+static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
+    const cg_fp8_format_ q = cg_fp8_format_of_(kind);
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        uint32_t m = cg_bits_(cg_times_(f, inv)) & CG_MAGNITUDE_, e, large, sum;
+        uint32_t m = cg_as_bits_(cg_times_(f, inv)) & CG_ABS_MASK_, e, large, sum;
         m = m < q.most ? m : q.most;
         e = cg_max32_(m & 0x7f800000u, q.least);
         large = e + (q.drop << 23);
-        sum = cg_bits_(cg_plus_(cg_float_(m), cg_float_(large)));
-        out[i] = (uint8_t)((cg_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.drop) - q.bias));
+        sum = cg_as_bits_(cg_plus_(cg_as_float_(m), cg_as_float_(large)));
+        out[i] = (uint8_t)((cg_as_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.drop) - q.bias));
     }
 }
 #if CG_AVX2_
 /* the magnitude, and q.bias more */
-CG_AVX2_INLINE_ __m256i cg_fp88_avx2_(__m256i v, __m256 inv, cg_fp8_ q) {
+CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_format_ q) {
     __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
     m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.most));
     e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.least));
@@ -3746,65 +3788,69 @@ CG_AVX2_INLINE_ __m256i cg_fp88_avx2_(__m256i v, __m256 inv, cg_fp8_ q) {
     sum = _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(m), _mm256_castsi256_ps(large)));
     return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.drop)));
 }
-CG_AVX2_INLINE_ size_t cg_fp832_avx2_(const float *v, size_t n, float inv, cg_fp8_ q, uint8_t *out) {
+CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(const float *v, size_t n, float inv, cg_fp8_format_ q, uint8_t *out) {
     const __m256 by = _mm256_set1_ps(inv);
     const __m256i bias = _mm256_set1_epi16((short)q.bias);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i ab = _mm256_sub_epi16(_mm256_packs_epi32(cg_fp88_avx2_(a, by, q), cg_fp88_avx2_(b, by, q)), bias);
-        __m256i cd = _mm256_sub_epi16(_mm256_packs_epi32(cg_fp88_avx2_(c, by, q), cg_fp88_avx2_(d, by, q)), bias);
+        __m256i ab = _mm256_sub_epi16(
+            _mm256_packs_epi32(cg_fp8_encode8_avx2_(a, by, q), cg_fp8_encode8_avx2_(b, by, q)), bias);
+        __m256i cd = _mm256_sub_epi16(
+            _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, by, q), cg_fp8_encode8_avx2_(d, by, q)), bias);
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         cg_store_avx2_(
-            out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_signs_avx2_(a, b, c, d))));
+            out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_fp8_avx2_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    size_t i = kind ? cg_fp832_avx2_(v, n, inv, cg_fp8_kind_(1), out) : cg_fp832_avx2_(v, n, inv, cg_fp8_kind_(0), out);
+CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
+    size_t i = kind ? cg_fp8_encode32_avx2_(v, n, inv, cg_fp8_format_of_(1), out)
+                    : cg_fp8_encode32_avx2_(v, n, inv, cg_fp8_format_of_(0), out);
     _mm256_zeroupper();
-    if (i < n) cg_fp8_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+    if (i < n) cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_fp84_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_ q) {
+CG_INLINE_ uint32x4_t cg_fp8_encode4_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_format_ q) {
     uint32x4_t m = vminq_u32(
-        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(q.most));
+        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(q.most));
     uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.least));
     uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.drop << 23));
-    uint32x4_t sum = vreinterpretq_u32_f32(cg_floats_neon_(m) + cg_floats_neon_(large));
+    uint32x4_t sum = vreinterpretq_u32_f32(cg_as_float_neon_(m) + cg_as_float_neon_(large));
     return vsubq_u32(
         vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.drop))), vdupq_n_u32(q.bias));
 }
-static void cg_fp8_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    const cg_fp8_ q = cg_fp8_kind_(kind);
+static void cg_fp8_encode_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
+    const cg_fp8_format_ q = cg_fp8_format_of_(kind);
     const float32x4_t by = vdupq_n_f32(inv);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        uint8x16_t m = cg_narrow_neon_(
-            cg_fp84_neon_(a, by, q), cg_fp84_neon_(b, by, q), cg_fp84_neon_(c, by, q), cg_fp84_neon_(d, by, q));
-        vst1q_u8(out + i, vorrq_u8(m, cg_tops_neon_(a, b, c, d)));
+        uint8x16_t m = cg_narrow_neon_(cg_fp8_encode4_neon_(a, by, q), cg_fp8_encode4_neon_(b, by, q),
+            cg_fp8_encode4_neon_(c, by, q), cg_fp8_encode4_neon_(d, by, q));
+        vst1q_u8(out + i, vorrq_u8(m, cg_sign_bytes_neon_(a, b, c, d)));
     }
-    cg_fp8_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+    cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
 }
 #endif
 
 /* Both formats are halves that lack mantissa bits, E4M3 one that lacks an exponent bit too: its values are 2^-8 there.
    NaN and Inf codes decode as the largest value, so that any byte is legal. */
-static void cg_unfp8_scalar_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) {
         uint32_t m = in[i] & 0x7fu, most = kind ? 0x7bu : 0x7eu;
-        float f = cg_unhalf_((in[i] & 0x80u) << 8 | (m < most ? m : most) << (kind ? 8 : 7));
+        float f = cg_f16_decode_((in[i] & 0x80u) << 8 | (m < most ? m : most) << (kind ? 8 : 7));
         cg_store_(out, i, cg_saturate_(cg_times_(cg_times_(f, kind ? 1.0f : 256.0f), scale)));
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_unfp816_avx2_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+CG_AVX2_INLINE_ size_t cg_fp8_decode16_avx2_(
+    const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
     const __m256 by = _mm256_set1_ps(scale), most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
     const __m128i top = _mm_set1_epi8(kind ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f), zero = _mm_setzero_si128();
     size_t i = 0;
@@ -3823,21 +3869,23 @@ CG_AVX2_INLINE_ size_t cg_unfp816_avx2_(const uint8_t *in, size_t n, float scale
             __m256 f = _mm256_cvtph_ps(h[j]);
             if (!kind) f = cg_mul8_avx2_(f, _mm256_set1_ps(256.0f));
             f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, by), most), least);
-            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
         }
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_unfp8_avx2_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    size_t i = kind ? stream ? cg_unfp816_avx2_(in, n, scale, 1, out, 1) : cg_unfp816_avx2_(in, n, scale, 1, out, 0)
-        : stream ? cg_unfp816_avx2_(in, n, scale, 0, out, 1)
-                    : cg_unfp816_avx2_(in, n, scale, 0, out, 0);
+CG_TARGET_AVX2_ static void cg_fp8_decode_avx2_(
+    const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+    size_t i = kind
+        ? stream ? cg_fp8_decode16_avx2_(in, n, scale, 1, out, 1) : cg_fp8_decode16_avx2_(in, n, scale, 1, out, 0)
+        : stream ? cg_fp8_decode16_avx2_(in, n, scale, 0, out, 1)
+                 : cg_fp8_decode16_avx2_(in, n, scale, 0, out, 0);
     _mm256_zeroupper();
-    if (i < n) cg_unfp8_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), 0);
+    if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_unfp8_neon_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+static void cg_fp8_decode_neon_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
     const float32x4_t by = vdupq_n_f32(scale), lift = vdupq_n_f32(kind ? 1.0f : 256.0f);
     const float32x4_t most = vdupq_n_f32(CG_FLT_MAX_), least = vdupq_n_f32(-CG_FLT_MAX_);
     size_t i = 0;
@@ -3848,7 +3896,7 @@ static void cg_unfp8_neon_(const uint8_t *in, size_t n, float scale, int kind, f
         cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(vcvt_f32_f16(vget_low_f16(h)) * lift * by, most), least));
         cg_store4_neon_(out, i + 4, vmaxq_f32(vminq_f32(vcvt_high_f32_f16(h) * lift * by, most), least));
     }
-    cg_unfp8_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), stream);
+    cg_fp8_decode_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), stream);
 }
 #endif
 
@@ -3859,14 +3907,14 @@ static const float cg_e2m1_limits_[7] = { 0.25f, 0.749999940f, 1.25f, 1.74999988
 
 /* E8M0: the byte b stands for 2^(b-127). top/2^emax's power of two, rounded down; 0 gives the smallest. 255, which
    is NaN, counts as 254. */
-static unsigned cg_e8m0_(uint32_t top_bits, int emax) {
+static unsigned cg_e8m0_encode_(uint32_t top_bits, int emax) {
     int e;
     if (!top_bits) return 0;
     e = (top_bits >> 23 ? (int)(top_bits >> 23) : (int)cg_log2_(top_bits) - 22) - emax;
     return (unsigned)(e < 0 ? 0 : e > 254 ? 254 : e);
 }
-static float cg_e8m0_value_(unsigned byte) {
-    return cg_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23);
+static float cg_e8m0_decode_(unsigned byte) {
+    return cg_as_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23);
 }
 
 /* src/core/kernels/natural.h */
@@ -3874,12 +3922,12 @@ static float cg_e8m0_value_(unsigned byte) {
    zero: 0). Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest
    adds a half: ties go away from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to
    round to. */
-CG_INLINE_ uint32_t cg_natural_run_(
+CG_INLINE_ uint32_t cg_natural_encode_split_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *exponents, uint8_t *signs) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t u = cg_load_bits_(v, i), m = u & CG_MAGNITUDE_;
-        uint32_t e = (m + (stochastic ? cg_coin_(key, position + (uint32_t)i) >> 9 : 0x400000u)) >> 23;
+        uint32_t u = cg_load_bits_(v, i), m = u & CG_ABS_MASK_;
+        uint32_t e = (m + (stochastic ? cg_noise_bits_(key, position + (uint32_t)i) >> 9 : 0x400000u)) >> 23;
         top = cg_max32_(top, m);
         exponents[i] = (uint8_t)(e < 254 ? e : 254);
         if (i % 8 == 0) signs[i / 8] = 0;
@@ -3887,20 +3935,20 @@ CG_INLINE_ uint32_t cg_natural_run_(
     }
     return top;
 }
-static uint32_t cg_natural_scalar_(
+static uint32_t cg_natural_encode_scalar_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
-    return cg_natural_run_(v, n, key, position, stochastic, out, out + n);
+    return cg_natural_encode_split_(v, n, key, position, stochastic, out, out + n);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_natural32_avx2_(
+CG_AVX2_INLINE_ size_t cg_natural_encode32_avx2_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *top) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i s = cg_signs_avx2_(a, b, c, d), p, q, r, t, e;
-        cg_ahead_avx2_(v, i);
+        __m256i s = cg_sign_bytes_avx2_(a, b, c, d), p, q, r, t, e;
+        cg_prefetch_ahead_avx2_(v, i);
         a = cg_abs_avx2_(a);
         b = cg_abs_avx2_(b);
         c = cg_abs_avx2_(c);
@@ -3910,8 +3958,8 @@ CG_AVX2_INLINE_ size_t cg_natural32_avx2_(
         if (stochastic) {
             p = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
             r = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
-            q = _mm256_srli_epi32(cg_swap_avx2_(p), 9);
-            t = _mm256_srli_epi32(cg_swap_avx2_(r), 9);
+            q = _mm256_srli_epi32(cg_swap_halves_avx2_(p), 9);
+            t = _mm256_srli_epi32(cg_swap_halves_avx2_(r), 9);
             p = _mm256_srli_epi32(p, 9);
             r = _mm256_srli_epi32(r, 9);
         } else {
@@ -3929,32 +3977,32 @@ CG_AVX2_INLINE_ size_t cg_natural32_avx2_(
     *top = _mm256_max_epu32(t0, t1);
     return i;
 }
-CG_TARGET_AVX2_ static uint32_t cg_natural_avx2_(
+CG_TARGET_AVX2_ static uint32_t cg_natural_encode_avx2_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     __m256i top;
     uint32_t most;
     size_t i;
-    if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
-    i = stochastic ? cg_natural32_avx2_(v, n, key, position, 1, out, &top)
-                   : cg_natural32_avx2_(v, n, key, position, 0, out, &top);
-    most = cg_fold_top_avx2_(top);
-    return i < n
-        ? cg_max32_(most,
-              cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8))
-        : most;
+    if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
+    i = stochastic ? cg_natural_encode32_avx2_(v, n, key, position, 1, out, &top)
+                   : cg_natural_encode32_avx2_(v, n, key, position, 0, out, &top);
+    most = cg_hmax_u32_avx2_(top);
+    return i < n ? cg_max32_(most,
+                       cg_natural_encode_split_(
+                           cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8))
+                 : most;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_natural4_neon_(uint32x4_t m, uint32x4_t h, int stochastic) {
+CG_INLINE_ uint32x4_t cg_natural_encode4_neon_(uint32x4_t m, uint32x4_t h, int stochastic) {
     m = stochastic ? vaddq_u32(m, vshrq_n_u32(h, 9)) : vaddq_u32(m, vdupq_n_u32(0x400000u));
     return vminq_u32(vshrq_n_u32(m, 23), vdupq_n_u32(254));
 }
 /* 16 values: their exponents go out, their signs come back as byte masks */
-CG_INLINE_ uint8x16_t cg_natural16_neon_(
+CG_INLINE_ uint8x16_t cg_natural_encode16_neon_(
     const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
     uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                d = cg_load4_neon_(v, i + 12), h = a, g = a;
-    uint8x16_t s = cg_tops_neon_(a, b, c, d), e;
+    uint8x16_t s = cg_sign_bytes_neon_(a, b, c, d), e;
     a = cg_abs_neon_(a);
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
@@ -3964,42 +4012,45 @@ CG_INLINE_ uint8x16_t cg_natural16_neon_(
         h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
         g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
     }
-    e = cg_narrow_neon_(cg_natural4_neon_(a, h, stochastic), cg_natural4_neon_(b, g, stochastic),
-        cg_natural4_neon_(c, cg_swap_neon_(h), stochastic), cg_natural4_neon_(d, cg_swap_neon_(g), stochastic));
+    e = cg_narrow_neon_(cg_natural_encode4_neon_(a, h, stochastic), cg_natural_encode4_neon_(b, g, stochastic),
+        cg_natural_encode4_neon_(c, cg_swap_halves_neon_(h), stochastic),
+        cg_natural_encode4_neon_(d, cg_swap_halves_neon_(g), stochastic));
     vst1q_u8(out + i, e);
     return vandq_u8(vtstq_u8(s, s), vtstq_u8(e, e));
 }
-static uint32_t cg_natural_neon_(
+static uint32_t cg_natural_encode_neon_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     uint32x4_t top = vdupq_n_u32(0);
     size_t i = 0;
-    if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
+    if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
     for (; i + 64 <= n; i += 64) {
         uint8x16_t s[4];
-        for (size_t j = 0; j < 4; j++) s[j] = cg_natural16_neon_(v, i + 16 * j, key, position, stochastic, out, &top);
-        cg_put64_(out + n + i / 8, cg_mask_neon_(s[0], s[1], s[2], s[3]));
+        for (size_t j = 0; j < 4; j++)
+            s[j] = cg_natural_encode16_neon_(v, i + 16 * j, key, position, stochastic, out, &top);
+        cg_put64_(out + n + i / 8, cg_movemask_neon_(s[0], s[1], s[2], s[3]));
     }
     return cg_max32_(vmaxvq_u32(top),
-        cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
+        cg_natural_encode_split_(
+            cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
 }
 #endif
 
-CG_INLINE_ void cg_unnatural_run_(const uint8_t *exponents, const uint8_t *signs, size_t n, float *out) {
+CG_INLINE_ void cg_natural_decode_split_(const uint8_t *exponents, const uint8_t *signs, size_t n, float *out) {
     for (size_t i = 0; i < n; i++) {
         uint32_t e = exponents[i] < 254 ? exponents[i] : 254u;
-        cg_store_(out, i, cg_float_(e << 23 | (e ? (uint32_t)(signs[i / 8] >> i % 8 & 1) << 31 : 0u)));
+        cg_store_(out, i, cg_as_float_(e << 23 | (e ? (uint32_t)(signs[i / 8] >> i % 8 & 1) << 31 : 0u)));
     }
 }
-static void cg_unnatural_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_natural_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
     (void)stream;
-    cg_unnatural_run_(in, in + n, n, out);
+    cg_natural_decode_split_(in, in + n, n, out);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unnatural_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     const __m256i minus = _mm256_set1_epi32((int)0x80000000u), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i e = _mm256_min_epu8(cg_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
+        __m256i e = _mm256_min_epu8(cg_load_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
         uint32_t zeros = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()));
         __m128i part[4];
         part[0] = _mm256_castsi256_si128(e);
@@ -4009,16 +4060,16 @@ CG_TARGET_AVX2_ static void cg_unnatural_avx2_(const uint8_t *in, size_t n, floa
         w = _mm256_set1_epi32((int)(cg_get32_(in + n + i / 8) & ~zeros));
         for (int j = 0; j < 4; j++) { /* bring each bit to where the sign is */
             __m256i s = _mm256_and_si256(_mm256_sllv_epi32(w, _mm256_sub_epi32(s0, _mm256_set1_epi32(8 * j))), minus);
-            cg_out_avx2_(out, i + 8 * (size_t)j,
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j,
                 _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(part[j]), 23)), stream);
         }
     }
     _mm256_zeroupper();
-    if (i < n) cg_unnatural_run_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
+    if (i < n) cg_natural_decode_split_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
 }
 #endif
 #if CG_NEON_
-static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
     const uint32x4_t minus = vdupq_n_u32(0x80000000u);
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
@@ -4030,10 +4081,10 @@ static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stre
         uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);
         a = vorrq_u32(vshlq_n_u32(a, 7), vandq_u32(vandq_u32(vshlq_u32(w, low), minus), vtstq_u32(a, a)));
         b = vorrq_u32(vshlq_n_u32(b, 7), vandq_u32(vandq_u32(vshlq_u32(w, high), minus), vtstq_u32(b, b)));
-        cg_store4_neon_(out, i, cg_floats_neon_(a));
-        cg_store4_neon_(out, i + 4, cg_floats_neon_(b));
+        cg_store4_neon_(out, i, cg_as_float_neon_(a));
+        cg_store4_neon_(out, i + 4, cg_as_float_neon_(b));
     }
-    cg_unnatural_run_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
+    cg_natural_decode_split_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
 }
 #endif
 
@@ -4041,27 +4092,28 @@ static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stre
    above is the sign (of level 0: 0). From the lowest power on, as natural compression rounds. Below it, 1 with
    probability t/2^(1-s); nearest: if more than half of that. */
 CG_INLINE_ unsigned cg_dither_levels_(unsigned bits) { return (1u << (bits - 1)) - 1u; }
-static void cg_dither_scalar_(
+static void cg_dither_encode_scalar_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const uint32_t least = (uint32_t)(128 - s) << 23;
-    const float lift = cg_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
+    const float lift = cg_as_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i), limit = 0.5f;
-        uint32_t t = cg_bits_(cg_times_(f, q->inv)) & CG_MAGNITUDE_, add = 0x400000u, m = 0;
+        uint32_t t = cg_as_bits_(cg_times_(f, q->inv)) & CG_ABS_MASK_, add = 0x400000u, m = 0;
         if (q->stochastic) {
-            uint32_t h = cg_coin_(key, position + (uint32_t)i);
+            uint32_t h = cg_noise_bits_(key, position + (uint32_t)i);
             add = h >> 9;
             limit = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
         }
         t = t < 0x3f800000u ? t : 0x3f800000u;
         /* surely, if t >= 2^(1-s) */
-        if (limit < cg_times_(cg_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);
-        symbols[i] = (uint8_t)(m | (m ? cg_bits_(f) >> 31 : 0) << (q->bits - 1));
+        if (limit < cg_times_(cg_as_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);
+        symbols[i] = (uint8_t)(m | (m ? cg_as_bits_(f) >> 31 : 0) << (q->bits - 1));
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_dither8_avx2_(__m256i v, __m256i h, __m256 inv, __m256i least, __m256 lift, int stochastic) {
+CG_AVX2_INLINE_ __m256i cg_dither_encode8_avx2_(
+    __m256i v, __m256i h, __m256 inv, __m256i least, __m256 lift, int stochastic) {
     __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))),
             add = _mm256_set1_epi32(0x400000);
     __m256 limit = _mm256_set1_ps(0.5f);
@@ -4074,7 +4126,7 @@ CG_AVX2_INLINE_ __m256i cg_dither8_avx2_(__m256i v, __m256i h, __m256 inv, __m25
     return _mm256_and_si256(
         _mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, least), add), 23), _mm256_castps_si256(limit));
 }
-CG_AVX2_INLINE_ size_t cg_dither32_avx2_(
+CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
     const unsigned s = cg_dither_levels_(q->bits);
     const __m256 inv = _mm256_set1_ps(q->inv), lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
@@ -4084,88 +4136,89 @@ CG_AVX2_INLINE_ size_t cg_dither32_avx2_(
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i sign = _mm256_srl_epi16(cg_signs_avx2_(a, b, c, d), down), h = a, g = a, m;
+        __m256i sign = _mm256_srl_epi16(cg_sign_bytes_avx2_(a, b, c, d), down), h = a, g = a, m;
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         if (stochastic) {
             h = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
         }
-        a = cg_dither8_avx2_(a, h, inv, least, lift, stochastic);
-        b = cg_dither8_avx2_(b, cg_swap_avx2_(h), inv, least, lift, stochastic);
-        c = cg_dither8_avx2_(c, g, inv, least, lift, stochastic);
-        d = cg_dither8_avx2_(d, cg_swap_avx2_(g), inv, least, lift, stochastic);
+        a = cg_dither_encode8_avx2_(a, h, inv, least, lift, stochastic);
+        b = cg_dither_encode8_avx2_(b, cg_swap_halves_avx2_(h), inv, least, lift, stochastic);
+        c = cg_dither_encode8_avx2_(c, g, inv, least, lift, stochastic);
+        d = cg_dither_encode8_avx2_(d, cg_swap_halves_avx2_(g), inv, least, lift, stochastic);
         m = _mm256_subs_epu8(cg_narrow_avx2_(a, b, c, d), bias);
         sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(m, _mm256_setzero_si256()), sign);
         cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(m, sign)));
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_dither_avx2_(
+CG_TARGET_AVX2_ static void cg_dither_encode_avx2_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i;
-    if (head) cg_dither_scalar_(q, key, position, v, head, symbols);
+    if (head) cg_dither_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    i = q->stochastic ? cg_dither32_avx2_(q, key, position, v, n, symbols, 1)
-                      : cg_dither32_avx2_(q, key, position, v, n, symbols, 0);
+    i = q->stochastic ? cg_dither_encode32_avx2_(q, key, position, v, n, symbols, 1)
+                      : cg_dither_encode32_avx2_(q, key, position, v, n, symbols, 0);
     _mm256_zeroupper();
-    if (i < n) cg_dither_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+    if (i < n) cg_dither_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_dither4_neon_(
+CG_INLINE_ uint32x4_t cg_dither_encode4_neon_(
     uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t least, float32x4_t lift, int stochastic) {
     uint32x4_t t = vminq_u32(
-        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
+        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
     uint32x4_t add = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
     float32x4_t limit = stochastic
         ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f))
         : vdupq_n_f32(0.5f);
-    uint32x4_t some = vcltq_f32(limit, cg_times_neon_(cg_floats_neon_(t), lift));
+    uint32x4_t some = vcltq_f32(limit, cg_times_neon_(cg_as_float_neon_(t), lift));
     return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, least), add), 23), some);
 }
-static void cg_dither_neon_(
+static void cg_dither_encode_neon_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const int random = q->stochastic, down = (int)q->bits - 8;
-    const float32x4_t inv = vdupq_n_f32(q->inv), lift = cg_floats_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
+    const float32x4_t inv = vdupq_n_f32(q->inv), lift = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
     const uint32x4_t least = vdupq_n_u32((uint32_t)(128 - s) << 23);
     const size_t head = random ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
     size_t i = head;
-    cg_dither_scalar_(q, key, position, v, head, symbols);
+    cg_dither_encode_scalar_(q, key, position, v, head, symbols);
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12), h = a, g = a;
-        uint8x16_t sign = vshlq_u8(cg_tops_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
+        uint8x16_t sign = vshlq_u8(cg_sign_bytes_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
         if (random) {
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        m = cg_narrow_neon_(cg_dither4_neon_(a, h, inv, least, lift, random),
-            cg_dither4_neon_(b, g, inv, least, lift, random),
-            cg_dither4_neon_(c, cg_swap_neon_(h), inv, least, lift, random),
-            cg_dither4_neon_(d, cg_swap_neon_(g), inv, least, lift, random));
+        m = cg_narrow_neon_(cg_dither_encode4_neon_(a, h, inv, least, lift, random),
+            cg_dither_encode4_neon_(b, g, inv, least, lift, random),
+            cg_dither_encode4_neon_(c, cg_swap_halves_neon_(h), inv, least, lift, random),
+            cg_dither_encode4_neon_(d, cg_swap_halves_neon_(g), inv, least, lift, random));
         m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - s)));
         vst1q_u8(symbols + i, vorrq_u8(m, vandq_u8(sign, vtstq_u8(m, m))));
     }
-    cg_dither_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+    cg_dither_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 
 /* undither: only the low `bits` of a symbol count */
-static void cg_undither_scalar_(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_dither_decode_scalar_(
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
     const unsigned s = cg_dither_levels_(bits);
     (void)stream;
     for (size_t i = 0; i < n; i++) {
         uint32_t m = symbols[i] & s, sign = (uint32_t)(symbols[i] >> (bits - 1) & 1) << 31;
-        cg_store_(out, i, cg_times_(cg_float_(m ? sign | (m + 127 - s) << 23 : 0u), scale));
+        cg_store_(out, i, cg_times_(cg_as_float_(m ? sign | (m + 127 - s) << 23 : 0u), scale));
     }
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_undither_avx2_(
+CG_TARGET_AVX2_ static void cg_dither_decode_avx2_(
     unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
     const unsigned s = cg_dither_levels_(bits);
     const __m256 by = _mm256_set1_ps(scale);
@@ -4181,20 +4234,21 @@ CG_TARGET_AVX2_ static void cg_undither_avx2_(
         for (int j = 0; j < 2; j++, m = _mm_srli_si128(m, 8), sign = _mm_srli_si128(sign, 8)) {
             __m256i f = _mm256_or_si256(
                 _mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
-            cg_out_avx2_(
+            cg_store_stream_avx2_(
                 out, i + 8 * (size_t)j, _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), by)), stream);
         }
     }
     _mm256_zeroupper();
-    if (i < n) cg_undither_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_undither4_neon_(uint16x4_t m, uint16x4_t sign, float32x4_t scale, float *out, size_t i) {
+CG_INLINE_ void cg_dither_decode4_neon_(uint16x4_t m, uint16x4_t sign, float32x4_t scale, float *out, size_t i) {
     uint32x4_t f = vorrq_u32(vshlq_n_u32(vmovl_u16(m), 23), vshlq_n_u32(vmovl_u16(sign), 24));
-    cg_store4_neon_(out, i, cg_floats_neon_(f) * scale);
+    cg_store4_neon_(out, i, cg_as_float_neon_(f) * scale);
 }
-static void cg_undither_neon_(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_dither_decode_neon_(
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
     const unsigned s = cg_dither_levels_(bits);
     const float32x4_t by = vdupq_n_f32(scale);
     const int up = 8 - (int)bits;
@@ -4203,10 +4257,10 @@ static void cg_undither_neon_(unsigned bits, float scale, const uint8_t *symbols
         uint8x8_t b = vld1_u8(symbols + i), m = vand_u8(b, vdup_n_u8((uint8_t)s)), some = vtst_u8(m, m);
         uint8x8_t sign = vand_u8(vand_u8(vshl_u8(b, vdup_n_s8((int8_t)up)), vdup_n_u8(0x80)), some);
         uint16x8_t w = vmovl_u8(vand_u8(vadd_u8(m, vdup_n_u8((uint8_t)(127 - s))), some)), g = vmovl_u8(sign);
-        cg_undither4_neon_(vget_low_u16(w), vget_low_u16(g), by, out, i);
-        cg_undither4_neon_(vget_high_u16(w), vget_high_u16(g), by, out, i + 4);
+        cg_dither_decode4_neon_(vget_low_u16(w), vget_low_u16(g), by, out, i);
+        cg_dither_decode4_neon_(vget_high_u16(w), vget_high_u16(g), by, out, i + 4);
     }
-    cg_undither_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
@@ -4216,7 +4270,7 @@ static void cg_undither_neon_(unsigned bits, float scale, const uint8_t *symbols
    on that side alone; here the code 127 is 1.0 (not 0.99297), so that the largest magnitude is exact on both. As a
    number the 7 bits are the rank of the magnitude; level 0 has no sign. Encoding is to the nearest of these
    floats, ties to the lower: rank i+1 or more where t > limits[i], the midpoint rounded down. */
-static const float cg_dynamic_values_[128] = { .0f, 5.49999982e-7f, 3.24999996e-6f, 7.7499999e-6f, 2.12499999e-5f,
+static const float cg_dynamic8_values_[128] = { .0f, 5.49999982e-7f, 3.24999996e-6f, 7.7499999e-6f, 2.12499999e-5f,
     4.37499984e-5f, 6.62500024e-5f, 8.87499991e-5f, .000156249997f, .000268750009f, .000381249993f, .000493749976f,
     .000606250018f, .000718750001f, .000831249985f, .000943750027f, .00128125004f, .00184375001f, .00240624999f,
     .00296874996f, .00353124994f, .00409374991f, .00465625012f, .00521874987f, .00578125007f, .00634374982f,
@@ -4232,7 +4286,7 @@ static const float cg_dynamic_values_[128] = { .0f, 5.49999982e-7f, 3.24999996e-
     .627343774f, .641406238f, .655468762f, .669531226f, .68359375f, .697656274f, .711718738f, .725781262f, .739843726f,
     .75390625f, .767968774f, .782031238f, .796093762f, .810156226f, .82421875f, .838281274f, .852343738f, .866406262f,
     .880468726f, .89453125f, .908593774f, .922656238f, .936718762f, .950781226f, .96484375f, .978906274f, 1.0f };
-static const float cg_dynamic_limits_[128] = { 2.74999991e-7f, 1.89999992e-6f, 5.49999959e-6f, 1.44999995e-5f,
+static const float cg_dynamic8_limits_[128] = { 2.74999991e-7f, 1.89999992e-6f, 5.49999959e-6f, 1.44999995e-5f,
     3.24999965e-5f, 5.50000004e-5f, 7.75000008e-5f, .000122499987f, .000212500003f, .000325000001f, .000437499984f,
     .000549999997f, .000662499981f, .000774999964f, .000887500006f, .00111249997f, .00156250002f, .00212499988f,
     .00268749986f, .00324999983f, .00381249981f, .00437500002f, .00493749976f, .00549999997f, .00606249971f,
@@ -4248,34 +4302,34 @@ static const float cg_dynamic_limits_[128] = { 2.74999991e-7f, 1.89999992e-6f, 5
     .634374976f, .6484375f, .662499964f, .676562488f, .690625012f, .704687476f, .71875f, .732812464f, .746874988f,
     .760937512f, .774999976f, .7890625f, .803124964f, .817187488f, .831250012f, .845312476f, .859375f, .873437464f,
     .887499988f, .901562512f, .915624976f, .9296875f, .943749964f, .957812488f, .971875012f, .989453137f, CG_FLT_MAX_ };
-static void cg_dynamic_scalar_(const float *v, size_t n, float inv, uint8_t *symbols) {
+static void cg_dynamic8_encode_scalar_(const float *v, size_t n, float inv, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        uint32_t u = cg_bits_(cg_times_(f, inv)) & CG_MAGNITUDE_, rank = 0;
-        float t = cg_float_(u < 0x3f800000u ? u : 0x3f800000u);
-        for (uint32_t step = 64; step; step /= 2) rank += t > cg_dynamic_limits_[rank + step - 1] ? step : 0;
-        symbols[i] = (uint8_t)(rank | (rank ? cg_bits_(f) >> 24 & 0x80u : 0u));
+        uint32_t u = cg_as_bits_(cg_times_(f, inv)) & CG_ABS_MASK_, rank = 0;
+        float t = cg_as_float_(u < 0x3f800000u ? u : 0x3f800000u);
+        for (uint32_t step = 64; step; step /= 2) rank += t > cg_dynamic8_limits_[rank + step - 1] ? step : 0;
+        symbols[i] = (uint8_t)(rank | (rank ? cg_as_bits_(f) >> 24 & 0x80u : 0u));
     }
 }
 /* Over t the rank climbs along seven lines, one per decade, each the lowest of them where it counts. Drawn 0.6 too
    low they give, rounded down, the rank or one less (with 0.2 to spare, so that rounding does no harm): one limit
    decides. */
 #if CG_AVX2_ || CG_NEON_
-static const float cg_dynamic_slope_[8] = { 1111111.11f, 222222.222f, 44444.4444f, 8888.88889f, 1777.77778f,
+static const float cg_dynamic8_slope_[8] = { 1111111.11f, 222222.222f, 44444.4444f, 8888.88889f, 1777.77778f,
     355.555556f, 71.1111111f, 0.0f };
-static const float cg_dynamic_start_[8] = { .288888889f, 1.17777778f, 2.95555556f, 6.51111111f, 13.6222222f,
+static const float cg_dynamic8_intercept_[8] = { .288888889f, 1.17777778f, 2.95555556f, 6.51111111f, 13.6222222f,
     27.8444444f, 56.2888889f, 0.0f };
 #endif
 #if CG_AVX2_
 /* no slower than a gather, and where those are patched, faster */
-CG_AVX2_INLINE_ __m256 cg_look8_avx2_(const float *table, const uint32_t *at) {
+CG_AVX2_INLINE_ __m256 cg_lookup8_avx2_(const float *table, const uint32_t *at) {
     return _mm256_setr_ps(
         table[at[0]], table[at[1]], table[at[2]], table[at[3]], table[at[4]], table[at[5]], table[at[6]], table[at[7]]);
 }
 CG_AVX2_INLINE_ __m256i cg_above_avx2_(__m256i u, float limit) {
     return _mm256_cmpgt_epi32(u, _mm256_castps_si256(_mm256_set1_ps(limit)));
 }
-CG_AVX2_INLINE_ __m256i cg_dynamic8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 start) {
+CG_AVX2_INLINE_ __m256i cg_dynamic8_encode8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 start) {
     __m256i u = _mm256_min_epu32(
         cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), _mm256_set1_epi32(0x3f800000));
     __m256i a = _mm256_add_epi32(cg_above_avx2_(u, 1e-1f), cg_above_avx2_(u, 1e-2f));
@@ -4287,66 +4341,71 @@ CG_AVX2_INLINE_ __m256i cg_dynamic8_avx2_(__m256i v, __m256 inv, __m256 slope, _
     uint32_t at[8];
     cg_store_avx2_(at, rank);
     return _mm256_sub_epi32(
-        rank, _mm256_castps_si256(_mm256_cmp_ps(t, cg_look8_avx2_(cg_dynamic_limits_, at), _CMP_GT_OQ)));
+        rank, _mm256_castps_si256(_mm256_cmp_ps(t, cg_lookup8_avx2_(cg_dynamic8_limits_, at), _CMP_GT_OQ)));
 }
-CG_TARGET_AVX2_ static void cg_dynamic_avx2_(const float *v, size_t n, float inv, uint8_t *symbols) {
-    const __m256 by = _mm256_set1_ps(inv), slope = _mm256_loadu_ps(cg_dynamic_slope_),
-                 start = _mm256_loadu_ps(cg_dynamic_start_);
+CG_TARGET_AVX2_ static void cg_dynamic8_encode_avx2_(const float *v, size_t n, float inv, uint8_t *symbols) {
+    const __m256 by = _mm256_set1_ps(inv), slope = _mm256_loadu_ps(cg_dynamic8_slope_),
+                 start = _mm256_loadu_ps(cg_dynamic8_intercept_);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i rank = cg_narrow_avx2_(cg_dynamic8_avx2_(a, by, slope, start), cg_dynamic8_avx2_(b, by, slope, start),
-            cg_dynamic8_avx2_(c, by, slope, start), cg_dynamic8_avx2_(d, by, slope, start));
-        __m256i sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(rank, _mm256_setzero_si256()), cg_signs_avx2_(a, b, c, d));
+        __m256i rank = cg_narrow_avx2_(cg_dynamic8_encode8_avx2_(a, by, slope, start),
+            cg_dynamic8_encode8_avx2_(b, by, slope, start), cg_dynamic8_encode8_avx2_(c, by, slope, start),
+            cg_dynamic8_encode8_avx2_(d, by, slope, start));
+        __m256i sign = _mm256_andnot_si256(
+            _mm256_cmpeq_epi8(rank, _mm256_setzero_si256()), cg_sign_bytes_avx2_(a, b, c, d));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(rank, sign)));
     }
     _mm256_zeroupper();
-    if (i < n) cg_dynamic_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
+    if (i < n) cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_dynamic4_neon_(uint32x4_t v, float32x4_t inv) {
-    uint32x4_t u = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))),
+CG_INLINE_ uint32x4_t cg_dynamic8_encode4_neon_(uint32x4_t v, float32x4_t inv) {
+    uint32x4_t u = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))),
                    vdupq_n_u32(0x3f800000u)),
                rank;
-    float32x4_t t = cg_floats_neon_(u),
-                x = cg_times_neon_(t, vdupq_n_f32(cg_dynamic_slope_[6])) + vdupq_n_f32(cg_dynamic_start_[6]), limit = x;
+    float32x4_t t = cg_as_float_neon_(u),
+                x = cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[6])) + vdupq_n_f32(cg_dynamic8_intercept_[6]),
+                limit = x;
     for (int j = 0; j < 6; j++)
-        x = vminq_f32(x, cg_times_neon_(t, vdupq_n_f32(cg_dynamic_slope_[j])) + vdupq_n_f32(cg_dynamic_start_[j]));
+        x = vminq_f32(
+            x, cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[j])) + vdupq_n_f32(cg_dynamic8_intercept_[j]));
     rank = vcvtq_u32_f32(x);
-    limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 0)], limit, 0);
-    limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 1)], limit, 1);
-    limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 2)], limit, 2);
-    limit = vsetq_lane_f32(cg_dynamic_limits_[vgetq_lane_u32(rank, 3)], limit, 3);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 0)], limit, 0);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 1)], limit, 1);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 2)], limit, 2);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 3)], limit, 3);
     return vsubq_u32(rank, vcgtq_f32(t, limit));
 }
-static void cg_dynamic_neon_(const float *v, size_t n, float inv, uint8_t *symbols) {
+static void cg_dynamic8_encode_neon_(const float *v, size_t n, float inv, uint8_t *symbols) {
     const float32x4_t by = vdupq_n_f32(inv);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        uint8x16_t rank = cg_narrow_neon_(
-            cg_dynamic4_neon_(a, by), cg_dynamic4_neon_(b, by), cg_dynamic4_neon_(c, by), cg_dynamic4_neon_(d, by));
-        vst1q_u8(symbols + i, vorrq_u8(rank, vandq_u8(cg_tops_neon_(a, b, c, d), vtstq_u8(rank, rank))));
+        uint8x16_t rank = cg_narrow_neon_(cg_dynamic8_encode4_neon_(a, by), cg_dynamic8_encode4_neon_(b, by),
+            cg_dynamic8_encode4_neon_(c, by), cg_dynamic8_encode4_neon_(d, by));
+        vst1q_u8(symbols + i, vorrq_u8(rank, vandq_u8(cg_sign_bytes_neon_(a, b, c, d), vtstq_u8(rank, rank))));
     }
-    cg_dynamic_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
+    cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
 }
 #endif
 
-static void cg_undynamic_scalar_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
+static void cg_dynamic8_decode_scalar_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) {
-        float f = cg_dynamic_values_[symbols[i] & 0x7f];
+        float f = cg_dynamic8_values_[symbols[i] & 0x7f];
         cg_store_(out, i, cg_times_(symbols[i] > 0x80 ? -f : f, scale));
     }
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_undynamic_avx2_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
-    const float *value = cg_dynamic_values_;
+CG_TARGET_AVX2_ static void cg_dynamic8_decode_avx2_(
+    const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
+    const float *value = cg_dynamic8_values_;
     const __m256 by = _mm256_set1_ps(scale);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -4357,69 +4416,70 @@ CG_TARGET_AVX2_ static void cg_undynamic_avx2_(const uint8_t *symbols, size_t n,
         __m256 f = _mm256_setr_ps(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
             value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
         f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0x80000000u))));
-        cg_out_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, by)), stream);
+        cg_store_stream_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, by)), stream);
     }
     _mm256_zeroupper();
-    if (i < n) cg_undynamic_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
+    if (i < n) cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_undynamic_neon_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
+static void cg_dynamic8_decode_neon_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
     const float32x4_t by = vdupq_n_f32(scale);
     size_t i = 0;
     (void)stream;
     for (; i + 4 <= n; i += 4) {
         float f[4];
         for (size_t j = 0; j < 4; j++) {
-            const float value = cg_dynamic_values_[symbols[i + j] & 0x7f];
+            const float value = cg_dynamic8_values_[symbols[i + j] & 0x7f];
             f[j] = symbols[i + j] > 0x80 ? -value : value;
         }
-        cg_store4_neon_(out, i, cg_floats_neon_(cg_load4_neon_(f, 0)) * by);
+        cg_store4_neon_(out, i, cg_as_float_neon_(cg_load4_neon_(f, 0)) * by);
     }
-    cg_undynamic_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
+    cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 
 /* fixed threshold: 2 above tau, 0 below -tau, 1 between; tau >= 0 */
-static void cg_fixed_scalar_(const float *v, size_t n, float tau, uint8_t *symbols) {
+static void cg_strom_encode_scalar_(const float *v, size_t n, float tau, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
         symbols[i] = (uint8_t)(1 + (f > tau) - (f < -tau));
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_fixed8_avx2_(const float *v, size_t i, __m256 tau, __m256 minus) {
+CG_AVX2_INLINE_ __m256i cg_strom_encode8_avx2_(const float *v, size_t i, __m256 tau, __m256 minus) {
     __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(v, i));
     return _mm256_sub_epi32(_mm256_castps_si256(_mm256_cmp_ps(f, minus, _CMP_LT_OQ)),
         _mm256_castps_si256(_mm256_cmp_ps(f, tau, _CMP_GT_OQ)));
 }
-CG_TARGET_AVX2_ static void cg_fixed_avx2_(const float *v, size_t n, float tau, uint8_t *symbols) {
+CG_TARGET_AVX2_ static void cg_strom_encode_avx2_(const float *v, size_t n, float tau, uint8_t *symbols) {
     const __m256 t = _mm256_set1_ps(tau), m = _mm256_set1_ps(-tau);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i ab = _mm256_packs_epi32(cg_fixed8_avx2_(v, i, t, m), cg_fixed8_avx2_(v, i + 8, t, m));
-        __m256i cd = _mm256_packs_epi32(cg_fixed8_avx2_(v, i + 16, t, m), cg_fixed8_avx2_(v, i + 24, t, m));
-        cg_ahead_avx2_(v, i);
+        __m256i ab = _mm256_packs_epi32(cg_strom_encode8_avx2_(v, i, t, m), cg_strom_encode8_avx2_(v, i + 8, t, m));
+        __m256i cd = _mm256_packs_epi32(
+            cg_strom_encode8_avx2_(v, i + 16, t, m), cg_strom_encode8_avx2_(v, i + 24, t, m));
+        cg_prefetch_ahead_avx2_(v, i);
         cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
     }
     _mm256_zeroupper();
-    if (i < n) cg_fixed_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
+    if (i < n) cg_strom_encode_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_fixed4_neon_(const float *v, size_t i, float32x4_t tau, float32x4_t minus) {
-    float32x4_t f = cg_floats_neon_(cg_load4_neon_(v, i));
+CG_INLINE_ uint32x4_t cg_strom_encode4_neon_(const float *v, size_t i, float32x4_t tau, float32x4_t minus) {
+    float32x4_t f = cg_as_float_neon_(cg_load4_neon_(v, i));
     return vsubq_u32(vcltq_f32(f, minus), vcgtq_f32(f, tau));
 }
-static void cg_fixed_neon_(const float *v, size_t n, float tau, uint8_t *symbols) {
+static void cg_strom_encode_neon_(const float *v, size_t n, float tau, uint8_t *symbols) {
     const float32x4_t t = vdupq_n_f32(tau), m = vdupq_n_f32(-tau);
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
         vst1q_u8(symbols + i,
-            vaddq_u8(cg_narrow_neon_(cg_fixed4_neon_(v, i, t, m), cg_fixed4_neon_(v, i + 4, t, m),
-                         cg_fixed4_neon_(v, i + 8, t, m), cg_fixed4_neon_(v, i + 12, t, m)),
+            vaddq_u8(cg_narrow_neon_(cg_strom_encode4_neon_(v, i, t, m), cg_strom_encode4_neon_(v, i + 4, t, m),
+                         cg_strom_encode4_neon_(v, i + 8, t, m), cg_strom_encode4_neon_(v, i + 12, t, m)),
                 vdupq_n_u8(1)));
-    cg_fixed_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
+    cg_strom_encode_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
 }
 #endif
 
@@ -4427,15 +4487,17 @@ static void cg_fixed_neon_(const float *v, size_t n, float tau, uint8_t *symbols
 /* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes,
    eight strings added at a time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
 #define CG_VOTE_PLANES_ 16u
-CG_INLINE_ unsigned cg_vote_top_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
-CG_INLINE_ uint32_t cg_vote_start_(size_t count) { return (1u << cg_vote_top_(count)) - 1u - (uint32_t)(count / 2); }
-CG_INLINE_ uint64_t cg_full_(uint64_t *s, uint64_t a, uint64_t b) { /* s += a + b; the carry */
+CG_INLINE_ unsigned cg_vote_result_plane_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
+CG_INLINE_ uint32_t cg_vote_start_(size_t count) {
+    return (1u << cg_vote_result_plane_(count)) - 1u - (uint32_t)(count / 2);
+}
+CG_INLINE_ uint64_t cg_full_adder_(uint64_t *s, uint64_t a, uint64_t b) { /* s += a + b; the carry */
     uint64_t x = *s ^ a, carry = (*s & a) | (x & b);
     *s = x ^ b;
     return carry;
 }
 static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_top_(count);
+    const unsigned top = cg_vote_result_plane_(count);
     const uint32_t start = cg_vote_start_(count);
     for (; from < bytes; from += 64) { /* a cache line of each at a time */
         const size_t many = cg_min_(64, bytes - from);
@@ -4452,13 +4514,13 @@ static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, s
                     if (left == 8) memcpy(&w[k], in[i + k] + from + 8 * j, 8);
                     else memcpy(&w[k], in[i + k] + from + 8 * j, left);
                 }
-                a = cg_full_(&s[0], w[0], w[1]);
-                b = cg_full_(&s[0], w[2], w[3]);
-                c = cg_full_(&s[1], a, b);
-                a = cg_full_(&s[0], w[4], w[5]);
-                b = cg_full_(&s[0], w[6], w[7]);
-                d = cg_full_(&s[1], a, b);
-                c = cg_full_(&s[2], c, d);
+                a = cg_full_adder_(&s[0], w[0], w[1]);
+                b = cg_full_adder_(&s[0], w[2], w[3]);
+                c = cg_full_adder_(&s[1], a, b);
+                a = cg_full_adder_(&s[0], w[4], w[5]);
+                b = cg_full_adder_(&s[0], w[6], w[7]);
+                d = cg_full_adder_(&s[1], a, b);
+                c = cg_full_adder_(&s[2], c, d);
                 for (unsigned p = 3; p <= top; p++) {
                     d = s[p] & c;
                     s[p] ^= c;
@@ -4473,7 +4535,7 @@ static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes
     cg_vote_from_(in, count, 0, bytes, out);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_full_avx2_(__m256i *s, __m256i a, __m256i b) {
+CG_AVX2_INLINE_ __m256i cg_full_adder_avx2_(__m256i *s, __m256i a, __m256i b) {
     __m256i x = _mm256_xor_si256(*s, a), carry = _mm256_or_si256(_mm256_and_si256(*s, a), _mm256_and_si256(x, b));
     *s = _mm256_xor_si256(x, b);
     return carry;
@@ -4481,21 +4543,22 @@ CG_AVX2_INLINE_ __m256i cg_full_avx2_(__m256i *s, __m256i a, __m256i b) {
 /* carry out of three planes */
 CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {
     __m256i w[8], a, b, c, d;
-    for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
-    a = cg_full_avx2_(&s[0], w[0], w[1]);
-    b = cg_full_avx2_(&s[0], w[2], w[3]);
-    c = cg_full_avx2_(&s[1], a, b);
-    a = cg_full_avx2_(&s[0], w[4], w[5]);
-    b = cg_full_avx2_(&s[0], w[6], w[7]);
-    d = cg_full_avx2_(&s[1], a, b);
-    return cg_full_avx2_(&s[2], c, d);
+    for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_load_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
+    a = cg_full_adder_avx2_(&s[0], w[0], w[1]);
+    b = cg_full_adder_avx2_(&s[0], w[2], w[3]);
+    c = cg_full_adder_avx2_(&s[1], a, b);
+    a = cg_full_adder_avx2_(&s[0], w[4], w[5]);
+    b = cg_full_adder_avx2_(&s[0], w[6], w[7]);
+    d = cg_full_adder_avx2_(&s[1], a, b);
+    return cg_full_adder_avx2_(&s[2], c, d);
 }
-CG_AVX2_INLINE_ __m256i cg_spread_avx2_(uint32_t start, unsigned p) {
+CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start, unsigned p) {
     return _mm256_set1_epi32(start >> p & 1 ? -1 : 0);
 }
 CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     const uint32_t start = cg_vote_start_(count);
-    const __m256i s0 = cg_spread_avx2_(start, 0), s1 = cg_spread_avx2_(start, 1), s2 = cg_spread_avx2_(start, 2);
+    const __m256i s0 = cg_broadcast_bit_avx2_(start, 0), s1 = cg_broadcast_bit_avx2_(start, 1),
+                  s2 = cg_broadcast_bit_avx2_(start, 2);
     const uint8_t *from[8]; /* copies: out cannot alias them */
     size_t at = 0;
     for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
@@ -4510,14 +4573,14 @@ CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count,
 }
 /* 512 bytes of each at a time: memory likes runs, and the planes stay in L1 */
 CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_top_(count);
+    const unsigned top = cg_vote_result_plane_(count);
     const uint32_t start = cg_vote_start_(count);
     __m256i planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
     for (; at + 32 <= bytes;) {
         const size_t rows = cg_min_(16, (bytes - at) / 32);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_spread_avx2_(start, p);
+            for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_broadcast_bit_avx2_(start, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
             /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
@@ -4557,7 +4620,7 @@ CG_TARGET_AVX2_ static void cg_vote_avx2_(const uint8_t *const *in, size_t count
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_full_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_t b) {
+CG_INLINE_ uint8x16_t cg_full_adder_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_t b) {
     uint8x16_t x = veorq_u8(*s, a), carry = vbslq_u8(x, b, a);
     *s = veorq_u8(x, b);
     return carry;
@@ -4565,16 +4628,16 @@ CG_INLINE_ uint8x16_t cg_full_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_t b) {
 CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size_t at, uint8x16_t *s) {
     uint8x16_t w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? vld1q_u8(in[k] + at) : vdupq_n_u8(0);
-    a = cg_full_neon_(&s[0], w[0], w[1]);
-    b = cg_full_neon_(&s[0], w[2], w[3]);
-    c = cg_full_neon_(&s[1], a, b);
-    a = cg_full_neon_(&s[0], w[4], w[5]);
-    b = cg_full_neon_(&s[0], w[6], w[7]);
-    d = cg_full_neon_(&s[1], a, b);
-    return cg_full_neon_(&s[2], c, d);
+    a = cg_full_adder_neon_(&s[0], w[0], w[1]);
+    b = cg_full_adder_neon_(&s[0], w[2], w[3]);
+    c = cg_full_adder_neon_(&s[1], a, b);
+    a = cg_full_adder_neon_(&s[0], w[4], w[5]);
+    b = cg_full_adder_neon_(&s[0], w[6], w[7]);
+    d = cg_full_adder_neon_(&s[1], a, b);
+    return cg_full_adder_neon_(&s[2], c, d);
 }
 static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_top_(count);
+    const unsigned top = cg_vote_result_plane_(count);
     const uint32_t start = cg_vote_start_(count);
     uint8x16_t planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
@@ -4607,27 +4670,27 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
    product rounds, overflows or loses a denormal, and fusing it with an addition changes nothing. collect and
    lowrank_tile multiply in f32, for speed. */
 
-#define CG_RUN_ 512u                  /* columns that project sums before it folds its lanes */
-#define CG_UP_ 18446744073709551616.0 /* 2^64: moves what f32 cannot hold to where it can */
-#define CG_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
-#define CG_PANEL_ 32u                 /* vectors that are multiplied with a matrix at once */
+#define CG_TILE_COLS_ 512u                 /* columns that project sums before it folds its lanes */
+#define CG_POW2_64_ 18446744073709551616.0 /* 2^64: moves what f32 cannot hold to where it can */
+#define CG_TILE_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
+#define CG_PANEL_ 32u                      /* vectors that are multiplied with a matrix at once */
 
 CG_INLINE_ double cg_times64_(double a, double b) {
     double p = a * b;
-    CG_FENCE_(p);
+    CG_NO_FMA_(p);
     return p;
 }
-CG_INLINE_ uint64_t cg_bits64_(double d) {
+CG_INLINE_ uint64_t cg_as_bits64_(double d) {
     uint64_t u;
     memcpy(&u, &d, 8);
     return u;
 }
-CG_INLINE_ double cg_double_(uint64_t u) {
+CG_INLINE_ double cg_as_double_(uint64_t u) {
     double d;
     memcpy(&d, &u, 8);
     return d;
 }
-CG_INLINE_ int cg_is_finite64_(double d) { return (cg_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
+CG_INLINE_ int cg_is_finite64_(double d) { return (cg_as_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
 
 #if CG_AVX2_ && defined(__SSE2__)
 CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
@@ -4640,7 +4703,7 @@ CG_INLINE_ double cg_sqrt_(double x) {
 #else
 /* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
 static double cg_sqrt_(double x) {
-    uint64_t u = cg_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
+    uint64_t u = cg_as_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
     int exponent = (int)(u >> 52);
     if (u == 0 || u >> 63) return 0.0;
     if (exponent) {
@@ -4662,11 +4725,11 @@ static double cg_sqrt_(double x) {
         }
     }
     root = (root + (root & 1)) >> 1; /* a tie would need a square of 107 bits */
-    return cg_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
+    return cg_as_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
 }
 #endif
 
-/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_RUN_; rows of m are stride apart. The values of q
+/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_TILE_COLS_; rows of m are stride apart. The values of q
    are f32's. */
 static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
     size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
@@ -4692,37 +4755,37 @@ CG_INLINE_ void cg_project_rest_(double *s, const float *v, const double *w, siz
 }
 #endif
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256d cg_wide4_avx2_(const float *v, size_t j) {
+CG_AVX2_INLINE_ __m256d cg_load4_pd_avx2_(const float *v, size_t j) {
     return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)cg_at_(v, j))));
 }
 /* What comes after this block, into L2: rows of a matrix are pages apart, and hardware does not look so far. */
-CG_AVX2_INLINE_ void cg_later_avx2_(const float *v, size_t i) {
+CG_AVX2_INLINE_ void cg_prefetch_l2_avx2_(const float *v, size_t i) {
     _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1);
 }
 /* s += v*w */
 #  define CG_MADD_AVX2_(s, v, w) s = _mm256_add_pd(s, _mm256_mul_pd(v, w))
 /* four values of two rows, times one to four vectors */
-#  define CG_PROJECT_AVX2_(j)                                           \
-    {                                                                   \
-      const __m256d x = cg_wide4_avx2_(v, j), y = cg_wide4_avx2_(u, j); \
-      __m256d w_ = _mm256_loadu_pd(q + (j));                            \
-      CG_MADD_AVX2_(s0, x, w_);                                         \
-      CG_MADD_AVX2_(t0, y, w_);                                         \
-      if (ranks > 1) {                                                  \
-        w_ = _mm256_loadu_pd(q + q_stride + (j));                       \
-        CG_MADD_AVX2_(s1, x, w_);                                       \
-        CG_MADD_AVX2_(t1, y, w_);                                       \
-      }                                                                 \
-      if (ranks > 2) {                                                  \
-        w_ = _mm256_loadu_pd(q + 2 * q_stride + (j));                   \
-        CG_MADD_AVX2_(s2, x, w_);                                       \
-        CG_MADD_AVX2_(t2, y, w_);                                       \
-      }                                                                 \
-      if (ranks > 3) {                                                  \
-        w_ = _mm256_loadu_pd(q + 3 * q_stride + (j));                   \
-        CG_MADD_AVX2_(s3, x, w_);                                       \
-        CG_MADD_AVX2_(t3, y, w_);                                       \
-      }                                                                 \
+#  define CG_PROJECT_AVX2_(j)                                                 \
+    {                                                                         \
+      const __m256d x = cg_load4_pd_avx2_(v, j), y = cg_load4_pd_avx2_(u, j); \
+      __m256d w_ = _mm256_loadu_pd(q + (j));                                  \
+      CG_MADD_AVX2_(s0, x, w_);                                               \
+      CG_MADD_AVX2_(t0, y, w_);                                               \
+      if (ranks > 1) {                                                        \
+        w_ = _mm256_loadu_pd(q + q_stride + (j));                             \
+        CG_MADD_AVX2_(s1, x, w_);                                             \
+        CG_MADD_AVX2_(t1, y, w_);                                             \
+      }                                                                       \
+      if (ranks > 2) {                                                        \
+        w_ = _mm256_loadu_pd(q + 2 * q_stride + (j));                         \
+        CG_MADD_AVX2_(s2, x, w_);                                             \
+        CG_MADD_AVX2_(t2, y, w_);                                             \
+      }                                                                       \
+      if (ranks > 3) {                                                        \
+        w_ = _mm256_loadu_pd(q + 3 * q_stride + (j));                         \
+        CG_MADD_AVX2_(s3, x, w_);                                             \
+        CG_MADD_AVX2_(t3, y, w_);                                             \
+      }                                                                       \
     }
 CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride,
     int ranks,
@@ -4733,8 +4796,8 @@ CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t co
     size_t j = 0;
     for (; j + 16 <= cols; j += 16) {
         if (ahead) {
-            cg_later_avx2_(ahead, 2 * j);
-            cg_later_avx2_(ahead, 2 * j + 16);
+            cg_prefetch_l2_avx2_(ahead, 2 * j);
+            cg_prefetch_l2_avx2_(ahead, 2 * j + 16);
         }
         CG_PROJECT_AVX2_(j)
         CG_PROJECT_AVX2_(j + 4)
@@ -4780,7 +4843,7 @@ CG_INLINE_ void cg_project1_neon_(
     double s[4][4];
     size_t j = 0;
     for (; j + 4 <= cols; j += 4) {
-        float32x4_t f = cg_floats_neon_(cg_load4_neon_(v, j));
+        float32x4_t f = cg_as_float_neon_(cg_load4_neon_(v, j));
         float64x2_t x = vcvt_f64_f32(vget_low_f32(f)), y = vcvt_high_f64_f32(f);
         s0 = s0 + x * vld1q_f64(q + j);
         t0 = t0 + y * vld1q_f64(q + j + 2);
@@ -4824,22 +4887,22 @@ static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t 
 }
 #endif
 
-/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_ROWS_ rows at a time */
-static void cg_collect_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
-    unsigned rank, double *q, size_t q_stride, const float *ahead) {
+/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_TILE_ROWS_ rows at a time */
+static void cg_project_t_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+    size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
     (void)ahead;
-    for (size_t i = 0; i < rows; i += CG_ROWS_)
+    for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
         for (unsigned a = 0; a < rank; a++)
             for (size_t j = 0; j < cols; j++) {
                 float s = 0.0f;
-                for (size_t l = i; l < rows && l < i + CG_ROWS_; l++)
+                for (size_t l = i; l < rows && l < i + CG_TILE_ROWS_; l++)
                     s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
                 q[a * q_stride + j] += (double)s;
             }
 }
 #if CG_AVX2_
 /* s += w*x and t += w*y with w = p[at] */
-#  define CG_GATHER_AVX2_(s, t, at)                     \
+#  define CG_PROJECT_T_AVX2_(s, t, at)                  \
     {                                                   \
       const __m256 w = _mm256_set1_ps(cg_load_(p, at)); \
       s = _mm256_add_ps(s, cg_mul8_avx2_(w, x));        \
@@ -4849,7 +4912,7 @@ CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
     _mm256_storeu_pd(q, _mm256_add_pd(_mm256_loadu_pd(q), _mm256_cvtps_pd(_mm256_castps256_ps128(s))));
     _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
 }
-CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+CG_AVX2_INLINE_ void cg_project_t8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
     size_t p_stride, int ranks,
     /* a run of rows, one to four vectors */
     double *q, size_t q_stride, const float *ahead) {
@@ -4858,11 +4921,11 @@ CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t row
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            if (ahead) cg_later_avx2_(ahead, rows * j + 16 * i);
-            CG_GATHER_AVX2_(s0, t0, i * p_stride)
-            if (ranks > 1) CG_GATHER_AVX2_(s1, t1, i * p_stride + 1)
-            if (ranks > 2) CG_GATHER_AVX2_(s2, t2, i * p_stride + 2)
-            if (ranks > 3) CG_GATHER_AVX2_(s3, t3, i * p_stride + 3)
+            if (ahead) cg_prefetch_l2_avx2_(ahead, rows * j + 16 * i);
+            CG_PROJECT_T_AVX2_(s0, t0, i * p_stride)
+            if (ranks > 1) CG_PROJECT_T_AVX2_(s1, t1, i * p_stride + 1)
+            if (ranks > 2) CG_PROJECT_T_AVX2_(s2, t2, i * p_stride + 2)
+            if (ranks > 3) CG_PROJECT_T_AVX2_(s3, t3, i * p_stride + 3)
         }
         cg_add8_avx2_(q + j, s0);
         cg_add8_avx2_(q + j + 8, t0);
@@ -4880,29 +4943,30 @@ CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t row
         }
     }
 }
-CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+CG_TARGET_AVX2_ static void cg_project_t_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
     size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)15;
-    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
-        const size_t many = cg_min_(CG_ROWS_, rows - i);
+    for (size_t i = 0; i < rows && whole; i += CG_TILE_ROWS_) {
+        const size_t many = cg_min_(CG_TILE_ROWS_, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride),
                     *later = ahead ? cg_at_(ahead, i * cols) : NULL;
         double *t = q;
         unsigned left = rank;
         for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, later = NULL)
-            cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, later);
-        if (left == 3) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, later);
-        if (left == 2) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, later);
-        if (left == 1) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, later);
+            cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, later);
+        if (left == 3) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, later);
+        if (left == 2) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, later);
+        if (left == 1) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, later);
     }
     _mm256_zeroupper();
     if (whole < cols)
-        cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+        cg_project_t_scalar_(
+            cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 #if CG_NEON_
 /* s += w*x and t += w*y with w = p[at] */
-#  define CG_GATHER_NEON_(s, t, at)                       \
+#  define CG_PROJECT_T_NEON_(s, t, at)                    \
     {                                                     \
       const float32x4_t w = vdupq_n_f32(cg_load_(p, at)); \
       s = s + cg_times_neon_(w, x);                       \
@@ -4912,17 +4976,17 @@ CG_INLINE_ void cg_add4_neon_(double *q, float32x4_t s) {
     vst1q_f64(q, vld1q_f64(q) + vcvt_f64_f32(vget_low_f32(s)));
     vst1q_f64(q + 2, vld1q_f64(q + 2) + vcvt_high_f64_f32(s));
 }
-CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+CG_INLINE_ void cg_project_t8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
     size_t p_stride, int ranks, double *q, size_t q_stride) {
     for (size_t j = 0; j + 8 <= cols; j += 8) {
         float32x4_t s0 = vdupq_n_f32(0.0f), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
-            const float32x4_t x = cg_floats_neon_(cg_load4_neon_(v, 0)), y = cg_floats_neon_(cg_load4_neon_(v, 4));
-            CG_GATHER_NEON_(s0, t0, i * p_stride)
-            if (ranks > 1) CG_GATHER_NEON_(s1, t1, i * p_stride + 1)
-            if (ranks > 2) CG_GATHER_NEON_(s2, t2, i * p_stride + 2)
-            if (ranks > 3) CG_GATHER_NEON_(s3, t3, i * p_stride + 3)
+            const float32x4_t x = cg_as_float_neon_(cg_load4_neon_(v, 0)), y = cg_as_float_neon_(cg_load4_neon_(v, 4));
+            CG_PROJECT_T_NEON_(s0, t0, i * p_stride)
+            if (ranks > 1) CG_PROJECT_T_NEON_(s1, t1, i * p_stride + 1)
+            if (ranks > 2) CG_PROJECT_T_NEON_(s2, t2, i * p_stride + 2)
+            if (ranks > 3) CG_PROJECT_T_NEON_(s3, t3, i * p_stride + 3)
         }
         cg_add4_neon_(q + j, s0);
         cg_add4_neon_(q + j + 4, t0);
@@ -4940,23 +5004,24 @@ CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, si
         }
     }
 }
-static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
+static void cg_project_t_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
     unsigned rank, double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)7;
     (void)ahead;
-    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
-        const size_t many = cg_min_(CG_ROWS_, rows - i);
+    for (size_t i = 0; i < rows && whole; i += CG_TILE_ROWS_) {
+        const size_t many = cg_min_(CG_TILE_ROWS_, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
         double *t = q;
         unsigned left = rank;
         for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride)
-            cg_collect8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
-        if (left == 3) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 3, t, q_stride);
-        if (left == 2) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
-        if (left == 1) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
+            cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
+        if (left == 3) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 3, t, q_stride);
+        if (left == 2) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
+        if (left == 1) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
     }
     if (whole < cols)
-        cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+        cg_project_t_scalar_(
+            cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 
@@ -4969,7 +5034,7 @@ CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride
         float t = cg_times_(cg_load_(p, a), cg_load_(q, a * q_stride + j));
         s = a ? cg_plus_(s, t) : t;
     }
-    if ((cg_bits_(s) & CG_MAGNITUDE_) >= CG_NONFINITE_) {
+    if ((cg_as_bits_(s) & CG_ABS_MASK_) >= CG_INF_BITS_) {
         double d = 0.0;
         for (unsigned a = 0; a < rank; a++) d += (double)cg_load_(p, a) * (double)cg_load_(q, a * q_stride + j);
         s = d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
@@ -4986,14 +5051,14 @@ static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_str
 #if CG_AVX2_
 CG_AVX2_INLINE_ int cg_overflow_avx2_(__m256 s, __m256 t) {
     const __m256i top = _mm256_max_epu32(cg_abs_avx2_(_mm256_castps_si256(s)), cg_abs_avx2_(_mm256_castps_si256(t)));
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(top, _mm256_set1_epi32((int)CG_NONFINITE_ - 1)));
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(top, _mm256_set1_epi32((int)CG_INF_BITS_ - 1)));
 }
 CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256 t, int stream) {
-    cg_out_avx2_(out, j, _mm256_castps_si256(s), stream);
-    cg_out_avx2_(out, j + 8, _mm256_castps_si256(t), stream);
+    cg_store_stream_avx2_(out, j, _mm256_castps_si256(s), stream);
+    cg_store_stream_avx2_(out, j + 8, _mm256_castps_si256(t), stream);
 }
 /* s = w*x and t = w*y, or added to, with w = p[at] */
-#  define CG_SPREAD_AVX2_(s, t, at)                                                                       \
+#  define CG_OUTER_AVX2_(s, t, at)                                                                        \
     {                                                                                                     \
       const __m256 w = _mm256_set1_ps(cg_load_(p, at)), c = cg_mul8_avx2_(w, x), d = cg_mul8_avx2_(w, y); \
       s = a ? _mm256_add_ps(s, c) : c;                                                                    \
@@ -5008,10 +5073,10 @@ CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q
         int over;
         for (size_t a = 0; a < rank; a++, v = cg_at_(v, q_stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            CG_SPREAD_AVX2_(s0, t0, a)
+            CG_OUTER_AVX2_(s0, t0, a)
             if (rows > 1) {
-                CG_SPREAD_AVX2_(s1, t1, a + rank)
-                CG_SPREAD_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_SPREAD_AVX2_(s3, t3, a + 3 * (size_t)rank)
+                CG_OUTER_AVX2_(s1, t1, a + rank)
+                CG_OUTER_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_OUTER_AVX2_(s3, t3, a + 3 * (size_t)rank)
             }
         }
         over = cg_overflow_avx2_(s0, t0);
@@ -5062,16 +5127,16 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
     for (size_t i = 0; i < rows; i++, p = cg_at_(p, rank), out = cg_at_mut_(out, out_stride)) {
         for (size_t j = 0; j < whole; j += 8) {
             const float *v = cg_at_(q, j);
-            float32x4_t w = vdupq_n_f32(cg_load_(p, 0)), s = cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 0)));
-            float32x4_t t = cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 4)));
+            float32x4_t w = vdupq_n_f32(cg_load_(p, 0)), s = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
+            float32x4_t t = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 4)));
             for (unsigned a = 1; a < rank; a++) {
                 v = cg_at_(v, q_stride);
                 w = vdupq_n_f32(cg_load_(p, a));
-                s = s + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 0)));
-                t = t + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 4)));
+                s = s + cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
+                t = t + cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 4)));
             }
             if (vmaxvq_u32(vmaxq_u32(cg_abs_neon_(vreinterpretq_u32_f32(s)), cg_abs_neon_(vreinterpretq_u32_f32(t)))) <
-                CG_NONFINITE_) {
+                CG_INF_BITS_) {
                 cg_store4_neon_(out, j, s);
                 cg_store4_neon_(out, j + 4, t);
             } else {
@@ -5086,16 +5151,17 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
 #endif
 
 /* src/core/kernels/dispatch.h */
-#define CG_KERNELS_(isa, x)                                                                                         \
-  {                                                                                                                 \
-    isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_,           \
-        cg_levels_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_,     \
-        cg_unlevels_##x##_, cg_unsign_##x##_, cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, \
-        cg_flush_##x##_, cg_drain_##x##_, cg_sum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_,     \
-        cg_accrue_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_, cg_unfp8_##x##_,       \
-        cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_,            \
-        cg_undynamic_##x##_, cg_fixed_##x##_, cg_vote_##x##_, cg_project_##x##_, cg_collect_##x##_,                 \
-        cg_lowrank_tile_##x##_                                                                                      \
+#define CG_KERNELS_(isa, x)                                                                                            \
+  {                                                                                                                    \
+    isa, cg_absmax_bits_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_f16_encode_##x##_, cg_bf16_encode_##x##_,          \
+        cg_sign_encode_##x##_, cg_levels_encode_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_bernoulli_##x##_,         \
+        cg_count_above_##x##_, cg_unpack_##x##_, cg_levels_decode_##x##_, cg_sign_decode_##x##_, cg_f16_decode_##x##_, \
+        cg_bf16_decode_##x##_, cg_absmax_bits16_##x##_, cg_axpby_##x##_, cg_move_zero_##x##_, cg_stream_fence_##x##_,  \
+        cg_checksum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_lane_sum_##x##_, cg_axpby_fading_##x##_,          \
+        cg_bucketize_##x##_, cg_nf4_search_##x##_, cg_table_decode_##x##_, cg_fp8_encode_##x##_, cg_fp8_decode_##x##_, \
+        cg_natural_encode_##x##_, cg_natural_decode_##x##_, cg_dither_encode_##x##_, cg_dither_decode_##x##_,          \
+        cg_dynamic8_encode_##x##_, cg_dynamic8_decode_##x##_, cg_strom_encode_##x##_, cg_vote_##x##_,                  \
+        cg_project_##x##_, cg_project_t_##x##_, cg_lowrank_tile_##x##_                                                 \
   }
 static const cg_kernels_ cg_kernels_scalar_ = CG_KERNELS_(CG_ISA_SCALAR, scalar);
 #if CG_AVX2_
@@ -5107,14 +5173,14 @@ static const cg_kernels_ cg_kernels_neon_ = CG_KERNELS_(CG_ISA_NEON, neon);
 
 /* ---- >>dispatch: one word, 0 until the CPU has been asked ---- */
 
-static int cg_isa_word_; /* a cg_isa; every thread that writes it writes the same, or was told to */
+static int cg_isa_cached_; /* a cg_isa; every thread that writes it writes the same, or was told to */
 
 #if defined(__GNUC__)
-CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_word_, __ATOMIC_RELAXED); }
-CG_INLINE_ void cg_isa_save_(int isa) { __atomic_store_n(&cg_isa_word_, isa, __ATOMIC_RELAXED); }
+CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_cached_, __ATOMIC_RELAXED); }
+CG_INLINE_ void cg_isa_save_(int isa) { __atomic_store_n(&cg_isa_cached_, isa, __ATOMIC_RELAXED); }
 #else
-CG_INLINE_ int cg_isa_load_(void) { return cg_isa_word_; }
-CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_word_ = isa; }
+CG_INLINE_ int cg_isa_load_(void) { return cg_isa_cached_; }
+CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_cached_ = isa; }
 #endif
 
 #if CG_AVX2_
@@ -5192,15 +5258,15 @@ static const cg_kernels_ *cg_kernels_now_(void) {
    first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw) and the
    exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
 
-#define CG_PIECE_ 8192u /* symbols, at most */
-#define CG_RICE_MAX_ 40u
+#define CG_PIECE_SYMBOLS_ 8192u /* symbols, at most */
+#define CG_RICE_MAX_PARAMETER_ 40u
 enum {
-    CG_VALUES_PACKED_ = 0,
-    CG_VALUES_GAMMA_ = 1,
-    CG_VALUES_DELTA_ = 2,
-    CG_VALUES_OMEGA_ = 3,
-    CG_VALUES_HUFFMAN_ = 4,
-    CG_VALUES_QUARTIC_ = 5
+    CG_VALUE_CODE_PACKED_ = 0,
+    CG_VALUE_CODE_GAMMA_ = 1,
+    CG_VALUE_CODE_DELTA_ = 2,
+    CG_VALUE_CODE_OMEGA_ = 3,
+    CG_VALUE_CODE_HUFFMAN_ = 4,
+    CG_VALUE_CODE_QUARTIC_ = 5
 };
 
 typedef struct cg_alphabet_ {
@@ -5209,20 +5275,20 @@ typedef struct cg_alphabet_ {
     uint8_t top, zero;
 } cg_alphabet_;
 
-CG_INLINE_ uint32_t cg_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
-CG_INLINE_ size_t cg_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
-static uint32_t cg_entry_close_(unsigned form, size_t bits, uint8_t *out) { /* fills the last word */
+CG_INLINE_ uint32_t cg_piece_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
+CG_INLINE_ size_t cg_piece_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
+static uint32_t cg_piece_close_(unsigned form, size_t bits, uint8_t *out) { /* fills the last word */
     for (size_t i = (bits + 7) / 8; i % 4; i++) out[i] = 0;
-    return cg_entry_(form, bits);
+    return cg_piece_entry_(form, bits);
 }
-static int cg_entry_check_(uint32_t entry, size_t packed, const uint8_t *in, size_t bytes) {
-    size_t bits = cg_entry_bits_(entry);
+static int cg_piece_entry_check_(uint32_t entry, size_t packed, const uint8_t *in, size_t bytes) {
+    size_t bits = cg_piece_entry_bits_(entry);
     if (entry >> 30 ? bits >= packed : bits != packed) return 0;
-    return bytes == (size_t)cg_words_(bits) && (bits % 32 == 0 || cg_get32_(in + bytes - 4) >> bits % 32 == 0);
+    return bytes == (size_t)cg_word_bytes_(bits) && (bits % 32 == 0 || cg_get32_(in + bytes - 4) >> bits % 32 == 0);
 }
 
 /* At least 57 bits from `at` on, of a string of `bits`; 0 after its end. */
-static uint64_t cg_window_end_(const uint8_t *in, size_t bits, size_t at) {
+static uint64_t cg_bits_peek_tail_(const uint8_t *in, size_t bits, size_t at) {
     uint64_t w = 0;
     size_t from = at >> 3, left;
     if (at >= bits) return 0;
@@ -5231,19 +5297,19 @@ static uint64_t cg_window_end_(const uint8_t *in, size_t bits, size_t at) {
     w >>= at & 7;
     return left < 64 ? w & (((uint64_t)1 << left) - 1) : w;
 }
-CG_INLINE_ uint64_t cg_window_(const uint8_t *in, size_t bits, size_t at) {
+CG_INLINE_ uint64_t cg_bits_peek_(const uint8_t *in, size_t bits, size_t at) {
     if (CG_LIKELY_(at + 64 <= bits)) return cg_get64_(in + (at >> 3)) >> (at & 7);
-    return cg_window_end_(in, bits, at);
+    return cg_bits_peek_tail_(in, bits, at);
 }
 
 /* being written; have < 8 */
-typedef struct cg_string_ {
+typedef struct cg_bitstream_ {
     uint8_t *at, *end;
     uint64_t word;
     unsigned have;
-} cg_string_;
+} cg_bitstream_;
 
-CG_INLINE_ void cg_string_add_(cg_string_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
+CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
     w->word |= v << w->have;
     w->have += bits;
     if (CG_LIKELY_(w->end - w->at >= 8)) cg_put64_(w->at, w->word);
@@ -5254,9 +5320,9 @@ CG_INLINE_ void cg_string_add_(cg_string_ *w, uint64_t v, unsigned bits) { /* bi
     w->have &= 7;
 }
 /* A table of codes holds bits << 8 | length for each symbol. `group` (3 or 5) codes have at most 56 bits together. */
-CG_INLINE_ void cg_string_symbols_(
-    cg_string_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
-    cg_string_ w = *out;
+CG_INLINE_ void cg_bitstream_put_symbols_(
+    cg_bitstream_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
+    cg_bitstream_ w = *out;
     size_t i = 0;
     for (; i + group <= n; i += group) {
         uint32_t e = table[symbols[i]], total = e; /* only its low byte is meant */
@@ -5269,13 +5335,13 @@ CG_INLINE_ void cg_string_symbols_(
         CG_JOIN_(2)
         if (group == 5) { CG_JOIN_(3) CG_JOIN_(4) }
 #undef CG_JOIN_
-        cg_string_add_(&w, v, total & 63);
+        cg_bitstream_put_(&w, v, total & 63);
     }
-    for (; i < n; i++) cg_string_add_(&w, table[symbols[i]] >> 8, table[symbols[i]] & 63);
+    for (; i < n; i++) cg_bitstream_put_(&w, table[symbols[i]] >> 8, table[symbols[i]] & 63);
     *out = w;
 }
-CG_INLINE_ cg_string_ cg_string_open_(uint8_t *at, uint8_t *end) {
-    cg_string_ w;
+CG_INLINE_ cg_bitstream_ cg_bitstream_open_(uint8_t *at, uint8_t *end) {
+    cg_bitstream_ w;
     w.at = at;
     w.end = end;
     w.word = 0;
@@ -5283,14 +5349,14 @@ CG_INLINE_ cg_string_ cg_string_open_(uint8_t *at, uint8_t *end) {
     return w;
 }
 
-CG_INLINE_ size_t cg_quarter_(size_t n, unsigned s) {
+CG_INLINE_ size_t cg_quarter_size_(size_t n, unsigned s) {
     size_t q = (n + 3) / 4;
     return n <= q * s ? 0 : cg_min_(q, n - q * s);
 }
 
 /* How often each symbol is in each quarter: four tables, as equal neighbours would wait for each other in one. */
-static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count /* 4 of 256 */) {
-    const size_t q = (n + 3) / 4, all = cg_quarter_(n, 3);
+static void cg_histogram4_(const uint8_t *symbols, size_t n, uint32_t *count /* 4 of 256 */) {
+    const size_t q = (n + 3) / 4, all = cg_quarter_size_(n, 3);
     memset(count, 0, 1024 * sizeof *count);
     for (size_t i = 0; i < all; i++) {
         count[symbols[i]]++;
@@ -5299,7 +5365,7 @@ static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count
         count[768 + symbols[3 * q + i]]++;
     }
     for (unsigned s = 0; s < 3; s++)
-        for (size_t i = all; i < cg_quarter_(n, s); i++) count[256 * s + symbols[q * s + i]]++;
+        for (size_t i = all; i < cg_quarter_size_(n, s); i++) count[256 * s + symbols[q * s + i]]++;
 }
 
 /* src/core/codes/huffman.h */
@@ -5310,8 +5376,8 @@ static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count
      4 strings          each (n+3)/4 symbols, the last what is left; filled to a byte
    A string that should end early reads on into what follows it, and 0 after the piece. */
 
-#define CG_HUFFMAN_MAX_ 11u
-#define CG_HUFFMAN_SPAN_ 2048u /* 1 << CG_HUFFMAN_MAX_ */
+#define CG_HUFFMAN_MAX_BITS_ 11u
+#define CG_HUFFMAN_TABLE_SIZE_ 2048u /* 1 << CG_HUFFMAN_MAX_BITS_ */
 
 typedef struct cg_huffman_ {
     unsigned lo, hi;
@@ -5325,7 +5391,7 @@ typedef struct cg_huffman_ {
 static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     static const uint8_t gaps[5] = { 57, 23, 10, 4, 1 };
     uint16_t a[256];
-    uint32_t num[CG_HUFFMAN_MAX_ + 1] = { 0 }, kraft = 0;
+    uint32_t num[CG_HUFFMAN_MAX_BITS_ + 1] = { 0 }, kraft = 0;
     unsigned root = 0, leaf = 2, depth = 0, open = 1, at = 0;
     for (unsigned g = 0; g < 5; g++)
         for (unsigned i = gaps[g]; i < used; i++) {
@@ -5354,34 +5420,34 @@ static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
             inner++;
             root--;
         }
-        num[depth < CG_HUFFMAN_MAX_ ? depth : CG_HUFFMAN_MAX_] += open - inner;
+        num[depth < CG_HUFFMAN_MAX_BITS_ ? depth : CG_HUFFMAN_MAX_BITS_] += open - inner;
         open = 2 * inner;
     }
-    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) kraft += num[l] << (CG_HUFFMAN_MAX_ - l);
-    for (; kraft > CG_HUFFMAN_SPAN_; kraft--) {
-        unsigned l = CG_HUFFMAN_MAX_ - 1;
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++) kraft += num[l] << (CG_HUFFMAN_MAX_BITS_ - l);
+    for (; kraft > CG_HUFFMAN_TABLE_SIZE_; kraft--) {
+        unsigned l = CG_HUFFMAN_MAX_BITS_ - 1;
         while (!num[l]) l--;
         num[l]--;
         num[l + 1] += 2;
-        num[CG_HUFFMAN_MAX_]--;
+        num[CG_HUFFMAN_MAX_BITS_]--;
     }
-    for (unsigned l = CG_HUFFMAN_MAX_; l; l--)
+    for (unsigned l = CG_HUFFMAN_MAX_BITS_; l; l--)
         for (; num[l]; num[l]--) length[key[at++] & 255] = (uint8_t)l;
 }
 /* The codes in canonical order, first bit lowest: the next one is an addition with the carry going down. */
-CG_INLINE_ unsigned cg_huffman_next_(unsigned code, unsigned l) {
+CG_INLINE_ unsigned cg_huffman_next_code_(unsigned code, unsigned l) {
     unsigned bit = 1u << (l - 1);
     while (code & bit) bit >>= 1;
     return bit ? (code & (bit - 1)) | bit : 0;
 }
-static void cg_huffman_order_(
+static void cg_huffman_canonical_order_(
     const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) { /* by length, then symbol */
-    unsigned at[CG_HUFFMAN_MAX_ + 1];
-    for (unsigned l = 0; l <= CG_HUFFMAN_MAX_; l++) num[l] = 0;
+    unsigned at[CG_HUFFMAN_MAX_BITS_ + 1];
+    for (unsigned l = 0; l <= CG_HUFFMAN_MAX_BITS_; l++) num[l] = 0;
     for (unsigned s = h->lo; s <= h->hi; s++) num[h->length[s]]++;
     at[0] = 0;
     at[1] = 0;
-    for (unsigned l = 2; l <= CG_HUFFMAN_MAX_; l++) at[l] = at[l - 1] + num[l - 1];
+    for (unsigned l = 2; l <= CG_HUFFMAN_MAX_BITS_; l++) at[l] = at[l - 1] + num[l - 1];
     for (unsigned s = h->lo; s <= h->hi; s++)
         if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
@@ -5390,7 +5456,7 @@ CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, siz
     uint32_t count[1024];
     uint32_t key[256];
     unsigned used = 0;
-    cg_count_quarters_(symbols, n, count);
+    cg_histogram4_(symbols, n, count);
     h->lo = 256;
     h->hi = 0;
     memset(h->length, 0, sizeof h->length);
@@ -5414,24 +5480,24 @@ CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, siz
 static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end) {
     uint32_t table[256];
     uint8_t order[256];
-    unsigned num[CG_HUFFMAN_MAX_ + 1], code = 0, at = 0;
+    unsigned num[CG_HUFFMAN_MAX_BITS_ + 1], code = 0, at = 0;
     out[0] = (uint8_t)h->lo;
     out[1] = (uint8_t)h->hi;
     if (h->lo == h->hi) return;
-    cg_huffman_order_(h, num, order);
-    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++)
-        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l)) table[order[at++]] = code << 8 | l;
+    cg_huffman_canonical_order_(h, num, order);
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++)
+        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l)) table[order[at++]] = code << 8 | l;
     for (unsigned s = h->lo; s <= h->hi; s += 2)
         out[2 + (s - h->lo) / 2] = (uint8_t)(h->length[s] | (s < h->hi ? (unsigned)h->length[s + 1] << 4 : 0u));
     for (unsigned q = 0; q < 3; q++)
         cg_put16_(out + h->start[0] - 6 + 2 * q, (uint32_t)(h->start[q + 1] - h->start[q]));
     for (unsigned q = 0; q < 4; q++) {
-        cg_string_ w = cg_string_open_(out + h->start[q], end);
-        cg_string_symbols_(&w, table, symbols, cg_quarter_(n, q), 5);
-        symbols += cg_quarter_(n, q);
+        cg_bitstream_ w = cg_bitstream_open_(out + h->start[q], end);
+        cg_bitstream_put_symbols_(&w, table, symbols, cg_quarter_size_(n, q), 5);
+        symbols += cg_quarter_size_(n, q);
     }
 }
-static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
+static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
     unsigned many, kraft = 0;
     if (bytes < 2) return 0;
     h->lo = in[0];
@@ -5443,38 +5509,39 @@ static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, siz
     if (bytes < h->start[0]) return 0;
     for (unsigned i = 0; i < many; i++) {
         unsigned l = (unsigned)in[2 + i / 2] >> i % 2 * 4 & 15;
-        if (l > CG_HUFFMAN_MAX_) return 0;
-        if (l) kraft += CG_HUFFMAN_SPAN_ >> l;
+        if (l > CG_HUFFMAN_MAX_BITS_) return 0;
+        if (l) kraft += CG_HUFFMAN_TABLE_SIZE_ >> l;
         h->length[h->lo + i] = (uint8_t)l;
     }
-    if (kraft != CG_HUFFMAN_SPAN_ || !h->length[h->lo] || !h->length[h->hi] ||
+    if (kraft != CG_HUFFMAN_TABLE_SIZE_ || !h->length[h->lo] || !h->length[h->hi] ||
         (many % 2 && in[1 + (many + 1) / 2] >> 4))
         return 0;
     for (unsigned q = 0; q < 3; q++) h->start[q + 1] = h->start[q] + cg_get16_(in + h->start[0] - 6 + 2 * q);
     h->start[4] = bytes;
     for (unsigned q = 0; q < 4; q++) {
-        size_t symbols = cg_quarter_(n, q), size = h->start[q + 1] - h->start[q];
-        if (h->start[q] > h->start[q + 1] || 8 * size < symbols || size > (CG_HUFFMAN_MAX_ * symbols + 7) / 8) return 0;
+        size_t symbols = cg_quarter_size_(n, q), size = h->start[q + 1] - h->start[q];
+        if (h->start[q] > h->start[q + 1] || 8 * size < symbols || size > (CG_HUFFMAN_MAX_BITS_ * symbols + 7) / 8)
+            return 0;
     }
     return 1;
 }
 CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
     /* symbol << 8 | length of the code that the next 11 bits begin with */
-    uint16_t table[CG_HUFFMAN_SPAN_];
+    uint16_t table[CG_HUFFMAN_TABLE_SIZE_];
     uint8_t order[256];
-    unsigned num[CG_HUFFMAN_MAX_ + 1], code = 0, at = 0;
-    const size_t q = (n + 3) / 4, all = cg_quarter_(n, 3);
+    unsigned num[CG_HUFFMAN_MAX_BITS_ + 1], code = 0, at = 0;
+    const size_t q = (n + 3) / 4, all = cg_quarter_size_(n, 3);
     size_t i = 0, p[4], bits;
     if (h->lo == h->hi) {
         memset(symbols, (int)h->lo, n);
         return;
     }
-    cg_huffman_order_(h, num, order);
+    cg_huffman_canonical_order_(h, num, order);
     table[0] = 0;
     /* twice as long for each length; complete, so all of it gets filled */
-    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) {
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++) {
         memcpy(table + (1u << (l - 1)), table, sizeof *table << (l - 1));
-        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l))
+        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l))
             table[code] = (uint16_t)((unsigned)order[at++] << 8 | l);
     }
     for (unsigned s = 0; s < 4; s++) p[s] = 8 * h->start[s];
@@ -5486,19 +5553,20 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
             uint64_t w0 = cg_get64_(in + (p0 >> 3)) >> (p0 & 7), w1 = cg_get64_(in + (p1 >> 3)) >> (p1 & 7);
             uint64_t w2 = cg_get64_(in + (p2 >> 3)) >> (p2 & 7), w3 = cg_get64_(in + (p3 >> 3)) >> (p3 & 7);
             uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* sums of lengths in their low bytes */
-#define CG_TAKE_(s, j)                      \
-  e = table[w##s & (CG_HUFFMAN_SPAN_ - 1)]; \
-  w##s >>= e & 63;                          \
-  t##s += e;                                \
+#define CG_HUFFMAN_STEP_(s, j)                    \
+  e = table[w##s & (CG_HUFFMAN_TABLE_SIZE_ - 1)]; \
+  w##s >>= e & 63;                                \
+  t##s += e;                                      \
   o##s[i + j] = (uint8_t)(e >> 8);
-#define CG_TAKE4_(j) CG_TAKE_(0, j) CG_TAKE_(1, j) CG_TAKE_(2, j) CG_TAKE_(3, j)
-            CG_TAKE4_(0)
-            CG_TAKE4_(1)
-            CG_TAKE4_(2)
-            CG_TAKE4_(3) CG_TAKE4_(4)
-#undef CG_TAKE4_
-#undef CG_TAKE_
-                p0 += t0 & 255;
+#define CG_HUFFMAN_STEP4_(j) CG_HUFFMAN_STEP_(0, j) CG_HUFFMAN_STEP_(1, j) CG_HUFFMAN_STEP_(2, j) CG_HUFFMAN_STEP_(3, j)
+            CG_HUFFMAN_STEP4_(0)
+            CG_HUFFMAN_STEP4_(1)
+            CG_HUFFMAN_STEP4_(2)
+            CG_HUFFMAN_STEP4_(3)
+            CG_HUFFMAN_STEP4_(4)
+#undef CG_HUFFMAN_STEP4_
+#undef CG_HUFFMAN_STEP_
+            p0 += t0 & 255;
             p1 += t1 & 255;
             p2 += t2 & 255;
             p3 += t3 & 255;
@@ -5509,8 +5577,8 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         p[3] = p3;
     }
     for (unsigned s = 0; s < 4; s++)
-        for (size_t j = i; j < cg_quarter_(n, s); j++) {
-            unsigned e = table[cg_window_(in, bits, p[s]) & (CG_HUFFMAN_SPAN_ - 1)];
+        for (size_t j = i; j < cg_quarter_size_(n, s); j++) {
+            unsigned e = table[cg_bits_peek_(in, bits, p[s]) & (CG_HUFFMAN_TABLE_SIZE_ - 1)];
             p[s] += e & 255;
             symbols[q * s + j] = (uint8_t)(e >> 8);
         }
@@ -5522,16 +5590,16 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
    0. A group is a 1 and the low bits. A decoder meets numbers that no encoder wrote: L counts as at most 16, the
    gamma in delta has at most 4 zeros, and an omega ends once it is above 16. So it never takes more than 33 bits. */
 
-static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v < 2^16 */
+static uint64_t cg_elias_codeword_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v < 2^16 */
     unsigned l = cg_log2_(v);
     uint64_t low = v - (1u << l), w;
     unsigned have;
-    if (code == CG_VALUES_GAMMA_) {
+    if (code == CG_VALUE_CODE_GAMMA_) {
         *bits = 2 * l + 1;
         return (low << 1 | 1) << l;
     }
-    if (code == CG_VALUES_DELTA_) {
-        w = cg_elias_(CG_VALUES_GAMMA_, l + 1, &have);
+    if (code == CG_VALUE_CODE_DELTA_) {
+        w = cg_elias_codeword_(CG_VALUE_CODE_GAMMA_, l + 1, &have);
         *bits = have + l;
         return w | low << have;
     }
@@ -5544,7 +5612,7 @@ static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v 
     return w;
 }
 CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w: at least 34 bits */
-    if (code == CG_VALUES_OMEGA_) {
+    if (code == CG_VALUE_CODE_OMEGA_) {
         uint32_t v = 1;
         while (w & 1) {
             if (v > 16) break;
@@ -5559,39 +5627,42 @@ CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w:
         *at += 1;
         return v;
     } else {
-        unsigned l = cg_ctz_(w | (uint64_t)1 << (code == CG_VALUES_GAMMA_ ? 16 : 4));
+        unsigned l = cg_ctz_(w | (uint64_t)1 << (code == CG_VALUE_CODE_GAMMA_ ? 16 : 4));
         uint32_t v;
         w >>= l + 1;
         v = (1u << l) + ((uint32_t)w & ((1u << l) - 1));
         *at += 2 * l + 1;
-        if (code == CG_VALUES_GAMMA_) return v;
+        if (code == CG_VALUE_CODE_GAMMA_) return v;
         w >>= l;
         l = v - 1 < 16 ? v - 1 : 16;
         *at += l;
         return (1u << l) + ((uint32_t)w & ((1u << l) - 1));
     }
 }
-CG_INLINE_ uint8_t cg_level_of_(const cg_alphabet_ *a, unsigned negative, uint32_t level) {
+CG_INLINE_ uint8_t cg_symbol_from_level_(const cg_alphabet_ *a, unsigned negative, uint32_t level) {
     unsigned most = negative ? a->zero : (unsigned)a->top - a->zero;
     if (level > most) level = most;
     return (uint8_t)(negative ? a->zero - level : a->zero + level);
 }
-CG_INLINE_ uint32_t cg_magnitude_(const cg_alphabet_ *a, unsigned s) { return s < a->zero ? a->zero - s : s - a->zero; }
+CG_INLINE_ uint32_t cg_symbol_magnitude_(const cg_alphabet_ *a, unsigned s) {
+    return s < a->zero ? a->zero - s : s - a->zero;
+}
 
 /* Dense: for each symbol a sign bit if there are signs (1 = negative) and |level| + 1. */
-static void cg_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *table) {
+static void cg_elias_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *table) {
     for (unsigned s = 0; s <= a->top; s++) {
         unsigned bits;
-        uint32_t w = (uint32_t)cg_elias_(code, cg_magnitude_(a, s) + 1, &bits);
+        uint32_t w = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s) + 1, &bits);
         table[s] = a->zero ? (w << 1 | (s < a->zero)) << 8 | (bits + 1) : w << 8 | bits;
     }
 }
 /* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit,
    |level|. */
-static void cg_sparse_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps /* of 1..63 */) {
+static void cg_elias_sparse_table_(
+    uint32_t code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps /* of 1..63 */) {
     unsigned bits;
     for (unsigned g = 1; g < 64; g++) {
-        gaps[g] = (uint32_t)cg_elias_(code, g, &bits) << 8;
+        gaps[g] = (uint32_t)cg_elias_codeword_(code, g, &bits) << 8;
         gaps[g] |= bits;
     }
     for (unsigned s = 0; s <= a->top; s++) {
@@ -5600,19 +5671,19 @@ static void cg_sparse_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *val
             value[s] = 0;
             continue;
         }
-        v = (uint32_t)cg_elias_(code, cg_magnitude_(a, s), &bits);
+        v = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
         value[s] = a->zero ? (v << 1 | (s < a->zero)) << 8 | (bits + 1) : v << 8 | bits;
     }
 }
 /* The bits it took, or `limit` if that is not enough. */
-static size_t cg_sparse_put_(
+static size_t cg_elias_sparse_put_(
     uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
     uint32_t value[256], gaps[64];
     uint16_t place[1024];
     const uint64_t zeros = a->zero * (uint64_t)0x0101010101010101u;
-    cg_string_ w = cg_string_open_(out, end);
+    cg_bitstream_ w = cg_bitstream_open_(out, end);
     size_t next = 0, total = 0;
-    cg_sparse_table_(code, a, value, gaps);
+    cg_elias_sparse_table_(code, a, value, gaps);
     for (size_t from = 0; from < n; from += 1024) {
         const size_t to = cg_min_(from + 1024, n);
         size_t i = from, many = 0;
@@ -5633,33 +5704,34 @@ static size_t cg_sparse_put_(
             if (CG_LIKELY_(gap < 64)) {
                 g = gaps[gap] >> 8;
                 bits = gaps[gap] & 63;
-            } else g = cg_elias_(code, (uint32_t)gap, &bits);
+            } else g = cg_elias_codeword_(code, (uint32_t)gap, &bits);
             g |= (uint64_t)(v >> 8) << bits;
             bits += v & 63;
             total += bits;
             if (total >= limit) return limit;
-            cg_string_add_(&w, g, bits);
+            cg_bitstream_put_(&w, g, bits);
             next = place[i] + 1u;
         }
     }
     return total;
 }
-#define CG_SPARSE_BITS_ 10u
-#define CG_SPARSE_SPAN_ 1024u
-CG_NOINLINE_ void cg_sparse_get_(
+#define CG_ELIAS_SPARSE_TABLE_BITS_ 10u
+#define CG_ELIAS_SPARSE_TABLE_SIZE_ 1024u
+CG_NOINLINE_ void cg_elias_sparse_get_(
     uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
     /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
-    uint32_t value[256], gaps[64], table[CG_SPARSE_SPAN_];
+    uint32_t value[256], gaps[64], table[CG_ELIAS_SPARSE_TABLE_SIZE_];
     const int quick = bits >= 4096; /* pays for the table */
     size_t at = 0, place = (size_t)0 - 1;
     memset(symbols, a->zero, n);
     if (quick) {
         memset(table, 0, sizeof table);
-        cg_sparse_table_(code, a, value, gaps);
+        cg_elias_sparse_table_(code, a, value, gaps);
         for (unsigned g = 1; g < 64; g++)
             for (unsigned s = 0, l; s <= a->top; s++) {
-                if (s == a->zero || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_SPARSE_BITS_) continue;
-                for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_SPARSE_SPAN_; w += 1u << l)
+                if (s == a->zero || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_ELIAS_SPARSE_TABLE_BITS_) continue;
+                for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_ELIAS_SPARSE_TABLE_SIZE_;
+                     w += 1u << l)
                     table[w] = s | g << 8 | l << 24;
             }
     }
@@ -5670,7 +5742,7 @@ CG_NOINLINE_ void cg_sparse_get_(
             uint32_t e = 0;
             w = cg_get64_(in + (at >> 3)) >> (at & 7);
             for (unsigned j = 0; j < 5; j++) {
-                e = table[w & (CG_SPARSE_SPAN_ - 1)];
+                e = table[w & (CG_ELIAS_SPARSE_TABLE_SIZE_ - 1)];
                 if (!e) break;
                 place += e >> 8 & 255;
                 if (place >= n) return;
@@ -5680,52 +5752,52 @@ CG_NOINLINE_ void cg_sparse_get_(
             }
             if (!e) break;
         }
-        place += cg_elias_get_(code, cg_window_(in, bits, at), &at);
+        place += cg_elias_get_(code, cg_bits_peek_(in, bits, at), &at);
         if (place >= n) return;
-        w = cg_window_(in, bits, at);
+        w = cg_bits_peek_(in, bits, at);
         if (a->zero) {
             negative = w & 1;
             w >>= 1;
             at++;
         }
-        symbols[place] = cg_level_of_(a, negative, cg_elias_get_(code, w, &at));
+        symbols[place] = cg_symbol_from_level_(a, negative, cg_elias_get_(code, w, &at));
     }
 }
-CG_INLINE_ uint8_t cg_dense_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
+CG_INLINE_ uint8_t cg_elias_dense_get_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
     unsigned negative = 0;
     if (a->zero) {
         negative = w & 1;
         w >>= 1;
         ++*at;
     }
-    return cg_level_of_(a, negative, cg_elias_get_(code, w, at) - 1);
+    return cg_symbol_from_level_(a, negative, cg_elias_get_(code, w, at) - 1);
 }
-#define CG_DENSE_BITS_ 10u
-#define CG_DENSE_SPAN_ 1024u
-CG_NOINLINE_ void cg_dense_get_(
+#define CG_ELIAS_DENSE_TABLE_BITS_ 10u
+#define CG_ELIAS_DENSE_TABLE_SIZE_ 1024u
+CG_NOINLINE_ void cg_elias_dense_get_(
     uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
     /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
-    uint32_t one[256], table[CG_DENSE_SPAN_];
+    uint32_t one[256], table[CG_ELIAS_DENSE_TABLE_SIZE_];
     size_t at = 0, i = 0;
     if (n >= 1024) {
         memset(table, 0, sizeof table);
-        cg_dense_table_(code, a, one);
+        cg_elias_dense_table_(code, a, one);
         for (unsigned s = 0; s <= a->top; s++)
-            if ((one[s] & 255) <= CG_DENSE_BITS_)
-                for (uint32_t w = one[s] >> 8; w < CG_DENSE_SPAN_; w += 1u << (one[s] & 255))
+            if ((one[s] & 255) <= CG_ELIAS_DENSE_TABLE_BITS_)
+                for (uint32_t w = one[s] >> 8; w < CG_ELIAS_DENSE_TABLE_SIZE_; w += 1u << (one[s] & 255))
                     table[w] = s | 1u << 16 | (one[s] & 255) << 24;
         /* downwards, as what follows lies lower and must still be single */
-        for (uint32_t w = CG_DENSE_SPAN_; w-- > 0;) {
+        for (uint32_t w = CG_ELIAS_DENSE_TABLE_SIZE_; w-- > 0;) {
             uint32_t e = table[w], f = table[w >> (e >> 24)];
-            if (e && f && (e >> 24) + (f >> 24) <= CG_DENSE_BITS_)
+            if (e && f && (e >> 24) + (f >> 24) <= CG_ELIAS_DENSE_TABLE_BITS_)
                 table[w] = e + ((f & 255) << 8) + (1u << 16) + (f & 0xff000000u);
         }
         while (n - i >= 10 && at + 64 <= bits) {
             uint64_t w = cg_get64_(in + (at >> 3)) >> (at & 7);
             for (unsigned j = 0; j < 5; j++) {
-                uint32_t e = table[w & (CG_DENSE_SPAN_ - 1)];
+                uint32_t e = table[w & (CG_ELIAS_DENSE_TABLE_SIZE_ - 1)];
                 if (!e) {
-                    symbols[i++] = cg_dense_one_(code, a, cg_window_(in, bits, at), &at);
+                    symbols[i++] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
                     break;
                 }
                 cg_put16_(symbols + i, e & 0xffff);
@@ -5735,7 +5807,7 @@ CG_NOINLINE_ void cg_dense_get_(
             }
         }
     }
-    for (; i < n && at < bits; i++) symbols[i] = cg_dense_one_(code, a, cg_window_(in, bits, at), &at);
+    for (; i < n && at < bits; i++) symbols[i] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
     memset(symbols + i, a->zero, n - i);
 }
 
@@ -5797,91 +5869,94 @@ static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *
 /* src/core/codes/symbols.h */
 /* ---- pieces of symbols */
 
-static int cg_code_fits_(uint32_t code, const cg_alphabet_ *a) {
-    if (code > CG_VALUES_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top)
+static int cg_code_fits_alphabet_(uint32_t code, const cg_alphabet_ *a) {
+    if (code > CG_VALUE_CODE_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top)
         return 0;
-    return code != CG_VALUES_QUARTIC_ || a->top == 2;
+    return code != CG_VALUE_CODE_QUARTIC_ || a->top == 2;
 }
-/* symbols <= top, n <= CG_PIECE_, cap >= the packed words; up to cap may be scribbled on. Ties go to the lower form. */
+/* symbols <= top, n <= CG_PIECE_SYMBOLS_, cap >= the packed words; up to cap may be scribbled on. Ties go to the
+   lower form. */
 CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a,
     const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
     const size_t packed = n * a->bits;
-    if (n && code == CG_VALUES_HUFFMAN_) {
+    if (n && code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
         size_t bytes = cg_huffman_plan_(&h, symbols, n);
         if (8 * bytes < packed) {
             cg_huffman_put_(&h, symbols, n, out, out + cap);
-            return cg_entry_close_(1, 8 * bytes, out);
+            return cg_piece_close_(1, 8 * bytes, out);
         }
-    } else if (n && code == CG_VALUES_QUARTIC_) {
+    } else if (n && code == CG_VALUE_CODE_QUARTIC_) {
         size_t limit = (packed - 1) / 8, bytes = cg_quartic_put_(a, symbols, n, out, limit);
-        if (bytes <= limit) return cg_entry_close_(1, 8 * bytes, out);
+        if (bytes <= limit) return cg_piece_close_(1, 8 * bytes, out);
     } else if (n && code) {
         uint32_t count[1024];
         uint32_t table[256];
         size_t dense = 0, least = 0, best, sparse;
-        cg_count_quarters_(symbols, n, count);
-        cg_dense_table_(code, a, table);
+        cg_histogram4_(symbols, n, count);
+        cg_elias_dense_table_(code, a, table);
         for (unsigned s = 0; s <= a->top; s++) {
             size_t c = (size_t)count[s] + count[256 + s] + count[512 + s] + count[768 + s];
             unsigned bits;
             dense += c * (table[s] & 255);
             if (c && s != a->zero) {
-                (void)cg_elias_(code, cg_magnitude_(a, s), &bits);
+                (void)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
                 least += c * (bits + 1 + (a->zero > 0));
             }
         }
         best = cg_min_(packed, dense);
         if (least < best) { /* if all gaps were 1 */
-            sparse = cg_sparse_put_(code, a, symbols, n, out, out + cap, best);
-            if (sparse < best) return cg_entry_close_(2, sparse, out);
+            sparse = cg_elias_sparse_put_(code, a, symbols, n, out, out + cap, best);
+            if (sparse < best) return cg_piece_close_(2, sparse, out);
         }
         if (dense < packed) {
-            cg_string_ w = cg_string_open_(out, out + cap);
-            cg_string_symbols_(&w, table, symbols, n, 3);
-            return cg_entry_close_(1, dense, out);
+            cg_bitstream_ w = cg_bitstream_open_(out, out + cap);
+            cg_bitstream_put_symbols_(&w, table, symbols, n, 3);
+            return cg_piece_close_(1, dense, out);
         }
     }
     if (a->bits < 8) kernels->pack(symbols, n, a->bits, out);
     else if (n) memcpy(out, symbols, n);
-    return cg_entry_close_(0, packed, out);
+    return cg_piece_close_(0, packed, out);
 }
 static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
     const uint8_t *in, size_t bytes, size_t n) {
     const unsigned form = entry >> 30;
-    const size_t bits = cg_entry_bits_(entry);
+    const size_t bits = cg_piece_entry_bits_(entry);
     (void)kernels;
-    if (n > CG_PIECE_ || !cg_code_fits_(code, a) || !cg_entry_check_(entry, n * a->bits, in, bytes)) return 0;
+    if (n > CG_PIECE_SYMBOLS_ || !cg_code_fits_alphabet_(code, a) ||
+        !cg_piece_entry_check_(entry, n * a->bits, in, bytes))
+        return 0;
     if (form == 0) return 1;
-    if (code == CG_VALUES_PACKED_ || form > (code <= CG_VALUES_OMEGA_ ? 2u : 1u)) return 0;
-    if (code <= CG_VALUES_OMEGA_) return form == 2 || bits >= n * (a->zero ? 2u : 1u);
+    if (code == CG_VALUE_CODE_PACKED_ || form > (code <= CG_VALUE_CODE_OMEGA_ ? 2u : 1u)) return 0;
+    if (code <= CG_VALUE_CODE_OMEGA_) return form == 2 || bits >= n * (a->zero ? 2u : 1u);
     if (bits % 8) return 0;
-    if (code == CG_VALUES_HUFFMAN_) {
+    if (code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
-        return cg_huffman_open_(&h, a->top, in, bits / 8, n);
+        return cg_huffman_header_get_(&h, a->top, in, bits / 8, n);
     }
     return cg_quartic_check_(in, bits / 8, n);
 }
 CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
     const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
     const unsigned form = entry >> 30;
-    const size_t bits = cg_min_(cg_entry_bits_(entry), 8 * bytes);
+    const size_t bits = cg_min_(cg_piece_entry_bits_(entry), 8 * bytes);
     if (!n) return;
     if (form == 0 && bits >= n * a->bits) {
         if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
         else memcpy(symbols, in, n);
         if (a->top < (1u << a->bits) - 1)
             for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->top ? symbols[i] : a->top;
-    } else if (form == 1 && code == CG_VALUES_HUFFMAN_) {
+    } else if (form == 1 && code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
-        if (cg_huffman_open_(&h, a->top, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
+        if (cg_huffman_header_get_(&h, a->top, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
         else memset(symbols, a->zero, n);
-    } else if (form == 1 && code == CG_VALUES_QUARTIC_) {
+    } else if (form == 1 && code == CG_VALUE_CODE_QUARTIC_) {
         cg_quartic_get_(in, bits / 8, n, symbols);
-    } else if (form == 1 && code && code <= CG_VALUES_OMEGA_) {
-        cg_dense_get_(code, a, in, bits, n, symbols);
-    } else if (form == 2 && code && code <= CG_VALUES_OMEGA_) {
-        cg_sparse_get_(code, a, in, bits, n, symbols);
+    } else if (form == 1 && code && code <= CG_VALUE_CODE_OMEGA_) {
+        cg_elias_dense_get_(code, a, in, bits, n, symbols);
+    } else if (form == 2 && code && code <= CG_VALUE_CODE_OMEGA_) {
+        cg_elias_sparse_get_(code, a, in, bits, n, symbols);
     } else {
         memset(symbols, a->zero, n);
     }
@@ -5897,7 +5972,7 @@ static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, ui
     else
         for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
 }
-static void cg_rests_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+static void cg_sign_mantissas_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
     if (width == 4) {
         for (size_t i = 0; i < n; i++) {
             uint32_t u = cg_get32_(in + 4 * i);
@@ -5908,7 +5983,8 @@ static void cg_rests_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_
         for (size_t i = 0; i < n; i++) rests[i] = (uint8_t)((in[2 * i] & 0x7f) | (in[2 * i + 1] & 0x80));
     }
 }
-static void cg_join_scalar_(unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+static void cg_floats_join_scalar_(
+    unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
     if (width == 4) {
         for (size_t i = 0; i < n; i++) {
             uint32_t r = cg_get16_(rests + 3 * i) | (uint32_t)rests[3 * i + 2] << 16;
@@ -5921,7 +5997,7 @@ static void cg_join_scalar_(unsigned width, const uint8_t *exponents, const uint
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) {
-    return _mm256_srli_epi32(_mm256_slli_epi32(cg_bytes_avx2_(in), 1), 24);
+    return _mm256_srli_epi32(_mm256_slli_epi32(cg_load_bytes_avx2_(in), 1), 24);
 }
 CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     size_t i = 0;
@@ -5935,22 +6011,22 @@ CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in
         }
     } else {
         for (; i + 32 <= n; i += 32) {
-            __m256i a = _mm256_srli_epi16(_mm256_slli_epi16(cg_bytes_avx2_(in + 2 * i), 1), 8);
-            __m256i b = _mm256_srli_epi16(_mm256_slli_epi16(cg_bytes_avx2_(in + 2 * i + 32), 1), 8);
+            __m256i a = _mm256_srli_epi16(_mm256_slli_epi16(cg_load_bytes_avx2_(in + 2 * i), 1), 8);
+            __m256i b = _mm256_srli_epi16(_mm256_slli_epi16(cg_load_bytes_avx2_(in + 2 * i + 32), 1), 8);
             cg_store_avx2_(exponents + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
     }
     _mm256_zeroupper();
     cg_exponents_scalar_(width, in + width * i, n - i, exponents + i);
 }
-CG_TARGET_AVX2_ static void cg_rests_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+CG_TARGET_AVX2_ static void cg_sign_mantissas_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
         const __m256i squeeze = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
         for (; i + 10 <= n; i += 8) { /* the upper store goes 4 bytes beyond */
-            __m256i v = cg_bytes_avx2_(in + 4 * i);
+            __m256i v = cg_load_bytes_avx2_(in + 4 * i);
             v = _mm256_or_si256(_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi32(v, 8), sign));
             v = _mm256_shuffle_epi8(v, squeeze);
             _mm_storeu_si128((__m128i *)(void *)(rests + 3 * i), _mm256_castsi256_si128(v));
@@ -5959,16 +6035,16 @@ CG_TARGET_AVX2_ static void cg_rests_avx2_(unsigned width, const uint8_t *in, si
     } else {
         const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
         for (; i + 32 <= n; i += 32) {
-            __m256i a = cg_bytes_avx2_(in + 2 * i), b = cg_bytes_avx2_(in + 2 * i + 32);
+            __m256i a = cg_load_bytes_avx2_(in + 2 * i), b = cg_load_bytes_avx2_(in + 2 * i + 32);
             a = _mm256_or_si256(_mm256_and_si256(a, low), _mm256_and_si256(_mm256_srli_epi16(a, 8), sign));
             b = _mm256_or_si256(_mm256_and_si256(b, low), _mm256_and_si256(_mm256_srli_epi16(b, 8), sign));
             cg_store_avx2_(rests + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
     }
     _mm256_zeroupper();
-    cg_rests_scalar_(width, in + width * i, n - i, rests + (width - 1) * i);
+    cg_sign_mantissas_scalar_(width, in + width * i, n - i, rests + (width - 1) * i);
 }
-CG_TARGET_AVX2_ static void cg_join_avx2_(
+CG_TARGET_AVX2_ static void cg_floats_join_avx2_(
     unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
     size_t i = 0;
     if (width == 4) {
@@ -5996,7 +6072,7 @@ CG_TARGET_AVX2_ static void cg_join_avx2_(
         }
     }
     _mm256_zeroupper();
-    cg_join_scalar_(width, exponents + i, rests + (width - 1) * i, n - i, out + width * i);
+    cg_floats_join_scalar_(width, exponents + i, rests + (width - 1) * i, n - i, out + width * i);
 }
 #endif
 static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
@@ -6009,29 +6085,30 @@ static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint
     (void)kernels;
     cg_exponents_scalar_(width, in, n, exponents);
 }
-static void cg_rests_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+static void cg_sign_mantissas_(
+    const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
-        cg_rests_avx2_(width, in, n, rests);
+        cg_sign_mantissas_avx2_(width, in, n, rests);
         return;
     }
 #endif
     (void)kernels;
-    cg_rests_scalar_(width, in, n, rests);
+    cg_sign_mantissas_scalar_(width, in, n, rests);
 }
-static void cg_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests,
+static void cg_floats_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests,
     size_t n, uint8_t *out) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
-        cg_join_avx2_(width, exponents, rests, n, out);
+        cg_floats_join_avx2_(width, exponents, rests, n, out);
         return;
     }
 #endif
     (void)kernels;
-    cg_join_scalar_(width, exponents, rests, n, out);
+    cg_floats_join_scalar_(width, exponents, rests, n, out);
 }
 
-/* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_; cap: at least n*width in whole words */
+/* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_SYMBOLS_; cap: at least n*width in whole words */
 CG_NOINLINE_ uint32_t cg_floats_put_(
     const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
     if (n) {
@@ -6042,34 +6119,37 @@ CG_NOINLINE_ uint32_t cg_floats_put_(
         coded = cg_huffman_plan_(&h, exponents, n);
         if (coded < n) {
             cg_huffman_put_(&h, exponents, n, out, out + cap);
-            cg_rests_(kernels, width, in, n, out + coded);
-            return cg_entry_close_(1, 8 * (coded + n * (width - 1)), out);
+            cg_sign_mantissas_(kernels, width, in, n, out + coded);
+            return cg_piece_close_(1, 8 * (coded + n * (width - 1)), out);
         }
         memcpy(out, in, n * width);
     }
-    return cg_entry_close_(0, 8 * n * width, out);
+    return cg_piece_close_(0, 8 * n * width, out);
 }
 CG_NOINLINE_ int cg_floats_check_(
     const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
     cg_huffman_ h;
-    const size_t size = cg_entry_bits_(entry) / 8;
+    const size_t size = cg_piece_entry_bits_(entry) / 8;
     (void)kernels;
-    if (n > CG_CHUNK_ || cg_entry_bits_(entry) % 8 || !cg_entry_check_(entry, 8 * n * width, in, bytes)) return 0;
+    if (n > CG_CHUNK_ || cg_piece_entry_bits_(entry) % 8 || !cg_piece_entry_check_(entry, 8 * n * width, in, bytes))
+        return 0;
     if (entry >> 30 == 0) return 1;
     /* 255 would be Inf or NaN */
-    return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 254, in, size - n * (width - 1), n);
+    return entry >> 30 == 1 && size >= n * (width - 1) &&
+        cg_huffman_header_get_(&h, 254, in, size - n * (width - 1), n);
 }
 CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in,
     size_t bytes, size_t n, uint8_t *out) {
     uint8_t exponents[CG_CHUNK_];
     cg_huffman_ h;
-    const size_t size = cg_min_(cg_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
+    const size_t size = cg_min_(cg_piece_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
     if (!n) return;
     if (entry >> 30 == 0 && size >= n * width) {
         memcpy(out, in, n * width);
-    } else if (entry >> 30 == 1 && n <= CG_CHUNK_ && size >= rests && cg_huffman_open_(&h, 255, in, size - rests, n)) {
+    } else if (entry >> 30 == 1 && n <= CG_CHUNK_ && size >= rests &&
+        cg_huffman_header_get_(&h, 255, in, size - rests, n)) {
         cg_huffman_get_(&h, in, n, exponents);
-        cg_join_(kernels, width, exponents, in + (size - rests), n, out);
+        cg_floats_join_(kernels, width, exponents, in + (size - rests), n, out);
     } else {
         memset(out, 0, n * width);
     }
@@ -6078,18 +6158,18 @@ CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uin
 /* src/core/codes/golomb.h */
 /* ---- Golomb-Rice: an index as the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g */
 
-static unsigned cg_rice_bits_(uint64_t universe, uint64_t k) {
+static unsigned cg_rice_parameter_(uint64_t universe, uint64_t k) {
     double miss = universe ? 1.0 - (double)k / (double)universe : 0.0;
     unsigned b = 0;
-    while (!(miss < 0.6180339887498949) && b < CG_RICE_MAX_) {
+    while (!(miss < 0.6180339887498949) && b < CG_RICE_MAX_PARAMETER_) {
         miss *= miss;
         b++;
     }
     return b;
 }
 static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k of so many */
-    unsigned b = cg_rice_bits_(universe, k);
-    return k ? cg_words_(cg_add_(cg_mul_(k, b + 1), (universe - k) >> b)) : 0;
+    unsigned b = cg_rice_parameter_(universe, k);
+    return k ? cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k, b + 1), (universe - k) >> b)) : 0;
 }
 
 typedef struct cg_rice_writer_ {
@@ -6098,13 +6178,13 @@ typedef struct cg_rice_writer_ {
     unsigned have, b;
 } cg_rice_writer_;
 
-static void cg_rice_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
+static void cg_rice_writer_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
     w->start = w->at = out;
     w->word = w->next = 0;
     w->have = 0;
     w->b = b;
 }
-CG_INLINE_ void cg_rice_flush_(cg_rice_writer_ *w) {
+CG_INLINE_ void cg_rice_writer_flush_(cg_rice_writer_ *w) {
     if (w->have >= 32) {
         cg_put32_(w->at, (uint32_t)w->word);
         w->at += 4;
@@ -6112,29 +6192,29 @@ CG_INLINE_ void cg_rice_flush_(cg_rice_writer_ *w) {
         w->have -= 32;
     }
 }
-CG_INLINE_ void cg_rice_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
+CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
     const uint64_t skipped = index - w->next, low = skipped & (((uint64_t)1 << w->b) - 1);
     uint64_t q = skipped >> w->b;
     w->next = index + 1;
     for (; q >= 32; q -= 32) {
         w->have += 32;
-        cg_rice_flush_(w);
+        cg_rice_writer_flush_(w);
     }
     w->have += (unsigned)q;
-    cg_rice_flush_(w);
+    cg_rice_writer_flush_(w);
     if (CG_LIKELY_(w->b < 32)) {
         w->word |= (low << 1 | 1) << w->have;
         w->have += w->b + 1;
     } else {
         w->word |= ((low & 0x7fffffffu) << 1 | 1) << w->have;
         w->have += 32;
-        cg_rice_flush_(w);
+        cg_rice_writer_flush_(w);
         w->word |= low >> 31 << w->have;
         w->have += w->b - 31;
     }
-    cg_rice_flush_(w);
+    cg_rice_writer_flush_(w);
 }
-static size_t cg_rice_close_(cg_rice_writer_ *w) { /* bytes */
+static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
     if (w->have) {
         cg_put32_(w->at, (uint32_t)w->word);
         w->at += 4;
@@ -6149,27 +6229,27 @@ typedef struct cg_rice_reader_ {
     unsigned b;
 } cg_rice_reader_;
 
-static void cg_rice_start_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
+static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
     r->in = in;
     r->bits = bytes > SIZE_MAX / 8 ? SIZE_MAX / 8 * 8 : 8 * bytes;
     r->at = 0;
     r->next = 0;
-    r->b = b < CG_RICE_MAX_ ? b : CG_RICE_MAX_;
+    r->b = b < CG_RICE_MAX_PARAMETER_ ? b : CG_RICE_MAX_PARAMETER_;
 }
 /* Up to `count` more indices, fewer only where the bits run out. What cannot be an index comes out as UINT64_MAX. */
-static size_t cg_rice_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
+static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
     const unsigned b = r->b;
     const uint64_t mask = ((uint64_t)1 << b) - 1;
     uint64_t next = r->next;
     size_t at = r->at, done = 0;
     while (done < count && at < r->bits) {
-        uint64_t w = cg_window_(r->in, r->bits, at), q = 0;
+        uint64_t w = cg_bits_peek_(r->in, r->bits, at), q = 0;
         unsigned left = (unsigned)cg_min_(57, r->bits - at), z;
         const size_t before = done;
         while (done < count && w) {
             unsigned need = (z = cg_ctz_(w)) + 1 + b;
             if (need > left) break;
-            next = cg_add_(next, (uint64_t)z << b | (w >> 1 >> z & mask));
+            next = cg_add_sat_(next, (uint64_t)z << b | (w >> 1 >> z & mask));
             index[done++] = next;
             next += next != UINT64_MAX;
             w = w >> 1 >> (need - 1);
@@ -6181,13 +6261,13 @@ static size_t cg_rice_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
             if (r->bits - at <= 57) goto out;
             q += 57;
             at += 57;
-            w = cg_window_(r->in, r->bits, at);
+            w = cg_bits_peek_(r->in, r->bits, at);
         }
         z = cg_ctz_(w);
         q += z;
         if (r->bits - at < (size_t)z + 1 + b) goto out;
         at += z + 1;
-        next = cg_add_(next, cg_add_(cg_mul_(q, mask + 1), cg_window_(r->in, r->bits, at) & mask));
+        next = cg_add_sat_(next, cg_add_sat_(cg_mul_sat_(q, mask + 1), cg_bits_peek_(r->in, r->bits, at) & mask));
         index[done++] = next;
         next += next != UINT64_MAX;
         at += b;
@@ -6199,7 +6279,7 @@ out:
 }
 
 /* Has the last index been the last, and is nothing but zeros after it? */
-static int cg_rice_done_(const cg_rice_reader_ *r) {
+static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
     if (r->at > r->bits || r->bits - r->at >= 32) return 0;
     for (size_t i = r->at; i < r->bits; i++)
         if (r->in[i / 8] >> i % 8 & 1) return 0;
@@ -6226,32 +6306,34 @@ static void cg_zero64_(double *x, size_t n) {
     for (size_t i = 0; i < n; i++) x[i] = 0.0;
 }
 
-/* A matrix is walked in strips of up to CG_STRIP_ columns, those in blocks of CG_ROWS_ rows, those in runs of
+/* A matrix is walked in strips of up to CG_STRIP_COLS_ columns, those in blocks of CG_TILE_ROWS_ rows, those in runs of
    columns. While one block is worked on the next is fetched, a share with each run: ahead, as many values as the
    run has, one after the other. */
-#define CG_STRIP_ (CG_ROWS_ * CG_RUN_)
-static const float *cg_matrix_ahead_(const float *m, size_t rows, size_t cols, size_t strip, size_t i, size_t j) {
-    const size_t width = cg_min_(CG_STRIP_, cols - strip);
-    if (i + 2 * CG_ROWS_ > rows || (width < cols && width < CG_STRIP_)) return NULL;
-    return width == cols ? cg_at_(m, (i + CG_ROWS_) * cols + CG_ROWS_ * j)
-                         : cg_at_(m, (i + CG_ROWS_ + (j - strip) / CG_RUN_) * cols + strip);
+#define CG_STRIP_COLS_ (CG_TILE_ROWS_ * CG_TILE_COLS_)
+static const float *cg_matrix_prefetch_addr_(
+    const float *m, size_t rows, size_t cols, size_t strip, size_t i, size_t j) {
+    const size_t width = cg_min_(CG_STRIP_COLS_, cols - strip);
+    if (i + 2 * CG_TILE_ROWS_ > rows || (width < cols && width < CG_STRIP_COLS_)) return NULL;
+    return width == cols ? cg_at_(m, (i + CG_TILE_ROWS_) * cols + CG_TILE_ROWS_ * j)
+                         : cg_at_(m, (i + CG_TILE_ROWS_ + (j - strip) / CG_TILE_COLS_) * cols + strip);
 }
 /* p[rank][rows] = M*q[rank][cols], transposed */
 static void cg_matrix_times_(
     const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const double *q, unsigned rank, double *p) {
     cg_zero64_(p, rank * rows);
-    for (size_t strip = 0; strip < cols; strip += CG_STRIP_)
-        for (size_t i = 0; i < rows; i += CG_ROWS_)
-            for (size_t j = strip; j < cols && j < strip + CG_STRIP_; j += CG_RUN_)
-                k->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_ROWS_, rows - i), cg_min_(CG_RUN_, cols - j),
-                    q + j, cols, rank, p + i, rows, cg_matrix_ahead_(m, rows, cols, strip, i, j));
+    for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
+        for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
+            for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
+                k->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                    cg_min_(CG_TILE_COLS_, cols - j), q + j, cols, rank, p + i, rows,
+                    cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
 }
 
 /* ---- lowrank: one step of the power method from a random start ---- */
 
 /* Columns to an orthonormal set, each made orthogonal twice; one that depends on those before it becomes 0. 0: not
    finite. */
-static int cg_orthonormal_(double *p, size_t rows, unsigned rank, double *norm) {
+static int cg_gram_schmidt_(double *p, size_t rows, unsigned rank, double *norm) {
     for (unsigned a = 0; a < rank; a++) {
         double *x = p + a * rows, before = cg_dot_(x, x, rows), after;
         if (!cg_is_finite64_(before)) return 0;
@@ -6264,15 +6346,15 @@ static int cg_orthonormal_(double *p, size_t rows, unsigned rank, double *norm) 
     }
     return 1;
 }
-static unsigned cg_rank_(size_t rows, size_t cols, unsigned rank) {
+static unsigned cg_matrix_r_clamp_(size_t rows, size_t cols, unsigned rank) {
     return (unsigned)cg_min_(rank, cg_min_(rows, cols));
 }
-static uint64_t cg_lowrank_work_(size_t rows, size_t cols, unsigned rank) {
-    return cg_mul_(cg_mul_(8, cg_rank_(rows, cols, rank)), cg_add_(rows, cols));
+static uint64_t cg_lowrank_work_bytes_(size_t rows, size_t cols, unsigned rank) {
+    return cg_mul_sat_(cg_mul_sat_(8, cg_matrix_r_clamp_(rows, cols, rank)), cg_add_sat_(rows, cols));
 }
 /* The start is uniform over odd multiples of 2^-16: of signs alone, two columns are often the same where cols is
    small. */
-static void cg_lowrank_start_(uint64_t key, size_t cols, unsigned rank, double *q) {
+static void cg_lowrank_init_q_(uint64_t key, size_t cols, unsigned rank, double *q) {
     cg_key_ now = { 0, 0 };
     for (unsigned a = 0; a < rank; a += 2)
         for (size_t j = 0; j < cols; j++) {
@@ -6285,23 +6367,24 @@ static void cg_lowrank_start_(uint64_t key, size_t cols, unsigned rank, double *
         }
 }
 /* p[rows][rank] from w[r][rows], times a power of two; what is beyond r is 0. */
-static void cg_lowrank_rows_(const double *w, size_t rows, unsigned r, double by, float *p, unsigned rank) {
+static void cg_lowrank_store_p_(const double *w, size_t rows, unsigned r, double by, float *p, unsigned rank) {
     for (size_t i = 0; i < rows; i++)
         for (unsigned a = 0; a < rank; a++)
             cg_store_(p, i * rank + a, a < r ? (float)((double)(float)w[a * rows + i] * by) : 0.0f);
 }
 /* q = w^T M with p*by for w; returns the largest magnitude, Inf or NaN if some sum overflowed. */
-static double cg_lowrank_collect_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const float *p,
+static double cg_lowrank_compute_q_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const float *p,
     unsigned rank, unsigned r, double *q) {
     double top = 0.0;
     cg_zero64_(q, r * cols);
-    for (size_t strip = 0; strip < cols; strip += CG_STRIP_)
-        for (size_t i = 0; i < rows; i += CG_ROWS_)
-            for (size_t j = strip; j < cols && j < strip + CG_STRIP_; j += CG_RUN_)
-                k->collect(cg_at_(m, i * cols + j), cols, cg_min_(CG_ROWS_, rows - i), cg_min_(CG_RUN_, cols - j),
-                    cg_at_(p, i * rank), rank, r, q + j, cols, cg_matrix_ahead_(m, rows, cols, strip, i, j));
+    for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
+        for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
+            for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
+                k->project_t(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                    cg_min_(CG_TILE_COLS_, cols - j), cg_at_(p, i * rank), rank, r, q + j, cols,
+                    cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
     for (size_t i = 0; i < r * cols; i++) {
-        double v = cg_double_(cg_bits64_(q[i]) & (CG_TOO_LARGE_ >> 1));
+        double v = cg_as_double_(cg_as_bits64_(q[i]) & (CG_TOO_LARGE_ >> 1));
         if (!cg_is_finite64_(v)) return v;
         top = v > top ? v : top;
     }
@@ -6310,26 +6393,26 @@ static double cg_lowrank_collect_(const cg_kernels_ *k, const float *m, size_t r
 static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols,
     unsigned rank, float *p, float *q, void *work) {
     const cg_kernels_ *k = kernels;
-    const unsigned r = cg_rank_(rows, cols, rank);
+    const unsigned r = cg_matrix_r_clamp_(rows, cols, rank);
     double *pw = (double *)work, *qw = pw + r * rows, norm = 0.0, by = 1.0, up = 1.0, top;
-    cg_lowrank_start_(key, cols, r, qw);
+    cg_lowrank_init_q_(key, cols, r, qw);
     cg_matrix_times_(k, m, rows, cols, qw, r, pw);
-    if (!cg_orthonormal_(pw, rows, r, &norm)) return CG_E_NONFINITE;
-    if (norm < 1e-24) by = CG_UP_; /* products of p and tiny values would be denormal */
-    cg_lowrank_rows_(pw, rows, r, by, p, rank);
-    top = cg_lowrank_collect_(k, m, rows, cols, p, rank, r, qw);
+    if (!cg_gram_schmidt_(pw, rows, r, &norm)) return CG_E_NONFINITE;
+    if (norm < 1e-24) by = CG_POW2_64_; /* products of p and tiny values would be denormal */
+    cg_lowrank_store_p_(pw, rows, r, by, p, rank);
+    top = cg_lowrank_compute_q_(k, m, rows, cols, p, rank, r, qw);
     if (!cg_is_finite64_(top)) {
-        by = 1.0 / CG_UP_;
-        cg_lowrank_rows_(pw, rows, r, by, p, rank);
-        top = cg_lowrank_collect_(k, m, rows, cols, p, rank, r, qw);
+        by = 1.0 / CG_POW2_64_;
+        cg_lowrank_store_p_(pw, rows, r, by, p, rank);
+        top = cg_lowrank_compute_q_(k, m, rows, cols, p, rank, r, qw);
     }
     by = 1.0 / by;
     /* q may be larger than all that it is made of */
     if (top * by > (double)CG_FLT_MAX_) {
-        up = CG_UP_;
-        by *= 1.0 / CG_UP_;
+        up = CG_POW2_64_;
+        by *= 1.0 / CG_POW2_64_;
     }
-    cg_lowrank_rows_(pw, rows, r, up, p, rank);
+    cg_lowrank_store_p_(pw, rows, r, up, p, rank);
     for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, (float)(qw[i] * by));
     for (size_t i = r * cols; i < rank * cols; i++) cg_store_(q, i, 0.0f);
     return CG_OK;
@@ -6395,7 +6478,7 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
         }
 }
 /* Implicit QL on (d, e); the rows of z become eigenvectors. Whatever it reaches, they stay orthonormal. */
-static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
+static void cg_tridiagonal_ql_(double *d, double *e, size_t k, double *z) {
     for (size_t l = 0; l < k; l++)
         for (int tries = 0; tries < 64; tries++) {
             size_t m = l, i;
@@ -6438,12 +6521,14 @@ static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
         }
 }
 
-static unsigned cg_atomo_rank_(size_t rows, size_t cols, unsigned budget) { return cg_rank_(rows, cols, budget); }
-static uint64_t cg_atomo_work_(size_t rows, size_t cols) {
+static unsigned cg_atomo_r_(size_t rows, size_t cols, unsigned budget) {
+    return cg_matrix_r_clamp_(rows, cols, budget);
+}
+static uint64_t cg_atomo_work_bytes_(size_t rows, size_t cols) {
     const uint64_t k = cg_min_(rows, cols), n = rows < cols ? cols : rows;
-    uint64_t doubles = cg_add_(cg_mul_(2, cg_mul_(k, k)), cg_mul_(5, k));
-    doubles = cg_add_(doubles, cg_mul_(CG_PANEL_, cg_add_(n, k < CG_RUN_ ? CG_RUN_ : k)));
-    return cg_add_(cg_mul_(8, doubles), cg_mul_(4, cg_add_(k, cg_mul_(rows, cols))));
+    uint64_t doubles = cg_add_sat_(cg_mul_sat_(2, cg_mul_sat_(k, k)), cg_mul_sat_(5, k));
+    doubles = cg_add_sat_(doubles, cg_mul_sat_(CG_PANEL_, cg_add_sat_(n, k < CG_TILE_COLS_ ? CG_TILE_COLS_ : k)));
+    return cg_add_sat_(cg_mul_sat_(8, doubles), cg_mul_sat_(4, cg_add_sat_(k, cg_mul_sat_(rows, cols))));
 }
 /* w[many][n] = b[n][k] times rows order[0..many) of z, rounded to f32 in the panel */
 static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z,
@@ -6457,11 +6542,11 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
     const cg_kernels_ *ks = kernels;
     const int tall = cols <= rows;
     const size_t k = cg_min_(rows, cols), n = tall ? rows : cols;
-    const unsigned rank = cg_atomo_rank_(rows, cols, budget);
+    const unsigned rank = cg_atomo_r_(rows, cols, budget);
     double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k,
            *chance = tail + k;
-    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_RUN_ ? (size_t)CG_RUN_ : k), top = 0.0, u, total = 0.0,
-           run = 0.0, left, up = 1.0;
+    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_TILE_COLS_ ? (size_t)CG_TILE_COLS_ : k), top = 0.0, u,
+           total = 0.0, run = 0.0, left, up = 1.0;
     uint32_t *order = (uint32_t *)(void *)(w + CG_PANEL_ * n);
     float *turned = (float *)(void *)(order + k);
     const float *a = tall ? turned : m, *b = tall ? m : turned; /* k x n, and its transpose */
@@ -6479,12 +6564,12 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
     cg_zero64_(g, k * k);
     for (size_t i = 0; i < k; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
-        for (size_t j = 0; j < n; j += CG_RUN_) {
-            const size_t run_length = cg_min_(CG_RUN_, n - j);
+        for (size_t j = 0; j < n; j += CG_TILE_COLS_) {
+            const size_t run_length = cg_min_(CG_TILE_COLS_, n - j);
             for (unsigned x = 0; x < many; x++)
                 for (size_t y = 0; y < run_length; y++)
-                    panel[x * CG_RUN_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
-            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_RUN_, many, g + i * k + i, k, NULL);
+                    panel[x * CG_TILE_COLS_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
+            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
         }
     }
     for (size_t i = 0; i < k; i++) {
@@ -6493,10 +6578,10 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         for (size_t j = 0; j < i; j++) g[i * k + j] = g[j * k + i];
     }
     if (top == 0.0) return CG_OK;
-    top = cg_double_((2046 - (cg_bits64_(top) >> 52)) << 52); /* brings the largest near 1 */
+    top = cg_as_double_((2046 - (cg_as_bits64_(top) >> 52)) << 52); /* brings the largest near 1 */
     for (size_t i = 0; i < k * k; i++) g[i] *= top;
     cg_tridiagonal_(g, k, z, d, e, tail);
-    cg_diagonalise_(d, e, k, z);
+    cg_tridiagonal_ql_(d, e, k, z);
     /* the singular values from the vectors as they will be sent, then sorted */
     for (size_t i = 0; i < k; i++) order[i] = (uint32_t)i;
     for (size_t i = 0; i < k; i += CG_PANEL_) {
@@ -6539,7 +6624,7 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         }
     }
     for (unsigned i = 0; i < taken; i++)
-        if (sigma[i] / chance[i] > (double)CG_FLT_MAX_) up = CG_UP_;
+        if (sigma[i] / chance[i] > (double)CG_FLT_MAX_) up = CG_POW2_64_;
     for (unsigned i = 0; i < taken; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, taken - i);
         cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
@@ -6557,13 +6642,13 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
 }
 
 /* Of an operator on matrices. */
-static unsigned cg_matrix_rank_(const cg_op *op) {
-    return cg_rank_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
+static unsigned cg_matrix_r_(const cg_op *op) {
+    return cg_matrix_r_clamp_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
 }
-static uint64_t cg_matrix_work_(const cg_op *op) {
+static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
     const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
-    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_(rows, cols, op->transform.arg)
-                                                    : cg_atomo_work_(rows, cols);
+    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_bytes_(rows, cols, op->transform.arg)
+                                                    : cg_atomo_work_bytes_(rows, cols);
 }
 
 /* src/core/stages.h */
@@ -6576,7 +6661,7 @@ enum {
     CG_SLOT_QUANTIZE_,
     CG_SLOT_CODE_,
     CG_SLOT_SPARE_,
-    CG_SLOTS_
+    CG_SLOT_COUNT_
 };
 
 typedef struct cg_stage_row_ {
@@ -6589,94 +6674,97 @@ typedef struct cg_stage_row_ {
     const char *name, *flag[2]; /* as text: name:arg:size:value:flag */
 } cg_stage_row_;
 
-#define CG_ANY_ 0xffffffffu
-#define CG_RATIO_ 0.0f, 1.0f, 1
-#define CG_VALUE_ 0.0f, CG_FLT_MAX_, 0
-#define CG_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
-#define CG_NO_VALUE_ 0.0f, 0.0f, 0
+#define CG_ANY_SIZE_ 0xffffffffu
+#define CG_RANGE_RATIO_ 0.0f, 1.0f, 1
+#define CG_RANGE_NONNEGATIVE_ 0.0f, CG_FLT_MAX_, 0
+#define CG_RANGE_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
+#define CG_RANGE_NONE_ 0.0f, 0.0f, 0
 static const cg_stage_row_ cg_stage_rows_[] = {
-    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
-    { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_UNSCALED, "permk",
+    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
+    { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_UNSCALED, "permk",
         { "unscaled", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 2, 0, 0, 0, CG_NO_VALUE_, 0, "rotate", { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "dct", { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, 1, 64, 1, CG_ANY_, 0, 1.0f, 16777216.0f, 0, 0, "lowrank", { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO, 1, 64, 1, CG_ANY_, 0, 1.0f, 16777216.0f, 0, 0, "atomo", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, 0, 0, 0, CG_RATIO_, 0, "topk", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, 0, 0, 0, CG_VALUE_, 0, "threshold", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_DGC, 0, 0, 0, 0, 0, CG_RATIO_, 0, "dgc", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, 0, 0, 0, 0, 0, CG_RATIO_, 0, "mstopk", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, 0, 0, 0, 0, 0, CG_RATIO_, 0, "sidco", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_WANGNI, 0, 0, 0, 0, 0, CG_RATIO_, 0, "wangni", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_WANGNI_VARIANCE, 0, 0, 0, 0, 0, CG_POSITIVE_, 0, "wangnivar", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_ADACOMP, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "bins", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDES, 0, 0, 0, 0, 0, CG_RATIO_, 0, "sides", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDE, 0, 0, 0, 0, 0, CG_RATIO_, 0, "side", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, 0, 0, 1, CG_ANY_, 0, CG_RATIO_, 0, "chunked", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_BLOCKS, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "blocks", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, 0, 0, 0, CG_ANY_, 0, CG_NO_VALUE_, 0, "given", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, 0, 0, 0, 0, 0, CG_VALUE_, 0, "variance", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "f16", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "bf16", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "sign", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "efsign", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX, 1, 8, 1, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST, "absmax",
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 2, 0, 0, 0, CG_RANGE_NONE_, 0, "rotate", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "dct", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "lowrank",
+        { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "atomo", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "topk", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "threshold", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_DGC, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "dgc", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "mstopk", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sidco", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_WANGNI, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "wangni", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_WANGNI_VARIANCE, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "wangnivar", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_ADACOMP, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "bins", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDES, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sides", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDE, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "side", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_RATIO_, 0, "chunked", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_BLOCKS, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "blocks", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "given", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "variance", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "f16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "bf16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "sign", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "efsign", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX, 1, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST, "absmax",
         { "nearest", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, 1, 8, 1, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_NORM,
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, 1, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_NORM,
         "minmax", { "nearest", "norm" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, 0, 0, 0, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_CLIP, "terngrad",
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_CLIP, "terngrad",
         { "nearest", "clip" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_QSGD, 1, 127, 0, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "levels",
-        { "nearest", "max" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS, 2, 8, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "flexpoint", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS16, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "flex16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_QSGD, 1, 127, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
+        "levels", { "nearest", "max" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS, 2, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flexpoint", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS16, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flex16", { "", "" } },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_THREELC, 0, 0, 0, 0, 0, 1.0f, 1.99999988f, 0, 0, "trits", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, 0, 0, 0, 0, 0, CG_POSITIVE_, 0, "strom", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, 0, 0, 0, CG_ANY_, 0, CG_NO_VALUE_, 0, "onebit", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mean", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NATURAL, 0, 0, 0, 0, 0, CG_NO_VALUE_, CG_FLAG_NEAREST, "natural",
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "strom", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "onebit", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mean", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NATURAL, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST, "natural",
         { "nearest", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DITHER, 2, 8, 0, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "dither",
-        { "nearest", "max" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DYNAMIC8, 0, 0, 0, CG_ANY_, 0, CG_NO_VALUE_, 0, "dynamic8", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E4M3, 0, 0, 1, CG_ANY_, 512, CG_NO_VALUE_, 0, "e4m3", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E5M2, 0, 0, 1, CG_ANY_, 512, CG_NO_VALUE_, 0, "e5m2", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXFP4, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mxfp4", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE4M3, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mxe4m3", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE5M2, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mxe5m2", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NF4, 0, 0, 1, CG_ANY_, 64, CG_NO_VALUE_, 0, "nf4", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DITHER, 2, 8, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
+        "dither", { "nearest", "max" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DYNAMIC8, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "dynamic8", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E4M3, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e4m3", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E5M2, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e5m2", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXFP4, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxfp4", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE4M3, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe4m3", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE5M2, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe5m2", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NF4, 0, 0, 1, CG_ANY_SIZE_, 64, CG_RANGE_NONE_, 0, "nf4", { "", "" } },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, 0, 0, 0, 0, 0, 1.0f, 4.0f, 0, 0, "lloyd", { "", "" } },
 };
 #define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
 
 /* The code slot holds two codes: its id that of the indices, its arg that of the values. */
-static const char *const cg_index_names_[] = { "", "eliasfano", "bitmap", "golomb" };
-static const char *const cg_value_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
+static const char *const cg_index_code_names_[] = { "", "eliasfano", "bitmap", "golomb" };
+static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
 enum {
-    CG_INDEX_NAMES_ = sizeof cg_index_names_ / sizeof cg_index_names_[0],
-    CG_VALUE_NAMES_ = sizeof cg_value_names_ / sizeof cg_value_names_[0]
+    CG_INDEX_CODE_COUNT_ = sizeof cg_index_code_names_ / sizeof cg_index_code_names_[0],
+    CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0]
 };
 
-static const cg_stage *cg_slot_const_(const cg_op *op, unsigned slot) {
-    const cg_stage *const slots[CG_SLOTS_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
+static const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
+    const cg_stage *const slots[CG_SLOT_COUNT_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
         &op->spare };
     return slots[slot];
 }
-static cg_stage *cg_slot_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_slot_const_(op, slot); }
+static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
 static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
     for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
         if (cg_stage_rows_[i].slot == slot && cg_stage_rows_[i].id == id) return &cg_stage_rows_[i];
     return NULL;
 }
-static int cg_is_user_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
-static int cg_is_finite_(float f) { return (cg_bits_(f) & CG_MAGNITUDE_) < CG_NONFINITE_; }
-static int cg_is_empty_(const cg_stage *s) { return !s->id && !s->flags && !s->arg && !s->size && !cg_bits_(s->value); }
-static int cg_is_matrix_(const cg_op *op) {
+static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
+static int cg_is_finite_(float f) { return (cg_as_bits_(f) & CG_ABS_MASK_) < CG_INF_BITS_; }
+static int cg_stage_is_empty_(const cg_stage *s) {
+    return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
+}
+static int cg_is_matrix_op_(const cg_op *op) {
     return op->transform.id == CG_TRANSFORM_LOWRANK || op->transform.id == CG_TRANSFORM_ATOMO;
 }
 
 /* Selections whose number of values is known beforehand: from the ratio, or cg_op.k. */
-static int cg_is_counted_(const cg_op *op) {
+static int cg_has_fixed_k_(const cg_op *op) {
     return op->select.id == CG_SELECT_TOPK || op->select.id == CG_SELECT_MSTOPK;
 }
 static int cg_value_code_fits_(const cg_op *op);
@@ -6684,34 +6772,35 @@ static int cg_value_code_fits_(const cg_op *op);
 /* CG_E_VERSION: a stage that this build does not know. CG_E_ARG: known, but parameters out of range. */
 static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
-    if (cg_is_empty_(s)) return CG_OK;
+    if (cg_stage_is_empty_(s)) return CG_OK;
     if (slot == CG_SLOT_CODE_) {
-        if (s->id >= CG_INDEX_NAMES_ || s->arg >= CG_VALUE_NAMES_) return CG_E_VERSION;
-        return s->flags || s->size || cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+        if (s->id >= CG_INDEX_CODE_COUNT_ || s->arg >= CG_VALUE_CODE_COUNT_) return CG_E_VERSION;
+        return s->flags || s->size || cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
     }
     if (s->id == 0) return CG_E_ARG;
-    if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_(s)) return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
+    if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_codec_(s))
+        return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
     row = cg_stage_row_of_(slot, s->id);
     if (!row || (s->flags & ~row->flags)) return CG_E_VERSION;
     if (row->arg_hi ? s->arg < row->arg_lo || s->arg > row->arg_hi : s->arg != 0) return CG_E_ARG;
     if (row->size_hi ? s->size < row->size_lo : s->size != 0) return CG_E_ARG;
-    if (row->value_hi == 0.0f) return cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+    if (row->value_hi == 0.0f) return cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
     if (!(s->value >= row->value_lo && s->value <= row->value_hi) || (row->exclusive && s->value == row->value_lo))
         return CG_E_ARG;
     return CG_OK;
 }
 /* Which stages go together. */
 static cg_status cg_op_check_(const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        cg_status s = cg_stage_check_(slot, cg_slot_const_(op, slot));
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        cg_status s = cg_stage_check_(slot, cg_op_stage_const_(op, slot));
         if (s != CG_OK) return s;
     }
     if (op->reserved) return CG_E_ARG;
-    if (op->k && !cg_is_counted_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
+    if (op->k && !cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
     /* a code for indices where there are none */
     if (op->code.id && (!op->select.id || op->select.id == CG_SELECT_GIVEN)) return CG_E_ARG;
     if (op->code.arg && !cg_value_code_fits_(op)) return CG_E_ARG;
-    if (cg_is_matrix_(op)) {
+    if (cg_is_matrix_op_(op)) {
         float cols = op->transform.value;
         if (op->sample.id || op->select.id || op->quantize.id || op->code.arg || cols != (float)(uint32_t)cols)
             return CG_E_ARG;
@@ -6730,9 +6819,9 @@ static cg_status cg_op_check_(const cg_op *op) {
 /* src/core/presets.h */
 /* ---- >>presets ---- */
 
-static cg_op cg_op_of_(unsigned slot, int id, int arg, uint32_t size, float value) {
+static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, float value) {
     cg_op op = CG_ZERO;
-    cg_stage *s = cg_slot_(&op, slot);
+    cg_stage *s = cg_op_stage_(&op, slot);
     s->id = (uint8_t)id;
     s->arg = (uint16_t)(arg < 0 || arg > 65535 ? 65535 : arg);
     s->size = size;
@@ -6744,93 +6833,101 @@ static cg_op cg_op_invalid_(void) { /* the spare slot must be empty */
     op.spare.id = 255;
     return op;
 }
-static cg_op cg_quantize_(int id, int arg, uint32_t size, float value) {
-    return cg_op_of_(CG_SLOT_QUANTIZE_, id, arg, size, value);
+static cg_op cg_op_quantize_(int id, int arg, uint32_t size, float value) {
+    return cg_op_one_stage_(CG_SLOT_QUANTIZE_, id, arg, size, value);
 }
-static cg_op cg_select_(int id, uint32_t size, float value) { return cg_op_of_(CG_SLOT_SELECT_, id, 0, size, value); }
+static cg_op cg_op_select_(int id, uint32_t size, float value) {
+    return cg_op_one_stage_(CG_SLOT_SELECT_, id, 0, size, value);
+}
 
-CG_API_ cg_op cg_dense(void) { return cg_quantize_(0, 0, 0, 0.0f); }
-CG_API_ cg_op cg_f16(void) { return cg_quantize_(CG_QUANTIZE_F16, 0, 0, 0.0f); }
-CG_API_ cg_op cg_bf16(void) { return cg_quantize_(CG_QUANTIZE_BF16, 0, 0, 0.0f); }
-CG_API_ cg_op cg_absmax(int bits, uint32_t bucket) { return cg_quantize_(CG_QUANTIZE_ABSMAX, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_minmax(int bits, uint32_t bucket) { return cg_quantize_(CG_QUANTIZE_MINMAX, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_sign(void) { return cg_quantize_(CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
-CG_API_ cg_op cg_efsign(void) { return cg_quantize_(CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
-CG_API_ cg_op cg_onebit(uint32_t column) { return cg_quantize_(CG_QUANTIZE_ONEBIT, 0, column, 0.0f); }
-CG_API_ cg_op cg_terngrad(void) { return cg_quantize_(CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
-CG_API_ cg_op cg_qsgd(int levels) { return cg_coded(cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA); }
-CG_API_ cg_op cg_threelc(float s) { return cg_coded(cg_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
-CG_API_ cg_op cg_strom(float tau) { return cg_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
-CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
-    return bits == 16 ? cg_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f)
-                      : cg_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f);
+CG_API_ cg_op cg_dense(void) { return cg_op_quantize_(0, 0, 0, 0.0f); }
+CG_API_ cg_op cg_f16(void) { return cg_op_quantize_(CG_QUANTIZE_F16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_bf16(void) { return cg_op_quantize_(CG_QUANTIZE_BF16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_absmax(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_ABSMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_minmax(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_MINMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_sign(void) { return cg_op_quantize_(CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_efsign(void) { return cg_op_quantize_(CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_onebit(uint32_t column) { return cg_op_quantize_(CG_QUANTIZE_ONEBIT, 0, column, 0.0f); }
+CG_API_ cg_op cg_terngrad(void) { return cg_op_quantize_(CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
+CG_API_ cg_op cg_qsgd(int levels) {
+    return cg_coded(cg_op_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA);
 }
-CG_API_ cg_op cg_natural(void) { return cg_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
-CG_API_ cg_op cg_dither(int bits, uint32_t bucket) { return cg_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_dynamic8(void) { return cg_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
-CG_API_ cg_op cg_fp8(void) { return cg_quantize_(CG_QUANTIZE_E4M3, 0, 512, 0.0f); }
-CG_API_ cg_op cg_fp8_e5m2(void) { return cg_quantize_(CG_QUANTIZE_E5M2, 0, 512, 0.0f); }
-CG_API_ cg_op cg_mxfp4(void) { return cg_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8(void) { return cg_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8_e5m2(void) { return cg_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
-CG_API_ cg_op cg_nf4(void) { return cg_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
+CG_API_ cg_op cg_threelc(float s) { return cg_coded(cg_op_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
+CG_API_ cg_op cg_strom(float tau) { return cg_op_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
+CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
+    return bits == 16 ? cg_op_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f)
+                      : cg_op_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f);
+}
+CG_API_ cg_op cg_natural(void) { return cg_op_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
+CG_API_ cg_op cg_dither(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_dynamic8(void) { return cg_op_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
+CG_API_ cg_op cg_fp8(void) { return cg_op_quantize_(CG_QUANTIZE_E4M3, 0, 512, 0.0f); }
+CG_API_ cg_op cg_fp8_e5m2(void) { return cg_op_quantize_(CG_QUANTIZE_E5M2, 0, 512, 0.0f); }
+CG_API_ cg_op cg_mxfp4(void) { return cg_op_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxfp8(void) { return cg_op_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxfp8_e5m2(void) { return cg_op_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
+CG_API_ cg_op cg_nf4(void) { return cg_op_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
     cg_op op = cg_coded(cg_minmax(bits, bucket), CG_CODE_HUFFMAN);
     op.quantize.flags = CG_FLAG_NORM;
     return op;
 }
 
-CG_API_ cg_op cg_topk(float ratio) { return cg_select_(CG_SELECT_TOPK, 0, ratio); }
-CG_API_ cg_op cg_threshold(float magnitude) { return cg_select_(CG_SELECT_THRESHOLD, 0, magnitude); }
-CG_API_ cg_op cg_dgc(float ratio) { return cg_select_(CG_SELECT_DGC, 0, ratio); }
-CG_API_ cg_op cg_mstopk(float ratio) { return cg_select_(CG_SELECT_MSTOPK, 0, ratio); }
-CG_API_ cg_op cg_sidco(float ratio) { return cg_select_(CG_SELECT_SIDCO, 0, ratio); }
-CG_API_ cg_op cg_wangni(float ratio) { return cg_select_(CG_SELECT_WANGNI, 0, ratio); }
-CG_API_ cg_op cg_wangni_variance(float epsilon) { return cg_select_(CG_SELECT_WANGNI_VARIANCE, 0, epsilon); }
-CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk) { return cg_select_(CG_SELECT_CHUNKED, chunk, ratio); }
-CG_API_ cg_op cg_blocks(uint32_t block) { return cg_select_(CG_SELECT_BLOCKS, block, 0.0f); }
-CG_API_ cg_op cg_given(void) { return cg_select_(CG_SELECT_GIVEN, 0, 0.0f); }
-CG_API_ cg_op cg_variance(float alpha) { return cg_select_(CG_SELECT_VARIANCE, 0, alpha); }
-CG_API_ cg_op cg_adacomp(uint32_t bin) { return cg_then(cg_select_(CG_SELECT_ADACOMP, bin, 0.0f), cg_efsign()); }
-CG_API_ cg_op cg_adaq(float ratio) { return cg_then(cg_select_(CG_SELECT_SIDES, 0, ratio), cg_onebit(0)); }
+CG_API_ cg_op cg_topk(float ratio) { return cg_op_select_(CG_SELECT_TOPK, 0, ratio); }
+CG_API_ cg_op cg_threshold(float magnitude) { return cg_op_select_(CG_SELECT_THRESHOLD, 0, magnitude); }
+CG_API_ cg_op cg_dgc(float ratio) { return cg_op_select_(CG_SELECT_DGC, 0, ratio); }
+CG_API_ cg_op cg_mstopk(float ratio) { return cg_op_select_(CG_SELECT_MSTOPK, 0, ratio); }
+CG_API_ cg_op cg_sidco(float ratio) { return cg_op_select_(CG_SELECT_SIDCO, 0, ratio); }
+CG_API_ cg_op cg_wangni(float ratio) { return cg_op_select_(CG_SELECT_WANGNI, 0, ratio); }
+CG_API_ cg_op cg_wangni_variance(float epsilon) { return cg_op_select_(CG_SELECT_WANGNI_VARIANCE, 0, epsilon); }
+CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk) { return cg_op_select_(CG_SELECT_CHUNKED, chunk, ratio); }
+CG_API_ cg_op cg_blocks(uint32_t block) { return cg_op_select_(CG_SELECT_BLOCKS, block, 0.0f); }
+CG_API_ cg_op cg_given(void) { return cg_op_select_(CG_SELECT_GIVEN, 0, 0.0f); }
+CG_API_ cg_op cg_variance(float alpha) { return cg_op_select_(CG_SELECT_VARIANCE, 0, alpha); }
+CG_API_ cg_op cg_adacomp(uint32_t bin) { return cg_then(cg_op_select_(CG_SELECT_ADACOMP, bin, 0.0f), cg_efsign()); }
+CG_API_ cg_op cg_adaq(float ratio) { return cg_then(cg_op_select_(CG_SELECT_SIDES, 0, ratio), cg_onebit(0)); }
 CG_API_ cg_op cg_sbc(float ratio) {
-    return cg_coded(
-        cg_then(cg_select_(CG_SELECT_SIDE, 0, ratio), cg_quantize_(CG_QUANTIZE_MEAN, 0, 0, 0.0f)), CG_CODE_GOLOMB);
+    return cg_coded(cg_then(cg_op_select_(CG_SELECT_SIDE, 0, ratio), cg_op_quantize_(CG_QUANTIZE_MEAN, 0, 0, 0.0f)),
+        CG_CODE_GOLOMB);
 }
 CG_API_ cg_op cg_stc(float ratio) { return cg_coded(cg_then(cg_topk(ratio), cg_efsign()), CG_CODE_GOLOMB); }
 CG_API_ cg_op cg_qsparse(float ratio, int levels) {
-    return cg_then(cg_topk(ratio), cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f));
+    return cg_then(cg_topk(ratio), cg_op_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f));
 }
 CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits) {
     return cg_then(cg_then(cg_unscaled(cg_randk(sampled)), cg_topk(ratio)), cg_nearest(cg_absmax(bits, 512)));
 }
 
-CG_API_ cg_op cg_randk(float ratio) { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
-CG_API_ cg_op cg_permk(uint32_t workers) { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, workers, 0.0f); }
-CG_API_ cg_op cg_rotate(int rounds) { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, rounds, 0, 0.0f); }
-CG_API_ cg_op cg_dct(void) { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
-CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_TURN_)); }
+CG_API_ cg_op cg_randk(float ratio) { return cg_op_one_stage_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
+CG_API_ cg_op cg_permk(uint32_t workers) {
+    return cg_op_one_stage_(CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, workers, 0.0f);
+}
+CG_API_ cg_op cg_rotate(int rounds) {
+    return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, rounds, 0, 0.0f);
+}
+CG_API_ cg_op cg_dct(void) { return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
+CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_ROTATE_BLOCK_)); }
 CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sample first */
     float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
-    cg_op op = cg_then(cg_rotate(2), cg_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits < 1.0f ? 1.0f : steps));
+    cg_op op = cg_then(cg_rotate(2), cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits < 1.0f ? 1.0f : steps));
     if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
     return bits < 1.0f ? cg_then(cg_randk(bits), op) : op;
 }
 CG_API_ cg_op cg_drive(void) { return cg_eden(1.0f); }
 CG_API_ cg_op cg_demo(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
-static cg_op cg_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
-    return cols > 16777216u ? cg_op_invalid_() : cg_op_of_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
+static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
+    return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
 }
 CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) {
-    return cg_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank);
+    return cg_op_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank);
 }
 CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget) {
-    return cg_matrix_(CG_TRANSFORM_ATOMO, rows, cols, budget);
+    return cg_op_matrix_(CG_TRANSFORM_ATOMO, rows, cols, budget);
 }
 
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
     return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_()
-                                                                       : cg_quantize_(id, arg, size, value);
+                                                                       : cg_op_quantize_(id, arg, size, value);
 }
 CG_API_ cg_op cg_nearest(cg_op op) {
     op.quantize.flags |= CG_FLAG_NEAREST;
@@ -6858,10 +6955,10 @@ CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     const uint64_t k = first.k | second.k;
-    const int counted = first.k ? cg_is_counted_(&first) : cg_is_counted_(&second);
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        cg_stage *a = cg_slot_(&first, slot);
-        const cg_stage *b = cg_slot_const_(&second, slot);
+    const int counted = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        cg_stage *a = cg_op_stage_(&first, slot);
+        const cg_stage *b = cg_op_stage_const_(&second, slot);
         if (slot == CG_SLOT_CODE_) { /* two codes in one slot */
             if ((a->id && b->id) || (a->arg && b->arg)) return cg_op_invalid_();
             a->id = (uint8_t)(a->id | b->id);
@@ -6873,7 +6970,7 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second) {
         if (b->id) *a = *b;
     }
     /* a count that would change its owner */
-    if ((first.k && second.k) || (k && counted != cg_is_counted_(&first))) return cg_op_invalid_();
+    if ((first.k && second.k) || (k && counted != cg_has_fixed_k_(&first))) return cg_op_invalid_();
     first.k = k;
     first.reserved |= second.reserved;
     return first;
@@ -6907,7 +7004,7 @@ static double cg_power10_(int e) {
     return p;
 }
 /* digits * 10^exponent as the nearest float, nearly always; print relies on no more than that it is fixed */
-static float cg_decimal_(uint64_t digits, int exponent) {
+static float cg_float_from_decimal_(uint64_t digits, int exponent) {
     double d = (double)digits;
     if (!digits || exponent < -80) return 0.0f;
     if (exponent > 60) return CG_FLT_MAX_;
@@ -6930,7 +7027,7 @@ static void cg_text_float_(cg_text_ *t, float f) {
         } /* d in [0.1, 1), f = d*10^exponent */
         for (int many = 1; many <= 17; many++) {
             digits = (uint64_t)(d * cg_power10_(many) + 0.5);
-            if (cg_decimal_(digits, exponent - many) == f || many == 17) {
+            if (cg_float_from_decimal_(digits, exponent - many) == f || many == 17) {
                 exponent -= many;
                 break;
             }
@@ -6955,13 +7052,13 @@ static void cg_text_float_(cg_text_ *t, float f) {
 }
 
 static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
-    const cg_stage *s = cg_slot_const_(op, slot);
+    const cg_stage *s = cg_op_stage_const_(op, slot);
     const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    int counted = op->k && slot == (cg_is_counted_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    int counted = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
     if (slot == CG_SLOT_CODE_) {
-        cg_text_str_(t, cg_index_names_[s->id]);
+        cg_text_str_(t, cg_index_code_names_[s->id]);
         if (s->id && s->arg) cg_text_char_(t, '|');
-        cg_text_str_(t, cg_value_names_[s->arg]);
+        cg_text_str_(t, cg_value_code_names_[s->arg]);
         return;
     }
     if (!row) {
@@ -7006,8 +7103,8 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     if (cg_op_check_(op) != CG_OK) return CG_E_ARG;
     t.at = text;
     t.end = text + cap;
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        if (cg_is_empty_(cg_slot_const_(op, slot))) continue;
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        if (cg_stage_is_empty_(cg_op_stage_const_(op, slot))) continue;
         if (!first) cg_text_char_(&t, '|');
         first = 0;
         cg_text_stage_(&t, op, slot);
@@ -7022,27 +7119,27 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
 }
 
 CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_op_print_(op, text, cap);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 
 /* Parsing: each takes what it wants from *text and says whether it was there. */
-static int cg_take_(const char **text, const char *word) {
+static int cg_parse_literal_(const char **text, const char *word) {
     const char *p = *text;
     while (*word)
         if (*p++ != *word++) return 0;
     *text = p;
     return 1;
 }
-static int cg_take_name_(const char **text, const char *name) {
+static int cg_parse_name_(const char **text, const char *name) {
     const char *p = *text;
-    if (!cg_take_(&p, name) || (*p && *p != ':' && *p != '|')) return 0;
+    if (!cg_parse_literal_(&p, name) || (*p && *p != ':' && *p != '|')) return 0;
     *text = p;
     return 1;
 }
-static int cg_take_uint_(const char **text, uint64_t limit, uint64_t *v) {
+static int cg_parse_uint_(const char **text, uint64_t limit, uint64_t *v) {
     const char *p = *text;
     uint64_t r = 0;
     for (; *p >= '0' && *p <= '9'; p++) {
@@ -7055,7 +7152,7 @@ static int cg_take_uint_(const char **text, uint64_t limit, uint64_t *v) {
     *v = r;
     return 1;
 }
-static int cg_take_float_(const char **text, float *f) {
+static int cg_parse_float_(const char **text, float *f) {
     const char *p = *text;
     uint64_t digits = 0, e = 0;
     int exponent = 0, any = 0, point = 0, minus = 0;
@@ -7077,21 +7174,22 @@ static int cg_take_float_(const char **text, float *f) {
         p++;
         minus = *p == '-';
         if (*p == '-' || *p == '+') p++;
-        if (!cg_take_uint_(&p, 100000, &e)) return 0;
+        if (!cg_parse_uint_(&p, 100000, &e)) return 0;
         exponent += minus ? -(int)e : (int)e;
     }
     *text = p;
-    *f = cg_decimal_(digits, exponent);
-    return *f < CG_FLT_MAX_ || cg_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f; /* not beyond the range */
+    *f = cg_float_from_decimal_(digits, exponent);
+    /* not beyond the range */
+    return *f < CG_FLT_MAX_ || cg_float_from_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f;
 }
-static int cg_take_user_(const char **text, cg_op *op) {
+static int cg_parse_user_(const char **text, cg_op *op) {
     uint64_t id, arg, size;
     float value, sign;
-    if (!cg_take_uint_(text, 255, &id) || !cg_take_(text, ":") || !cg_take_uint_(text, 65535, &arg) ||
-        !cg_take_(text, ":") || !cg_take_uint_(text, 0xffffffffu, &size) || !cg_take_(text, ":"))
+    if (!cg_parse_uint_(text, 255, &id) || !cg_parse_literal_(text, ":") || !cg_parse_uint_(text, 65535, &arg) ||
+        !cg_parse_literal_(text, ":") || !cg_parse_uint_(text, 0xffffffffu, &size) || !cg_parse_literal_(text, ":"))
         return 0;
-    sign = cg_take_(text, "-") ? -1.0f : 1.0f;
-    if (!cg_take_float_(text, &value)) return 0;
+    sign = cg_parse_literal_(text, "-") ? -1.0f : 1.0f;
+    if (!cg_parse_float_(text, &value)) return 0;
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
@@ -7099,7 +7197,7 @@ static int cg_take_user_(const char **text, cg_op *op) {
 static const struct {
     const char *name;
     int params;
-} cg_alias_names_[] = {
+} cg_preset_names_[] = {
     { "qsgd", 1 },
     { "threelc", 1 },
     { "adacomp", 1 },
@@ -7114,7 +7212,7 @@ static const struct {
     { "cocktail", 3 },
     { "klevel", 2 },
 };
-static cg_op cg_alias_(size_t which, const float *a) {
+static cg_op cg_preset_make_(size_t which, const float *a) {
     switch (which) {
     case 0: return cg_qsgd((int)a[0]);
     case 1: return cg_threelc(a[0]);
@@ -7131,69 +7229,69 @@ static cg_op cg_alias_(size_t which, const float *a) {
     default: return cg_klevel((int)a[0], (uint32_t)a[1]);
     }
 }
-static int cg_take_alias_(const char **text, cg_op *op) {
-    for (size_t i = 0; i < sizeof cg_alias_names_ / sizeof cg_alias_names_[0]; i++) {
+static int cg_parse_preset_(const char **text, cg_op *op) {
+    for (size_t i = 0; i < sizeof cg_preset_names_ / sizeof cg_preset_names_[0]; i++) {
         float a[3] = { 0.0f, 0.0f, 0.0f };
-        if (!cg_take_name_(text, cg_alias_names_[i].name)) continue;
-        for (int p = 0; p < cg_alias_names_[i].params; p++)
-            if (!cg_take_(text, ":") || !cg_take_float_(text, &a[p]) || a[p] > 1e9f) return 0;
-        *op = cg_alias_(i, a);
+        if (!cg_parse_name_(text, cg_preset_names_[i].name)) continue;
+        for (int p = 0; p < cg_preset_names_[i].params; p++)
+            if (!cg_parse_literal_(text, ":") || !cg_parse_float_(text, &a[p]) || a[p] > 1e9f) return 0;
+        *op = cg_preset_make_(i, a);
         return 1;
     }
     return 0;
 }
-static int cg_take_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {
+static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {
     const char *p = *text;
     uint64_t v;
     s->size = row->size_default;
-    if (cg_take_(&p, ":") && *p >= '0' && *p <= '9') {
-        if (!cg_take_uint_(&p, 0xffffffffu, &v)) return 0;
+    if (cg_parse_literal_(&p, ":") && *p >= '0' && *p <= '9') {
+        if (!cg_parse_uint_(&p, 0xffffffffu, &v)) return 0;
         s->size = (uint32_t)v;
         *text = p;
         return 1;
     }
     return row->size_default >= row->size_lo; /* left out */
 }
-static int cg_take_stage_(const char **text, cg_op *op) {
+static int cg_parse_stage_(const char **text, cg_op *op) {
     const cg_stage_row_ *row = NULL;
     cg_stage s = CG_ZERO;
     uint64_t v;
     *op = cg_dense();
-    if (cg_take_name_(text, "dense")) return 1;
-    if (cg_take_(text, "user:")) return cg_take_user_(text, op);
-    for (unsigned i = 1; i < CG_INDEX_NAMES_; i++)
-        if (cg_take_name_(text, cg_index_names_[i])) {
+    if (cg_parse_name_(text, "dense")) return 1;
+    if (cg_parse_literal_(text, "user:")) return cg_parse_user_(text, op);
+    for (unsigned i = 1; i < CG_INDEX_CODE_COUNT_; i++)
+        if (cg_parse_name_(text, cg_index_code_names_[i])) {
             op->code.id = (uint8_t)i;
             return 1;
         }
-    for (unsigned i = 1; i < CG_VALUE_NAMES_; i++)
-        if (cg_take_name_(text, cg_value_names_[i])) {
+    for (unsigned i = 1; i < CG_VALUE_CODE_COUNT_; i++)
+        if (cg_parse_name_(text, cg_value_code_names_[i])) {
             op->code.arg = (uint16_t)i;
             return 1;
         }
     for (size_t i = 0; i < CG_STAGE_ROWS_ && !row; i++)
-        if (cg_take_name_(text, cg_stage_rows_[i].name)) row = &cg_stage_rows_[i];
-    if (!row) return cg_take_alias_(text, op);
+        if (cg_parse_name_(text, cg_stage_rows_[i].name)) row = &cg_stage_rows_[i];
+    if (!row) return cg_parse_preset_(text, op);
     s.id = row->id;
     if (row->arg_hi) {
-        if (!cg_take_(text, ":") || !cg_take_uint_(text, 65535, &v)) return 0;
+        if (!cg_parse_literal_(text, ":") || !cg_parse_uint_(text, 65535, &v)) return 0;
         s.arg = (uint16_t)v;
     }
-    if (row->size_hi && !cg_take_size_(text, row, &s)) return 0;
-    if (row->value_hi == 1.0f && cg_take_(text, ":k=")) { /* any legal ratio; k decides */
-        if (!cg_take_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
+    if (row->size_hi && !cg_parse_size_(text, row, &s)) return 0;
+    if (row->value_hi == 1.0f && cg_parse_literal_(text, ":k=")) { /* any legal ratio; k decides */
+        if (!cg_parse_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
         s.value = 1.0f;
     } else if (row->value_hi > 0.0f) {
-        if (!cg_take_(text, ":") || !cg_take_float_(text, &s.value)) return 0;
+        if (!cg_parse_literal_(text, ":") || !cg_parse_float_(text, &s.value)) return 0;
     }
     for (unsigned f = 0; f < 2; f++) {
         const char *p = *text;
-        if (row->flags >> f & 1 && cg_take_(&p, ":") && cg_take_name_(&p, row->flag[f])) {
+        if (row->flags >> f & 1 && cg_parse_literal_(&p, ":") && cg_parse_name_(&p, row->flag[f])) {
             s.flags = (uint8_t)(s.flags | 1u << f);
             *text = p;
         }
     }
-    *cg_slot_(op, row->slot) = s;
+    *cg_op_stage_(op, row->slot) = s;
     return 1;
 }
 static cg_status cg_op_parse_(cg_op *op, const char *text) {
@@ -7203,51 +7301,51 @@ static cg_status cg_op_parse_(cg_op *op, const char *text) {
     *op = all;
     if (!text) return CG_E_ARG;
     do {
-        if (!cg_take_stage_(&text, &one)) return CG_E_ARG;
+        if (!cg_parse_stage_(&text, &one)) return CG_E_ARG;
         all = cg_then(all, one);
-        more = cg_take_(&text, "|");
+        more = cg_parse_literal_(&text, "|");
     } while (more);
     if (*text || cg_op_check_(&all) != CG_OK) return CG_E_ARG;
     *op = all;
     return CG_OK;
 }
 CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_op_parse_(op, text);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 
 /* src/core/packet.h */
 /* ---- >>packet: header and checksum ---- */
 
-static cg_sum_ cg_sum_join_(cg_sum_ s, cg_sum_ t) { /* of s followed by t */
+static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) { /* of s followed by t */
     s.b += t.words * s.a + t.b;
     s.a += t.a;
     s.words += t.words;
     return s;
 }
-static cg_sum_ cg_sum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
-    cg_sum_ s = { 0, 0, 0 };
-    kernels->sum(&s, p, bytes / 4);
+static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
+    cg_checksum_ s = { 0, 0, 0 };
+    kernels->checksum(&s, p, bytes / 4);
     return s;
 }
 
-#define CG_CHECKSUM_AT_ (CG_HEADER_BYTES - 16)
+#define CG_CHECKSUM_OFFSET_ (CG_HEADER_BYTES - 16)
 static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 };
 
 static void cg_header_put_(uint8_t *p, const cg_info *info) {
     memset(p, 0, CG_HEADER_BYTES);
     memcpy(p, cg_magic_, 5);
     p[5] = (uint8_t)info->index_code;
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        const cg_stage *s = cg_slot_const_(&info->op, slot);
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        const cg_stage *s = cg_op_stage_const_(&info->op, slot);
         uint8_t *q = p + 8 + 12 * slot;
         q[0] = s->id;
         q[1] = s->flags;
         cg_put16_(q + 2, s->arg);
         cg_put32_(q + 4, s->size);
-        cg_put32_(q + 8, cg_bits_(s->value));
+        cg_put32_(q + 8, cg_as_bits_(s->value));
     }
     cg_put64_(p + 80, info->n);
     cg_put64_(p + 88, info->drawn);
@@ -7258,77 +7356,83 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put32_(p + 124, info->tag.rank);
     cg_put64_(p + 128, info->value_bytes);
     cg_put64_(p + 136, info->index_bytes);
-    cg_put32_(p + 144, cg_bits_(info->threshold));
+    cg_put32_(p + 144, cg_as_bits_(info->threshold));
 }
 
 /* k = clamp(floor(ratio*n + 0.5), 1, n), or the count asked for */
-static uint64_t cg_count_(float ratio, uint64_t asked, uint64_t n) {
+static uint64_t cg_k_from_ratio_(float ratio, uint64_t asked, uint64_t n) {
     double want = (double)ratio * (double)n;
     uint64_t k;
-    CG_FENCE_(want);
+    CG_NO_FMA_(want);
     want += 0.5;
     k = asked ? asked : want >= (double)n ? n : (uint64_t)want;
     return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
 }
 /* What the sample leaves; tag NULL: at most. */
-static uint64_t cg_drawn_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
     if (op->sample.id == CG_SAMPLE_PERMK) { /* whole groups of `size`, and perhaps a place in the last */
         uint64_t groups = n / op->sample.size, rest = n % op->sample.size;
-        return groups + (rest && (!tag || cg_perm_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
+        return groups +
+            (rest && (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
     }
     if (!op->sample.id) return n;
-    return cg_count_(op->sample.value, cg_is_counted_(op) ? 0 : op->k, n);
+    return cg_k_from_ratio_(op->sample.value, cg_has_fixed_k_(op) ? 0 : op->k, n);
 }
-static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_(v / to + (v % to != 0), to); }
+static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_sat_(v / to + (v % to != 0), to); }
 /* What the transform makes of them. */
-static uint64_t cg_turned_(const cg_op *op, uint64_t drawn) {
+static uint64_t cg_transformed_n_(const cg_op *op, uint64_t drawn) {
     switch (op->transform.id) {
-    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_TURN_);
-    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_);
+    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_ROTATE_BLOCK_);
+    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_BLOCK_);
     case CG_TRANSFORM_LOWRANK:
     case CG_TRANSFORM_ATOMO:
-        return cg_mul_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_rank_(op));
+        return cg_mul_sat_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_r_(op));
     default: return drawn;
     }
 }
-static int cg_matrix_fits_(const cg_op *op, uint64_t n) {
-    return !cg_is_matrix_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
+static int cg_matrix_shape_fits_(const cg_op *op, uint64_t n) {
+    return !cg_is_matrix_op_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
 }
 /* At most so many are selected of `turned`. */
-static uint64_t cg_most_(const cg_op *op, uint64_t turned) {
+static uint64_t cg_max_selected_(const cg_op *op, uint64_t turned) {
     uint64_t chunk = op->select.size, k;
     switch (op->select.id) {
     case CG_SELECT_TOPK:
-    case CG_SELECT_MSTOPK: return cg_count_(op->select.value, op->k, turned);
-    case CG_SELECT_SIDE: return cg_count_(op->select.value, 0, turned);
+    case CG_SELECT_MSTOPK: return cg_k_from_ratio_(op->select.value, op->k, turned);
+    case CG_SELECT_SIDE: return cg_k_from_ratio_(op->select.value, 0, turned);
     case CG_SELECT_DGC:
     case CG_SELECT_SIDCO:
-        k = cg_count_(op->select.value, 0, turned);
+        k = cg_k_from_ratio_(op->select.value, 0, turned);
         return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
     case CG_SELECT_CHUNKED:
-        return turned / chunk * cg_count_(op->select.value, 0, chunk) + cg_count_(op->select.value, 0, turned % chunk);
+        return turned / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) +
+            cg_k_from_ratio_(op->select.value, 0, turned % chunk);
     default: return turned;
     }
 }
 /* Whole blocks are selected by one index each. */
-static uint64_t cg_unit_(const cg_op *op) { return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1; }
-static uint64_t cg_units_(const cg_op *op, uint64_t values) {
-    uint64_t u = cg_unit_(op);
+static uint64_t cg_values_per_index_(const cg_op *op) {
+    return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1;
+}
+static uint64_t cg_index_count_(const cg_op *op, uint64_t values) {
+    uint64_t u = cg_values_per_index_(op);
     return values / u + (values % u != 0);
 }
 
 /* Indices: Elias-Fano with l low bits each, or a bitmap. */
-static unsigned cg_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
-static uint64_t cg_low_bytes_(uint64_t drawn, uint64_t k) { return cg_words_(cg_mul_(k, cg_low_bits_(drawn, k))); }
-static uint64_t cg_high_bits_(uint64_t drawn, uint64_t k) {
-    return k ? cg_add_(k, ((drawn - 1) >> cg_low_bits_(drawn, k)) + 1) : 0;
+static unsigned cg_elias_fano_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
+static uint64_t cg_elias_fano_low_bytes_(uint64_t drawn, uint64_t k) {
+    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(drawn, k)));
+}
+static uint64_t cg_elias_fano_high_bits_(uint64_t drawn, uint64_t k) {
+    return k ? cg_add_sat_(k, ((drawn - 1) >> cg_elias_fano_low_bits_(drawn, k)) + 1) : 0;
 }
 /* Bytes of k indices below `universe`; for Golomb the most they can take. */
 static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     if (code == CG_CODE_AUTO || k == 0) return 0;
-    if (code == CG_CODE_BITMAP) return cg_words_(universe);
+    if (code == CG_CODE_BITMAP) return cg_word_bytes_(universe);
     if (code == CG_CODE_GOLOMB) return cg_rice_bound_(universe, k);
-    return cg_add_(cg_low_bytes_(universe, k), cg_words_(cg_high_bits_(universe, k)));
+    return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
 }
 static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
     if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO; /* none */
@@ -7340,14 +7444,16 @@ static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
 }
 /* The same for any number of indices up to k. */
 static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
-    uint64_t bitmap = cg_words_(universe), sparse = cg_add_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
+    uint64_t bitmap = cg_word_bytes_(universe),
+             sparse = cg_add_sat_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
     switch (op->code.id) {
     case CG_CODE_BITMAP: return bitmap;
     case CG_CODE_ELIAS_FANO: return sparse;
     /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
     case CG_CODE_GOLOMB:
-        sparse = cg_add_(cg_rice_bound_(universe, k), cg_add_(cg_rice_bound_(universe, k) / 8, 16)) & ~(uint64_t)3;
-        bitmap = cg_add_(cg_words_(cg_add_(universe, universe / 8)), 8);
+        sparse = cg_add_sat_(cg_rice_bound_(universe, k), cg_add_sat_(cg_rice_bound_(universe, k) / 8, 16)) &
+            ~(uint64_t)3;
+        bitmap = cg_add_sat_(cg_word_bytes_(cg_add_sat_(universe, universe / 8)), 8);
         return sparse < bitmap ? sparse : bitmap;
     default: return sparse < bitmap ? sparse : bitmap;
     }
@@ -7363,14 +7469,14 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
         if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
     if (p[4] != cg_magic_[4]) return CG_E_VERSION;
     info->index_code = p[5];
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        cg_stage *stage = cg_slot_(&info->op, slot);
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        cg_stage *stage = cg_op_stage_(&info->op, slot);
         const uint8_t *q = p + 8 + 12 * slot;
         stage->id = q[0];
         stage->flags = q[1];
         stage->arg = cg_get16_(q + 2);
         stage->size = cg_get32_(q + 4);
-        stage->value = cg_float_(cg_get32_(q + 8));
+        stage->value = cg_as_float_(cg_get32_(q + 8));
     }
     s = cg_op_check_(&info->op);
     if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
@@ -7383,38 +7489,39 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->tag.rank = cg_get32_(p + 124);
     value_bytes = cg_get64_(p + 128);
     index_bytes = cg_get64_(p + 136);
-    info->threshold = cg_float_(cg_get32_(p + 144));
+    info->threshold = cg_as_float_(cg_get32_(p + 144));
     if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
-    if (!cg_is_finite_(info->threshold) || cg_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
-    if (!cg_is_counted_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
-        cg_bits_(info->threshold))
+    if (!cg_is_finite_(info->threshold) || cg_as_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
+    if (!cg_has_fixed_k_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
+        cg_as_bits_(info->threshold))
         return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; the counts may have been asked for (op.k) */
     if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
-    if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_drawn_(&info->op, info->n, &info->tag)
+    if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)
                                               : info->drawn > info->n || (info->n && !info->drawn))
         return CG_E_CORRUPT;
-    if (!cg_matrix_fits_(&info->op, info->n)) return CG_E_CORRUPT;
-    turned = cg_turned_(&info->op, info->drawn);
+    if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
+    turned = cg_transformed_n_(&info->op, info->drawn);
     if (!info->op.select.id && info->k != turned) return CG_E_CORRUPT;
-    if (info->k > (cg_is_counted_(&info->op) ? turned : cg_most_(&info->op, turned)) ||
-        (cg_is_counted_(&info->op) && turned && !info->k))
+    if (info->k > (cg_has_fixed_k_(&info->op) ? turned : cg_max_selected_(&info->op, turned)) ||
+        (cg_has_fixed_k_(&info->op) && turned && !info->k))
         return CG_E_CORRUPT;
-    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_most_(&info->op, turned)) return CG_E_CORRUPT;
-    if (cg_is_counted_(&info->op)) {
-        if (info->drawn != cg_drawn_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
-        if (info->k != cg_count_(info->op.select.value, 0, turned)) info->op.k = info->k;
-    } else if (info->op.sample.id == CG_SAMPLE_RANDK && info->drawn != cg_count_(info->op.sample.value, 0, info->n)) {
+    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, turned)) return CG_E_CORRUPT;
+    if (cg_has_fixed_k_(&info->op)) {
+        if (info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
+        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, turned)) info->op.k = info->k;
+    } else if (info->op.sample.id == CG_SAMPLE_RANDK &&
+        info->drawn != cg_k_from_ratio_(info->op.sample.value, 0, info->n)) {
         info->op.k = info->drawn;
     }
-    universe = cg_units_(&info->op, turned);
-    indices = cg_units_(&info->op, info->k);
+    universe = cg_index_count_(&info->op, turned);
+    indices = cg_index_count_(&info->op, info->k);
     if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
     if (info->index_code == CG_CODE_GOLOMB
             ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, universe, indices)
             : index_bytes != cg_index_bytes_(info->index_code, universe, indices))
         return CG_E_CORRUPT;
-    if (value_bytes % 4 || cg_add_(cg_add_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
+    if (value_bytes % 4 || cg_add_sat_(cg_add_sat_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
         return CG_E_CORRUPT;
     info->value_bytes = (size_t)value_bytes;
     info->index_bytes = (size_t)index_bytes;
@@ -7422,12 +7529,12 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     return CG_OK;
 }
 /* Header and checksum of a packet whose body has been written; returns its length. */
-static size_t cg_seal_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_sum_ body) {
-    cg_sum_ head;
+static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_checksum_ body) {
+    cg_checksum_ head;
     cg_header_put_(packet, info);
-    head = cg_sum_join_(cg_sum_of_(kernels, packet, CG_HEADER_BYTES), body);
-    cg_put64_(packet + CG_CHECKSUM_AT_, head.a);
-    cg_put64_(packet + CG_CHECKSUM_AT_ + 8, head.b);
+    head = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_HEADER_BYTES), body);
+    cg_put64_(packet + CG_CHECKSUM_OFFSET_, head.a);
+    cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
     return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
 }
 
@@ -7436,34 +7543,35 @@ static size_t cg_seal_(const cg_kernels_ *kernels, const cg_info *info, uint8_t 
    know: what must be known of a bucket before its values can be coded. The loop (cg_encode_block_) does
    the rest: blocks, chunks, buckets, the finite check, packing and the checksum. */
 
-enum { CG_KNOW_NOTHING_, CG_KNOW_BUCKET_, CG_KNOW_LATE_ };
+enum { CG_NEEDS_NOTHING_, CG_NEEDS_BUCKET_STATS_, CG_NEEDS_SUM_AFTERWARDS_ };
 /* what encode leaves: wire-ready bits, or a byte per value for packing or a code */
-enum { CG_WIRE_, CG_BYTES_ };
+enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
 
 /* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by
    halves, runs added in order within blocks of 65536, blocks in order. */
-typedef struct cg_stat_ {
+typedef struct cg_bucket_stats_ {
     uint32_t top;
     float lo, hi;
     double sum[2];
     uint64_t below, count;
-} cg_stat_;
+} cg_bucket_stats_;
 
 typedef struct cg_quantizer_ {
     uint8_t id, know;
     uint8_t scales, scale_width; /* stored per bucket: how many, of so many bytes */
-    uint8_t bits;                /* per value; 0: see cg_rate_of_ */
+    uint8_t bits;                /* per value; 0: see cg_bits_x32_of_ */
     uint8_t leaves;
     uint32_t bucket; /* 0: the stage's size */
-    void (*measure)(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat);
-    void (*settle)(const cg_stage *stage, const cg_stat_ *stat, float *scales);
+    void (*measure)(
+        const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
+    void (*settle)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
     int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
     /* NULL, or what a value that equals the scale becomes before encode sees it */
     float (*unit)(const cg_stage *stage);
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
         uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
     /* NULL, or scales that need the codes first */
-    void (*finish)(const cg_stat_ *stat, double total, float *scales);
+    void (*finish)(const cg_bucket_stats_ *stat, double total, float *scales);
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
         float *out, int stream);
     /* stored values: Inf or NaN if >= limit */
@@ -7471,13 +7579,13 @@ typedef struct cg_quantizer_ {
     uint32_t limit;
 } cg_quantizer_;
 
-static float cg_narrow_(double d) { /* to f32, never Inf */
+static float cg_saturate64_(double d) { /* to f32, never Inf */
     return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
 }
 /* Magnitudes below 2^-80 are brought up by 2^100 before anything is divided by them. */
-CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_bits_(scale) & CG_MAGNITUDE_) < 0x17800000u; }
-#define CG_LIFT_ 1.2676506002282294e30f  /* 2^100 */
-#define CG_LOWER_ 7.888609052210118e-31f /* 2^-100 */
+CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MASK_) < 0x17800000u; }
+#define CG_POW2_100_ 1.2676506002282294e30f       /* 2^100 */
+#define CG_POW2_MINUS_100_ 7.888609052210118e-31f /* 2^-100 */
 
 /* Grids. Tiny magnitudes are scaled up so that neither the step nor its inverse leaves the normal range, huge ones
    down so that a range cannot overflow; both by powers of two, which lose nothing that counts. */
@@ -7491,9 +7599,9 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
         : stage->id == CG_QUANTIZE_STEPS       ? cg_saturate_(cg_times_(scales[0], (float)bias))
                                                : scales[0];
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
-    uint32_t top = cg_max32_(cg_bits_(lo) & CG_MAGNITUDE_, cg_bits_(hi) & CG_MAGNITUDE_);
-    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_LIFT_ : 1.0f; /* 2^126, 2^-80 */
-    q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_LOWER_ : 1.0f;
+    uint32_t top = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
+    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
+    q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_THREELC &&
         stage->id != CG_QUANTIZE_STEPS;
     q.inv = 0.0f;
@@ -7519,127 +7627,128 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     }
     return q;
 }
-static double cg_total_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
+static double cg_lane_sum_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
     double lanes[16] = { 0.0 };
-    kernels->total(v, n, what, lanes);
-    return cg_fold_(lanes);
+    kernels->lane_sum(v, n, what, lanes);
+    return cg_lanes_reduce_(lanes);
 }
 /* measure: every one takes top, the finite check, too */
-static void cg_measure_top_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+static void cg_measure_absmax_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     (void)stage;
-    stat->top = cg_max32_(stat->top, kernels->top(v, n));
+    stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
 }
 static void cg_measure_norm_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
-        stat->top = cg_max32_(stat->top, kernels->top(v, n));
+        stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
         /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
     } else {
-        double squares = cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
+        double squares = cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
         stat->sum[0] += squares;
-        if (!cg_is_finite64_(squares)) stat->top = CG_NONFINITE_;
+        if (!cg_is_finite64_(squares)) stat->top = CG_INF_BITS_;
     }
 }
 static void cg_measure_ternary_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
-    stat->top = cg_max32_(stat->top, kernels->top(v, n));
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
+    stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
     if (!(stage->flags & CG_FLAG_CLIP)) return;
-    stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
-    stat->sum[1] += cg_total_of_(kernels, v, n, CG_TOTAL_VALUES_);
+    stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
+    stat->sum[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_VALUES_);
 }
 static void cg_measure_range_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     stat->top = cg_max32_(stat->top, kernels->range(v, n, &stat->lo, &stat->hi));
-    if (stage->flags & CG_FLAG_NORM) stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
+    if (stage->flags & CG_FLAG_NORM) stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
 }
-static void cg_measure_sides_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+static void cg_measure_signed_sums_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     uint8_t signs[CG_CHUNK_ / 8]; /* n <= CG_CHUNK_ */
     (void)stage;
-    stat->top = cg_max32_(stat->top, kernels->sign(v, n, signs, NULL));
-    stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_BELOW_);
-    stat->sum[1] += cg_total_of_(kernels, v, n, CG_TOTAL_ABOVE_);
+    stat->top = cg_max32_(stat->top, kernels->sign_encode(v, n, signs, NULL));
+    stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NEGATIVE_);
+    stat->sum[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NONNEGATIVE_);
     for (size_t i = 0; i < (n + 7) / 8; i++) stat->below += cg_popcount_(signs[i]);
 }
 
 /* for -0 */
-static float cg_plus_zero_(float v) { return cg_float_(cg_bits_(v) & CG_MAGNITUDE_ ? cg_bits_(v) : 0u); }
-static void cg_settle_top_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static float cg_canonical_zero_(float v) { return cg_as_float_(cg_as_bits_(v) & CG_ABS_MASK_ ? cg_as_bits_(v) : 0u); }
+static void cg_set_scales_absmax_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = cg_float_(stat->top);
+    scales[0] = cg_as_float_(stat->top);
 }
-static void cg_settle_norm_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
-    scales[0] = stage->flags & CG_FLAG_MAX ? cg_float_(stat->top) : cg_narrow_(cg_sqrt_(stat->sum[0]));
+static void cg_set_scales_norm_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = stage->flags & CG_FLAG_MAX ? cg_as_float_(stat->top) : cg_saturate64_(cg_sqrt_(stat->sum[0]));
 }
-static void cg_settle_ternary_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
-    scales[0] = cg_float_(stat->top);
+static void cg_set_scales_ternary_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = cg_as_float_(stat->top);
     if (stage->flags & CG_FLAG_CLIP && stat->count) {
         double mean = stat->sum[1] / (double)stat->count, square = mean * mean, spread;
-        CG_FENCE_(square);
+        CG_NO_FMA_(square);
         spread = stat->sum[0] / (double)stat->count - square;
         spread = 2.5 * cg_sqrt_(spread > 0.0 ? spread : 0.0);
         if (spread < (double)scales[0]) scales[0] = (float)spread;
     }
 }
 /* which zero came first must not matter */
-static void cg_settle_range_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
-    scales[0] = cg_plus_zero_(stat->lo);
-    scales[1] = cg_plus_zero_(stat->hi);
+static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = cg_canonical_zero_(stat->lo);
+    scales[1] = cg_canonical_zero_(stat->hi);
     if (stage->flags & CG_FLAG_NORM) { /* Suresh: the range is sqrt(2)*norm, which is never too short */
         double width = 1.4142135623730951 * cg_sqrt_(stat->sum[0]), hi;
-        CG_FENCE_(width);
+        CG_NO_FMA_(width);
         hi = (double)scales[0] + width;
-        if (hi > (double)scales[1]) scales[1] = cg_narrow_(hi);
+        if (hi > (double)scales[1]) scales[1] = cg_saturate64_(hi);
     }
 }
-static void cg_settle_threelc_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
-    scales[0] = cg_saturate_(cg_times_(cg_float_(stat->top), stage->value));
+static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = cg_saturate_(cg_times_(cg_as_float_(stat->top), stage->value));
 }
 /* the least 2^e of which `bias` steps reach the top */
-static void cg_settle_steps_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     const unsigned bits = stage->id == CG_QUANTIZE_STEPS16 ? 16 : stage->arg;
     /* 2^-149 */
-    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_float_(stat->top),
+    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->top),
                  least = 1.401298464324817e-45;
-    double step = cg_double_(cg_bits64_(top) >> 52 << 52); /* what bits top begins with */
+    double step = cg_as_double_(cg_as_bits64_(top) >> 52 << 52); /* what bits top begins with */
     scales[0] = 0.0f;
     if (!stat->top) return;
     for (unsigned i = 0; i < bits && step > least; i++) step *= 0.5;
     while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
     scales[0] = (float)step;
 }
-static void cg_settle_sides_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static void cg_set_scales_signed_means_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     uint64_t above = stat->count - stat->below;
     (void)stage;
-    scales[0] = stat->below ? cg_narrow_(stat->sum[0] / (double)stat->below) : 0.0f;
-    scales[1] = above ? cg_narrow_(stat->sum[1] / (double)above) : 0.0f;
+    scales[0] = stat->below ? cg_saturate64_(stat->sum[0] / (double)stat->below) : 0.0f;
+    scales[1] = above ? cg_saturate64_(stat->sum[1] / (double)above) : 0.0f;
 }
-static void cg_settle_mean_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = stat->count ? cg_plus_zero_(cg_narrow_((stat->sum[0] + stat->sum[1]) / (double)stat->count)) : 0.0f;
+    scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sum[0] + stat->sum[1]) / (double)stat->count))
+                            : 0.0f;
 }
-static void cg_settle_mx_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static void cg_set_scales_mx_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     int most = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
-    scales[0] = cg_e8m0_value_(cg_e8m0_(stat->top, most));
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->top, most));
 }
-static int cg_legal_magnitude_(const float *scales) { return cg_bits_(scales[0]) < CG_NONFINITE_; }
+static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
 static int cg_legal_range_(const float *scales) {
     return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]) && scales[0] <= scales[1];
 }
-static int cg_legal_sides_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
+static int cg_legal_finite2_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
 
 /* src/core/quantize/formats.h */
-#define CG_ENCODE_(name)                                                                                    \
+#define CG_ENCODE_FN_(name)                                                                                 \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes)
-#define CG_DECODE_(name)                                                                                      \
+#define CG_DECODE_FN_(name)                                                                                   \
   static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \
       size_t n, float *out, int stream)
 #define CG_UNUSED_(a) (void)(a)
 
-CG_ENCODE_(cg_encode_levels_) {
+CG_ENCODE_FN_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
     if (q.span > 0.0f) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
@@ -7648,19 +7757,19 @@ CG_ENCODE_(cg_encode_levels_) {
         q.prescale = 1.0f;
         q.sub = 0.0f;
     }
-    kernels->levels(&q, key, position, v, n, out);
+    kernels->levels_encode(&q, key, position, v, n, out);
     return 0; /* measured before */
 }
-CG_DECODE_(cg_decode_levels_) {
+CG_DECODE_FN_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
-    kernels->unlevels(&q, in, n, out, stream);
+    kernels->levels_decode(&q, in, n, out, stream);
 }
 
 /* Integers of 16 bits, times the scale: what sums of levels need. */
-CG_ENCODE_(cg_encode_steps16_) {
+CG_ENCODE_FN_(cg_encode_steps16_) {
     const int tiny = cg_is_tiny_(scales[0]) && scales[0] > 0.0f;
     /* 2^128 has a denormal inverse */
-    const float lift = tiny ? CG_LIFT_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;
+    const float lift = tiny ? CG_POW2_100_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
@@ -7669,11 +7778,11 @@ CG_ENCODE_(cg_encode_steps16_) {
     for (size_t i = 0; i < n; i++) {
         float t = cg_times_(cg_times_(cg_load_(v, i), lift), inv);
         t = t < -32767.0f ? -32767.0f : t > 32767.0f ? 32767.0f : t;
-        cg_put16_(out + 2 * i, cg_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u + 32767u);
+        cg_put16_(out + 2 * i, cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u + 32767u);
     }
     return 0;
 }
-CG_DECODE_(cg_decode_steps16_) {
+CG_DECODE_FN_(cg_decode_steps16_) {
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
     CG_UNUSED_(stream);
@@ -7683,29 +7792,29 @@ CG_DECODE_(cg_decode_steps16_) {
 
 /* The next ones have a `unit`: scales[0] is what brings a value there; short buckets have
    been brought there already, a chunk of them at once. */
-static float cg_unit_one_(const cg_stage *stage) {
+static float cg_full_scale_one_(const cg_stage *stage) {
     (void)stage;
     return 1.0f;
 }
-static float cg_unit_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
-CG_INLINE_ float cg_inverse_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
+static float cg_full_scale_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
+CG_INLINE_ float cg_ratio_or_zero_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
 
-CG_ENCODE_(cg_encode_fp8_) {
+CG_ENCODE_FN_(cg_encode_fp8_) {
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->fp8(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
+    kernels->fp8_encode(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
     return 0;
 }
-CG_DECODE_(cg_decode_fp8_) {
+CG_DECODE_FN_(cg_decode_fp8_) {
     const int kind = stage->id == CG_QUANTIZE_E5M2, tiny = cg_is_tiny_(scales[0]);
-    const float scale = tiny ? cg_times_(scales[0], CG_LIFT_) : scales[0];
-    kernels->unfp8(in, n, scale / (kind ? 57344.0f : 448.0f), kind, out, stream && !tiny);
-    for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_LOWER_));
+    const float scale = tiny ? cg_times_(scales[0], CG_POW2_100_) : scales[0];
+    kernels->fp8_decode(in, n, scale / (kind ? 57344.0f : 448.0f), kind, out, stream && !tiny);
+    for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-CG_DECODE_(cg_decode_mx8_) { kernels->unfp8(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
-CG_ENCODE_(cg_encode_mx4_) {
-    cg_grades_ g;
+CG_DECODE_FN_(cg_decode_mx8_) { kernels->fp8_decode(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
+CG_ENCODE_FN_(cg_encode_mx4_) {
+    cg_bucketizer_ g;
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
@@ -7714,88 +7823,88 @@ CG_ENCODE_(cg_encode_mx4_) {
     g.count = 7;
     g.sign = 8;
     memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
-    kernels->grade(&g, v, n, out, NULL, NULL);
+    kernels->bucketize(&g, v, n, out, NULL, NULL);
     return 0;
 }
-CG_DECODE_(cg_decode_mx4_) {
+CG_DECODE_FN_(cg_decode_mx4_) {
     float table[16];
     CG_UNUSED_(stage);
     for (int i = 0; i < 8; i++) {
         table[i] = cg_saturate_(cg_times_(cg_e2m1_values_[i], scales[0]));
         table[i + 8] = -table[i];
     }
-    kernels->untable(table, in, n, out, stream);
+    kernels->table_decode(table, in, n, out, stream);
 }
 /* NF4: quantiles of a normal distribution (QLoRA), and the middles between them. */
-static const float cg_nf4_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
+static const float cg_nf4_values_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
     -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f, 0.07958029955625534f,
     0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f,
     0.7229568362236023f, 1.0f };
 static const float cg_nf4_limits_[15] = { -0.848096371f, -0.610632896f, -0.45999527f, -0.33967942f, -0.234607399f,
     -0.137911737f, -0.0455250181f, 0.0397901498f, 0.120255247f, 0.203521252f, 0.292013764f, 0.389312536f, 0.501663446f,
     0.64278692f, 0.861478448f };
-CG_ENCODE_(cg_encode_nf4_) {
+CG_ENCODE_FN_(cg_encode_nf4_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->rank(cg_nf4_limits_, scales[0], v, n, out);
+    kernels->nf4_search(cg_nf4_limits_, scales[0], v, n, out);
     return 0;
 }
-CG_DECODE_(cg_decode_nf4_) {
+CG_DECODE_FN_(cg_decode_nf4_) {
     float table[16];
     CG_UNUSED_(stage);
-    for (int i = 0; i < 16; i++) table[i] = cg_times_(cg_nf4_[i], scales[0]);
-    kernels->untable(table, in, n, out, stream);
+    for (int i = 0; i < 16; i++) table[i] = cg_times_(cg_nf4_values_[i], scales[0]);
+    kernels->table_decode(table, in, n, out, stream);
 }
-CG_ENCODE_(cg_encode_dynamic_) {
+CG_ENCODE_FN_(cg_encode_dynamic_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->dynamic(v, n, scales[0], out);
+    kernels->dynamic8_encode(v, n, scales[0], out);
     return 0;
 }
-CG_DECODE_(cg_decode_dynamic_) {
+CG_DECODE_FN_(cg_decode_dynamic_) {
     CG_UNUSED_(stage);
-    kernels->undynamic(in, n, scales[0], out, stream);
+    kernels->dynamic8_decode(in, n, scales[0], out, stream);
 }
-CG_ENCODE_(cg_encode_dither_) {
+CG_ENCODE_FN_(cg_encode_dither_) {
     cg_dither_ q;
     CG_UNUSED_(lanes);
     q.inv = scales[0];
     q.bits = stage->arg;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
-    kernels->dither(&q, key, position, v, n, out);
+    kernels->dither_encode(&q, key, position, v, n, out);
     return 0;
 }
-CG_DECODE_(cg_decode_dither_) { kernels->undither(stage->arg, scales[0], in, n, out, stream); }
-CG_ENCODE_(cg_encode_strom_) {
+CG_DECODE_FN_(cg_decode_dither_) { kernels->dither_decode(stage->arg, scales[0], in, n, out, stream); }
+CG_ENCODE_FN_(cg_encode_strom_) {
     CG_UNUSED_(scales);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->fixed(v, n, stage->value, out);
-    return kernels->top(v, n);
+    kernels->strom_encode(v, n, stage->value, out);
+    return kernels->absmax_bits(v, n);
 }
-CG_DECODE_(cg_decode_strom_) {
+CG_DECODE_FN_(cg_decode_strom_) {
     float table[16] = { 0.0f };
     CG_UNUSED_(scales);
     table[0] = -stage->value;
     table[2] = stage->value;
-    kernels->untable(table, in, n, out, stream);
+    kernels->table_decode(table, in, n, out, stream);
 }
-CG_ENCODE_(cg_encode_natural_) {
+CG_ENCODE_FN_(cg_encode_natural_) {
     CG_UNUSED_(scales);
     CG_UNUSED_(lanes);
-    return kernels->natural(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out);
+    return kernels->natural_encode(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out);
 }
-CG_DECODE_(cg_decode_natural_) {
+CG_DECODE_FN_(cg_decode_natural_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
-    kernels->unnatural(in, n, out, stream);
+    kernels->natural_decode(in, n, out, stream);
 }
-CG_ENCODE_(cg_encode_none_) {
+CG_ENCODE_FN_(cg_encode_none_) {
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
@@ -7807,69 +7916,70 @@ CG_ENCODE_(cg_encode_none_) {
     CG_UNUSED_(lanes);
     return 0;
 }
-CG_DECODE_(cg_decode_mean_) {
+CG_DECODE_FN_(cg_decode_mean_) {
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
     CG_UNUSED_(in);
     CG_UNUSED_(stream);
     for (size_t i = 0; i < n; i++) cg_store_(out, i, scales[0]);
 }
-CG_ENCODE_(cg_encode_onebit_) { /* a bucket may start anywhere: a byte each, to be packed */
-    static const cg_grades_ signs = { 0.0f, 0, { 0.0f }, 1 };
+CG_ENCODE_FN_(cg_encode_onebit_) { /* a bucket may start anywhere: a byte each, to be packed */
+    static const cg_bucketizer_ signs = { 0.0f, 0, { 0.0f }, 1 };
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->grade(&signs, v, n, out, NULL, NULL);
+    kernels->bucketize(&signs, v, n, out, NULL, NULL);
     return 0;
 }
-CG_DECODE_(cg_decode_onebit_) {
+CG_DECODE_FN_(cg_decode_onebit_) {
     float table[16] = { 0.0f };
     CG_UNUSED_(stage);
     table[0] = scales[1];
     table[1] = scales[0];
-    kernels->untable(table, in, n, out, stream);
+    kernels->table_decode(table, in, n, out, stream);
 }
 
 /* src/core/quantize/lloyd.h */
 /* Lloyd-Max for a normal distribution: centres and the middles between them, by magnitude. */
-static const float cg_lloyd_centre_[4][8] = {
+static const float cg_lloyd_centroids_[4][8] = {
     { 0.797884561f },
     { 0.452780035f, 1.51041762f },
     { 0.245094183f, 0.756005281f, 1.34390925f, 2.15194571f },
     { 0.128394938f, 0.388048258f, 0.656759118f, 0.942340345f, 1.25623121f, 1.61804638f, 2.06901694f, 2.73258957f },
 };
-static cg_grades_ cg_lloyd_grades_(unsigned bits) {
-    cg_grades_ g;
+static cg_bucketizer_ cg_lloyd_thresholds_(unsigned bits) {
+    cg_bucketizer_ g;
     g.inv = 0.0f;
     g.count = (1 << (bits - 1)) - 1;
     g.sign = (uint8_t)(1u << (bits - 1));
     for (int i = 0; i < g.count; i++)
-        g.limit[i] = (float)(((double)cg_lloyd_centre_[bits - 1][i] + (double)cg_lloyd_centre_[bits - 1][i + 1]) * 0.5);
+        g.limit[i] =
+            (float)(((double)cg_lloyd_centroids_[bits - 1][i] + (double)cg_lloyd_centroids_[bits - 1][i + 1]) * 0.5);
     return g;
 }
 /* Of a block of 1024 so many values have a bit more than the others: any of them, as they have been mixed. */
-static size_t cg_lloyd_finer_(const cg_stage *stage) { return (size_t)((int)(stage->value * 32.0f) % 32) * 32; }
+static size_t cg_lloyd_extra_bit_n_(const cg_stage *stage) { return (size_t)((int)(stage->value * 32.0f) % 32) * 32; }
 
-CG_ENCODE_(cg_encode_lloyd_) { /* one bucket of CG_TURN_ values; scales[0]: their norm */
-    const size_t finer = cg_lloyd_finer_(stage), split[3] = { 0, finer, n };
+CG_ENCODE_FN_(cg_encode_lloyd_) { /* one bucket of CG_ROTATE_BLOCK_ values; scales[0]: their norm */
+    const size_t finer = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, finer, n };
     const unsigned low = (unsigned)stage->value;
-    uint8_t symbols[CG_TURN_];
+    uint8_t symbols[CG_ROTATE_BLOCK_];
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     if (low == 1 && !finer) { /* centres are of one size: the sum of magnitudes does */
-        kernels->sign(v, n, out, lanes);
+        kernels->sign_encode(v, n, out, lanes);
         for (int i = 0; i < 16; i++)
-            lanes[i] *= (double)cg_lloyd_centre_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_LIFT_ : 1.0);
+            lanes[i] *= (double)cg_lloyd_centroids_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_POW2_100_ : 1.0);
         return 0;
     }
     for (int part = 0; part < 2; part++) {
         const unsigned bits = part == 0 ? low + 1 : low;
         const size_t from = split[part], many = split[part + 1] - from;
-        cg_grades_ g;
+        cg_bucketizer_ g;
         if (!many) continue;
-        g = cg_lloyd_grades_(bits);
+        g = cg_lloyd_thresholds_(bits);
         {
             const float *w = cg_at_(v, from);
             const float norm = scales[0];
@@ -7880,12 +7990,12 @@ CG_ENCODE_(cg_encode_lloyd_) { /* one bucket of CG_TURN_ values; scales[0]: thei
                 some = many - at;
                 if (cg_is_tiny_(norm)) {
                     some = cg_min_(some, 256);
-                    scale = cg_times_(norm, CG_LIFT_);
-                    for (size_t i = 0; i < some; i++) lifted[i] = cg_times_(cg_load_(u, i), CG_LIFT_);
+                    scale = cg_times_(norm, CG_POW2_100_);
+                    for (size_t i = 0; i < some; i++) lifted[i] = cg_times_(cg_load_(u, i), CG_POW2_100_);
                     u = lifted;
                 }
-                g.inv = cg_inverse_(32.0f, scale);
-                kernels->grade(&g, u, some, symbols + from + at, cg_lloyd_centre_[bits - 1], lanes);
+                g.inv = cg_ratio_or_zero_(32.0f, scale);
+                kernels->bucketize(&g, u, some, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes);
             }
         }
         kernels->pack(symbols + from, many, bits, out);
@@ -7893,21 +8003,21 @@ CG_ENCODE_(cg_encode_lloyd_) { /* one bucket of CG_TURN_ values; scales[0]: thei
     }
     return 0;
 }
-static void cg_settle_lloyd_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static void cg_set_scales_l2norm_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = cg_narrow_(cg_sqrt_(stat->sum[0]));
+    scales[0] = cg_saturate64_(cg_sqrt_(stat->sum[0]));
 }
 /* Unbiased: |z|^2 / <centres, z>. A lifted block's product is 2^100 too large. */
-static void cg_finish_lloyd_(const cg_stat_ *stat, double total, float *scales) {
-    if (cg_is_tiny_(scales[0])) total *= (double)CG_LOWER_;
-    scales[0] = total > 0.0 ? cg_narrow_(stat->sum[0] / total) : 0.0f;
+static void cg_rescale_lloyd_(const cg_bucket_stats_ *stat, double total, float *scales) {
+    if (cg_is_tiny_(scales[0])) total *= (double)CG_POW2_MINUS_100_;
+    scales[0] = total > 0.0 ? cg_saturate64_(stat->sum[0] / total) : 0.0f;
 }
-CG_DECODE_(cg_decode_lloyd_) {
-    const size_t finer = cg_lloyd_finer_(stage), split[3] = { 0, finer, n };
+CG_DECODE_FN_(cg_decode_lloyd_) {
+    const size_t finer = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, finer, n };
     const unsigned low = (unsigned)stage->value;
-    uint8_t symbols[CG_TURN_];
+    uint8_t symbols[CG_ROTATE_BLOCK_];
     if (low == 1 && !finer) {
-        kernels->unsign(in, n, cg_saturate_(cg_times_(scales[0], cg_lloyd_centre_[0][0])), out, stream);
+        kernels->sign_decode(in, n, cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[0][0])), out, stream);
         return;
     }
     for (int part = 0; part < 2; part++) {
@@ -7916,17 +8026,17 @@ CG_DECODE_(cg_decode_lloyd_) {
         float table[16] = { 0.0f };
         if (!many) continue;
         for (unsigned i = 0; i < half; i++) {
-            table[i] = cg_saturate_(cg_times_(scales[0], cg_lloyd_centre_[bits - 1][i]));
+            table[i] = cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[bits - 1][i]));
             table[i + half] = -table[i];
         }
         kernels->unpack(in, many, bits, symbols);
-        kernels->untable(table, symbols, many, cg_at_mut_(out, from), stream);
+        kernels->table_decode(table, symbols, many, cg_at_mut_(out, from), stream);
         in += many / 8 * bits;
     }
 }
 
 /* src/core/quantize/rows.h */
-#define CG_PLAIN_(name, kernel)                                                                             \
+#define CG_ENCODE_PLAIN_(name, kernel)                                                                      \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {                           \
     (void)stage;                                                                                            \
@@ -7936,14 +8046,14 @@ CG_DECODE_(cg_decode_lloyd_) {
     (void)lanes;                                                                                            \
     return kernels->kernel;                                                                                 \
   }
-CG_PLAIN_(cg_encode_f32_, copy(v, n, out))
-CG_PLAIN_(cg_encode_f16_, half(v, n, out))
-CG_PLAIN_(cg_encode_bf16_, brain(v, n, out))
-CG_PLAIN_(cg_encode_sign_, sign(v, n, out, NULL))
-CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
-#undef CG_PLAIN_
+CG_ENCODE_PLAIN_(cg_encode_f32_, copy(v, n, out))
+CG_ENCODE_PLAIN_(cg_encode_f16_, f16_encode(v, n, out))
+CG_ENCODE_PLAIN_(cg_encode_bf16_, bf16_encode(v, n, out))
+CG_ENCODE_PLAIN_(cg_encode_sign_, sign_encode(v, n, out, NULL))
+CG_ENCODE_PLAIN_(cg_encode_efsign_, sign_encode(v, n, out, lanes))
+#undef CG_ENCODE_PLAIN_
 
-#define CG_PLAIN_(name, statement)                                                                            \
+#define CG_DECODE_PLAIN_(name, statement)                                                                     \
   static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \
       size_t n, float *out, int stream) {                                                                     \
     (void)kernels;                                                                                            \
@@ -7952,67 +8062,85 @@ CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
     (void)stream;                                                                                             \
     statement;                                                                                                \
   }
-CG_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_(cg_get32_(in + 4 * i))))
-CG_PLAIN_(cg_decode_f16_, kernels->unhalf(in, n, out, stream))
-CG_PLAIN_(cg_decode_bf16_, kernels->unbrain(in, n, out, stream))
-CG_PLAIN_(cg_decode_sign_, kernels->unsign(in, n, 1.0f, out, stream))
-CG_PLAIN_(cg_decode_efsign_, kernels->unsign(in, n, scales[0], out, stream))
-#undef CG_PLAIN_
+CG_DECODE_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_as_float_(cg_get32_(in + 4 * i))))
+CG_DECODE_PLAIN_(cg_decode_f16_, kernels->f16_decode(in, n, out, stream))
+CG_DECODE_PLAIN_(cg_decode_bf16_, kernels->bf16_decode(in, n, out, stream))
+CG_DECODE_PLAIN_(cg_decode_sign_, kernels->sign_decode(in, n, 1.0f, out, stream))
+CG_DECODE_PLAIN_(cg_decode_efsign_, kernels->sign_decode(in, n, scales[0], out, stream))
+#undef CG_DECODE_PLAIN_
 
-static uint32_t cg_top_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
+static uint32_t cg_stored_absmax_bits_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
 #if CG_BIG_ENDIAN_
     uint32_t top = 0;
     (void)kernels;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get32_(in + 4 * i) & CG_MAGNITUDE_);
+    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
     return top;
 #else
-    return kernels->top((const float *)(const void *)in, n);
+    return kernels->absmax_bits((const float *)(const void *)in, n);
 #endif
 }
-static uint32_t cg_top_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) { return kernels->top16(in, n); }
+static uint32_t cg_stored_absmax_bits_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
+    return kernels->absmax16_bits(in, n);
+}
 
-#define CG_F32_ 4
-#define CG_BYTE_ 1
+#define CG_SCALE_F32_ 4
+#define CG_SCALE_E8M0_ 1
 static const cg_quantizer_ cg_quantizers_[] = {
-    { 0, CG_KNOW_NOTHING_, 0, CG_F32_, 32, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL, cg_decode_f32_,
-        cg_top_f32_, CG_NONFINITE_ },
-    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f16_, NULL,
-        cg_decode_f16_, cg_top_16_, 0x7c00 },
-    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_bf16_, NULL,
-        cg_decode_bf16_, cg_top_16_, 0x7f80 },
-    { CG_QUANTIZE_NATURAL, CG_KNOW_NOTHING_, 0, CG_F32_, 9, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_natural_,
-        NULL, cg_decode_natural_, NULL, 0 },
-    { CG_QUANTIZE_STROM, CG_KNOW_NOTHING_, 0, CG_F32_, 2, CG_BYTES_, 0, NULL, NULL, NULL, NULL, cg_encode_strom_, NULL,
-        cg_decode_strom_, NULL, 0 },
-    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_sign_, NULL,
-        cg_decode_sign_, NULL, 0 },
-    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, cg_legal_magnitude_, NULL,
-        cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
-#define CG_ROW_(id, scales, width, bits, leaves, bucket, measure, settle, legal, unit, encode, finish, decode) \
-  {                                                                                                            \
-    id, CG_KNOW_BUCKET_, scales, width, bits, leaves, bucket, cg_measure_##measure##_, cg_settle_##settle##_,  \
-        cg_legal_##legal##_, unit, cg_encode_##encode##_, finish, cg_decode_##decode##_, NULL, 0               \
+    { 0, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 32, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL,
+        cg_decode_f32_, cg_stored_absmax_bits_f32_, CG_INF_BITS_ },
+    { CG_QUANTIZE_F16, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_f16_, NULL, cg_decode_f16_, cg_stored_absmax_bits_16_, 0x7c00 },
+    { CG_QUANTIZE_BF16, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_bf16_, NULL, cg_decode_bf16_, cg_stored_absmax_bits_16_, 0x7f80 },
+    { CG_QUANTIZE_NATURAL, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 9, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_natural_, NULL, cg_decode_natural_, NULL, 0 },
+    { CG_QUANTIZE_STROM, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_strom_, NULL, cg_decode_strom_, NULL, 0 },
+    { CG_QUANTIZE_SIGN, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 1, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_sign_, NULL, cg_decode_sign_, NULL, 0 },
+    { CG_QUANTIZE_EFSIGN, CG_NEEDS_SUM_AFTERWARDS_, 1, CG_SCALE_F32_, 1, CG_OUTPUT_PACKED_, 0, NULL, NULL,
+        cg_legal_magnitude_, NULL, cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
+#define CG_ROW_(id, scales, width, bits, output, bucket, measure, set, legal, full_scale, encode, rescale, decode)    \
+  {                                                                                                                   \
+    id, CG_NEEDS_BUCKET_STATS_, scales, width, bits, output, bucket, cg_measure_##measure##_, cg_set_scales_##set##_, \
+        cg_legal_##legal##_, full_scale, cg_encode_##encode##_, rescale, cg_decode_##decode##_, NULL, 0               \
   }
-    CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_F32_, 0, CG_BYTES_, 0, top, top, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_TERNARY, 1, CG_F32_, 2, CG_BYTES_, 0, ternary, ternary, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_F32_, 0, CG_BYTES_, 0, range, range, range, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_QSGD, 1, CG_F32_, 0, CG_BYTES_, 0, norm, norm, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_STEPS, 1, CG_F32_, 0, CG_BYTES_, 0, top, steps, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_STEPS16, 1, CG_F32_, 16, CG_WIRE_, 0, top, steps, magnitude, NULL, steps16, NULL, steps16),
-    CG_ROW_(CG_QUANTIZE_THREELC, 1, CG_F32_, 2, CG_BYTES_, 0, top, threelc, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_F32_, 1, CG_BYTES_, 0, sides, sides, sides, NULL, onebit, NULL, onebit),
-    CG_ROW_(CG_QUANTIZE_MEAN, 1, CG_F32_, 0, CG_WIRE_, 0, sides, mean, finite, NULL, none, NULL, mean),
-    CG_ROW_(CG_QUANTIZE_DITHER, 1, CG_F32_, 0, CG_BYTES_, 0, norm, norm, magnitude, cg_unit_one_, dither, NULL, dither),
+    CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, NULL, levels,
+        NULL, levels),
+    CG_ROW_(CG_QUANTIZE_TERNARY, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, ternary, ternary, magnitude, NULL, levels,
+        NULL, levels),
+    CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, range, range, range, NULL, levels, NULL,
+        levels),
+    CG_ROW_(CG_QUANTIZE_QSGD, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, NULL, levels, NULL,
+        levels),
+    CG_ROW_(CG_QUANTIZE_STEPS, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, pow2, magnitude, NULL, levels, NULL,
+        levels),
+    CG_ROW_(CG_QUANTIZE_STEPS16, 1, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, absmax, pow2, magnitude, NULL, steps16,
+        NULL, steps16),
+    CG_ROW_(CG_QUANTIZE_THREELC, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, absmax, threelc, magnitude, NULL, levels,
+        NULL, levels),
+    CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_SCALE_F32_, 1, CG_OUTPUT_SYMBOLS_, 0, signed_sums, signed_means, finite2, NULL,
+        onebit, NULL, onebit),
     CG_ROW_(
-        CG_QUANTIZE_DYNAMIC8, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, dynamic, NULL, dynamic),
-    CG_ROW_(CG_QUANTIZE_E4M3, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
-    CG_ROW_(CG_QUANTIZE_E5M2, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
-    CG_ROW_(CG_QUANTIZE_MXFP4, 1, CG_BYTE_, 4, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, mx4, NULL, mx4),
-    CG_ROW_(CG_QUANTIZE_MXE4M3, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
-    CG_ROW_(CG_QUANTIZE_MXE5M2, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
-    CG_ROW_(CG_QUANTIZE_NF4, 1, CG_F32_, 4, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, nf4, NULL, nf4),
-    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_F32_, 0, CG_WIRE_, CG_TURN_, norm, lloyd, magnitude, NULL, lloyd, cg_finish_lloyd_,
-        lloyd),
+        CG_QUANTIZE_MEAN, 1, CG_SCALE_F32_, 0, CG_OUTPUT_PACKED_, 0, signed_sums, mean, finite, NULL, none, NULL, mean),
+    CG_ROW_(CG_QUANTIZE_DITHER, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, cg_full_scale_one_,
+        dither, NULL, dither),
+    CG_ROW_(CG_QUANTIZE_DYNAMIC8, 1, CG_SCALE_F32_, 8, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude,
+        cg_full_scale_one_, dynamic, NULL, dynamic),
+    CG_ROW_(CG_QUANTIZE_E4M3, 1, CG_SCALE_F32_, 8, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, cg_full_scale_fp8_,
+        fp8, NULL, fp8),
+    CG_ROW_(CG_QUANTIZE_E5M2, 1, CG_SCALE_F32_, 8, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, cg_full_scale_fp8_,
+        fp8, NULL, fp8),
+    CG_ROW_(CG_QUANTIZE_MXFP4, 1, CG_SCALE_E8M0_, 4, CG_OUTPUT_SYMBOLS_, 32, absmax, mx, magnitude, cg_full_scale_one_,
+        mx4, NULL, mx4),
+    CG_ROW_(CG_QUANTIZE_MXE4M3, 1, CG_SCALE_E8M0_, 8, CG_OUTPUT_SYMBOLS_, 32, absmax, mx, magnitude, cg_full_scale_one_,
+        fp8, NULL, mx8),
+    CG_ROW_(CG_QUANTIZE_MXE5M2, 1, CG_SCALE_E8M0_, 8, CG_OUTPUT_SYMBOLS_, 32, absmax, mx, magnitude, cg_full_scale_one_,
+        fp8, NULL, mx8),
+    CG_ROW_(CG_QUANTIZE_NF4, 1, CG_SCALE_F32_, 4, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, cg_full_scale_one_,
+        nf4, NULL, nf4),
+    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_SCALE_F32_, 0, CG_OUTPUT_PACKED_, CG_ROTATE_BLOCK_, norm, l2norm, magnitude, NULL,
+        lloyd, cg_rescale_lloyd_, lloyd),
 #undef CG_ROW_
 };
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
@@ -8021,7 +8149,7 @@ static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
     return NULL;
 }
 /* Bits per value, in 32nds. */
-static unsigned cg_rate_of_(const cg_quantizer_ *row, const cg_stage *q) {
+static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = 0;
     if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
     if (row->id == CG_QUANTIZE_MEAN) return 0;
@@ -8033,9 +8161,9 @@ static unsigned cg_rate_of_(const cg_quantizer_ *row, const cg_stage *q) {
 }
 /* The symbols of a quantizer that a code could carry; 0: it has none. */
 static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
-    const cg_quantizer_ *row = cg_is_user_(q) ? NULL : cg_quantizer_of_(q);
-    if (!row || row->leaves != CG_BYTES_) return 0;
-    a->bits = cg_rate_of_(row, q) / 32;
+    const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
+    if (!row || row->leaves != CG_OUTPUT_SYMBOLS_) return 0;
+    a->bits = cg_bits_x32_of_(row, q) / 32;
     a->top = (uint8_t)((1u << a->bits) - 1u);
     a->zero = 0;
     if (row->encode == cg_encode_levels_) {
@@ -8054,7 +8182,7 @@ static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->
 static int cg_value_code_fits_(const cg_op *op) {
     cg_alphabet_ a;
     if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;
-    return cg_alphabet_of_(&op->quantize, &a) && cg_code_fits_(op->code.arg, &a);
+    return cg_alphabet_of_(&op->quantize, &a) && cg_code_fits_alphabet_(op->code.arg, &a);
 }
 
 /* src/core/layout.h */
@@ -8071,9 +8199,9 @@ typedef struct cg_layout_ {
 } cg_layout_;
 
 /* first is a multiple of 1024 */
-CG_INLINE_ size_t cg_code_at_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }
-CG_INLINE_ size_t cg_code_words_(const cg_layout_ *lay, size_t many) {
-    return (size_t)cg_words_((uint64_t)many * lay->rate / 32) / 4;
+CG_INLINE_ size_t cg_codes_offset_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }
+CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
+    return (size_t)cg_word_bytes_((uint64_t)many * lay->rate / 32) / 4;
 }
 
 static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
@@ -8084,7 +8212,7 @@ static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
         return CG_E_UNSUPPORTED;
     if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
     if (side->scale && op &&
-        (cg_is_user_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales ||
+        (cg_is_user_codec_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales ||
             op->quantize.id == CG_QUANTIZE_LLOYD))
         return CG_E_UNSUPPORTED;
     return CG_OK;
@@ -8093,23 +8221,23 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
     const cg_stage *q = &op->quantize;
     memset(lay, 0, sizeof *lay);
     lay->k = k;
-    if (cg_is_user_(q)) {
+    if (cg_is_user_codec_(q)) {
         for (size_t i = 0; side && side->codecs && i < side->codec_count; i++)
             if (side->codecs[i] && side->codecs[i]->id == q->id) lay->codec = side->codecs[i];
         return lay->codec ? CG_OK : CG_E_VERSION;
     }
     lay->row = cg_quantizer_of_(q);
     if (!lay->row) return CG_E_VERSION;
-    lay->rate = cg_rate_of_(lay->row, q);
+    lay->rate = cg_bits_x32_of_(lay->row, q);
     /* no size: one bucket */
     lay->bucket = lay->row->bucket ? lay->row->bucket : q->size && q->size < k ? q->size : k ? k : 1;
-    lay->buckets = lay->row->know == CG_KNOW_NOTHING_ ? 0 : k / lay->bucket + (k % lay->bucket != 0);
-    lay->scale_bytes = cg_mul_(lay->buckets, (uint64_t)lay->row->scales * lay->row->scale_width);
-    lay->scale_bytes = cg_add_(lay->scale_bytes, 3) & ~(uint64_t)3;
-    lay->code_bytes = cg_words_(cg_add_(cg_mul_(k / 32, lay->rate), k % 32 * lay->rate / 32));
+    lay->buckets = lay->row->know == CG_NEEDS_NOTHING_ ? 0 : k / lay->bucket + (k % lay->bucket != 0);
+    lay->scale_bytes = cg_mul_sat_(lay->buckets, (uint64_t)lay->row->scales * lay->row->scale_width);
+    lay->scale_bytes = cg_add_sat_(lay->scale_bytes, 3) & ~(uint64_t)3;
+    lay->code_bytes = cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k / 32, lay->rate), k % 32 * lay->rate / 32));
     lay->code = op->code.arg;
     if (lay->code) {
-        lay->piece = cg_float_width_(q) ? CG_CHUNK_ : CG_PIECE_;
+        lay->piece = cg_float_width_(q) ? CG_CHUNK_ : CG_PIECE_SYMBOLS_;
         if (!cg_float_width_(q)) cg_alphabet_of_(q, &lay->alphabet);
         lay->table_bytes = 4 * (k / lay->piece + (k % lay->piece != 0));
     }
@@ -8119,7 +8247,7 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
 /* src/core/sample.h */
 /* ---- >>sample: which coordinates random-k draws, one from each of k strata ---- */
 
-static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k), j <= k */
+static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k), j <= k */
     uint64_t r, q, rest = 0;
     if ((n | j) >> 32 == 0) return j * n / k;
     q = n / k;
@@ -8139,7 +8267,7 @@ static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k
     }
     return j * q + rest;
 }
-static uint64_t cg_high_product_(uint64_t a, uint64_t b) { /* upper half of a*b */
+static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) { /* upper half of a*b */
     uint64_t al = a & 0xffffffffu, ah = a >> 32, bl = b & 0xffffffffu, bh = b >> 32;
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
@@ -8159,7 +8287,7 @@ static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
         s->start = j * s->workers;
         return;
     }
-    s->start = cg_stratum_(s->n, s->k, j);
+    s->start = cg_stratum_start_(s->n, s->k, j);
     s->rest = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
     s->length = s->each + (s->extra >= s->k - s->rest);
     s->block = cg_block_key_(s->key, j >> 16);
@@ -8187,34 +8315,34 @@ CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
     if ((++s->j & 0xffff) == 0) s->block = cg_block_key_(s->key, s->j >> 16);
 }
 /* Which coordinate of the stratum is drawn. */
-CG_INLINE_ uint64_t cg_draw_(const cg_strata_ *s) {
+CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
     uint32_t c = (uint32_t)(s->j & 0xffff), h = cg_hash32_(s->block, c);
     cg_key_ swapped;
-    if (s->workers) return s->start + cg_perm_(s->key, s->j, s->workers, s->rank);
+    if (s->workers) return s->start + cg_permk_index_(s->key, s->j, s->workers, s->rank);
     if (CG_LIKELY_(s->length >> 32 == 0)) return s->start + ((uint64_t)h * s->length >> 32);
     swapped.a = s->block.b;
     swapped.b = s->block.a;
-    return s->start + cg_high_product_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
+    return s->start + cg_mulhi64_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
 }
 
 /* src/core/transform.h */
 /* ---- >>transform: blocks of 1024 rotated, or of 64 to frequencies, and back ---- */
 
-#define CG_FLIP_KEY_ 0x6A09E667F3BCC909u /* signs of a rotation are not the draws of a sample */
+#define CG_ROTATE_SIGN_KEY_ 0x6A09E667F3BCC909u /* signs of a rotation are not the draws of a sample */
 
 /* One block, from where it lies. Sums of 2^10 values, twice, must not overflow. */
-static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
+static void cg_transform_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
     const float *from, float *v, int inverse) {
     const int rotate = stage->id == CG_TRANSFORM_ROTATE;
-    const size_t unit = rotate ? CG_TURN_ : CG_DCT_;
-    const uint32_t top = kernels->top(from, unit);
-    const int huge = top >= 0x75000000u && top < CG_NONFINITE_; /* 2^107 */
+    const size_t unit = rotate ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
+    const uint32_t top = kernels->absmax_bits(from, unit);
+    const int huge = top >= 0x75000000u && top < CG_INF_BITS_; /* 2^107 */
     /* 2^-20 */
     if (huge)
         for (size_t i = 0; i < unit; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f);
     if (rotate) {
         uint32_t flips[64];
-        const cg_key_ k = cg_block_key_(key ^ CG_FLIP_KEY_, block);
+        const cg_key_ k = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
         for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(k, i);
         kernels->rotate_from(huge ? v : from, v, flips, stage->arg, inverse);
     } else {
@@ -8230,7 +8358,7 @@ static void cg_turn_block_(const cg_kernels_ *kernels, const cg_stage *stage, ui
 
 /* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first +
    many), which lie in one unit, in out, and returns the sum of their squares. */
-typedef struct cg_fill_ {
+typedef struct cg_producer_ {
     double (*run)(const void *user, size_t first, size_t many, float *out);
     const void *user;
     /* so many, asked for a unit at a time (a chunk or a block), each once: out is where they belong */
@@ -8241,10 +8369,10 @@ typedef struct cg_fill_ {
     int begun;     /* comes back, unless lazy: some or all have been made, */
     double energy; /* and the sum of their squares */
     size_t found;  /* comes back: how many reached the hint */
-} cg_fill_;
+} cg_producer_;
 
 typedef struct cg_source_ {
-    cg_fill_ *fill; /* NULL: they are there */
+    cg_producer_ *fill; /* NULL: they are there */
     const cg_kernels_ *kernels;
     const cg_info *info;
     const float *x;    /* the values themselves; or, drawn, where to draw them from */
@@ -8252,35 +8380,35 @@ typedef struct cg_source_ {
     int drawn, turned; /* still to be drawn, still to be transformed */
 } cg_source_;
 
-static int cg_is_lazy_(const cg_source_ *src) { return src->fill && src->fill->lazy; }
+static int cg_source_is_lazy_(const cg_source_ *src) { return src->fill && src->fill->lazy; }
 /* Values [first, first + many) of x, or where that is NULL of what `lazy` makes, in buf. */
-static const float *cg_view_(const float *x, const cg_fill_ *lazy, size_t first, size_t many, float *buf) {
+static const float *cg_values_view_(const float *x, const cg_producer_ *lazy, size_t first, size_t many, float *buf) {
     if (x) return cg_at_(x, first);
     lazy->run(lazy->user, first, many, buf);
     return buf;
 }
-static double cg_fill_run_(const cg_fill_ *fill, size_t first, size_t unit, float *x) {
+static double cg_producer_make_(const cg_producer_ *fill, size_t first, size_t unit, float *x) {
     return first < fill->n ? fill->run(fill->user, first, cg_min_(unit, fill->n - first), cg_at_mut_(x, first)) : 0.0;
 }
 
 /* At most CG_CHUNK_ values from `first` on: in place, or gathered into buf. */
-static const float *cg_gather_(const cg_source_ *src, size_t first, size_t count, float *buf) {
+static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     size_t at[64];
     cg_strata_ strata;
     const int scaled = !(src->info->op.sample.flags & CG_FLAG_UNSCALED);
-    if (cg_is_lazy_(src) && !src->drawn) src->fill->run(src->fill->user, first, count, buf);
-    if (!src->drawn) return cg_is_lazy_(src) ? buf : cg_at_(src->x, first);
+    if (cg_source_is_lazy_(src) && !src->drawn) src->fill->run(src->fill->user, first, count, buf);
+    if (!src->drawn) return cg_source_is_lazy_(src) ? buf : cg_at_(src->x, first);
     cg_strata_open_(&strata, src->info, first);
     for (size_t i = 0; i < count; i += 64) { /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
         for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
-            at[j] = (size_t)cg_draw_(&strata);
-            if (!cg_is_lazy_(src)) CG_PREFETCH_(cg_at_(src->x, at[j]));
+            at[j] = (size_t)cg_strata_sample_(&strata);
+            if (!cg_source_is_lazy_(src)) CG_PREFETCH_(cg_at_(src->x, at[j]));
             buf[i + j] = scaled ? (float)strata.length : 1.0f;
         }
         for (size_t j = 0; j < many; j++) {
             float f;
-            if (cg_is_lazy_(src)) src->fill->run(src->fill->user, at[j], 1, &f);
+            if (cg_source_is_lazy_(src)) src->fill->run(src->fill->user, at[j], 1, &f);
             else f = cg_load_(src->x, at[j]);
             buf[i + j] = cg_is_finite_(f) ? cg_saturate_(cg_times_(f, buf[i + j])) : f;
         }
@@ -8288,17 +8416,17 @@ static const float *cg_gather_(const cg_source_ *src, size_t first, size_t count
     return buf;
 }
 /* The same behind the transform; the values must lie in one chunk. buf has room for CG_CHUNK_. */
-static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
+static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     const cg_stage *stage = &src->info->op.transform;
     const uint64_t key = cg_shared_key_(&src->info->tag);
-    const int made = src->drawn || cg_is_lazy_(src);
+    const int made = src->drawn || cg_source_is_lazy_(src);
     size_t unit, base, end, have;
-    if (!src->turned) return cg_gather_(src, first, count, buf);
-    unit = stage->id == CG_TRANSFORM_ROTATE ? CG_TURN_ : CG_DCT_;
+    if (!src->turned) return cg_source_gather_(src, first, count, buf);
+    unit = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
     base = first / unit * unit;
     end = (first + count + unit - 1) / unit * unit;
     have = cg_min_(end, (size_t)src->count) - base;
-    if (made) cg_gather_(src, base, have, buf);
+    if (made) cg_source_gather_(src, base, have, buf);
     for (size_t b = base; b < end; b += unit) {
         float *v = buf + (b - base);
         const float *from = made ? v : cg_at_(src->x, b);
@@ -8308,7 +8436,7 @@ static const float *cg_fetch_(const cg_source_ *src, size_t first, size_t count,
             memset(v + some, 0, 4 * (unit - some));
             from = v;
         }
-        cg_turn_block_(src->kernels, stage, key, b / unit, from, v, 0);
+        cg_transform_block_(src->kernels, stage, key, b / unit, from, v, 0);
     }
     return buf + (first - base);
 }
@@ -8328,41 +8456,42 @@ typedef struct cg_list_ {
     float *gathered; /* the sample, where a selection follows it */
 } cg_list_;
 
-static size_t cg_list_room_(const cg_op *op, uint64_t turned) {
+static size_t cg_list_capacity_(const cg_op *op, uint64_t turned) {
     uint64_t room = turned;
-    if (cg_is_counted_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO)
-        room = cg_add_(cg_mul_(cg_most_(op, turned), 2), CG_BLOCK_);
+    if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO)
+        room = cg_add_sat_(cg_mul_sat_(cg_max_selected_(op, turned), 2), CG_BLOCK_);
     /* a chunk's candidates beside what has been taken */
-    if (op->select.id == CG_SELECT_CHUNKED) room = cg_add_(cg_most_(op, turned), op->select.size);
+    if (op->select.id == CG_SELECT_CHUNKED) room = cg_add_sat_(cg_max_selected_(op, turned), op->select.size);
     return (size_t)(room < turned ? room : turned);
 }
 /* a chunk may overshoot the room before it is seen */
-static uint64_t cg_list_slots_(uint64_t room, uint64_t turned) {
-    return cg_add_(room, room < turned ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
+static uint64_t cg_list_allocated_n_(uint64_t room, uint64_t turned) {
+    return cg_add_sat_(room, room < turned ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
 }
-static int cg_gathers_(const cg_op *op) { /* must a selection or a codec see them all at once, beside x? */
-    return !cg_is_matrix_(op) && (op->sample.id || op->transform.id) && (op->select.id || cg_is_user_(&op->quantize));
+static int cg_needs_materialized_(const cg_op *op) { /* must a selection or a codec see them all at once, beside x? */
+    return !cg_is_matrix_op_(op) && (op->sample.id || op->transform.id) &&
+        (op->select.id || cg_is_user_codec_(&op->quantize));
 }
 static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
-    uint64_t drawn = cg_drawn_(op, n, NULL), turned = cg_turned_(op, drawn), bytes = 0;
+    uint64_t drawn = cg_sampled_n_(op, n, NULL), turned = cg_transformed_n_(op, drawn), bytes = 0;
     if (op->select.id) {
-        bytes = cg_mul_(8, cg_list_slots_(cg_list_room_(op, turned), turned));
-        bytes = cg_add_(bytes, 8 * ((turned >> 32) + 2));
+        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, turned), turned));
+        bytes = cg_add_sat_(bytes, 8 * ((turned >> 32) + 2));
     }
-    if (cg_gathers_(op)) bytes = cg_add_(bytes, cg_mul_(4, turned));
-    if (cg_is_matrix_(op)) bytes = cg_add_(cg_mul_(4, cg_add_(turned, 2)), cg_matrix_work_(op));
-    return bytes ? cg_add_(bytes, 64) : 0;
+    if (cg_needs_materialized_(op)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, turned));
+    if (cg_is_matrix_op_(op)) bytes = cg_add_sat_(cg_mul_sat_(4, cg_add_sat_(turned, 2)), cg_matrix_work_bytes_(op));
+    return bytes ? cg_add_sat_(bytes, 64) : 0;
 }
-static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t turned, void *scratch) {
+static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t turned, void *scratch) {
     uint8_t *p;
     memset(list, 0, sizeof *list);
     if (!scratch) return;
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
     if (op->select.id) {
         size_t slots;
-        list->room = cg_list_room_(op, turned);
+        list->room = cg_list_capacity_(op, turned);
         list->segments = turned ? ((turned - 1) >> 32) + 1 : 1;
-        slots = (size_t)cg_list_slots_(list->room, turned);
+        slots = (size_t)cg_list_allocated_n_(list->room, turned);
         list->segment = (uint64_t *)(void *)p;
         p += 8 * (size_t)(list->segments + 1);
         list->low = (uint32_t *)(void *)p;
@@ -8375,15 +8504,15 @@ static void cg_list_place_(cg_list_ *list, const cg_op *op, uint64_t turned, voi
 
 /* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any
    bound). */
-typedef struct cg_sided_ {
+typedef struct cg_sign_filter_ {
     uint32_t flip, mask;
-} cg_sided_;
-static const cg_sided_ cg_both_ = { 0, CG_MAGNITUDE_ };
-CG_INLINE_ uint32_t cg_sided_key_(float v, cg_sided_ of) { return (cg_bits_(v) ^ of.flip) & of.mask; }
+} cg_sign_filter_;
+static const cg_sign_filter_ cg_both_signs_ = { 0, CG_ABS_MASK_ };
+CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ of) { return (cg_as_bits_(v) ^ of.flip) & of.mask; }
 
 /* The rank-th largest magnitude (rank from 1) among those in [lo, hi]: 2048 bins at a time, until few are left to
    sort. rank becomes its rank among its equals. */
-static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uint32_t hi, cg_sided_ of) {
+static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uint32_t hi, cg_sign_filter_ of) {
     enum { FEW = 64 };
     size_t bins[2048];
     uint32_t few[FEW];
@@ -8392,7 +8521,7 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         size_t count = 0;
         memset(bins, 0, sizeof bins[0] * (bin + 1));
         for (size_t i = 0; i < n; i++) {
-            uint32_t m = cg_sided_key_(v[i], of) - lo;
+            uint32_t m = cg_magnitude_key_(v[i], of) - lo;
             if (m <= width) bins[m >> shift]++;
         }
         for (; bin > 0 && bins[bin] < *rank; bin--) *rank -= bins[bin];
@@ -8401,7 +8530,7 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         if (lo == hi) return lo;
         if (bins[bin] > FEW) continue;
         for (size_t i = 0; i < n; i++) { /* insertion sort, largest first */
-            uint32_t m = cg_sided_key_(v[i], of);
+            uint32_t m = cg_magnitude_key_(v[i], of);
             if (m - lo <= hi - lo) {
                 size_t j = count++;
                 for (; j > 0 && few[j - 1] < m; j--) few[j] = few[j - 1];
@@ -8415,17 +8544,17 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
     }
 }
 /* Moves entries [from, to) down to *kept on: those above the key, and of its equals as many as are left to take. */
-static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t key, size_t *left) {
+static void cg_list_compact_(cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t key, size_t *left) {
     size_t k = *kept, l = *left, i = from;
     for (; i < to && l; i++) { /* equals are taken: */
-        uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+        uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
         list->low[k] = list->low[i];
         list->value[k] = list->value[i];
         k += m >= key;
         l -= m == key;
     }
     for (; i < to; i++) { /* and no more of them */
-        uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+        uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
         list->low[k] = list->low[i];
         list->value[k] = list->value[i];
         k += m > key;
@@ -8435,8 +8564,8 @@ static void cg_list_cut_(cg_list_ *list, size_t from, size_t to, size_t *kept, u
 }
 
 /* All whose magnitude reaches `bound`. 0: did not fit. fill: makes the values first. */
-static int cg_filter_fill_(
-    const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_fill_ *fill) {
+static int cg_filter_producing_(
+    const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_producer_ *fill) {
     double energy = 0.0;
     int fits = 1;
     fill->begun = 1;
@@ -8446,7 +8575,7 @@ static int cg_filter_fill_(
             fill->energy += energy;
             energy = 0.0;
         }
-        energy += cg_fill_run_(fill, i, CG_CHUNK_, (float *)(uintptr_t)x);
+        energy += cg_producer_make_(fill, i, CG_CHUNK_, (float *)(uintptr_t)x);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
         if (fits)
             list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
@@ -8458,7 +8587,7 @@ static int cg_filter_fill_(
     list->segment[list->segments] = list->count;
     return fits;
 }
-static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list) {
+static int cg_filter_vector_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list) {
     list->count = 0;
     list->total = list->part = 0.0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
@@ -8468,7 +8597,7 @@ static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, 
                 list->total += list->part;
                 list->part = 0.0;
             }
-            list->part += cg_total_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_TOTAL_MAGNITUDES_);
+            list->part += cg_lane_sum_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_SUM_ABS_);
         }
         list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
             list->low + list->count, list->value + list->count);
@@ -8480,42 +8609,42 @@ static int cg_filter_all_(const cg_kernels_ *kernels, const float *x, size_t n, 
 }
 #if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
 #  include <omp.h>
-static int cg_parts_(void) {
+static int cg_thread_count_(void) {
     const int many = omp_get_max_threads();
     return many < 1 ? 1 : many > 64 ? 64 : many;
 }
 #  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1) if (many > 1)")
-#  define CG_PIECE_WAVE_ CG_WAVE_
+#  define CG_CODED_WAVE_ CG_WAVE_
 #else
-CG_INLINE_ int cg_parts_(void) { return 1; } /* threads, at most 64 */
+CG_INLINE_ int cg_thread_count_(void) { return 1; } /* threads, at most 64 */
 #  define CG_PARALLEL_
-#  define CG_PIECE_WAVE_ 1u /* one block after the other stands where it stays */
+#  define CG_CODED_WAVE_ 1u /* one block after the other stands where it stays */
 #endif
 
 /* The same of values that are made on the way. With threads each has a part of the vector and of the list. */
-CG_NOINLINE_ size_t cg_filter_part_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t first, size_t end,
+CG_NOINLINE_ size_t cg_filter_slice_(const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t first, size_t end,
     uint32_t bound, const cg_list_ *list, size_t at, size_t room) {
     float buf[CG_CHUNK_];
     size_t count = 0;
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= room; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, end - i);
-        count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i, list->low + at + count,
-            list->value + at + count);
+        count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
+            list->low + at + count, list->value + at + count);
     }
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return count + CG_CHUNK_ + CG_SLACK_ <= room ? count : SIZE_MAX;
 }
 /* 0: did not fit, or one thread */
-static int cg_filter_parts_(
-    const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
-    const int many = cg_parts_();
+static int cg_filter_threaded_(
+    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+    const int many = cg_thread_count_();
     const size_t room = list->room / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
     size_t count[64];
     if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segments > 1) return 0;
     CG_PARALLEL_
     for (int i = 0; i < many; i++)
-        count[i] = cg_filter_part_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)),
+        count[i] = cg_filter_slice_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)),
             bound, list, room * (size_t)i, room);
     for (int i = 0; i < many; i++)
         if (count[i] == SIZE_MAX) return 0;
@@ -8529,25 +8658,26 @@ static int cg_filter_parts_(
     list->segment[1] = list->count;
     return 1;
 }
-CG_NOINLINE_ int cg_filter_alone_(
-    const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+CG_NOINLINE_ int cg_filter_serial_(
+    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
     float buf[CG_CHUNK_];
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
-        list->count += kernels->filter(cg_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
+        list->count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
             list->low + list->count, list->value + list->count);
         if (list->count > list->room) return 0;
     }
     list->segment[list->segments] = list->count;
     return 1;
 }
-static int cg_filter_lazy_(const cg_kernels_ *kernels, const cg_fill_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
-    return cg_filter_parts_(kernels, lazy, n, bound, list) || cg_filter_alone_(kernels, lazy, n, bound, list);
+static int cg_filter_lazy_(
+    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+    return cg_filter_threaded_(kernels, lazy, n, bound, list) || cg_filter_serial_(kernels, lazy, n, bound, list);
 }
 /* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
-CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n,
+CG_NOINLINE_ void cg_filter_with_ties_(const cg_kernels_ *kernels, const float *x, const cg_producer_ *lazy, size_t n,
     uint32_t key, size_t above, size_t k, cg_list_ *list) {
     size_t left = k - above, from, found;
     float buf[CG_CHUNK_];
@@ -8557,29 +8687,29 @@ CG_NOINLINE_ void cg_filter_ties_(const cg_kernels_ *kernels, const float *x, co
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
-        found = kernels->filter(cg_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i,
+        found = kernels->filter(cg_values_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i,
             list->low + from, list->value + from);
-        cg_list_cut_(list, from, from + found, &list->count, key, &left);
+        cg_list_compact_(list, from, from + found, &list->count, key, &left);
     }
     list->segment[list->segments] = list->count;
 }
 /* How many are above the bound; returns the largest. */
-CG_NOINLINE_ uint32_t cg_tally_all_(
-    const cg_kernels_ *kernels, const float *x, const cg_fill_ *lazy, size_t n, uint32_t bound, size_t *above) {
+CG_NOINLINE_ uint32_t cg_count_above_all_(
+    const cg_kernels_ *kernels, const float *x, const cg_producer_ *lazy, size_t n, uint32_t bound, size_t *above) {
     float buf[CG_CHUNK_];
     uint32_t top = 0;
     *above = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
-        top = cg_max32_(top, kernels->tally(cg_view_(x, lazy, i, many, buf), many, bound, above));
+        top = cg_max32_(top, kernels->count_above(cg_values_view_(x, lazy, i, many, buf), many, bound, above));
     }
     return top;
 }
 
 /* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0:
    who knows. */
-static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64_t want, uint64_t inside, uint32_t lo,
-    uint32_t hi, uint32_t salt, float *sample, cg_sided_ of) {
+static uint32_t cg_threshold_estimate_(const float *x, const cg_producer_ *lazy, size_t n, uint64_t want,
+    uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sign_filter_ of) {
     size_t draws = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, rank;
     size_t stride = n / draws, at[64], many;
     cg_key_ key = cg_block_key_(salt, n);
@@ -8594,8 +8724,8 @@ static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64
         }
         for (size_t j = 0; j < many; j++) {
             float one;
-            float f = cg_load_(cg_view_(x, lazy, at[j], 1, &one), 0);
-            uint32_t m = cg_sided_key_(f, of);
+            float f = cg_load_(cg_values_view_(x, lazy, at[j], 1, &one), 0);
+            uint32_t m = cg_magnitude_key_(f, of);
             sample[count] = f;
             count += (m >= lo) & (m < hi);
         }
@@ -8613,11 +8743,11 @@ static uint32_t cg_guess_(const float *x, const cg_fill_ *lazy, size_t n, uint64
    that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key. Leaves in
    the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. fill: values
    that are still to be made, with a hint in place of the first guess; or lazy, and x is NULL. */
-static cg_status cg_candidates_(
-    const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list, cg_fill_ *fill, uint32_t *bound) {
+static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list,
+    cg_producer_ *fill, uint32_t *bound) {
     uint32_t lo = 0, hi = 0x80000000u; /* the k-th key is in [lo, hi) */
     size_t at_least_lo = n, at_least_hi = 0;
-    const cg_fill_ *lazy = fill && fill->lazy ? fill : NULL;
+    const cg_producer_ *lazy = fill && fill->lazy ? fill : NULL;
     if (lazy) fill = NULL;
     list->complete = 1;
     for (uint32_t tries = 0;; tries++) {
@@ -8625,22 +8755,22 @@ static cg_status cg_candidates_(
         if (fill) *bound = fill->hint;
         else if (n > CG_CHUNK_) {
             if (tries < 8)
-                *bound = cg_guess_(
-                    x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_);
+                *bound = cg_threshold_estimate_(
+                    x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_signs_);
             else *bound = lo + (hi - lo) / 2;
             if (*bound == 0 && hi > 1) *bound = 1; /* zeros may be most of them, and need no sorting */
         }
-        if (fill       ? cg_filter_fill_(kernels, x, n, *bound, list, fill)
+        if (fill       ? cg_filter_producing_(kernels, x, n, *bound, list, fill)
                 : lazy ? cg_filter_lazy_(kernels, lazy, n, *bound, list)
-                       : cg_filter_all_(kernels, x, n, *bound, list)) {
+                       : cg_filter_vector_(kernels, x, n, *bound, list)) {
             fill = NULL;
             if (list->count >= k) break;
             hi = *bound;
             at_least_hi = list->count;
             /* all that are not zero are in the list, and the k-th is */
             if (hi == 1) {
-                if (kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
-                cg_filter_ties_(kernels, x, lazy, n, 0, list->count, k, list);
+                if (kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
+                cg_filter_with_ties_(kernels, x, lazy, n, 0, list->count, k, list);
                 list->complete = 0;
                 *bound = 0;
                 return CG_OK;
@@ -8648,9 +8778,9 @@ static cg_status cg_candidates_(
         } else {
             size_t above;
             fill = NULL;
-            if (cg_tally_all_(kernels, x, lazy, n, *bound, &above) >= CG_NONFINITE_) return CG_E_NONFINITE;
+            if (cg_count_above_all_(kernels, x, lazy, n, *bound, &above) >= CG_INF_BITS_) return CG_E_NONFINITE;
             if (above < k) { /* more than k reach it, so it is the k-th itself */
-                cg_filter_ties_(kernels, x, lazy, n, *bound, above, k, list);
+                cg_filter_with_ties_(kernels, x, lazy, n, *bound, above, k, list);
                 list->complete = 0;
                 COMPGRAD_ASSERT(list->count == k);
                 return CG_OK;
@@ -8659,25 +8789,25 @@ static cg_status cg_candidates_(
             at_least_lo = above;
         }
     }
-    return kernels->top(list->value, list->count) >= CG_NONFINITE_ ? CG_E_NONFINITE : CG_OK;
+    return kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
 }
 
 /* src/core/select/thresholds.h */
 /* ---- >>selections: each fills the list, ascending by index ---- */
 
-typedef struct cg_picker_ {
+typedef struct cg_selector_ {
     const cg_kernels_ *kernels;
     const cg_side *side;
-    const float *x; /* NULL: top-k of what a lazy fill makes */
-    cg_fill_ *fill; /* top-k: what makes x, or NULL */
+    const float *x;     /* NULL: top-k of what a lazy fill makes */
+    cg_producer_ *fill; /* top-k: what makes x, or NULL */
     size_t n;
     uint64_t shared, own; /* keys */
     cg_list_ *list;
     cg_info *info; /* k and threshold are filled in */
-} cg_picker_;
+} cg_selector_;
 
 /* before any value from i on, a multiple of CG_CHUNK_ */
-CG_INLINE_ void cg_list_mark_(cg_list_ *list, size_t i) {
+CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
     if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
 }
 CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
@@ -8687,34 +8817,35 @@ CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
 static void cg_list_close_(cg_list_ *list) { list->segment[list->segments] = list->count; }
 
 /* Cuts the list, all of which reaches `bound`, down to the k largest magnitudes; returns the k-th. */
-static uint32_t cg_list_best_(const cg_picker_ *p, size_t k, uint32_t bound) {
+static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t bound) {
     cg_list_ *list = p->list;
     size_t left = k;
-    uint32_t key = cg_kth_(list->value, list->count, &left, bound, p->kernels->top(list->value, list->count), cg_both_);
+    uint32_t key = cg_kth_(
+        list->value, list->count, &left, bound, p->kernels->absmax_bits(list->value, list->count), cg_both_signs_);
     list->count = 0;
     for (uint64_t s = 0, from = 0, to; s < list->segments; s++, from = to) {
         to = list->segment[s + 1];
         list->segment[s] = list->count;
-        cg_list_cut_(list, (size_t)from, (size_t)to, &list->count, key, &left);
+        cg_list_compact_(list, (size_t)from, (size_t)to, &list->count, key, &left);
     }
     cg_list_close_(list);
     COMPGRAD_ASSERT(list->count == k);
     return key;
 }
-static cg_status cg_pick_topk_(const cg_picker_ *p, size_t k) {
+static cg_status cg_select_topk_(const cg_selector_ *p, size_t k) {
     uint32_t bound;
     cg_status s;
     if (!k) {
         p->list->count = 0;
         return CG_OK;
     }
-    s = cg_candidates_(p->kernels, p->x, p->n, k, p->list, p->fill, &bound);
-    if (s == CG_OK) p->info->threshold = cg_float_(cg_list_best_(p, k, bound));
+    s = cg_topk_candidates_(p->kernels, p->x, p->n, k, p->list, p->fill, &bound);
+    if (s == CG_OK) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, bound));
     return s;
 }
 
 /* Magnitudes, one of every `stride`, at places that the tag gives. */
-static void cg_strided_(const cg_picker_ *p, size_t stride, size_t draws, float *sample) {
+static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t draws, float *sample) {
     const cg_key_ key = cg_block_key_(p->shared, 0x73616D70u);
     const uint64_t within = stride < 0xffffffffu ? stride : 0xffffffffu;
     size_t at[64];
@@ -8724,31 +8855,32 @@ static void cg_strided_(const cg_picker_ *p, size_t stride, size_t draws, float 
             at[j] = (i + j) * stride + (size_t)(cg_hash32_(key, (uint32_t)(i + j)) * within >> 32);
             CG_PREFETCH_(cg_at_(p->x, at[j]));
         }
-        for (size_t j = 0; j < many; j++) sample[i + j] = cg_float_(cg_load_bits_(p->x, at[j]) & CG_MAGNITUDE_);
+        for (size_t j = 0; j < many; j++) sample[i + j] = cg_as_float_(cg_load_bits_(p->x, at[j]) & CG_ABS_MASK_);
     }
 }
 /* A threshold that was estimated, made good: too many are cut to the k largest, too few lower it (DGC). */
-static cg_status cg_pick_aimed_(const cg_picker_ *p, size_t k, float threshold) {
+static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float threshold) {
     cg_list_ *list = p->list;
     for (int tries = 0; tries < 10; tries++, threshold = cg_times_(threshold, 0.8f)) {
-        const uint32_t bound = cg_bits_(threshold) & CG_MAGNITUDE_;
-        if (!cg_filter_all_(p->kernels, p->x, p->n, bound, list)) break;
-        if (p->kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        const uint32_t bound = cg_as_bits_(threshold) & CG_ABS_MASK_;
+        if (!cg_filter_vector_(p->kernels, p->x, p->n, bound, list)) break;
+        if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
         p->info->threshold = threshold;
-        if (list->count > cg_most_(&p->info->op, p->n)) p->info->threshold = cg_float_(cg_list_best_(p, k, bound));
+        if (list->count > cg_max_selected_(&p->info->op, p->n))
+            p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, bound));
         if (list->count >= k - k / 5) return CG_OK;
     }
-    return cg_pick_topk_(p, k);
+    return cg_select_topk_(p, k);
 }
 /* from 0.5 % of the values, more of short vectors */
-static cg_status cg_pick_dgc_(const cg_picker_ *p) {
+static cg_status cg_select_dgc_(const cg_selector_ *p) {
     const float ratio = p->info->op.select.value;
     const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096),
                  draws = cg_min_(p->n / stride, p->list->room);
-    size_t rank = (size_t)cg_count_(ratio, 0, draws);
-    cg_strided_(p, stride, draws, p->list->value);
-    return cg_pick_aimed_(p, (size_t)cg_count_(ratio, 0, p->n),
-        cg_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_MAGNITUDE_, cg_both_)));
+    size_t rank = (size_t)cg_k_from_ratio_(ratio, 0, draws);
+    cg_strided_sample_(p, stride, draws, p->list->value);
+    return cg_select_by_estimate_(p, (size_t)cg_k_from_ratio_(ratio, 0, p->n),
+        cg_as_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_ABS_MASK_, cg_both_signs_)));
 }
 /* Natural logarithm: x = m*2^e, then the series of artanh; good to 1e-15. */
 static double cg_ln_(double x) {
@@ -8765,23 +8897,23 @@ static double cg_ln_(double x) {
     s2 = s * s;
     for (int i = 25; i >= 1; i -= 2) {
         t *= s2;
-        CG_FENCE_(t);
+        CG_NO_FMA_(t);
         t += 1.0 / (double)i;
     }
     t *= 2.0 * s;
-    CG_FENCE_(t);
+    CG_NO_FMA_(t);
     return t + e;
 }
 /* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
-static cg_status cg_pick_sidco_(const cg_picker_ *p) {
-    const size_t k = (size_t)cg_count_(p->info->op.select.value, 0, p->n);
+static cg_status cg_select_sidco_(const cg_selector_ *p) {
+    const size_t k = (size_t)cg_k_from_ratio_(p->info->op.select.value, 0, p->n);
     const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536),
                  stride = p->n / target < 1 ? 1 : p->n / target;
     size_t draws = cg_min_(p->n / stride, p->list->room);
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
-    cg_strided_(p, stride, draws, sample);
-    if (p->kernels->top(sample, draws) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    cg_strided_sample_(p, stride, draws, sample);
+    if (p->kernels->absmax_bits(sample, draws) >= CG_INF_BITS_) return CG_E_NONFINITE;
     while (ratio < 1.0) {
         double sum = 0.0, step = -cg_ln_(ratio < 0.25 ? 0.25 : ratio);
         size_t above = 0;
@@ -8794,43 +8926,43 @@ static cg_status cg_pick_sidco_(const cg_picker_ *p) {
         draws = above;
         if (!above) break;
         step *= sum / (double)above;
-        CG_FENCE_(step);
+        CG_NO_FMA_(step);
         threshold += step;
         ratio = ratio < 0.25 ? ratio * 4.0 : 1.0;
     }
-    return cg_pick_aimed_(p, k, cg_narrow_(threshold));
+    return cg_select_by_estimate_(p, k, cg_saturate64_(threshold));
 }
 
 /* Sums over the magnitudes below a limit, as bits: of a chunk all, less those that reach it; where these are so
    large that nothing of the others would be left in the difference, one after the other. The list must not be in
    use. */
-typedef struct cg_tail_ {
+typedef struct cg_below_sums_ {
     double sum, squares;
     uint64_t count;
     uint32_t top;
-} cg_tail_;
-static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {
-    cg_tail_ t = { 0.0, 0.0, 0, 0 };
+} cg_below_sums_;
+static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
+    cg_below_sums_ t = { 0.0, 0.0, 0, 0 };
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, p->n - i);
         const float *v = cg_at_(p->x, i);
-        const uint32_t top = p->kernels->top(v, many);
+        const uint32_t top = p->kernels->absmax_bits(v, many);
         double sum = 0.0, squares = 0.0;
         t.top = cg_max32_(t.top, top);
         if (top < limit || top - limit < 10u << 23) { /* 2^10 times the limit */
             const size_t above = top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->low, p->list->value);
-            sum = cg_total_of_(p->kernels, v, many, CG_TOTAL_MAGNITUDES_);
-            squares = cg_total_of_(p->kernels, v, many, CG_TOTAL_SQUARES_);
+            sum = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_ABS_);
+            squares = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_SQUARES_);
             if (above) {
-                sum -= cg_total_of_(p->kernels, p->list->value, above, CG_TOTAL_MAGNITUDES_);
-                squares -= cg_total_of_(p->kernels, p->list->value, above, CG_TOTAL_SQUARES_);
+                sum -= cg_lane_sum_of_(p->kernels, p->list->value, above, CG_SUM_ABS_);
+                squares -= cg_lane_sum_of_(p->kernels, p->list->value, above, CG_SUM_SQUARES_);
             }
             t.count += many - above;
         } else {
             for (size_t j = 0; j < many; j++) {
-                uint32_t m = cg_load_bits_(v, j) & CG_MAGNITUDE_;
-                double d = m < limit ? (double)cg_float_(m) : 0.0, square = d * d;
-                CG_FENCE_(square);
+                uint32_t m = cg_load_bits_(v, j) & CG_ABS_MASK_;
+                double d = m < limit ? (double)cg_as_float_(m) : 0.0, square = d * d;
+                CG_NO_FMA_(square);
                 t.count += m < limit;
                 sum += d;
                 squares += square;
@@ -8841,33 +8973,33 @@ static cg_tail_ cg_tail_below_(const cg_picker_ *p, uint32_t limit) {
     }
     return t;
 }
-#define CG_COIN_KEY_ 0xBB67AE8584CAA73Bu /* coins of a selection are not the noise of a quantizer */
+#define CG_BERNOULLI_KEY_ 0xBB67AE8584CAA73Bu /* coins of a selection are not the noise of a quantizer */
 
 /* MSTop-k: bisects between the mean and the largest magnitude for a threshold that at most k reach; all of those
    are taken, and what is missing is a run of neighbours, from a random place, among those down to the last
    threshold that was too low. */
-static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
+static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
     cg_list_ *list = p->list;
-    uint32_t bound, next, top, low = 0, high = CG_NONFINITE_;
+    uint32_t bound, next, top, low = 0, high = CG_INF_BITS_;
     double mean, lo = 0.0, hi = 1.0;
     size_t rank = k + 1, sure = 0, between = 0, start, ordinal = 0;
     cg_status s;
-    if (k >= p->n) return cg_pick_topk_(p, k);
+    if (k >= p->n) return cg_select_topk_(p, k);
     list->totals = 1;
-    s = cg_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &bound);
+    s = cg_topk_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &bound);
     list->totals = 0;
     if (s != CG_OK) return s;
-    top = p->kernels->top(list->value, list->count);
+    top = p->kernels->absmax_bits(list->value, list->count);
     /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be
        counted again */
-    next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_);
+    next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_signs_);
     /* none reaches it: the list stays */
-    mean = (list->complete ? list->total : cg_tail_below_(p, CG_NONFINITE_).sum) / (double)p->n;
+    mean = (list->complete ? list->total : cg_below_sums_of_(p, CG_INF_BITS_).sum) / (double)p->n;
     for (int i = 0; i < 30; i++) {
-        double r = (lo + hi) * 0.5, t = r * ((double)cg_float_(top) - mean);
+        double r = (lo + hi) * 0.5, t = r * ((double)cg_as_float_(top) - mean);
         uint32_t key;
-        CG_FENCE_(t);
-        key = cg_bits_(cg_narrow_(mean + t));
+        CG_NO_FMA_(t);
+        key = cg_as_bits_(cg_saturate64_(mean + t));
         if (key > next) {
             high = key;
             hi = r;
@@ -8876,28 +9008,28 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
             lo = r;
         }
     }
-    if (!list->complete) bound = CG_NONFINITE_;
+    if (!list->complete) bound = CG_INF_BITS_;
     if (low < bound) { /* the candidates do not reach down so far: a pass more */
         size_t above = 0;
         for (size_t i = 0; low && i < p->n; i += CG_CHUNK_)
-            p->kernels->tally(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low - 1, &above);
+            p->kernels->count_above(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low - 1, &above);
         between = low ? above : p->n;
     }
     for (size_t i = 0; i < list->count; i++) {
-        uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+        uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
         sure += m >= high;
         if (low >= bound) between += m >= low;
     }
     between -= sure;
-    start = (size_t)cg_high_product_(cg_mix64_(p->own ^ CG_COIN_KEY_), (uint64_t)(between - (k - sure)) + 1);
-    p->info->threshold = cg_float_(low);
+    start = (size_t)cg_mulhi64_(cg_mix64_(p->own ^ CG_BERNOULLI_KEY_), (uint64_t)(between - (k - sure)) + 1);
+    p->info->threshold = cg_as_float_(low);
     list->count = 0;
     if (low >= bound) {
         for (uint64_t g = 0, from = 0, to; g < list->segments; g++, from = to) {
             to = list->segment[g + 1];
             list->segment[g] = list->count;
             for (uint64_t i = from; i < to; i++) {
-                uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+                uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
                 int take = m >= high;
                 if (!take && m >= low) {
                     take = ordinal >= start && ordinal < start + (k - sure);
@@ -8911,9 +9043,9 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
     } else {
         for (size_t i = 0; i < p->n; i++) {
             float f = cg_load_(p->x, i);
-            uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
+            uint32_t m = cg_as_bits_(f) & CG_ABS_MASK_;
             int take = m >= high;
-            cg_list_mark_(list, i);
+            cg_list_begin_segment_(list, i);
             if (!take && m >= low) {
                 take = ordinal >= start && ordinal < start + (k - sure);
                 ordinal++;
@@ -8928,66 +9060,66 @@ static cg_status cg_pick_mstopk_(const cg_picker_ *p, size_t k) {
 
 /* src/core/select/wangni.h */
 /* Wangni: magnitudes from `unit` on are certain; a smaller one becomes +-unit with probability |x|/unit. */
-static cg_status cg_pick_coins_(const cg_picker_ *p, float unit) {
+static cg_status cg_select_bernoulli_(const cg_selector_ *p, float unit) {
     cg_list_ *list = p->list;
-    cg_coins_ c;
+    cg_bernoulli_ c;
     c.unit = unit;
-    c.pre = cg_is_tiny_(unit) ? CG_LIFT_ : 1.0f;
+    c.pre = cg_is_tiny_(unit) ? CG_POW2_100_ : 1.0f;
     c.inv = 1.0f / cg_times_(unit, c.pre);
     list->count = 0;
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
-        cg_list_mark_(list, i);
-        c.key = cg_block_key_(p->own ^ CG_COIN_KEY_, (uint64_t)i >> 16);
-        list->count += p->kernels->coins(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
+        cg_list_begin_segment_(list, i);
+        c.key = cg_block_key_(p->own ^ CG_BERNOULLI_KEY_, (uint64_t)i >> 16);
+        list->count += p->kernels->bernoulli(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
             list->low + list->count, list->value + list->count);
     }
     cg_list_close_(list);
     return CG_OK;
 }
 /* a density; twice what the certain ones leave over goes to the others */
-static cg_status cg_pick_wangni_(const cg_picker_ *p) {
+static cg_status cg_select_wangni_(const cg_selector_ *p) {
     const double want = (double)p->info->op.select.value * (double)p->n;
-    cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
+    cg_below_sums_ t = cg_below_sums_of_(p, CG_INF_BITS_);
     double lambda;
     float unit;
-    if (t.top >= CG_NONFINITE_) return CG_E_NONFINITE;
-    if (t.sum == 0.0) return cg_pick_coins_(p, CG_FLT_MAX_);
+    if (t.top >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (t.sum == 0.0) return cg_select_bernoulli_(p, CG_FLT_MAX_);
     lambda = want / t.sum;
-    unit = cg_narrow_(1.0 / lambda);
+    unit = cg_saturate64_(1.0 / lambda);
     for (int i = 0; i < 2; i++) {
         double left, kappa;
-        t = cg_tail_below_(p, cg_bits_(unit));
+        t = cg_below_sums_of_(p, cg_as_bits_(unit));
         left = want - (double)(p->n - t.count);
         kappa = lambda * t.sum > 0.0 ? left / (lambda * t.sum) : 0.0;
         if (!(kappa > 1.0)) break;
         lambda *= kappa;
-        unit = cg_narrow_(1.0 / lambda);
+        unit = cg_saturate64_(1.0 / lambda);
     }
-    return cg_pick_coins_(p, unit);
+    return cg_select_bernoulli_(p, unit);
 }
 /* the fewest with sum x^2/p <= (1 + epsilon) sum x^2 */
-static cg_status cg_pick_wangni_variance_(const cg_picker_ *p) {
-    cg_tail_ t = cg_tail_below_(p, CG_NONFINITE_);
+static cg_status cg_select_wangni_variance_(const cg_selector_ *p) {
+    cg_below_sums_ t = cg_below_sums_of_(p, CG_INF_BITS_);
     const double extra = (double)p->info->op.select.value * t.squares;
     float unit = CG_FLT_MAX_;
-    if (t.top >= CG_NONFINITE_) return CG_E_NONFINITE;
+    if (t.top >= CG_INF_BITS_) return CG_E_NONFINITE;
     for (int i = 0; i < 100 && t.sum > 0.0; i++) {
         const double exact = (extra + t.squares) / t.sum;
-        float next = cg_narrow_(exact);
+        float next = cg_saturate64_(exact);
         /* down: a larger unit has more variance */
-        if ((double)next > exact) next = cg_float_(cg_bits_(next) - 1u);
+        if ((double)next > exact) next = cg_as_float_(cg_as_bits_(next) - 1u);
         if (next >= unit || !(next > 0.0f)) break;
         unit = next;
-        t = cg_tail_below_(p, cg_bits_(unit));
+        t = cg_below_sums_of_(p, cg_as_bits_(unit));
     }
-    return cg_pick_coins_(p, unit);
+    return cg_select_bernoulli_(p, unit);
 }
 
 /* src/core/select/others.h */
 /* The largest above zero and the largest below, each by its own count. AdaQ: a share of either side; SBC: as many
    of both, of which the side with the larger mean stays. */
-static cg_status cg_pick_sides_(const cg_picker_ *p) {
-    static const cg_sided_ sides[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
+static cg_status cg_select_sides_(const cg_selector_ *p) {
+    static const cg_sign_filter_ sides[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
     const cg_stage *stage = &p->info->op.select;
     cg_list_ *list = p->list;
     uint32_t key[2] = { 0, 0 }, bound = 1;
@@ -9000,28 +9132,30 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
             const size_t many = cg_min_(CG_CHUNK_, n - i);
             uint8_t signs[CG_CHUNK_ / 8];
             size_t some = 0, below = 0;
-            p->kernels->sign(cg_at_(p->x, i), many, signs, NULL);
-            p->kernels->tally(cg_at_(p->x, i), many, 0, &some);
+            p->kernels->sign_encode(cg_at_(p->x, i), many, signs, NULL);
+            p->kernels->count_above(cg_at_(p->x, i), many, 0, &some);
             for (size_t j = 0; j < (many + 7) / 8; j++) below += cg_popcount_(signs[j]);
             have[0] += some - below;
             have[1] += below;
         }
     }
-    k = (size_t)cg_count_(stage->value, 0, n);
+    k = (size_t)cg_k_from_ratio_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
         want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side])
-                                                 : (size_t)cg_count_(stage->value, 0, have[side]);
+                                                 : (size_t)cg_k_from_ratio_(stage->value, 0, have[side]);
     if (n > CG_CHUNK_) { /* what enough of both sides should reach */
-        uint32_t above = want[0] ? cg_guess_(p->x, NULL, n, want[0], 0, 1, CG_NONFINITE_, 0, list->value, sides[0])
-                                 : CG_NONFINITE_;
-        uint32_t below = want[1] ? cg_guess_(p->x, NULL, n, want[1], 0, 1, CG_NONFINITE_, 1, list->value, sides[1])
-                                 : CG_NONFINITE_;
+        uint32_t above = want[0]
+            ? cg_threshold_estimate_(p->x, NULL, n, want[0], 0, 1, CG_INF_BITS_, 0, list->value, sides[0])
+            : CG_INF_BITS_;
+        uint32_t below = want[1]
+            ? cg_threshold_estimate_(p->x, NULL, n, want[1], 0, 1, CG_INF_BITS_, 1, list->value, sides[1])
+            : CG_INF_BITS_;
         bound = cg_max32_(1, above < below ? above : below);
     }
     for (;; bound = 1) {
         have[0] = have[1] = 0;
-        cg_filter_all_(p->kernels, p->x, n, bound, list);
-        if (p->kernels->top(list->value, list->count) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        cg_filter_vector_(p->kernels, p->x, n, bound, list);
+        if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
         for (size_t i = 0; i < list->count; i++) have[list->value[i] < 0.0f]++;
         if (bound == 1 || (have[0] >= want[0] && have[1] >= want[1])) break;
     }
@@ -9029,7 +9163,7 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
     for (int side = 0; side < 2; side++) {
         left[side] = want[side];
         if (want[side])
-            key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_NONFINITE_ - 1, sides[side]);
+            key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_INF_BITS_ - 1, sides[side]);
     }
     if (stage->id == CG_SELECT_SIDE) {
         size_t ties[2];
@@ -9037,9 +9171,9 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
         ties[1] = left[1];
         for (size_t i = 0; i < list->count; i++) {
             int side = list->value[i] < 0.0f;
-            uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+            uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
             int equal = m == key[side] && ties[side] > 0;
-            if (want[side] && (m > key[side] || equal)) mean[side] += (double)cg_float_(m);
+            if (want[side] && (m > key[side] || equal)) mean[side] += (double)cg_as_float_(m);
             ties[side] -= (size_t)equal;
         }
         for (int side = 0; side < 2; side++) mean[side] = want[side] ? mean[side] / (double)want[side] : 0.0;
@@ -9051,7 +9185,7 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
         list->segment[g] = list->count;
         for (uint64_t i = from; i < to; i++) {
             int side = list->value[i] < 0.0f;
-            uint32_t m = cg_bits_(list->value[i]) & CG_MAGNITUDE_;
+            uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
             int equal = m == key[side] && left[side] > 0, take = want[side] && (m > key[side] || equal);
             list->low[list->count] = list->low[i];
             list->value[list->count] = list->value[i];
@@ -9065,7 +9199,7 @@ static cg_status cg_pick_sides_(const cg_picker_ *p) {
 
 /* AdaComp: what one more gradient would bring to the largest residual of its bin. x: residual with the gradient in
    it; aux: the gradient. */
-static cg_status cg_pick_bins_(const cg_picker_ *p) {
+static cg_status cg_select_adacomp_(const cg_selector_ *p) {
     const size_t bin = p->info->op.select.size;
     const float *aux = p->side ? p->side->aux : NULL;
     cg_list_ *list = p->list;
@@ -9073,20 +9207,21 @@ static cg_status cg_pick_bins_(const cg_picker_ *p) {
     uint64_t bins = 0;
     float scale;
     if (!aux) return CG_E_ARG;
-    if (p->n && (p->kernels->top(p->x, p->n) >= CG_NONFINITE_ || p->kernels->top(aux, p->n) >= CG_NONFINITE_))
+    if (p->n &&
+        (p->kernels->absmax_bits(p->x, p->n) >= CG_INF_BITS_ || p->kernels->absmax_bits(aux, p->n) >= CG_INF_BITS_))
         return CG_E_NONFINITE;
     for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++)
-        total += (double)cg_float_(p->kernels->top(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
-    scale = bins ? cg_narrow_(total / (double)bins) : 0.0f;
+        total += (double)cg_as_float_(p->kernels->absmax_bits(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
+    scale = bins ? cg_saturate64_(total / (double)bins) : 0.0f;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
         uint32_t top;
         many = cg_min_(bin, p->n - i);
-        top = p->kernels->top(cg_at_(p->x, i), many);
+        top = p->kernels->absmax_bits(cg_at_(p->x, i), many);
         for (size_t j = i; j < i + many; j++) {
             float f = cg_load_(p->x, j);
-            uint32_t m = cg_bits_(cg_plus_(f, cg_load_(aux, j))) & CG_MAGNITUDE_;
-            cg_list_mark_(list, j);
+            uint32_t m = cg_as_bits_(cg_plus_(f, cg_load_(aux, j))) & CG_ABS_MASK_;
+            cg_list_begin_segment_(list, j);
             if (top && m >= top) cg_list_add_(list, j, f < 0.0f ? -scale : scale);
         }
     }
@@ -9094,7 +9229,7 @@ static cg_status cg_pick_bins_(const cg_picker_ *p) {
     return CG_OK;
 }
 /* Tsuzuku: where the square of x exceeds alpha times its variance, aux. */
-static cg_status cg_pick_variance_(const cg_picker_ *p) {
+static cg_status cg_select_variance_(const cg_selector_ *p) {
     const double alpha = (double)p->info->op.select.value;
     const float *aux = p->side ? p->side->aux : NULL;
     cg_list_ *list = p->list;
@@ -9103,7 +9238,7 @@ static cg_status cg_pick_variance_(const cg_picker_ *p) {
     for (size_t i = 0; i < p->n; i++) {
         float f = cg_load_(p->x, i), v = cg_load_(aux, i);
         if (!cg_is_finite_(f) || !cg_is_finite_(v)) return CG_E_NONFINITE;
-        cg_list_mark_(list, i);
+        cg_list_begin_segment_(list, i);
         if ((double)f * (double)f > alpha * (double)v) cg_list_add_(list, i, f);
     }
     cg_list_close_(list);
@@ -9111,21 +9246,21 @@ static cg_status cg_pick_variance_(const cg_picker_ *p) {
 }
 /* The k-th largest of n magnitudes, all below Inf, by bisection: counting is what SIMD is good at. above: how many
    are larger. */
-static uint32_t cg_kth_counted_(
+static uint32_t cg_kth_bisect_(
     const cg_kernels_ *kernels, const float *v, size_t n, size_t k, uint32_t lo, uint32_t hi, size_t *above) {
     size_t larger = 0, next = 0; /* than hi */
     while (lo < hi) {            /* the smallest that fewer than k are above */
         uint32_t pivot = lo + (hi - lo) / 2;
         size_t count = 0;
         if (n <= 128) { /* of a few, one of them: that takes fewer steps */
-            while (next < n && (cg_bits_(v[next]) & CG_MAGNITUDE_) - lo >= hi - lo) next++;
+            while (next < n && (cg_as_bits_(v[next]) & CG_ABS_MASK_) - lo >= hi - lo) next++;
             if (next == n) {
                 lo = hi;
                 break;
             }
-            pivot = cg_bits_(v[next]) & CG_MAGNITUDE_;
+            pivot = cg_as_bits_(v[next]) & CG_ABS_MASK_;
         }
-        kernels->tally(v, n, pivot, &count);
+        kernels->count_above(v, n, pivot, &count);
         if (count < k) {
             hi = pivot;
             larger = count;
@@ -9136,7 +9271,7 @@ static uint32_t cg_kth_counted_(
 }
 /* The largest of every chunk. Neighbours are alike: what reached a little less than the last chunk's key is looked
    at first. */
-static cg_status cg_pick_chunked_(const cg_picker_ *p) {
+static cg_status cg_select_chunked_(const cg_selector_ *p) {
     const cg_stage *stage = &p->info->op.select;
     cg_list_ *list = p->list;
     uint32_t guess = 0;
@@ -9146,31 +9281,31 @@ static cg_status cg_pick_chunked_(const cg_picker_ *p) {
         size_t k, found = 0, above, left;
         uint32_t key;
         many = cg_min_(stage->size, p->n - i);
-        k = (size_t)cg_count_(stage->value, 0, many);
+        k = (size_t)cg_k_from_ratio_(stage->value, 0, many);
         for (;; guess = 0) { /* a second time only after a guess that was too high */
             list->count = from;
             for (size_t j = i, some; j < i + many; j += some) { /* to the next mark */
                 some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
-                cg_list_mark_(list, j);
+                cg_list_begin_segment_(list, j);
                 list->count += p->kernels->filter(
                     cg_at_(p->x, j), some, guess, (uint32_t)j, list->low + list->count, list->value + list->count);
             }
             found = list->count - from;
             if (found >= k || !guess) break;
         }
-        key = p->kernels->top(list->value + from, found);
-        if (key >= CG_NONFINITE_) return CG_E_NONFINITE;
-        key = cg_kth_counted_(p->kernels, list->value + from, found, k, guess, key, &above);
+        key = p->kernels->absmax_bits(list->value + from, found);
+        if (key >= CG_INF_BITS_) return CG_E_NONFINITE;
+        key = cg_kth_bisect_(p->kernels, list->value + from, found, k, guess, key, &above);
         left = k - above;
         list->count = from;
         if (i + many - 1 <= last) {
-            cg_list_cut_(list, from, from + found, &list->count, key, &left);
+            cg_list_compact_(list, from, from + found, &list->count, key, &left);
             /* a mark lies in this chunk and moves with what is cut before it */
         } else {
             const size_t mark = (size_t)list->segment[(uint64_t)(i + many - 1) >> 32];
-            cg_list_cut_(list, from, mark, &list->count, key, &left);
+            cg_list_compact_(list, from, mark, &list->count, key, &left);
             list->segment[(uint64_t)(i + many - 1) >> 32] = list->count;
-            cg_list_cut_(list, mark, from + found, &list->count, key, &left);
+            cg_list_compact_(list, mark, from + found, &list->count, key, &left);
         }
         guess = key < 0x400000u ? 0 : key - 0x400000u; /* a half or so of it */
     }
@@ -9178,7 +9313,7 @@ static cg_status cg_pick_chunked_(const cg_picker_ *p) {
     return CG_OK;
 }
 /* Blocks that are not all zero, one index each. */
-static cg_status cg_pick_blocks_(const cg_picker_ *p) {
+static cg_status cg_select_blocks_(const cg_selector_ *p) {
     const size_t size = p->info->op.select.size;
     cg_list_ *list = p->list;
     list->count = 0;
@@ -9186,9 +9321,9 @@ static cg_status cg_pick_blocks_(const cg_picker_ *p) {
     for (size_t i = 0, unit = 0, many; i < p->n; i += many, unit++) {
         uint32_t top;
         many = cg_min_(size, p->n - i);
-        top = p->kernels->top(cg_at_(p->x, i), many);
-        if (top >= CG_NONFINITE_) return CG_E_NONFINITE;
-        cg_list_mark_(list, unit);
+        top = p->kernels->absmax_bits(cg_at_(p->x, i), many);
+        if (top >= CG_INF_BITS_) return CG_E_NONFINITE;
+        cg_list_begin_segment_(list, unit);
         if (!top) continue;
         list->low[list->count++] = (uint32_t)unit;
         memcpy(list->value + p->info->k, cg_at_(p->x, i), 4 * many);
@@ -9198,9 +9333,9 @@ static cg_status cg_pick_blocks_(const cg_picker_ *p) {
     cg_list_close_(list);
     return CG_OK;
 }
-static cg_status cg_pick_given_(const cg_picker_ *p);
+static cg_status cg_select_given_(const cg_selector_ *p);
 
-static cg_status cg_pick_(const cg_picker_ *p) {
+static cg_status cg_selector_run_(const cg_selector_ *p) {
     const cg_stage *stage = &p->info->op.select;
     cg_status s = CG_OK;
     if (!p->n && stage->id != CG_SELECT_GIVEN) {
@@ -9209,22 +9344,22 @@ static cg_status cg_pick_(const cg_picker_ *p) {
         return CG_OK;
     }
     switch (stage->id) {
-    case CG_SELECT_TOPK: s = cg_pick_topk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
-    case CG_SELECT_MSTOPK: s = cg_pick_mstopk_(p, (size_t)cg_most_(&p->info->op, p->n)); break;
-    case CG_SELECT_DGC: s = cg_pick_dgc_(p); break;
-    case CG_SELECT_SIDCO: s = cg_pick_sidco_(p); break;
-    case CG_SELECT_WANGNI: s = cg_pick_wangni_(p); break;
-    case CG_SELECT_WANGNI_VARIANCE: s = cg_pick_wangni_variance_(p); break;
+    case CG_SELECT_TOPK: s = cg_select_topk_(p, (size_t)cg_max_selected_(&p->info->op, p->n)); break;
+    case CG_SELECT_MSTOPK: s = cg_select_mstopk_(p, (size_t)cg_max_selected_(&p->info->op, p->n)); break;
+    case CG_SELECT_DGC: s = cg_select_dgc_(p); break;
+    case CG_SELECT_SIDCO: s = cg_select_sidco_(p); break;
+    case CG_SELECT_WANGNI: s = cg_select_wangni_(p); break;
+    case CG_SELECT_WANGNI_VARIANCE: s = cg_select_wangni_variance_(p); break;
     case CG_SELECT_SIDES:
-    case CG_SELECT_SIDE: s = cg_pick_sides_(p); break;
-    case CG_SELECT_ADACOMP: s = cg_pick_bins_(p); break;
-    case CG_SELECT_VARIANCE: s = cg_pick_variance_(p); break;
-    case CG_SELECT_CHUNKED: s = cg_pick_chunked_(p); break;
-    case CG_SELECT_BLOCKS: return cg_pick_blocks_(p); /* k is not the number of indices */
-    case CG_SELECT_GIVEN: return cg_pick_given_(p);
+    case CG_SELECT_SIDE: s = cg_select_sides_(p); break;
+    case CG_SELECT_ADACOMP: s = cg_select_adacomp_(p); break;
+    case CG_SELECT_VARIANCE: s = cg_select_variance_(p); break;
+    case CG_SELECT_CHUNKED: s = cg_select_chunked_(p); break;
+    case CG_SELECT_BLOCKS: return cg_select_blocks_(p); /* k is not the number of indices */
+    case CG_SELECT_GIVEN: return cg_select_given_(p);
     default:
-        cg_filter_all_(p->kernels, p->x, p->n, (cg_bits_(stage->value) & CG_MAGNITUDE_) + 1, p->list);
-        if (p->kernels->top(p->list->value, p->list->count) >= CG_NONFINITE_) s = CG_E_NONFINITE;
+        cg_filter_vector_(p->kernels, p->x, p->n, (cg_as_bits_(stage->value) & CG_ABS_MASK_) + 1, p->list);
+        if (p->kernels->absmax_bits(p->list->value, p->list->count) >= CG_INF_BITS_) s = CG_E_NONFINITE;
     }
     p->info->k = p->list->count;
     return s;
@@ -9239,7 +9374,7 @@ typedef struct cg_bit_writer_ {
     unsigned filled;
 } cg_bit_writer_;
 
-static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits <= 32 */
+static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits <= 32 */
     w->word |= v << w->filled;
     w->filled += bits;
     if (w->filled >= 32) {
@@ -9249,7 +9384,7 @@ static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits
         w->filled -= 32;
     }
 }
-static void cg_bits_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
+static void cg_bit_writer_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
     if (w->filled) cg_put32_(w->at, (uint32_t)w->word);
 }
 /* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be
@@ -9260,7 +9395,7 @@ typedef struct cg_bit_setter_ {
     uint32_t word;
 } cg_bit_setter_;
 
-static void cg_bit_set_(cg_bit_setter_ *w, uint64_t bit) {
+static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
     const uint64_t at = bit >> 5;
     w->word = (w->word & ((uint32_t)(at != w->at) - 1u)) | 1u << (bit & 31);
     w->at = at;
@@ -9268,7 +9403,7 @@ static void cg_bit_set_(cg_bit_setter_ *w, uint64_t bit) {
 }
 /* Returns the bytes. */
 static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *list, uint8_t *out) {
-    unsigned l = cg_low_bits_(universe, list->count);
+    unsigned l = cg_elias_fano_low_bits_(universe, list->count);
     cg_bit_writer_ low = { NULL, 0, 0 };
     cg_bit_setter_ set = { NULL, 0, 0 };
     cg_rice_writer_ rice;
@@ -9276,32 +9411,32 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
     int bitmap = code == CG_CODE_BITMAP;
     if (out == end) return 0;
     if (code == CG_CODE_GOLOMB) {
-        cg_rice_open_(&rice, out, cg_rice_bits_(universe, list->count));
+        cg_rice_writer_open_(&rice, out, cg_rice_parameter_(universe, list->count));
         for (uint64_t s = 0; s < list->segments; s++)
             for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++)
-                cg_rice_put_(&rice, s << 32 | list->low[i]);
-        return cg_rice_close_(&rice);
+                cg_rice_writer_put_(&rice, s << 32 | list->low[i]);
+        return cg_rice_writer_close_(&rice);
     }
     low.at = out;
-    set.out = bitmap ? out : out + (size_t)cg_low_bytes_(universe, list->count);
+    set.out = bitmap ? out : out + (size_t)cg_elias_fano_low_bytes_(universe, list->count);
     memset(set.out, 0, (size_t)(end - set.out));
     for (uint64_t s = 0; s < list->segments; s++) {
         for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) {
             uint64_t index = s << 32 | list->low[i];
             if (bitmap) {
-                cg_bit_set_(&set, index);
+                cg_bit_setter_set_(&set, index);
                 continue;
             }
             if (l > 32) {
-                cg_bits_put_(&low, index & 0xffffffffu, 32);
-                cg_bits_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
+                cg_bit_writer_put_(&low, index & 0xffffffffu, 32);
+                cg_bit_writer_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
             } else {
-                cg_bits_put_(&low, index & (((uint64_t)1 << l) - 1), l);
+                cg_bit_writer_put_(&low, index & (((uint64_t)1 << l) - 1), l);
             }
-            cg_bit_set_(&set, (index >> l) + i);
+            cg_bit_setter_set_(&set, (index >> l) + i);
         }
     }
-    if (!bitmap) cg_bits_flush_(&low);
+    if (!bitmap) cg_bit_writer_flush_(&low);
     return (size_t)(end - out);
 }
 
@@ -9318,31 +9453,31 @@ typedef struct cg_index_reader_ {
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     cg_index_reader_ r;
     uint64_t k;
-    r.turned = cg_turned_(&info->op, info->drawn);
-    r.unit = cg_unit_(&info->op);
-    r.universe = cg_units_(&info->op, r.turned);
-    k = cg_units_(&info->op, info->k);
+    r.turned = cg_transformed_n_(&info->op, info->drawn);
+    r.unit = cg_values_per_index_(&info->op);
+    r.universe = cg_index_count_(&info->op, r.turned);
+    k = cg_index_count_(&info->op, info->k);
     r.bitmap = info->index_code == CG_CODE_BITMAP;
     r.golomb = info->index_code == CG_CODE_GOLOMB;
     r.avx2 = cg_isa_used() == CG_ISA_AVX2;
-    r.l = r.bitmap || r.golomb ? 0 : cg_low_bits_(r.universe, k);
+    r.l = r.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
     r.low = p;
-    r.high = r.bitmap || r.golomb ? p : p + (size_t)cg_low_bytes_(r.universe, k);
+    r.high = r.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
     r.end = p + info->index_bytes;
     r.word = 0;
     r.base = (uint64_t)0 - 64;
     r.i = 0;
     r.block = r.within = 0;
-    if (r.golomb) cg_rice_start_(&r.rice, p, info->index_bytes, cg_rice_bits_(r.universe, k));
+    if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
     return r;
 }
 /* Up to `count` more indices; fewer only where the bits run out. */
-CG_INLINE_ size_t cg_index_read_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     uint64_t word = r->word, base = r->base, i = r->i, at = r->i * r->l;
     const uint64_t mask = ((uint64_t)1 << r->l) - 1;
     const uint8_t *next = r->high;
     size_t done = 0;
-    if (r->golomb) return cg_rice_get_(&r->rice, index, count);
+    if (r->golomb) return cg_rice_reader_get_(&r->rice, index, count);
     /* whole words, far from the end */
     while (!r->bitmap && r->l <= 56 && done < count && (uint64_t)(r->end - r->low) > (at + 64 * r->l) / 8 + 8) {
         if (!word) {
@@ -9396,17 +9531,17 @@ out:
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    return cg_index_read_(r, index, count);
+    return cg_index_get_body_(r, index, count);
 }
 #endif
 static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
 #if CG_AVX2_
     if (r->avx2) return cg_index_get_avx2_(r, index, count); /* fewer instructions for the same bits */
 #endif
-    return cg_index_read_(r, index, count);
+    return cg_index_get_body_(r, index, count);
 }
 /* The same for values: every value of a block has an index of its own. */
-static size_t cg_value_index_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     if (r->unit == 1) return cg_index_get_(r, index, count);
     for (size_t i = 0; i < count; i++) {
         if (!r->within && cg_index_get_(r, &r->block, 1) == 0) return i;
@@ -9419,13 +9554,13 @@ static size_t cg_value_index_(cg_index_reader_ *r, uint64_t *index, size_t count
 /* src/core/matrix.h */
 /* ---- >>matrix: what stands between the pipeline and the factors ---- */
 
-static size_t cg_rows_(const cg_op *op) { return op->transform.size; }
-static size_t cg_cols_(const cg_op *op) { return (size_t)op->transform.value; }
+static size_t cg_matrix_rows_(const cg_op *op) { return op->transform.size; }
+static size_t cg_matrix_cols_(const cg_op *op) { return (size_t)op->transform.value; }
 
 /* Factors p (rows of rank values), then q (rank rows of cols), at the start of room. */
 static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *room) {
-    const size_t rows = cg_rows_(&info->op), cols = cg_cols_(&info->op);
-    const unsigned rank = cg_matrix_rank_(&info->op);
+    const size_t rows = cg_matrix_rows_(&info->op), cols = cg_matrix_cols_(&info->op);
+    const unsigned rank = cg_matrix_r_(&info->op);
     float *q = room + rows * rank;
     uint8_t *work = (uint8_t *)(q + rank * cols);
     unsigned atoms;
@@ -9433,7 +9568,7 @@ static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *in
     if (info->op.transform.id == CG_TRANSFORM_LOWRANK)
         return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, rank, room, q, work);
     return cg_atomo_encode_(
-        kernels, cg_private_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
+        kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
 }
 
 /* src/core/encode.h */
@@ -9451,16 +9586,16 @@ typedef struct cg_encoder_ {
 } cg_encoder_;
 
 /* what a block tells */
-typedef struct cg_part_ {
-    cg_sum_ sum;
-    cg_stat_ stat;
+typedef struct cg_block_result_ {
+    cg_checksum_ sum;
+    cg_bucket_stats_ stat;
     double total, energy;
     size_t bytes;
-} cg_part_;
+} cg_block_result_;
 
-static const cg_stat_ cg_stat_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
+static const cg_bucket_stats_ cg_bucket_stats_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
 
-static void cg_stat_join_(cg_stat_ *s, const cg_stat_ *t) {
+static void cg_bucket_stats_merge_(cg_bucket_stats_ *s, const cg_bucket_stats_ *t) {
     s->top = cg_max32_(s->top, t->top);
     s->lo = t->lo < s->lo ? t->lo : s->lo;
     s->hi = t->hi > s->hi ? t->hi : s->hi;
@@ -9475,59 +9610,60 @@ static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
 }
 /* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of
    them already. */
-static cg_stat_ cg_measure_(
+static cg_bucket_stats_ cg_measure_(
     const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
-    cg_stat_ stat = cg_stat_none_, part = cg_stat_none_;
+    cg_bucket_stats_ stat = cg_bucket_stats_none_, part = cg_bucket_stats_none_;
     float buf[CG_CHUNK_];
     for (size_t i = first, many; i < last; i += many) {
         many = cg_min_(last - i, CG_CHUNK_ - i % CG_CHUNK_);
         part.count += many;
         e->lay->row->measure(e->kernels, e->stage,
-            i >= have && i < have_end ? cg_at_(v, i - have) : cg_fetch_(e->src, i, many, buf), many, &part);
+            i >= have && i < have_end ? cg_at_(v, i - have) : cg_source_fetch_(e->src, i, many, buf), many, &part);
         if ((i + many) % CG_BLOCK_ == 0 || i + many == last) {
-            cg_stat_join_(&stat, &part);
-            part = cg_stat_none_;
+            cg_bucket_stats_merge_(&stat, &part);
+            part = cg_bucket_stats_none_;
         }
     }
     return stat;
 }
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
     unsigned per = e->lay->row->scales;
-    if (e->lay->row->scale_width == 1) { /* a power of two; see cg_e8m0_value_ */
-        e->scales[bucket] = (uint8_t)(cg_bits_(scales[0]) >> 23);
+    if (e->lay->row->scale_width == 1) { /* a power of two; see cg_e8m0_decode_ */
+        e->scales[bucket] = (uint8_t)(cg_as_bits_(scales[0]) >> 23);
         return;
     }
-    for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_bits_(scales[i]));
+    for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_as_bits_(scales[i]));
 }
 static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
     unsigned per = lay->row->scales;
     if (lay->row->scale_width == 1) {
-        scales[0] = cg_e8m0_value_(p[bucket]);
+        scales[0] = cg_e8m0_decode_(p[bucket]);
         return;
     }
-    for (unsigned i = 0; i < per; i++) scales[i] = cg_float_(cg_get32_(p + 4 * (bucket * per + i)));
+    for (unsigned i = 0; i < per; i++) scales[i] = cg_as_float_(cg_get32_(p + 4 * (bucket * per + i)));
 }
 
 /* One chunk after the other of a block, each in buckets. A bucket's statistic is taken when its first value comes
    up; it belongs to the block it starts in. Buckets longer than a block have been measured before
-   (cg_measure_long_). */
-typedef struct cg_run_ {
+   (cg_measure_long_buckets_). */
+typedef struct cg_block_encoder_ {
     size_t begin, current; /* the block; the bucket whose scales these are */
     cg_key_ key;
     float scales[2];
     double lanes[16];
     uint32_t top; /* the finite check */
-    cg_stat_ bucket;
-} cg_run_;
+    cg_bucket_stats_ bucket;
+} cg_block_encoder_;
 
-static void cg_run_open_(cg_run_ *r, const cg_encoder_ *e, size_t block) {
+static void cg_block_encoder_open_(cg_block_encoder_ *r, const cg_encoder_ *e, size_t block) {
     memset(r, 0, sizeof *r);
     r->begin = block * CG_BLOCK_;
     r->current = SIZE_MAX;
     r->key = cg_block_key_(e->key, block);
 }
 /* The scales of the bucket at value i, which begins there or before; 0: a value of it is not finite. */
-static int cg_run_bucket_(const cg_encoder_ *e, cg_run_ *r, size_t b, const float *v, size_t first, size_t end) {
+static int cg_block_encoder_bucket_(
+    const cg_encoder_ *e, cg_block_encoder_ *r, size_t b, const float *v, size_t first, size_t end) {
     const cg_layout_ *lay = e->lay;
     const cg_quantizer_ *row = lay->row;
     const size_t start = b * (size_t)lay->bucket, stop = cg_bucket_end_(lay, b);
@@ -9537,53 +9673,55 @@ static int cg_run_bucket_(const cg_encoder_ *e, cg_run_ *r, size_t b, const floa
         return 1;
     }
     if (start >= first && stop <= end) { /* all of it is here */
-        r->bucket = cg_stat_none_;
+        r->bucket = cg_bucket_stats_none_;
         r->bucket.count = stop - start;
         row->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket);
     } else {
         r->bucket = cg_measure_(e, start, stop, v, first, end);
     }
     r->top = cg_max32_(r->top, r->bucket.top);
-    if (r->bucket.top >= CG_NONFINITE_) return 0;
+    if (r->bucket.top >= CG_INF_BITS_) return 0;
     row->settle(e->stage, &r->bucket, r->scales);
     if (start >= r->begin && !row->finish) cg_scales_put_(e, b, r->scales);
     return 1;
 }
 /* v by its scale. Tiny scales have no inverse: both are brought up first. */
-static void cg_divide_(const cg_kernels_ *kernels, float unit, float scale, const float *v, size_t n, float *out) {
+static void cg_bucket_normalize_(
+    const cg_kernels_ *kernels, float unit, float scale, const float *v, size_t n, float *out) {
     if (!cg_is_tiny_(scale) || scale == 0.0f) {
         for (size_t i = 0; i < n; i += 16) CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        kernels->emit(v, n, cg_inverse_(unit, scale), 0.0f, out, 0);
+        kernels->axpby(v, n, cg_ratio_or_zero_(unit, scale), 0.0f, out, 0);
         return;
     }
-    scale = cg_times_(scale, CG_LIFT_); /* 2^100 */
+    scale = cg_times_(scale, CG_POW2_100_); /* 2^100 */
     for (size_t i = 0; i < n; i++)
-        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_LIFT_), cg_inverse_(unit, scale)));
+        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_POW2_100_), cg_ratio_or_zero_(unit, scale)));
 }
 /* Values [first, first + many) to wire bits or bytes; 0: one was not finite. */
-static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
+static int cg_encode_chunk_(
+    const cg_encoder_ *e, cg_block_encoder_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
     const cg_layout_ *lay = e->lay;
     const cg_quantizer_ *row = lay->row;
     const size_t bucket = (size_t)lay->bucket, end = first + many;
-    const float *v = cg_fetch_(e->src, first, many, buf), one = 1.0f;
+    const float *v = cg_source_fetch_(e->src, first, many, buf), one = 1.0f;
     const int shorts = row->unit && bucket < 256; /* many calls would cost more than a pass over L1 */
-    if (row->know != CG_KNOW_BUCKET_) {
+    if (row->know != CG_NEEDS_BUCKET_STATS_) {
         r->top = cg_max32_(r->top,
             row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->begin), v, many, to, r->lanes));
-        return r->top < CG_NONFINITE_;
+        return r->top < CG_INF_BITS_;
     }
     if (e->given) { /* nobody has looked at these values */
-        r->top = cg_max32_(r->top, e->kernels->top(v, many));
-        if (r->top >= CG_NONFINITE_) return 0;
+        r->top = cg_max32_(r->top, e->kernels->absmax_bits(v, many));
+        if (r->top >= CG_INF_BITS_) return 0;
     }
     for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
-        if (b != r->current && !cg_run_bucket_(e, r, b, v, first, end)) return 0;
+        if (b != r->current && !cg_block_encoder_bucket_(e, r, b, v, first, end)) return 0;
         if (row->unit) {
-            float by = cg_inverse_(row->unit(e->stage), r->scales[0]);
+            float by = cg_ratio_or_zero_(row->unit(e->stage), r->scales[0]);
             const float *w = cg_at_(v, i - first);
             if (shorts || cg_is_tiny_(r->scales[0])) {
-                cg_divide_(e->kernels, row->unit(e->stage), r->scales[0], w, stop - i, buf + (i - first));
+                cg_bucket_normalize_(e->kernels, row->unit(e->stage), r->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
                 by = 1.0f;
             }
@@ -9594,9 +9732,9 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
         }
         if (row->finish) memset(r->lanes, 0, sizeof r->lanes);
         row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->begin), cg_at_(v, i - first), stop - i,
-            to + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), r->lanes);
+            to + (row->leaves == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->rate / 256), r->lanes);
         if (row->finish) { /* such a bucket never crosses a chunk */
-            row->finish(&r->bucket, cg_fold_(r->lanes), r->scales);
+            row->finish(&r->bucket, cg_lanes_reduce_(r->lanes), r->scales);
             cg_scales_put_(e, b, r->scales);
         }
     }
@@ -9604,119 +9742,120 @@ static int cg_encode_chunk_(const cg_encoder_ *e, cg_run_ *r, size_t first, size
     return 1;
 }
 /* Fixed rate: every chunk has its place. */
-CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_part_ *part) {
+CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *part) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
-    const int pack = lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32;
+    const int pack = lay->row->leaves == CG_OUTPUT_SYMBOLS_ && lay->rate < 8 * 32;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
-    cg_run_ run;
-    cg_env_ env = cg_env_enter_(); /* threads have their own */
-    const cg_fill_ *fill = cg_is_lazy_(e->src) ? NULL : e->src->fill;
-    cg_run_open_(&run, e, block);
+    cg_block_encoder_ run;
+    cg_fenv_ env = cg_fenv_enter_(); /* threads have their own */
+    const cg_producer_ *fill = cg_source_is_lazy_(e->src) ? NULL : e->src->fill;
+    cg_block_encoder_open_(&run, e, block);
     part->sum.a = part->sum.b = part->sum.words = 0;
     part->energy = 0.0;
     for (size_t first = begin, many; first < end; first += many) {
-        uint8_t *out = e->codes + cg_code_at_(lay, first);
+        uint8_t *out = e->codes + cg_codes_offset_(lay, first);
         size_t bytes;
         many = cg_min_(CG_CHUNK_, end - first);
         if (fill && first % e->unit == 0)
-            part->energy += cg_fill_run_(fill, first, e->unit, (float *)(uintptr_t)e->src->x);
+            part->energy += cg_producer_make_(fill, first, e->unit, (float *)(uintptr_t)e->src->x);
         if (!cg_encode_chunk_(e, &run, first, many, buf, pack ? symbols : out)) break;
         if (pack) e->kernels->pack(symbols, many, lay->rate / 32, out);
         bytes = (size_t)(((uint64_t)many * lay->rate / 32 + 7) / 8);
         while (bytes % 4) out[bytes++] = 0; /* the end of the section */
-        e->kernels->sum(&part->sum, out, bytes / 4);
+        e->kernels->checksum(&part->sum, out, bytes / 4);
     }
     part->stat.top = run.top;
-    part->total = cg_fold_(run.lanes);
-    cg_env_leave_(env);
+    part->total = cg_lanes_reduce_(run.lanes);
+    cg_fenv_leave_(env);
 }
 /* With a code pieces have any size, but none is larger than if it were packed. */
-CG_NOINLINE_ void cg_encode_pieces_(const cg_encoder_ *e, size_t block, uint8_t *out, cg_part_ *part) {
+CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uint8_t *out, cg_block_result_ *part) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const unsigned width = cg_float_width_(e->stage);
     uint8_t *at = out;
     float buf[CG_CHUNK_];
-    uint8_t symbols[CG_PIECE_];
-    cg_run_ run;
+    uint8_t symbols[CG_PIECE_SYMBOLS_];
+    cg_block_encoder_ run;
     int ok = 1;
-    cg_env_ env = cg_env_enter_();
-    cg_run_open_(&run, e, block);
+    cg_fenv_ env = cg_fenv_enter_();
+    cg_block_encoder_open_(&run, e, block);
     for (size_t piece = begin, many; piece < end && ok; piece += many) {
         const uint8_t *in = symbols;
         size_t cap;
         uint32_t entry;
         many = cg_min_(lay->piece, end - piece);
         if (width == 4 && !CG_BIG_ENDIAN_) { /* floats as they lie */
-            in = (const uint8_t *)cg_fetch_(e->src, piece, many, buf);
-            run.top = cg_max32_(run.top, e->kernels->top((const float *)(const void *)in, many));
-            ok = run.top < CG_NONFINITE_;
+            in = (const uint8_t *)cg_source_fetch_(e->src, piece, many, buf);
+            run.top = cg_max32_(run.top, e->kernels->absmax_bits((const float *)(const void *)in, many));
+            ok = run.top < CG_INF_BITS_;
         } else
             for (size_t first = piece, some; first < piece + many && ok; first += some) {
                 some = cg_min_(CG_CHUNK_, piece + many - first);
                 ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
             }
         if (!ok) break;
-        cap = 4 * cg_code_words_(lay, many);
+        cap = 4 * cg_codes_words_(lay, many);
         entry = width ? cg_floats_put_(e->kernels, width, in, many, at, cap)
                       : cg_piece_put_(e->kernels, lay->code, &lay->alphabet, symbols, many, at, cap);
         cg_put32_(e->table + piece / lay->piece * 4, entry);
-        at += (size_t)cg_words_(entry & 0x3fffffffu);
+        at += (size_t)cg_word_bytes_(entry & 0x3fffffffu);
     }
     part->bytes = (size_t)(at - out);
     part->stat.top = run.top;
-    part->total = cg_fold_(run.lanes);
-    cg_env_leave_(env);
+    part->total = cg_lanes_reduce_(run.lanes);
+    cg_fenv_leave_(env);
 }
-CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_part_ *part) {
-    cg_env_ env = cg_env_enter_();
+CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *part) {
+    cg_fenv_ env = cg_fenv_enter_();
     part->stat = cg_measure_(e, first, last, NULL, 0, 0);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
 }
-static int cg_wave_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
+static int cg_wave_size_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
 
-static double cg_fill_block_(const cg_fill_ *fill, size_t block, float *x) {
+static double cg_producer_make_block_(const cg_producer_ *fill, size_t block, float *x) {
     const size_t begin = block * CG_BLOCK_;
     double energy = 0.0;
-    cg_env_ env = cg_env_enter_();
-    for (size_t i = 0; i < CG_BLOCK_; i += fill->unit) energy += cg_fill_run_(fill, begin + i, fill->unit, x);
-    cg_env_leave_(env);
+    cg_fenv_ env = cg_fenv_enter_();
+    for (size_t i = 0; i < CG_BLOCK_; i += fill->unit) energy += cg_producer_make_(fill, begin + i, fill->unit, x);
+    cg_fenv_leave_(env);
     return energy;
 }
 /* All of them now. */
-CG_NOINLINE_ void cg_fill_here_(cg_source_ *src) {
-    cg_fill_ *fill = src->fill;
+CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
+    cg_producer_ *fill = src->fill;
     const size_t n = fill && !fill->lazy ? fill->n : 0, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
     double energy[CG_WAVE_];
     if (fill && !fill->lazy) fill->begun = 1;
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
-        int many = cg_wave_(blocks - block);
+        int many = cg_wave_size_(blocks - block);
         CG_PARALLEL_
-        for (int i = 0; i < many; i++) energy[i] = cg_fill_block_(fill, block + (size_t)i, (float *)(uintptr_t)src->x);
+        for (int i = 0; i < many; i++)
+            energy[i] = cg_producer_make_block_(fill, block + (size_t)i, (float *)(uintptr_t)src->x);
         for (int i = 0; i < many; i++) fill->energy += energy[i];
     }
     if (n) src->fill = NULL;
 }
 
 /* Pass 0, for buckets longer than a block. */
-CG_NOINLINE_ cg_status cg_measure_long_(const cg_encoder_ *e) {
+CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket;
-    cg_part_ part[CG_WAVE_];
+    cg_block_result_ part[CG_WAVE_];
     for (size_t b = 0; b * bucket < k; b++) {
         const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket;
-        cg_stat_ stat = cg_stat_none_;
+        cg_bucket_stats_ stat = cg_bucket_stats_none_;
         float scales[2];
         for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {
-            int many = cg_wave_((last - 1) / CG_BLOCK_ - block + 1);
+            int many = cg_wave_size_((last - 1) / CG_BLOCK_ - block + 1);
             CG_PARALLEL_
             for (int i = 0; i < many; i++) {
                 size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
                 cg_measure_block_(e, from < start ? start : from, to, &part[i]);
             }
-            for (int i = 0; i < many; i++) cg_stat_join_(&stat, &part[i].stat);
-            if (stat.top >= CG_NONFINITE_) return CG_E_NONFINITE;
+            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &part[i].stat);
+            if (stat.top >= CG_INF_BITS_) return CG_E_NONFINITE;
         }
         e->lay->row->settle(e->stage, &stat, scales);
         cg_scales_put_(e, b, scales);
@@ -9724,7 +9863,7 @@ CG_NOINLINE_ cg_status cg_measure_long_(const cg_encoder_ *e) {
     return CG_OK;
 }
 /* Scales that somebody has agreed on. */
-static cg_status cg_scales_given_(const cg_encoder_ *e) {
+static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
     const unsigned per = e->lay->row->scales;
     for (size_t b = 0; b < (size_t)e->lay->buckets; b++) {
         float scales[2] = { 0.0f, 0.0f };
@@ -9735,138 +9874,142 @@ static cg_status cg_scales_given_(const cg_encoder_ *e) {
     return CG_OK;
 }
 /* Scales and codes; sum absorbs both. */
-static cg_status cg_encode_values_(const cg_encoder_ *e, cg_sum_ *sum, size_t *bytes) {
+static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
     uint8_t *end = e->codes;
-    cg_part_ part[CG_WAVE_];
-    cg_sum_ codes = { 0, 0, 0 };
+    cg_block_result_ part[CG_WAVE_];
+    cg_checksum_ codes = { 0, 0, 0 };
     double total = 0.0;
     if (e->src->fill) e->src->fill->begun = 1;
     /* what fills the scales to a word */
     if (lay->scale_bytes) memset(e->codes - (size_t)lay->table_bytes - 4, 0, 4);
     if (e->given) {
-        cg_status s = cg_scales_given_(e);
+        cg_status s = cg_scales_put_given_(e);
         if (s != CG_OK) return s;
-    } else if (lay->row->know == CG_KNOW_BUCKET_ && lay->bucket > CG_BLOCK_ && cg_measure_long_(e) != CG_OK) {
+    } else if (lay->row->know == CG_NEEDS_BUCKET_STATS_ && lay->bucket > CG_BLOCK_ &&
+        cg_measure_long_buckets_(e) != CG_OK) {
         return CG_E_NONFINITE;
     }
     for (size_t block = 0, wave; block < blocks; block += wave) {
         uint8_t *start = end;
-        int many = cg_wave_(lay->code ? cg_min_(CG_PIECE_WAVE_, blocks - block) : blocks - block);
+        int many = cg_wave_size_(lay->code ? cg_min_(CG_CODED_WAVE_, blocks - block) : blocks - block);
         wave = (size_t)many;
         CG_PARALLEL_
         for (int i = 0; i < many; i++) {
             if (lay->code)
-                cg_encode_pieces_(e, block + (size_t)i, start + cg_code_at_(lay, (size_t)i * CG_BLOCK_), &part[i]);
+                cg_encode_block_coded_(
+                    e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &part[i]);
             else cg_encode_block_(e, block + (size_t)i, &part[i]);
         }
         for (int i = 0; i < many; i++) {
-            if (part[i].stat.top >= CG_NONFINITE_) return CG_E_NONFINITE;
+            if (part[i].stat.top >= CG_INF_BITS_) return CG_E_NONFINITE;
             total += part[i].total;
             if (e->src->fill && !lay->code) e->src->fill->energy += part[i].energy;
             if (!lay->code) {
-                codes = cg_sum_join_(codes, part[i].sum);
+                codes = cg_checksum_concat_(codes, part[i].sum);
                 continue;
             }
-            if (i) memmove(end, start + cg_code_at_(lay, (size_t)i * CG_BLOCK_), part[i].bytes);
-            codes = cg_sum_join_(codes, cg_sum_of_(e->kernels, end, part[i].bytes));
+            if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), part[i].bytes);
+            codes = cg_checksum_concat_(codes, cg_checksum_of_(e->kernels, end, part[i].bytes));
             end += part[i].bytes;
         }
     }
-    if (lay->row->know == CG_KNOW_LATE_ && k && !e->given) {
+    if (lay->row->know == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given) {
         float mean = (float)(total / (double)k);
         cg_scales_put_(e, 0, &mean);
     }
     *bytes = (size_t)(lay->scale_bytes + lay->table_bytes) +
         (lay->code ? (size_t)(end - e->codes) : (size_t)lay->code_bytes);
-    *sum = cg_sum_join_(*sum, cg_sum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->table_bytes)));
-    *sum = cg_sum_join_(*sum, codes);
+    *sum = cg_checksum_concat_(
+        *sum, cg_checksum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->table_bytes)));
+    *sum = cg_checksum_concat_(*sum, codes);
     return CG_OK;
 }
 
 /* src/core/compress.h */
 /* Sizes of a packet whose selection left k values (or will leave at most k). */
-static cg_status cg_sizes_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
+static cg_status cg_layout_sizes_(
+    const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
     cg_status s = cg_layout_make_(op, side, k, lay);
     if (s != CG_OK) return s;
-    *value_bytes = cg_add_(cg_add_(lay->scale_bytes, lay->table_bytes), lay->code_bytes);
+    *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->table_bytes), lay->code_bytes);
     if (lay->codec) {
         size_t most = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
         if (!most && k) return CG_E_ARG;
-        *value_bytes = cg_add_(most, 3) & ~(uint64_t)3;
+        *value_bytes = cg_add_sat_(most, 3) & ~(uint64_t)3;
     }
     return CG_OK;
 }
 static size_t cg_bound_(const cg_op *op, const cg_side *side, size_t n) {
     cg_layout_ lay;
     uint64_t turned, k, universe, values, indices = 0;
-    if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_fits_(op, n)) return 0;
-    turned = cg_turned_(op, cg_drawn_(op, n, NULL));
+    if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
+    turned = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
     if (turned == CG_TOO_LARGE_) return 0;
-    k = cg_most_(op, turned);
-    if (cg_sizes_(op, side, k, &lay, &values) != CG_OK) return 0;
-    universe = cg_units_(op, turned);
-    if (cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED)
+    k = cg_max_selected_(op, turned);
+    if (cg_layout_sizes_(op, side, k, &lay, &values) != CG_OK) return 0;
+    universe = cg_index_count_(op, turned);
+    if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED)
         indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
     else if (op->select.id && op->select.id != CG_SELECT_GIVEN)
-        indices = cg_index_bound_(op, universe, cg_units_(op, k));
-    return cg_size_(cg_add_(cg_add_(values, indices), CG_HEADER_BYTES));
+        indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
+    return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     size_t bytes = cg_bound_(op, side, n);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return bytes;
 }
 CG_API_ size_t cg_bound(const cg_op *op, size_t n) { return cg_bound_with(op, NULL, n); }
 
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
-    cg_env_ env = cg_env_enter_();
-    size_t bytes = !op || cg_op_check_(op) != CG_OK ? 0 : cg_size_(cg_scratch_bytes_(op, n));
-    cg_env_leave_(env);
+    cg_fenv_ env = cg_fenv_enter_();
+    size_t bytes = !op || cg_op_check_(op) != CG_OK ? 0 : cg_size_or_zero_(cg_scratch_bytes_(op, n));
+    cg_fenv_leave_(env);
     return bytes;
 }
 
 /* Sample, transform and selection: what the quantizer will see. */
-CG_NOINLINE_ cg_status cg_prepare_(
+CG_NOINLINE_ cg_status cg_source_prepare_(
     const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
-    const size_t turned = (size_t)cg_turned_(op, info->drawn);
+    const size_t turned = (size_t)cg_transformed_n_(op, info->drawn);
     cg_status s = CG_OK;
     info->k = turned;
-    if (cg_is_matrix_(op)) {
+    if (cg_is_matrix_op_(op)) {
         s = cg_matrix_encode_(kernels, info, src->x, list->gathered);
         src->x = list->gathered;
         src->turned = 0;
         src->count = turned;
         return s;
     }
-    if (cg_gathers_(op) && turned) {
+    if (cg_needs_materialized_(op) && turned) {
         for (size_t i = 0, many; i < turned; i += many) {
             const float *v;
             many = cg_min_(CG_CHUNK_, turned - i);
-            v = cg_fetch_(src, i, many, list->gathered + i); /* blocks end within the room */
+            v = cg_source_fetch_(src, i, many, list->gathered + i); /* blocks end within the room */
             if (v != list->gathered + i) memcpy(list->gathered + i, v, 4 * many);
         }
-        if (kernels->top(list->gathered, turned) >= CG_NONFINITE_) return CG_E_NONFINITE;
+        if (kernels->absmax_bits(list->gathered, turned) >= CG_INF_BITS_) return CG_E_NONFINITE;
         src->x = list->gathered;
         src->drawn = src->turned = 0;
         src->count = turned;
         src->fill = NULL;
     }
     if (op->select.id) {
-        cg_picker_ p;
+        cg_selector_ p;
         p.kernels = kernels;
         p.side = side;
-        p.x = cg_is_lazy_(src) ? NULL : src->x;
+        p.x = cg_source_is_lazy_(src) ? NULL : src->x;
         p.fill = src->fill;
         p.n = turned;
         p.shared = cg_shared_key_(&info->tag);
-        p.own = cg_private_key_(&info->tag);
+        p.own = cg_rank_key_(&info->tag);
         p.list = list;
         p.info = info;
-        s = cg_pick_(&p);
+        s = cg_selector_run_(&p);
         src->fill = NULL;
         src->x = list->value;
         src->count = info->k;
@@ -9874,10 +10017,10 @@ CG_NOINLINE_ cg_status cg_prepare_(
     return s;
 }
 static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src,
-    const cg_kernels_ *kernels, uint8_t *out, size_t cap, size_t *bytes, cg_sum_ *sum) {
+    const cg_kernels_ *kernels, uint8_t *out, size_t cap, size_t *bytes, cg_checksum_ *sum) {
     cg_status s;
     for (size_t i = 0; i < lay->k; i += CG_CHUNK_)
-        if (kernels->top(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i)) >= CG_NONFINITE_)
+        if (kernels->absmax_bits(cg_at_(src->x, i), cg_min_(CG_CHUNK_, (size_t)lay->k - i)) >= CG_INF_BITS_)
             return CG_E_NONFINITE;
     *bytes = 0;
     s = lay->codec->compress(lay->codec, &info->op.quantize, &info->tag, src->x, (size_t)lay->k, out, cap, bytes);
@@ -9885,26 +10028,26 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
     if (*bytes > cap) return CG_E_CAPACITY;
     if (cap - *bytes < (4 - *bytes % 4) % 4) return CG_E_CAPACITY;
     while (*bytes % 4) out[(*bytes)++] = 0;
-    *sum = cg_sum_join_(*sum, cg_sum_of_(kernels, out, *bytes));
+    *sum = cg_checksum_concat_(*sum, cg_checksum_of_(kernels, out, *bytes));
     return CG_OK;
 }
 
 /* Does a later stage make the values, where it needs them? Others need all of them at once. */
-static int cg_fills_itself_(const cg_op *op, const cg_fill_ *fill) {
-    if (op->sample.id || op->code.arg || cg_is_matrix_(op) || cg_is_user_(&op->quantize)) return 0;
+static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *fill) {
+    if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
     return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->hint);
 }
-static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill_ *fill, const float *x,
+static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_producer_ *fill, const float *x,
     uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
     cg_list_ list;
     cg_source_ src;
-    cg_sum_ body = { 0, 0, 0 };
+    cg_checksum_ body = { 0, 0, 0 };
     uint64_t value_bytes, index_bytes, universe, need;
     cg_status s;
     if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_ARG;
-    info->drawn = cg_drawn_(&info->op, info->n, &info->tag);
+    info->drawn = cg_sampled_n_(&info->op, info->n, &info->tag);
     src.kernels = kernels;
     src.info = info;
     src.x = x;
@@ -9912,18 +10055,19 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
     src.drawn = info->op.sample.id != 0;
     src.turned = info->op.transform.id != 0;
     src.fill = fill;
-    if (fill && !cg_fills_itself_(&info->op, fill)) cg_fill_here_(&src);
-    cg_list_place_(&list, &info->op, cg_turned_(&info->op, info->drawn), scratch);
-    s = cg_prepare_(kernels, info, side, &src, &list);
+    if (fill && !cg_producer_is_fused_(&info->op, fill)) cg_producer_make_all_(&src);
+    cg_list_in_scratch_(&list, &info->op, cg_transformed_n_(&info->op, info->drawn), scratch);
+    s = cg_source_prepare_(kernels, info, side, &src, &list);
     if (s != CG_OK) return s;
-    s = cg_sizes_(&info->op, side, info->k, &lay, &value_bytes);
+    s = cg_layout_sizes_(&info->op, side, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
     /* buckets across blocks */
-    if (lay.row && lay.row->know == CG_KNOW_BUCKET_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_) cg_fill_here_(&src);
-    universe = cg_units_(&info->op, cg_turned_(&info->op, info->drawn));
-    info->index_code = cg_index_code_(&info->op, universe, cg_units_(&info->op, info->k));
-    index_bytes = cg_index_bytes_(info->index_code, universe, cg_units_(&info->op, info->k));
-    need = cg_add_(cg_add_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
+    if (lay.row && lay.row->know == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_)
+        cg_producer_make_all_(&src);
+    universe = cg_index_count_(&info->op, cg_transformed_n_(&info->op, info->drawn));
+    info->index_code = cg_index_code_(&info->op, universe, cg_index_count_(&info->op, info->k));
+    index_bytes = cg_index_bytes_(info->index_code, universe, cg_index_count_(&info->op, info->k));
+    need = cg_add_sat_(cg_add_sat_(lay.codec ? 0 : value_bytes, index_bytes), CG_HEADER_BYTES);
     if (need > cap) return CG_E_CAPACITY;
     if (lay.codec) {
         s = cg_encode_user_(
@@ -9935,11 +10079,12 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
         e.lay = &lay;
         e.src = &src;
         e.given = side ? side->scale : NULL;
-        e.key = cg_private_key_(&info->tag);
+        e.key = cg_rank_key_(&info->tag);
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.table_bytes;
-        e.unit = fill && fill->unit == CG_CHUNK_ && (lay.row->know != CG_KNOW_BUCKET_ || CG_CHUNK_ % lay.bucket == 0)
+        e.unit = fill && fill->unit == CG_CHUNK_ &&
+                (lay.row->know != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
         s = cg_encode_values_(&e, &body, &info->value_bytes);
@@ -9948,13 +10093,13 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_fill
     if (index_bytes) {
         uint8_t *out = packet + CG_HEADER_BYTES + info->value_bytes;
         info->index_bytes = cg_index_put_(info->index_code, universe, &list, out);
-        body = cg_sum_join_(body, cg_sum_of_(kernels, out, info->index_bytes));
+        body = cg_checksum_concat_(body, cg_checksum_of_(kernels, out, info->index_bytes));
     }
-    *len = cg_seal_(kernels, info, packet, body);
+    *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
 static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
-    cg_fill_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    cg_producer_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
     const float none = 0.0f; /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
@@ -9969,9 +10114,9 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
 }
 CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_compress_checked_(op, tag, side, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet, size_t cap,
@@ -10005,22 +10150,22 @@ typedef struct cg_decoder_ {
 } cg_decoder_;
 
 /* Where a reader of pieces stands, and the piece it has decoded. Not needed without a code. */
-typedef struct cg_cursor_ {
+typedef struct cg_piece_cursor_ {
     size_t piece, at;
     int have;
-    uint8_t symbols[CG_PIECE_];
-} cg_cursor_;
+    uint8_t symbols[CG_PIECE_SYMBOLS_];
+} cg_piece_cursor_;
 
 static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
-    return (size_t)cg_words_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu);
+    return (size_t)cg_word_bytes_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu);
 }
-static void cg_cursor_open_(cg_cursor_ *c, size_t piece, size_t at) {
+static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t at) {
     c->piece = piece;
     c->at = at;
     c->have = 0;
 }
 /* Symbols or wire floats from value `first` on, which goes up. */
-CG_NOINLINE_ const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, size_t first) {
+CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first) {
     const cg_layout_ *lay = &d->lay;
     const size_t piece = first / lay->piece, many = cg_min_(lay->piece, (size_t)lay->k - piece * lay->piece);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
@@ -10040,7 +10185,7 @@ static void cg_decode_buckets_(
     const cg_layout_ *lay = &d->lay;
     const cg_quantizer_ *row = lay->row;
     float scales[2];
-    if (row->know != CG_KNOW_BUCKET_) {
+    if (row->know != CG_NEEDS_BUCKET_STATS_) {
         if (row->scales) cg_scales_get_(lay, d->scales, 0, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return;
@@ -10049,7 +10194,7 @@ static void cg_decode_buckets_(
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales,
-            in + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), stop - i,
+            in + (row->leaves == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->rate / 256), stop - i,
             cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
 }
@@ -10062,19 +10207,19 @@ CG_NOINLINE_ void cg_decode_packed_(
 /* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
    multiple of CG_CHUNK_, many at most that. */
 static const float *cg_decode_chunk_(
-    const cg_decoder_ *d, cg_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
+    const cg_decoder_ *d, cg_piece_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
     const uint8_t *in;
     if (lay->codec) {
         cg_status s = lay->codec->decode(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
-        return s == CG_OK && d->kernels->top(out, many) < CG_NONFINITE_ ? out : NULL;
+        return s == CG_OK && d->kernels->absmax_bits(out, many) < CG_INF_BITS_ ? out : NULL;
     }
-    in = lay->code ? cg_cursor_get_(cursor, d, first) : d->codes + cg_code_at_(lay, first);
+    in = lay->code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
     if (lay->rate == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
 #endif
-    if (lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32 && !lay->code)
+    if (lay->row->leaves == CG_OUTPUT_SYMBOLS_ && lay->rate < 8 * 32 && !lay->code)
         cg_decode_packed_(d, in, first, many, out, stream);
     else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;
@@ -10101,17 +10246,17 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
     return cg_padding_zero_(d->scales, d->lay.buckets * row->scales * row->scale_width * 8);
 }
 /* Asks for the first half of the next chunk's codes, which sets the hardware going; all of it is slower. */
-static void cg_codes_ahead_(const cg_decoder_ *d, size_t first) {
-    const size_t bytes = cg_code_at_(&d->lay, CG_CHUNK_);
-    const uint8_t *next = d->codes + cg_code_at_(&d->lay, first) + bytes;
+static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
+    const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
+    const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
     if (!d->lay.code)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
-static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_sum_ *sum) {
-    const uint8_t *in = d->codes + cg_code_at_(&d->lay, first);
+static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
+    const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
     const cg_quantizer_ *row = d->lay.row;
-    d->kernels->sum(sum, in, cg_code_words_(&d->lay, many));
+    d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
     return !row->top || row->top(d->kernels, in, many) < row->limit;
 }
 /* Pieces: entries that add up to the section, each piece one that can be decoded; floats finite. */
@@ -10136,7 +10281,7 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     return at == all;
 }
 /* Are these k ascending indices, and no more bits? *next: one more than the last. */
-static int cg_index_walk_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     uint64_t index[512], seen = 0, extra;
     for (*next = 0; seen < k;) {
         size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
@@ -10149,14 +10294,14 @@ static int cg_index_walk_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
         if (bad || *next > r->universe || *next == 0) return 0;
         seen += want;
     }
-    if (r->golomb) return cg_rice_done_(&r->rice);
+    if (r->golomb) return cg_rice_reader_at_end_(&r->rice);
     return cg_index_get_(r, &extra, 1) == 0;
 }
 #if CG_AVX2_
 /* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are
    equal, and the low parts must ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits:
    no load ends beyond them. */
-CG_TARGET_AVX2_ static int cg_index_walk_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     const uint64_t mask = ((uint64_t)1 << r->l) - 1;
     uint64_t i = 0, carry = 0, high = 0, at, two;
     int bad = 0;
@@ -10183,19 +10328,20 @@ CG_TARGET_AVX2_ static int cg_index_walk_avx2_(const cg_index_reader_ *r, uint64
 #endif
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
-    const uint64_t k = cg_units_(&info->op, info->k);
+    const uint64_t k = cg_index_count_(&info->op, info->k);
     cg_index_reader_ r = cg_index_open_(info, d->index);
     uint64_t next;
     int ok;
     if (!info->index_bytes) return k == 0 || !info->op.select.id || info->op.select.id == CG_SELECT_GIVEN;
-    if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_high_bits_(r.universe, k))) return 0;
+    if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
+        return 0;
     if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low, k * r.l)) return 0;
 #if CG_AVX2_
     if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.l <= 28 && r.end - r.high >= 8)
-        ok = cg_index_walk_avx2_(&r, k, &next);
+        ok = cg_index_validate_avx2_(&r, k, &next);
     else
 #endif
-        ok = cg_index_walk_(&r, k, &next);
+        ok = cg_index_validate_(&r, k, &next);
     if (!ok) return 0;
     /* only the last block of all may be short, and then it is */
     return r.unit == 1 ||
@@ -10203,25 +10349,25 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
                           : next != r.universe || !(r.turned % r.unit));
 }
 /* The checksum of everything but the codes, and then the packet's verdict. */
-static int cg_checksum_ok_(const cg_decoder_ *d, cg_sum_ codes) {
+static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     static const uint8_t zeros[16] = { 0 };
-    cg_sum_ s = cg_sum_of_(d->kernels, d->packet, CG_CHECKSUM_AT_);
-    s = cg_sum_join_(s, cg_sum_of_(d->kernels, zeros, 16));
-    s = cg_sum_join_(s, cg_sum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
-    s = cg_sum_join_(s, codes);
-    s = cg_sum_join_(s, cg_sum_of_(d->kernels, d->index, d->info.index_bytes));
-    return s.a == cg_get64_(d->packet + CG_CHECKSUM_AT_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_AT_ + 8);
+    cg_checksum_ s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
+    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, zeros, 16));
+    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
+    s = cg_checksum_concat_(s, codes);
+    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
+    return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
 }
 /* Everything that can be wrong with values and indices. */
 CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k;
-    cg_sum_ sum = { 0, 0, 0 };
+    cg_checksum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (!d->lay.row || d->lay.code) sum = cg_sum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
+    if (!d->lay.row || d->lay.code) sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
     else
         for (size_t i = 0; i < k; i += CG_CHUNK_) {
-            cg_codes_ahead_(d, i);
+            cg_codes_prefetch_(d, i);
             finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
         }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
@@ -10233,37 +10379,39 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
 
 /* src/core/scatter.h */
 /* Values of a selection, a stretch at a time, with their indices before the transform was undone. */
-enum { CG_STRETCH_ = 128 };
-typedef struct cg_walk_ {
+enum { CG_SPARSE_BATCH_ = 128 };
+typedef struct cg_selection_reader_ {
     cg_index_reader_ reader;
-    cg_cursor_ *cursor; /* NULL without a code */
-    uint64_t at[CG_STRETCH_];
+    cg_piece_cursor_ *cursor; /* NULL without a code */
+    uint64_t at[CG_SPARSE_BATCH_];
     const float *chunk;
     float out[CG_CHUNK_];
     /* values [first, first + many) are at hand; next: the first that has not been used */
     size_t first, many, next;
-} cg_walk_;
+} cg_selection_reader_;
 
-static void cg_walk_open_(cg_walk_ *w, const cg_decoder_ *d, cg_cursor_ *cursor) {
+static void cg_selection_reader_open_(cg_selection_reader_ *w, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const cg_decoder_ *set = d->support ? d->support : d;
     w->reader = cg_index_open_(&set->info, set->index);
     w->cursor = cursor;
-    if (cursor) cg_cursor_open_(cursor, 0, 0);
+    if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
     w->chunk = NULL;
     w->first = w->many = w->next = 0;
 }
-/* How many there are from value `first` on, a multiple of CG_STRETCH_; 0: a codec changed its mind after cg_verify_. */
-static size_t cg_walk_values_(cg_walk_ *w, const cg_decoder_ *d, size_t first) {
-    const size_t k = (size_t)d->lay.k, many = cg_min_(CG_STRETCH_, k - first);
+/* How many there are from value `first` on, a multiple of CG_SPARSE_BATCH_; 0: a codec changed its mind after
+   cg_verify_. */
+static size_t cg_selection_reader_load_(cg_selection_reader_ *w, const cg_decoder_ *d, size_t first) {
+    const size_t k = (size_t)d->lay.k, many = cg_min_(CG_SPARSE_BATCH_, k - first);
     if (first % CG_CHUNK_ == 0)
         w->chunk = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
     return w->chunk ? many : 0;
 }
 
 /* Chunk `first` of what the sample left, transform undone; with a selection chunks must come one after the other. */
-static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *cursor, size_t first, float *out) {
+static const float *cg_inverse_transform_chunk_(
+    const cg_decoder_ *d, cg_selection_reader_ *w, cg_piece_cursor_ *cursor, size_t first, float *out) {
     const cg_stage *stage = &d->info.op.transform;
-    const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_TURN_ : CG_DCT_,
+    const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_,
                  end = cg_min_(d->turned, first + CG_CHUNK_);
     const uint64_t key = cg_shared_key_(&d->info.tag);
     const float *v = out;
@@ -10276,9 +10424,9 @@ static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *
             if (w->next == w->first + w->many) {
                 if (w->next == (size_t)d->lay.k) break;
                 w->first = w->next;
-                w->many = cg_walk_values_(w, d, w->first);
+                w->many = cg_selection_reader_load_(w, d, w->first);
                 if (!w->many) return NULL;
-                cg_value_index_(&w->reader, w->at, w->many);
+                cg_index_get_per_value_(&w->reader, w->at, w->many);
             }
             if (w->at[w->next - w->first] >= end) break;
             out[(size_t)w->at[w->next - w->first] - first] = cg_load_(w->chunk, w->next % CG_CHUNK_);
@@ -10286,19 +10434,19 @@ static const float *cg_unturned_(const cg_decoder_ *d, cg_walk_ *w, cg_cursor_ *
         }
     }
     for (size_t b = first; b < end; b += unit)
-        cg_turn_block_(d->kernels, stage, key, b / unit, cg_at_(v, b - first), out + (b - first), 1);
+        cg_transform_block_(d->kernels, stage, key, b / unit, cg_at_(v, b - first), out + (b - first), 1);
     return out;
 }
 
 /* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
-static int cg_decode_block_(
-    const cg_decoder_ *d, cg_walk_ *walk, cg_cursor_ *cursor, size_t block, int direct, cg_sum_ *sum, double *energy) {
+static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg_piece_cursor_ *cursor, size_t block,
+    int direct, cg_checksum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
     const int turned = d->info.op.transform.id != 0,
               in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     sum->a = sum->b = sum->words = 0;
     *energy = 0.0;
     for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
@@ -10307,32 +10455,33 @@ static int cg_decode_block_(
         if (ok) {
             float *y = d->sink ? d->y : cg_at_mut_(d->y, first);
             const float *v;
-            cg_codes_ahead_(d, first);
-            if (turned) v = cg_unturned_(d, walk, cursor, first, out);
+            cg_codes_prefetch_(d, first);
+            if (turned) v = cg_inverse_transform_chunk_(d, walk, cursor, first, out);
             else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->stream);
             if (v && d->sink) *energy += d->sink->dense(d->sink->user, first, many, v);
-            else if (v && v != y) d->kernels->emit(v, many, d->alpha, d->beta, y, d->stream);
+            else if (v && v != y) d->kernels->axpby(v, many, d->alpha, d->beta, y, d->stream);
             ok = v != NULL;
         }
     }
-    if (d->stream) d->kernels->drain();
-    cg_env_leave_(env);
+    if (d->stream) d->kernels->stream_fence();
+    cg_fenv_leave_(env);
     return ok;
 }
 /* at: where the block's pieces start */
-CG_NOINLINE_ int cg_decode_pieces_(const cg_decoder_ *d, size_t block, size_t at, cg_sum_ *sum, double *energy) {
-    cg_cursor_ cursor;
-    cg_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece, at);
+CG_NOINLINE_ int cg_decode_block_coded_(
+    const cg_decoder_ *d, size_t block, size_t at, cg_checksum_ *sum, double *energy) {
+    cg_piece_cursor_ cursor;
+    cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece, at);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
 }
 CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
     const size_t n = (size_t)d->info.drawn, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
-    cg_sum_ part[CG_WAVE_], sum = { 0, 0, 0 };
+    cg_checksum_ part[CG_WAVE_], sum = { 0, 0, 0 };
     size_t at[CG_WAVE_ + 1] = { 0 };
     double energy[CG_WAVE_];
     int ok[CG_WAVE_];
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
-        int many = cg_wave_(blocks - block);
+        int many = cg_wave_size_(blocks - block);
         for (int i = 0; d->lay.code && i < many; i++) {
             const size_t per = CG_BLOCK_ / d->lay.piece, pieces = (size_t)d->lay.table_bytes / 4,
                          first = (block + (size_t)i) * per;
@@ -10341,24 +10490,24 @@ CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
         }
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            ok[i] = d->lay.code ? cg_decode_pieces_(d, block + (size_t)i, at[i], &part[i], &energy[i])
+            ok[i] = d->lay.code ? cg_decode_block_coded_(d, block + (size_t)i, at[i], &part[i], &energy[i])
                                 : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i], &energy[i]);
         at[0] = at[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return CG_E_CORRUPT;
             if (d->sink) d->sink->energy += energy[i];
-            sum = cg_sum_join_(sum, part[i]);
+            sum = cg_checksum_concat_(sum, part[i]);
         }
     }
     return !direct || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
 }
 /* A selection behind a transform: its values come one after the other, so blocks do, too. */
-CG_NOINLINE_ cg_status cg_decode_walked_(const cg_decoder_ *d, cg_cursor_ *cursor) {
+CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const size_t n = (size_t)d->info.drawn;
-    cg_walk_ walk;
-    cg_sum_ none;
+    cg_selection_reader_ walk;
+    cg_checksum_ none;
     double energy;
-    cg_walk_open_(&walk, d, cursor);
+    cg_selection_reader_open_(&walk, d, cursor);
     for (size_t block = 0; block * CG_BLOCK_ < n; block++) {
         if (!cg_decode_block_(d, &walk, cursor, block, 0, &none, &energy)) return CG_E_CORRUPT;
         if (d->sink) d->sink->energy += energy;
@@ -10367,11 +10516,11 @@ CG_NOINLINE_ cg_status cg_decode_walked_(const cg_decoder_ *d, cg_cursor_ *curso
 }
 
 /* Where the packet has values, in ascending order: `many` more from value `first` on. */
-static void cg_positions_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *at) {
+static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *at) {
     const cg_decoder_ *set = d->support ? d->support : d;
     const int indexed = set->info.op.select.id && !set->info.op.transform.id;
     cg_strata_ strata;
-    if (indexed) cg_value_index_(r, at, many);
+    if (indexed) cg_index_get_per_value_(r, at, many);
     if (!set->info.op.sample.id) {
         for (size_t i = 0; !indexed && i < many; i++) at[i] = first + i;
         return;
@@ -10379,26 +10528,27 @@ static void cg_positions_(const cg_decoder_ *d, cg_index_reader_ *r, size_t firs
     cg_strata_open_(&strata, &set->info, first);
     for (size_t i = 0; i < many; i++, cg_strata_next_(&strata)) {
         if (indexed) cg_strata_seek_(&strata, at[i]);
-        at[i] = cg_draw_(&strata);
+        at[i] = cg_strata_sample_(&strata);
     }
 }
-static void cg_scale_run_(float *y, size_t n, float beta) { /* where the packet has no value */
+static void cg_scale_y_(float *y, size_t n, float beta) { /* where the packet has no value */
     if (beta == 0.0f) memset(y, 0, 4 * n);
     else if (beta != 1.0f)
         for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(beta, cg_load_(y, i)));
 }
 /* The values of a packet that is sparse in y, a stretch at a time. */
-static size_t cg_sparse_count_(const cg_decoder_ *d) {
+static size_t cg_coordinate_count_(const cg_decoder_ *d) {
     return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k;
 }
-static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
-    const size_t many = cg_min_(CG_STRETCH_, cg_sparse_count_(d) - first);
+static size_t cg_selection_reader_next_(
+    cg_selection_reader_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
+    const size_t many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);
     if (!buf) buf = w->out;
     if (d->info.op.transform.id) {
-        if (first % CG_CHUNK_ == 0 && !cg_unturned_(d, w, w->cursor, first, buf)) return 0;
+        if (first % CG_CHUNK_ == 0 && !cg_inverse_transform_chunk_(d, w, w->cursor, first, buf)) return 0;
         memcpy(value, buf + first % CG_CHUNK_, 4 * many);
     } else {
-        if (!cg_walk_values_(w, d, first)) return 0;
+        if (!cg_selection_reader_load_(w, d, first)) return 0;
         memcpy(value, cg_at_(w->chunk, first % CG_CHUNK_), 4 * many);
     }
     if (d->alpha != 1.0f)
@@ -10407,27 +10557,27 @@ static size_t cg_sparse_next_(cg_walk_ *w, const cg_decoder_ *d, size_t first, f
 }
 /* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform of a
    selection. */
-static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, float *buf) {
-    const size_t k = cg_sparse_count_(d), n = (size_t)d->info.n;
-    uint64_t at[CG_STRETCH_];
-    float value[CG_STRETCH_];
+static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_piece_cursor_ *cursor, float *buf) {
+    const size_t k = cg_coordinate_count_(d), n = (size_t)d->info.n;
+    uint64_t at[CG_SPARSE_BATCH_];
+    float value[CG_SPARSE_BATCH_];
     size_t filled = 0;
-    cg_walk_ w;
-    cg_walk_open_(&w, d, cursor);
+    cg_selection_reader_ w;
+    cg_selection_reader_open_(&w, d, cursor);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_sparse_next_(&w, d, first, value, buf);
+        many = cg_selection_reader_next_(&w, d, first, value, buf);
         if (!many) return CG_E_CORRUPT;
-        cg_positions_(d, &w.reader, first, many, at);
+        cg_coordinates_get_(d, &w.reader, first, many, at);
         if (d->sink) {
             d->sink->energy += d->sink->sparse(d->sink->user, at, many, value);
             continue;
         }
-        cg_scale_run_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
+        cg_scale_y_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
         filled = (size_t)at[many - 1] + 1;
         if (w.reader.unit > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
             for (size_t i = 0, run; i < many; i += run) {
                 run = cg_min_(many - i, (size_t)(w.reader.unit - at[i] % w.reader.unit));
-                d->kernels->emit(
+                d->kernels->axpby(
                     value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
             }
         } else if (d->beta == 0.0f)
@@ -10436,34 +10586,34 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_cursor_ *cursor, floa
             for (size_t i = 0; i < many; i++)
                 cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
     }
-    if (!d->sink) cg_scale_run_(cg_at_mut_(d->y, filled), n - filled, d->beta);
+    if (!d->sink) cg_scale_y_(cg_at_mut_(d->y, filled), n - filled, d->beta);
     return CG_OK;
 }
-CG_NOINLINE_ cg_status cg_scatter_turned_(const cg_decoder_ *d, cg_cursor_ *cursor) {
+CG_NOINLINE_ cg_status cg_scatter_transformed_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     float buf[CG_CHUNK_];
     return cg_scatter_into_(d, cursor, buf);
 }
-CG_NOINLINE_ cg_status cg_scatter_plain_(const cg_decoder_ *d, cg_cursor_ *cursor) {
+CG_NOINLINE_ cg_status cg_scatter_plain_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     return cg_scatter_into_(d, cursor, NULL);
 }
 /* Into a y larger than the cache: chunks are put together in L1, mostly zeros, and streamed out. */
 CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
-    uint64_t at[CG_STRETCH_];
-    float value[CG_STRETCH_];
+    uint64_t at[CG_SPARSE_BATCH_];
+    float value[CG_SPARSE_BATCH_];
     float chunk[CG_CHUNK_];
     uint16_t touched[CG_CHUNK_];
     size_t base = 0, marks = 0;
-    cg_walk_ w;
-    cg_walk_open_(&w, d, NULL);
+    cg_selection_reader_ w;
+    cg_selection_reader_open_(&w, d, NULL);
     memset(chunk, 0, sizeof chunk);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_sparse_next_(&w, d, first, value, NULL);
+        many = cg_selection_reader_next_(&w, d, first, value, NULL);
         if (!many) return CG_E_CORRUPT;
-        cg_positions_(d, &w.reader, first, many, at);
+        cg_coordinates_get_(d, &w.reader, first, many, at);
         for (size_t i = 0; i < many; i++) {
             while ((size_t)at[i] - base >= CG_CHUNK_) {
-                d->kernels->emit(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
+                d->kernels->axpby(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
                 while (marks) chunk[touched[--marks]] = 0.0f;
                 base += CG_CHUNK_;
             }
@@ -10472,29 +10622,29 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
         }
     }
     for (; base < n; base += CG_CHUNK_) {
-        d->kernels->emit(chunk, cg_min_(CG_CHUNK_, n - base), 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
+        d->kernels->axpby(chunk, cg_min_(CG_CHUNK_, n - base), 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
         while (marks) chunk[touched[--marks]] = 0.0f;
     }
-    d->kernels->drain();
+    d->kernels->stream_fence();
     return CG_OK;
 }
 /* What is not dense, or comes one after the other. */
-static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_cursor_ *cursor) {
-    if (dense) return cg_decode_walked_(d, cursor);
-    if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_turned_(d, cursor);
-    return d->stream && !cursor && !d->info.op.transform.id && cg_unit_(&d->info.op) == 1
+static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cursor_ *cursor) {
+    if (dense) return cg_decode_sequential_(d, cursor);
+    if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
+    return d->stream && !cursor && !d->info.op.transform.id && cg_values_per_index_(&d->info.op) == 1
         ? cg_scatter_stream_(d)
         : cg_scatter_plain_(d, cursor);
 }
 CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) {
-    cg_cursor_ cursor;
+    cg_piece_cursor_ cursor;
     return cg_decode_sparse_(d, dense, &cursor);
 }
 
 /* A product of factors, in tiles whose part of q stays in L1. */
 CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
-    const size_t rows = cg_rows_(&d->info.op), cols = cg_cols_(&d->info.op);
-    const unsigned rank = cg_matrix_rank_(&d->info.op);
+    const size_t rows = cg_matrix_rows_(&d->info.op), cols = cg_matrix_cols_(&d->info.op);
+    const unsigned rank = cg_matrix_r_(&d->info.op);
     const uint8_t *p = d->codes, *q = p + 4 * rows * rank;
     const int direct = d->alpha == 1.0f && d->beta == 0.0f && !d->sink;
     enum { TALL = 8, FLOATS = 3072 }; /* rows, and values of q or of a result */
@@ -10503,11 +10653,11 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
     for (size_t j = 0; j < cols; j += wide) {
         const size_t many = cg_min_(wide, cols - j);
         for (unsigned a = 0; a < rank; a++)
-            for (size_t c = 0; c < many; c++) part[a * many + c] = cg_float_(cg_get32_(q + 4 * (a * cols + j + c)));
+            for (size_t c = 0; c < many; c++) part[a * many + c] = cg_as_float_(cg_get32_(q + 4 * (a * cols + j + c)));
         for (size_t i = 0; i < rows; i += TALL) {
             const size_t tall = cg_min_(TALL, rows - i);
             float *y = d->sink ? d->y : cg_at_mut_(d->y, i * cols + j);
-            for (size_t c = 0; c < tall * rank; c++) left[c] = cg_float_(cg_get32_(p + 4 * (i * rank + c)));
+            for (size_t c = 0; c < tall * rank; c++) left[c] = cg_as_float_(cg_get32_(p + 4 * (i * rank + c)));
             if (direct) {
                 d->kernels->lowrank_tile(left, part, many, rank, tall, many, y, cols, d->stream && cols % 4 == 0);
             } else {
@@ -10515,18 +10665,18 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
                 for (size_t r = 0; r < tall; r++) {
                     if (d->sink)
                         d->sink->energy += d->sink->dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
-                    else d->kernels->emit(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
+                    else d->kernels->axpby(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
                 }
             }
         }
     }
-    if (d->stream) d->kernels->drain();
+    if (d->stream) d->kernels->stream_fence();
 }
 
 /* src/core/decode.h */
 /* Everything up to the first look at the values: the header agrees with itself, with len and with n.
    values: a user's codec must be at hand. */
-static cg_status cg_open_(
+static cg_status cg_decoder_open_(
     cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
     uint64_t value_bytes;
     cg_status s;
@@ -10537,8 +10687,8 @@ static cg_status cg_open_(
     if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
     s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
-    if (s != CG_OK && (values || !cg_is_user_(&d->info.op.quantize))) return s;
-    value_bytes = cg_add_(cg_add_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
+    if (s != CG_OK && (values || !cg_is_user_codec_(&d->info.op.quantize))) return s;
+    value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
     if (d->lay.row &&
         (d->lay.code
                 ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
@@ -10547,7 +10697,7 @@ static cg_status cg_open_(
     d->kernels = cg_kernels_now_();
     d->support = NULL;
     d->sink = NULL;
-    d->turned = (size_t)cg_turned_(&d->info.op, d->info.drawn);
+    d->turned = (size_t)cg_transformed_n_(&d->info.op, d->info.drawn);
     d->packet = (const uint8_t *)packet;
     d->scales = d->packet + CG_HEADER_BYTES;
     d->table = d->scales + (size_t)d->lay.scale_bytes;
@@ -10563,7 +10713,7 @@ CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_side *side, s
     cg_status s;
     float none = 0.0f;
     if (!side || !side->support) return CG_E_ARG;
-    s = cg_open_(set, NULL, side->support, side->support_len, &none, n, 0);
+    s = cg_decoder_open_(set, NULL, side->support, side->support_len, &none, n, 0);
     if (s == CG_OK && set->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
     if (s == CG_OK) s = cg_verify_(set);
     set->y = NULL;
@@ -10573,7 +10723,7 @@ static uint64_t cg_support_count_(const cg_decoder_ *set) {
     return set->info.op.transform.id ? set->info.drawn : set->info.k;
 }
 /* Which support a packet was made with: everything that says where its values are. */
-static uint32_t cg_support_mark_(const cg_decoder_ *set) {
+static uint32_t cg_support_fingerprint_(const cg_decoder_ *set) {
     const cg_op *op = &set->info.op;
     const int indexed = op->select.id && !op->transform.id;
     uint64_t h = cg_mix64_(cg_support_count_(set) + CG_GOLDEN_);
@@ -10583,48 +10733,49 @@ static uint32_t cg_support_mark_(const cg_decoder_ *set) {
         if (op->sample.id == CG_SAMPLE_PERMK) h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | set->info.tag.rank));
     }
     if (indexed) {
-        cg_sum_ s = cg_sum_of_(set->kernels, set->index, set->info.index_bytes);
+        cg_checksum_ s = cg_checksum_of_(set->kernels, set->index, set->info.index_bytes);
         h = cg_mix64_(h ^ (s.a + set->info.index_code * CG_GOLDEN_));
-        h = cg_mix64_(h ^ (s.b + cg_unit_(op) * CG_GOLDEN_));
+        h = cg_mix64_(h ^ (s.b + cg_values_per_index_(op) * CG_GOLDEN_));
     }
     return (uint32_t)h | 1u;
 }
-static cg_status cg_pick_given_(const cg_picker_ *p) {
+static cg_status cg_select_given_(const cg_selector_ *p) {
     cg_decoder_ set;
     cg_index_reader_ r;
-    uint64_t at[CG_STRETCH_], k;
+    uint64_t at[CG_SPARSE_BATCH_], k;
     cg_status s = cg_support_open_(&set, p->side, p->n);
     if (s != CG_OK) return s;
     k = cg_support_count_(&set);
     r = cg_index_open_(&set.info, set.index);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
-        many = cg_min_(CG_STRETCH_, (size_t)k - first);
-        cg_positions_(&set, &r, first, many, at);
+        many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
+        cg_coordinates_get_(&set, &r, first, many, at);
         for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)at[i]);
     }
-    if (p->kernels->top(p->list->value, (size_t)k) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    if (p->kernels->absmax_bits(p->list->value, (size_t)k) >= CG_INF_BITS_) return CG_E_NONFINITE;
     p->list->count = 0;
     p->info->k = k;
-    p->info->op.select.size = cg_support_mark_(&set);
+    p->info->op.select.size = cg_support_fingerprint_(&set);
     return CG_OK;
 }
-/* verified: the packet has been through cg_open_ and cg_verify_. sink: takes the values, in place of y. */
+/* verified: the packet has been through cg_decoder_open_ and cg_verify_. sink: takes the values, in place of y. */
 static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y,
     cg_sink_ *sink, size_t n, int verified) {
     cg_decoder_ d, set;
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
-        ? cg_open_(&d, side, packet, len, sink ? &d.none : y, n, 1)
+        ? cg_decoder_open_(&d, side, packet, len, sink ? &d.none : y, n, 1)
         : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
         s = cg_support_open_(&set, side, n);
-        if (s == CG_OK && (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_mark_(&set)))
+        if (s == CG_OK &&
+            (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_fingerprint_(&set)))
             s = CG_E_MISMATCH;
         d.support = &set;
     }
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_(&d.info.op) && side &&
+        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) && side &&
             (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
@@ -10632,7 +10783,7 @@ static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t l
         d.stream = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct && !verified) s = cg_verify_(&d);
         if (s != CG_OK) {
-        } else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
+        } else if (cg_is_matrix_op_(&d.info.op)) cg_matrix_decode_(&d);
         else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
         else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
@@ -10644,9 +10795,9 @@ static cg_status cg_decode_(
 }
 CG_API_ cg_status cg_decode(
     const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n) {
@@ -10657,7 +10808,7 @@ CG_API_ cg_status cg_decompress_add(const void *packet, size_t len, float weight
 }
 static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_decoder_ d;
-    cg_status s = cg_open_(&d, NULL, packet, len, y, n, 0);
+    cg_status s = cg_decoder_open_(&d, NULL, packet, len, y, n, 0);
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
     if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED; /* clear with the support itself */
@@ -10665,25 +10816,25 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
         memset(d.y, 0, 4 * n);
     } else {
         cg_index_reader_ r = cg_index_open_(&d.info, d.index);
-        uint64_t at[CG_STRETCH_];
-        for (size_t first = 0, many; first < cg_sparse_count_(&d); first += many) {
-            many = cg_min_(CG_STRETCH_, cg_sparse_count_(&d) - first);
-            cg_positions_(&d, &r, first, many, at);
+        uint64_t at[CG_SPARSE_BATCH_];
+        for (size_t first = 0, many; first < cg_coordinate_count_(&d); first += many) {
+            many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(&d) - first);
+            cg_coordinates_get_(&d, &r, first, many, at);
             for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)at[i], 0.0f);
         }
     }
     return CG_OK;
 }
 CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_clear_(packet, len, y, n);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 
@@ -10692,11 +10843,11 @@ CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
 
 static int cg_same_stage_(const cg_stage *a, const cg_stage *b) {
     return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size &&
-        cg_bits_(a->value) == cg_bits_(b->value);
+        cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
 /* A result is sparse, or integers on the one grid of all, or floats. */
-enum { CG_ADD_SPARSE_, CG_ADD_LEVELS_, CG_ADD_FLOATS_ };
-typedef struct cg_adder_ {
+enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_ };
+typedef struct cg_reducer_ {
     const void *const *packets;
     const size_t *lens;
     size_t count, turned;
@@ -10706,20 +10857,20 @@ typedef struct cg_adder_ {
     cg_info info;       /* of the result */
     cg_layout_ lay, in; /* of the result; of the first packet, and where they add as integers of all */
     uint64_t most;      /* sparse: values of all packets */
-} cg_adder_;
+} cg_reducer_;
 
-static cg_status cg_adder_packet_(const cg_adder_ *a, size_t i, cg_decoder_ *d) {
+static cg_status cg_reducer_packet_open_(const cg_reducer_ *a, size_t i, cg_decoder_ *d) {
     cg_info info;
     float none = 0.0f;
     cg_status s;
     if (!a->packets[i]) return CG_E_ARG;
     s = cg_header_get_((const uint8_t *)a->packets[i], a->lens[i], &info);
-    if (s == CG_OK) s = cg_open_(d, NULL, a->packets[i], a->lens[i], &none, (size_t)info.n, 1);
+    if (s == CG_OK) s = cg_decoder_open_(d, NULL, a->packets[i], a->lens[i], &none, (size_t)info.n, 1);
     d->y = NULL;
     return s;
 }
 /* One domain: the same vector, sample and transform, so that values at one place belong together. */
-static cg_status cg_adder_match_(const cg_info *a, const cg_info *b) {
+static cg_status cg_reducer_match_(const cg_info *a, const cg_info *b) {
     if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step ||
         a->tag.tensor != b->tag.tensor)
         return CG_E_MISMATCH;
@@ -10739,9 +10890,9 @@ static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     return cg_saturate_(cg_times_(q.step, q.post));
 }
 /* Symbols that are integers around the one that means 0; returns that one, or 0. */
-static int32_t cg_grid_(const cg_stage *q, unsigned *bits) {
+static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
     cg_alphabet_ a = CG_ZERO;
-    const cg_quantizer_ *row = cg_is_user_(q) ? NULL : cg_quantizer_of_(q);
+    const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
     *bits = 16;
     if (q->id == CG_QUANTIZE_STEPS16) return 32767;
     if (!row || row->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &a)) return 0;
@@ -10750,8 +10901,8 @@ static int32_t cg_grid_(const cg_stage *q, unsigned *bits) {
 }
 
 /* reach: the largest sum of levels there can be, if less than the packets could have; or 0. */
-CG_NOINLINE_ cg_status cg_adder_open_(
-    cg_adder_ *a, const void *const *packets, const size_t *lens, size_t count, uint64_t reach) {
+CG_NOINLINE_ cg_status cg_reducer_open_(
+    cg_reducer_ *a, const void *const *packets, const size_t *lens, size_t count, uint64_t reach) {
     cg_decoder_ d, first;
     unsigned bits;
     int32_t zero;
@@ -10763,35 +10914,36 @@ CG_NOINLINE_ cg_status cg_adder_open_(
     a->count = count;
     if (!packets || !lens || !count) return CG_E_ARG;
     for (size_t i = 0; i < count; i++) {
-        cg_status s = cg_adder_packet_(a, i, &d);
+        cg_status s = cg_reducer_packet_open_(a, i, &d);
         if (s != CG_OK) return s;
-        zero = cg_grid_(&d.info.op.quantize, &bits);
+        zero = cg_grid_zero_symbol_(&d.info.op.quantize, &bits);
         if (i == 0) first = d;
-        if (cg_is_matrix_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
-        s = cg_adder_match_(&first.info, &d.info);
+        if (cg_is_matrix_op_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
+        s = cg_reducer_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
         grid = grid && zero && !d.lay.code && d.lay.buckets == first.lay.buckets && d.lay.bucket == first.lay.bucket;
         for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++)
             grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
         for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) { /* a denormal step would round */
-            float scale = cg_float_(cg_get32_(d.scales + 4 * j));
+            float scale = cg_as_float_(cg_get32_(d.scales + 4 * j));
             grid = scale == 0.0f || !cg_is_tiny_(scale);
         }
-        a->bias = cg_add_(a->bias, (uint64_t)zero);
-        a->most = cg_add_(a->most, d.info.k);
+        a->bias = cg_add_sat_(a->bias, (uint64_t)zero);
+        a->most = cg_add_sat_(a->most, d.info.k);
     }
     a->info = first.info;
     a->in = first.lay;
     a->turned = first.turned;
-    a->how = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_ADD_SPARSE_ : CG_ADD_FLOATS_;
+    a->how = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
+                                                                                   : CG_REDUCE_FLOATS_;
     memset(&a->info.op.quantize, 0, sizeof a->info.op.quantize);
     memset(&a->info.op.code, 0, sizeof a->info.op.code);
-    if (a->how == CG_ADD_SPARSE_) { /* any index set at all is what is above 0 */
+    if (a->how == CG_REDUCE_SPARSE_) { /* any index set at all is what is above 0 */
         memset(&a->info.op.select, 0, sizeof a->info.op.select);
         a->info.op.select.id = CG_SELECT_THRESHOLD;
         a->info.threshold = 0.0f;
         a->info.op.k = first.info.op.sample.id &&
-                first.info.drawn != cg_count_(first.info.op.sample.value, 0, first.info.n)
+                first.info.drawn != cg_k_from_ratio_(first.info.op.sample.value, 0, first.info.n)
             ? first.info.drawn
             : 0;
         if (a->most > a->turned) a->most = a->turned;
@@ -10800,20 +10952,21 @@ CG_NOINLINE_ cg_status cg_adder_open_(
         for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < reach;) bits++;
         if (bits > 8 && bits < 16) bits = 16;
         if (bits <= 16 && first.lay.bucket <= 0xffffffffu) { /* headroom for all of them */
-            a->how = CG_ADD_LEVELS_;
+            a->how = CG_REDUCE_LEVELS_;
             a->sum_bias = (1 << (bits - 1)) - 1;
             a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_STEPS : CG_QUANTIZE_STEPS16;
             a->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
             a->info.op.quantize.size = (uint32_t)first.lay.bucket;
         }
     }
-    return cg_layout_make_(&a->info.op, NULL, a->how == CG_ADD_SPARSE_ ? a->most : a->info.k, &a->lay);
+    return cg_layout_make_(&a->info.op, NULL, a->how == CG_REDUCE_SPARSE_ ? a->most : a->info.k, &a->lay);
 }
 
-static size_t cg_adder_list_bytes_(const cg_adder_ *a) { /* one list; two are needed to merge */
-    return cg_size_(cg_add_(cg_mul_(8, cg_add_(a->most, CG_SLACK_)), 8 * (((uint64_t)a->turned >> 32) + 2)));
+static size_t cg_reducer_list_bytes_(const cg_reducer_ *a) { /* one list; two are needed to merge */
+    return cg_size_or_zero_(
+        cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(a->most, CG_SLACK_)), 8 * (((uint64_t)a->turned >> 32) + 2)));
 }
-static void cg_adder_list_(const cg_adder_ *a, cg_list_ *list, uint8_t *p) {
+static void cg_reducer_list_init_(const cg_reducer_ *a, cg_list_ *list, uint8_t *p) {
     memset(list, 0, sizeof *list);
     list->segments = a->turned ? (((uint64_t)a->turned - 1) >> 32) + 1 : 1;
     list->segment = (uint64_t *)(void *)p;
@@ -10822,13 +10975,13 @@ static void cg_adder_list_(const cg_adder_ *a, cg_list_ *list, uint8_t *p) {
     list->value = (float *)(void *)(p + 4 * ((size_t)a->most + CG_SLACK_));
 }
 /* into = list + packet, both ascending. */
-CG_NOINLINE_ cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_list_ *into) {
+CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list_ *list, cg_list_ *into) {
     const size_t k = (size_t)d->lay.k;
-    cg_walk_ w;
-    cg_cursor_ cursor;
+    cg_selection_reader_ w;
+    cg_piece_cursor_ cursor;
     size_t i = 0;
     uint64_t segment = 0, open = 0;
-    cg_walk_open_(&w, d, &cursor);
+    cg_selection_reader_open_(&w, d, &cursor);
     into->count = 0;
     into->segment[0] = 0;
     for (size_t j = 0;;) {
@@ -10836,9 +10989,9 @@ CG_NOINLINE_ cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_
         float v = 0.0f;
         if (j < k && j == w.first + w.many) {
             w.first = j;
-            w.many = cg_walk_values_(&w, d, j);
+            w.many = cg_selection_reader_load_(&w, d, j);
             if (!w.many) return CG_E_CORRUPT;
-            cg_value_index_(&w.reader, w.at, w.many);
+            cg_index_get_per_value_(&w.reader, w.at, w.many);
         }
         if (i < list->count) {
             while (i >= list->segment[segment + 1]) segment++;
@@ -10859,7 +11012,7 @@ CG_NOINLINE_ cg_status cg_merge_(const cg_decoder_ *d, const cg_list_ *list, cg_
     return CG_OK;
 }
 /* A list as a packet of f32; info says the rest. */
-static cg_status cg_list_put_(
+static cg_status cg_packet_from_list_(
     cg_info *info, size_t turned, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     uint64_t index_bytes;
@@ -10867,30 +11020,31 @@ static cg_status cg_list_put_(
     info->index_code = cg_index_code_(&info->op, turned, list->count);
     index_bytes = cg_index_bytes_(info->index_code, turned, list->count);
     info->value_bytes = 4 * list->count;
-    if (cg_add_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
+    if (cg_add_sat_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
     kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
     info->index_bytes =
         index_bytes ? cg_index_put_(info->index_code, turned, list, out + CG_HEADER_BYTES + info->value_bytes) : 0;
-    *len = cg_seal_(
-        kernels, info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
+    *len = cg_packet_finalize_(
+        kernels, info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
     return CG_OK;
 }
-CG_NOINLINE_ cg_status cg_add_sparse_(cg_adder_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
+CG_NOINLINE_ cg_status cg_reduce_sparse_(cg_reducer_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
     cg_list_ lists[2];
     cg_decoder_ d;
-    cg_adder_list_(a, &lists[0], scratch);
-    cg_adder_list_(a, &lists[1], scratch + cg_adder_list_bytes_(a));
+    cg_reducer_list_init_(a, &lists[0], scratch);
+    cg_reducer_list_init_(a, &lists[1], scratch + cg_reducer_list_bytes_(a));
     memset(lists[0].segment, 0, 8 * (size_t)(lists[0].segments + 1));
     memset(lists[1].segment, 0, 8 * (size_t)(lists[1].segments + 1));
     for (size_t i = 0; i < a->count; i++) {
-        cg_status s = cg_adder_packet_(a, i, &d);
-        if (s == CG_OK) s = cg_merge_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
+        cg_status s = cg_reducer_packet_open_(a, i, &d);
+        if (s == CG_OK) s = cg_list_merge_packet_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    return cg_list_put_(&a->info, a->turned, &lists[a->count % 2], out, cap, len);
+    return cg_packet_from_list_(&a->info, a->turned, &lists[a->count % 2], out, cap, len);
 }
 /* Packed symbols of one grid: integers, with room for their sum. */
-static void cg_add_levels_(const cg_kernels_ *kernels, const cg_adder_ *a, uint8_t *codes, size_t first, size_t many) {
+static void cg_reduce_levels_(
+    const cg_kernels_ *kernels, const cg_reducer_ *a, uint8_t *codes, size_t first, size_t many) {
     uint16_t sums[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
     memset(sums, 0, sizeof sums);
@@ -10901,7 +11055,7 @@ static void cg_add_levels_(const cg_kernels_ *kernels, const cg_adder_ *a, uint8
         uint16_t top;
         stage.id = q[0];
         stage.arg = cg_get16_(q + 2);
-        top = (uint16_t)(2 * cg_grid_(&stage, &bits));
+        top = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
         in += CG_HEADER_BYTES + (size_t)a->in.scale_bytes + first / 8 * bits;
         if (bits < 8) kernels->unpack(in, many, bits, symbols);
         else if (bits == 8) memcpy(symbols, in, many);
@@ -10920,7 +11074,7 @@ static void cg_add_levels_(const cg_kernels_ *kernels, const cg_adder_ *a, uint8
     if (a->lay.rate < 8 * 32) kernels->pack(symbols, many, a->lay.rate / 32, codes);
     else memcpy(codes, symbols, many);
 }
-CG_NOINLINE_ cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, size_t *len) {
+CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *a, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const size_t k = (size_t)a->info.k;
     uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)a->lay.scale_bytes;
@@ -10928,62 +11082,63 @@ CG_NOINLINE_ cg_status cg_add_dense_(cg_adder_ *a, uint8_t *out, size_t cap, siz
     a->info.value_bytes = (size_t)(a->lay.scale_bytes + a->lay.code_bytes);
     a->info.index_bytes = 0;
     if (a->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
-    if (a->how == CG_ADD_LEVELS_) {
-        cg_status s = cg_adder_packet_(a, 0, &d);
+    if (a->how == CG_REDUCE_LEVELS_) {
+        cg_status s = cg_reducer_packet_open_(a, 0, &d);
         if (s != CG_OK) return s;
-        for (size_t b = 0; b < (size_t)d.lay.buckets; b++) cg_put32_(scales + 4 * b, cg_bits_(cg_grid_step_(&d, b)));
+        for (size_t b = 0; b < (size_t)d.lay.buckets; b++) cg_put32_(scales + 4 * b, cg_as_bits_(cg_grid_step_(&d, b)));
         for (size_t first = 0; first < k; first += CG_CHUNK_)
-            cg_add_levels_(kernels, a, codes + cg_code_at_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
+            cg_reduce_levels_(
+                kernels, a, codes + cg_codes_offset_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
         for (size_t bytes = (size_t)(((uint64_t)k * a->lay.rate / 32 + 7) / 8); bytes % 4; bytes++) codes[bytes] = 0;
     } else {
         for (size_t i = 0; i < a->count; i++) {
-            cg_cursor_ cursor;
+            cg_piece_cursor_ cursor;
             float v[CG_CHUNK_], sum[CG_CHUNK_];
-            cg_status s = cg_adder_packet_(a, i, &d);
+            cg_status s = cg_reducer_packet_open_(a, i, &d);
             if (s != CG_OK) return s;
-            cg_cursor_open_(&cursor, 0, 0);
+            cg_piece_cursor_open_(&cursor, 0, 0);
             for (size_t first = 0, many; first < k; first += many) {
                 const float *w;
                 many = cg_min_(CG_CHUNK_, k - first);
                 w = cg_decode_chunk_(&d, &cursor, first, many, v, 0);
                 if (!w) return CG_E_CORRUPT;
                 for (size_t j = 0; i && j < many; j++)
-                    sum[j] = cg_saturate_(cg_plus_(cg_float_(cg_get32_(codes + 4 * (first + j))), cg_load_(w, j)));
+                    sum[j] = cg_saturate_(cg_plus_(cg_as_float_(cg_get32_(codes + 4 * (first + j))), cg_load_(w, j)));
                 kernels->copy(i ? sum : w, many, codes + 4 * first);
             }
         }
     }
-    *len = cg_seal_(kernels, &a->info, out, cg_sum_of_(kernels, scales, a->info.value_bytes));
+    *len = cg_packet_finalize_(kernels, &a->info, out, cg_checksum_of_(kernels, scales, a->info.value_bytes));
     return CG_OK;
 }
 /* Whether packets can be added, and what that takes. */
 static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach,
-    cg_adder_ *a, size_t *bound, size_t *scratch) {
-    cg_status s = cg_adder_open_(a, packets, lens, count, reach);
+    cg_reducer_ *a, size_t *bound, size_t *scratch) {
+    cg_status s = cg_reducer_open_(a, packets, lens, count, reach);
     uint64_t bytes;
     *bound = *scratch = 0;
     if (s != CG_OK) return s;
-    bytes = cg_add_(cg_add_(a->lay.scale_bytes, a->lay.code_bytes), CG_HEADER_BYTES);
-    if (a->how == CG_ADD_SPARSE_) {
-        bytes = cg_add_(bytes, cg_index_bound_(&a->info.op, a->turned, a->most));
-        if (!cg_adder_list_bytes_(a)) return CG_E_ARG;
-        *scratch = cg_size_(cg_add_(cg_mul_(2, cg_adder_list_bytes_(a)), 64));
+    bytes = cg_add_sat_(cg_add_sat_(a->lay.scale_bytes, a->lay.code_bytes), CG_HEADER_BYTES);
+    if (a->how == CG_REDUCE_SPARSE_) {
+        bytes = cg_add_sat_(bytes, cg_index_bound_(&a->info.op, a->turned, a->most));
+        if (!cg_reducer_list_bytes_(a)) return CG_E_ARG;
+        *scratch = cg_size_or_zero_(cg_add_sat_(cg_mul_sat_(2, cg_reducer_list_bytes_(a)), 64));
     }
-    *bound = cg_size_(bytes);
+    *bound = cg_size_or_zero_(bytes);
     return *bound ? CG_OK : CG_E_ARG;
 }
 CG_API_ cg_status cg_reduce_plan(
     const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
-    cg_adder_ a;
-    cg_env_ env = cg_env_enter_();
+    cg_reducer_ a;
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &a, bound, scratch) : CG_E_ARG;
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
-CG_NOINLINE_ cg_status cg_verify_all_(const cg_adder_ *a) {
+CG_NOINLINE_ cg_status cg_verify_all_(const cg_reducer_ *a) {
     for (size_t i = 0; i < a->count; i++) {
         cg_decoder_ d;
-        cg_status s = cg_adder_packet_(a, i, &d);
+        cg_status s = cg_reducer_packet_open_(a, i, &d);
         if (s == CG_OK) s = cg_verify_(&d);
         if (s != CG_OK) return s;
     }
@@ -10991,7 +11146,7 @@ CG_NOINLINE_ cg_status cg_verify_all_(const cg_adder_ *a) {
 }
 static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, void *out,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
-    cg_adder_ a;
+    cg_reducer_ a;
     size_t bound = 0, need = 0;
     cg_status s = out && len && (scratch || !scratch_bytes)
         ? cg_reduce_plan_(packets, lens, count, reach, &a, &bound, &need)
@@ -10999,16 +11154,16 @@ static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size
     if (len) *len = 0;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
     if (s == CG_OK) s = cg_verify_all_(&a);
-    if (s == CG_OK && a.how == CG_ADD_SPARSE_)
-        s = cg_add_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
-    else if (s == CG_OK) s = cg_add_dense_(&a, (uint8_t *)out, cap, len);
+    if (s == CG_OK && a.how == CG_REDUCE_SPARSE_)
+        s = cg_reduce_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
+    else if (s == CG_OK) s = cg_reduce_dense_(&a, (uint8_t *)out, cap, len);
     return s;
 }
 CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap,
     size_t *len, void *scratch, size_t scratch_bytes) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_reduce_(packets, lens, count, 0, out, cap, len, scratch, scratch_bytes);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 /* Packets are read once: a tile of each is counted, then summed while it is in the cache. */
@@ -11017,47 +11172,47 @@ CG_NOINLINE_ cg_status cg_vote_(
     enum { MOST = 1024, FEW = 64, TILE = 4096 };
     const cg_kernels_ *kernels = cg_kernels_now_();
     const uint8_t *in[MOST];
-    cg_sum_ sums[FEW];
-    cg_adder_ a;
+    cg_checksum_ sums[FEW];
+    cg_reducer_ a;
     cg_decoder_ d;
     size_t bytes;
-    cg_status s = cg_adder_open_(&a, packets, lens, count, 0);
+    cg_status s = cg_reducer_open_(&a, packets, lens, count, 0);
     if (s != CG_OK) return s;
     if (count > MOST) return CG_E_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
-        s = cg_adder_packet_(&a, i, &d);
+        s = cg_reducer_packet_open_(&a, i, &d);
         if (s != CG_OK) return s;
-        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.how == CG_ADD_SPARSE_) return CG_E_UNSUPPORTED;
+        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.how == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
         in[i] = d.codes;
     }
     if (count > FEW) s = cg_verify_all_(&a);
     if (s != CG_OK) return s;
     a.info.op.quantize.id = CG_QUANTIZE_SIGN;
-    bytes = (size_t)cg_words_(a.info.k);
+    bytes = (size_t)cg_word_bytes_(a.info.k);
     if (cap < CG_HEADER_BYTES || bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
     memset(sums, 0, sizeof sums);
     for (size_t at = 0, many; at < bytes; at += many) {
         many = cg_min_(TILE, bytes - at);
         kernels->vote(in, count, many, out + CG_HEADER_BYTES + at);
-        for (size_t i = 0; count <= FEW && i < count; i++) kernels->sum(&sums[i], in[i], many / 4);
+        for (size_t i = 0; count <= FEW && i < count; i++) kernels->checksum(&sums[i], in[i], many / 4);
         for (size_t i = 0; i < count; i++) in[i] += many;
     }
     for (size_t i = 0; count <= FEW && i < count; i++) {
-        s = cg_adder_packet_(&a, i, &d);
+        s = cg_reducer_packet_open_(&a, i, &d);
         if (s != CG_OK || !cg_checksum_ok_(&d, sums[i])) return CG_E_CORRUPT;
     }
     a.info.value_bytes = bytes;
     a.info.index_bytes = 0;
-    *len = cg_seal_(kernels, &a.info, out, cg_sum_of_(kernels, out + CG_HEADER_BYTES, bytes));
+    *len = cg_packet_finalize_(kernels, &a.info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, bytes));
     return CG_OK;
 }
 CG_API_ cg_status cg_vote(
     const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s;
     if (len) *len = 0;
     s = out && len ? cg_vote_(packets, lens, count, (uint8_t *)out, cap, len) : CG_E_ARG;
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 
@@ -11071,20 +11226,20 @@ static void cg_swap16_(uint16_t *half, size_t n) { /* between the wire's order a
     }
 }
 CG_API_ void cg_f16_from_f32(const float *x, size_t n, uint16_t *half) {
-    cg_env_ env = cg_env_enter_();
-    if (n) cg_kernels_now_()->half(x, n, (uint8_t *)half);
+    cg_fenv_ env = cg_fenv_enter_();
+    if (n) cg_kernels_now_()->f16_encode(x, n, (uint8_t *)half);
     cg_swap16_(half, n);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
 }
 CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
-    if (n) cg_kernels_now_()->brain(x, n, (uint8_t *)half);
+    if (n) cg_kernels_now_()->bf16_encode(x, n, (uint8_t *)half);
     cg_swap16_(half, n);
 }
 /* Chunks, because a big-endian machine has to bring them into the wire's order first. */
 static void cg_widen_(
     void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
     uint16_t wire[CG_CHUNK_];
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     for (size_t i = 0, many; i < n; i += many) {
         const uint8_t *in = (const uint8_t *)half + 2 * i;
         many = cg_min_(CG_CHUNK_, n - i);
@@ -11095,13 +11250,13 @@ static void cg_widen_(
         }
         widen(in, many, cg_at_mut_(x, i), 0);
     }
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
 }
 CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) {
-    cg_widen_(cg_kernels_now_()->unhalf, half, n, x);
+    cg_widen_(cg_kernels_now_()->f16_decode, half, n, x);
 }
 CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
-    cg_widen_(cg_kernels_now_()->unbrain, half, n, x);
+    cg_widen_(cg_kernels_now_()->bf16_decode, half, n, x);
 }
 
 /* src/core/status.h */

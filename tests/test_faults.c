@@ -234,10 +234,10 @@ static void bed_reset(void) {
 
 static carries carried(const cg_exchange_state *x) {
     if (x->stage == 1) return x->c.buf == x->gathered ? OPENING : SCALES;
-    if (x->c.ask == CG_ASK_SUM_ || (x->c.ask == CG_ASK_CAST_ && x->c.mask == -1)) return SUMS;
+    if (x->c.ask == CG_COLL_ALLREDUCE_ || (x->c.ask == CG_COLL_BROADCAST_ && x->c.mask == -1)) return SUMS;
     if (x->c.buf == x->note[0] || x->c.buf == x->note[1] || x->c.mine == x->note[0]) return NOTE;
     if (x->c.buf == x->notes) return LENGTHS;
-    if (x->route == CG_ROUTE_REGION && x->c.ask == CG_ASK_GATHER_ && x->c.mine == x->result && x->t >= 0) return TALLIES;
+    if (x->route == CG_ROUTE_REGION && x->c.ask == CG_COLL_ALLGATHER_ && x->c.mine == x->result && x->t >= 0) return TALLIES;
     return PACKETS;
 }
 /* A callback may only be handed bytes of mem, or of the state. */
@@ -257,7 +257,7 @@ static void look(int r) {
     if (t->peer == r) t->peer = -1;                      /* the root of a broadcast: somebody else */
     t->first_leg = k->state.route == CG_ROUTE_ALLGATHER;
     if (t->what == PACKETS && (k->state.route == CG_ROUTE_SERVER || k->state.route == CG_ROUTE_SCATTER))
-        t->first_leg = k->state.c.ask != CG_ASK_CAST_ && k->state.c.buf != k->state.in;
+        t->first_leg = k->state.c.ask != CG_COLL_BROADCAST_ && k->state.c.buf != k->state.in;
     b.outside |= !inside(k, k->io.in, k->io.from < 0 && k->io.kind == CG_IO_SENDRECV ? 0 : k->io.in_bytes);
     b.outside |= !inside(k, k->io.out, k->io.to < 0 && k->io.kind == CG_IO_SENDRECV ? 0 : k->io.out_bytes);
     t->by_sum = k->io.kind == CG_IO_ALLREDUCE && t->what != SUMS;
@@ -615,10 +615,10 @@ typedef enum damage {
 static int owner(const sim_rank *k, const unsigned char *p, const unsigned char *end) {
     const cg_exchange_state *x = &k->state;
     if (k->io.kind == CG_IO_ALLREDUCE) return -1;
-    if (k->io.kind == CG_IO_SENDRECV && x->c.ask == CG_ASK_HOP_) return k->io.from;
-    if (x->c.ask == CG_ASK_CAST_ && k->io.kind != CG_IO_ALLGATHER) return x->c.root;
-    if (x->c.ask == CG_ASK_CAST_) return (size_t)(p - (const unsigned char *)k->io.in) / k->io.out_bytes == (size_t)x->c.root ? x->c.root : -1;
-    if (x->c.ask != CG_ASK_GATHER_ || x->c.how == CG_BY_SUM_ || (x->stage == 2 && x->route == CG_ROUTE_SERVER && x->root != x->transport.rank)) return -1;
+    if (k->io.kind == CG_IO_SENDRECV && x->c.ask == CG_COLL_SENDRECV_) return k->io.from;
+    if (x->c.ask == CG_COLL_BROADCAST_ && k->io.kind != CG_IO_ALLGATHER) return x->c.root;
+    if (x->c.ask == CG_COLL_BROADCAST_) return (size_t)(p - (const unsigned char *)k->io.in) / k->io.out_bytes == (size_t)x->c.root ? x->c.root : -1;
+    if (x->c.ask != CG_COLL_ALLGATHER_ || x->c.how == CG_VIA_ALLREDUCE_ || (x->stage == 2 && x->route == CG_ROUTE_SERVER && x->root != x->transport.rank)) return -1;
     for (int q = 0; q < b.size; q++)
         if (q != x->transport.rank && p >= cg_gathered_(x, (size_t)q) && end <= cg_gathered_(x, (size_t)q) + x->c.sizes[q]) return q;
     return -1;
@@ -633,7 +633,7 @@ static size_t reseal(unsigned char *p, size_t len, damage how) {
     if (how == NEXT_RANK) info.tag.rank++;
     if (how == NEXT_OP) info.op.code.size ^= 1;
     if (how == NEXT_OP && info.op.quantize.id == CG_QUANTIZE_ABSMAX) { info.op.code.size ^= 1; info.op.quantize.flags ^= CG_FLAG_NEAREST; }
-    cg_seal_(cg_kernels_now_(), &info, p, cg_sum_of_(cg_kernels_now_(), p + CG_HEADER_BYTES, info.packet_bytes - CG_HEADER_BYTES));
+    cg_packet_finalize_(cg_kernels_now_(), &info, p, cg_checksum_of_(cg_kernels_now_(), p + CG_HEADER_BYTES, info.packet_bytes - CG_HEADER_BYTES));
     return info.packet_bytes;
 }
 static void rehash(unsigned char *r, damage how) {
@@ -677,7 +677,7 @@ static void hurt(void *user, void *bytes, size_t len, int from) {
         case TRUNCATED: at += run / 2; run -= run / 2; memset(at, 0, run); break;
         case POISON:
             memset(copy, 0, sizeof copy);
-            cg_put32_(copy, CG_FAILED_);
+            cg_put32_(copy, CG_FAILURE_MAGIC_);
             cg_put32_(copy + 4, below(3) ? 1 + below(20) : below(1u << 31));
             cg_put32_(copy + 8, below(2) ? below((uint32_t)b.size) : below(1u << 31) + RANKS);
             run = run < 12 ? run : 12;

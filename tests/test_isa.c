@@ -136,7 +136,7 @@ static cg_op golden_op(int i, size_t n)
 {
     cg_op op;
     if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) { fprintf(stderr, "%s: does not parse\n", golden_cases[i].op); exit(2); }
-    if (cg_is_matrix_(&op)) {
+    if (cg_is_matrix_op_(&op)) {
         size_t rows = 1, d;
         for (d = 1; d * d <= n; d++) if (n % d == 0) rows = d;
         op.transform.size = (uint32_t)rows, op.transform.value = (float)(n / rows);
@@ -156,7 +156,7 @@ TEST golden_lengths(int i, cg_isa isa, int scales)
         const size_t n = j < 71 ? j : larger[j - 71];
         cg_op op = golden_op(i, n);
         answer want;
-        if (n == 0 && cg_is_matrix_(&op)) continue;
+        if (n == 0 && cg_is_matrix_op_(&op)) continue;
         ref_fill((ref_kind)((j + (size_t)i) % REF_KINDS), j, x, n);
         ASSERT(golden_side(&op, &TAG, x, n, &beside) == 0);
         if (scales) beside.scale = agreed;
@@ -273,9 +273,9 @@ typedef unsigned char *kernel_run(const cg_kernels_ *k, const trial *t, unsigned
 
 KERNEL(top)
 {
-    uint32_t top = k->top(V), top16 = k->top16(t->in, t->n);
+    uint32_t top = k->absmax_bits(V), top16 = k->absmax16_bits(t->in, t->n);
     size_t above[2] = { 5, 6 };
-    uint32_t at = k->tally(V, t->r[0] & 0x7fffffffu, above), again = k->tally(V, ref_mag(t->scale), above + 1);
+    uint32_t at = k->count_above(V, t->r[0] & 0x7fffffffu, above), again = k->count_above(V, ref_mag(t->scale), above + 1);
     out = keep(keep(out, &top, 4), &top16, 4);
     return keep(keep(keep(out, above, sizeof above), &at, 4), &again, 4);
 }
@@ -288,14 +288,14 @@ KERNEL(range)
     return keep(keep(out, &top, 4), lo_hi, 8);
 }
 KERNEL(copy)  { uint32_t top = k->copy(V, out); return keep(out + 4 * t->n, &top, 4); }
-KERNEL(half)  { uint32_t top = k->half(V, out); return keep(out + 2 * t->n, &top, 4); }
-KERNEL(brain) { uint32_t top = k->brain(V, out); return keep(out + 2 * t->n, &top, 4); }
+KERNEL(half)  { uint32_t top = k->f16_encode(V, out); return keep(out + 2 * t->n, &top, 4); }
+KERNEL(brain) { uint32_t top = k->bf16_encode(V, out); return keep(out + 2 * t->n, &top, 4); }
 KERNEL(sign)
 {
     double lanes[16];
     int finite;
     lanes_of(t, lanes);
-    finite = k->sign(V, out, t->r[0] & 1 ? lanes : NULL) < 0x7f800000u;
+    finite = k->sign_encode(V, out, t->r[0] & 1 ? lanes : NULL) < 0x7f800000u;
     return calm_doubles(keep(out + (t->n + 7) / 8, &finite, sizeof finite), lanes, 16);
 }
 static cg_levels_ grid_of(const trial *t)
@@ -313,14 +313,14 @@ static cg_levels_ grid_of(const trial *t)
 KERNEL(levels)
 {
     cg_levels_ q = grid_of(t);
-    k->levels(&q, key_of(t), t->r[3] & 0xffff, V, out);
+    k->levels_encode(&q, key_of(t), t->r[3] & 0xffff, V, out);
     return out + t->n;
 }
 KERNEL(unlevels)
 {
     cg_levels_ q = grid_of(t);
-    k->unlevels(&q, t->in, t->n, floats_at(out), streams(t, out));
-    k->drain();
+    k->levels_decode(&q, t->in, t->n, floats_at(out), streams(t, out));
+    k->stream_fence();
     return calm_floats(out, t->n);
 }
 KERNEL(pack)
@@ -349,20 +349,20 @@ KERNEL(coins)
     static uint32_t index[2048 + CG_SLACK_];
     static float value[2048 + CG_SLACK_];
     size_t n = t->n < 2048 ? t->n : 2048, count;
-    cg_coins_ c;
+    cg_bernoulli_ c;
     c.key = key_of(t), c.unit = t->scale, c.pre = t->scale < 1e-30f ? 0x1p+64f : 1, c.inv = 1 / (t->scale * c.pre);
-    count = k->coins(&c, floats_of(t), n, t->r[1] & 0xffff & (t->r[0] & 1 ? ~7u : ~0u), index, value);
+    count = k->bernoulli(&c, floats_of(t), n, t->r[1] & 0xffff & (t->r[0] & 1 ? ~7u : ~0u), index, value);
     return calm_floats(keep(keep(keep(out, &count, sizeof count), index, 4 * count), value, 4 * count) - 4 * count, count);
 }
-KERNEL(unsign)   { k->unsign(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
-KERNEL(unhalf)   { k->unhalf(t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return calm_floats(out, t->n); }
-KERNEL(unbrain)  { k->unbrain(t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return calm_floats(out, t->n); }
+KERNEL(unsign)   { k->sign_decode(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
+KERNEL(unhalf)   { k->f16_decode(t->in, t->n, floats_at(out), streams(t, out)); k->stream_fence(); return calm_floats(out, t->n); }
+KERNEL(unbrain)  { k->bf16_decode(t->in, t->n, floats_at(out), streams(t, out)); k->stream_fence(); return calm_floats(out, t->n); }
 KERNEL(flush)
 {
     memcpy(out + 4 * t->n + 64, t->in, 4 * t->n);
     memset(out + 4 * t->n, 0, 64);
-    k->flush(floats_at(out + 4 * t->n + 64), t->n, floats_at(out), streams(t, out));
-    k->drain();
+    k->move_zero(floats_at(out + 4 * t->n + 64), t->n, floats_at(out), streams(t, out));
+    k->stream_fence();
     return out + 8 * t->n + 64;
 }
 KERNEL(emit)
@@ -370,8 +370,8 @@ KERNEL(emit)
     static const float alpha[] = { 1, 0.3f, -2 }, beta[] = { 0, 1, 0.7f };
     size_t i;
     for (i = 0; i < t->n; i++) { float f = (float)i - 40; memcpy(out + 4 * i, &f, 4); }
-    k->emit(V, alpha[t->r[0] % 3], beta[t->r[1] % 3], floats_at(out), streams(t, out));
-    k->drain();
+    k->axpby(V, alpha[t->r[0] % 3], beta[t->r[1] % 3], floats_at(out), streams(t, out));
+    k->stream_fence();
     return calm_floats(out, t->n);
 }
 KERNEL(accrue)
@@ -381,14 +381,14 @@ KERNEL(accrue)
     size_t i;
     lanes_of(t, lanes);
     for (i = 0; i < t->n; i++) { float f = ((float)i - 40) * (t->r[3] & 1 ? 0x1p-104f : 1.0f); memcpy(out + 4 * i, &f, 4); }      /* or around 2^-100 */
-    k->accrue(V, alpha[t->r[0] % 3], beta[t->r[1] % 4], floats_at(out), (int)(t->r[2] % 4), lanes);
+    k->axpby_fading(V, alpha[t->r[0] % 3], beta[t->r[1] % 4], floats_at(out), (int)(t->r[2] % 4), lanes);
     return calm_doubles(calm_floats(out, t->n), lanes, 16);
 }
 KERNEL(sum)
 {
-    cg_sum_ sum;
+    cg_checksum_ sum;
     sum.a = t->r[0], sum.b = (uint64_t)t->r[1] << 32, sum.words = 7;
-    k->sum(&sum, t->in, t->n);
+    k->checksum(&sum, t->in, t->n);
     return keep(keep(keep(out, &sum.a, 8), &sum.b, 8), &sum.words, 8);
 }
 KERNEL(rotate)     /* always of 1024 values; in place, too */
@@ -410,12 +410,12 @@ KERNEL(total)
 {
     double lanes[16];
     lanes_of(t, lanes);
-    k->total(V, (int)(t->r[0] % 5), lanes);
+    k->lane_sum(V, (int)(t->r[0] % 5), lanes);
     return calm_doubles(out, lanes, 16);
 }
 KERNEL(grade)
 {
-    cg_grades_ g;
+    cg_bucketizer_ g;
     float centre[8];
     double lanes[16];
     int j;
@@ -426,51 +426,51 @@ KERNEL(grade)
     limits_of(t, g.limit, (size_t)g.count, 1);
     for (j = g.count; j < 7; j++) g.limit[j] = -1;                  /* not to be looked at */
     for (j = 0; j < 8; j++) centre[j] = (float)j * 0.3f - 1;
-    k->grade(&g, V, out, centre, t->r[4] & 1 ? lanes : NULL);
+    k->bucketize(&g, V, out, centre, t->r[4] & 1 ? lanes : NULL);
     return calm_doubles(out + t->n, lanes, 16);
 }
 KERNEL(rank)
 {
     float limit[15];
     limits_of(t, limit, 15, 0);
-    k->rank(limit, t->r[1] % 3 ? 1.0f : t->scale, V, out);
+    k->nf4_search(limit, t->r[1] % 3 ? 1.0f : t->scale, V, out);
     return out + t->n;
 }
 KERNEL(untable)
 {
     float table[16];
     memcpy(table, t->in + 5, sizeof table);
-    k->untable(table, t->in, t->n, floats_at(out), streams(t, out));
-    k->drain();
+    k->table_decode(table, t->in, t->n, floats_at(out), streams(t, out));
+    k->stream_fence();
     return calm_floats(out, t->n);
 }
-KERNEL(fp8)   { k->fp8(V, t->scale, (int)(t->r[0] & 1), out); return out + t->n; }
-KERNEL(unfp8) { k->unfp8(t->in, t->n, t->scale, (int)(t->r[0] & 1), floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
+KERNEL(fp8)   { k->fp8_encode(V, t->scale, (int)(t->r[0] & 1), out); return out + t->n; }
+KERNEL(unfp8) { k->fp8_decode(t->in, t->n, t->scale, (int)(t->r[0] & 1), floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
 KERNEL(natural)
 {
-    uint32_t top = k->natural(V, key_of(t), t->r[3] & 0xffff, (int)(t->r[0] & 1), out);
+    uint32_t top = k->natural_encode(V, key_of(t), t->r[3] & 0xffff, (int)(t->r[0] & 1), out);
     return keep(out + t->n + (t->n + 7) / 8, &top, 4);
 }
-KERNEL(unnatural) { k->unnatural(t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
+KERNEL(unnatural) { k->natural_decode(t->in, t->n, floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
 KERNEL(dither)
 {
     cg_dither_ q;
     q.inv = t->scale, q.bits = t->r[0] % 7 + 2, q.stochastic = (int)(t->r[1] & 1);
-    k->dither(&q, key_of(t), t->r[3] & 0xffff, V, out);
+    k->dither_encode(&q, key_of(t), t->r[3] & 0xffff, V, out);
     return out + t->n;
 }
-KERNEL(undither) { k->undither(t->r[0] % 7 + 2, t->scale, t->in, t->n, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
+KERNEL(undither) { k->dither_decode(t->r[0] % 7 + 2, t->scale, t->in, t->n, floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
 KERNEL(dynamic)    /* also right at the limits */
 {
     float at[LONG];
     size_t i;
-    for (i = 0; i < t->n; i++) at[i] = ref_float(ref_bits(cg_dynamic_limits_[t->in[4 * i] % 127]) + t->in[4 * i + 1] % 3 - 1);
-    if (t->r[0] & 1) k->dynamic(at, t->n, 1, out);
-    else k->dynamic(V, t->scale, out);
+    for (i = 0; i < t->n; i++) at[i] = ref_float(ref_bits(cg_dynamic8_limits_[t->in[4 * i] % 127]) + t->in[4 * i + 1] % 3 - 1);
+    if (t->r[0] & 1) k->dynamic8_encode(at, t->n, 1, out);
+    else k->dynamic8_encode(V, t->scale, out);
     return out + t->n;
 }
-KERNEL(undynamic) { k->undynamic(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->drain(); return out + 4 * t->n; }
-KERNEL(fixed)     { k->fixed(V, t->r[0] & 1 ? 0.0f : t->scale, out); return out + t->n; }
+KERNEL(undynamic) { k->dynamic8_decode(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
+KERNEL(fixed)     { k->strom_encode(V, t->r[0] & 1 ? 0.0f : t->scale, out); return out + t->n; }
 KERNEL(vote)       /* strings that overlap, each at another address */
 {
     const uint8_t *strings[300];
@@ -510,7 +510,7 @@ KERNEL(collect)
     const size_t p_stride = s.rank + (t->r[6] & 1), all = s.rank * s.q_stride;
     size_t i;
     for (i = 0; i < all + 4; i++) q[i] = i % 3 ? 0.0 : (double)i;
-    k->collect(floats_of(t), s.stride, s.rows, s.cols, cg_at_(floats_of(t), 77), p_stride, s.rank, q, s.q_stride, t->r[5] & 1 ? floats_of(t) : NULL);
+    k->project_t(floats_of(t), s.stride, s.rows, s.cols, cg_at_(floats_of(t), 77), p_stride, s.rank, q, s.q_stride, t->r[5] & 1 ? floats_of(t) : NULL);
     return calm_doubles(out, q, all + 4);
 }
 KERNEL(lowrank_tile)
@@ -522,7 +522,7 @@ KERNEL(lowrank_tile)
     if (s.rank * q_stride + s.cols > LONG || !s.cols) return out;
     while (rows * out_stride > ROOM / 4 - 64) rows--;
     k->lowrank_tile(cg_at_(floats_of(t), 99), floats_of(t), q_stride, s.rank, rows, s.cols, floats_at(out), out_stride, stream);
-    k->drain();
+    k->stream_fence();
     return out + (rows ? 4 * ((rows - 1) * out_stride + s.cols) : 0);
 }
 KERNEL(split)      /* what Huffman codes of floats take apart and put together */
@@ -530,8 +530,8 @@ KERNEL(split)      /* what Huffman codes of floats take apart and put together *
     const unsigned width = t->r[0] & 1 ? 4 : 2;
     const size_t n = t->n;
     cg_exponents_(k, width, t->in, n, out);
-    cg_rests_(k, width, t->in, n, out + n);
-    cg_join_(k, width, t->in + 3, t->in + n + 5, n, out + width * n);
+    cg_sign_mantissas_(k, width, t->in, n, out + n);
+    cg_floats_join_(k, width, t->in + 3, t->in + n + 5, n, out + width * n);
     return out + 2 * width * n;
 }
 
@@ -567,7 +567,7 @@ TEST kernel(int which, const cg_kernels_ *simd)
     static unsigned char in[ALIGN + 4 * LONG + 8 * ALIGN], outs[2][ROOM + 2 * ALIGN + EDGE];
     const int quick = getenv("CG_TEST_QUICK") != NULL;
     uint64_t state = (uint64_t)which + 1;
-    const cg_env_ env = cg_env_enter_();           /* as everywhere inside the library */
+    const cg_fenv_ env = cg_fenv_enter_();           /* as everywhere inside the library */
     int round;
     for (round = 0; round < 71 + 17; round++) {
         size_t n = round < 71 ? (size_t)round : (size_t)(2040 + round - 71), a;
@@ -595,14 +595,14 @@ TEST kernel(int which, const cg_kernels_ *simd)
             for (i = 0; i < EDGE; i++) same = same && out[1][bytes[1] + i] == 0x77;
             for (i = 0; i < to; i++) same = same && *(out[1] - to + i) == 0x77;
             if (!same) {
-                cg_env_leave_(env);
+                cg_fenv_leave_(env);
                 snprintf(note, sizeof note, "%s on %s: n = %lu, from %lu, to %lu, values of kind %d", kernels[which].name, cg_isa_name(simd->isa),
                          (unsigned long)n, (unsigned long)a, (unsigned long)to, kind);
                 FAILm(note);
             }
         }
     }
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     PASS();
 }
 

@@ -96,7 +96,7 @@ static void swap_indices(sim *all, int rank) {
         e->result_len = lie_len;
         cg_put64_(e->note[0], lie_len);
     } else {
-        cg_fail_(e, CG_E_STATE, 0, "done with it");         /* it need not believe itself */
+        cg_ex_fail_(e, CG_E_STATE, 0, "done with it");         /* it need not believe itself */
     }
 }
 TEST a_leader_that_lies(const char *op) {
@@ -141,7 +141,7 @@ TEST a_packet_with_too_many(uint32_t route) {
     ASSERT_EQ(CG_OK, cg_exchange_start(e, &desc, &s.rank[0].transport, x[0], N, s.rank[0].mem, s.rank[0].bytes));
     ASSERT_EQ(CG_OK, cg_compress(&all, &desc.tag, x[0], N, many, sizeof many, &len, scratch, sizeof scratch));
     ASSERT(e->list_room < 100);
-    ASSERT_EQ(CG_E_CORRUPT, cg_cut_(e, many, len, N, 1, 0, e->result, &kept, e->lose[0], e->lose_cap, 0, &lost));
+    ASSERT_EQ(CG_E_CORRUPT, cg_threshold_split_(e, many, len, N, 1, 0, e->result, &kept, e->lose[0], e->lose_cap, 0, &lost));
     sim_close(&s);
     PASS();
 }

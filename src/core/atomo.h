@@ -57,7 +57,7 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
         }
 }
 /* Implicit QL on (d, e); the rows of z become eigenvectors. Whatever it reaches, they stay orthonormal. */
-static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
+static void cg_tridiagonal_ql_(double *d, double *e, size_t k, double *z) {
     for (size_t l = 0; l < k; l++)
         for (int tries = 0; tries < 64; tries++) {
             size_t m = l, i;
@@ -100,12 +100,14 @@ static void cg_diagonalise_(double *d, double *e, size_t k, double *z) {
         }
 }
 
-static unsigned cg_atomo_rank_(size_t rows, size_t cols, unsigned budget) { return cg_rank_(rows, cols, budget); }
-static uint64_t cg_atomo_work_(size_t rows, size_t cols) {
+static unsigned cg_atomo_r_(size_t rows, size_t cols, unsigned budget) {
+    return cg_matrix_r_clamp_(rows, cols, budget);
+}
+static uint64_t cg_atomo_work_bytes_(size_t rows, size_t cols) {
     const uint64_t k = cg_min_(rows, cols), n = rows < cols ? cols : rows;
-    uint64_t doubles = cg_add_(cg_mul_(2, cg_mul_(k, k)), cg_mul_(5, k));
-    doubles = cg_add_(doubles, cg_mul_(CG_PANEL_, cg_add_(n, k < CG_RUN_ ? CG_RUN_ : k)));
-    return cg_add_(cg_mul_(8, doubles), cg_mul_(4, cg_add_(k, cg_mul_(rows, cols))));
+    uint64_t doubles = cg_add_sat_(cg_mul_sat_(2, cg_mul_sat_(k, k)), cg_mul_sat_(5, k));
+    doubles = cg_add_sat_(doubles, cg_mul_sat_(CG_PANEL_, cg_add_sat_(n, k < CG_TILE_COLS_ ? CG_TILE_COLS_ : k)));
+    return cg_add_sat_(cg_mul_sat_(8, doubles), cg_mul_sat_(4, cg_add_sat_(k, cg_mul_sat_(rows, cols))));
 }
 /* w[many][n] = b[n][k] times rows order[0..many) of z, rounded to f32 in the panel */
 static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z,
@@ -119,11 +121,11 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
     const cg_kernels_ *ks = kernels;
     const int tall = cols <= rows;
     const size_t k = cg_min_(rows, cols), n = tall ? rows : cols;
-    const unsigned rank = cg_atomo_rank_(rows, cols, budget);
+    const unsigned rank = cg_atomo_r_(rows, cols, budget);
     double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k,
            *chance = tail + k;
-    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_RUN_ ? (size_t)CG_RUN_ : k), top = 0.0, u, total = 0.0,
-           run = 0.0, left, up = 1.0;
+    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_TILE_COLS_ ? (size_t)CG_TILE_COLS_ : k), top = 0.0, u,
+           total = 0.0, run = 0.0, left, up = 1.0;
     uint32_t *order = (uint32_t *)(void *)(w + CG_PANEL_ * n);
     float *turned = (float *)(void *)(order + k);
     const float *a = tall ? turned : m, *b = tall ? m : turned; /* k x n, and its transpose */
@@ -141,12 +143,12 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
     cg_zero64_(g, k * k);
     for (size_t i = 0; i < k; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
-        for (size_t j = 0; j < n; j += CG_RUN_) {
-            const size_t run_length = cg_min_(CG_RUN_, n - j);
+        for (size_t j = 0; j < n; j += CG_TILE_COLS_) {
+            const size_t run_length = cg_min_(CG_TILE_COLS_, n - j);
             for (unsigned x = 0; x < many; x++)
                 for (size_t y = 0; y < run_length; y++)
-                    panel[x * CG_RUN_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
-            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_RUN_, many, g + i * k + i, k, NULL);
+                    panel[x * CG_TILE_COLS_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
+            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
         }
     }
     for (size_t i = 0; i < k; i++) {
@@ -155,10 +157,10 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         for (size_t j = 0; j < i; j++) g[i * k + j] = g[j * k + i];
     }
     if (top == 0.0) return CG_OK;
-    top = cg_double_((2046 - (cg_bits64_(top) >> 52)) << 52); /* brings the largest near 1 */
+    top = cg_as_double_((2046 - (cg_as_bits64_(top) >> 52)) << 52); /* brings the largest near 1 */
     for (size_t i = 0; i < k * k; i++) g[i] *= top;
     cg_tridiagonal_(g, k, z, d, e, tail);
-    cg_diagonalise_(d, e, k, z);
+    cg_tridiagonal_ql_(d, e, k, z);
     /* the singular values from the vectors as they will be sent, then sorted */
     for (size_t i = 0; i < k; i++) order[i] = (uint32_t)i;
     for (size_t i = 0; i < k; i += CG_PANEL_) {
@@ -201,7 +203,7 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         }
     }
     for (unsigned i = 0; i < taken; i++)
-        if (sigma[i] / chance[i] > (double)CG_FLT_MAX_) up = CG_UP_;
+        if (sigma[i] / chance[i] > (double)CG_FLT_MAX_) up = CG_POW2_64_;
     for (unsigned i = 0; i < taken; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, taken - i);
         cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
@@ -219,11 +221,11 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
 }
 
 /* Of an operator on matrices. */
-static unsigned cg_matrix_rank_(const cg_op *op) {
-    return cg_rank_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
+static unsigned cg_matrix_r_(const cg_op *op) {
+    return cg_matrix_r_clamp_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
 }
-static uint64_t cg_matrix_work_(const cg_op *op) {
+static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
     const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
-    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_(rows, cols, op->transform.arg)
-                                                    : cg_atomo_work_(rows, cols);
+    return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_bytes_(rows, cols, op->transform.arg)
+                                                    : cg_atomo_work_bytes_(rows, cols);
 }

@@ -1,6 +1,6 @@
 /* Everything up to the first look at the values: the header agrees with itself, with len and with n.
    values: a user's codec must be at hand. */
-static cg_status cg_open_(
+static cg_status cg_decoder_open_(
     cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
     uint64_t value_bytes;
     cg_status s;
@@ -11,8 +11,8 @@ static cg_status cg_open_(
     if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
     s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
-    if (s != CG_OK && (values || !cg_is_user_(&d->info.op.quantize))) return s;
-    value_bytes = cg_add_(cg_add_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
+    if (s != CG_OK && (values || !cg_is_user_codec_(&d->info.op.quantize))) return s;
+    value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
     if (d->lay.row &&
         (d->lay.code
                 ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
@@ -21,7 +21,7 @@ static cg_status cg_open_(
     d->kernels = cg_kernels_now_();
     d->support = NULL;
     d->sink = NULL;
-    d->turned = (size_t)cg_turned_(&d->info.op, d->info.drawn);
+    d->turned = (size_t)cg_transformed_n_(&d->info.op, d->info.drawn);
     d->packet = (const uint8_t *)packet;
     d->scales = d->packet + CG_HEADER_BYTES;
     d->table = d->scales + (size_t)d->lay.scale_bytes;
@@ -37,7 +37,7 @@ CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_side *side, s
     cg_status s;
     float none = 0.0f;
     if (!side || !side->support) return CG_E_ARG;
-    s = cg_open_(set, NULL, side->support, side->support_len, &none, n, 0);
+    s = cg_decoder_open_(set, NULL, side->support, side->support_len, &none, n, 0);
     if (s == CG_OK && set->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
     if (s == CG_OK) s = cg_verify_(set);
     set->y = NULL;
@@ -47,7 +47,7 @@ static uint64_t cg_support_count_(const cg_decoder_ *set) {
     return set->info.op.transform.id ? set->info.drawn : set->info.k;
 }
 /* Which support a packet was made with: everything that says where its values are. */
-static uint32_t cg_support_mark_(const cg_decoder_ *set) {
+static uint32_t cg_support_fingerprint_(const cg_decoder_ *set) {
     const cg_op *op = &set->info.op;
     const int indexed = op->select.id && !op->transform.id;
     uint64_t h = cg_mix64_(cg_support_count_(set) + CG_GOLDEN_);
@@ -57,48 +57,49 @@ static uint32_t cg_support_mark_(const cg_decoder_ *set) {
         if (op->sample.id == CG_SAMPLE_PERMK) h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | set->info.tag.rank));
     }
     if (indexed) {
-        cg_sum_ s = cg_sum_of_(set->kernels, set->index, set->info.index_bytes);
+        cg_checksum_ s = cg_checksum_of_(set->kernels, set->index, set->info.index_bytes);
         h = cg_mix64_(h ^ (s.a + set->info.index_code * CG_GOLDEN_));
-        h = cg_mix64_(h ^ (s.b + cg_unit_(op) * CG_GOLDEN_));
+        h = cg_mix64_(h ^ (s.b + cg_values_per_index_(op) * CG_GOLDEN_));
     }
     return (uint32_t)h | 1u;
 }
-static cg_status cg_pick_given_(const cg_picker_ *p) {
+static cg_status cg_select_given_(const cg_selector_ *p) {
     cg_decoder_ set;
     cg_index_reader_ r;
-    uint64_t at[CG_STRETCH_], k;
+    uint64_t at[CG_SPARSE_BATCH_], k;
     cg_status s = cg_support_open_(&set, p->side, p->n);
     if (s != CG_OK) return s;
     k = cg_support_count_(&set);
     r = cg_index_open_(&set.info, set.index);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
-        many = cg_min_(CG_STRETCH_, (size_t)k - first);
-        cg_positions_(&set, &r, first, many, at);
+        many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
+        cg_coordinates_get_(&set, &r, first, many, at);
         for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)at[i]);
     }
-    if (p->kernels->top(p->list->value, (size_t)k) >= CG_NONFINITE_) return CG_E_NONFINITE;
+    if (p->kernels->absmax_bits(p->list->value, (size_t)k) >= CG_INF_BITS_) return CG_E_NONFINITE;
     p->list->count = 0;
     p->info->k = k;
-    p->info->op.select.size = cg_support_mark_(&set);
+    p->info->op.select.size = cg_support_fingerprint_(&set);
     return CG_OK;
 }
-/* verified: the packet has been through cg_open_ and cg_verify_. sink: takes the values, in place of y. */
+/* verified: the packet has been through cg_decoder_open_ and cg_verify_. sink: takes the values, in place of y. */
 static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y,
     cg_sink_ *sink, size_t n, int verified) {
     cg_decoder_ d, set;
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
-        ? cg_open_(&d, side, packet, len, sink ? &d.none : y, n, 1)
+        ? cg_decoder_open_(&d, side, packet, len, sink ? &d.none : y, n, 1)
         : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
         s = cg_support_open_(&set, side, n);
-        if (s == CG_OK && (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_mark_(&set)))
+        if (s == CG_OK &&
+            (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_fingerprint_(&set)))
             s = CG_E_MISMATCH;
         d.support = &set;
     }
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_(&d.info.op) && side &&
+        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) && side &&
             (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
@@ -106,7 +107,7 @@ static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t l
         d.stream = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct && !verified) s = cg_verify_(&d);
         if (s != CG_OK) {
-        } else if (cg_is_matrix_(&d.info.op)) cg_matrix_decode_(&d);
+        } else if (cg_is_matrix_op_(&d.info.op)) cg_matrix_decode_(&d);
         else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
         else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
@@ -118,9 +119,9 @@ static cg_status cg_decode_(
 }
 CG_API_ cg_status cg_decode(
     const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n) {
@@ -131,7 +132,7 @@ CG_API_ cg_status cg_decompress_add(const void *packet, size_t len, float weight
 }
 static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_decoder_ d;
-    cg_status s = cg_open_(&d, NULL, packet, len, y, n, 0);
+    cg_status s = cg_decoder_open_(&d, NULL, packet, len, y, n, 0);
     if (s == CG_OK) s = cg_verify_(&d);
     if (s != CG_OK) return s;
     if (d.info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED; /* clear with the support itself */
@@ -139,24 +140,24 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
         memset(d.y, 0, 4 * n);
     } else {
         cg_index_reader_ r = cg_index_open_(&d.info, d.index);
-        uint64_t at[CG_STRETCH_];
-        for (size_t first = 0, many; first < cg_sparse_count_(&d); first += many) {
-            many = cg_min_(CG_STRETCH_, cg_sparse_count_(&d) - first);
-            cg_positions_(&d, &r, first, many, at);
+        uint64_t at[CG_SPARSE_BATCH_];
+        for (size_t first = 0, many; first < cg_coordinate_count_(&d); first += many) {
+            many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(&d) - first);
+            cg_coordinates_get_(&d, &r, first, many, at);
             for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)at[i], 0.0f);
         }
     }
     return CG_OK;
 }
 CG_API_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_clear_(packet, len, y, n);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }

@@ -23,22 +23,22 @@ typedef struct cg_decoder_ {
 } cg_decoder_;
 
 /* Where a reader of pieces stands, and the piece it has decoded. Not needed without a code. */
-typedef struct cg_cursor_ {
+typedef struct cg_piece_cursor_ {
     size_t piece, at;
     int have;
-    uint8_t symbols[CG_PIECE_];
-} cg_cursor_;
+    uint8_t symbols[CG_PIECE_SYMBOLS_];
+} cg_piece_cursor_;
 
 static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
-    return (size_t)cg_words_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu);
+    return (size_t)cg_word_bytes_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu);
 }
-static void cg_cursor_open_(cg_cursor_ *c, size_t piece, size_t at) {
+static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t at) {
     c->piece = piece;
     c->at = at;
     c->have = 0;
 }
 /* Symbols or wire floats from value `first` on, which goes up. */
-CG_NOINLINE_ const uint8_t *cg_cursor_get_(cg_cursor_ *c, const cg_decoder_ *d, size_t first) {
+CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first) {
     const cg_layout_ *lay = &d->lay;
     const size_t piece = first / lay->piece, many = cg_min_(lay->piece, (size_t)lay->k - piece * lay->piece);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
@@ -58,7 +58,7 @@ static void cg_decode_buckets_(
     const cg_layout_ *lay = &d->lay;
     const cg_quantizer_ *row = lay->row;
     float scales[2];
-    if (row->know != CG_KNOW_BUCKET_) {
+    if (row->know != CG_NEEDS_BUCKET_STATS_) {
         if (row->scales) cg_scales_get_(lay, d->scales, 0, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return;
@@ -67,7 +67,7 @@ static void cg_decode_buckets_(
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales,
-            in + (row->leaves == CG_BYTES_ ? i - first : (i - first) * lay->rate / 256), stop - i,
+            in + (row->leaves == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->rate / 256), stop - i,
             cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
 }
@@ -80,19 +80,19 @@ CG_NOINLINE_ void cg_decode_packed_(
 /* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
    multiple of CG_CHUNK_, many at most that. */
 static const float *cg_decode_chunk_(
-    const cg_decoder_ *d, cg_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
+    const cg_decoder_ *d, cg_piece_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
     const uint8_t *in;
     if (lay->codec) {
         cg_status s = lay->codec->decode(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
-        return s == CG_OK && d->kernels->top(out, many) < CG_NONFINITE_ ? out : NULL;
+        return s == CG_OK && d->kernels->absmax_bits(out, many) < CG_INF_BITS_ ? out : NULL;
     }
-    in = lay->code ? cg_cursor_get_(cursor, d, first) : d->codes + cg_code_at_(lay, first);
+    in = lay->code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
     if (lay->rate == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
 #endif
-    if (lay->row->leaves == CG_BYTES_ && lay->rate < 8 * 32 && !lay->code)
+    if (lay->row->leaves == CG_OUTPUT_SYMBOLS_ && lay->rate < 8 * 32 && !lay->code)
         cg_decode_packed_(d, in, first, many, out, stream);
     else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;

@@ -7,20 +7,20 @@ static void cg_swap16_(uint16_t *half, size_t n) { /* between the wire's order a
     }
 }
 CG_API_ void cg_f16_from_f32(const float *x, size_t n, uint16_t *half) {
-    cg_env_ env = cg_env_enter_();
-    if (n) cg_kernels_now_()->half(x, n, (uint8_t *)half);
+    cg_fenv_ env = cg_fenv_enter_();
+    if (n) cg_kernels_now_()->f16_encode(x, n, (uint8_t *)half);
     cg_swap16_(half, n);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
 }
 CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
-    if (n) cg_kernels_now_()->brain(x, n, (uint8_t *)half);
+    if (n) cg_kernels_now_()->bf16_encode(x, n, (uint8_t *)half);
     cg_swap16_(half, n);
 }
 /* Chunks, because a big-endian machine has to bring them into the wire's order first. */
 static void cg_widen_(
     void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
     uint16_t wire[CG_CHUNK_];
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     for (size_t i = 0, many; i < n; i += many) {
         const uint8_t *in = (const uint8_t *)half + 2 * i;
         many = cg_min_(CG_CHUNK_, n - i);
@@ -31,11 +31,11 @@ static void cg_widen_(
         }
         widen(in, many, cg_at_mut_(x, i), 0);
     }
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
 }
 CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x) {
-    cg_widen_(cg_kernels_now_()->unhalf, half, n, x);
+    cg_widen_(cg_kernels_now_()->f16_decode, half, n, x);
 }
 CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
-    cg_widen_(cg_kernels_now_()->unbrain, half, n, x);
+    cg_widen_(cg_kernels_now_()->bf16_decode, half, n, x);
 }

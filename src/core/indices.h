@@ -6,7 +6,7 @@ typedef struct cg_bit_writer_ {
     unsigned filled;
 } cg_bit_writer_;
 
-static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits <= 32 */
+static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits <= 32 */
     w->word |= v << w->filled;
     w->filled += bits;
     if (w->filled >= 32) {
@@ -16,7 +16,7 @@ static void cg_bits_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits
         w->filled -= 32;
     }
 }
-static void cg_bits_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
+static void cg_bit_writer_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
     if (w->filled) cg_put32_(w->at, (uint32_t)w->word);
 }
 /* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be
@@ -27,7 +27,7 @@ typedef struct cg_bit_setter_ {
     uint32_t word;
 } cg_bit_setter_;
 
-static void cg_bit_set_(cg_bit_setter_ *w, uint64_t bit) {
+static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
     const uint64_t at = bit >> 5;
     w->word = (w->word & ((uint32_t)(at != w->at) - 1u)) | 1u << (bit & 31);
     w->at = at;
@@ -35,7 +35,7 @@ static void cg_bit_set_(cg_bit_setter_ *w, uint64_t bit) {
 }
 /* Returns the bytes. */
 static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *list, uint8_t *out) {
-    unsigned l = cg_low_bits_(universe, list->count);
+    unsigned l = cg_elias_fano_low_bits_(universe, list->count);
     cg_bit_writer_ low = { NULL, 0, 0 };
     cg_bit_setter_ set = { NULL, 0, 0 };
     cg_rice_writer_ rice;
@@ -43,32 +43,32 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
     int bitmap = code == CG_CODE_BITMAP;
     if (out == end) return 0;
     if (code == CG_CODE_GOLOMB) {
-        cg_rice_open_(&rice, out, cg_rice_bits_(universe, list->count));
+        cg_rice_writer_open_(&rice, out, cg_rice_parameter_(universe, list->count));
         for (uint64_t s = 0; s < list->segments; s++)
             for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++)
-                cg_rice_put_(&rice, s << 32 | list->low[i]);
-        return cg_rice_close_(&rice);
+                cg_rice_writer_put_(&rice, s << 32 | list->low[i]);
+        return cg_rice_writer_close_(&rice);
     }
     low.at = out;
-    set.out = bitmap ? out : out + (size_t)cg_low_bytes_(universe, list->count);
+    set.out = bitmap ? out : out + (size_t)cg_elias_fano_low_bytes_(universe, list->count);
     memset(set.out, 0, (size_t)(end - set.out));
     for (uint64_t s = 0; s < list->segments; s++) {
         for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) {
             uint64_t index = s << 32 | list->low[i];
             if (bitmap) {
-                cg_bit_set_(&set, index);
+                cg_bit_setter_set_(&set, index);
                 continue;
             }
             if (l > 32) {
-                cg_bits_put_(&low, index & 0xffffffffu, 32);
-                cg_bits_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
+                cg_bit_writer_put_(&low, index & 0xffffffffu, 32);
+                cg_bit_writer_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
             } else {
-                cg_bits_put_(&low, index & (((uint64_t)1 << l) - 1), l);
+                cg_bit_writer_put_(&low, index & (((uint64_t)1 << l) - 1), l);
             }
-            cg_bit_set_(&set, (index >> l) + i);
+            cg_bit_setter_set_(&set, (index >> l) + i);
         }
     }
-    if (!bitmap) cg_bits_flush_(&low);
+    if (!bitmap) cg_bit_writer_flush_(&low);
     return (size_t)(end - out);
 }
 
@@ -85,31 +85,31 @@ typedef struct cg_index_reader_ {
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     cg_index_reader_ r;
     uint64_t k;
-    r.turned = cg_turned_(&info->op, info->drawn);
-    r.unit = cg_unit_(&info->op);
-    r.universe = cg_units_(&info->op, r.turned);
-    k = cg_units_(&info->op, info->k);
+    r.turned = cg_transformed_n_(&info->op, info->drawn);
+    r.unit = cg_values_per_index_(&info->op);
+    r.universe = cg_index_count_(&info->op, r.turned);
+    k = cg_index_count_(&info->op, info->k);
     r.bitmap = info->index_code == CG_CODE_BITMAP;
     r.golomb = info->index_code == CG_CODE_GOLOMB;
     r.avx2 = cg_isa_used() == CG_ISA_AVX2;
-    r.l = r.bitmap || r.golomb ? 0 : cg_low_bits_(r.universe, k);
+    r.l = r.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
     r.low = p;
-    r.high = r.bitmap || r.golomb ? p : p + (size_t)cg_low_bytes_(r.universe, k);
+    r.high = r.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
     r.end = p + info->index_bytes;
     r.word = 0;
     r.base = (uint64_t)0 - 64;
     r.i = 0;
     r.block = r.within = 0;
-    if (r.golomb) cg_rice_start_(&r.rice, p, info->index_bytes, cg_rice_bits_(r.universe, k));
+    if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
     return r;
 }
 /* Up to `count` more indices; fewer only where the bits run out. */
-CG_INLINE_ size_t cg_index_read_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     uint64_t word = r->word, base = r->base, i = r->i, at = r->i * r->l;
     const uint64_t mask = ((uint64_t)1 << r->l) - 1;
     const uint8_t *next = r->high;
     size_t done = 0;
-    if (r->golomb) return cg_rice_get_(&r->rice, index, count);
+    if (r->golomb) return cg_rice_reader_get_(&r->rice, index, count);
     /* whole words, far from the end */
     while (!r->bitmap && r->l <= 56 && done < count && (uint64_t)(r->end - r->low) > (at + 64 * r->l) / 8 + 8) {
         if (!word) {
@@ -163,17 +163,17 @@ out:
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    return cg_index_read_(r, index, count);
+    return cg_index_get_body_(r, index, count);
 }
 #endif
 static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
 #if CG_AVX2_
     if (r->avx2) return cg_index_get_avx2_(r, index, count); /* fewer instructions for the same bits */
 #endif
-    return cg_index_read_(r, index, count);
+    return cg_index_get_body_(r, index, count);
 }
 /* The same for values: every value of a block has an index of its own. */
-static size_t cg_value_index_(cg_index_reader_ *r, uint64_t *index, size_t count) {
+static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     if (r->unit == 1) return cg_index_get_(r, index, count);
     for (size_t i = 0; i < count; i++) {
         if (!r->within && cg_index_get_(r, &r->block, 1) == 0) return i;

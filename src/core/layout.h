@@ -11,9 +11,9 @@ typedef struct cg_layout_ {
 } cg_layout_;
 
 /* first is a multiple of 1024 */
-CG_INLINE_ size_t cg_code_at_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }
-CG_INLINE_ size_t cg_code_words_(const cg_layout_ *lay, size_t many) {
-    return (size_t)cg_words_((uint64_t)many * lay->rate / 32) / 4;
+CG_INLINE_ size_t cg_codes_offset_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }
+CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
+    return (size_t)cg_word_bytes_((uint64_t)many * lay->rate / 32) / 4;
 }
 
 static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
@@ -24,7 +24,7 @@ static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
         return CG_E_UNSUPPORTED;
     if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
     if (side->scale && op &&
-        (cg_is_user_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales ||
+        (cg_is_user_codec_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales ||
             op->quantize.id == CG_QUANTIZE_LLOYD))
         return CG_E_UNSUPPORTED;
     return CG_OK;
@@ -33,23 +33,23 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
     const cg_stage *q = &op->quantize;
     memset(lay, 0, sizeof *lay);
     lay->k = k;
-    if (cg_is_user_(q)) {
+    if (cg_is_user_codec_(q)) {
         for (size_t i = 0; side && side->codecs && i < side->codec_count; i++)
             if (side->codecs[i] && side->codecs[i]->id == q->id) lay->codec = side->codecs[i];
         return lay->codec ? CG_OK : CG_E_VERSION;
     }
     lay->row = cg_quantizer_of_(q);
     if (!lay->row) return CG_E_VERSION;
-    lay->rate = cg_rate_of_(lay->row, q);
+    lay->rate = cg_bits_x32_of_(lay->row, q);
     /* no size: one bucket */
     lay->bucket = lay->row->bucket ? lay->row->bucket : q->size && q->size < k ? q->size : k ? k : 1;
-    lay->buckets = lay->row->know == CG_KNOW_NOTHING_ ? 0 : k / lay->bucket + (k % lay->bucket != 0);
-    lay->scale_bytes = cg_mul_(lay->buckets, (uint64_t)lay->row->scales * lay->row->scale_width);
-    lay->scale_bytes = cg_add_(lay->scale_bytes, 3) & ~(uint64_t)3;
-    lay->code_bytes = cg_words_(cg_add_(cg_mul_(k / 32, lay->rate), k % 32 * lay->rate / 32));
+    lay->buckets = lay->row->know == CG_NEEDS_NOTHING_ ? 0 : k / lay->bucket + (k % lay->bucket != 0);
+    lay->scale_bytes = cg_mul_sat_(lay->buckets, (uint64_t)lay->row->scales * lay->row->scale_width);
+    lay->scale_bytes = cg_add_sat_(lay->scale_bytes, 3) & ~(uint64_t)3;
+    lay->code_bytes = cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k / 32, lay->rate), k % 32 * lay->rate / 32));
     lay->code = op->code.arg;
     if (lay->code) {
-        lay->piece = cg_float_width_(q) ? CG_CHUNK_ : CG_PIECE_;
+        lay->piece = cg_float_width_(q) ? CG_CHUNK_ : CG_PIECE_SYMBOLS_;
         if (!cg_float_width_(q)) cg_alphabet_of_(q, &lay->alphabet);
         lay->table_bytes = 4 * (k / lay->piece + (k % lay->piece != 0));
     }

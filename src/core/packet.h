@@ -1,32 +1,32 @@
 /* ---- >>packet: header and checksum ---- */
 
-static cg_sum_ cg_sum_join_(cg_sum_ s, cg_sum_ t) { /* of s followed by t */
+static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) { /* of s followed by t */
     s.b += t.words * s.a + t.b;
     s.a += t.a;
     s.words += t.words;
     return s;
 }
-static cg_sum_ cg_sum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
-    cg_sum_ s = { 0, 0, 0 };
-    kernels->sum(&s, p, bytes / 4);
+static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
+    cg_checksum_ s = { 0, 0, 0 };
+    kernels->checksum(&s, p, bytes / 4);
     return s;
 }
 
-#define CG_CHECKSUM_AT_ (CG_HEADER_BYTES - 16)
+#define CG_CHECKSUM_OFFSET_ (CG_HEADER_BYTES - 16)
 static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 };
 
 static void cg_header_put_(uint8_t *p, const cg_info *info) {
     memset(p, 0, CG_HEADER_BYTES);
     memcpy(p, cg_magic_, 5);
     p[5] = (uint8_t)info->index_code;
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        const cg_stage *s = cg_slot_const_(&info->op, slot);
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        const cg_stage *s = cg_op_stage_const_(&info->op, slot);
         uint8_t *q = p + 8 + 12 * slot;
         q[0] = s->id;
         q[1] = s->flags;
         cg_put16_(q + 2, s->arg);
         cg_put32_(q + 4, s->size);
-        cg_put32_(q + 8, cg_bits_(s->value));
+        cg_put32_(q + 8, cg_as_bits_(s->value));
     }
     cg_put64_(p + 80, info->n);
     cg_put64_(p + 88, info->drawn);
@@ -37,77 +37,83 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put32_(p + 124, info->tag.rank);
     cg_put64_(p + 128, info->value_bytes);
     cg_put64_(p + 136, info->index_bytes);
-    cg_put32_(p + 144, cg_bits_(info->threshold));
+    cg_put32_(p + 144, cg_as_bits_(info->threshold));
 }
 
 /* k = clamp(floor(ratio*n + 0.5), 1, n), or the count asked for */
-static uint64_t cg_count_(float ratio, uint64_t asked, uint64_t n) {
+static uint64_t cg_k_from_ratio_(float ratio, uint64_t asked, uint64_t n) {
     double want = (double)ratio * (double)n;
     uint64_t k;
-    CG_FENCE_(want);
+    CG_NO_FMA_(want);
     want += 0.5;
     k = asked ? asked : want >= (double)n ? n : (uint64_t)want;
     return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
 }
 /* What the sample leaves; tag NULL: at most. */
-static uint64_t cg_drawn_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
     if (op->sample.id == CG_SAMPLE_PERMK) { /* whole groups of `size`, and perhaps a place in the last */
         uint64_t groups = n / op->sample.size, rest = n % op->sample.size;
-        return groups + (rest && (!tag || cg_perm_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
+        return groups +
+            (rest && (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
     }
     if (!op->sample.id) return n;
-    return cg_count_(op->sample.value, cg_is_counted_(op) ? 0 : op->k, n);
+    return cg_k_from_ratio_(op->sample.value, cg_has_fixed_k_(op) ? 0 : op->k, n);
 }
-static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_(v / to + (v % to != 0), to); }
+static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_sat_(v / to + (v % to != 0), to); }
 /* What the transform makes of them. */
-static uint64_t cg_turned_(const cg_op *op, uint64_t drawn) {
+static uint64_t cg_transformed_n_(const cg_op *op, uint64_t drawn) {
     switch (op->transform.id) {
-    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_TURN_);
-    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_);
+    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_ROTATE_BLOCK_);
+    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_BLOCK_);
     case CG_TRANSFORM_LOWRANK:
     case CG_TRANSFORM_ATOMO:
-        return cg_mul_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_rank_(op));
+        return cg_mul_sat_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_r_(op));
     default: return drawn;
     }
 }
-static int cg_matrix_fits_(const cg_op *op, uint64_t n) {
-    return !cg_is_matrix_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
+static int cg_matrix_shape_fits_(const cg_op *op, uint64_t n) {
+    return !cg_is_matrix_op_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
 }
 /* At most so many are selected of `turned`. */
-static uint64_t cg_most_(const cg_op *op, uint64_t turned) {
+static uint64_t cg_max_selected_(const cg_op *op, uint64_t turned) {
     uint64_t chunk = op->select.size, k;
     switch (op->select.id) {
     case CG_SELECT_TOPK:
-    case CG_SELECT_MSTOPK: return cg_count_(op->select.value, op->k, turned);
-    case CG_SELECT_SIDE: return cg_count_(op->select.value, 0, turned);
+    case CG_SELECT_MSTOPK: return cg_k_from_ratio_(op->select.value, op->k, turned);
+    case CG_SELECT_SIDE: return cg_k_from_ratio_(op->select.value, 0, turned);
     case CG_SELECT_DGC:
     case CG_SELECT_SIDCO:
-        k = cg_count_(op->select.value, 0, turned);
+        k = cg_k_from_ratio_(op->select.value, 0, turned);
         return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
     case CG_SELECT_CHUNKED:
-        return turned / chunk * cg_count_(op->select.value, 0, chunk) + cg_count_(op->select.value, 0, turned % chunk);
+        return turned / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) +
+            cg_k_from_ratio_(op->select.value, 0, turned % chunk);
     default: return turned;
     }
 }
 /* Whole blocks are selected by one index each. */
-static uint64_t cg_unit_(const cg_op *op) { return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1; }
-static uint64_t cg_units_(const cg_op *op, uint64_t values) {
-    uint64_t u = cg_unit_(op);
+static uint64_t cg_values_per_index_(const cg_op *op) {
+    return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1;
+}
+static uint64_t cg_index_count_(const cg_op *op, uint64_t values) {
+    uint64_t u = cg_values_per_index_(op);
     return values / u + (values % u != 0);
 }
 
 /* Indices: Elias-Fano with l low bits each, or a bitmap. */
-static unsigned cg_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
-static uint64_t cg_low_bytes_(uint64_t drawn, uint64_t k) { return cg_words_(cg_mul_(k, cg_low_bits_(drawn, k))); }
-static uint64_t cg_high_bits_(uint64_t drawn, uint64_t k) {
-    return k ? cg_add_(k, ((drawn - 1) >> cg_low_bits_(drawn, k)) + 1) : 0;
+static unsigned cg_elias_fano_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
+static uint64_t cg_elias_fano_low_bytes_(uint64_t drawn, uint64_t k) {
+    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(drawn, k)));
+}
+static uint64_t cg_elias_fano_high_bits_(uint64_t drawn, uint64_t k) {
+    return k ? cg_add_sat_(k, ((drawn - 1) >> cg_elias_fano_low_bits_(drawn, k)) + 1) : 0;
 }
 /* Bytes of k indices below `universe`; for Golomb the most they can take. */
 static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     if (code == CG_CODE_AUTO || k == 0) return 0;
-    if (code == CG_CODE_BITMAP) return cg_words_(universe);
+    if (code == CG_CODE_BITMAP) return cg_word_bytes_(universe);
     if (code == CG_CODE_GOLOMB) return cg_rice_bound_(universe, k);
-    return cg_add_(cg_low_bytes_(universe, k), cg_words_(cg_high_bits_(universe, k)));
+    return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
 }
 static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
     if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO; /* none */
@@ -119,14 +125,16 @@ static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
 }
 /* The same for any number of indices up to k. */
 static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
-    uint64_t bitmap = cg_words_(universe), sparse = cg_add_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
+    uint64_t bitmap = cg_word_bytes_(universe),
+             sparse = cg_add_sat_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
     switch (op->code.id) {
     case CG_CODE_BITMAP: return bitmap;
     case CG_CODE_ELIAS_FANO: return sparse;
     /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
     case CG_CODE_GOLOMB:
-        sparse = cg_add_(cg_rice_bound_(universe, k), cg_add_(cg_rice_bound_(universe, k) / 8, 16)) & ~(uint64_t)3;
-        bitmap = cg_add_(cg_words_(cg_add_(universe, universe / 8)), 8);
+        sparse = cg_add_sat_(cg_rice_bound_(universe, k), cg_add_sat_(cg_rice_bound_(universe, k) / 8, 16)) &
+            ~(uint64_t)3;
+        bitmap = cg_add_sat_(cg_word_bytes_(cg_add_sat_(universe, universe / 8)), 8);
         return sparse < bitmap ? sparse : bitmap;
     default: return sparse < bitmap ? sparse : bitmap;
     }
@@ -142,14 +150,14 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
         if (p[i] != cg_magic_[i]) return CG_E_CORRUPT;
     if (p[4] != cg_magic_[4]) return CG_E_VERSION;
     info->index_code = p[5];
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        cg_stage *stage = cg_slot_(&info->op, slot);
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        cg_stage *stage = cg_op_stage_(&info->op, slot);
         const uint8_t *q = p + 8 + 12 * slot;
         stage->id = q[0];
         stage->flags = q[1];
         stage->arg = cg_get16_(q + 2);
         stage->size = cg_get32_(q + 4);
-        stage->value = cg_float_(cg_get32_(q + 8));
+        stage->value = cg_as_float_(cg_get32_(q + 8));
     }
     s = cg_op_check_(&info->op);
     if (s != CG_OK) return s == CG_E_ARG ? CG_E_CORRUPT : s;
@@ -162,38 +170,39 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->tag.rank = cg_get32_(p + 124);
     value_bytes = cg_get64_(p + 128);
     index_bytes = cg_get64_(p + 136);
-    info->threshold = cg_float_(cg_get32_(p + 144));
+    info->threshold = cg_as_float_(cg_get32_(p + 144));
     if (cg_get16_(p + 6) || cg_get32_(p + 148)) return CG_E_CORRUPT;
-    if (!cg_is_finite_(info->threshold) || cg_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
-    if (!cg_is_counted_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
-        cg_bits_(info->threshold))
+    if (!cg_is_finite_(info->threshold) || cg_as_bits_(info->threshold) >> 31) return CG_E_CORRUPT;
+    if (!cg_has_fixed_k_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
+        cg_as_bits_(info->threshold))
         return CG_E_CORRUPT;
     /* n, drawn and k must be what the stages can leave; the counts may have been asked for (op.k) */
     if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
-    if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_drawn_(&info->op, info->n, &info->tag)
+    if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)
                                               : info->drawn > info->n || (info->n && !info->drawn))
         return CG_E_CORRUPT;
-    if (!cg_matrix_fits_(&info->op, info->n)) return CG_E_CORRUPT;
-    turned = cg_turned_(&info->op, info->drawn);
+    if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
+    turned = cg_transformed_n_(&info->op, info->drawn);
     if (!info->op.select.id && info->k != turned) return CG_E_CORRUPT;
-    if (info->k > (cg_is_counted_(&info->op) ? turned : cg_most_(&info->op, turned)) ||
-        (cg_is_counted_(&info->op) && turned && !info->k))
+    if (info->k > (cg_has_fixed_k_(&info->op) ? turned : cg_max_selected_(&info->op, turned)) ||
+        (cg_has_fixed_k_(&info->op) && turned && !info->k))
         return CG_E_CORRUPT;
-    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_most_(&info->op, turned)) return CG_E_CORRUPT;
-    if (cg_is_counted_(&info->op)) {
-        if (info->drawn != cg_drawn_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
-        if (info->k != cg_count_(info->op.select.value, 0, turned)) info->op.k = info->k;
-    } else if (info->op.sample.id == CG_SAMPLE_RANDK && info->drawn != cg_count_(info->op.sample.value, 0, info->n)) {
+    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, turned)) return CG_E_CORRUPT;
+    if (cg_has_fixed_k_(&info->op)) {
+        if (info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
+        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, turned)) info->op.k = info->k;
+    } else if (info->op.sample.id == CG_SAMPLE_RANDK &&
+        info->drawn != cg_k_from_ratio_(info->op.sample.value, 0, info->n)) {
         info->op.k = info->drawn;
     }
-    universe = cg_units_(&info->op, turned);
-    indices = cg_units_(&info->op, info->k);
+    universe = cg_index_count_(&info->op, turned);
+    indices = cg_index_count_(&info->op, info->k);
     if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
     if (info->index_code == CG_CODE_GOLOMB
             ? index_bytes % 4 || index_bytes > cg_index_bytes_(CG_CODE_GOLOMB, universe, indices)
             : index_bytes != cg_index_bytes_(info->index_code, universe, indices))
         return CG_E_CORRUPT;
-    if (value_bytes % 4 || cg_add_(cg_add_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
+    if (value_bytes % 4 || cg_add_sat_(cg_add_sat_(value_bytes, index_bytes), CG_HEADER_BYTES) > SIZE_MAX / 2)
         return CG_E_CORRUPT;
     info->value_bytes = (size_t)value_bytes;
     info->index_bytes = (size_t)index_bytes;
@@ -201,11 +210,11 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     return CG_OK;
 }
 /* Header and checksum of a packet whose body has been written; returns its length. */
-static size_t cg_seal_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_sum_ body) {
-    cg_sum_ head;
+static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_checksum_ body) {
+    cg_checksum_ head;
     cg_header_put_(packet, info);
-    head = cg_sum_join_(cg_sum_of_(kernels, packet, CG_HEADER_BYTES), body);
-    cg_put64_(packet + CG_CHECKSUM_AT_, head.a);
-    cg_put64_(packet + CG_CHECKSUM_AT_ + 8, head.b);
+    head = cg_checksum_concat_(cg_checksum_of_(kernels, packet, CG_HEADER_BYTES), body);
+    cg_put64_(packet + CG_CHECKSUM_OFFSET_, head.a);
+    cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
     return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
 }

@@ -1,8 +1,8 @@
 /* ---- >>presets ---- */
 
-static cg_op cg_op_of_(unsigned slot, int id, int arg, uint32_t size, float value) {
+static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, float value) {
     cg_op op = CG_ZERO;
-    cg_stage *s = cg_slot_(&op, slot);
+    cg_stage *s = cg_op_stage_(&op, slot);
     s->id = (uint8_t)id;
     s->arg = (uint16_t)(arg < 0 || arg > 65535 ? 65535 : arg);
     s->size = size;
@@ -14,93 +14,101 @@ static cg_op cg_op_invalid_(void) { /* the spare slot must be empty */
     op.spare.id = 255;
     return op;
 }
-static cg_op cg_quantize_(int id, int arg, uint32_t size, float value) {
-    return cg_op_of_(CG_SLOT_QUANTIZE_, id, arg, size, value);
+static cg_op cg_op_quantize_(int id, int arg, uint32_t size, float value) {
+    return cg_op_one_stage_(CG_SLOT_QUANTIZE_, id, arg, size, value);
 }
-static cg_op cg_select_(int id, uint32_t size, float value) { return cg_op_of_(CG_SLOT_SELECT_, id, 0, size, value); }
+static cg_op cg_op_select_(int id, uint32_t size, float value) {
+    return cg_op_one_stage_(CG_SLOT_SELECT_, id, 0, size, value);
+}
 
-CG_API_ cg_op cg_dense(void) { return cg_quantize_(0, 0, 0, 0.0f); }
-CG_API_ cg_op cg_f16(void) { return cg_quantize_(CG_QUANTIZE_F16, 0, 0, 0.0f); }
-CG_API_ cg_op cg_bf16(void) { return cg_quantize_(CG_QUANTIZE_BF16, 0, 0, 0.0f); }
-CG_API_ cg_op cg_absmax(int bits, uint32_t bucket) { return cg_quantize_(CG_QUANTIZE_ABSMAX, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_minmax(int bits, uint32_t bucket) { return cg_quantize_(CG_QUANTIZE_MINMAX, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_sign(void) { return cg_quantize_(CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
-CG_API_ cg_op cg_efsign(void) { return cg_quantize_(CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
-CG_API_ cg_op cg_onebit(uint32_t column) { return cg_quantize_(CG_QUANTIZE_ONEBIT, 0, column, 0.0f); }
-CG_API_ cg_op cg_terngrad(void) { return cg_quantize_(CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
-CG_API_ cg_op cg_qsgd(int levels) { return cg_coded(cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA); }
-CG_API_ cg_op cg_threelc(float s) { return cg_coded(cg_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
-CG_API_ cg_op cg_strom(float tau) { return cg_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
-CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
-    return bits == 16 ? cg_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f)
-                      : cg_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f);
+CG_API_ cg_op cg_dense(void) { return cg_op_quantize_(0, 0, 0, 0.0f); }
+CG_API_ cg_op cg_f16(void) { return cg_op_quantize_(CG_QUANTIZE_F16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_bf16(void) { return cg_op_quantize_(CG_QUANTIZE_BF16, 0, 0, 0.0f); }
+CG_API_ cg_op cg_absmax(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_ABSMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_minmax(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_MINMAX, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_sign(void) { return cg_op_quantize_(CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_efsign(void) { return cg_op_quantize_(CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
+CG_API_ cg_op cg_onebit(uint32_t column) { return cg_op_quantize_(CG_QUANTIZE_ONEBIT, 0, column, 0.0f); }
+CG_API_ cg_op cg_terngrad(void) { return cg_op_quantize_(CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
+CG_API_ cg_op cg_qsgd(int levels) {
+    return cg_coded(cg_op_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA);
 }
-CG_API_ cg_op cg_natural(void) { return cg_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
-CG_API_ cg_op cg_dither(int bits, uint32_t bucket) { return cg_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
-CG_API_ cg_op cg_dynamic8(void) { return cg_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
-CG_API_ cg_op cg_fp8(void) { return cg_quantize_(CG_QUANTIZE_E4M3, 0, 512, 0.0f); }
-CG_API_ cg_op cg_fp8_e5m2(void) { return cg_quantize_(CG_QUANTIZE_E5M2, 0, 512, 0.0f); }
-CG_API_ cg_op cg_mxfp4(void) { return cg_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8(void) { return cg_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8_e5m2(void) { return cg_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
-CG_API_ cg_op cg_nf4(void) { return cg_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
+CG_API_ cg_op cg_threelc(float s) { return cg_coded(cg_op_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
+CG_API_ cg_op cg_strom(float tau) { return cg_op_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
+CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
+    return bits == 16 ? cg_op_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f)
+                      : cg_op_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f);
+}
+CG_API_ cg_op cg_natural(void) { return cg_op_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
+CG_API_ cg_op cg_dither(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
+CG_API_ cg_op cg_dynamic8(void) { return cg_op_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
+CG_API_ cg_op cg_fp8(void) { return cg_op_quantize_(CG_QUANTIZE_E4M3, 0, 512, 0.0f); }
+CG_API_ cg_op cg_fp8_e5m2(void) { return cg_op_quantize_(CG_QUANTIZE_E5M2, 0, 512, 0.0f); }
+CG_API_ cg_op cg_mxfp4(void) { return cg_op_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxfp8(void) { return cg_op_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxfp8_e5m2(void) { return cg_op_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
+CG_API_ cg_op cg_nf4(void) { return cg_op_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
     cg_op op = cg_coded(cg_minmax(bits, bucket), CG_CODE_HUFFMAN);
     op.quantize.flags = CG_FLAG_NORM;
     return op;
 }
 
-CG_API_ cg_op cg_topk(float ratio) { return cg_select_(CG_SELECT_TOPK, 0, ratio); }
-CG_API_ cg_op cg_threshold(float magnitude) { return cg_select_(CG_SELECT_THRESHOLD, 0, magnitude); }
-CG_API_ cg_op cg_dgc(float ratio) { return cg_select_(CG_SELECT_DGC, 0, ratio); }
-CG_API_ cg_op cg_mstopk(float ratio) { return cg_select_(CG_SELECT_MSTOPK, 0, ratio); }
-CG_API_ cg_op cg_sidco(float ratio) { return cg_select_(CG_SELECT_SIDCO, 0, ratio); }
-CG_API_ cg_op cg_wangni(float ratio) { return cg_select_(CG_SELECT_WANGNI, 0, ratio); }
-CG_API_ cg_op cg_wangni_variance(float epsilon) { return cg_select_(CG_SELECT_WANGNI_VARIANCE, 0, epsilon); }
-CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk) { return cg_select_(CG_SELECT_CHUNKED, chunk, ratio); }
-CG_API_ cg_op cg_blocks(uint32_t block) { return cg_select_(CG_SELECT_BLOCKS, block, 0.0f); }
-CG_API_ cg_op cg_given(void) { return cg_select_(CG_SELECT_GIVEN, 0, 0.0f); }
-CG_API_ cg_op cg_variance(float alpha) { return cg_select_(CG_SELECT_VARIANCE, 0, alpha); }
-CG_API_ cg_op cg_adacomp(uint32_t bin) { return cg_then(cg_select_(CG_SELECT_ADACOMP, bin, 0.0f), cg_efsign()); }
-CG_API_ cg_op cg_adaq(float ratio) { return cg_then(cg_select_(CG_SELECT_SIDES, 0, ratio), cg_onebit(0)); }
+CG_API_ cg_op cg_topk(float ratio) { return cg_op_select_(CG_SELECT_TOPK, 0, ratio); }
+CG_API_ cg_op cg_threshold(float magnitude) { return cg_op_select_(CG_SELECT_THRESHOLD, 0, magnitude); }
+CG_API_ cg_op cg_dgc(float ratio) { return cg_op_select_(CG_SELECT_DGC, 0, ratio); }
+CG_API_ cg_op cg_mstopk(float ratio) { return cg_op_select_(CG_SELECT_MSTOPK, 0, ratio); }
+CG_API_ cg_op cg_sidco(float ratio) { return cg_op_select_(CG_SELECT_SIDCO, 0, ratio); }
+CG_API_ cg_op cg_wangni(float ratio) { return cg_op_select_(CG_SELECT_WANGNI, 0, ratio); }
+CG_API_ cg_op cg_wangni_variance(float epsilon) { return cg_op_select_(CG_SELECT_WANGNI_VARIANCE, 0, epsilon); }
+CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk) { return cg_op_select_(CG_SELECT_CHUNKED, chunk, ratio); }
+CG_API_ cg_op cg_blocks(uint32_t block) { return cg_op_select_(CG_SELECT_BLOCKS, block, 0.0f); }
+CG_API_ cg_op cg_given(void) { return cg_op_select_(CG_SELECT_GIVEN, 0, 0.0f); }
+CG_API_ cg_op cg_variance(float alpha) { return cg_op_select_(CG_SELECT_VARIANCE, 0, alpha); }
+CG_API_ cg_op cg_adacomp(uint32_t bin) { return cg_then(cg_op_select_(CG_SELECT_ADACOMP, bin, 0.0f), cg_efsign()); }
+CG_API_ cg_op cg_adaq(float ratio) { return cg_then(cg_op_select_(CG_SELECT_SIDES, 0, ratio), cg_onebit(0)); }
 CG_API_ cg_op cg_sbc(float ratio) {
-    return cg_coded(
-        cg_then(cg_select_(CG_SELECT_SIDE, 0, ratio), cg_quantize_(CG_QUANTIZE_MEAN, 0, 0, 0.0f)), CG_CODE_GOLOMB);
+    return cg_coded(cg_then(cg_op_select_(CG_SELECT_SIDE, 0, ratio), cg_op_quantize_(CG_QUANTIZE_MEAN, 0, 0, 0.0f)),
+        CG_CODE_GOLOMB);
 }
 CG_API_ cg_op cg_stc(float ratio) { return cg_coded(cg_then(cg_topk(ratio), cg_efsign()), CG_CODE_GOLOMB); }
 CG_API_ cg_op cg_qsparse(float ratio, int levels) {
-    return cg_then(cg_topk(ratio), cg_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f));
+    return cg_then(cg_topk(ratio), cg_op_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f));
 }
 CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits) {
     return cg_then(cg_then(cg_unscaled(cg_randk(sampled)), cg_topk(ratio)), cg_nearest(cg_absmax(bits, 512)));
 }
 
-CG_API_ cg_op cg_randk(float ratio) { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
-CG_API_ cg_op cg_permk(uint32_t workers) { return cg_op_of_(CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, workers, 0.0f); }
-CG_API_ cg_op cg_rotate(int rounds) { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, rounds, 0, 0.0f); }
-CG_API_ cg_op cg_dct(void) { return cg_op_of_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
-CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_TURN_)); }
+CG_API_ cg_op cg_randk(float ratio) { return cg_op_one_stage_(CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, ratio); }
+CG_API_ cg_op cg_permk(uint32_t workers) {
+    return cg_op_one_stage_(CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, workers, 0.0f);
+}
+CG_API_ cg_op cg_rotate(int rounds) {
+    return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, rounds, 0, 0.0f);
+}
+CG_API_ cg_op cg_dct(void) { return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
+CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_ROTATE_BLOCK_)); }
 CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sample first */
     float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
-    cg_op op = cg_then(cg_rotate(2), cg_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits < 1.0f ? 1.0f : steps));
+    cg_op op = cg_then(cg_rotate(2), cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits < 1.0f ? 1.0f : steps));
     if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
     return bits < 1.0f ? cg_then(cg_randk(bits), op) : op;
 }
 CG_API_ cg_op cg_drive(void) { return cg_eden(1.0f); }
 CG_API_ cg_op cg_demo(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
-static cg_op cg_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
-    return cols > 16777216u ? cg_op_invalid_() : cg_op_of_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
+static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
+    return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
 }
 CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) {
-    return cg_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank);
+    return cg_op_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank);
 }
 CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget) {
-    return cg_matrix_(CG_TRANSFORM_ATOMO, rows, cols, budget);
+    return cg_op_matrix_(CG_TRANSFORM_ATOMO, rows, cols, budget);
 }
 
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
     return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_()
-                                                                       : cg_quantize_(id, arg, size, value);
+                                                                       : cg_op_quantize_(id, arg, size, value);
 }
 CG_API_ cg_op cg_nearest(cg_op op) {
     op.quantize.flags |= CG_FLAG_NEAREST;
@@ -128,10 +136,10 @@ CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     const uint64_t k = first.k | second.k;
-    const int counted = first.k ? cg_is_counted_(&first) : cg_is_counted_(&second);
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        cg_stage *a = cg_slot_(&first, slot);
-        const cg_stage *b = cg_slot_const_(&second, slot);
+    const int counted = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        cg_stage *a = cg_op_stage_(&first, slot);
+        const cg_stage *b = cg_op_stage_const_(&second, slot);
         if (slot == CG_SLOT_CODE_) { /* two codes in one slot */
             if ((a->id && b->id) || (a->arg && b->arg)) return cg_op_invalid_();
             a->id = (uint8_t)(a->id | b->id);
@@ -143,7 +151,7 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second) {
         if (b->id) *a = *b;
     }
     /* a count that would change its owner */
-    if ((first.k && second.k) || (k && counted != cg_is_counted_(&first))) return cg_op_invalid_();
+    if ((first.k && second.k) || (k && counted != cg_has_fixed_k_(&first))) return cg_op_invalid_();
     first.k = k;
     first.reserved |= second.reserved;
     return first;

@@ -12,7 +12,7 @@ static uint64_t cg_shared_key_(const cg_tag *tag) {
     z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));
     return cg_mix64_(z ^ (tag->tensor + 3 * CG_GOLDEN_));
 }
-static uint64_t cg_private_key_(const cg_tag *tag) {
+static uint64_t cg_rank_key_(const cg_tag *tag) {
     return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_));
 }
 
@@ -40,7 +40,7 @@ CG_INLINE_ float cg_noise_(cg_key_ key, uint32_t position) {
     return (float)(int32_t)h * 2.3283064365386963e-10f;
 }
 /* Which of a group of `size` neighbours a rank takes: every rank another one. */
-CG_INLINE_ uint64_t cg_perm_(uint64_t key, uint64_t group, uint32_t size, uint32_t rank) {
+CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t size, uint32_t rank) {
     uint64_t start = (uint64_t)cg_hash32_(cg_block_key_(key, group >> 16), (uint32_t)(group & 0xffff)) * size >> 32;
     return start + rank < size ? start + rank : start + rank - size;
 }

@@ -1,6 +1,6 @@
 /* ---- >>sample: which coordinates random-k draws, one from each of k strata ---- */
 
-static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k), j <= k */
+static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k), j <= k */
     uint64_t r, q, rest = 0;
     if ((n | j) >> 32 == 0) return j * n / k;
     q = n / k;
@@ -20,7 +20,7 @@ static uint64_t cg_stratum_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k
     }
     return j * q + rest;
 }
-static uint64_t cg_high_product_(uint64_t a, uint64_t b) { /* upper half of a*b */
+static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) { /* upper half of a*b */
     uint64_t al = a & 0xffffffffu, ah = a >> 32, bl = b & 0xffffffffu, bh = b >> 32;
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
@@ -40,7 +40,7 @@ static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
         s->start = j * s->workers;
         return;
     }
-    s->start = cg_stratum_(s->n, s->k, j);
+    s->start = cg_stratum_start_(s->n, s->k, j);
     s->rest = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
     s->length = s->each + (s->extra >= s->k - s->rest);
     s->block = cg_block_key_(s->key, j >> 16);
@@ -68,12 +68,12 @@ CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
     if ((++s->j & 0xffff) == 0) s->block = cg_block_key_(s->key, s->j >> 16);
 }
 /* Which coordinate of the stratum is drawn. */
-CG_INLINE_ uint64_t cg_draw_(const cg_strata_ *s) {
+CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
     uint32_t c = (uint32_t)(s->j & 0xffff), h = cg_hash32_(s->block, c);
     cg_key_ swapped;
-    if (s->workers) return s->start + cg_perm_(s->key, s->j, s->workers, s->rank);
+    if (s->workers) return s->start + cg_permk_index_(s->key, s->j, s->workers, s->rank);
     if (CG_LIKELY_(s->length >> 32 == 0)) return s->start + ((uint64_t)h * s->length >> 32);
     swapped.a = s->block.b;
     swapped.b = s->block.a;
-    return s->start + cg_high_product_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
+    return s->start + cg_mulhi64_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
 }

@@ -7,7 +7,7 @@ enum {
     CG_SLOT_QUANTIZE_,
     CG_SLOT_CODE_,
     CG_SLOT_SPARE_,
-    CG_SLOTS_
+    CG_SLOT_COUNT_
 };
 
 typedef struct cg_stage_row_ {
@@ -20,94 +20,97 @@ typedef struct cg_stage_row_ {
     const char *name, *flag[2]; /* as text: name:arg:size:value:flag */
 } cg_stage_row_;
 
-#define CG_ANY_ 0xffffffffu
-#define CG_RATIO_ 0.0f, 1.0f, 1
-#define CG_VALUE_ 0.0f, CG_FLT_MAX_, 0
-#define CG_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
-#define CG_NO_VALUE_ 0.0f, 0.0f, 0
+#define CG_ANY_SIZE_ 0xffffffffu
+#define CG_RANGE_RATIO_ 0.0f, 1.0f, 1
+#define CG_RANGE_NONNEGATIVE_ 0.0f, CG_FLT_MAX_, 0
+#define CG_RANGE_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
+#define CG_RANGE_NONE_ 0.0f, 0.0f, 0
 static const cg_stage_row_ cg_stage_rows_[] = {
-    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
-    { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_UNSCALED, "permk",
+    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
+    { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_UNSCALED, "permk",
         { "unscaled", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 2, 0, 0, 0, CG_NO_VALUE_, 0, "rotate", { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "dct", { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, 1, 64, 1, CG_ANY_, 0, 1.0f, 16777216.0f, 0, 0, "lowrank", { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO, 1, 64, 1, CG_ANY_, 0, 1.0f, 16777216.0f, 0, 0, "atomo", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, 0, 0, 0, CG_RATIO_, 0, "topk", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, 0, 0, 0, CG_VALUE_, 0, "threshold", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_DGC, 0, 0, 0, 0, 0, CG_RATIO_, 0, "dgc", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, 0, 0, 0, 0, 0, CG_RATIO_, 0, "mstopk", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, 0, 0, 0, 0, 0, CG_RATIO_, 0, "sidco", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_WANGNI, 0, 0, 0, 0, 0, CG_RATIO_, 0, "wangni", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_WANGNI_VARIANCE, 0, 0, 0, 0, 0, CG_POSITIVE_, 0, "wangnivar", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_ADACOMP, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "bins", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDES, 0, 0, 0, 0, 0, CG_RATIO_, 0, "sides", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDE, 0, 0, 0, 0, 0, CG_RATIO_, 0, "side", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, 0, 0, 1, CG_ANY_, 0, CG_RATIO_, 0, "chunked", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_BLOCKS, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "blocks", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, 0, 0, 0, CG_ANY_, 0, CG_NO_VALUE_, 0, "given", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, 0, 0, 0, 0, 0, CG_VALUE_, 0, "variance", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "f16", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "bf16", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "sign", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "efsign", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX, 1, 8, 1, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST, "absmax",
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 2, 0, 0, 0, CG_RANGE_NONE_, 0, "rotate", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "dct", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "lowrank",
+        { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "atomo", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "topk", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "threshold", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_DGC, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "dgc", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "mstopk", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sidco", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_WANGNI, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "wangni", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_WANGNI_VARIANCE, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "wangnivar", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_ADACOMP, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "bins", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDES, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sides", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDE, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "side", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_RATIO_, 0, "chunked", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_BLOCKS, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "blocks", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "given", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "variance", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "f16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "bf16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "sign", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "efsign", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX, 1, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST, "absmax",
         { "nearest", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, 1, 8, 1, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_NORM,
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, 1, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_NORM,
         "minmax", { "nearest", "norm" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, 0, 0, 0, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_CLIP, "terngrad",
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_CLIP, "terngrad",
         { "nearest", "clip" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_QSGD, 1, 127, 0, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "levels",
-        { "nearest", "max" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS, 2, 8, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "flexpoint", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS16, 0, 0, 1, CG_ANY_, 0, CG_NO_VALUE_, 0, "flex16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_QSGD, 1, 127, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
+        "levels", { "nearest", "max" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS, 2, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flexpoint", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS16, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flex16", { "", "" } },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_THREELC, 0, 0, 0, 0, 0, 1.0f, 1.99999988f, 0, 0, "trits", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, 0, 0, 0, 0, 0, CG_POSITIVE_, 0, "strom", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, 0, 0, 0, CG_ANY_, 0, CG_NO_VALUE_, 0, "onebit", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mean", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NATURAL, 0, 0, 0, 0, 0, CG_NO_VALUE_, CG_FLAG_NEAREST, "natural",
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "strom", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "onebit", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mean", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NATURAL, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST, "natural",
         { "nearest", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DITHER, 2, 8, 0, CG_ANY_, 0, CG_NO_VALUE_, CG_FLAG_NEAREST | CG_FLAG_MAX, "dither",
-        { "nearest", "max" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DYNAMIC8, 0, 0, 0, CG_ANY_, 0, CG_NO_VALUE_, 0, "dynamic8", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E4M3, 0, 0, 1, CG_ANY_, 512, CG_NO_VALUE_, 0, "e4m3", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E5M2, 0, 0, 1, CG_ANY_, 512, CG_NO_VALUE_, 0, "e5m2", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXFP4, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mxfp4", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE4M3, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mxe4m3", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE5M2, 0, 0, 0, 0, 0, CG_NO_VALUE_, 0, "mxe5m2", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NF4, 0, 0, 1, CG_ANY_, 64, CG_NO_VALUE_, 0, "nf4", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DITHER, 2, 8, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
+        "dither", { "nearest", "max" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DYNAMIC8, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "dynamic8", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E4M3, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e4m3", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E5M2, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e5m2", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXFP4, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxfp4", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE4M3, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe4m3", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE5M2, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe5m2", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NF4, 0, 0, 1, CG_ANY_SIZE_, 64, CG_RANGE_NONE_, 0, "nf4", { "", "" } },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, 0, 0, 0, 0, 0, 1.0f, 4.0f, 0, 0, "lloyd", { "", "" } },
 };
 #define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
 
 /* The code slot holds two codes: its id that of the indices, its arg that of the values. */
-static const char *const cg_index_names_[] = { "", "eliasfano", "bitmap", "golomb" };
-static const char *const cg_value_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
+static const char *const cg_index_code_names_[] = { "", "eliasfano", "bitmap", "golomb" };
+static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
 enum {
-    CG_INDEX_NAMES_ = sizeof cg_index_names_ / sizeof cg_index_names_[0],
-    CG_VALUE_NAMES_ = sizeof cg_value_names_ / sizeof cg_value_names_[0]
+    CG_INDEX_CODE_COUNT_ = sizeof cg_index_code_names_ / sizeof cg_index_code_names_[0],
+    CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0]
 };
 
-static const cg_stage *cg_slot_const_(const cg_op *op, unsigned slot) {
-    const cg_stage *const slots[CG_SLOTS_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
+static const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
+    const cg_stage *const slots[CG_SLOT_COUNT_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
         &op->spare };
     return slots[slot];
 }
-static cg_stage *cg_slot_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_slot_const_(op, slot); }
+static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
 static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
     for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
         if (cg_stage_rows_[i].slot == slot && cg_stage_rows_[i].id == id) return &cg_stage_rows_[i];
     return NULL;
 }
-static int cg_is_user_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
-static int cg_is_finite_(float f) { return (cg_bits_(f) & CG_MAGNITUDE_) < CG_NONFINITE_; }
-static int cg_is_empty_(const cg_stage *s) { return !s->id && !s->flags && !s->arg && !s->size && !cg_bits_(s->value); }
-static int cg_is_matrix_(const cg_op *op) {
+static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
+static int cg_is_finite_(float f) { return (cg_as_bits_(f) & CG_ABS_MASK_) < CG_INF_BITS_; }
+static int cg_stage_is_empty_(const cg_stage *s) {
+    return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
+}
+static int cg_is_matrix_op_(const cg_op *op) {
     return op->transform.id == CG_TRANSFORM_LOWRANK || op->transform.id == CG_TRANSFORM_ATOMO;
 }
 
 /* Selections whose number of values is known beforehand: from the ratio, or cg_op.k. */
-static int cg_is_counted_(const cg_op *op) {
+static int cg_has_fixed_k_(const cg_op *op) {
     return op->select.id == CG_SELECT_TOPK || op->select.id == CG_SELECT_MSTOPK;
 }
 static int cg_value_code_fits_(const cg_op *op);
@@ -115,34 +118,35 @@ static int cg_value_code_fits_(const cg_op *op);
 /* CG_E_VERSION: a stage that this build does not know. CG_E_ARG: known, but parameters out of range. */
 static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
-    if (cg_is_empty_(s)) return CG_OK;
+    if (cg_stage_is_empty_(s)) return CG_OK;
     if (slot == CG_SLOT_CODE_) {
-        if (s->id >= CG_INDEX_NAMES_ || s->arg >= CG_VALUE_NAMES_) return CG_E_VERSION;
-        return s->flags || s->size || cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+        if (s->id >= CG_INDEX_CODE_COUNT_ || s->arg >= CG_VALUE_CODE_COUNT_) return CG_E_VERSION;
+        return s->flags || s->size || cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
     }
     if (s->id == 0) return CG_E_ARG;
-    if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_(s)) return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
+    if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_codec_(s))
+        return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
     row = cg_stage_row_of_(slot, s->id);
     if (!row || (s->flags & ~row->flags)) return CG_E_VERSION;
     if (row->arg_hi ? s->arg < row->arg_lo || s->arg > row->arg_hi : s->arg != 0) return CG_E_ARG;
     if (row->size_hi ? s->size < row->size_lo : s->size != 0) return CG_E_ARG;
-    if (row->value_hi == 0.0f) return cg_bits_(s->value) ? CG_E_ARG : CG_OK;
+    if (row->value_hi == 0.0f) return cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
     if (!(s->value >= row->value_lo && s->value <= row->value_hi) || (row->exclusive && s->value == row->value_lo))
         return CG_E_ARG;
     return CG_OK;
 }
 /* Which stages go together. */
 static cg_status cg_op_check_(const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        cg_status s = cg_stage_check_(slot, cg_slot_const_(op, slot));
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        cg_status s = cg_stage_check_(slot, cg_op_stage_const_(op, slot));
         if (s != CG_OK) return s;
     }
     if (op->reserved) return CG_E_ARG;
-    if (op->k && !cg_is_counted_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
+    if (op->k && !cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
     /* a code for indices where there are none */
     if (op->code.id && (!op->select.id || op->select.id == CG_SELECT_GIVEN)) return CG_E_ARG;
     if (op->code.arg && !cg_value_code_fits_(op)) return CG_E_ARG;
-    if (cg_is_matrix_(op)) {
+    if (cg_is_matrix_op_(op)) {
         float cols = op->transform.value;
         if (op->sample.id || op->select.id || op->quantize.id || op->code.arg || cols != (float)(uint32_t)cols)
             return CG_E_ARG;

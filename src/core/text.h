@@ -25,7 +25,7 @@ static double cg_power10_(int e) {
     return p;
 }
 /* digits * 10^exponent as the nearest float, nearly always; print relies on no more than that it is fixed */
-static float cg_decimal_(uint64_t digits, int exponent) {
+static float cg_float_from_decimal_(uint64_t digits, int exponent) {
     double d = (double)digits;
     if (!digits || exponent < -80) return 0.0f;
     if (exponent > 60) return CG_FLT_MAX_;
@@ -48,7 +48,7 @@ static void cg_text_float_(cg_text_ *t, float f) {
         } /* d in [0.1, 1), f = d*10^exponent */
         for (int many = 1; many <= 17; many++) {
             digits = (uint64_t)(d * cg_power10_(many) + 0.5);
-            if (cg_decimal_(digits, exponent - many) == f || many == 17) {
+            if (cg_float_from_decimal_(digits, exponent - many) == f || many == 17) {
                 exponent -= many;
                 break;
             }
@@ -73,13 +73,13 @@ static void cg_text_float_(cg_text_ *t, float f) {
 }
 
 static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
-    const cg_stage *s = cg_slot_const_(op, slot);
+    const cg_stage *s = cg_op_stage_const_(op, slot);
     const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    int counted = op->k && slot == (cg_is_counted_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    int counted = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
     if (slot == CG_SLOT_CODE_) {
-        cg_text_str_(t, cg_index_names_[s->id]);
+        cg_text_str_(t, cg_index_code_names_[s->id]);
         if (s->id && s->arg) cg_text_char_(t, '|');
-        cg_text_str_(t, cg_value_names_[s->arg]);
+        cg_text_str_(t, cg_value_code_names_[s->arg]);
         return;
     }
     if (!row) {
@@ -124,8 +124,8 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     if (cg_op_check_(op) != CG_OK) return CG_E_ARG;
     t.at = text;
     t.end = text + cap;
-    for (unsigned slot = 0; slot < CG_SLOTS_; slot++) {
-        if (cg_is_empty_(cg_slot_const_(op, slot))) continue;
+    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+        if (cg_stage_is_empty_(cg_op_stage_const_(op, slot))) continue;
         if (!first) cg_text_char_(&t, '|');
         first = 0;
         cg_text_stage_(&t, op, slot);
@@ -140,27 +140,27 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
 }
 
 CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_op_print_(op, text, cap);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 
 /* Parsing: each takes what it wants from *text and says whether it was there. */
-static int cg_take_(const char **text, const char *word) {
+static int cg_parse_literal_(const char **text, const char *word) {
     const char *p = *text;
     while (*word)
         if (*p++ != *word++) return 0;
     *text = p;
     return 1;
 }
-static int cg_take_name_(const char **text, const char *name) {
+static int cg_parse_name_(const char **text, const char *name) {
     const char *p = *text;
-    if (!cg_take_(&p, name) || (*p && *p != ':' && *p != '|')) return 0;
+    if (!cg_parse_literal_(&p, name) || (*p && *p != ':' && *p != '|')) return 0;
     *text = p;
     return 1;
 }
-static int cg_take_uint_(const char **text, uint64_t limit, uint64_t *v) {
+static int cg_parse_uint_(const char **text, uint64_t limit, uint64_t *v) {
     const char *p = *text;
     uint64_t r = 0;
     for (; *p >= '0' && *p <= '9'; p++) {
@@ -173,7 +173,7 @@ static int cg_take_uint_(const char **text, uint64_t limit, uint64_t *v) {
     *v = r;
     return 1;
 }
-static int cg_take_float_(const char **text, float *f) {
+static int cg_parse_float_(const char **text, float *f) {
     const char *p = *text;
     uint64_t digits = 0, e = 0;
     int exponent = 0, any = 0, point = 0, minus = 0;
@@ -195,21 +195,22 @@ static int cg_take_float_(const char **text, float *f) {
         p++;
         minus = *p == '-';
         if (*p == '-' || *p == '+') p++;
-        if (!cg_take_uint_(&p, 100000, &e)) return 0;
+        if (!cg_parse_uint_(&p, 100000, &e)) return 0;
         exponent += minus ? -(int)e : (int)e;
     }
     *text = p;
-    *f = cg_decimal_(digits, exponent);
-    return *f < CG_FLT_MAX_ || cg_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f; /* not beyond the range */
+    *f = cg_float_from_decimal_(digits, exponent);
+    /* not beyond the range */
+    return *f < CG_FLT_MAX_ || cg_float_from_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f;
 }
-static int cg_take_user_(const char **text, cg_op *op) {
+static int cg_parse_user_(const char **text, cg_op *op) {
     uint64_t id, arg, size;
     float value, sign;
-    if (!cg_take_uint_(text, 255, &id) || !cg_take_(text, ":") || !cg_take_uint_(text, 65535, &arg) ||
-        !cg_take_(text, ":") || !cg_take_uint_(text, 0xffffffffu, &size) || !cg_take_(text, ":"))
+    if (!cg_parse_uint_(text, 255, &id) || !cg_parse_literal_(text, ":") || !cg_parse_uint_(text, 65535, &arg) ||
+        !cg_parse_literal_(text, ":") || !cg_parse_uint_(text, 0xffffffffu, &size) || !cg_parse_literal_(text, ":"))
         return 0;
-    sign = cg_take_(text, "-") ? -1.0f : 1.0f;
-    if (!cg_take_float_(text, &value)) return 0;
+    sign = cg_parse_literal_(text, "-") ? -1.0f : 1.0f;
+    if (!cg_parse_float_(text, &value)) return 0;
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
@@ -217,7 +218,7 @@ static int cg_take_user_(const char **text, cg_op *op) {
 static const struct {
     const char *name;
     int params;
-} cg_alias_names_[] = {
+} cg_preset_names_[] = {
     { "qsgd", 1 },
     { "threelc", 1 },
     { "adacomp", 1 },
@@ -232,7 +233,7 @@ static const struct {
     { "cocktail", 3 },
     { "klevel", 2 },
 };
-static cg_op cg_alias_(size_t which, const float *a) {
+static cg_op cg_preset_make_(size_t which, const float *a) {
     switch (which) {
     case 0: return cg_qsgd((int)a[0]);
     case 1: return cg_threelc(a[0]);
@@ -249,69 +250,69 @@ static cg_op cg_alias_(size_t which, const float *a) {
     default: return cg_klevel((int)a[0], (uint32_t)a[1]);
     }
 }
-static int cg_take_alias_(const char **text, cg_op *op) {
-    for (size_t i = 0; i < sizeof cg_alias_names_ / sizeof cg_alias_names_[0]; i++) {
+static int cg_parse_preset_(const char **text, cg_op *op) {
+    for (size_t i = 0; i < sizeof cg_preset_names_ / sizeof cg_preset_names_[0]; i++) {
         float a[3] = { 0.0f, 0.0f, 0.0f };
-        if (!cg_take_name_(text, cg_alias_names_[i].name)) continue;
-        for (int p = 0; p < cg_alias_names_[i].params; p++)
-            if (!cg_take_(text, ":") || !cg_take_float_(text, &a[p]) || a[p] > 1e9f) return 0;
-        *op = cg_alias_(i, a);
+        if (!cg_parse_name_(text, cg_preset_names_[i].name)) continue;
+        for (int p = 0; p < cg_preset_names_[i].params; p++)
+            if (!cg_parse_literal_(text, ":") || !cg_parse_float_(text, &a[p]) || a[p] > 1e9f) return 0;
+        *op = cg_preset_make_(i, a);
         return 1;
     }
     return 0;
 }
-static int cg_take_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {
+static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {
     const char *p = *text;
     uint64_t v;
     s->size = row->size_default;
-    if (cg_take_(&p, ":") && *p >= '0' && *p <= '9') {
-        if (!cg_take_uint_(&p, 0xffffffffu, &v)) return 0;
+    if (cg_parse_literal_(&p, ":") && *p >= '0' && *p <= '9') {
+        if (!cg_parse_uint_(&p, 0xffffffffu, &v)) return 0;
         s->size = (uint32_t)v;
         *text = p;
         return 1;
     }
     return row->size_default >= row->size_lo; /* left out */
 }
-static int cg_take_stage_(const char **text, cg_op *op) {
+static int cg_parse_stage_(const char **text, cg_op *op) {
     const cg_stage_row_ *row = NULL;
     cg_stage s = CG_ZERO;
     uint64_t v;
     *op = cg_dense();
-    if (cg_take_name_(text, "dense")) return 1;
-    if (cg_take_(text, "user:")) return cg_take_user_(text, op);
-    for (unsigned i = 1; i < CG_INDEX_NAMES_; i++)
-        if (cg_take_name_(text, cg_index_names_[i])) {
+    if (cg_parse_name_(text, "dense")) return 1;
+    if (cg_parse_literal_(text, "user:")) return cg_parse_user_(text, op);
+    for (unsigned i = 1; i < CG_INDEX_CODE_COUNT_; i++)
+        if (cg_parse_name_(text, cg_index_code_names_[i])) {
             op->code.id = (uint8_t)i;
             return 1;
         }
-    for (unsigned i = 1; i < CG_VALUE_NAMES_; i++)
-        if (cg_take_name_(text, cg_value_names_[i])) {
+    for (unsigned i = 1; i < CG_VALUE_CODE_COUNT_; i++)
+        if (cg_parse_name_(text, cg_value_code_names_[i])) {
             op->code.arg = (uint16_t)i;
             return 1;
         }
     for (size_t i = 0; i < CG_STAGE_ROWS_ && !row; i++)
-        if (cg_take_name_(text, cg_stage_rows_[i].name)) row = &cg_stage_rows_[i];
-    if (!row) return cg_take_alias_(text, op);
+        if (cg_parse_name_(text, cg_stage_rows_[i].name)) row = &cg_stage_rows_[i];
+    if (!row) return cg_parse_preset_(text, op);
     s.id = row->id;
     if (row->arg_hi) {
-        if (!cg_take_(text, ":") || !cg_take_uint_(text, 65535, &v)) return 0;
+        if (!cg_parse_literal_(text, ":") || !cg_parse_uint_(text, 65535, &v)) return 0;
         s.arg = (uint16_t)v;
     }
-    if (row->size_hi && !cg_take_size_(text, row, &s)) return 0;
-    if (row->value_hi == 1.0f && cg_take_(text, ":k=")) { /* any legal ratio; k decides */
-        if (!cg_take_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
+    if (row->size_hi && !cg_parse_size_(text, row, &s)) return 0;
+    if (row->value_hi == 1.0f && cg_parse_literal_(text, ":k=")) { /* any legal ratio; k decides */
+        if (!cg_parse_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
         s.value = 1.0f;
     } else if (row->value_hi > 0.0f) {
-        if (!cg_take_(text, ":") || !cg_take_float_(text, &s.value)) return 0;
+        if (!cg_parse_literal_(text, ":") || !cg_parse_float_(text, &s.value)) return 0;
     }
     for (unsigned f = 0; f < 2; f++) {
         const char *p = *text;
-        if (row->flags >> f & 1 && cg_take_(&p, ":") && cg_take_name_(&p, row->flag[f])) {
+        if (row->flags >> f & 1 && cg_parse_literal_(&p, ":") && cg_parse_name_(&p, row->flag[f])) {
             s.flags = (uint8_t)(s.flags | 1u << f);
             *text = p;
         }
     }
-    *cg_slot_(op, row->slot) = s;
+    *cg_op_stage_(op, row->slot) = s;
     return 1;
 }
 static cg_status cg_op_parse_(cg_op *op, const char *text) {
@@ -321,17 +322,17 @@ static cg_status cg_op_parse_(cg_op *op, const char *text) {
     *op = all;
     if (!text) return CG_E_ARG;
     do {
-        if (!cg_take_stage_(&text, &one)) return CG_E_ARG;
+        if (!cg_parse_stage_(&text, &one)) return CG_E_ARG;
         all = cg_then(all, one);
-        more = cg_take_(&text, "|");
+        more = cg_parse_literal_(&text, "|");
     } while (more);
     if (*text || cg_op_check_(&all) != CG_OK) return CG_E_ARG;
     *op = all;
     return CG_OK;
 }
 CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
-    cg_env_ env = cg_env_enter_();
+    cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_op_parse_(op, text);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }

@@ -18,17 +18,17 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
     return cg_padding_zero_(d->scales, d->lay.buckets * row->scales * row->scale_width * 8);
 }
 /* Asks for the first half of the next chunk's codes, which sets the hardware going; all of it is slower. */
-static void cg_codes_ahead_(const cg_decoder_ *d, size_t first) {
-    const size_t bytes = cg_code_at_(&d->lay, CG_CHUNK_);
-    const uint8_t *next = d->codes + cg_code_at_(&d->lay, first) + bytes;
+static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
+    const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
+    const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
     if (!d->lay.code)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
-static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_sum_ *sum) {
-    const uint8_t *in = d->codes + cg_code_at_(&d->lay, first);
+static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
+    const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
     const cg_quantizer_ *row = d->lay.row;
-    d->kernels->sum(sum, in, cg_code_words_(&d->lay, many));
+    d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
     return !row->top || row->top(d->kernels, in, many) < row->limit;
 }
 /* Pieces: entries that add up to the section, each piece one that can be decoded; floats finite. */
@@ -53,7 +53,7 @@ CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     return at == all;
 }
 /* Are these k ascending indices, and no more bits? *next: one more than the last. */
-static int cg_index_walk_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     uint64_t index[512], seen = 0, extra;
     for (*next = 0; seen < k;) {
         size_t want = (size_t)(k - seen < 512 ? k - seen : 512);
@@ -66,14 +66,14 @@ static int cg_index_walk_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
         if (bad || *next > r->universe || *next == 0) return 0;
         seen += want;
     }
-    if (r->golomb) return cg_rice_done_(&r->rice);
+    if (r->golomb) return cg_rice_reader_at_end_(&r->rice);
     return cg_index_get_(r, &extra, 1) == 0;
 }
 #if CG_AVX2_
 /* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are
    equal, and the low parts must ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits:
    no load ends beyond them. */
-CG_TARGET_AVX2_ static int cg_index_walk_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
+CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     const uint64_t mask = ((uint64_t)1 << r->l) - 1;
     uint64_t i = 0, carry = 0, high = 0, at, two;
     int bad = 0;
@@ -100,19 +100,20 @@ CG_TARGET_AVX2_ static int cg_index_walk_avx2_(const cg_index_reader_ *r, uint64
 #endif
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
-    const uint64_t k = cg_units_(&info->op, info->k);
+    const uint64_t k = cg_index_count_(&info->op, info->k);
     cg_index_reader_ r = cg_index_open_(info, d->index);
     uint64_t next;
     int ok;
     if (!info->index_bytes) return k == 0 || !info->op.select.id || info->op.select.id == CG_SELECT_GIVEN;
-    if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_high_bits_(r.universe, k))) return 0;
+    if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
+        return 0;
     if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low, k * r.l)) return 0;
 #if CG_AVX2_
     if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.l <= 28 && r.end - r.high >= 8)
-        ok = cg_index_walk_avx2_(&r, k, &next);
+        ok = cg_index_validate_avx2_(&r, k, &next);
     else
 #endif
-        ok = cg_index_walk_(&r, k, &next);
+        ok = cg_index_validate_(&r, k, &next);
     if (!ok) return 0;
     /* only the last block of all may be short, and then it is */
     return r.unit == 1 ||
@@ -120,25 +121,25 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
                           : next != r.universe || !(r.turned % r.unit));
 }
 /* The checksum of everything but the codes, and then the packet's verdict. */
-static int cg_checksum_ok_(const cg_decoder_ *d, cg_sum_ codes) {
+static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     static const uint8_t zeros[16] = { 0 };
-    cg_sum_ s = cg_sum_of_(d->kernels, d->packet, CG_CHECKSUM_AT_);
-    s = cg_sum_join_(s, cg_sum_of_(d->kernels, zeros, 16));
-    s = cg_sum_join_(s, cg_sum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
-    s = cg_sum_join_(s, codes);
-    s = cg_sum_join_(s, cg_sum_of_(d->kernels, d->index, d->info.index_bytes));
-    return s.a == cg_get64_(d->packet + CG_CHECKSUM_AT_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_AT_ + 8);
+    cg_checksum_ s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
+    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, zeros, 16));
+    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->scales, (size_t)(d->codes - d->scales)));
+    s = cg_checksum_concat_(s, codes);
+    s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
+    return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
 }
 /* Everything that can be wrong with values and indices. */
 CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k;
-    cg_sum_ sum = { 0, 0, 0 };
+    cg_checksum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (!d->lay.row || d->lay.code) sum = cg_sum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
+    if (!d->lay.row || d->lay.code) sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
     else
         for (size_t i = 0; i < k; i += CG_CHUNK_) {
-            cg_codes_ahead_(d, i);
+            cg_codes_prefetch_(d, i);
             finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
         }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;

@@ -17,44 +17,45 @@ static double cg_get_double_(const uint8_t *p) {
     memcpy(&v, &u, 8);
     return v;
 }
-static uint64_t cg_ef_codes_(size_t n) {
-    return (cg_add_(n, cg_mul_(2, cg_add_(n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)) + 3) & ~(uint64_t)3;
+static uint64_t cg_residual8_saved_bytes_(size_t n) {
+    return (cg_add_sat_(n, cg_mul_sat_(2, cg_add_sat_(n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)) + 3) & ~(uint64_t)3;
 }
-static uint32_t cg_ef_parts_(const cg_ef *ef) {
+static uint32_t cg_ef_section_mask_(const cg_ef *ef) {
     return (ef->vector[0] ? 1u : 0u) | (ef->vector[1] ? 2u : 0u) | (ef->vector[2] ? 4u : 0u) | (ef->bytes ? 8u : 0u);
 }
-static uint64_t cg_ef_blob_(const cg_ef *ef) {
-    uint64_t bytes = CG_EF_HEAD_;
+static uint64_t cg_ef_blob_bytes_(const cg_ef *ef) {
+    uint64_t bytes = CG_EF_HEADER_BYTES_;
     for (int i = 0; i < 3; i++)
-        if (ef->vector[i]) bytes = cg_add_(bytes, cg_mul_(4, ef->desc.n));
-    if (ef->bytes) bytes = cg_add_(bytes, cg_ef_codes_(ef->desc.n));
-    return cg_add_(bytes, cg_mul_(4, cg_add_(ef->carry ? ef->desc.carry : 0, ef->warm_count)));
+        if (ef->vector[i]) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, ef->desc.n));
+    if (ef->bytes) bytes = cg_add_sat_(bytes, cg_residual8_saved_bytes_(ef->desc.n));
+    return cg_add_sat_(bytes, cg_mul_sat_(4, cg_add_sat_(ef->carry ? ef->desc.carry : 0, ef->warm_count)));
 }
-CG_API_ size_t cg_ef_save_bytes(const cg_ef *ef) { return ef ? cg_size_(cg_ef_blob_(ef)) : 0; }
+CG_API_ size_t cg_ef_save_bytes(const cg_ef *ef) { return ef ? cg_size_or_zero_(cg_ef_blob_bytes_(ef)) : 0; }
 
-static uint8_t *cg_ef_write_(uint8_t *p, const float *v, size_t n) {
-    for (size_t i = 0; v && i < n; i++, p += 4) cg_put32_(p, cg_bits_(v[i]));
+static uint8_t *cg_ef_write_floats_(uint8_t *p, const float *v, size_t n) {
+    for (size_t i = 0; v && i < n; i++, p += 4) cg_put32_(p, cg_as_bits_(v[i]));
     return p;
 }
-static cg_sum_ cg_ef_sum_(const uint8_t *p, size_t len) {
+static cg_checksum_ cg_ef_blob_checksum_(const uint8_t *p, size_t len) {
     static const uint8_t zeros[16] = { 0 };
     const cg_kernels_ *kernels = cg_kernels_now_();
-    cg_sum_ sum = cg_sum_of_(kernels, p, 240);
-    sum = cg_sum_join_(sum, cg_sum_of_(kernels, zeros, 16));
-    return cg_sum_join_(sum, cg_sum_of_(kernels, p + CG_EF_HEAD_, len - CG_EF_HEAD_));
+    cg_checksum_ sum = cg_checksum_of_(kernels, p, 240);
+    sum = cg_checksum_concat_(sum, cg_checksum_of_(kernels, zeros, 16));
+    return cg_checksum_concat_(sum, cg_checksum_of_(kernels, p + CG_EF_HEADER_BYTES_, len - CG_EF_HEADER_BYTES_));
 }
 static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *len) {
-    const size_t n = ef->desc.n, bytes = cg_size_(cg_ef_blob_(ef)), codes = cg_size_(cg_ef_codes_(n)),
+    const size_t n = ef->desc.n, bytes = cg_size_or_zero_(cg_ef_blob_bytes_(ef)),
+                 codes = cg_size_or_zero_(cg_residual8_saved_bytes_(n)),
                  have = n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_);
-    uint8_t *p = buf + CG_EF_HEAD_;
-    cg_sum_ sum;
+    uint8_t *p = buf + CG_EF_HEADER_BYTES_;
+    cg_checksum_ sum;
     if (ef->pending) return CG_E_STATE;
     if (cap < bytes) return CG_E_CAPACITY;
-    memset(buf, 0, CG_EF_HEAD_);
+    memset(buf, 0, CG_EF_HEADER_BYTES_);
     cg_put32_(buf, CG_EF_MAGIC_);
     cg_put32_(buf + 4, CG_EF_VERSION_);
     cg_put32_(buf + 8, ef->desc.kind);
-    cg_put32_(buf + 12, cg_ef_parts_(ef));
+    cg_put32_(buf + 12, cg_ef_section_mask_(ef));
     cg_put64_(buf + 16, n);
     cg_put64_(buf + 24, ef->steps);
     cg_put64_(buf + 32, ef->silent);
@@ -68,156 +69,161 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
     cg_put_double_(buf + 168, ef->score);
     cg_put_double_(buf + 176, ef->reach);
     cg_put_double_(buf + 184, ef->size);
-    cg_put32_(buf + 192, cg_bits_(ef->scale));
-    cg_put32_(buf + 196, cg_bits_(ef->hint));
-    cg_put32_(buf + 200, cg_bits_(ef->threshold));
-    p = cg_ef_write_(p, ef->vector[0], n);
+    cg_put32_(buf + 192, cg_as_bits_(ef->scale));
+    cg_put32_(buf + 196, cg_as_bits_(ef->hint));
+    cg_put32_(buf + 200, cg_as_bits_(ef->threshold));
+    p = cg_ef_write_floats_(p, ef->vector[0], n);
     if (ef->bytes) {
         memcpy(p, ef->bytes, have);
         memset(p + have, 0, codes - have);
         p += codes;
     }
-    p = cg_ef_write_(p, ef->vector[1], n);
-    p = cg_ef_write_(p, ef->vector[2], n);
-    p = cg_ef_write_(p, ef->carry, ef->desc.carry);
-    cg_ef_write_(p, ef->warm, ef->warm_count);
-    sum = cg_ef_sum_(buf, bytes);
+    p = cg_ef_write_floats_(p, ef->vector[1], n);
+    p = cg_ef_write_floats_(p, ef->vector[2], n);
+    p = cg_ef_write_floats_(p, ef->carry, ef->desc.carry);
+    cg_ef_write_floats_(p, ef->warm, ef->warm_count);
+    sum = cg_ef_blob_checksum_(buf, bytes);
     cg_put64_(buf + 240, sum.a);
     cg_put64_(buf + 248, sum.b);
     *len = bytes;
     return CG_OK;
 }
 CG_API_ cg_status cg_ef_save(const cg_ef *ef, void *buf, size_t cap, size_t *len) {
-    cg_env_ env;
+    cg_fenv_ env;
     cg_status s;
     if (len) *len = 0;
     if (!ef || !buf || !len) return CG_E_ARG;
-    env = cg_env_enter_();
+    env = cg_fenv_enter_();
     s = cg_ef_save_(ef, (uint8_t *)buf, cap, len);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
-static int cg_ef_positive_(double v) { return v >= 0.0 && v <= 1.7976931348623157e308; }
+static int cg_ef_is_nonnegative_(double v) { return v >= 0.0 && v <= 1.7976931348623157e308; }
 static int cg_floats_finite_(const uint8_t *p, uint64_t count) {
     for (uint64_t i = 0; i < count; i++)
-        if (!cg_is_finite_(cg_float_(cg_get32_(p + 4 * (size_t)i)))) return 0;
+        if (!cg_is_finite_(cg_as_float_(cg_get32_(p + 4 * (size_t)i)))) return 0;
     return 1;
 }
 /* Everything that can be wrong with a blob. alone: it is taken as it is, and its carry must fit. */
 static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len, int alone) {
     const size_t n = ef->desc.n;
     uint64_t carry, first, warm, floats;
-    cg_sum_ sum;
+    cg_checksum_ sum;
     if (!p) return CG_E_ARG;
-    if (len < CG_EF_HEAD_ || len % 4 || cg_get32_(p) != CG_EF_MAGIC_) return CG_E_CORRUPT;
-    sum = cg_ef_sum_(p, len);
+    if (len < CG_EF_HEADER_BYTES_ || len % 4 || cg_get32_(p) != CG_EF_MAGIC_) return CG_E_CORRUPT;
+    sum = cg_ef_blob_checksum_(p, len);
     if (sum.a != cg_get64_(p + 240) || sum.b != cg_get64_(p + 248)) return CG_E_CORRUPT;
     if (cg_get32_(p + 4) != CG_EF_VERSION_) return CG_E_VERSION;
     first = cg_get64_(p + 48);
     carry = cg_get64_(p + 56);
     warm = cg_get64_(p + 64);
-    if (cg_get32_(p + 8) != ef->desc.kind || cg_get32_(p + 12) != cg_ef_parts_(ef) || cg_get64_(p + 16) != n ||
+    if (cg_get32_(p + 8) != ef->desc.kind || cg_get32_(p + 12) != cg_ef_section_mask_(ef) || cg_get64_(p + 16) != n ||
         warm != ef->warm_count)
         return CG_E_MISMATCH;
     if (alone ? carry != (ef->carry ? ef->desc.carry : 0) : carry && (carry > n || first > n - (size_t)carry))
         return CG_E_MISMATCH;
-    floats = cg_add_(carry, warm);
+    floats = cg_add_sat_(carry, warm);
     for (int i = 0; i < 3; i++)
-        if (ef->vector[i]) floats = cg_add_(floats, n);
-    if (cg_add_(CG_EF_HEAD_ + (ef->bytes ? cg_ef_codes_(n) : 0), cg_mul_(4, floats)) != len) return CG_E_CORRUPT;
+        if (ef->vector[i]) floats = cg_add_sat_(floats, n);
+    if (cg_add_sat_(CG_EF_HEADER_BYTES_ + (ef->bytes ? cg_residual8_saved_bytes_(n) : 0), cg_mul_sat_(4, floats)) !=
+        len)
+        return CG_E_CORRUPT;
     for (int i = 0; i < 15; i++)
-        if (!cg_ef_positive_(cg_get_double_(p + 72 + 8 * i))) return CG_E_CORRUPT;
-    if (!(cg_float_(cg_get32_(p + 192)) > 0.0f && cg_float_(cg_get32_(p + 192)) <= 1.0f) ||
+        if (!cg_ef_is_nonnegative_(cg_get_double_(p + 72 + 8 * i))) return CG_E_CORRUPT;
+    if (!(cg_as_float_(cg_get32_(p + 192)) > 0.0f && cg_as_float_(cg_get32_(p + 192)) <= 1.0f) ||
         !cg_floats_finite_(p + 196, 2))
         return CG_E_CORRUPT;
     for (size_t i = 204; i < 240; i++)
         if (p[i]) return CG_E_CORRUPT;
     if (ef->bytes) {
         for (size_t b = 0; b < (n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_; b++)
-            if ((p[CG_EF_HEAD_ + n + 2 * b + 1] << 8 | p[CG_EF_HEAD_ + n + 2 * b]) > 0x7f7f) return CG_E_CORRUPT;
-        p += cg_size_(cg_ef_codes_(n));
+            if ((p[CG_EF_HEADER_BYTES_ + n + 2 * b + 1] << 8 | p[CG_EF_HEADER_BYTES_ + n + 2 * b]) > 0x7f7f)
+                return CG_E_CORRUPT;
+        p += cg_size_or_zero_(cg_residual8_saved_bytes_(n));
     }
-    return cg_floats_finite_(p + CG_EF_HEAD_, floats) ? CG_OK : CG_E_CORRUPT;
+    return cg_floats_finite_(p + CG_EF_HEADER_BYTES_, floats) ? CG_OK : CG_E_CORRUPT;
 }
-static void cg_ef_take_head_(cg_ef *ef, const uint8_t *p) {
+static void cg_ef_load_header_(cg_ef *ef, const uint8_t *p) {
     ef->steps = cg_get64_(p + 24);
     ef->silent = cg_get64_(p + 32);
     ef->moves = cg_get64_(p + 40);
-    ef->carry_first = cg_size_(cg_get64_(p + 48));
+    ef->carry_first = cg_size_or_zero_(cg_get64_(p + 48));
     for (int i = 0; i < 10; i++) ef->moved[i] = cg_get_double_(p + 72 + 8 * i);
     ef->error = cg_get_double_(p + 152);
     ef->error_sent = cg_get_double_(p + 160);
     ef->score = cg_get_double_(p + 168);
     ef->reach = cg_get_double_(p + 176);
     ef->size = cg_get_double_(p + 184);
-    ef->scale = cg_float_(cg_get32_(p + 192));
-    ef->hint = cg_float_(cg_get32_(p + 196));
-    ef->threshold = cg_float_(cg_get32_(p + 200));
+    ef->scale = cg_as_float_(cg_get32_(p + 192));
+    ef->hint = cg_as_float_(cg_get32_(p + 196));
+    ef->threshold = cg_as_float_(cg_get32_(p + 200));
 }
 static const uint8_t *cg_ef_read_floats_(const uint8_t *p, float *v, size_t n) {
-    for (size_t i = 0; v && i < n; i++, p += 4) v[i] = cg_float_(cg_get32_(p));
+    for (size_t i = 0; v && i < n; i++, p += 4) v[i] = cg_as_float_(cg_get32_(p));
     return p;
 }
 static void cg_ef_load_one_(cg_ef *ef, const uint8_t *blob) {
     const size_t n = ef->desc.n;
-    const uint8_t *p = blob + CG_EF_HEAD_;
+    const uint8_t *p = blob + CG_EF_HEADER_BYTES_;
     p = cg_ef_read_floats_(p, ef->vector[0], n);
     if (ef->bytes) {
         memcpy(ef->bytes, p, n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_));
-        p += cg_size_(cg_ef_codes_(n));
+        p += cg_size_or_zero_(cg_residual8_saved_bytes_(n));
     }
     p = cg_ef_read_floats_(p, ef->vector[1], n);
     p = cg_ef_read_floats_(p, ef->vector[2], n);
     if (cg_get64_(blob + 56) == ef->desc.carry) cg_ef_read_floats_(p, ef->carry, ef->desc.carry);
-    p += 4 * cg_size_(cg_get64_(blob + 56));
+    p += 4 * cg_size_or_zero_(cg_get64_(blob + 56));
     cg_ef_read_floats_(p, ef->warm, ef->warm_count);
-    cg_ef_take_head_(ef, blob);
+    cg_ef_load_header_(ef, blob);
 }
 /* What blob q says of value i of part w (0 error, 1 velocity, 2 received): in units that do not depend on its scale. */
-static double cg_ef_saved_(const cg_ef *ef, const uint8_t *p, int w, size_t i) {
-    const size_t n = ef->desc.n, codes = ef->bytes ? cg_size_(cg_ef_codes_(n)) : 0;
-    double scale = w == 2 || cg_ef_is_(&ef->desc, CG_EF_DIFFERS_) ? 1.0 : (double)cg_float_(cg_get32_(p + 192));
+static double cg_ef_blob_value_(const cg_ef *ef, const uint8_t *p, int w, size_t i) {
+    const size_t n = ef->desc.n, codes = ef->bytes ? cg_size_or_zero_(cg_residual8_saved_bytes_(n)) : 0;
+    double scale = w == 2 || cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 1.0
+                                                                            : (double)cg_as_float_(cg_get32_(p + 192));
     if (w == 1 && ef->desc.kind == CG_EF_VARIANCE) scale *= scale;
-    p += CG_EF_HEAD_;
+    p += CG_EF_HEADER_BYTES_;
     if (w == 0 && ef->bytes) {
-        const float by = cg_ef_scale_get_(p + n + 2 * (i / CG_EF_BUCKET_));
+        const float by = cg_residual8_scale_get_(p + n + 2 * (i / CG_EF_BUCKET_));
         float f;
-        cg_quantizer_of_(&cg_ef_octets_)->decode(cg_kernels_now_(), &cg_ef_octets_, &by, p + i, 1, &f, 0);
+        cg_quantizer_of_(&cg_residual8_stage_)->decode(cg_kernels_now_(), &cg_residual8_stage_, &by, p + i, 1, &f, 0);
         return (double)f / scale;
     }
     p += codes;
     for (int v = 0; v < w; v++)
         if (ef->vector[v]) p += 4 * n;
-    return (double)cg_float_(cg_get32_(p + 4 * i)) / scale;
+    return (double)cg_as_float_(cg_get32_(p + 4 * i)) / scale;
 }
 /* Second legs end here: what one has kept of a mean, every rank gets. */
-static double cg_ef_carried_(const cg_ef *ef, const uint8_t *p, size_t i) {
+static double cg_ef_blob_carry_(const cg_ef *ef, const uint8_t *p, size_t i) {
     const uint64_t first = cg_get64_(p + 48), many = cg_get64_(p + 56), warm = cg_get64_(p + 64);
-    const size_t len = cg_size_(cg_ef_blob_(ef)) - 4 * (ef->carry ? ef->desc.carry : 0) + 4 * (size_t)many;
+    const size_t len = cg_size_or_zero_(cg_ef_blob_bytes_(ef)) - 4 * (ef->carry ? ef->desc.carry : 0) +
+        4 * (size_t)many;
     if (i < first || i - first >= many) return 0.0;
-    return (double)cg_float_(cg_get32_(p + len - 4 * (size_t)(warm + many) + 4 * (i - (size_t)first)));
+    return (double)cg_as_float_(cg_get32_(p + len - 4 * (size_t)(warm + many) + 4 * (i - (size_t)first)));
 }
-static float cg_ef_mean_of_(const cg_ef *ef, const void *const *bufs, size_t count, int w, size_t i) {
-    const int differs = cg_ef_is_(&ef->desc, CG_EF_DIFFERS_);
+static float cg_ef_blobs_mean_(const cg_ef *ef, const void *const *bufs, size_t count, int w, size_t i) {
+    const int differs = cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_);
     double sum = 0.0;
     for (size_t q = 0; q < count; q++) {
         /* the mean of all h is H, but for a carry */
-        sum += cg_ef_saved_(ef, (const uint8_t *)bufs[q], differs && w == 0 ? 2 : w, i);
-        if (w == 0 && !differs) sum += cg_times64_((double)count, cg_ef_carried_(ef, (const uint8_t *)bufs[q], i));
+        sum += cg_ef_blob_value_(ef, (const uint8_t *)bufs[q], differs && w == 0 ? 2 : w, i);
+        if (w == 0 && !differs) sum += cg_times64_((double)count, cg_ef_blob_carry_(ef, (const uint8_t *)bufs[q], i));
     }
     return cg_saturate_((float)(sum / (double)count));
 }
-static void cg_ef_load_many_(cg_ef *ef, const void *const *bufs, size_t count) {
+static void cg_ef_load_mean_(cg_ef *ef, const void *const *bufs, size_t count) {
     const size_t n = ef->desc.n;
     float e[CG_EF_BUCKET_];
     double reach = 0.0;
     cg_ef_load_one_(ef, (const uint8_t *)bufs[0]);
     for (int w = 0; w < 3; w++)
-        for (size_t i = 0; ef->vector[w] && i < n; i++) ef->vector[w][i] = cg_ef_mean_of_(ef, bufs, count, w, i);
+        for (size_t i = 0; ef->vector[w] && i < n; i++) ef->vector[w][i] = cg_ef_blobs_mean_(ef, bufs, count, w, i);
     for (size_t i = 0; ef->bytes && i < n; i++) {
-        e[i % CG_EF_BUCKET_] = cg_ef_mean_of_(ef, bufs, count, 0, i);
+        e[i % CG_EF_BUCKET_] = cg_ef_blobs_mean_(ef, bufs, count, 0, i);
         if (i % CG_EF_BUCKET_ == CG_EF_BUCKET_ - 1 || i == n - 1)
-            cg_bytes_put_(cg_kernels_now_(), ef, i / CG_EF_BUCKET_, e);
+            cg_residual8_encode_(cg_kernels_now_(), ef, i / CG_EF_BUCKET_, e);
     }
     for (size_t q = 0; q < count; q++) {
         const double one = cg_get_double_((const uint8_t *)bufs[q] + 176);
@@ -228,16 +234,16 @@ static void cg_ef_load_many_(cg_ef *ef, const void *const *bufs, size_t count) {
     ef->reach = 2.0 * reach;
 }
 static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count, int alone) {
-    cg_env_ env;
+    cg_fenv_ env;
     cg_status s = CG_OK;
     if (!ef || !bufs || !lens || !count) return CG_E_ARG;
     if (ef->pending) return CG_E_STATE;
-    env = cg_env_enter_();
+    env = cg_fenv_enter_();
     for (size_t q = 0; q < count && s == CG_OK; q++)
         s = cg_ef_blob_check_(ef, (const uint8_t *)bufs[q], lens[q], alone);
     if (s == CG_OK && alone) cg_ef_load_one_(ef, (const uint8_t *)bufs[0]);
-    else if (s == CG_OK) cg_ef_load_many_(ef, bufs, count);
-    cg_env_leave_(env);
+    else if (s == CG_OK) cg_ef_load_mean_(ef, bufs, count);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_ef_load(cg_ef *ef, const void *buf, size_t len) { return cg_ef_load_(ef, &buf, &len, 1, 1); }

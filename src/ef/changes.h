@@ -1,19 +1,19 @@
 /* ---- >>changes ---- */
 
 CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
-    cg_env_ env;
+    cg_fenv_ env;
     if (!ef || !cg_is_finite_(factor)) return CG_E_ARG;
     if (ef->pending) return CG_E_STATE;
-    if (cg_ef_is_(&ef->desc, CG_EF_DIFFERS_) || ef->desc.kind == CG_EF_SIGNUM) return CG_E_UNSUPPORTED;
-    env = cg_env_enter_();
-    cg_ef_multiply_(ef, 0, factor);
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) || ef->desc.kind == CG_EF_SIGNUM) return CG_E_UNSUPPORTED;
+    env = cg_fenv_enter_();
+    cg_ef_scale_vector_(ef, 0, factor);
     for (size_t i = 0; ef->carry && i < ef->desc.carry; i++) {
         const float v = cg_times_(ef->carry[i], factor);
         ef->carry[i] = cg_saturate_(factor == 1.0f ? v : cg_faded_(v));
     }
     ef->reach *= factor < 0.0f ? -(double)factor : (double)factor;
     ef->hint = ef->threshold = 0.0f;
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return CG_OK;
 }
 CG_API_ cg_status cg_ef_set_rate(cg_ef *ef, float rate) {
@@ -23,7 +23,7 @@ CG_API_ cg_status cg_ef_set_rate(cg_ef *ef, float rate) {
     return CG_OK;
 }
 CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     cg_status s = CG_OK;
     cg_ef_needs_ needs;
     cg_ef_desc d;
@@ -31,17 +31,17 @@ CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
     else if (ef->pending) s = CG_E_STATE;
     else {
         d = ef->desc;
-        cg_op_ratio_(&d.op, ratio);
-        if (!cg_ratio_of_(&d.op)) s = CG_E_UNSUPPORTED;
+        cg_op_set_ratio_(&d.op, ratio);
+        if (!cg_op_ratio_stage_(&d.op)) s = CG_E_UNSUPPORTED;
         else s = cg_ef_check_(&d, &needs);
         if (s == CG_OK && needs.scratch > ef->scratch_bytes) s = CG_E_MEMORY;
         if (s == CG_OK) ef->desc.op = d.op;
     }
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, float epsilon, float *out, size_t n) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     double sum = 0.0;
     for (size_t i = 0; i < n; i++) {
         const double v = (double)cg_load_(variance, i), by = v > 0.0 ? 1.0 / (cg_sqrt_(v) + (double)epsilon) : 0.0;
@@ -50,6 +50,6 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
         sum += cg_times64_((double)u, (double)u);
     }
     sum = cg_sqrt_(sum);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return sum;
 }

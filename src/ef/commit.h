@@ -1,44 +1,44 @@
 /* ---- >>commit ---- */
 
-typedef struct cg_ef_commit_ {
+typedef struct cg_ef_commit_ctx_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
     size_t base;
     float less;
     int large;
-} cg_ef_commit_;
-static double cg_ef_take_(const void *user, size_t first, size_t many, const float *v) {
-    const cg_ef_commit_ *c = (const cg_ef_commit_ *)user;
+} cg_ef_commit_ctx_;
+static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many, const float *v) {
+    const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
     const size_t at = c->base + first;
     if (c->ef->desc.kind == CG_EF_VARIANCE) memset(cg_at_mut_(c->ef->vector[1], at), 0, 4 * many);
-    if (c->ef->bytes) cg_bytes_add_(c->ef, at, many, -c->less, v, 1.0f);
+    if (c->ef->bytes) cg_residual8_axpby_(c->ef, at, many, -c->less, v, 1.0f);
     else {
         float *e = cg_at_mut_(c->ef->vector[0], at);
         double lanes[16] = { 0.0 };
-        c->kernels->accrue(v, many, -c->less, 1.0f, e, CG_ACCRUE_D_, lanes);
+        c->kernels->axpby_fading(v, many, -c->less, 1.0f, e, CG_AXPBY_SQUARES_X_, lanes);
         for (size_t i = 0; c->large && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
-        return cg_fold_(lanes);
+        return cg_lanes_reduce_(lanes);
     }
-    return cg_total_of_(c->kernels, v, many, CG_TOTAL_SQUARES_);
+    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
 }
-static double cg_ef_take_from_(const void *user, const uint64_t *at, size_t many, const float *v) {
-    const cg_ef_commit_ *c = (const cg_ef_commit_ *)user;
+static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
+    const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
     const int masks = c->ef->desc.kind == CG_EF_MOMENTUM || c->ef->desc.kind == CG_EF_VARIANCE;
     float *e = c->ef->vector[0], *u = masks ? c->ef->vector[1] : NULL;
     for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->base + (size_t)at[i]));
     for (size_t i = 0; u && i < many; i++) CG_PREFETCH_(cg_at_(u, c->base + (size_t)at[i]));
-    if (c->ef->bytes) cg_bytes_take_(c->ef, c->base, at, many, -c->less, v);
+    if (c->ef->bytes) cg_residual8_add_sparse_(c->ef, c->base, at, many, -c->less, v);
     for (size_t i = 0; e && i < many; i++) {
         const size_t j = c->base + (size_t)at[i];
         cg_store_(e, j, cg_saturate_(cg_plus_(cg_load_(e, j), cg_times_(-c->less, v[i]))));
         if (u) cg_store_(u, j, 0.0f);
     }
-    return cg_total_of_(c->kernels, v, many, CG_TOTAL_SQUARES_);
+    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
 }
 /* One packet, or several that cover the vector one after the other. What is done with each depends on sink; NULL:
    it is verified. */
-static cg_status cg_ef_each_(
-    const cg_ef *ef, const cg_side *side, const uint8_t *used, size_t len, cg_ef_commit_ *c, cg_sink_ *sink) {
+static cg_status cg_ef_for_each_packet_(
+    const cg_ef *ef, const cg_side *side, const uint8_t *used, size_t len, cg_ef_commit_ctx_ *c, cg_sink_ *sink) {
     size_t at = 0, done = 0;
     cg_status s = used ? CG_OK : CG_E_ARG;
     cg_info info;
@@ -49,21 +49,21 @@ static cg_status cg_ef_each_(
         c->base = done;
         if (s == CG_OK)
             s = sink ? cg_decode_to_(side, used + at, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
-                     : cg_check_(side, used + at, info.packet_bytes, (size_t)info.n);
+                     : cg_packet_check_(side, used + at, info.packet_bytes, (size_t)info.n);
     }
     return s == CG_OK && (done != ef->desc.n || len == 0) ? CG_E_MISMATCH : s;
 }
-typedef struct cg_ef_mean_ {
+typedef struct cg_ef_apply_mean_ctx_ {
     const cg_ef *ef;
     float *mean;
     int large;
-} cg_ef_mean_;
-static double cg_ef_receive_(const void *user, size_t first, size_t many, float *h) {
-    const cg_ef_mean_ *r = (const cg_ef_mean_ *)user;
+} cg_ef_apply_mean_ctx_;
+static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *h) {
+    const cg_ef_apply_mean_ctx_ *r = (const cg_ef_apply_mean_ctx_ *)user;
     const cg_kernels_ *kernels = cg_kernels_now_();
     float *mean = cg_at_mut_(r->mean, first), buf[CG_EF_BUCKET_];
-    if (r->ef->received_by == 1.0f || !cg_ef_is_(&r->ef->desc, CG_EF_DIFFERS_)) {
-        if (cg_ef_is_(&r->ef->desc, CG_EF_DIFFERS_)) kernels->emit(h, many, 1.0f, 1.0f, mean, 0);
+    if (r->ef->received_by == 1.0f || !cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) {
+        if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(h, many, 1.0f, 1.0f, mean, 0);
         for (size_t i = 0; r->large && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
         memcpy(h, mean, 4 * many);
         return 0.0;
@@ -71,8 +71,8 @@ static double cg_ef_receive_(const void *user, size_t first, size_t many, float 
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_EF_BUCKET_, many - i);
         memcpy(buf, cg_at_(mean, i), 4 * some);
-        kernels->emit(cg_at_(h, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
-        kernels->emit(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(h, i), 0);
+        kernels->axpby(cg_at_(h, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
+        kernels->axpby(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(h, i), 0);
         for (size_t j = i; r->large && j < i + some; j++) {
             cg_store_(mean, j, cg_saturate_(cg_load_(mean, j)));
             cg_store_(h, j, cg_saturate_(cg_load_(h, j)));
@@ -84,39 +84,39 @@ static cg_status cg_ef_commit_now_(
     cg_ef *ef, const cg_side *side, const void *used, size_t len, float *mean, int verified) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
-    cg_ef_commit_ c;
+    cg_ef_commit_ctx_ c;
     cg_sink_ sink;
     double huge = 0.0;
     cg_status s = CG_OK;
     memset(&st, 0, sizeof st);
     st.kernels = c.kernels = cg_kernels_now_();
     c.ef = ef;
-    c.less = cg_ef_less_(ef);
+    c.less = cg_ef_subtract_factor_(ef);
     c.large = ef->reach >= (double)CG_EF_HUGE_;
-    sink.dense = cg_ef_take_;
-    sink.sparse = cg_ef_take_from_;
+    sink.dense = cg_ef_subtract_dense_;
+    sink.sparse = cg_ef_subtract_sparse_;
     sink.user = &c;
     sink.energy = 0.0;
-    if (cg_ef_is_(d, CG_EF_GETS_) && d->n) {
+    if (cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) && d->n) {
         if (!mean) return CG_E_ARG;
-        huge = cg_ef_pass_by_(cg_ef_look_, &st, mean, d->n, CG_BLOCK_);
+        huge = cg_ef_pass_sized_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
         if (huge >= 1e100) return CG_E_NONFINITE;
     }
-    if (!verified) s = cg_ef_each_(ef, side, (const uint8_t *)used, len, &c, NULL);
+    if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
-    if (d->kind == CG_EF_VARIANCE) cg_ef_multiply_(ef, 1, cg_ef_decay_(d));
+    if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
     if (c.less == 0.0f) { /* nothing to take, only to measure */
-        sink.dense = cg_ef_energy_;
-        sink.sparse = cg_ef_energy_of_;
+        sink.dense = cg_ef_energy_dense_;
+        sink.sparse = cg_ef_energy_sparse_;
         sink.user = &st;
     }
-    s = cg_ef_each_(ef, side, (const uint8_t *)used, len, &c, &sink);
-    if (s == CG_OK && cg_ef_is_(d, CG_EF_GETS_)) {
-        cg_ef_mean_ r;
+    s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
+    if (s == CG_OK && cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_)) {
+        cg_ef_apply_mean_ctx_ r;
         r.ef = ef;
         r.mean = mean;
         r.large = c.large || huge > 0.0;
-        cg_ef_pass_(cg_ef_receive_, &r, ef->vector[2], d->n);
+        cg_ef_pass_(cg_ef_apply_mean_, &r, ef->vector[2], d->n);
     }
     ef->stats.sent = sink.energy;
     ef->stats.gain = ef->stats.put > 0.0 ? (float)(sink.energy / ef->stats.put) : 0.0f;
@@ -125,15 +125,15 @@ static cg_status cg_ef_commit_now_(
         ef->silent = ef->stats.silent ? ef->silent + 1 : 0;
         if (!ef->stats.silent) ef->error_sent = ef->error;
     }
-    cg_ef_close_(ef);
+    cg_ef_step_end_(ef);
     return s;
 }
 CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_side *side, const void *used, size_t used_len, float *mean) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     const cg_status s = !ef ? CG_E_ARG
         : !ef->pending      ? CG_E_STATE
                             : cg_ef_commit_now_(ef, side, used, used_len, mean, 0);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, float *mean) {
@@ -141,13 +141,13 @@ CG_API_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, flo
 }
 
 CG_API_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len) {
-    cg_env_ env;
+    cg_fenv_ env;
     (void)packet;
     (void)len;
     if (!ef) return CG_E_ARG;
     if (!ef->pending) return CG_E_STATE;
-    env = cg_env_enter_();
+    env = cg_fenv_enter_();
     cg_ef_rollback_now_(ef);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return CG_OK;
 }

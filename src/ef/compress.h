@@ -2,38 +2,38 @@
 
 /* The packet, and p's squares; memory changes only in place. */
 static cg_status cg_ef_pack_(
-    cg_ef *ef, cg_ef_step_ *st, cg_fill_ *fill, const cg_tag *tag, void *packet, size_t cap, size_t *len) {
+    cg_ef *ef, cg_ef_step_ *st, cg_producer_ *fill, const cg_tag *tag, void *packet, size_t cap, size_t *len) {
     const cg_ef_desc *d = &ef->desc;
     const float *x = cg_ef_in_place_(d) ? ef->vector[0] : st->g;
-    cg_fill_ *by = fill;
-    const int whole = fill->lazy && cg_ef_needs_all_(&st->op);
-    if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_scan_, st, cg_ef_base_(ef), d->n);
+    cg_producer_ *by = fill;
+    const int whole = fill->lazy && cg_ef_needs_whole_vector_(&st->op);
+    if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
     if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
         !st->op.transform.id && st->op.quantize.size >= d->n) {
-        st->range[1] = cg_ef_range_(st, d->n);
+        st->range[1] = cg_ef_compensated_absmax_(st, d->n);
         st->range[0] = -st->range[1];
         st->side.scale = st->range;
     }
     if (whole) {
-        fill->energy = cg_ef_pass_(cg_ef_make_, st, ef->whole, d->n);
+        fill->energy = cg_ef_pass_(cg_ef_compensate_, st, ef->whole, d->n);
         x = ef->whole;
         by = NULL;
     }
     return cg_compress_checked_(&st->op, tag, &st->side, x, by, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
 }
-static float cg_packet_threshold_(const void *packet) { return cg_float_(cg_get32_((const uint8_t *)packet + 144)); }
+static float cg_packet_threshold_(const void *packet) { return cg_as_float_(cg_get32_((const uint8_t *)packet + 144)); }
 static cg_status cg_ef_compress_(
     cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
     const cg_tag none = CG_ZERO;
     cg_ef_step_ st;
-    cg_fill_ fill;
+    cg_producer_ fill;
     double squares;
     cg_status s;
     if (!len) return CG_E_ARG;
     *len = 0;
     if (!ef || !packet) return CG_E_ARG;
     if (!tag) tag = &none;
-    s = cg_ef_look_at_(ef, tag, side, grad, 0, &st, &squares);
+    s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &squares);
     if (s != CG_OK) return s;
     if (!cg_bound_(&st.op, &st.side, ef->desc.n)) return CG_E_ARG;
     if (cap < cg_bound_(&st.op, &st.side, ef->desc.n) || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
@@ -43,29 +43,29 @@ static cg_status cg_ef_compress_(
         s = cg_support_open_(&set, &st.side, ef->desc.n);
         if (s != CG_OK) return s;
     }
-    cg_ef_enter_(ef, &st);
-    fill = cg_ef_filler_(ef, &st);
+    cg_ef_step_begin_(ef, &st);
+    fill = cg_ef_producer_(ef, &st);
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
-    if (s == CG_OK && !fill.lazy) cg_ef_learn_(ef, &st.op, &fill, cg_packet_threshold_(packet));
-    if (s == CG_OK) cg_ef_put_(ef, fill.energy);
-    if (s == CG_OK && ef->desc.kind == CG_EF_LAQ && !cg_ef_pays_(ef, &st, fill.energy, packet, *len)) {
+    if (s == CG_OK && !fill.lazy) cg_ef_update_hint_(ef, &st.op, &fill, cg_packet_threshold_(packet));
+    if (s == CG_OK) cg_ef_record_energy_(ef, fill.energy);
+    if (s == CG_OK && ef->desc.kind == CG_EF_LAQ && !cg_ef_laq_should_send_(ef, &st, fill.energy, packet, *len)) {
         ef->stats.silent = 1;
-        *len = cg_pack_nothing_(tag, ef->desc.n, (uint8_t *)packet);
+        *len = cg_empty_packet_put_(tag, ef->desc.n, (uint8_t *)packet);
     }
-    if (s == CG_OK && fill.lazy && !cg_ef_is_(&ef->desc, CG_EF_DIFFERS_))
-        cg_ef_pass_(cg_ef_stay_, &st, cg_ef_base_(ef), ef->desc.n);
+    if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
+        cg_ef_pass_(cg_ef_residual_accumulate_, &st, cg_ef_pass_vector_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
     if (s != CG_OK && (fill.begun || st.g != grad)) { /* a codec of the user's */
-        cg_ef_put_(ef, fill.energy);
+        cg_ef_record_energy_(ef, fill.energy);
         cg_ef_rollback_now_(ef);
     }
     return s;
 }
 CG_API_ cg_status cg_ef_compress_with(
     cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     const cg_status s = cg_ef_compress_(ef, tag, side, grad, packet, cap, len);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_ef_compress(

@@ -1,27 +1,27 @@
 /* ---- >>ends of a step ---- */
 
-static void cg_ef_close_(cg_ef *ef) { /* a step is over */
+static void cg_ef_step_end_(cg_ef *ef) { /* a step is over */
     ef->pending = 0;
     ef->steps++;
-    if (ef->desc.reset && ef->steps % ef->desc.reset == 0) cg_ef_multiply_(ef, 0, 0.0f);
+    if (ef->desc.reset && ef->steps % ef->desc.reset == 0) cg_ef_scale_vector_(ef, 0, 0.0f);
 }
-static double cg_ef_less_mean_(const void *user, size_t first, size_t many, float *e) {
-    const cg_ef_by_ *b = (const cg_ef_by_ *)user;
-    cg_ef_recall_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->by, e);
+static double cg_ef_subtract_mean_(const void *user, size_t first, size_t many, float *e) {
+    const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
+    cg_ef_axpy_fading_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->by, e);
     for (size_t i = 0; i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
 /* Nothing was sent: only what the kind would add again must go. */
 static void cg_ef_rollback_now_(cg_ef *ef) {
-    if (ef->desc.kind == CG_EF_VARIANCE) cg_ef_multiply_(ef, 1, cg_ef_decay_(&ef->desc));
+    if (ef->desc.kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(&ef->desc));
     if (ef->desc.kind == CG_EF_ONEBIT_ADAM) {
-        cg_ef_by_ b;
+        cg_ef_factor_ctx_ b;
         b.kernels = cg_kernels_now_();
         b.ef = ef;
         b.by = -cg_times_(ef->scale, ef->desc.momentum);
-        cg_ef_pass_(cg_ef_less_mean_, &b, ef->vector[0], ef->desc.n);
+        cg_ef_pass_(cg_ef_subtract_mean_, &b, ef->vector[0], ef->desc.n);
     }
     ef->stats.sent = 0.0;
     ef->stats.gain = 0.0f;
-    cg_ef_close_(ef);
+    cg_ef_step_end_(ef);
 }

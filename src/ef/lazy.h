@@ -1,33 +1,33 @@
 /* ---- >>lazy: LAQ sends only what is worth it ---- */
 
-static double cg_ef_energy_(const void *user, size_t first, size_t many, const float *v) {
+static double cg_ef_energy_dense_(const void *user, size_t first, size_t many, const float *v) {
     (void)first;
-    return cg_total_of_(((const cg_ef_step_ *)user)->kernels, v, many, CG_TOTAL_SQUARES_);
+    return cg_lane_sum_of_(((const cg_ef_step_ *)user)->kernels, v, many, CG_SUM_SQUARES_);
 }
-static double cg_ef_energy_of_(const void *user, const uint64_t *at, size_t many, const float *v) {
+static double cg_ef_energy_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
     (void)at;
-    return cg_ef_energy_(user, 0, many, v);
+    return cg_ef_energy_dense_(user, 0, many, v);
 }
 /* |p - v|^2 - |p|^2 */
-CG_NOINLINE_ double cg_ef_error_(const void *user, size_t first, size_t many, const float *v) {
+CG_NOINLINE_ double cg_ef_error_dense_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     float p[CG_CHUNK_];
     double sum = 0.0;
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_CHUNK_, many - i);
-        cg_ef_make_(st, first + i, some, p);
-        sum -= cg_total_of_(st->kernels, p, some, CG_TOTAL_SQUARES_);
-        st->kernels->emit(cg_at_(v, i), some, -1.0f, 1.0f, p, 0);
-        sum += cg_total_of_(st->kernels, p, some, CG_TOTAL_SQUARES_);
+        cg_ef_compensate_(st, first + i, some, p);
+        sum -= cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        st->kernels->axpby(cg_at_(v, i), some, -1.0f, 1.0f, p, 0);
+        sum += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
     }
     return sum;
 }
-static double cg_ef_error_of_(const void *user, const uint64_t *at, size_t many, const float *v) {
+static double cg_ef_error_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
     double sum = 0.0;
-    for (size_t i = 0; i < many; i++) sum += cg_ef_error_(user, (size_t)at[i], 1, v + i);
+    for (size_t i = 0; i < many; i++) sum += cg_ef_error_dense_(user, (size_t)at[i], 1, v + i);
     return sum;
 }
-static double cg_ef_measure_(const cg_ef_step_ *st, const void *packet, size_t len,
+static double cg_ef_packet_reduce_(const cg_ef_step_ *st, const void *packet, size_t len,
     double (*dense)(const void *, size_t, size_t, const float *),
     double (*sparse)(const void *, const uint64_t *, size_t, const float *)) {
     cg_sink_ sink;
@@ -39,11 +39,11 @@ static double cg_ef_measure_(const cg_ef_step_ *st, const void *packet, size_t l
                                                                                                       : 0.0;
 }
 /* Is it? Also: what the packet would leave, in ef->error. */
-static int cg_ef_pays_(cg_ef *ef, const cg_ef_step_ *st, double put, const void *packet, size_t len) {
+static int cg_ef_laq_should_send_(cg_ef *ef, const cg_ef_step_ *st, double put, const void *packet, size_t len) {
     const cg_ef_desc *d = &ef->desc;
     const double weight = d->laq_weight != 0.0f ? (double)d->laq_weight : 0.8, step = (double)d->laq_step;
-    const double sent = cg_ef_measure_(st, packet, len, cg_ef_energy_, cg_ef_energy_of_);
-    double moved = 0.0, left = put + cg_ef_measure_(st, packet, len, cg_ef_error_, cg_ef_error_of_);
+    const double sent = cg_ef_packet_reduce_(st, packet, len, cg_ef_energy_dense_, cg_ef_energy_sparse_);
+    double moved = 0.0, left = put + cg_ef_packet_reduce_(st, packet, len, cg_ef_error_dense_, cg_ef_error_sparse_);
     ef->error = left > 0.0 ? left : 0.0;
     for (int i = 0; i < 10; i++) moved += ef->moved[i];
     if (ef->silent >= (d->laq_patience ? d->laq_patience : 100) || ef->steps == 0) return 1;

@@ -1,6 +1,6 @@
 /* ---- >>omega: how much an unbiased operator may add, E|C(x) - x|^2 <= w |x|^2; 0 for others ---- */
 
-static double cg_ef_least_(double a, double b) { return a < b ? a : b; }
+static double cg_min_f64_(double a, double b) { return a < b ? a : b; }
 static double cg_omega_quantize_(const cg_stage *q, double k) {
     const double bucket = q->size && (double)q->size < k ? (double)q->size : k, root = cg_sqrt_(bucket),
                  s = (double)q->arg;
@@ -14,7 +14,7 @@ static double cg_omega_quantize_(const cg_stage *q, double k) {
                            : bucket / (4.0 * ((double)(1 << (q->arg - 1)) - 1.0) * ((double)(1 << (q->arg - 1)) - 1.0));
     case CG_QUANTIZE_MINMAX: return bucket / (2.0 * levels * levels);
     case CG_QUANTIZE_QSGD:
-        if (!(q->flags & CG_FLAG_MAX)) return cg_ef_least_(bucket / (s * s), root / s);
+        if (!(q->flags & CG_FLAG_MAX)) return cg_min_f64_(bucket / (s * s), root / s);
         return q->arg == 1 ? (root - 1.0) / 2.0 : bucket / (4.0 * s * s);
     case CG_QUANTIZE_TERNARY: return q->flags & CG_FLAG_CLIP ? 0.0 : (root - 1.0) / 2.0;
     case CG_QUANTIZE_DITHER:
@@ -27,21 +27,21 @@ static double cg_omega_quantize_(const cg_stage *q, double k) {
 }
 static double cg_omega_(const cg_op *op, size_t n) {
     double grows = 1.0;
-    uint64_t drawn = cg_drawn_(op, n, NULL), turned = cg_turned_(op, drawn);
+    uint64_t drawn = cg_sampled_n_(op, n, NULL), turned = cg_transformed_n_(op, drawn);
     if (!n || !turned) return 0.0;
     if (op->sample.id && !(op->sample.flags & CG_FLAG_UNSCALED))
         grows *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)drawn;
     if (op->transform.id == CG_TRANSFORM_ATOMO) {
-        const double rows = (double)cg_rows_(op), cols = (double)cg_cols_(op),
-                     least = cg_ef_least_(rows, cols) / (double)cg_matrix_rank_(op);
+        const double rows = (double)cg_matrix_rows_(op), cols = (double)cg_matrix_cols_(op),
+                     least = cg_min_f64_(rows, cols) / (double)cg_matrix_r_(op);
         grows *= least > 1.0 ? least : 1.0;
     }
     if (op->select.id == CG_SELECT_WANGNI) grows *= 1.0 / (double)op->select.value;
     if (op->select.id == CG_SELECT_WANGNI_VARIANCE) grows *= 1.0 + (double)op->select.value;
-    return grows * (1.0 + cg_omega_quantize_(&op->quantize, (double)cg_most_(op, turned))) - 1.0;
+    return grows * (1.0 + cg_omega_quantize_(&op->quantize, (double)cg_max_selected_(op, turned))) - 1.0;
 }
 /* No value is off by as much as the largest of its bucket: then memory cannot grow, whatever w is. */
-static int cg_is_near_(const cg_stage *q, int turned) {
+static int cg_quantizer_is_contractive_(const cg_stage *q, int turned) {
     const unsigned least = turned ? 3 : 2; /* bits; rotated, in the mean of squares */
     if (q->id == CG_QUANTIZE_ABSMAX) return q->arg >= 3;
     if (q->id == CG_QUANTIZE_MINMAX) return q->arg >= least && !(q->flags & CG_FLAG_NORM);
@@ -52,7 +52,8 @@ static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op) {
     cg_op rest = *op;
     double w;
     if (d->kind == CG_EF_DIANA || d->kind == CG_EF_SIGNUM) return 1.0f;
-    if (cg_is_near_(&op->quantize, op->transform.id != 0)) memset(&rest.quantize, 0, sizeof rest.quantize);
+    if (cg_quantizer_is_contractive_(&op->quantize, op->transform.id != 0))
+        memset(&rest.quantize, 0, sizeof rest.quantize);
     w = cg_omega_(&rest, d->n);
     return w < 1.0 ? 1.0f : (float)(1.0 / (1.0 + w));
 }

@@ -1,20 +1,20 @@
 /* ---- >>plan ---- */
 
 /* Must a stage see all of p at once, with no scratch of its own for it? */
-static int cg_ef_needs_all_(const cg_op *op) {
-    if (cg_is_matrix_(op)) return 1;
+static int cg_ef_needs_whole_vector_(const cg_op *op) {
+    if (cg_is_matrix_op_(op)) return 1;
     return !op->sample.id && !op->transform.id &&
-        (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_(&op->quantize));
+        (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_codec_(&op->quantize));
 }
 typedef struct cg_ef_needs_ {
     uint64_t scratch, packet;
     size_t warm;
     int whole;
 } cg_ef_needs_;
-static cg_status cg_ef_need_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
+static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
     const uint64_t bytes = cg_op_check_(&op) == CG_OK ? cg_scratch_bytes_(&op, d->n) : 0;
     /* a user's codec is not at hand here */
-    const uint64_t most = cg_is_user_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);
+    const uint64_t most = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);
     const cg_op dense = cg_dense();
     if (cg_op_check_(&op) != CG_OK || !most) return CG_E_ARG;
     if (op.select.id == CG_SELECT_ADACOMP && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
@@ -23,78 +23,81 @@ static cg_status cg_ef_need_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs)
         return CG_E_UNSUPPORTED;
     if (bytes > needs->scratch) needs->scratch = bytes;
     if (most > needs->packet) needs->packet = most;
-    if (cg_ef_needs_all_(&op) && !cg_ef_in_place_(d)) needs->whole = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_cols_(&op) * cg_matrix_rank_(&op) > needs->warm)
-        needs->warm = cg_cols_(&op) * cg_matrix_rank_(&op);
+    if (cg_ef_needs_whole_vector_(&op) && !cg_ef_in_place_(d)) needs->whole = 1;
+    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_matrix_cols_(&op) * cg_matrix_r_(&op) > needs->warm)
+        needs->warm = cg_matrix_cols_(&op) * cg_matrix_r_(&op);
     return CG_OK;
 }
 /* An operator, at all ratios that warm-up gives it. */
-static cg_status cg_ef_need_all_(const cg_ef_desc *d, const cg_op *op, cg_ef_needs_ *needs) {
-    cg_status s = cg_ef_need_(d, *op, needs);
+static cg_status cg_ef_needs_of_schedule_(const cg_ef_desc *d, const cg_op *op, cg_ef_needs_ *needs) {
+    cg_status s = cg_ef_needs_of_op_(d, *op, needs);
     for (uint32_t i = 0; i < d->warmup.stages && s == CG_OK && d->warmup.kind; i++)
-        s = cg_ef_need_(d, cg_ef_warmed_(d, *op, i * (d->warmup.period ? d->warmup.period : 1)), needs);
+        s = cg_ef_needs_of_op_(d, cg_ef_warmup_op_(d, *op, i * (d->warmup.period ? d->warmup.period : 1)), needs);
     return s;
 }
-static int cg_ef_share_(float f) { return f >= 0.0f && f <= 1.0f; }
+static int cg_ef_is_fraction_(float f) { return f >= 0.0f && f <= 1.0f; }
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     cg_status s;
     memset(needs, 0, sizeof *needs);
     if (!d || d->kind > CG_EF_ONEBIT_ADAM || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
         d->warmup.kind > CG_WARMUP_TABLE)
         return CG_E_ARG;
-    if (!cg_ef_share_(d->momentum) || d->momentum == 1.0f || !cg_ef_share_(d->decay) || !cg_ef_share_(d->alpha))
+    if (!cg_ef_is_fraction_(d->momentum) || d->momentum == 1.0f || !cg_ef_is_fraction_(d->decay) ||
+        !cg_ef_is_fraction_(d->alpha))
         return CG_E_ARG;
     if (!(d->clip >= 0.0f && d->clip <= CG_FLT_MAX_) || !cg_is_finite_(d->rate) ||
         !(d->laq_step >= 0.0f && d->laq_step <= CG_FLT_MAX_))
         return CG_E_ARG;
     if (!(d->laq_weight >= 0.0f && d->laq_weight <= CG_FLT_MAX_)) return CG_E_ARG;
-    if ((d->rule_count && !d->rules) || d->warmup.stages > CG_EF_STAGES_) return CG_E_ARG;
+    if ((d->rule_count && !d->rules) || d->warmup.stages > CG_EF_MAX_STAGES_) return CG_E_ARG;
     if (d->warmup.kind == CG_WARMUP_TABLE && d->warmup.stages && !d->warmup.table) return CG_E_ARG;
-    if (d->momentum != 0.0f && !cg_ef_is_(d, CG_EF_WANTS_) && d->kind != CG_EF_EF21) return CG_E_UNSUPPORTED;
-    if ((d->nesterov && d->kind != CG_EF_MOMENTUM) || (d->bytes && !cg_ef_is_(d, CG_EF_BYTES_)))
+    if (d->momentum != 0.0f && !cg_ef_has_trait_(d, CG_EF_TAKES_MOMENTUM_) && d->kind != CG_EF_EF21)
+        return CG_E_UNSUPPORTED;
+    if ((d->nesterov && d->kind != CG_EF_MOMENTUM) || (d->bytes && !cg_ef_has_trait_(d, CG_EF_ALLOWS_8BIT_)))
         return CG_E_UNSUPPORTED;
     /* that is no error */
-    if (d->reset && (cg_ef_is_(d, CG_EF_DIFFERS_) || d->kind == CG_EF_SIGNUM)) return CG_E_UNSUPPORTED;
+    if (d->reset && (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) || d->kind == CG_EF_SIGNUM)) return CG_E_UNSUPPORTED;
     if (d->kind == CG_EF_LAQ && d->laq_step == 0.0f) return CG_E_ARG;
-    s = cg_ef_need_all_(d, &d->op, needs);
-    for (size_t i = 0; i < d->rule_count && s == CG_OK; i++) s = cg_ef_need_all_(d, &d->rules[i].op, needs);
-    if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_need_(d, cg_dense(), needs);
+    s = cg_ef_needs_of_schedule_(d, &d->op, needs);
+    for (size_t i = 0; i < d->rule_count && s == CG_OK; i++) s = cg_ef_needs_of_schedule_(d, &d->rules[i].op, needs);
+    if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), needs);
     return s;
 }
 /* Places, and the sum of them. */
 static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *needs, uint8_t *base) {
-    const uint64_t vector = cg_mul_(4, d->n);
-    cg_carve_ c;
+    const uint64_t vector = cg_mul_sat_(4, d->n);
+    cg_arena_ c;
     c.base = base;
     c.bytes = 0;
-    ef->vector[0] = d->bytes ? NULL : (float *)(void *)cg_carve_take_(&c, vector);
+    ef->vector[0] = d->bytes ? NULL : (float *)(void *)cg_arena_take_(&c, vector);
     ef->bytes = d->bytes
-        ? cg_carve_take_(&c, cg_add_(d->n, cg_mul_(2, cg_add_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)))
+        ? cg_arena_take_(&c, cg_add_sat_(d->n, cg_mul_sat_(2, cg_add_sat_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)))
         : NULL;
-    ef->vector[1] = cg_ef_has_speed_(d) ? (float *)(void *)cg_carve_take_(&c, vector) : NULL;
-    ef->vector[2] = cg_ef_is_(d, CG_EF_GETS_) ? (float *)(void *)cg_carve_take_(&c, vector) : NULL;
-    ef->warm = needs->warm ? (float *)(void *)cg_carve_take_(&c, cg_mul_(4, needs->warm)) : NULL;
-    ef->carry = d->carry ? (float *)(void *)cg_carve_take_(&c, cg_mul_(4, d->carry)) : NULL;
-    ef->whole = needs->whole ? (float *)(void *)cg_carve_take_(&c, vector) : NULL;
-    ef->scratch = needs->scratch ? cg_carve_take_(&c, needs->scratch) : NULL;
+    ef->vector[1] = cg_ef_has_velocity_(d) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
+    ef->vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
+    ef->warm = needs->warm ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, needs->warm)) : NULL;
+    ef->carry = d->carry ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, d->carry)) : NULL;
+    ef->whole = needs->whole ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
+    ef->scratch = needs->scratch ? cg_arena_take_(&c, needs->scratch) : NULL;
     ef->warm_count = needs->warm;
-    ef->scratch_bytes = cg_size_(needs->scratch);
+    ef->scratch_bytes = cg_size_or_zero_(needs->scratch);
     return c.bytes;
 }
 CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     cg_ef_needs_ needs;
     cg_ef ef;
     size_t bytes = 0;
-    if (cg_ef_check_(desc, &needs) == CG_OK) bytes = cg_size_(cg_add_(cg_ef_plan_(&ef, desc, &needs, NULL), 64));
-    cg_env_leave_(env);
+    if (cg_ef_check_(desc, &needs) == CG_OK)
+        bytes = cg_size_or_zero_(cg_add_sat_(cg_ef_plan_(&ef, desc, &needs, NULL), 64));
+    cg_fenv_leave_(env);
     return bytes;
 }
 CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     cg_ef_needs_ needs;
-    const size_t bytes = cg_ef_check_(desc, &needs) == CG_OK ? cg_size_(needs.packet) : 0;
-    cg_env_leave_(env);
+    const size_t bytes = cg_ef_check_(desc, &needs) == CG_OK ? cg_size_or_zero_(needs.packet) : 0;
+    cg_fenv_leave_(env);
     return bytes;
 }
 CG_API_ void cg_ef_reset(cg_ef *ef) {
@@ -114,7 +117,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->carry_first = 0;
 }
 CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     cg_ef_needs_ needs;
     uint64_t need = 0;
@@ -131,15 +134,15 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
         cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + skip : (uint8_t *)ef->moved);
         cg_ef_reset(ef);
     }
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ float cg_ef_scale(const cg_ef *ef) { return ef->scale; }
 CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef) { return ef->stats; }
 CG_API_ const float *cg_ef_residual(const cg_ef *ef) { return ef->vector[0]; }
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     const cg_op op = cg_ef_op_(&ef->desc, tag);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return op;
 }

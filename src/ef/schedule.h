@@ -8,7 +8,7 @@ static double cg_exp_(double x) {
     for (; x < -0.5; x *= 0.5) halves++;
     for (int i = 1; i <= 18; i++) {
         term *= x / (double)i;
-        CG_FENCE_(term);
+        CG_NO_FMA_(term);
         sum += term;
     }
     for (; halves > 0; halves--) sum *= sum;
@@ -29,14 +29,14 @@ static float cg_warmup_ratio_(const cg_warmup *w, float ratio, uint64_t step) {
     }
 }
 CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t step) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     const float r =
         !warmup || (warmup->kind == CG_WARMUP_TABLE && !warmup->table) ? ratio : cg_warmup_ratio_(warmup, ratio, step);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return r;
 }
 /* The stage whose value is the ratio kept, or NULL. */
-static cg_stage *cg_ratio_of_(cg_op *op) {
+static cg_stage *cg_op_ratio_stage_(cg_op *op) {
     switch (op->select.id) {
     case CG_SELECT_TOPK:
     case CG_SELECT_DGC:
@@ -49,20 +49,20 @@ static cg_stage *cg_ratio_of_(cg_op *op) {
     default: return op->sample.id == CG_SAMPLE_RANDK ? &op->sample : NULL;
     }
 }
-static void cg_op_ratio_(cg_op *op, float ratio) {
-    cg_stage *s = cg_ratio_of_(op);
+static void cg_op_set_ratio_(cg_op *op, float ratio) {
+    cg_stage *s = cg_op_ratio_stage_(op);
     if (!s) return;
     s->value = ratio;
     op->k = 0;
 }
-static float cg_ef_ratio_(const cg_op *op, size_t n) {
+static float cg_op_effective_ratio_(const cg_op *op, size_t n) {
     cg_op copy = *op;
-    const cg_stage *s = cg_ratio_of_(&copy);
-    return !s ? 1.0f : op->k && n ? (float)((double)cg_count_(0.0f, op->k, n) / (double)n) : s->value;
+    const cg_stage *s = cg_op_ratio_stage_(&copy);
+    return !s ? 1.0f : op->k && n ? (float)((double)cg_k_from_ratio_(0.0f, op->k, n) / (double)n) : s->value;
 }
-static cg_op cg_ef_warmed_(const cg_ef_desc *d, cg_op op, uint64_t step) {
-    const float before = cg_ef_ratio_(&op, d->n), after = cg_warmup_ratio_(&d->warmup, before, step);
-    if (after != before) cg_op_ratio_(&op, after);
+static cg_op cg_ef_warmup_op_(const cg_ef_desc *d, cg_op op, uint64_t step) {
+    const float before = cg_op_effective_ratio_(&op, d->n), after = cg_warmup_ratio_(&d->warmup, before, step);
+    if (after != before) cg_op_set_ratio_(&op, after);
     return op;
 }
 static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
@@ -76,7 +76,7 @@ static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
             break;
         }
     if (d->policy) op = d->policy(d->policy_user, tag, d->n, op);
-    op = cg_ef_warmed_(d, op, tag->step - d->dense_steps);
+    op = cg_ef_warmup_op_(d, op, tag->step - d->dense_steps);
     if (op.sample.id && d->kind != CG_EF_DIANA && d->kind != CG_EF_SIGNUM) op = cg_unscaled(op);
     return op;
 }

@@ -15,9 +15,9 @@ typedef struct cg_ef_step_ {
 } cg_ef_step_;
 
 /* A pass over the vector: by blocks, over threads; returns the sum of what run returns. */
-static double cg_ef_pass_by_(
+static double cg_ef_pass_sized_(
     double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
-    cg_fill_ fill = CG_ZERO;
+    cg_producer_ fill = CG_ZERO;
     cg_source_ src = CG_ZERO;
     fill.run = run;
     fill.user = user;
@@ -25,27 +25,27 @@ static double cg_ef_pass_by_(
     fill.unit = unit;
     src.fill = &fill;
     src.x = x;
-    if (n) cg_fill_here_(&src);
+    if (n) cg_producer_make_all_(&src);
     return fill.energy;
 }
 static double cg_ef_pass_(double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n) {
-    return cg_ef_pass_by_(run, user, x, n, CG_CHUNK_);
+    return cg_ef_pass_sized_(run, user, x, n, CG_CHUNK_);
 }
-static double cg_ef_squares_(const void *user, size_t first, size_t many, float *x) {
+static double cg_ef_pass_energy_(const void *user, size_t first, size_t many, float *x) {
     (void)first;
-    return cg_total_of_(((const cg_ef_step_ *)user)->kernels, x, many, CG_TOTAL_SQUARES_);
+    return cg_lane_sum_of_(((const cg_ef_step_ *)user)->kernels, x, many, CG_SUM_SQUARES_);
 }
 /* 1 for a block with something huge, much more if it is not finite */
-static double cg_ef_look_(const void *user, size_t first, size_t many, float *x) {
-    const uint32_t top = ((const cg_ef_step_ *)user)->kernels->top(x, many);
+static double cg_ef_pass_count_huge_(const void *user, size_t first, size_t many, float *x) {
+    const uint32_t top = ((const cg_ef_step_ *)user)->kernels->absmax_bits(x, many);
     (void)first;
-    return top >= CG_NONFINITE_ ? 1e100 : top >= cg_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
+    return top >= CG_INF_BITS_ ? 1e100 : top >= cg_as_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
 }
-static void cg_ef_hold_(const cg_ef_step_ *st, float *v, size_t many) {
+static void cg_ef_saturate_(const cg_ef_step_ *st, float *v, size_t many) {
     if (st->large)
         for (size_t i = 0; i < many; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
-static const float *cg_ef_cut_(const cg_ef_step_ *st, const float *g, size_t many, float *buf) {
+static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, size_t many, float *buf) {
     for (size_t i = 0; i < many; i++) {
         const float f = cg_load_(g, i);
         buf[i] = f > st->limit ? st->limit : f < -st->limit ? -st->limit : f;
@@ -53,20 +53,21 @@ static const float *cg_ef_cut_(const cg_ef_step_ *st, const float *g, size_t man
     return buf;
 }
 /* Kinds whose p takes the place of the error: one chunk of it. */
-static double cg_ef_accrue_(const cg_ef_step_ *st, const float *d, size_t many, float alpha, float beta, float *y) {
+static double cg_ef_axpby_fading_(
+    const cg_ef_step_ *st, const float *d, size_t many, float alpha, float beta, float *y) {
     double lanes[16] = { 0.0 };
-    st->kernels->accrue(d, many, alpha, beta, y, st->large ? CG_ACCRUE_NONE_ : CG_ACCRUE_Y_, lanes);
-    if (!st->large) return cg_fold_(lanes);
-    cg_ef_hold_(st, y, many);
-    return cg_total_of_(st->kernels, y, many, CG_TOTAL_SQUARES_);
+    st->kernels->axpby_fading(d, many, alpha, beta, y, st->large ? CG_AXPBY_NO_SQUARES_ : CG_AXPBY_SQUARES_Y_, lanes);
+    if (!st->large) return cg_lanes_reduce_(lanes);
+    cg_ef_saturate_(st, y, many);
+    return cg_lane_sum_of_(st->kernels, y, many, CG_SUM_SQUARES_);
 }
 /* e = e + by m, for memory m; |e|^2 */
-static double cg_ef_recall_(const cg_kernels_ *k, const float *m, size_t many, float by, float *e) {
+static double cg_ef_axpy_fading_(const cg_kernels_ *k, const float *m, size_t many, float by, float *e) {
     double lanes[16] = { 0.0 };
-    k->accrue(m, many, by, 1.0f, e, CG_ACCRUE_RECALL_, lanes);
-    return cg_fold_(lanes);
+    k->axpby_fading(m, many, by, 1.0f, e, CG_AXPBY_FADE_X_, lanes);
+    return cg_lanes_reduce_(lanes);
 }
-static double cg_ef_place_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     const cg_ef *ef = st->ef;
     const cg_ef_desc *d = &ef->desc;
     const cg_kernels_ *k = st->kernels;
@@ -75,41 +76,44 @@ static double cg_ef_place_(const cg_ef_step_ *st, size_t first, size_t many, con
     double energy;
     switch (d->kind) {
     case CG_EF_MOMENTUM:
-        k->accrue(g, many, d->nesterov ? cg_times_(m, a) : a, m, u, CG_ACCRUE_NONE_, NULL);
-        if (d->nesterov) k->accrue(u, many, 1.0f, 1.0f, e, CG_ACCRUE_NONE_, NULL);
-        energy = d->nesterov ? cg_ef_accrue_(st, g, many, a, 1.0f, e) : cg_ef_accrue_(st, u, many, 1.0f, 1.0f, e);
-        cg_ef_hold_(st, u, many);
+        k->axpby_fading(g, many, d->nesterov ? cg_times_(m, a) : a, m, u, CG_AXPBY_NO_SQUARES_, NULL);
+        if (d->nesterov) k->axpby_fading(u, many, 1.0f, 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
+        energy = d->nesterov ? cg_ef_axpby_fading_(st, g, many, a, 1.0f, e)
+                             : cg_ef_axpby_fading_(st, u, many, 1.0f, 1.0f, e);
+        cg_ef_saturate_(st, u, many);
         return energy;
-    case CG_EF_SIGNUM: return cg_ef_accrue_(st, g, many, cg_times_(a, 1.0f - m), m, e);
+    case CG_EF_SIGNUM: return cg_ef_axpby_fading_(st, g, many, cg_times_(a, 1.0f - m), m, e);
     case CG_EF_VARIANCE:
-        if (st->variance) k->accrue(cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u, CG_ACCRUE_NONE_, NULL);
-        cg_ef_hold_(st, u, many);
-        return cg_ef_accrue_(st, g, many, a, 1.0f, e);
+        if (st->variance)
+            k->axpby_fading(cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_ef_saturate_(st, u, many);
+        return cg_ef_axpby_fading_(st, g, many, a, 1.0f, e);
     case CG_EF_ONEBIT_ADAM:
-        k->accrue(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_ACCRUE_NONE_, NULL);
-        energy = cg_ef_recall_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
-        cg_ef_hold_(st, e, many);
-        return st->large ? cg_total_of_(k, e, many, CG_TOTAL_SQUARES_) : energy;
-    default: return cg_ef_accrue_(st, g, many, a, cg_ef_decay_(d), e);
+        k->axpby_fading(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
+        energy = cg_ef_axpy_fading_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
+        cg_ef_saturate_(st, e, many);
+        return st->large ? cg_lane_sum_of_(k, e, many, CG_SUM_SQUARES_) : energy;
+    default: return cg_ef_axpby_fading_(st, g, many, a, cg_ef_decay_(d), e);
     }
 }
-CG_NOINLINE_ double cg_ef_place_cut_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
+CG_NOINLINE_ double cg_ef_compensate_chunk_clipped_(
+    const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     float buf[CG_CHUNK_];
-    return cg_ef_place_(st, first, many, cg_ef_cut_(st, g, many, buf), e);
+    return cg_ef_compensate_chunk_(st, first, many, cg_ef_clip_values_(st, g, many, buf), e);
 }
-static double cg_ef_fill_(const void *user, size_t first, size_t many, float *out) {
+static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     double energy = 0.0;
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(CG_CHUNK_, many - i);
-        energy += st->limit != 0.0f ? cg_ef_place_cut_(st, first + i, some, g, cg_at_mut_(out, i))
-                                    : cg_ef_place_(st, first + i, some, g, cg_at_mut_(out, i));
+        energy += st->limit != 0.0f ? cg_ef_compensate_chunk_clipped_(st, first + i, some, g, cg_at_mut_(out, i))
+                                    : cg_ef_compensate_chunk_(st, first + i, some, g, cg_at_mut_(out, i));
     }
     return energy;
 }
 /* The others: out = p, memory as it is. */
-CG_NOINLINE_ double cg_ef_make_(const void *user, size_t first, size_t many, float *out) {
+CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     const cg_ef *ef = st->ef;
     float buf[CG_CHUNK_];
@@ -118,98 +122,98 @@ CG_NOINLINE_ double cg_ef_make_(const void *user, size_t first, size_t many, flo
         const float *g = cg_at_(st->g, first + i);
         float *p = cg_at_mut_(out, i);
         some = cg_min_(CG_CHUNK_, many - i);
-        if (ef->bytes) cg_bytes_read_(ef, first + i, some, p);
+        if (ef->bytes) cg_residual8_read_(ef, first + i, some, p);
         else memcpy(p, cg_at_(ef->vector[0], first + i), 4 * some);
-        if (st->limit != 0.0f) g = cg_ef_cut_(st, g, some, buf);
+        if (st->limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
         /* h does not fade */
-        if (cg_ef_is_(&ef->desc, CG_EF_DIFFERS_)) st->kernels->emit(g, some, st->pa, st->pb, p, 0);
-        else st->kernels->accrue(g, some, st->pa, st->pb, p, CG_ACCRUE_NONE_, NULL);
-        cg_ef_hold_(st, p, some);
-        energy += cg_total_of_(st->kernels, p, some, CG_TOTAL_SQUARES_);
+        if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_)) st->kernels->axpby(g, some, st->pa, st->pb, p, 0);
+        else st->kernels->axpby_fading(g, some, st->pa, st->pb, p, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_ef_saturate_(st, p, some);
+        energy += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
     }
     return energy;
 }
 /* |p|^2, before it is asked for. */
-CG_NOINLINE_ double cg_ef_scan_(const void *user, size_t first, size_t many, float *none) {
+CG_NOINLINE_ double cg_ef_compensated_energy_(const void *user, size_t first, size_t many, float *none) {
     float p[CG_CHUNK_];
     double energy = 0.0;
     (void)none;
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_CHUNK_, many - i);
-        energy += cg_ef_make_(user, first + i, some, p);
+        energy += cg_ef_compensate_(user, first + i, some, p);
     }
     return energy;
 }
-static float cg_ef_range_(const cg_ef_step_ *st, size_t n) {
+static float cg_ef_compensated_absmax_(const cg_ef_step_ *st, size_t n) {
     float p[CG_CHUNK_];
     uint32_t top = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
-        cg_ef_make_(st, i, cg_min_(CG_CHUNK_, n - i), p);
-        top = cg_max32_(top, st->kernels->top(p, cg_min_(CG_CHUNK_, n - i)));
+        cg_ef_compensate_(st, i, cg_min_(CG_CHUNK_, n - i), p);
+        top = cg_max32_(top, st->kernels->absmax_bits(p, cg_min_(CG_CHUNK_, n - i)));
     }
-    return cg_float_(top);
+    return cg_as_float_(top);
 }
 /* ... and what stays of it: e = qa g + qb e. */
-CG_NOINLINE_ double cg_ef_stay_(const void *user, size_t first, size_t many, float *e) {
+CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     float buf[CG_CHUNK_];
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(CG_CHUNK_, many - i);
-        if (st->limit != 0.0f) g = cg_ef_cut_(st, g, some, buf);
-        if (st->ef->bytes) cg_bytes_add_(st->ef, first + i, some, st->qa, g, st->qb);
+        if (st->limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
+        if (st->ef->bytes) cg_residual8_axpby_(st->ef, first + i, some, st->qa, g, st->qb);
         else {
-            st->kernels->accrue(g, some, st->qa, st->qb, cg_at_mut_(e, i), CG_ACCRUE_NONE_, NULL);
-            cg_ef_hold_(st, cg_at_mut_(e, i), some);
+            st->kernels->axpby_fading(g, some, st->qa, st->qb, cg_at_mut_(e, i), CG_AXPBY_NO_SQUARES_, NULL);
+            cg_ef_saturate_(st, cg_at_mut_(e, i), some);
         }
     }
     return 0.0;
 }
 /* EF21 with momentum: a running mean of g. */
-static double cg_ef_average_(const void *user, size_t first, size_t many, float *v) {
+static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t many, float *v) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     float buf[64];
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
-        if (st->limit != 0.0f) g = cg_ef_cut_(st, g, some, buf);
-        st->kernels->accrue(g, some, cg_times_(st->a, 1.0f - st->ef->desc.momentum), st->ef->desc.momentum,
-            cg_at_mut_(v, i), CG_ACCRUE_NONE_, NULL);
-        cg_ef_hold_(st, cg_at_mut_(v, i), some);
+        if (st->limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
+        st->kernels->axpby_fading(g, some, cg_times_(st->a, 1.0f - st->ef->desc.momentum), st->ef->desc.momentum,
+            cg_at_mut_(v, i), CG_AXPBY_NO_SQUARES_, NULL);
+        cg_ef_saturate_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;
 }
 /* for passes: the error, or if it is in bytes something that is not looked at */
-static float *cg_ef_base_(const cg_ef *ef) { return ef->vector[0] ? ef->vector[0] : (float *)(void *)ef->bytes; }
-typedef struct cg_ef_by_ {
+static float *cg_ef_pass_vector_(const cg_ef *ef) { return ef->vector[0] ? ef->vector[0] : (float *)(void *)ef->bytes; }
+typedef struct cg_ef_factor_ctx_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
     float by;
-} cg_ef_by_;
-static double cg_ef_times_(const void *user, size_t first, size_t many, float *e) {
-    const cg_ef_by_ *b = (const cg_ef_by_ *)user;
+} cg_ef_factor_ctx_;
+static double cg_ef_scale_chunk_(const void *user, size_t first, size_t many, float *e) {
+    const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
     static const float zero[CG_EF_BUCKET_] = { 0.0f };
-    if (!b->ef || !b->ef->bytes) b->kernels->accrue(e, many, 0.0f, b->by, e, CG_ACCRUE_NONE_, NULL);
+    if (!b->ef || !b->ef->bytes) b->kernels->axpby_fading(e, many, 0.0f, b->by, e, CG_AXPBY_NO_SQUARES_, NULL);
     else
         for (size_t i = 0; i < many; i += CG_EF_BUCKET_)
-            cg_bytes_add_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->by);
+            cg_residual8_axpby_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->by);
     for (size_t i = 0; (!b->ef || !b->ef->bytes) && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
 /* A vector times `by`; which 0: the error, in whatever form. */
-static void cg_ef_multiply_(cg_ef *ef, int which, float by) {
-    cg_ef_by_ b;
+static void cg_ef_scale_vector_(cg_ef *ef, int which, float by) {
+    cg_ef_factor_ctx_ b;
     b.kernels = cg_kernels_now_();
     b.ef = which ? NULL : ef;
     b.by = by;
     if (which ? ef->vector[which] != NULL : 1)
-        cg_ef_pass_(cg_ef_times_, &b, which ? ef->vector[which] : cg_ef_base_(ef), ef->desc.n);
+        cg_ef_pass_(cg_ef_scale_chunk_, &b, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
 }
-static float cg_ef_alpha_(const cg_ef_desc *d, const cg_op *op) { /* by which D goes into h and H */
+static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) { /* by which D goes into h and H */
     if (d->kind != CG_EF_DIANA) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
 }
-static void cg_ef_weights_(cg_ef_step_ *st, float scale) {
+static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     const cg_ef_desc *d = &st->ef->desc;
     const float decay = cg_ef_decay_(d), a = st->a;
     const float by = d->kind == CG_EF_LOCO ? 1.0f - decay : decay;
@@ -227,22 +231,22 @@ static void cg_ef_weights_(cg_ef_step_ *st, float scale) {
         st->qb = decay;
     }
     /* h is not divided */
-    if (cg_ef_is_(d, CG_EF_DIFFERS_)) {
+    if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
         st->pa = cg_times_(a, scale);
         st->pb = -scale;
         st->qa = 0.0f;
     }
 }
 /* By which D is taken from the error. */
-static float cg_ef_less_(const cg_ef *ef) {
+static float cg_ef_subtract_factor_(const cg_ef *ef) {
     const cg_ef_desc *d = &ef->desc;
     if (d->kind == CG_EF_SIGNUM) return 0.0f;
-    if (cg_ef_is_(d, CG_EF_DIFFERS_)) return -ef->received_by;
+    if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) return -ef->received_by;
     if (d->kind == CG_EF_LOCO) return cg_times_(1.0f - cg_ef_decay_(d), ef->scale);
     return d->kind == CG_EF_SCALECOM ? cg_times_(cg_ef_decay_(d), ef->scale) : ef->scale;
 }
 /* Everything that can be wrong, before memory changes; and the gradient's norm, if somebody asks. */
-static cg_status cg_ef_look_at_(
+static cg_status cg_ef_step_check_(
     cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, int norm, cg_ef_step_ *st, double *squares) {
     const cg_ef_desc *d = &ef->desc;
     const double workers = d->workers > 1 ? (double)d->workers : 1.0;
@@ -262,25 +266,26 @@ static cg_status cg_ef_look_at_(
     st->op = cg_ef_op_(d, tag);
     if (side) st->side = *side;
     st->g = grad;
-    s = cg_ef_need_(d, st->op, &needs);
+    s = cg_ef_needs_of_op_(d, st->op, &needs);
     if (s != CG_OK) return s;
-    if (needs.scratch > ef->scratch_bytes || (cg_ef_needs_all_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
+    if (needs.scratch > ef->scratch_bytes || (cg_ef_needs_whole_vector_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
         return CG_E_MEMORY;
     if (needs.warm > ef->warm_count) return CG_E_MEMORY;
     if (d->kind == CG_EF_VARIANCE) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
         st->side.aux = st->op.select.id == CG_SELECT_VARIANCE ? ef->vector[1] : NULL;
-        if (d->n && cg_ef_pass_by_(cg_ef_look_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
+        if (d->n &&
+            cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
     } else if (st->op.select.id == CG_SELECT_ADACOMP && !st->side.aux) st->side.aux = grad;
     if (cg_side_check_(&st->op, &st->side) != CG_OK) return cg_side_check_(&st->op, &st->side);
     /* one pass for both: squares of floats do not overflow a double */
     if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
-        *squares = cg_ef_pass_(cg_ef_squares_, st, (float *)(uintptr_t)grad, d->n);
+        *squares = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
         seen = !cg_is_finite64_(*squares) ? 1e100 : cg_sqrt_(*squares) >= (double)CG_EF_HUGE_ ? 1.0 : 0.0;
     } else if (!d->finite) {
-        seen = cg_ef_pass_by_(cg_ef_look_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
+        seen = cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
     }
     if (seen >= 1e100) return CG_E_NONFINITE;
     if (d->clip != 0.0f) {
@@ -290,31 +295,33 @@ static cg_status cg_ef_look_at_(
     }
     ef->stats.clipped = clip;
     st->a = cg_times_(d->rate != 0.0f ? d->rate : 1.0f, clip);
-    st->large = seen > 0.0 || ef->reach >= (double)CG_EF_HUGE_ || (cg_bits_(st->a) & CG_MAGNITUDE_) > cg_bits_(4.0f);
+    st->large = seen > 0.0 || ef->reach >= (double)CG_EF_HUGE_ ||
+        (cg_as_bits_(st->a) & CG_ABS_MASK_) > cg_as_bits_(4.0f);
     return CG_OK;
 }
 /* From here on memory changes: to this step's scale, and for EF21 the mean of gradients. */
-static void cg_ef_enter_(cg_ef *ef, cg_ef_step_ *st) {
+static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
     const float scale = cg_ef_scale_(d, &st->op);
-    if (!cg_ef_is_(d, CG_EF_DIFFERS_) && scale != ef->scale) {
-        cg_ef_multiply_(ef, 0, (float)((double)scale / (double)ef->scale));
-        if (d->kind == CG_EF_MOMENTUM) cg_ef_multiply_(ef, 1, (float)((double)scale / (double)ef->scale));
+    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) && scale != ef->scale) {
+        cg_ef_scale_vector_(ef, 0, (float)((double)scale / (double)ef->scale));
+        if (d->kind == CG_EF_MOMENTUM) cg_ef_scale_vector_(ef, 1, (float)((double)scale / (double)ef->scale));
         if (d->kind == CG_EF_VARIANCE)
-            cg_ef_multiply_(ef, 1, (float)((double)scale * (double)scale / ((double)ef->scale * (double)ef->scale)));
+            cg_ef_scale_vector_(
+                ef, 1, (float)((double)scale * (double)scale / ((double)ef->scale * (double)ef->scale)));
     }
     ef->scale = scale;
-    ef->received_by = cg_ef_alpha_(d, &st->op);
-    if (!cg_ef_is_(d, CG_EF_DIFFERS_)) st->a = cg_times_(st->a, scale);
+    ef->received_by = cg_ef_shift_rate_(d, &st->op);
+    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->a = cg_times_(st->a, scale);
     if (d->kind == CG_EF_EF21 && d->momentum != 0.0f) {
-        cg_ef_pass_(cg_ef_average_, st, ef->vector[1], d->n);
+        cg_ef_pass_(cg_ef_grad_running_mean_, st, ef->vector[1], d->n);
         st->g = ef->vector[1];
         st->a = 1.0f;
         st->limit = 0.0f;
     }
-    cg_ef_weights_(st, scale);
+    cg_ef_set_coefficients_(st, scale);
 }
-static void cg_ef_put_(cg_ef *ef, double energy) { /* p is there */
+static void cg_ef_record_energy_(cg_ef *ef, double energy) { /* p is there */
     const double size = cg_sqrt_(energy);
     /* the velocity is the difference of two */
     ef->reach = (cg_ef_in_place_(&ef->desc) ? ef->size : ef->reach) + size;
@@ -323,9 +330,9 @@ static void cg_ef_put_(cg_ef *ef, double energy) { /* p is there */
     ef->stats.kept = 1;
 }
 /* Where the k-th largest will be in the next step, and a little below: a quarter more than k are to pass. */
-static void cg_ef_learn_(cg_ef *ef, const cg_op *op, const cg_fill_ *fill, float threshold) {
-    const size_t k = (size_t)cg_most_(op, ef->desc.n);
-    const float last = cg_float_(fill->hint);
+static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
+    const size_t k = (size_t)cg_max_selected_(op, ef->desc.n);
+    const float last = cg_as_float_(fill->hint);
     float next = cg_times_(threshold, 0.97f);
     if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
     if (fill->hint && fill->found > k && last < threshold) /* they lie evenly below the threshold, about */
@@ -339,13 +346,13 @@ static void cg_ef_learn_(cg_ef *ef, const cg_op *op, const cg_fill_ *fill, float
     ef->hint = next;
     ef->threshold = threshold;
 }
-static cg_fill_ cg_ef_filler_(const cg_ef *ef, const cg_ef_step_ *st) {
-    cg_fill_ fill = CG_ZERO;
+static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
+    cg_producer_ fill = CG_ZERO;
     fill.user = st;
     fill.n = ef->desc.n;
     fill.unit = CG_CHUNK_;
-    fill.run = cg_ef_in_place_(&ef->desc) ? cg_ef_fill_ : cg_ef_make_;
+    fill.run = cg_ef_in_place_(&ef->desc) ? cg_ef_compensate_in_place_ : cg_ef_compensate_;
     fill.lazy = !cg_ef_in_place_(&ef->desc);
-    if (ef->hint > 0.0f) fill.hint = cg_bits_(ef->hint);
+    if (ef->hint > 0.0f) fill.hint = cg_as_bits_(ef->hint);
     return fill;
 }

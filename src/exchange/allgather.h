@@ -1,36 +1,37 @@
 /* ---- >>allgather ---- */
 
 /* A sum of floats that is too large is the largest float, and would be no mean when divided by N. */
-static cg_status cg_sum_fits_(const uint8_t *sum, size_t len) {
+static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     cg_info info;
     const cg_status s = cg_header_get_(sum, len, &info);
     if (s != CG_OK || info.op.quantize.id) return s;
-    return cg_top_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_NONFINITE_ - 1
+    return cg_stored_absmax_bits_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >=
+            CG_INF_BITS_ - 1
         ? CG_E_NONFINITE
         : CG_OK;
 }
 /* How many packets have each of the sum's values; both ascend. */
-CG_NOINLINE_ cg_status cg_count_contributors_(const cg_x_ *x, const cg_decoder_ *sum, uint32_t *counts) {
+CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *x, const cg_decoder_ *sum, uint32_t *counts) {
     const size_t k = (size_t)sum->info.k;
     memset(counts, 0, 4 * k);
     for (size_t q = 0; q < cg_ranks_(x); q++) {
         cg_decoder_ d;
         cg_index_reader_ all = cg_index_open_(&sum->info, sum->index), one;
-        uint64_t at[CG_STRETCH_], in[CG_STRETCH_];
+        uint64_t at[CG_SPARSE_BATCH_], in[CG_SPARSE_BATCH_];
         size_t j = 0, have = 0, next = 0;
         float none = 0.0f;
         const cg_side side = cg_decode_side_(x);
-        cg_status s = cg_open_(&d, &side, x->packet[q], x->len[q], &none, x->n, 0);
+        cg_status s = cg_decoder_open_(&d, &side, x->packet[q], x->len[q], &none, x->n, 0);
         if (s != CG_OK) return s;
         one = cg_index_open_(&d.info, d.index);
         for (size_t i = 0; i < k; i++) {
-            if (i % CG_STRETCH_ == 0) cg_value_index_(&all, at, cg_min_(CG_STRETCH_, k - i));
+            if (i % CG_SPARSE_BATCH_ == 0) cg_index_get_per_value_(&all, at, cg_min_(CG_SPARSE_BATCH_, k - i));
             if (next == have && j < (size_t)d.info.k) {
-                have = cg_min_(CG_STRETCH_, (size_t)d.info.k - j);
-                cg_value_index_(&one, in, have);
+                have = cg_min_(CG_SPARSE_BATCH_, (size_t)d.info.k - j);
+                cg_index_get_per_value_(&one, in, have);
                 next = 0;
             }
-            if (next < have && in[next] == at[i % CG_STRETCH_]) {
+            if (next < have && in[next] == at[i % CG_SPARSE_BATCH_]) {
                 counts[i]++;
                 next++;
                 j++;
@@ -40,31 +41,31 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_x_ *x, const cg_decoder_ 
     return CG_OK;
 }
 /* The sum of all, each value divided by how many ranks sent one there. */
-CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_x_ *x) {
+CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *x) {
     uint32_t *counts = (uint32_t *)(void *)x->lists;
     uint8_t *values = x->result + CG_HEADER_BYTES;
     cg_decoder_ sum;
     float none = 0.0f;
     cg_status s = cg_reduce_(
         x->packet, x->len, cg_ranks_(x), 0, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
-    if (s == CG_OK) s = cg_sum_fits_(x->result, x->result_len);
-    if (s == CG_OK) s = cg_open_(&sum, NULL, x->result, x->result_len, &none, x->n, 1);
+    if (s == CG_OK) s = cg_sum_check_saturated_(x->result, x->result_len);
+    if (s == CG_OK) s = cg_decoder_open_(&sum, NULL, x->result, x->result_len, &none, x->n, 1);
     if (s == CG_OK) s = cg_count_contributors_(x, &sum, counts);
     if (s != CG_OK) return s;
     for (size_t i = 0; i < (size_t)sum.info.k; i++)
-        cg_put32_(values + 4 * i, cg_bits_(cg_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
-    cg_seal_(sum.kernels, &sum.info, x->result,
-        cg_sum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
-    return cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
+        cg_put32_(values + 4 * i, cg_as_bits_(cg_as_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
+    cg_packet_finalize_(sum.kernels, &sum.info, x->result,
+        cg_checksum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
+    return cg_ex_decode_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
 }
 /* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and
    added to in L1. touched: a bit for each that was, or NULL; model: what they will be used on. */
-CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base, uint64_t end, float *chunk,
-    uint64_t *touched, const float *model) {
+CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_cursor_ *a, int first, float alpha, uint64_t base, uint64_t end,
+    float *chunk, uint64_t *touched, const float *model) {
     for (;; a->next = a->have = 0) {
         size_t i = a->next;
         if (!a->have) {
-            a->have = cg_min_(CG_STRETCH_, a->left);
+            a->have = cg_min_(CG_SPARSE_BATCH_, a->left);
             if (!a->have) return;
             cg_index_get_(&a->reader, a->at, a->have);
             a->left -= a->have;
@@ -72,7 +73,7 @@ CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base,
                 for (size_t j = 0; j < a->have; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->at[j]));
         }
         for (; i < a->have && a->at[i] < end; i++, a->values += 4) {
-            const float v = cg_times_(alpha, cg_float_(cg_get32_(a->values)));
+            const float v = cg_times_(alpha, cg_as_float_(cg_get32_(a->values)));
             const size_t j = (size_t)(a->at[i] - base);
             chunk[j] = first ? v : cg_plus_(chunk[j], v);
             if (touched) touched[j / 64] |= (uint64_t)1 << j % 64;
@@ -81,11 +82,11 @@ CG_INLINE_ void cg_lane_add_(cg_lane_ *a, int first, float alpha, uint64_t base,
         if (i < a->have) return;
     }
 }
-static cg_status cg_open_lanes_(cg_x_ *x, size_t n) {
+static cg_status cg_sparse_cursors_open_(cg_ex_ *x, size_t n) {
     float none = 0.0f;
     for (size_t q = 0; q < cg_ranks_(x); q++) {
         cg_decoder_ d;
-        const cg_status s = cg_open_(&d, NULL, x->packet[q], x->len[q], &none, n, 1);
+        const cg_status s = cg_decoder_open_(&d, NULL, x->packet[q], x->len[q], &none, n, 1);
         if (s != CG_OK) return s;
         x->lanes[q].reader = cg_index_open_(&d.info, d.index);
         x->lanes[q].values = d.codes;
@@ -94,25 +95,25 @@ static cg_status cg_open_lanes_(cg_x_ *x, size_t n) {
     }
     return CG_OK;
 }
-CG_NOINLINE_ cg_status cg_add_lanes_(cg_x_ *x, float *y, size_t n) {
+CG_NOINLINE_ cg_status cg_sparse_cursors_sum_(cg_ex_ *x, float *y, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-    const cg_status s = cg_open_lanes_(x, n);
+    const cg_status s = cg_sparse_cursors_open_(x, n);
     float chunk[2 * CG_CHUNK_];
     if (s != CG_OK) return s;
     memset(chunk, 0, sizeof chunk);
     for (size_t base = 0, many; base < n; base += many) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
         for (size_t q = 0; q < cg_ranks_(x); q++)
-            cg_lane_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL, NULL);
-        kernels->flush(chunk, many, cg_at_mut_(y, base), stream);
+            cg_sparse_cursor_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL, NULL);
+        kernels->move_zero(chunk, many, cg_at_mut_(y, base), stream);
     }
-    if (stream) kernels->drain();
+    if (stream) kernels->stream_fence();
     return CG_OK;
 }
 /* ... to the model, where somebody sent something. */
-CG_NOINLINE_ cg_status cg_step_lanes_(cg_x_ *x) {
-    const cg_status s = cg_open_lanes_(x, x->n);
+CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *x) {
+    const cg_status s = cg_sparse_cursors_open_(x, x->n);
     float chunk[2 * CG_CHUNK_];
     uint64_t touched[2 * CG_CHUNK_ / 64];
     if (s != CG_OK) return s;
@@ -120,38 +121,39 @@ CG_NOINLINE_ cg_status cg_step_lanes_(cg_x_ *x) {
     memset(touched, 0, sizeof touched);
     for (size_t base = 0; base < x->n; base += 2 * CG_CHUNK_) {
         for (size_t q = 0; q < cg_ranks_(x); q++)
-            cg_lane_add_(
+            cg_sparse_cursor_add_(
                 &x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched, x->desc.model);
         for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
             for (; touched[w]; touched[w] &= touched[w] - 1) {
                 const size_t j = 64 * w + cg_ctz_(touched[w]);
-                cg_step_at_(&x->desc, base + j, chunk[j]);
+                cg_model_step_at_(&x->desc, base + j, chunk[j]);
                 chunk[j] = 0.0f;
             }
     }
     x->desc.model = NULL; /* done */
     return CG_OK;
 }
-static cg_status cg_add_in_order_(cg_x_ *x, float *y, size_t n) {
-    cg_blend_ b;
-    if (x->lanes) return cg_add_lanes_(x, y, n);
-    cg_blend_ranks_(x, y, n, &b);
-    return cg_blend_all_(&b);
+static cg_status cg_inputs_sum_(cg_ex_ *x, float *y, size_t n) {
+    cg_accum_ b;
+    if (x->lanes) return cg_sparse_cursors_sum_(x, y, n);
+    cg_accum_ranks_(x, y, n, &b);
+    return cg_accum_all_(&b);
 }
-static cg_status cg_body_allgather_(cg_x_ *x) {
+static cg_status cg_route_allgather_(cg_ex_ *x) {
     cg_status s;
-    CG_ROUTINE_(x)
-    CG_DO_(x, 1, cg_ask_gather_(x, x->own, x->sizes, x->inbox));
-    cg_find_packets_(x);
+    CG_CO_BEGIN_(x)
+    CG_CO_AWAIT_(x, 1, cg_allgather_begin_(x, x->own, x->sizes, x->inbox));
+    cg_inputs_from_gather_(x);
     for (int q = 0; q < x->transport.size; q++)
         if (q != x->transport.rank)
-            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_part_tag_(x, 0, 0), 0, &x->desc.op, q, q);
+            cg_accept_(
+                x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_stripe_tag_(x, 0, 0), 0, &x->desc.op, q, q);
     if (x->status != CG_OK) return x->status;
     if (x->desc.fold == CG_FOLD_VOTE) {
         s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
-        return s == CG_OK ? cg_unpack_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n) : s;
+        return s == CG_OK ? cg_ex_decode_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n) : s;
     }
     if (x->desc.fold == CG_FOLD_CONTRIBUTORS && x->desc.op.select.id) return cg_mean_of_contributors_(x);
-    return x->lanes && x->desc.model ? cg_step_lanes_(x) : cg_add_in_order_(x, x->y, x->n);
-    CG_ENDS_
+    return x->lanes && x->desc.model ? cg_sparse_cursors_step_model_(x) : cg_inputs_sum_(x, x->y, x->n);
+    CG_CO_END_
 }

@@ -191,8 +191,8 @@ struct cg_exchange_state {
     double *work;
     uint8_t *gathered, *later, note[2][16], record[64]; /* later: the bounce buffer, after the opening */
     size_t later_bytes;
-    struct cg_fill_ *fill;  /* x is still to be made */
-    struct cg_lane_ *lanes; /* allgather of sparse packets: where each is read */
+    struct cg_producer_ *fill;       /* x is still to be made */
+    struct cg_sparse_cursor_ *lanes; /* allgather of sparse packets: where each is read */
     /* tiny: for the opening, which must do with little; none: x, where there is none */
     float tiny[256], none;
     uint64_t spare_sizes[16]; /* the opening of few ranks, where there is no memory */

@@ -1,23 +1,24 @@
 /* ---- >>exchange ---- */
 
-static cg_status cg_opening_(cg_x_ *x) {
-    CG_ROUTINE_(x)
+static cg_status cg_opening_(cg_ex_ *x) {
+    CG_CO_BEGIN_(x)
     if (!x->opened) {
-        CG_DO_(x, 1, cg_ask_equal_(x, x->record, CG_RECORD_, x->gathered));
-        for (size_t q = 0; q < cg_ranks_(x); q++) memcpy(x->records + q * CG_RECORD_, cg_gathered_(x, q), CG_RECORD_);
+        CG_CO_AWAIT_(x, 1, cg_allgather_equal_begin_(x, x->record, CG_RECORD_BYTES_, x->gathered));
+        for (size_t q = 0; q < cg_ranks_(x); q++)
+            memcpy(x->records + q * CG_RECORD_BYTES_, cg_gathered_(x, q), CG_RECORD_BYTES_);
     }
-    cg_open_records_(x);
+    cg_records_check_(x);
     if (x->status != CG_OK || !(x->desc.flags & CG_AGREE_SCALES)) return x->status;
     if (x->scales > 1) {
         cg_scales_collect_(x, x->lists);
-        CG_DO_(x, 2, cg_ask_equal_(x, x->lists, 4 * x->scales, x->lists + 4 * (size_t)x->scales));
+        CG_CO_AWAIT_(x, 2, cg_allgather_equal_begin_(x, x->lists, 4 * x->scales, x->lists + 4 * (size_t)x->scales));
     }
     cg_scales_agree_(x);
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = cg_get64_(x->records + q * CG_RECORD_ + 32);
+    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = cg_get64_(x->records + q * CG_RECORD_BYTES_ + 32);
     return CG_OK; /* a failure from here on travels as a packet */
-    CG_ENDS_
+    CG_CO_END_
 }
-static cg_status cg_body_(cg_x_ *x) {
+static cg_status cg_ex_resume_(cg_ex_ *x) {
     if (x->stage == 1) {
         cg_status s = cg_opening_(x);
         if (s != CG_OK) return s;
@@ -27,18 +28,18 @@ static cg_status cg_body_(cg_x_ *x) {
         x->line = 0;
     }
     switch (x->route) {
-    case CG_ROUTE_RING: return cg_body_ring_(x);
-    case CG_ROUTE_TREE: return cg_body_tree_(x);
-    case CG_ROUTE_SCATTER: return cg_body_scatter_(x);
-    case CG_ROUTE_SERVER: return cg_body_server_(x);
-    case CG_ROUTE_MERGE: return cg_body_merge_(x);
-    case CG_ROUTE_REGION: return cg_body_region_(x);
-    case CG_ROUTE_SHARED: return cg_body_shared_(x);
-    case CG_ROUTE_LINEAR: return cg_body_linear_(x);
-    default: return cg_body_allgather_(x);
+    case CG_ROUTE_RING: return cg_route_ring_(x);
+    case CG_ROUTE_TREE: return cg_route_tree_(x);
+    case CG_ROUTE_SCATTER: return cg_route_scatter_(x);
+    case CG_ROUTE_SERVER: return cg_route_server_(x);
+    case CG_ROUTE_MERGE: return cg_route_merge_(x);
+    case CG_ROUTE_REGION: return cg_route_region_(x);
+    case CG_ROUTE_SHARED: return cg_route_shared_(x);
+    case CG_ROUTE_LINEAR: return cg_route_linear_(x);
+    default: return cg_route_allgather_(x);
     }
 }
-static void cg_count_io_(cg_x_ *x) {
+static void cg_count_io_(cg_ex_ *x) {
     const cg_io *io = &x->io;
     const uint64_t others = (uint64_t)x->transport.size - 1;
     uint64_t out = 0, in = 0;
@@ -58,23 +59,23 @@ static void cg_count_io_(cg_x_ *x) {
     x->report.bytes_out += out;
     x->report.bytes_in += in;
 }
-static cg_status cg_finish_(cg_x_ *x, cg_status s) {
+static cg_status cg_ex_finish_(cg_ex_ *x, cg_status s) {
     x->stage = 3;
-    if (s != CG_OK) cg_fail_(x, s, x->transport.rank, cg_status_str(s));
+    if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
     x->report.route = x->route;
     if (x->status != CG_OK) {
         x->report.used = NULL;
         x->report.used_len = 0;
         return x->status;
     }
-    cg_step_(&x->desc, x->y, x->n);
+    cg_model_step_(&x->desc, x->y, x->n);
     x->report.rank = -1;
     x->report.why = cg_status_str(CG_OK);
     if (!x->report.used) x->report.used = x->own;
     x->report.used_len = x->used_len ? x->used_len : (size_t)x->part_at[x->parts];
     return CG_OK;
 }
-static cg_status cg_next_(cg_x_ *x, int last_code, cg_io *io) {
+static cg_status cg_ex_next_(cg_ex_ *x, int last_code, cg_io *io) {
     cg_status s;
     if (x->moving) {
         const int peer = x->io.kind != CG_IO_SENDRECV && x->io.kind != CG_IO_BROADCAST ? -1
@@ -84,23 +85,23 @@ static cg_status cg_next_(cg_x_ *x, int last_code, cg_io *io) {
         if (last_code) {
             x->status = CG_OK; /* whatever went before, this is what ended it */
             x->report.code = last_code;
-            cg_fail_(x, CG_E_TRANSPORT, peer == x->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
-            return cg_finish_(x, CG_E_TRANSPORT);
+            cg_ex_fail_(x, CG_E_TRANSPORT, peer == x->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
+            return cg_ex_finish_(x, CG_E_TRANSPORT);
         }
         cg_count_io_(x);
     }
     do {
-        if (x->c.ask && cg_collective_(x, &x->io)) {
+        if (x->c.ask && cg_collective_next_(x, &x->io)) {
             x->moving = 1;
             *io = x->io;
             return CG_AGAIN;
         }
-        x->c.ask = CG_ASK_NONE_;
-        s = cg_body_(x);
+        x->c.ask = CG_COLL_NONE_;
+        s = cg_ex_resume_(x);
     } while (s == CG_AGAIN);
-    return cg_finish_(x, s);
+    return cg_ex_finish_(x, s);
 }
-static void cg_begin_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport *transport, float *v, size_t n) {
+static void cg_ex_init_(cg_ex_ *x, const cg_exchange_desc *desc, const cg_transport *transport, float *v, size_t n) {
     memset(x, 0, sizeof *x);
     x->desc = *desc;
     x->transport = *transport;
@@ -112,46 +113,46 @@ static void cg_begin_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport
     x->report.why = cg_status_str(CG_OK);
 }
 /* NULL, or why nothing can be said to anybody. */
-static const char *cg_mute_(const cg_transport *t) {
+static const char *cg_transport_error_(const cg_transport *t) {
     if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
     if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce)
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
-static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
+static cg_status cg_ex_start_(cg_ex_ *x, float *v, void *mem, size_t bytes) {
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint64_t need;
     float scale = 0.0f;
-    if (cg_mute_(&x->transport)) {
+    if (cg_transport_error_(&x->transport)) {
         x->status = CG_E_ARG;
-        x->report.why = cg_mute_(&x->transport);
+        x->report.why = cg_transport_error_(&x->transport);
         return CG_E_ARG;
     }
-    if (!v && x->n) cg_fail_(x, CG_E_ARG, x->transport.rank, "x is NULL");
-    else cg_resolve_(x);
-    need = cg_plan_(x, NULL);
-    if (need > SIZE_MAX / 2) cg_fail_(x, CG_E_ARG, x->transport.rank, "sizes overflow");
+    if (!v && x->n) cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "x is NULL");
+    else cg_ex_resolve_(x);
+    need = cg_mem_plan_(x, NULL);
+    if (need > SIZE_MAX / 2) cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "sizes overflow");
     else if (!mem || bytes < skip || bytes - skip < need)
-        cg_fail_(x, CG_E_MEMORY, x->transport.rank, "mem is smaller than cg_exchange_memory");
-    if (x->status == CG_OK || (mem && bytes >= skip && bytes - skip >= cg_plan_(x, NULL))) {
-        cg_plan_(x, (uint8_t *)mem + skip);
+        cg_ex_fail_(x, CG_E_MEMORY, x->transport.rank, "mem is smaller than cg_exchange_memory");
+    if (x->status == CG_OK || (mem && bytes >= skip && bytes - skip >= cg_mem_plan_(x, NULL))) {
+        cg_mem_plan_(x, (uint8_t *)mem + skip);
     } else {
-        if (x->transport.size > CG_SPARE_RANKS_) return x->status;
+        if (x->transport.size > CG_FALLBACK_RANKS_) return x->status;
         x->records = x->spare;
-        x->gathered = x->spare + CG_SPARE_RANKS_ * CG_RECORD_;
+        x->gathered = x->spare + CG_FALLBACK_RANKS_ * CG_RECORD_BYTES_;
         x->sizes = x->spare_sizes;
     }
-    if (x->status == CG_OK && x->fill && (x->parts > 1 || !cg_packs_first_(x))) {
+    if (x->status == CG_OK && x->fill && (x->parts > 1 || !cg_is_compressed_first_(x))) {
         cg_source_ src = CG_ZERO;
         src.fill = x->fill;
         src.x = x->x;
-        cg_fill_here_(&src);
+        cg_producer_make_all_(&src);
         x->fill = NULL;
     }
-    if (x->status == CG_OK && cg_packs_first_(x)) cg_pack_parts_(x);
-    else if (x->status == CG_OK) cg_finite_(x);
-    if (x->status == CG_OK && x->scales == 1) scale = cg_float_(cg_get32_(x->own + CG_HEADER_BYTES));
-    cg_record_put_(x, x->status == CG_OK && cg_packs_first_(x) ? (size_t)x->part_at[x->parts] : 0, scale);
+    if (x->status == CG_OK && cg_is_compressed_first_(x)) cg_stripes_compress_(x);
+    else if (x->status == CG_OK) cg_grad_check_finite_(x);
+    if (x->status == CG_OK && x->scales == 1) scale = cg_as_float_(cg_get32_(x->own + CG_HEADER_BYTES));
+    cg_record_put_(x, x->status == CG_OK && cg_is_compressed_first_(x) ? (size_t)x->part_at[x->parts] : 0, scale);
     x->later = x->bounce;
     x->later_bytes = x->bounce_bytes;
     x->bounce = (uint8_t *)x->tiny;
@@ -161,24 +162,24 @@ static cg_status cg_start_(cg_x_ *x, float *v, void *mem, size_t bytes) {
 }
 CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc,
     const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes) {
-    cg_env_ env;
+    cg_fenv_ env;
     cg_status s;
     if (!state || !desc || !transport) return CG_E_ARG;
-    env = cg_env_enter_();
-    cg_begin_(state, desc, transport, x, n);
-    s = cg_start_(state, x, mem, bytes);
-    cg_env_leave_(env);
+    env = cg_fenv_enter_();
+    cg_ex_init_(state, desc, transport, x, n);
+    s = cg_ex_start_(state, x, mem, bytes);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_io *io) {
-    cg_env_ env;
+    cg_fenv_ env;
     cg_status s;
     if (!state || !io) return CG_E_ARG;
     memset(io, 0, sizeof *io);
     if (state->stage < 1 || state->stage > 2) return CG_E_STATE;
-    env = cg_env_enter_();
-    s = cg_next_(state, last_code, io);
-    cg_env_leave_(env);
+    env = cg_fenv_enter_();
+    s = cg_ex_next_(state, last_code, io);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ void cg_exchange_report(const cg_exchange_state *state, cg_report *report) {
@@ -196,64 +197,64 @@ CG_API_ int cg_io_run(const cg_transport *t, const cg_io *io) {
 }
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
     cg_exchange_state x;
-    cg_env_ env;
+    cg_fenv_ env;
     uint64_t bytes = 0;
-    if (!desc || !transport || cg_mute_(transport)) return 0;
-    env = cg_env_enter_();
-    cg_begin_(&x, desc, transport, NULL, n);
-    cg_resolve_(&x);
-    if (x.status == CG_OK || transport->size > CG_SPARE_RANKS_)
-        bytes = cg_add_(cg_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
-    cg_env_leave_(env);
-    return cg_size_(bytes);
+    if (!desc || !transport || cg_transport_error_(transport)) return 0;
+    env = cg_fenv_enter_();
+    cg_ex_init_(&x, desc, transport, NULL, n);
+    cg_ex_resolve_(&x);
+    if (x.status == CG_OK || transport->size > CG_FALLBACK_RANKS_)
+        bytes = cg_add_sat_(cg_mem_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
+    cg_fenv_leave_(env);
+    return cg_size_or_zero_(bytes);
 }
 CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
     cg_exchange_state x;
-    cg_env_ env;
+    cg_fenv_ env;
     size_t floats = 0;
-    if (!desc || !transport || cg_mute_(transport)) return 0;
-    env = cg_env_enter_();
-    cg_begin_(&x, desc, transport, NULL, n);
+    if (!desc || !transport || cg_transport_error_(transport)) return 0;
+    env = cg_fenv_enter_();
+    cg_ex_init_(&x, desc, transport, NULL, n);
     x.desc.carry = &x.none; /* as if there were one */
-    cg_resolve_(&x);
-    if (x.status == CG_OK) floats = cg_carried_(&x);
-    cg_env_leave_(env);
+    cg_ex_resolve_(&x);
+    if (x.status == CG_OK) floats = cg_carry_floats_(&x);
+    cg_fenv_leave_(env);
     return floats;
 }
 /* fill: x is still to be made; failed: this rank has nothing to exchange but its status. */
-static cg_status cg_exchange_by_(cg_x_ *x, const cg_exchange_desc *desc, const cg_transport *t, float *v,
-    struct cg_fill_ *fill, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
+static cg_status cg_exchange_in_state_(cg_ex_ *x, const cg_exchange_desc *desc, const cg_transport *t, float *v,
+    struct cg_producer_ *fill, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
     cg_io io;
     int code = 0;
     cg_status s;
-    const cg_env_ env = cg_env_enter_();
-    cg_begin_(x, desc, t, v, n);
-    if (failed != CG_OK) cg_fail_(x, failed, t->rank, cg_status_str(failed));
+    const cg_fenv_ env = cg_fenv_enter_();
+    cg_ex_init_(x, desc, t, v, n);
+    if (failed != CG_OK) cg_ex_fail_(x, failed, t->rank, cg_status_str(failed));
     else x->fill = fill;
-    s = cg_start_(x, v, mem, bytes);
-    cg_env_leave_(env);
+    s = cg_ex_start_(x, v, mem, bytes);
+    cg_fenv_leave_(env);
     if (s == CG_OK)
         while ((s = cg_exchange_next(x, code, &io)) == CG_AGAIN) code = cg_io_run(t, &io);
     cg_exchange_report(x, report);
     return s;
 }
-CG_NOINLINE_ cg_status cg_exchange_without_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
+CG_NOINLINE_ cg_status cg_exchange_no_memory_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, cg_status failed, cg_report *report) {
     cg_exchange_state state; /* too little memory for anything but to say so */
-    return cg_exchange_by_(&state, desc, transport, x, NULL, n, NULL, 0, failed, report);
+    return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, failed, report);
 }
 /* failed: CG_OK, or why this rank can only tell the others. */
-static cg_status cg_exchange_or_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
+static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_status failed, cg_report *report) {
     const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *p = (uint8_t *)mem;
     if (report) memset(report, 0, sizeof *report);
     if (!desc || !transport) return CG_E_ARG;
-    if (!mem || bytes < skip + CG_STATE_ROOM_) return cg_exchange_without_(desc, transport, x, n, failed, report);
-    return cg_exchange_by_((cg_x_ *)(void *)(p + skip), desc, transport, x, NULL, n, p + skip + CG_STATE_ROOM_,
+    if (!mem || bytes < skip + CG_STATE_ROOM_) return cg_exchange_no_memory_(desc, transport, x, n, failed, report);
+    return cg_exchange_in_state_((cg_ex_ *)(void *)(p + skip), desc, transport, x, NULL, n, p + skip + CG_STATE_ROOM_,
         bytes - skip - CG_STATE_ROOM_, failed, report);
 }
 CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_report *report) {
-    return cg_exchange_or_(desc, transport, x, n, mem, bytes, CG_OK, report);
+    return cg_exchange_or_fail_(desc, transport, x, n, mem, bytes, CG_OK, report);
 }

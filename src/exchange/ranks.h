@@ -1,48 +1,48 @@
 /* ---- >>ranks ---- */
 
-enum { CG_RECORD_ = 64, CG_NOTE_ = 16, CG_SPARE_RANKS_ = 16 };
-typedef cg_exchange_state cg_x_; /* in here */
+enum { CG_RECORD_BYTES_ = 64, CG_PREAMBLE_BYTES_ = 16, CG_FALLBACK_RANKS_ = 16 };
+typedef cg_exchange_state cg_ex_; /* in here */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
-static int cg_wrap_(const cg_x_ *x, int rank) { /* into [0, N), from at most N off */
+static int cg_wrap_(const cg_ex_ *x, int rank) { /* into [0, N), from at most N off */
     const int size = x->transport.size;
     return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
 }
-static size_t cg_ranks_(const cg_x_ *x) { return (size_t)x->transport.size; }
-static void cg_fail_(cg_x_ *x, cg_status status, int rank, const char *why) {
+static size_t cg_ranks_(const cg_ex_ *x) { return (size_t)x->transport.size; }
+static void cg_ex_fail_(cg_ex_ *x, cg_status status, int rank, const char *why) {
     if (x->status != CG_OK) return; /* the first one counts */
     x->status = status;
     x->report.rank = rank;
     x->report.why = why;
 }
 /* Where stripe p of so many begins: whole runs of 64 values. */
-static size_t cg_stripe_(size_t n, size_t parts, size_t p) {
+static size_t cg_stripe_offset_(size_t n, size_t parts, size_t p) {
     const size_t runs = n / 64 + (n % 64 != 0), each = runs / parts, rest = runs % parts;
     return cg_min_(n, 64 * (each * p + (rest * p) / parts));
 }
-static size_t cg_part_start_(const cg_x_ *x, int p) { return cg_stripe_(x->n, (size_t)x->parts, (size_t)p); }
-static size_t cg_part_n_(const cg_x_ *x, int p) { return cg_part_start_(x, p + 1) - cg_part_start_(x, p); }
+static size_t cg_stripe_start_(const cg_ex_ *x, int p) { return cg_stripe_offset_(x->n, (size_t)x->parts, (size_t)p); }
+static size_t cg_stripe_n_(const cg_ex_ *x, int p) { return cg_stripe_start_(x, p + 1) - cg_stripe_start_(x, p); }
 /* Every leg and part has randomness of its own, or two roundings of one value would not be independent. */
-static cg_tag cg_part_tag_(const cg_x_ *x, int part, int leg) {
+static cg_tag cg_stripe_tag_(const cg_ex_ *x, int part, int leg) {
     cg_tag tag = x->desc.tag;
     if (x->parts > 1 || leg)
         tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(part + 1) + (uint64_t)leg * CG_GOLDEN_));
     return tag;
 }
-static float cg_weight_of_(const cg_x_ *x, size_t rank) {
-    return cg_float_(cg_get32_(x->records + rank * CG_RECORD_ + 40));
+static float cg_weight_of_(const cg_ex_ *x, size_t rank) {
+    return cg_as_float_(cg_get32_(x->records + rank * CG_RECORD_BYTES_ + 40));
 }
 /* What a rank's values are multiplied by in a result. */
-static float cg_alpha_(const cg_x_ *x, size_t rank) {
+static float cg_alpha_(const cg_ex_ *x, size_t rank) {
     const float w = cg_weight_of_(x, rank);
     return x->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / x->weights);
 }
 
 /* A step of desc.model by the result v, or by one value of it: the same bits. */
 static int cg_rate_ok_(const cg_exchange_desc *d) { return !d->model || cg_is_finite_(d->rate); }
-static void cg_step_(const cg_exchange_desc *d, const float *v, size_t n) {
-    if (d->model && n) cg_kernels_now_()->emit(v, n, -d->rate, 1.0f, d->model, 0);
+static void cg_model_step_(const cg_exchange_desc *d, const float *v, size_t n) {
+    if (d->model && n) cg_kernels_now_()->axpby(v, n, -d->rate, 1.0f, d->model, 0);
 }
-CG_INLINE_ void cg_step_at_(const cg_exchange_desc *d, size_t i, float v) {
+CG_INLINE_ void cg_model_step_at_(const cg_exchange_desc *d, size_t i, float v) {
     cg_store_(d->model, i, cg_plus_(cg_load_(d->model, i), cg_times_(-d->rate, v)));
 }

@@ -20,56 +20,58 @@ static int cg_is_unbiased_(const cg_op *op) {
     }
 }
 static int cg_is_f32_(const cg_op *op) { return !op->quantize.id; }
-static int cg_is_plain_(const cg_op *op) {
+static int cg_is_sparse_f32_(const cg_op *op) {
     return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op);
 }
 /* Is a selection's number of values about known? */
-static int cg_is_aimed_(const cg_op *op) {
-    return cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
+static int cg_has_target_k_(const cg_op *op) {
+    return cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
         op->select.id == CG_SELECT_SIDCO;
 }
 /* Is a packet's length known from op and n? */
-static int cg_is_fixed_(const cg_op *op) {
-    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || cg_is_user_(&op->quantize) || op->sample.id == CG_SAMPLE_PERMK)
+static int cg_has_fixed_len_(const cg_op *op) {
+    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || cg_is_user_codec_(&op->quantize) ||
+        op->sample.id == CG_SAMPLE_PERMK)
         return 0;
-    return !op->select.id || cg_is_counted_(op) || op->select.id == CG_SELECT_CHUNKED;
+    return !op->select.id || cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED;
 }
 /* Can cg_reduce add such packets? Levels only on a grid that all ranks agreed on. */
-static int cg_adds_(const cg_x_ *x, const cg_op *op) {
+static int cg_is_reducible_(const cg_ex_ *x, const cg_op *op) {
     unsigned bits;
-    if (cg_is_matrix_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
-        cg_is_user_(&op->quantize))
+    if (cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
+        cg_is_user_codec_(&op->quantize))
         return 0;
     if (cg_is_f32_(op)) return 1;
-    return cg_grid_(&op->quantize, &bits) && !op->code.arg && !op->select.id &&
+    return cg_grid_zero_symbol_(&op->quantize, &bits) && !op->code.arg && !op->select.id &&
         ((x->desc.flags & CG_AGREE_SCALES) || (x->desc.side && x->desc.side->scale));
 }
 static int cg_is_striped_(uint32_t route) { return route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER; }
-static int cg_has_back_(const cg_x_ *x) {
+static int cg_has_back_(const cg_ex_ *x) {
     return x->desc.back && (x->route == CG_ROUTE_SERVER || x->route == CG_ROUTE_SCATTER);
 }
 
-static uint32_t cg_route_auto_(const cg_x_ *x) {
+static uint32_t cg_auto_route_(const cg_ex_ *x) {
     const cg_op *op = &x->desc.op;
-    const uint64_t all = cg_mul_(cg_bound_(op, x->desc.side, x->n), (uint64_t)x->transport.size - 1);
-    const int once = cg_is_unbiased_(op) || cg_adds_(x, op) || x->desc.carry;
+    const uint64_t all = cg_mul_sat_(cg_bound_(op, x->desc.side, x->n), (uint64_t)x->transport.size - 1);
+    const int once = cg_is_unbiased_(op) || cg_is_reducible_(x, op) || x->desc.carry;
     if (x->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
         op->k)
         return CG_ROUTE_ALLGATHER;
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return CG_ROUTE_LINEAR;
-    if (cg_is_matrix_(op)) return CG_ROUTE_ALLGATHER;
+    if (cg_is_matrix_op_(op)) return CG_ROUTE_ALLGATHER;
     if (cg_is_f32_(op) && !op->select.id && !op->code.arg) return CG_ROUTE_LINEAR;
     if (!x->transport.sendrecv || x->transport.size <= 2 || all <= 65536 || (x->desc.side && x->desc.side->scale))
         return CG_ROUTE_ALLGATHER;
     if (x->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
-    if (op->select.id) return cg_adds_(x, op) && all > cg_mul_(8, x->n) ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
+    if (op->select.id)
+        return cg_is_reducible_(x, op) && all > cg_mul_sat_(8, x->n) ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
     return once || x->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
 }
 /* Why op cannot go this way, or NULL. */
-static const char *cg_refused_route_(const cg_x_ *x) {
+static const char *cg_refused_route_(const cg_ex_ *x) {
     const cg_op *op = &x->desc.op;
     const uint32_t route = x->route;
-    const int whole = cg_is_matrix_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN;
+    const int whole = cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN;
     if (!x->transport.sendrecv && x->transport.size > 1 &&
         (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
         return "this route needs the sendrecv callback: give it, or take allgather, server, shared or linear";
@@ -81,12 +83,12 @@ static const char *cg_refused_route_(const cg_x_ *x) {
     if (cg_is_striped_(route) && x->desc.side && x->desc.side->scale)
         return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
     if (route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION) {
-        if (!cg_is_plain_(op) || op->code.arg || !cg_is_aimed_(op) || op->select.id == CG_SELECT_CHUNKED)
+        if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op) || op->select.id == CG_SELECT_CHUNKED)
             return "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values";
         if (x->desc.weight != 0.0f)
             return "merge and region have no weights: take allgather, server, scatter, shared or linear";
     }
-    if (route == CG_ROUTE_SHARED && (!cg_is_plain_(op) || op->code.arg || !cg_is_aimed_(op)))
+    if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op)))
         return "shared: take topk, mstopk, chunked, dgc or sidco with f32 values";
     if (route == CG_ROUTE_LINEAR &&
         (op->select.id || !cg_is_f32_(op) || op->code.arg || op->sample.id == CG_SAMPLE_PERMK ||
@@ -94,7 +96,7 @@ static const char *cg_refused_route_(const cg_x_ *x) {
         return "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank";
     return NULL;
 }
-static const char *cg_refused_fold_(const cg_x_ *x) {
+static const char *cg_refused_fold_(const cg_ex_ *x) {
     const cg_op *op = &x->desc.op;
     if (x->desc.fold == CG_FOLD_VOTE) {
         if (op->quantize.id != CG_QUANTIZE_SIGN || op->select.id || op->sample.id == CG_SAMPLE_PERMK)
@@ -113,38 +115,38 @@ static const char *cg_refused_fold_(const cg_x_ *x) {
     return NULL;
 }
 /* Floats of a sum that this rank encodes again, or may. */
-static size_t cg_carried_(const cg_x_ *x) {
+static size_t cg_carry_floats_(const cg_ex_ *x) {
     if (x->exact || x->desc.fold == CG_FOLD_VOTE) return 0;
     if (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) return x->n;
-    if (x->route == CG_ROUTE_SCATTER) return cg_part_n_(x, x->transport.rank);
+    if (x->route == CG_ROUTE_SCATTER) return cg_stripe_n_(x, x->transport.rank);
     return x->route == CG_ROUTE_SERVER && (x->root == x->transport.rank || x->desc.leader == CG_LEADER_BY_SCORE) ? x->n
                                                                                                                  : 0;
 }
 /* Sums that are encoded again must be exact, unbiased, or remembered. */
-static const char *cg_refused_loss_(const cg_x_ *x) {
-    if (!cg_carried_(x) || x->desc.carry || cg_is_unbiased_(&x->back)) return NULL;
+static const char *cg_refused_loss_(const cg_ex_ *x) {
+    if (!cg_carry_floats_(x) || x->desc.carry || cg_is_unbiased_(&x->back)) return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
            "operator that loses nothing, or take allgather";
 }
-static int cg_hops_lossy_(const cg_x_ *x) {
+static int cg_hops_reencode_(const cg_ex_ *x) {
     return (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) && !x->exact;
 }
-static const char *cg_refused_agreement_(const cg_x_ *x) {
+static const char *cg_refused_agreement_(const cg_ex_ *x) {
     unsigned bits;
     const cg_op *op = &x->desc.op;
     if (!(x->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!cg_grid_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_STEPS16 || op->select.id || op->code.arg ||
-        op->sample.id == CG_SAMPLE_PERMK)
+    if (!cg_grid_zero_symbol_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_STEPS16 || op->select.id ||
+        op->code.arg || op->sample.id == CG_SAMPLE_PERMK)
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
                "flexpoint, without a selection or code";
     if (x->desc.side && x->desc.side->scale) return "scales are given and to be agreed on: which?";
     if (x->route == CG_ROUTE_LINEAR || x->route == CG_ROUTE_SHARED) return "f32 values have no scales";
-    if (cg_hops_lossy_(x))
+    if (cg_hops_reencode_(x))
         return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
     return NULL;
 }
 /* Fills in defaults; what is wrong goes to x->status, for everybody to hear. */
-static void cg_resolve_(cg_x_ *x) {
+static void cg_ex_resolve_(cg_ex_ *x) {
     const cg_op *op = &x->desc.op;
     const char *why;
     unsigned bits;
@@ -152,48 +154,49 @@ static void cg_resolve_(cg_x_ *x) {
     x->route = x->desc.route;
     if (x->desc.route > CG_ROUTE_LINEAR || x->desc.fold > CG_FOLD_CONTRIBUTORS ||
         x->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) {
-        cg_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag");
+        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag");
         return;
     }
     if (!cg_is_finite_(x->desc.weight) || (x->desc.weight != 0.0f && !(x->desc.weight >= 1.17549435e-38f)) ||
         !cg_is_finite_(x->desc.score)) {
-        cg_fail_(x, CG_E_ARG, x->transport.rank,
+        cg_ex_fail_(x, CG_E_ARG, x->transport.rank,
             "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
         return;
     }
     if (!cg_rate_ok_(&x->desc)) {
-        cg_fail_(x, CG_E_ARG, x->transport.rank, "rate must be finite");
+        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "rate must be finite");
         return;
     }
     if (x->desc.leader < CG_LEADER_BY_SCORE || x->desc.leader > x->transport.size) {
-        cg_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one");
+        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one");
         return;
     }
     if (!cg_bound_(op, x->desc.side, x->n) || (x->desc.back && !cg_bound_(x->desc.back, NULL, x->n))) {
-        cg_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
+        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
         return;
     }
     if (cg_side_check_(op, x->desc.side) != CG_OK) {
-        cg_fail_(x, cg_side_check_(op, x->desc.side), x->transport.rank,
+        cg_ex_fail_(x, cg_side_check_(op, x->desc.side), x->transport.rank,
             "side has something that this operator does not use");
         return;
     }
-    if (x->route == CG_ROUTE_AUTO) x->route = cg_route_auto_(x);
+    if (x->route == CG_ROUTE_AUTO) x->route = cg_auto_route_(x);
     x->parts = cg_is_striped_(x->route) ? x->transport.size : 1;
     x->root = x->desc.leader > 0 ? x->desc.leader - 1 : 0;
     if (x->route == CG_ROUTE_SHARED && x->desc.leader == 0)
         x->root = (int)(x->desc.tag.step % (uint64_t)x->transport.size);
-    x->fixed = cg_is_fixed_(op);
-    x->most = op->select.id && !op->sample.id && !op->transform.id ? (size_t)cg_most_(op, x->n) : 0;
-    x->keep = (size_t)cg_count_(op->select.value, op->k, x->n);
+    x->fixed = cg_has_fixed_len_(op);
+    x->most = op->select.id && !op->sample.id && !op->transform.id ? (size_t)cg_max_selected_(op, x->n) : 0;
+    x->keep = (size_t)cg_k_from_ratio_(op->select.value, op->k, x->n);
     /* a sum that is not exact is encoded again: by `back`; a server's answer by nothing, if it need not be */
-    x->exact = cg_adds_(x, op) && x->desc.weight == 0.0f && !cg_has_back_(x);
+    x->exact = cg_is_reducible_(x, op) && x->desc.weight == 0.0f && !cg_has_back_(x);
     x->back = cg_has_back_(x) ? *x->desc.back : *op;
-    if (!cg_has_back_(x) && (x->route == CG_ROUTE_SERVER || (x->route == CG_ROUTE_SCATTER && cg_adds_(x, op))))
+    if (!cg_has_back_(x) && (x->route == CG_ROUTE_SERVER || (x->route == CG_ROUTE_SCATTER && cg_is_reducible_(x, op))))
         x->back = cg_dense();
     if (x->desc.fold == CG_FOLD_VOTE) x->back = *op;
-    x->closed_fixed = x->exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg : cg_is_fixed_(&x->back);
-    if (x->exact && !cg_is_f32_(op)) x->reach = (uint64_t)cg_grid_(&op->quantize, &bits) * (uint64_t)x->transport.size;
+    x->closed_fixed = x->exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg : cg_has_fixed_len_(&x->back);
+    if (x->exact && !cg_is_f32_(op))
+        x->reach = (uint64_t)cg_grid_zero_symbol_(&op->quantize, &bits) * (uint64_t)x->transport.size;
     why = cg_refused_route_(x);
     if (!why) why = cg_refused_fold_(x);
     if (!why && (x->desc.flags & CG_ABSTAIN) &&
@@ -202,17 +205,17 @@ static void cg_resolve_(cg_x_ *x) {
     if (!why) why = cg_refused_loss_(x);
     if (!why) why = cg_refused_agreement_(x);
     if (!why && cg_has_back_(x) &&
-        (cg_is_matrix_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
+        (cg_is_matrix_op_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
             x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE ||
-            cg_is_user_(&x->back.quantize)))
+            cg_is_user_codec_(&x->back.quantize)))
         why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
     if (!why && x->route == CG_ROUTE_SCATTER && !x->exact &&
         (x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE))
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
-    if (why) cg_fail_(x, CG_E_UNSUPPORTED, x->transport.rank, why);
+    if (why) cg_ex_fail_(x, CG_E_UNSUPPORTED, x->transport.rank, why);
 }
 /* Is x compressed at once, before anything is known of the others? */
-static int cg_packs_first_(const cg_x_ *x) {
-    return !cg_hops_lossy_(x) && x->route != CG_ROUTE_SHARED &&
-        !(x->route == CG_ROUTE_LINEAR && cg_is_matrix_(&x->desc.op));
+static int cg_is_compressed_first_(const cg_ex_ *x) {
+    return !cg_hops_reencode_(x) && x->route != CG_ROUTE_SHARED &&
+        !(x->route == CG_ROUTE_LINEAR && cg_is_matrix_op_(&x->desc.op));
 }

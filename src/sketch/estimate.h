@@ -1,72 +1,72 @@
 /* ---- >>estimates ---- */
 
-static void cg_line_places_(const cg_sketch *s, const uint64_t *keys, uint64_t line, cg_place_ *p) {
-    for (int r = 0; r < s->desc.rows; r++) p[r] = cg_line_place_(s, r, cg_line_hash_(keys[r], line));
+static void cg_line_targets_(const cg_sketch *s, const uint64_t *keys, uint64_t line, cg_line_target_ *p) {
+    for (int r = 0; r < s->desc.rows; r++) p[r] = cg_line_target_of_(s, r, cg_line_hash_(keys[r], line));
 }
 static void cg_row_keys_(const cg_sketch *s, uint64_t *keys) {
     for (int r = 0; r < s->desc.rows; r++) keys[r] = cg_row_key_(s, r);
 }
-static float cg_sketch_one_(const cg_sketch *s, uint64_t i) {
-    uint64_t keys[CG_SKETCH_ROWS_];
-    cg_place_ p[CG_SKETCH_ROWS_];
+static float cg_sketch_estimate_(const cg_sketch *s, uint64_t i) {
+    uint64_t keys[CG_SKETCH_MAX_ROWS_];
+    cg_line_target_ p[CG_SKETCH_MAX_ROWS_];
     cg_row_keys_(s, keys);
-    cg_line_places_(s, keys, i / CG_LINE_, p);
-    return cg_lane_estimate_(p, s->desc.rows, (unsigned)(i % CG_LINE_));
+    cg_line_targets_(s, keys, i / CG_SKETCH_LINE_, p);
+    return cg_coordinate_estimate_(p, s->desc.rows, (unsigned)(i % CG_SKETCH_LINE_));
 }
 CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i) {
-    const cg_env_ env = cg_env_enter_();
-    const float v = i < sketch->desc.n ? cg_sketch_one_(sketch, i) : 0.0f;
-    cg_env_leave_(env);
+    const cg_fenv_ env = cg_fenv_enter_();
+    const float v = i < sketch->desc.n ? cg_sketch_estimate_(sketch, i) : 0.0f;
+    cg_fenv_leave_(env);
     return v;
 }
-/* Estimates of [first, first + many), whole lines but for the end, or a single one: what cg_fill_ asks for. */
-static double cg_sketch_make_(const void *user, size_t first, size_t many, float *out) {
+/* Estimates of [first, first + many), whole lines but for the end, or a single one: what cg_producer_ asks for. */
+static double cg_sketch_estimate_range_(const void *user, size_t first, size_t many, float *out) {
     const cg_sketch *s = (const cg_sketch *)user;
-    const int avx2 = cg_sketch_avx2_();
-    uint64_t keys[CG_SKETCH_ROWS_];
-    cg_place_ p[2][CG_SKETCH_ROWS_];
-    if (first % CG_LINE_) {
-        for (size_t i = 0; i < many; i++) cg_store_(out, i, cg_sketch_one_(s, first + i));
+    const int avx2 = cg_sketch_use_avx2_();
+    uint64_t keys[CG_SKETCH_MAX_ROWS_];
+    cg_line_target_ p[2][CG_SKETCH_MAX_ROWS_];
+    if (first % CG_SKETCH_LINE_) {
+        for (size_t i = 0; i < many; i++) cg_store_(out, i, cg_sketch_estimate_(s, first + i));
         return 0.0;
     }
     cg_row_keys_(s, keys);
-    cg_line_places_(s, keys, first / CG_LINE_, p[first / CG_LINE_ & 1]);
-    for (size_t i = 0, line = first / CG_LINE_; i < many; i += CG_LINE_, line++) {
-        cg_place_ *now = p[line & 1];
-        cg_place_ *next = p[~line & 1];
-        cg_line_places_(s, keys, line + 1, next);
+    cg_line_targets_(s, keys, first / CG_SKETCH_LINE_, p[first / CG_SKETCH_LINE_ & 1]);
+    for (size_t i = 0, line = first / CG_SKETCH_LINE_; i < many; i += CG_SKETCH_LINE_, line++) {
+        cg_line_target_ *now = p[line & 1];
+        cg_line_target_ *next = p[~line & 1];
+        cg_line_targets_(s, keys, line + 1, next);
         for (int r = 0; r < s->desc.rows; r++) now[r].ahead = next[r].cells;
-        cg_line_estimate_(now, s->desc.rows, cg_min_(CG_LINE_, many - i), cg_at_mut_(out, i), avx2);
+        cg_line_estimate_(now, s->desc.rows, cg_min_(CG_SKETCH_LINE_, many - i), cg_at_mut_(out, i), avx2);
     }
     return 0.0;
 }
 CG_API_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n) {
-    cg_fill_ fill = CG_ZERO;
+    cg_producer_ fill = CG_ZERO;
     cg_source_ src = CG_ZERO;
-    cg_env_ env;
+    cg_fenv_ env;
     if (!sketch || (!y && n)) return CG_E_ARG;
     if (n != sketch->desc.n) return CG_E_MISMATCH;
-    env = cg_env_enter_();
-    fill.run = cg_sketch_make_;
+    env = cg_fenv_enter_();
+    fill.run = cg_sketch_estimate_range_;
     fill.user = sketch;
     fill.n = n;
     fill.unit = CG_BLOCK_;
     src.fill = &fill;
     src.x = y;
-    if (n) cg_fill_here_(&src);
-    cg_env_leave_(env);
+    if (n) cg_producer_make_all_(&src);
+    cg_fenv_leave_(env);
     return CG_OK;
 }
 static double cg_sketch_norm_(const cg_sketch *s) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const int rows = s->desc.rows;
-    double v[CG_SKETCH_ROWS_], middle;
+    double v[CG_SKETCH_MAX_ROWS_], middle;
     for (int r = 0; r < rows; r++) {
         int j = r;
         double sum = 0.0;
         for (size_t i = 0; i < s->desc.cols; i += CG_BLOCK_)
-            sum += cg_total_of_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i),
-                CG_TOTAL_SQUARES_);
+            sum += cg_lane_sum_of_(kernels, s->cells + (size_t)r * s->desc.cols + i,
+                cg_min_(CG_BLOCK_, s->desc.cols - i), CG_SUM_SQUARES_);
         for (; j > 0 && v[j - 1] > sum; j--) v[j] = v[j - 1];
         v[j] = sum;
     }
@@ -74,8 +74,8 @@ static double cg_sketch_norm_(const cg_sketch *s) {
     return cg_is_finite64_(middle) ? cg_sqrt_(middle) : middle;
 }
 CG_API_ double cg_sketch_norm(const cg_sketch *sketch) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     const double norm = cg_sketch_norm_(sketch);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return norm;
 }

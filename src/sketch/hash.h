@@ -1,27 +1,27 @@
 /* ---- >>hash: where a line goes, and with which signs ---- */
 
-enum { CG_SKETCH_ROWS_ = 15 };
-#define CG_LINE_ 256u /* neighbours that move together */
+enum { CG_SKETCH_MAX_ROWS_ = 15 };
+#define CG_SKETCH_LINE_ 256u /* neighbours that move together */
 
 /* of a line in a row; ahead: cells that will be needed next */
-typedef struct cg_place_ {
+typedef struct cg_line_target_ {
     float *cells;
     uint32_t flip;
     cg_key_ key;
     const float *ahead;
-} cg_place_;
+} cg_line_target_;
 
 static uint64_t cg_row_key_(const cg_sketch *s, int row) {
     return cg_mix64_(s->desc.seed + (uint64_t)(row + 1) * CG_GOLDEN_);
 }
-static size_t cg_row_lines_(const cg_sketch *s) { return s->desc.cols / CG_LINE_; }
+static size_t cg_row_slots_(const cg_sketch *s) { return s->desc.cols / CG_SKETCH_LINE_; }
 static uint64_t cg_line_hash_(uint64_t row_key, uint64_t line) { return cg_mix64_(row_key + (line + 1) * CG_GOLDEN_); }
-static size_t cg_line_to_(const cg_sketch *s, uint64_t hash) {
-    return (size_t)((hash >> 32) * (uint64_t)cg_row_lines_(s) >> 32);
+static size_t cg_line_slot_(const cg_sketch *s, uint64_t hash) {
+    return (size_t)((hash >> 32) * (uint64_t)cg_row_slots_(s) >> 32);
 }
-static cg_place_ cg_line_place_(const cg_sketch *s, int row, uint64_t hash) {
-    cg_place_ p;
-    p.cells = s->cells + (size_t)row * s->desc.cols + cg_line_to_(s, hash) * CG_LINE_;
+static cg_line_target_ cg_line_target_of_(const cg_sketch *s, int row, uint64_t hash) {
+    cg_line_target_ p;
+    p.cells = s->cells + (size_t)row * s->desc.cols + cg_line_slot_(s, hash) * CG_SKETCH_LINE_;
     p.flip = (uint32_t)(hash & 255u);
     p.key = cg_block_key_(hash, 0);
     p.ahead = p.cells;
@@ -33,21 +33,21 @@ CG_INLINE_ uint32_t cg_sign_word_(cg_key_ key, unsigned i) {
     const uint32_t h = cg_hash32_(key, i) * 0x31848BABu;
     return h ^ h >> 15;
 }
-CG_INLINE_ uint32_t cg_lane_bit_(cg_key_ key, unsigned e, unsigned set) {
+CG_INLINE_ uint32_t cg_line_bit_(cg_key_ key, unsigned e, unsigned set) {
     return cg_sign_word_(key, 8 * set + (e & 7u)) << (e >> 3) & 0x80000000u;
 }
-CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned e) { return cg_lane_bit_(key, e, 0); }
+CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned e) { return cg_line_bit_(key, e, 0); }
 /* In sums of groups a value counts 1/2, 1, 3/2 or 2 times: with signs alone, two equal ones would cancel in all
    rows once in 2^rows. */
-CG_INLINE_ float cg_lane_share_(cg_key_ key, unsigned e) {
-    return (cg_lane_bit_(key, e, 1) ? 1.0f : 0.5f) + (cg_lane_bit_(key, e, 2) ? 1.0f : 0.0f);
+CG_INLINE_ float cg_group_weight_(cg_key_ key, unsigned e) {
+    return (cg_line_bit_(key, e, 1) ? 1.0f : 0.5f) + (cg_line_bit_(key, e, 2) ? 1.0f : 0.0f);
 }
-CG_INLINE_ float cg_signed_(float v, uint32_t sign) { return cg_float_(cg_bits_(v) ^ sign); }
+CG_INLINE_ float cg_xor_sign_(float v, uint32_t sign) { return cg_as_float_(cg_as_bits_(v) ^ sign); }
 
 /* Groups: level 1 are lines, level 2 lines of lines, ... */
 static size_t cg_group_count_(const cg_sketch *s, int level) {
     size_t many = s->desc.n;
-    for (int l = 0; l < level; l++) many = many / CG_LINE_ + (many % CG_LINE_ != 0);
+    for (int l = 0; l < level; l++) many = many / CG_SKETCH_LINE_ + (many % CG_SKETCH_LINE_ != 0);
     return many;
 }
 static float *cg_group_cell_(const cg_sketch *s, int row, int level, uint64_t group, uint32_t *sign) {

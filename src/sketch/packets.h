@@ -1,6 +1,6 @@
 /* ---- >>packets ---- */
 
-static uint64_t cg_sketch_mark_(const cg_sketch *s) {
+static uint64_t cg_sketch_fingerprint_(const cg_sketch *s) {
     uint64_t h = cg_mix64_(s->desc.seed + CG_GOLDEN_);
     h = cg_mix64_(h ^ (uint64_t)s->desc.rows);
     h = cg_mix64_(h ^ (uint64_t)s->desc.cols);
@@ -19,7 +19,7 @@ CG_API_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_op *op, const
     if (len) *len = 0;
     if (!sketch) return CG_E_ARG;
     if (tag) own = *tag;
-    own.seed = cg_sketch_mark_(sketch);
+    own.seed = cg_sketch_fingerprint_(sketch);
     return cg_compress(op, &own, sketch->cells, sketch->count, packet, cap, len, scratch, scratch_bytes);
 }
 CG_API_ cg_status cg_sketch_unpack(cg_sketch *sketch, const void *packet, size_t len, float alpha, float beta) {
@@ -27,8 +27,8 @@ CG_API_ cg_status cg_sketch_unpack(cg_sketch *sketch, const void *packet, size_t
     cg_status s;
     if (!sketch) return CG_E_ARG;
     s = cg_inspect(packet, len, &info);
-    if (s == CG_OK && (info.n != sketch->count || info.tag.seed != cg_sketch_mark_(sketch))) {
-        s = cg_check_(NULL, packet, len, (size_t)info.n); /* of another sketch, if it is intact */
+    if (s == CG_OK && (info.n != sketch->count || info.tag.seed != cg_sketch_fingerprint_(sketch))) {
+        s = cg_packet_check_(NULL, packet, len, (size_t)info.n); /* of another sketch, if it is intact */
         return s == CG_OK ? CG_E_MISMATCH : s;
     }
     return s == CG_OK ? cg_decode(NULL, packet, len, alpha, beta, sketch->cells, sketch->count) : s;

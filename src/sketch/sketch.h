@@ -3,15 +3,15 @@
 static cg_status cg_sketch_shape_(const cg_sketch_desc *d, cg_sketch *s) {
     uint64_t cells;
     memset(s, 0, sizeof *s);
-    if (!d || d->rows < 1 || d->rows > CG_SKETCH_ROWS_ || d->cols < 1 || (uint64_t)d->n > (uint64_t)1 << 40)
+    if (!d || d->rows < 1 || d->rows > CG_SKETCH_MAX_ROWS_ || d->cols < 1 || (uint64_t)d->n > (uint64_t)1 << 40)
         return CG_E_ARG;
-    if (d->cols > SIZE_MAX / 2 || d->cols / CG_LINE_ >= 0xffffffffu || (uint64_t)d->groups > 0xffffffffu)
+    if (d->cols > SIZE_MAX / 2 || d->cols / CG_SKETCH_LINE_ >= 0xffffffffu || (uint64_t)d->groups > 0xffffffffu)
         return CG_E_ARG;
     s->desc = *d;
-    s->desc.cols = (d->cols + CG_LINE_ - 1) / CG_LINE_ * CG_LINE_;
+    s->desc.cols = (d->cols + CG_SKETCH_LINE_ - 1) / CG_SKETCH_LINE_ * CG_SKETCH_LINE_;
     if (d->groups)
-        for (s->levels = 1; cg_group_count_(s, s->levels) > CG_LINE_; s->levels++) {}
-    cells = cg_mul_((uint64_t)d->rows, cg_add_(s->desc.cols, cg_mul_((uint64_t)s->levels, d->groups)));
+        for (s->levels = 1; cg_group_count_(s, s->levels) > CG_SKETCH_LINE_; s->levels++) {}
+    cells = cg_mul_sat_((uint64_t)d->rows, cg_add_sat_(s->desc.cols, cg_mul_sat_((uint64_t)s->levels, d->groups)));
     if (cells > SIZE_MAX / 8) return CG_E_ARG;
     s->count = (size_t)cells;
     return CG_OK;
@@ -32,89 +32,92 @@ CG_API_ cg_status cg_sketch_init(cg_sketch *sketch, const cg_sketch_desc *desc, 
     cg_sketch_clear(sketch);
     return CG_OK;
 }
-static size_t cg_sketch_lines_(const cg_sketch *s) { return s->desc.n / CG_LINE_ + (s->desc.n % CG_LINE_ != 0); }
-static size_t cg_line_many_(const cg_sketch *s, uint64_t line) {
-    return cg_min_(CG_LINE_, s->desc.n - (size_t)line * CG_LINE_);
+static size_t cg_sketch_lines_(const cg_sketch *s) {
+    return s->desc.n / CG_SKETCH_LINE_ + (s->desc.n % CG_SKETCH_LINE_ != 0);
+}
+static size_t cg_line_len_(const cg_sketch *s, uint64_t line) {
+    return cg_min_(CG_SKETCH_LINE_, s->desc.n - (size_t)line * CG_SKETCH_LINE_);
 }
 
 /* Every thread goes over all lines, and has an equal share of the cells: some rows, and a part of one or two more.
    So cells are added to in the order of lines, however many threads there are. */
-CG_NOINLINE_ void cg_sketch_add_part_(cg_sketch *s, const float *x, float weight, int part, int parts) {
-    const size_t lines = cg_sketch_lines_(s), wide = cg_row_lines_(s), all = wide * (size_t)s->desc.rows;
+CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weight, int part, int parts) {
+    const size_t lines = cg_sketch_lines_(s), wide = cg_row_slots_(s), all = wide * (size_t)s->desc.rows;
     const size_t from = all / (size_t)parts * (size_t)part,
                  to = part + 1 < parts ? all / (size_t)parts * (size_t)(part + 1) : all;
-    const int first = (int)(from / wide), end = (int)((to + wide - 1) / wide), avx2 = cg_sketch_avx2_();
-    uint64_t key[CG_SKETCH_ROWS_];
-    cg_place_ next[CG_SKETCH_ROWS_], p[CG_SKETCH_ROWS_];
-    cg_env_ env = cg_env_enter_();
+    const int first = (int)(from / wide), end = (int)((to + wide - 1) / wide), avx2 = cg_sketch_use_avx2_();
+    uint64_t key[CG_SKETCH_MAX_ROWS_];
+    cg_line_target_ next[CG_SKETCH_MAX_ROWS_], p[CG_SKETCH_MAX_ROWS_];
+    cg_fenv_ env = cg_fenv_enter_();
     for (int r = first; r < end; r++) {
         key[r] = cg_row_key_(s, r);
-        next[r] = cg_line_place_(s, r, cg_line_hash_(key[r], 0));
+        next[r] = cg_line_target_of_(s, r, cg_line_hash_(key[r], 0));
     }
     for (size_t line = 0; line < lines; line++) {
         int mine = 0;
         for (int r = first; r < end; r++) { /* without a branch: nobody could foresee it */
-            const int here = next[r].cells >= s->cells + from * CG_LINE_ && next[r].cells < s->cells + to * CG_LINE_;
+            const int here = next[r].cells >= s->cells + from * CG_SKETCH_LINE_ &&
+                next[r].cells < s->cells + to * CG_SKETCH_LINE_;
             p[mine] = next[r];
-            next[r] = cg_line_place_(s, r, cg_line_hash_(key[r], line + 1));
-            if (next[r].cells >= s->cells + from * CG_LINE_ && next[r].cells < s->cells + to * CG_LINE_)
+            next[r] = cg_line_target_of_(s, r, cg_line_hash_(key[r], line + 1));
+            if (next[r].cells >= s->cells + from * CG_SKETCH_LINE_ && next[r].cells < s->cells + to * CG_SKETCH_LINE_)
                 p[mine].ahead = next[r].cells;
             mine += here;
         }
-        cg_line_add_(p, mine, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2);
+        cg_line_add_(p, mine, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight, avx2);
     }
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
 }
 static void cg_group_add_(cg_sketch *s, int row, uint64_t line, float sum) {
-    for (int level = 1; level <= s->levels; level++, line /= CG_LINE_) {
+    for (int level = 1; level <= s->levels; level++, line /= CG_SKETCH_LINE_) {
         uint32_t sign;
         float *cell = cg_group_cell_(s, row, level, line, &sign);
-        sum = cg_signed_(sum, sign); /* of this level, on top of those below */
+        sum = cg_xor_sign_(sum, sign); /* of this level, on top of those below */
         *cell = cg_plus_(*cell, sum);
     }
 }
 /* a part of the rows */
 CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weight, int part, int parts) {
     const size_t lines = cg_sketch_lines_(s);
-    const int from = s->desc.rows * part / parts, to = s->desc.rows * (part + 1) / parts, avx2 = cg_sketch_avx2_();
-    cg_env_ env = cg_env_enter_();
+    const int from = s->desc.rows * part / parts, to = s->desc.rows * (part + 1) / parts, avx2 = cg_sketch_use_avx2_();
+    cg_fenv_ env = cg_fenv_enter_();
     for (size_t line = 0; line < lines && from < to; line++)
         for (int r = from; r < to; r++) {
-            const cg_place_ p = cg_line_place_(s, r, cg_line_hash_(cg_row_key_(s, r), line));
-            cg_group_add_(
-                s, r, line, cg_line_sum_(&p, cg_at_(x, line * CG_LINE_), cg_line_many_(s, line), weight, avx2));
+            const cg_line_target_ p = cg_line_target_of_(s, r, cg_line_hash_(cg_row_key_(s, r), line));
+            cg_group_add_(s, r, line,
+                cg_line_project_(&p, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight, avx2));
         }
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
 }
 /* All of a part finite? */
-static int cg_part_finite_(const float *x, size_t n, int part, int parts) {
+static int cg_slice_finite_(const float *x, size_t n, int part, int parts) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const size_t to = n / (size_t)parts * (size_t)part +
         (part + 1 == parts ? n - n / (size_t)parts * (size_t)part : n / (size_t)parts);
     for (size_t i = n / (size_t)parts * (size_t)part; i < to; i += CG_BLOCK_)
-        if (kernels->top(cg_at_(x, i), cg_min_(CG_BLOCK_, to - i)) >= CG_NONFINITE_) return 0;
+        if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, to - i)) >= CG_INF_BITS_) return 0;
     return 1;
 }
 static cg_status cg_sketch_add_(cg_sketch *s, const float *x, size_t n, float weight) {
-    const int many = cg_parts_();
+    const int many = cg_thread_count_();
     int finite[64];
     if (!s || (!x && n) || !cg_is_finite_(weight)) return CG_E_ARG;
     if (n != s->desc.n) return CG_E_MISMATCH;
     CG_PARALLEL_
-    for (int i = 0; i < many; i++) finite[i] = cg_part_finite_(x, n, i, many);
+    for (int i = 0; i < many; i++) finite[i] = cg_slice_finite_(x, n, i, many);
     for (int i = 0; i < many; i++)
         if (!finite[i]) return CG_E_NONFINITE; /* before a cell changes */
     CG_PARALLEL_
-    for (int i = 0; i < many; i++) cg_sketch_add_part_(s, x, weight, i, many);
+    for (int i = 0; i < many; i++) cg_sketch_add_slice_(s, x, weight, i, many);
     if (!s->levels) return CG_OK;
     CG_PARALLEL_
     for (int i = 0; i < many; i++) cg_sketch_add_groups_(s, x, weight, i, many);
     return CG_OK;
 }
 CG_API_ cg_status cg_sketch_add(cg_sketch *sketch, const float *x, size_t n, float weight) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     const cg_status s = cg_sketch_add_(sketch, x, n, weight);
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 static cg_status cg_sketch_list_check_(const cg_sketch *s, const uint64_t *index, size_t count) {
@@ -125,21 +128,21 @@ static cg_status cg_sketch_list_check_(const cg_sketch *s, const uint64_t *index
 }
 CG_API_ cg_status cg_sketch_add_list(
     cg_sketch *sketch, const uint64_t *index, const float *value, size_t count, float weight) {
-    const cg_env_ env = cg_env_enter_();
+    const cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_sketch_list_check_(sketch, index, count);
     if (s == CG_OK && ((!value && count) || !cg_is_finite_(weight))) s = CG_E_ARG;
     for (size_t i = 0; i < count && s == CG_OK; i++)
         if (!cg_is_finite_(cg_load_(value, i))) s = CG_E_NONFINITE;
     for (size_t i = 0; i < count && s == CG_OK; i++)
         for (int r = 0; r < sketch->desc.rows; r++) {
-            const uint64_t line = index[i] / CG_LINE_;
-            const unsigned e = (unsigned)(index[i] % CG_LINE_);
-            const cg_place_ p = cg_line_place_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), line));
-            const float v = cg_signed_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.key, e));
+            const uint64_t line = index[i] / CG_SKETCH_LINE_;
+            const unsigned e = (unsigned)(index[i] % CG_SKETCH_LINE_);
+            const cg_line_target_ p = cg_line_target_of_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), line));
+            const float v = cg_xor_sign_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.key, e));
             p.cells[e ^ p.flip] = cg_plus_(p.cells[e ^ p.flip], v);
-            if (sketch->levels) cg_group_add_(sketch, r, line, cg_times_(v, cg_lane_share_(p.key, e)));
+            if (sketch->levels) cg_group_add_(sketch, r, line, cg_times_(v, cg_group_weight_(p.key, e)));
         }
-    cg_env_leave_(env);
+    cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_t count) {
@@ -147,8 +150,9 @@ CG_API_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_
     if (s == CG_OK && sketch->levels) s = CG_E_UNSUPPORTED; /* groups would still have what is gone */
     for (size_t i = 0; i < count && s == CG_OK; i++)
         for (int r = 0; r < sketch->desc.rows; r++) {
-            const cg_place_ p = cg_line_place_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), index[i] / CG_LINE_));
-            p.cells[(unsigned)(index[i] % CG_LINE_) ^ p.flip] = 0.0f;
+            const cg_line_target_ p = cg_line_target_of_(
+                sketch, r, cg_line_hash_(cg_row_key_(sketch, r), index[i] / CG_SKETCH_LINE_));
+            p.cells[(unsigned)(index[i] % CG_SKETCH_LINE_) ^ p.flip] = 0.0f;
         }
     return s;
 }
@@ -157,19 +161,19 @@ static int cg_sketch_same_(const cg_sketch *a, const cg_sketch *b) {
         a->desc.seed == b->desc.seed && a->desc.groups == b->desc.groups;
 }
 CG_API_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from) {
-    cg_env_ env;
+    cg_fenv_ env;
     if (!to || !from || to == from) return CG_E_ARG;
     if (!cg_sketch_same_(to, from)) return CG_E_MISMATCH;
-    env = cg_env_enter_();
-    cg_kernels_now_()->emit(from->cells, to->count, 1.0f, 1.0f, to->cells, 0);
-    cg_env_leave_(env);
+    env = cg_fenv_enter_();
+    cg_kernels_now_()->axpby(from->cells, to->count, 1.0f, 1.0f, to->cells, 0);
+    cg_fenv_leave_(env);
     return CG_OK;
 }
 CG_API_ cg_status cg_sketch_scale(cg_sketch *sketch, float by) {
-    cg_env_ env;
+    cg_fenv_ env;
     if (!sketch || !cg_is_finite_(by)) return CG_E_ARG;
-    env = cg_env_enter_();
-    cg_kernels_now_()->emit(sketch->cells, sketch->count, by, 0.0f, sketch->cells, 0);
-    cg_env_leave_(env);
+    env = cg_fenv_enter_();
+    cg_kernels_now_()->axpby(sketch->cells, sketch->count, by, 0.0f, sketch->cells, 0);
+    cg_fenv_leave_(env);
     return CG_OK;
 }

@@ -7,20 +7,20 @@
 
 /* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas say: hide the product. */
 #if defined(__clang__) && defined(__FMA__)
-#  define CG_FENCE_(product) __asm__("" : "+x"(product))
+#  define CG_NO_FMA_(product) __asm__("" : "+x"(product))
 #elif defined(__clang__) && defined(__aarch64__)
-#  define CG_FENCE_(product) __asm__("" : "+w"(product))
+#  define CG_NO_FMA_(product) __asm__("" : "+w"(product))
 #else
-#  define CG_FENCE_(product) ((void)0)
+#  define CG_NO_FMA_(product) ((void)0)
 #endif
 
-#define CG_CHUNK_ 2048u  /* values handled while they stay in L1 */
-#define CG_BLOCK_ 65536u /* values per unit of randomness, summation and threads */
-#define CG_TURN_ 1024u   /* values that are rotated together */
-#define CG_DCT_ 64u
-#define CG_WAVE_ 64u              /* blocks whose partial results are held at once */
-#define CG_NONFINITE_ 0x7f800000u /* magnitude bits of Inf; NaN is above */
-#define CG_MAGNITUDE_ 0x7fffffffu
+#define CG_CHUNK_ 2048u        /* values handled while they stay in L1 */
+#define CG_BLOCK_ 65536u       /* values per unit of randomness, summation and threads */
+#define CG_ROTATE_BLOCK_ 1024u /* values that are rotated together */
+#define CG_DCT_BLOCK_ 64u
+#define CG_WAVE_ 64u             /* blocks whose partial results are held at once */
+#define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; NaN is above */
+#define CG_ABS_MASK_ 0x7fffffffu
 #define CG_FLT_MAX_ 3.402823466e+38f
 
 /* ---- >>bytes: the wire is little-endian, and floats may lie at any address ---- */
@@ -55,19 +55,19 @@ CG_INLINE_ void cg_put64_(uint8_t *p, uint64_t v) {
     cg_put32_(p + 4, (uint32_t)(v >> 32));
 }
 
-CG_INLINE_ uint32_t cg_bits_(float f) {
+CG_INLINE_ uint32_t cg_as_bits_(float f) {
     uint32_t u;
     memcpy(&u, &f, 4);
     return u;
 }
-CG_INLINE_ float cg_float_(uint32_t u) {
+CG_INLINE_ float cg_as_float_(uint32_t u) {
     float f;
     memcpy(&f, &u, 4);
     return f;
 }
 CG_INLINE_ float cg_saturate_(float v) { /* Inf to the largest finite, by bits: fast math knows no Inf */
-    uint32_t u = cg_bits_(v);
-    return cg_float_(u - ((u & CG_MAGNITUDE_) == CG_NONFINITE_));
+    uint32_t u = cg_as_bits_(v);
+    return cg_as_float_(u - ((u & CG_ABS_MASK_) == CG_INF_BITS_));
 }
 CG_INLINE_ float cg_load_(const float *v, size_t i) {
     float f;
@@ -121,15 +121,15 @@ CG_INLINE_ float cg_plus_(float a, float b) { return (float)(a + b); }
 CG_INLINE_ float cg_minus_(float a, float b) { return (float)(a - b); }
 CG_INLINE_ float cg_times_(float a, float b) {
     float p = a * b;
-    CG_FENCE_(p);
+    CG_NO_FMA_(p);
     return p;
 }
 
 /* Sizes: sums and products that stick at the top, so that an overflow is seen once, at the end. */
 #define CG_TOO_LARGE_ UINT64_MAX
-CG_INLINE_ uint64_t cg_add_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
-CG_INLINE_ uint64_t cg_mul_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
-CG_INLINE_ uint64_t cg_words_(uint64_t bits) { /* bytes of whole u32 words that hold so many bits */
+CG_INLINE_ uint64_t cg_add_sat_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
+CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
+CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of whole u32 words that hold so many bits */
     return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
 }
-CG_INLINE_ size_t cg_size_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
+CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }

@@ -1,11 +1,11 @@
 /* ---- >>environment: the caller's rounding mode, flush-to-zero and traps change no bit ---- */
 
-typedef struct cg_env_ {
+typedef struct cg_fenv_ {
     uint64_t saved;
-} cg_env_;
+} cg_fenv_;
 
-CG_INLINE_ cg_env_ cg_env_enter_(void) {
-    cg_env_ env = { 0 };
+CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
+    cg_fenv_ env = { 0 };
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
     uint32_t now = 0, clean = 0x1f80; /* nearest, no FTZ or DAZ, all traps masked */
     /* stmxcsr (%rax): tcc has no name for it */
@@ -29,7 +29,7 @@ CG_INLINE_ cg_env_ cg_env_enter_(void) {
 #endif
     return env;
 }
-CG_INLINE_ void cg_env_leave_(cg_env_ env) {
+CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
     uint32_t was = (uint32_t)env.saved;
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&was) : "memory");

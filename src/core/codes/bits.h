@@ -2,15 +2,15 @@
    first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw) and the
    exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
 
-#define CG_PIECE_ 8192u /* symbols, at most */
-#define CG_RICE_MAX_ 40u
+#define CG_PIECE_SYMBOLS_ 8192u /* symbols, at most */
+#define CG_RICE_MAX_PARAMETER_ 40u
 enum {
-    CG_VALUES_PACKED_ = 0,
-    CG_VALUES_GAMMA_ = 1,
-    CG_VALUES_DELTA_ = 2,
-    CG_VALUES_OMEGA_ = 3,
-    CG_VALUES_HUFFMAN_ = 4,
-    CG_VALUES_QUARTIC_ = 5
+    CG_VALUE_CODE_PACKED_ = 0,
+    CG_VALUE_CODE_GAMMA_ = 1,
+    CG_VALUE_CODE_DELTA_ = 2,
+    CG_VALUE_CODE_OMEGA_ = 3,
+    CG_VALUE_CODE_HUFFMAN_ = 4,
+    CG_VALUE_CODE_QUARTIC_ = 5
 };
 
 typedef struct cg_alphabet_ {
@@ -19,20 +19,20 @@ typedef struct cg_alphabet_ {
     uint8_t top, zero;
 } cg_alphabet_;
 
-CG_INLINE_ uint32_t cg_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
-CG_INLINE_ size_t cg_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
-static uint32_t cg_entry_close_(unsigned form, size_t bits, uint8_t *out) { /* fills the last word */
+CG_INLINE_ uint32_t cg_piece_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
+CG_INLINE_ size_t cg_piece_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
+static uint32_t cg_piece_close_(unsigned form, size_t bits, uint8_t *out) { /* fills the last word */
     for (size_t i = (bits + 7) / 8; i % 4; i++) out[i] = 0;
-    return cg_entry_(form, bits);
+    return cg_piece_entry_(form, bits);
 }
-static int cg_entry_check_(uint32_t entry, size_t packed, const uint8_t *in, size_t bytes) {
-    size_t bits = cg_entry_bits_(entry);
+static int cg_piece_entry_check_(uint32_t entry, size_t packed, const uint8_t *in, size_t bytes) {
+    size_t bits = cg_piece_entry_bits_(entry);
     if (entry >> 30 ? bits >= packed : bits != packed) return 0;
-    return bytes == (size_t)cg_words_(bits) && (bits % 32 == 0 || cg_get32_(in + bytes - 4) >> bits % 32 == 0);
+    return bytes == (size_t)cg_word_bytes_(bits) && (bits % 32 == 0 || cg_get32_(in + bytes - 4) >> bits % 32 == 0);
 }
 
 /* At least 57 bits from `at` on, of a string of `bits`; 0 after its end. */
-static uint64_t cg_window_end_(const uint8_t *in, size_t bits, size_t at) {
+static uint64_t cg_bits_peek_tail_(const uint8_t *in, size_t bits, size_t at) {
     uint64_t w = 0;
     size_t from = at >> 3, left;
     if (at >= bits) return 0;
@@ -41,19 +41,19 @@ static uint64_t cg_window_end_(const uint8_t *in, size_t bits, size_t at) {
     w >>= at & 7;
     return left < 64 ? w & (((uint64_t)1 << left) - 1) : w;
 }
-CG_INLINE_ uint64_t cg_window_(const uint8_t *in, size_t bits, size_t at) {
+CG_INLINE_ uint64_t cg_bits_peek_(const uint8_t *in, size_t bits, size_t at) {
     if (CG_LIKELY_(at + 64 <= bits)) return cg_get64_(in + (at >> 3)) >> (at & 7);
-    return cg_window_end_(in, bits, at);
+    return cg_bits_peek_tail_(in, bits, at);
 }
 
 /* being written; have < 8 */
-typedef struct cg_string_ {
+typedef struct cg_bitstream_ {
     uint8_t *at, *end;
     uint64_t word;
     unsigned have;
-} cg_string_;
+} cg_bitstream_;
 
-CG_INLINE_ void cg_string_add_(cg_string_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
+CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
     w->word |= v << w->have;
     w->have += bits;
     if (CG_LIKELY_(w->end - w->at >= 8)) cg_put64_(w->at, w->word);
@@ -64,9 +64,9 @@ CG_INLINE_ void cg_string_add_(cg_string_ *w, uint64_t v, unsigned bits) { /* bi
     w->have &= 7;
 }
 /* A table of codes holds bits << 8 | length for each symbol. `group` (3 or 5) codes have at most 56 bits together. */
-CG_INLINE_ void cg_string_symbols_(
-    cg_string_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
-    cg_string_ w = *out;
+CG_INLINE_ void cg_bitstream_put_symbols_(
+    cg_bitstream_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
+    cg_bitstream_ w = *out;
     size_t i = 0;
     for (; i + group <= n; i += group) {
         uint32_t e = table[symbols[i]], total = e; /* only its low byte is meant */
@@ -79,13 +79,13 @@ CG_INLINE_ void cg_string_symbols_(
         CG_JOIN_(2)
         if (group == 5) { CG_JOIN_(3) CG_JOIN_(4) }
 #undef CG_JOIN_
-        cg_string_add_(&w, v, total & 63);
+        cg_bitstream_put_(&w, v, total & 63);
     }
-    for (; i < n; i++) cg_string_add_(&w, table[symbols[i]] >> 8, table[symbols[i]] & 63);
+    for (; i < n; i++) cg_bitstream_put_(&w, table[symbols[i]] >> 8, table[symbols[i]] & 63);
     *out = w;
 }
-CG_INLINE_ cg_string_ cg_string_open_(uint8_t *at, uint8_t *end) {
-    cg_string_ w;
+CG_INLINE_ cg_bitstream_ cg_bitstream_open_(uint8_t *at, uint8_t *end) {
+    cg_bitstream_ w;
     w.at = at;
     w.end = end;
     w.word = 0;
@@ -93,14 +93,14 @@ CG_INLINE_ cg_string_ cg_string_open_(uint8_t *at, uint8_t *end) {
     return w;
 }
 
-CG_INLINE_ size_t cg_quarter_(size_t n, unsigned s) {
+CG_INLINE_ size_t cg_quarter_size_(size_t n, unsigned s) {
     size_t q = (n + 3) / 4;
     return n <= q * s ? 0 : cg_min_(q, n - q * s);
 }
 
 /* How often each symbol is in each quarter: four tables, as equal neighbours would wait for each other in one. */
-static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count /* 4 of 256 */) {
-    const size_t q = (n + 3) / 4, all = cg_quarter_(n, 3);
+static void cg_histogram4_(const uint8_t *symbols, size_t n, uint32_t *count /* 4 of 256 */) {
+    const size_t q = (n + 3) / 4, all = cg_quarter_size_(n, 3);
     memset(count, 0, 1024 * sizeof *count);
     for (size_t i = 0; i < all; i++) {
         count[symbols[i]]++;
@@ -109,5 +109,5 @@ static void cg_count_quarters_(const uint8_t *symbols, size_t n, uint32_t *count
         count[768 + symbols[3 * q + i]]++;
     }
     for (unsigned s = 0; s < 3; s++)
-        for (size_t i = all; i < cg_quarter_(n, s); i++) count[256 * s + symbols[q * s + i]]++;
+        for (size_t i = all; i < cg_quarter_size_(n, s); i++) count[256 * s + symbols[q * s + i]]++;
 }

@@ -3,16 +3,16 @@
    0. A group is a 1 and the low bits. A decoder meets numbers that no encoder wrote: L counts as at most 16, the
    gamma in delta has at most 4 zeros, and an omega ends once it is above 16. So it never takes more than 33 bits. */
 
-static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v < 2^16 */
+static uint64_t cg_elias_codeword_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v < 2^16 */
     unsigned l = cg_log2_(v);
     uint64_t low = v - (1u << l), w;
     unsigned have;
-    if (code == CG_VALUES_GAMMA_) {
+    if (code == CG_VALUE_CODE_GAMMA_) {
         *bits = 2 * l + 1;
         return (low << 1 | 1) << l;
     }
-    if (code == CG_VALUES_DELTA_) {
-        w = cg_elias_(CG_VALUES_GAMMA_, l + 1, &have);
+    if (code == CG_VALUE_CODE_DELTA_) {
+        w = cg_elias_codeword_(CG_VALUE_CODE_GAMMA_, l + 1, &have);
         *bits = have + l;
         return w | low << have;
     }
@@ -25,7 +25,7 @@ static uint64_t cg_elias_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v 
     return w;
 }
 CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w: at least 34 bits */
-    if (code == CG_VALUES_OMEGA_) {
+    if (code == CG_VALUE_CODE_OMEGA_) {
         uint32_t v = 1;
         while (w & 1) {
             if (v > 16) break;
@@ -40,39 +40,42 @@ CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w:
         *at += 1;
         return v;
     } else {
-        unsigned l = cg_ctz_(w | (uint64_t)1 << (code == CG_VALUES_GAMMA_ ? 16 : 4));
+        unsigned l = cg_ctz_(w | (uint64_t)1 << (code == CG_VALUE_CODE_GAMMA_ ? 16 : 4));
         uint32_t v;
         w >>= l + 1;
         v = (1u << l) + ((uint32_t)w & ((1u << l) - 1));
         *at += 2 * l + 1;
-        if (code == CG_VALUES_GAMMA_) return v;
+        if (code == CG_VALUE_CODE_GAMMA_) return v;
         w >>= l;
         l = v - 1 < 16 ? v - 1 : 16;
         *at += l;
         return (1u << l) + ((uint32_t)w & ((1u << l) - 1));
     }
 }
-CG_INLINE_ uint8_t cg_level_of_(const cg_alphabet_ *a, unsigned negative, uint32_t level) {
+CG_INLINE_ uint8_t cg_symbol_from_level_(const cg_alphabet_ *a, unsigned negative, uint32_t level) {
     unsigned most = negative ? a->zero : (unsigned)a->top - a->zero;
     if (level > most) level = most;
     return (uint8_t)(negative ? a->zero - level : a->zero + level);
 }
-CG_INLINE_ uint32_t cg_magnitude_(const cg_alphabet_ *a, unsigned s) { return s < a->zero ? a->zero - s : s - a->zero; }
+CG_INLINE_ uint32_t cg_symbol_magnitude_(const cg_alphabet_ *a, unsigned s) {
+    return s < a->zero ? a->zero - s : s - a->zero;
+}
 
 /* Dense: for each symbol a sign bit if there are signs (1 = negative) and |level| + 1. */
-static void cg_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *table) {
+static void cg_elias_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *table) {
     for (unsigned s = 0; s <= a->top; s++) {
         unsigned bits;
-        uint32_t w = (uint32_t)cg_elias_(code, cg_magnitude_(a, s) + 1, &bits);
+        uint32_t w = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s) + 1, &bits);
         table[s] = a->zero ? (w << 1 | (s < a->zero)) << 8 | (bits + 1) : w << 8 | bits;
     }
 }
 /* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit,
    |level|. */
-static void cg_sparse_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps /* of 1..63 */) {
+static void cg_elias_sparse_table_(
+    uint32_t code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps /* of 1..63 */) {
     unsigned bits;
     for (unsigned g = 1; g < 64; g++) {
-        gaps[g] = (uint32_t)cg_elias_(code, g, &bits) << 8;
+        gaps[g] = (uint32_t)cg_elias_codeword_(code, g, &bits) << 8;
         gaps[g] |= bits;
     }
     for (unsigned s = 0; s <= a->top; s++) {
@@ -81,19 +84,19 @@ static void cg_sparse_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *val
             value[s] = 0;
             continue;
         }
-        v = (uint32_t)cg_elias_(code, cg_magnitude_(a, s), &bits);
+        v = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
         value[s] = a->zero ? (v << 1 | (s < a->zero)) << 8 | (bits + 1) : v << 8 | bits;
     }
 }
 /* The bits it took, or `limit` if that is not enough. */
-static size_t cg_sparse_put_(
+static size_t cg_elias_sparse_put_(
     uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
     uint32_t value[256], gaps[64];
     uint16_t place[1024];
     const uint64_t zeros = a->zero * (uint64_t)0x0101010101010101u;
-    cg_string_ w = cg_string_open_(out, end);
+    cg_bitstream_ w = cg_bitstream_open_(out, end);
     size_t next = 0, total = 0;
-    cg_sparse_table_(code, a, value, gaps);
+    cg_elias_sparse_table_(code, a, value, gaps);
     for (size_t from = 0; from < n; from += 1024) {
         const size_t to = cg_min_(from + 1024, n);
         size_t i = from, many = 0;
@@ -114,33 +117,34 @@ static size_t cg_sparse_put_(
             if (CG_LIKELY_(gap < 64)) {
                 g = gaps[gap] >> 8;
                 bits = gaps[gap] & 63;
-            } else g = cg_elias_(code, (uint32_t)gap, &bits);
+            } else g = cg_elias_codeword_(code, (uint32_t)gap, &bits);
             g |= (uint64_t)(v >> 8) << bits;
             bits += v & 63;
             total += bits;
             if (total >= limit) return limit;
-            cg_string_add_(&w, g, bits);
+            cg_bitstream_put_(&w, g, bits);
             next = place[i] + 1u;
         }
     }
     return total;
 }
-#define CG_SPARSE_BITS_ 10u
-#define CG_SPARSE_SPAN_ 1024u
-CG_NOINLINE_ void cg_sparse_get_(
+#define CG_ELIAS_SPARSE_TABLE_BITS_ 10u
+#define CG_ELIAS_SPARSE_TABLE_SIZE_ 1024u
+CG_NOINLINE_ void cg_elias_sparse_get_(
     uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
     /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
-    uint32_t value[256], gaps[64], table[CG_SPARSE_SPAN_];
+    uint32_t value[256], gaps[64], table[CG_ELIAS_SPARSE_TABLE_SIZE_];
     const int quick = bits >= 4096; /* pays for the table */
     size_t at = 0, place = (size_t)0 - 1;
     memset(symbols, a->zero, n);
     if (quick) {
         memset(table, 0, sizeof table);
-        cg_sparse_table_(code, a, value, gaps);
+        cg_elias_sparse_table_(code, a, value, gaps);
         for (unsigned g = 1; g < 64; g++)
             for (unsigned s = 0, l; s <= a->top; s++) {
-                if (s == a->zero || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_SPARSE_BITS_) continue;
-                for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_SPARSE_SPAN_; w += 1u << l)
+                if (s == a->zero || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_ELIAS_SPARSE_TABLE_BITS_) continue;
+                for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_ELIAS_SPARSE_TABLE_SIZE_;
+                     w += 1u << l)
                     table[w] = s | g << 8 | l << 24;
             }
     }
@@ -151,7 +155,7 @@ CG_NOINLINE_ void cg_sparse_get_(
             uint32_t e = 0;
             w = cg_get64_(in + (at >> 3)) >> (at & 7);
             for (unsigned j = 0; j < 5; j++) {
-                e = table[w & (CG_SPARSE_SPAN_ - 1)];
+                e = table[w & (CG_ELIAS_SPARSE_TABLE_SIZE_ - 1)];
                 if (!e) break;
                 place += e >> 8 & 255;
                 if (place >= n) return;
@@ -161,52 +165,52 @@ CG_NOINLINE_ void cg_sparse_get_(
             }
             if (!e) break;
         }
-        place += cg_elias_get_(code, cg_window_(in, bits, at), &at);
+        place += cg_elias_get_(code, cg_bits_peek_(in, bits, at), &at);
         if (place >= n) return;
-        w = cg_window_(in, bits, at);
+        w = cg_bits_peek_(in, bits, at);
         if (a->zero) {
             negative = w & 1;
             w >>= 1;
             at++;
         }
-        symbols[place] = cg_level_of_(a, negative, cg_elias_get_(code, w, &at));
+        symbols[place] = cg_symbol_from_level_(a, negative, cg_elias_get_(code, w, &at));
     }
 }
-CG_INLINE_ uint8_t cg_dense_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
+CG_INLINE_ uint8_t cg_elias_dense_get_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
     unsigned negative = 0;
     if (a->zero) {
         negative = w & 1;
         w >>= 1;
         ++*at;
     }
-    return cg_level_of_(a, negative, cg_elias_get_(code, w, at) - 1);
+    return cg_symbol_from_level_(a, negative, cg_elias_get_(code, w, at) - 1);
 }
-#define CG_DENSE_BITS_ 10u
-#define CG_DENSE_SPAN_ 1024u
-CG_NOINLINE_ void cg_dense_get_(
+#define CG_ELIAS_DENSE_TABLE_BITS_ 10u
+#define CG_ELIAS_DENSE_TABLE_SIZE_ 1024u
+CG_NOINLINE_ void cg_elias_dense_get_(
     uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
     /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
-    uint32_t one[256], table[CG_DENSE_SPAN_];
+    uint32_t one[256], table[CG_ELIAS_DENSE_TABLE_SIZE_];
     size_t at = 0, i = 0;
     if (n >= 1024) {
         memset(table, 0, sizeof table);
-        cg_dense_table_(code, a, one);
+        cg_elias_dense_table_(code, a, one);
         for (unsigned s = 0; s <= a->top; s++)
-            if ((one[s] & 255) <= CG_DENSE_BITS_)
-                for (uint32_t w = one[s] >> 8; w < CG_DENSE_SPAN_; w += 1u << (one[s] & 255))
+            if ((one[s] & 255) <= CG_ELIAS_DENSE_TABLE_BITS_)
+                for (uint32_t w = one[s] >> 8; w < CG_ELIAS_DENSE_TABLE_SIZE_; w += 1u << (one[s] & 255))
                     table[w] = s | 1u << 16 | (one[s] & 255) << 24;
         /* downwards, as what follows lies lower and must still be single */
-        for (uint32_t w = CG_DENSE_SPAN_; w-- > 0;) {
+        for (uint32_t w = CG_ELIAS_DENSE_TABLE_SIZE_; w-- > 0;) {
             uint32_t e = table[w], f = table[w >> (e >> 24)];
-            if (e && f && (e >> 24) + (f >> 24) <= CG_DENSE_BITS_)
+            if (e && f && (e >> 24) + (f >> 24) <= CG_ELIAS_DENSE_TABLE_BITS_)
                 table[w] = e + ((f & 255) << 8) + (1u << 16) + (f & 0xff000000u);
         }
         while (n - i >= 10 && at + 64 <= bits) {
             uint64_t w = cg_get64_(in + (at >> 3)) >> (at & 7);
             for (unsigned j = 0; j < 5; j++) {
-                uint32_t e = table[w & (CG_DENSE_SPAN_ - 1)];
+                uint32_t e = table[w & (CG_ELIAS_DENSE_TABLE_SIZE_ - 1)];
                 if (!e) {
-                    symbols[i++] = cg_dense_one_(code, a, cg_window_(in, bits, at), &at);
+                    symbols[i++] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
                     break;
                 }
                 cg_put16_(symbols + i, e & 0xffff);
@@ -216,6 +220,6 @@ CG_NOINLINE_ void cg_dense_get_(
             }
         }
     }
-    for (; i < n && at < bits; i++) symbols[i] = cg_dense_one_(code, a, cg_window_(in, bits, at), &at);
+    for (; i < n && at < bits; i++) symbols[i] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
     memset(symbols + i, a->zero, n - i);
 }

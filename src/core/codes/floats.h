@@ -7,7 +7,7 @@ static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, ui
     else
         for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
 }
-static void cg_rests_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+static void cg_sign_mantissas_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
     if (width == 4) {
         for (size_t i = 0; i < n; i++) {
             uint32_t u = cg_get32_(in + 4 * i);
@@ -18,7 +18,8 @@ static void cg_rests_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_
         for (size_t i = 0; i < n; i++) rests[i] = (uint8_t)((in[2 * i] & 0x7f) | (in[2 * i + 1] & 0x80));
     }
 }
-static void cg_join_scalar_(unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+static void cg_floats_join_scalar_(
+    unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
     if (width == 4) {
         for (size_t i = 0; i < n; i++) {
             uint32_t r = cg_get16_(rests + 3 * i) | (uint32_t)rests[3 * i + 2] << 16;
@@ -31,7 +32,7 @@ static void cg_join_scalar_(unsigned width, const uint8_t *exponents, const uint
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) {
-    return _mm256_srli_epi32(_mm256_slli_epi32(cg_bytes_avx2_(in), 1), 24);
+    return _mm256_srli_epi32(_mm256_slli_epi32(cg_load_bytes_avx2_(in), 1), 24);
 }
 CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     size_t i = 0;
@@ -45,22 +46,22 @@ CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in
         }
     } else {
         for (; i + 32 <= n; i += 32) {
-            __m256i a = _mm256_srli_epi16(_mm256_slli_epi16(cg_bytes_avx2_(in + 2 * i), 1), 8);
-            __m256i b = _mm256_srli_epi16(_mm256_slli_epi16(cg_bytes_avx2_(in + 2 * i + 32), 1), 8);
+            __m256i a = _mm256_srli_epi16(_mm256_slli_epi16(cg_load_bytes_avx2_(in + 2 * i), 1), 8);
+            __m256i b = _mm256_srli_epi16(_mm256_slli_epi16(cg_load_bytes_avx2_(in + 2 * i + 32), 1), 8);
             cg_store_avx2_(exponents + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
     }
     _mm256_zeroupper();
     cg_exponents_scalar_(width, in + width * i, n - i, exponents + i);
 }
-CG_TARGET_AVX2_ static void cg_rests_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+CG_TARGET_AVX2_ static void cg_sign_mantissas_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
         const __m256i squeeze = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
         for (; i + 10 <= n; i += 8) { /* the upper store goes 4 bytes beyond */
-            __m256i v = cg_bytes_avx2_(in + 4 * i);
+            __m256i v = cg_load_bytes_avx2_(in + 4 * i);
             v = _mm256_or_si256(_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi32(v, 8), sign));
             v = _mm256_shuffle_epi8(v, squeeze);
             _mm_storeu_si128((__m128i *)(void *)(rests + 3 * i), _mm256_castsi256_si128(v));
@@ -69,16 +70,16 @@ CG_TARGET_AVX2_ static void cg_rests_avx2_(unsigned width, const uint8_t *in, si
     } else {
         const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
         for (; i + 32 <= n; i += 32) {
-            __m256i a = cg_bytes_avx2_(in + 2 * i), b = cg_bytes_avx2_(in + 2 * i + 32);
+            __m256i a = cg_load_bytes_avx2_(in + 2 * i), b = cg_load_bytes_avx2_(in + 2 * i + 32);
             a = _mm256_or_si256(_mm256_and_si256(a, low), _mm256_and_si256(_mm256_srli_epi16(a, 8), sign));
             b = _mm256_or_si256(_mm256_and_si256(b, low), _mm256_and_si256(_mm256_srli_epi16(b, 8), sign));
             cg_store_avx2_(rests + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
     }
     _mm256_zeroupper();
-    cg_rests_scalar_(width, in + width * i, n - i, rests + (width - 1) * i);
+    cg_sign_mantissas_scalar_(width, in + width * i, n - i, rests + (width - 1) * i);
 }
-CG_TARGET_AVX2_ static void cg_join_avx2_(
+CG_TARGET_AVX2_ static void cg_floats_join_avx2_(
     unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
     size_t i = 0;
     if (width == 4) {
@@ -106,7 +107,7 @@ CG_TARGET_AVX2_ static void cg_join_avx2_(
         }
     }
     _mm256_zeroupper();
-    cg_join_scalar_(width, exponents + i, rests + (width - 1) * i, n - i, out + width * i);
+    cg_floats_join_scalar_(width, exponents + i, rests + (width - 1) * i, n - i, out + width * i);
 }
 #endif
 static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
@@ -119,29 +120,30 @@ static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint
     (void)kernels;
     cg_exponents_scalar_(width, in, n, exponents);
 }
-static void cg_rests_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+static void cg_sign_mantissas_(
+    const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
-        cg_rests_avx2_(width, in, n, rests);
+        cg_sign_mantissas_avx2_(width, in, n, rests);
         return;
     }
 #endif
     (void)kernels;
-    cg_rests_scalar_(width, in, n, rests);
+    cg_sign_mantissas_scalar_(width, in, n, rests);
 }
-static void cg_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests,
+static void cg_floats_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests,
     size_t n, uint8_t *out) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
-        cg_join_avx2_(width, exponents, rests, n, out);
+        cg_floats_join_avx2_(width, exponents, rests, n, out);
         return;
     }
 #endif
     (void)kernels;
-    cg_join_scalar_(width, exponents, rests, n, out);
+    cg_floats_join_scalar_(width, exponents, rests, n, out);
 }
 
-/* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_; cap: at least n*width in whole words */
+/* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_SYMBOLS_; cap: at least n*width in whole words */
 CG_NOINLINE_ uint32_t cg_floats_put_(
     const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
     if (n) {
@@ -152,34 +154,37 @@ CG_NOINLINE_ uint32_t cg_floats_put_(
         coded = cg_huffman_plan_(&h, exponents, n);
         if (coded < n) {
             cg_huffman_put_(&h, exponents, n, out, out + cap);
-            cg_rests_(kernels, width, in, n, out + coded);
-            return cg_entry_close_(1, 8 * (coded + n * (width - 1)), out);
+            cg_sign_mantissas_(kernels, width, in, n, out + coded);
+            return cg_piece_close_(1, 8 * (coded + n * (width - 1)), out);
         }
         memcpy(out, in, n * width);
     }
-    return cg_entry_close_(0, 8 * n * width, out);
+    return cg_piece_close_(0, 8 * n * width, out);
 }
 CG_NOINLINE_ int cg_floats_check_(
     const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
     cg_huffman_ h;
-    const size_t size = cg_entry_bits_(entry) / 8;
+    const size_t size = cg_piece_entry_bits_(entry) / 8;
     (void)kernels;
-    if (n > CG_CHUNK_ || cg_entry_bits_(entry) % 8 || !cg_entry_check_(entry, 8 * n * width, in, bytes)) return 0;
+    if (n > CG_CHUNK_ || cg_piece_entry_bits_(entry) % 8 || !cg_piece_entry_check_(entry, 8 * n * width, in, bytes))
+        return 0;
     if (entry >> 30 == 0) return 1;
     /* 255 would be Inf or NaN */
-    return entry >> 30 == 1 && size >= n * (width - 1) && cg_huffman_open_(&h, 254, in, size - n * (width - 1), n);
+    return entry >> 30 == 1 && size >= n * (width - 1) &&
+        cg_huffman_header_get_(&h, 254, in, size - n * (width - 1), n);
 }
 CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in,
     size_t bytes, size_t n, uint8_t *out) {
     uint8_t exponents[CG_CHUNK_];
     cg_huffman_ h;
-    const size_t size = cg_min_(cg_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
+    const size_t size = cg_min_(cg_piece_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
     if (!n) return;
     if (entry >> 30 == 0 && size >= n * width) {
         memcpy(out, in, n * width);
-    } else if (entry >> 30 == 1 && n <= CG_CHUNK_ && size >= rests && cg_huffman_open_(&h, 255, in, size - rests, n)) {
+    } else if (entry >> 30 == 1 && n <= CG_CHUNK_ && size >= rests &&
+        cg_huffman_header_get_(&h, 255, in, size - rests, n)) {
         cg_huffman_get_(&h, in, n, exponents);
-        cg_join_(kernels, width, exponents, in + (size - rests), n, out);
+        cg_floats_join_(kernels, width, exponents, in + (size - rests), n, out);
     } else {
         memset(out, 0, n * width);
     }

@@ -1,17 +1,17 @@
 /* ---- Golomb-Rice: an index as the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g */
 
-static unsigned cg_rice_bits_(uint64_t universe, uint64_t k) {
+static unsigned cg_rice_parameter_(uint64_t universe, uint64_t k) {
     double miss = universe ? 1.0 - (double)k / (double)universe : 0.0;
     unsigned b = 0;
-    while (!(miss < 0.6180339887498949) && b < CG_RICE_MAX_) {
+    while (!(miss < 0.6180339887498949) && b < CG_RICE_MAX_PARAMETER_) {
         miss *= miss;
         b++;
     }
     return b;
 }
 static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k of so many */
-    unsigned b = cg_rice_bits_(universe, k);
-    return k ? cg_words_(cg_add_(cg_mul_(k, b + 1), (universe - k) >> b)) : 0;
+    unsigned b = cg_rice_parameter_(universe, k);
+    return k ? cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k, b + 1), (universe - k) >> b)) : 0;
 }
 
 typedef struct cg_rice_writer_ {
@@ -20,13 +20,13 @@ typedef struct cg_rice_writer_ {
     unsigned have, b;
 } cg_rice_writer_;
 
-static void cg_rice_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
+static void cg_rice_writer_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
     w->start = w->at = out;
     w->word = w->next = 0;
     w->have = 0;
     w->b = b;
 }
-CG_INLINE_ void cg_rice_flush_(cg_rice_writer_ *w) {
+CG_INLINE_ void cg_rice_writer_flush_(cg_rice_writer_ *w) {
     if (w->have >= 32) {
         cg_put32_(w->at, (uint32_t)w->word);
         w->at += 4;
@@ -34,29 +34,29 @@ CG_INLINE_ void cg_rice_flush_(cg_rice_writer_ *w) {
         w->have -= 32;
     }
 }
-CG_INLINE_ void cg_rice_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
+CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
     const uint64_t skipped = index - w->next, low = skipped & (((uint64_t)1 << w->b) - 1);
     uint64_t q = skipped >> w->b;
     w->next = index + 1;
     for (; q >= 32; q -= 32) {
         w->have += 32;
-        cg_rice_flush_(w);
+        cg_rice_writer_flush_(w);
     }
     w->have += (unsigned)q;
-    cg_rice_flush_(w);
+    cg_rice_writer_flush_(w);
     if (CG_LIKELY_(w->b < 32)) {
         w->word |= (low << 1 | 1) << w->have;
         w->have += w->b + 1;
     } else {
         w->word |= ((low & 0x7fffffffu) << 1 | 1) << w->have;
         w->have += 32;
-        cg_rice_flush_(w);
+        cg_rice_writer_flush_(w);
         w->word |= low >> 31 << w->have;
         w->have += w->b - 31;
     }
-    cg_rice_flush_(w);
+    cg_rice_writer_flush_(w);
 }
-static size_t cg_rice_close_(cg_rice_writer_ *w) { /* bytes */
+static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
     if (w->have) {
         cg_put32_(w->at, (uint32_t)w->word);
         w->at += 4;
@@ -71,27 +71,27 @@ typedef struct cg_rice_reader_ {
     unsigned b;
 } cg_rice_reader_;
 
-static void cg_rice_start_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
+static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
     r->in = in;
     r->bits = bytes > SIZE_MAX / 8 ? SIZE_MAX / 8 * 8 : 8 * bytes;
     r->at = 0;
     r->next = 0;
-    r->b = b < CG_RICE_MAX_ ? b : CG_RICE_MAX_;
+    r->b = b < CG_RICE_MAX_PARAMETER_ ? b : CG_RICE_MAX_PARAMETER_;
 }
 /* Up to `count` more indices, fewer only where the bits run out. What cannot be an index comes out as UINT64_MAX. */
-static size_t cg_rice_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
+static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
     const unsigned b = r->b;
     const uint64_t mask = ((uint64_t)1 << b) - 1;
     uint64_t next = r->next;
     size_t at = r->at, done = 0;
     while (done < count && at < r->bits) {
-        uint64_t w = cg_window_(r->in, r->bits, at), q = 0;
+        uint64_t w = cg_bits_peek_(r->in, r->bits, at), q = 0;
         unsigned left = (unsigned)cg_min_(57, r->bits - at), z;
         const size_t before = done;
         while (done < count && w) {
             unsigned need = (z = cg_ctz_(w)) + 1 + b;
             if (need > left) break;
-            next = cg_add_(next, (uint64_t)z << b | (w >> 1 >> z & mask));
+            next = cg_add_sat_(next, (uint64_t)z << b | (w >> 1 >> z & mask));
             index[done++] = next;
             next += next != UINT64_MAX;
             w = w >> 1 >> (need - 1);
@@ -103,13 +103,13 @@ static size_t cg_rice_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
             if (r->bits - at <= 57) goto out;
             q += 57;
             at += 57;
-            w = cg_window_(r->in, r->bits, at);
+            w = cg_bits_peek_(r->in, r->bits, at);
         }
         z = cg_ctz_(w);
         q += z;
         if (r->bits - at < (size_t)z + 1 + b) goto out;
         at += z + 1;
-        next = cg_add_(next, cg_add_(cg_mul_(q, mask + 1), cg_window_(r->in, r->bits, at) & mask));
+        next = cg_add_sat_(next, cg_add_sat_(cg_mul_sat_(q, mask + 1), cg_bits_peek_(r->in, r->bits, at) & mask));
         index[done++] = next;
         next += next != UINT64_MAX;
         at += b;
@@ -121,7 +121,7 @@ out:
 }
 
 /* Has the last index been the last, and is nothing but zeros after it? */
-static int cg_rice_done_(const cg_rice_reader_ *r) {
+static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
     if (r->at > r->bits || r->bits - r->at >= 32) return 0;
     for (size_t i = r->at; i < r->bits; i++)
         if (r->in[i / 8] >> i % 8 & 1) return 0;

@@ -5,8 +5,8 @@
      4 strings          each (n+3)/4 symbols, the last what is left; filled to a byte
    A string that should end early reads on into what follows it, and 0 after the piece. */
 
-#define CG_HUFFMAN_MAX_ 11u
-#define CG_HUFFMAN_SPAN_ 2048u /* 1 << CG_HUFFMAN_MAX_ */
+#define CG_HUFFMAN_MAX_BITS_ 11u
+#define CG_HUFFMAN_TABLE_SIZE_ 2048u /* 1 << CG_HUFFMAN_MAX_BITS_ */
 
 typedef struct cg_huffman_ {
     unsigned lo, hi;
@@ -20,7 +20,7 @@ typedef struct cg_huffman_ {
 static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     static const uint8_t gaps[5] = { 57, 23, 10, 4, 1 };
     uint16_t a[256];
-    uint32_t num[CG_HUFFMAN_MAX_ + 1] = { 0 }, kraft = 0;
+    uint32_t num[CG_HUFFMAN_MAX_BITS_ + 1] = { 0 }, kraft = 0;
     unsigned root = 0, leaf = 2, depth = 0, open = 1, at = 0;
     for (unsigned g = 0; g < 5; g++)
         for (unsigned i = gaps[g]; i < used; i++) {
@@ -49,34 +49,34 @@ static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
             inner++;
             root--;
         }
-        num[depth < CG_HUFFMAN_MAX_ ? depth : CG_HUFFMAN_MAX_] += open - inner;
+        num[depth < CG_HUFFMAN_MAX_BITS_ ? depth : CG_HUFFMAN_MAX_BITS_] += open - inner;
         open = 2 * inner;
     }
-    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) kraft += num[l] << (CG_HUFFMAN_MAX_ - l);
-    for (; kraft > CG_HUFFMAN_SPAN_; kraft--) {
-        unsigned l = CG_HUFFMAN_MAX_ - 1;
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++) kraft += num[l] << (CG_HUFFMAN_MAX_BITS_ - l);
+    for (; kraft > CG_HUFFMAN_TABLE_SIZE_; kraft--) {
+        unsigned l = CG_HUFFMAN_MAX_BITS_ - 1;
         while (!num[l]) l--;
         num[l]--;
         num[l + 1] += 2;
-        num[CG_HUFFMAN_MAX_]--;
+        num[CG_HUFFMAN_MAX_BITS_]--;
     }
-    for (unsigned l = CG_HUFFMAN_MAX_; l; l--)
+    for (unsigned l = CG_HUFFMAN_MAX_BITS_; l; l--)
         for (; num[l]; num[l]--) length[key[at++] & 255] = (uint8_t)l;
 }
 /* The codes in canonical order, first bit lowest: the next one is an addition with the carry going down. */
-CG_INLINE_ unsigned cg_huffman_next_(unsigned code, unsigned l) {
+CG_INLINE_ unsigned cg_huffman_next_code_(unsigned code, unsigned l) {
     unsigned bit = 1u << (l - 1);
     while (code & bit) bit >>= 1;
     return bit ? (code & (bit - 1)) | bit : 0;
 }
-static void cg_huffman_order_(
+static void cg_huffman_canonical_order_(
     const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) { /* by length, then symbol */
-    unsigned at[CG_HUFFMAN_MAX_ + 1];
-    for (unsigned l = 0; l <= CG_HUFFMAN_MAX_; l++) num[l] = 0;
+    unsigned at[CG_HUFFMAN_MAX_BITS_ + 1];
+    for (unsigned l = 0; l <= CG_HUFFMAN_MAX_BITS_; l++) num[l] = 0;
     for (unsigned s = h->lo; s <= h->hi; s++) num[h->length[s]]++;
     at[0] = 0;
     at[1] = 0;
-    for (unsigned l = 2; l <= CG_HUFFMAN_MAX_; l++) at[l] = at[l - 1] + num[l - 1];
+    for (unsigned l = 2; l <= CG_HUFFMAN_MAX_BITS_; l++) at[l] = at[l - 1] + num[l - 1];
     for (unsigned s = h->lo; s <= h->hi; s++)
         if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
@@ -85,7 +85,7 @@ CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, siz
     uint32_t count[1024];
     uint32_t key[256];
     unsigned used = 0;
-    cg_count_quarters_(symbols, n, count);
+    cg_histogram4_(symbols, n, count);
     h->lo = 256;
     h->hi = 0;
     memset(h->length, 0, sizeof h->length);
@@ -109,24 +109,24 @@ CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, siz
 static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end) {
     uint32_t table[256];
     uint8_t order[256];
-    unsigned num[CG_HUFFMAN_MAX_ + 1], code = 0, at = 0;
+    unsigned num[CG_HUFFMAN_MAX_BITS_ + 1], code = 0, at = 0;
     out[0] = (uint8_t)h->lo;
     out[1] = (uint8_t)h->hi;
     if (h->lo == h->hi) return;
-    cg_huffman_order_(h, num, order);
-    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++)
-        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l)) table[order[at++]] = code << 8 | l;
+    cg_huffman_canonical_order_(h, num, order);
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++)
+        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l)) table[order[at++]] = code << 8 | l;
     for (unsigned s = h->lo; s <= h->hi; s += 2)
         out[2 + (s - h->lo) / 2] = (uint8_t)(h->length[s] | (s < h->hi ? (unsigned)h->length[s + 1] << 4 : 0u));
     for (unsigned q = 0; q < 3; q++)
         cg_put16_(out + h->start[0] - 6 + 2 * q, (uint32_t)(h->start[q + 1] - h->start[q]));
     for (unsigned q = 0; q < 4; q++) {
-        cg_string_ w = cg_string_open_(out + h->start[q], end);
-        cg_string_symbols_(&w, table, symbols, cg_quarter_(n, q), 5);
-        symbols += cg_quarter_(n, q);
+        cg_bitstream_ w = cg_bitstream_open_(out + h->start[q], end);
+        cg_bitstream_put_symbols_(&w, table, symbols, cg_quarter_size_(n, q), 5);
+        symbols += cg_quarter_size_(n, q);
     }
 }
-static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
+static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
     unsigned many, kraft = 0;
     if (bytes < 2) return 0;
     h->lo = in[0];
@@ -138,38 +138,39 @@ static int cg_huffman_open_(cg_huffman_ *h, unsigned top, const uint8_t *in, siz
     if (bytes < h->start[0]) return 0;
     for (unsigned i = 0; i < many; i++) {
         unsigned l = (unsigned)in[2 + i / 2] >> i % 2 * 4 & 15;
-        if (l > CG_HUFFMAN_MAX_) return 0;
-        if (l) kraft += CG_HUFFMAN_SPAN_ >> l;
+        if (l > CG_HUFFMAN_MAX_BITS_) return 0;
+        if (l) kraft += CG_HUFFMAN_TABLE_SIZE_ >> l;
         h->length[h->lo + i] = (uint8_t)l;
     }
-    if (kraft != CG_HUFFMAN_SPAN_ || !h->length[h->lo] || !h->length[h->hi] ||
+    if (kraft != CG_HUFFMAN_TABLE_SIZE_ || !h->length[h->lo] || !h->length[h->hi] ||
         (many % 2 && in[1 + (many + 1) / 2] >> 4))
         return 0;
     for (unsigned q = 0; q < 3; q++) h->start[q + 1] = h->start[q] + cg_get16_(in + h->start[0] - 6 + 2 * q);
     h->start[4] = bytes;
     for (unsigned q = 0; q < 4; q++) {
-        size_t symbols = cg_quarter_(n, q), size = h->start[q + 1] - h->start[q];
-        if (h->start[q] > h->start[q + 1] || 8 * size < symbols || size > (CG_HUFFMAN_MAX_ * symbols + 7) / 8) return 0;
+        size_t symbols = cg_quarter_size_(n, q), size = h->start[q + 1] - h->start[q];
+        if (h->start[q] > h->start[q + 1] || 8 * size < symbols || size > (CG_HUFFMAN_MAX_BITS_ * symbols + 7) / 8)
+            return 0;
     }
     return 1;
 }
 CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
     /* symbol << 8 | length of the code that the next 11 bits begin with */
-    uint16_t table[CG_HUFFMAN_SPAN_];
+    uint16_t table[CG_HUFFMAN_TABLE_SIZE_];
     uint8_t order[256];
-    unsigned num[CG_HUFFMAN_MAX_ + 1], code = 0, at = 0;
-    const size_t q = (n + 3) / 4, all = cg_quarter_(n, 3);
+    unsigned num[CG_HUFFMAN_MAX_BITS_ + 1], code = 0, at = 0;
+    const size_t q = (n + 3) / 4, all = cg_quarter_size_(n, 3);
     size_t i = 0, p[4], bits;
     if (h->lo == h->hi) {
         memset(symbols, (int)h->lo, n);
         return;
     }
-    cg_huffman_order_(h, num, order);
+    cg_huffman_canonical_order_(h, num, order);
     table[0] = 0;
     /* twice as long for each length; complete, so all of it gets filled */
-    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_; l++) {
+    for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++) {
         memcpy(table + (1u << (l - 1)), table, sizeof *table << (l - 1));
-        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_(code, l))
+        for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l))
             table[code] = (uint16_t)((unsigned)order[at++] << 8 | l);
     }
     for (unsigned s = 0; s < 4; s++) p[s] = 8 * h->start[s];
@@ -181,19 +182,20 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
             uint64_t w0 = cg_get64_(in + (p0 >> 3)) >> (p0 & 7), w1 = cg_get64_(in + (p1 >> 3)) >> (p1 & 7);
             uint64_t w2 = cg_get64_(in + (p2 >> 3)) >> (p2 & 7), w3 = cg_get64_(in + (p3 >> 3)) >> (p3 & 7);
             uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* sums of lengths in their low bytes */
-#define CG_TAKE_(s, j)                      \
-  e = table[w##s & (CG_HUFFMAN_SPAN_ - 1)]; \
-  w##s >>= e & 63;                          \
-  t##s += e;                                \
+#define CG_HUFFMAN_STEP_(s, j)                    \
+  e = table[w##s & (CG_HUFFMAN_TABLE_SIZE_ - 1)]; \
+  w##s >>= e & 63;                                \
+  t##s += e;                                      \
   o##s[i + j] = (uint8_t)(e >> 8);
-#define CG_TAKE4_(j) CG_TAKE_(0, j) CG_TAKE_(1, j) CG_TAKE_(2, j) CG_TAKE_(3, j)
-            CG_TAKE4_(0)
-            CG_TAKE4_(1)
-            CG_TAKE4_(2)
-            CG_TAKE4_(3) CG_TAKE4_(4)
-#undef CG_TAKE4_
-#undef CG_TAKE_
-                p0 += t0 & 255;
+#define CG_HUFFMAN_STEP4_(j) CG_HUFFMAN_STEP_(0, j) CG_HUFFMAN_STEP_(1, j) CG_HUFFMAN_STEP_(2, j) CG_HUFFMAN_STEP_(3, j)
+            CG_HUFFMAN_STEP4_(0)
+            CG_HUFFMAN_STEP4_(1)
+            CG_HUFFMAN_STEP4_(2)
+            CG_HUFFMAN_STEP4_(3)
+            CG_HUFFMAN_STEP4_(4)
+#undef CG_HUFFMAN_STEP4_
+#undef CG_HUFFMAN_STEP_
+            p0 += t0 & 255;
             p1 += t1 & 255;
             p2 += t2 & 255;
             p3 += t3 & 255;
@@ -204,8 +206,8 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         p[3] = p3;
     }
     for (unsigned s = 0; s < 4; s++)
-        for (size_t j = i; j < cg_quarter_(n, s); j++) {
-            unsigned e = table[cg_window_(in, bits, p[s]) & (CG_HUFFMAN_SPAN_ - 1)];
+        for (size_t j = i; j < cg_quarter_size_(n, s); j++) {
+            unsigned e = table[cg_bits_peek_(in, bits, p[s]) & (CG_HUFFMAN_TABLE_SIZE_ - 1)];
             p[s] += e & 255;
             symbols[q * s + j] = (uint8_t)(e >> 8);
         }

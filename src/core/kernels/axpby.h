@@ -1,5 +1,5 @@
 /* emit: y = beta*y + alpha*d; y is not read if beta is 0 */
-static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+static void cg_axpby_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     (void)stream;
     if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
     else if (beta == 0.0f)
@@ -11,12 +11,13 @@ static void cg_emit_scalar_(const float *d, size_t n, float alpha, float beta, f
             cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(d, i))));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+CG_TARGET_AVX2_ static void cg_axpby_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     size_t i = 0;
     if (stream && beta == 0.0f) {
         for (; i + 8 <= n; i += 8)
-            cg_out_avx2_(y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
+            cg_store_stream_avx2_(
+                y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
     } else if (beta == 1.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
@@ -35,63 +36,63 @@ CG_TARGET_AVX2_ static void cg_emit_avx2_(const float *d, size_t n, float alpha,
                 cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
     }
     _mm256_zeroupper();
-    if (i < n) cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
+    if (i < n) cg_axpby_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_emit_neon_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+static void cg_axpby_neon_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
     const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
     size_t i = 0;
     if (beta == 0.0f && alpha == 1.0f) {
         /* a copy, below */
     } else if (beta == 0.0f) {
-        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_floats_neon_(cg_load4_neon_(d, i)));
+        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_as_float_neon_(cg_load4_neon_(d, i)));
     } else {
         const int keep = beta == 1.0f;
         for (; i + 4 <= n; i += 4) {
-            float32x4_t f = cg_floats_neon_(cg_load4_neon_(y, i)),
-                        g = cg_times_neon_(a, cg_floats_neon_(cg_load4_neon_(d, i)));
+            float32x4_t f = cg_as_float_neon_(cg_load4_neon_(y, i)),
+                        g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(d, i)));
             cg_store4_neon_(y, i, (keep ? f : cg_times_neon_(b, f)) + g);
         }
     }
-    cg_emit_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), stream);
+    cg_axpby_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), stream);
 }
 #endif
 
 /* flush: y = d, d = 0. Zeros go where streaming stores keep the core waiting; a memset after them would cost its
    own time. */
-static void cg_flush_scalar_(float *d, size_t n, float *y, int stream) {
+static void cg_move_zero_scalar_(float *d, size_t n, float *y, int stream) {
     (void)stream;
     memcpy(y, d, 4 * n);
     memset(d, 0, 4 * n);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_flush_avx2_(float *d, size_t n, float *y, int stream) {
+CG_TARGET_AVX2_ static void cg_move_zero_avx2_(float *d, size_t n, float *y, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         const __m256i v = cg_load8_avx2_(d, i);
         cg_store_avx2_(cg_at_mut_(d, i), _mm256_setzero_si256());
-        if (stream) cg_out_avx2_(y, i, v, 1);
+        if (stream) cg_store_stream_avx2_(y, i, v, 1);
         else cg_store_avx2_(cg_at_mut_(y, i), v);
     }
     _mm256_zeroupper();
-    cg_flush_scalar_(cg_at_mut_(d, i), n - i, cg_at_mut_(y, i), 0);
+    cg_move_zero_scalar_(cg_at_mut_(d, i), n - i, cg_at_mut_(y, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_flush_neon_(float *d, size_t n, float *y, int stream) { cg_flush_scalar_(d, n, y, stream); }
+static void cg_move_zero_neon_(float *d, size_t n, float *y, int stream) { cg_move_zero_scalar_(d, n, y, stream); }
 #endif
 
-static void cg_drain_scalar_(void) {}
+static void cg_stream_fence_scalar_(void) {}
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_drain_avx2_(void) { _mm_sfence(); }
+CG_TARGET_AVX2_ static void cg_stream_fence_avx2_(void) { _mm_sfence(); }
 #endif
 #if CG_NEON_
-static void cg_drain_neon_(void) {}
+static void cg_stream_fence_neon_(void) {}
 #endif
 
 /* sum: absorbs whole words */
-static void cg_sum_scalar_(cg_sum_ *sum, const uint8_t *words, size_t count) {
+static void cg_checksum_scalar_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
     uint64_t a = sum->a, b = sum->b;
     for (size_t i = 0; i < count; i++) {
         a += cg_get32_(words + 4 * i);
@@ -102,13 +103,13 @@ static void cg_sum_scalar_(cg_sum_ *sum, const uint8_t *words, size_t count) {
     sum->words += count;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_sum_avx2_(cg_sum_ *sum, const uint8_t *words, size_t count) {
+CG_TARGET_AVX2_ static void cg_checksum_avx2_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
     const __m256i low = _mm256_set1_epi64x(0xffffffff);
     __m256i ae = _mm256_setzero_si256(), ao = ae, be = ae, bo = ae;
     uint64_t a[8], b[8], sa = 0, sb = 0;
     const size_t rows = count / 8;
     for (size_t i = 0; i < rows; i++) {
-        __m256i w = cg_bytes_avx2_(words + 32 * i);
+        __m256i w = cg_load_bytes_avx2_(words + 32 * i);
         ae = _mm256_add_epi64(ae, _mm256_and_si256(w, low));
         ao = _mm256_add_epi64(ao, _mm256_srli_epi64(w, 32));
         be = _mm256_add_epi64(be, ae);
@@ -125,11 +126,11 @@ CG_TARGET_AVX2_ static void cg_sum_avx2_(cg_sum_ *sum, const uint8_t *words, siz
     sum->b += 8 * (uint64_t)rows * sum->a + sb;
     sum->a += sa;
     sum->words += 8 * (uint64_t)rows;
-    cg_sum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+    cg_checksum_scalar_(sum, words + 32 * rows, count - 8 * rows);
 }
 #endif
 #if CG_NEON_
-static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
+static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
     uint64x2_t a0 = vdupq_n_u64(0), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
     uint64_t a[8], b[8], sa = 0, sb = 0;
     const size_t rows = count / 8;
@@ -160,6 +161,6 @@ static void cg_sum_neon_(cg_sum_ *sum, const uint8_t *words, size_t count) {
     sum->b += 8 * (uint64_t)rows * sum->a + sb;
     sum->a += sa;
     sum->words += 8 * (uint64_t)rows;
-    cg_sum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+    cg_checksum_scalar_(sum, words + 32 * rows, count - 8 * rows);
 }
 #endif

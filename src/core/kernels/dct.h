@@ -2,7 +2,7 @@
    the size; turning pairs by (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products
    with matrices of 8*8, which hold the scaling too: every way takes three halvings, each of which leaves out a
    factor of sqrt(1/2). */
-static const float cg_dct_two_[64] = {
+static const float cg_dct2_matrix_[64] = {
     /* DCT-II of 8 over sqrt(8): a row per input */
     0.125f,
     0.173379987f,
@@ -69,7 +69,7 @@ static const float cg_dct_two_[64] = {
     0.0676495135f,
     -0.0344874226f,
 };
-static const float cg_dct_three_[64] = {
+static const float cg_dct3_matrix_[64] = {
     /* DCT-III */
     0.125f,
     0.125f,
@@ -136,7 +136,7 @@ static const float cg_dct_three_[64] = {
     0.0982118696f,
     -0.0344874226f,
 };
-static const float cg_dct_four_[64] = {
+static const float cg_dct4_matrix_[64] = {
     /* DCT-IV, its own inverse */
     0.175925463f,
     0.169164747f,
@@ -256,39 +256,39 @@ static const float cg_dct_sin_[24] = {
     0.59569931f,
     0.671558976f,
 };
-CG_INLINE_ void cg_halve_(const float *x, size_t n, float *even, float *odd) {
+CG_INLINE_ void cg_dct_fold_(const float *x, size_t n, float *even, float *odd) {
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
         even[i] = cg_plus_(a, b);
         odd[i] = cg_minus_(a, b);
     }
 }
-CG_INLINE_ void cg_unhalve_(const float *even, const float *odd, size_t n, float *x) {
+CG_INLINE_ void cg_dct_unfold_(const float *even, const float *odd, size_t n, float *x) {
     for (size_t i = 0; i < n; i++) {
         const float a = even[i], b = odd[i];
         x[i] = cg_plus_(a, b);
         x[2 * n - 1 - i] = cg_minus_(a, b);
     }
 }
-CG_INLINE_ float cg_alternate_(float f, size_t i) { return cg_float_(cg_bits_(f) ^ (uint32_t)(i & 1) << 31); }
-CG_INLINE_ void cg_dct_turn_(const float *x, size_t n, float *p, float *q) { /* n is 16 or 8 */
+CG_INLINE_ float cg_negate_odd_(float f, size_t i) { return cg_as_float_(cg_as_bits_(f) ^ (uint32_t)(i & 1) << 31); }
+CG_INLINE_ void cg_dct_givens_(const float *x, size_t n, float *p, float *q) { /* n is 16 or 8 */
     const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
         p[i] = cg_plus_(cg_times_(a, c[i]), cg_times_(b, s[i]));
-        q[i] = cg_alternate_(cg_minus_(cg_times_(b, c[i]), cg_times_(a, s[i])), i);
+        q[i] = cg_negate_odd_(cg_minus_(cg_times_(b, c[i]), cg_times_(a, s[i])), i);
     }
 }
-CG_INLINE_ void cg_dct_unturn_(const float *p, const float *q, size_t n, float *x) {
+CG_INLINE_ void cg_dct_givens_inv_(const float *p, const float *q, size_t n, float *x) {
     const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
     for (size_t i = 0; i < n; i++) {
-        const float a = p[i], b = cg_alternate_(q[i], i);
+        const float a = p[i], b = cg_negate_odd_(q[i], i);
         x[i] = cg_minus_(cg_times_(a, c[i]), cg_times_(b, s[i]));
         x[2 * n - 1 - i] = cg_plus_(cg_times_(a, s[i]), cg_times_(b, c[i]));
     }
 }
 /* out of the two DCT-II p and q, both as if followed by a 0, the even and the odd outputs of the DCT-IV */
-CG_INLINE_ void cg_cross_(const float *p, const float *q, size_t n, float *even, float *odd, size_t stride) {
+CG_INLINE_ void cg_dct4_from_dct2_(const float *p, const float *q, size_t n, float *even, float *odd, size_t stride) {
     const float root = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
         const float a = i ? p[i] : cg_times_(p[0], root), b = i + 1 < n ? q[n - 1 - i] : cg_times_(q[0], root);
@@ -296,7 +296,7 @@ CG_INLINE_ void cg_cross_(const float *p, const float *q, size_t n, float *even,
         odd[i * stride] = cg_minus_(i + 1 < n ? p[i + 1] : 0.0f, b);
     }
 }
-CG_INLINE_ void cg_uncross_(const float *even, const float *odd, size_t stride, size_t n, float *p, float *q) {
+CG_INLINE_ void cg_dct4_to_dct2_(const float *even, const float *odd, size_t stride, size_t n, float *p, float *q) {
     const float root = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
         p[i] = cg_plus_(even[i * stride], i ? odd[(i - 1) * stride] : 0.0f);
@@ -305,79 +305,79 @@ CG_INLINE_ void cg_uncross_(const float *even, const float *odd, size_t stride, 
     p[0] = cg_times_(p[0], root);
     q[0] = cg_times_(q[0], root);
 }
-CG_INLINE_ void cg_weave_(const float *a, const float *b, size_t n, float *x) {
+CG_INLINE_ void cg_interleave_(const float *a, const float *b, size_t n, float *x) {
     for (size_t i = 0; i < n; i++) {
         x[2 * i] = a[i];
         x[2 * i + 1] = b[i];
     }
 }
-CG_INLINE_ void cg_unweave_(const float *x, size_t n, float *a, float *b) {
+CG_INLINE_ void cg_deinterleave_(const float *x, size_t n, float *a, float *b) {
     for (size_t i = 0; i < n; i++) {
         a[i] = x[2 * i];
         b[i] = x[2 * i + 1];
     }
 }
 /* t: eight inputs of a DCT-II, a DCT-IV, two DCT-II, then a DCT-II and a DCT-IV twice */
-static void cg_dct_open_(const float *v, float *t) {
+static void cg_dct_split_(const float *v, float *t) {
     float u[64], w[32];
-    cg_halve_(v, 32, u, u + 32);
-    cg_halve_(u, 16, w, w + 16);
-    cg_halve_(w, 8, t, t + 8);
-    cg_dct_turn_(w + 16, 8, t + 16, t + 24);
-    cg_dct_turn_(u + 32, 16, w, w + 16);
-    cg_halve_(w, 8, t + 32, t + 40);
-    cg_halve_(w + 16, 8, t + 48, t + 56);
+    cg_dct_fold_(v, 32, u, u + 32);
+    cg_dct_fold_(u, 16, w, w + 16);
+    cg_dct_fold_(w, 8, t, t + 8);
+    cg_dct_givens_(w + 16, 8, t + 16, t + 24);
+    cg_dct_givens_(u + 32, 16, w, w + 16);
+    cg_dct_fold_(w, 8, t + 32, t + 40);
+    cg_dct_fold_(w + 16, 8, t + 48, t + 56);
 }
-static void cg_dct_close_(const float *t, float *v) {
+static void cg_dct_merge_(const float *t, float *v) {
     float p[16], q[16];
     for (size_t i = 0; i < 8; i++) {
         v[8 * i] = t[i];
         v[8 * i + 4] = t[8 + i];
     }
-    cg_cross_(t + 16, t + 24, 8, v + 2, v + 6, 8);
-    cg_weave_(t + 32, t + 40, 8, p);
-    cg_weave_(t + 48, t + 56, 8, q);
-    cg_cross_(p, q, 16, v + 1, v + 3, 4);
+    cg_dct4_from_dct2_(t + 16, t + 24, 8, v + 2, v + 6, 8);
+    cg_interleave_(t + 32, t + 40, 8, p);
+    cg_interleave_(t + 48, t + 56, 8, q);
+    cg_dct4_from_dct2_(p, q, 16, v + 1, v + 3, 4);
 }
-static void cg_idct_open_(const float *v, float *t) {
+static void cg_idct_split_(const float *v, float *t) {
     float p[16], q[16];
     for (size_t i = 0; i < 8; i++) {
         t[i] = v[8 * i];
         t[8 + i] = v[8 * i + 4];
     }
-    cg_uncross_(v + 2, v + 6, 8, 8, t + 16, t + 24);
-    cg_uncross_(v + 1, v + 3, 4, 16, p, q);
-    cg_unweave_(p, 8, t + 32, t + 40);
-    cg_unweave_(q, 8, t + 48, t + 56);
+    cg_dct4_to_dct2_(v + 2, v + 6, 8, 8, t + 16, t + 24);
+    cg_dct4_to_dct2_(v + 1, v + 3, 4, 16, p, q);
+    cg_deinterleave_(p, 8, t + 32, t + 40);
+    cg_deinterleave_(q, 8, t + 48, t + 56);
 }
-static void cg_idct_close_(const float *t, float *v) {
+static void cg_idct_merge_(const float *t, float *v) {
     float u[64], w[32];
-    cg_unhalve_(t + 32, t + 40, 8, w);
-    cg_unhalve_(t + 48, t + 56, 8, w + 16);
-    cg_dct_unturn_(w, w + 16, 16, u + 32);
-    cg_dct_unturn_(t + 16, t + 24, 8, w + 16);
-    cg_unhalve_(t, t + 8, 8, w);
-    cg_unhalve_(w, w + 16, 16, u);
-    cg_unhalve_(u, u + 32, 32, v);
+    cg_dct_unfold_(t + 32, t + 40, 8, w);
+    cg_dct_unfold_(t + 48, t + 56, 8, w + 16);
+    cg_dct_givens_inv_(w, w + 16, 16, u + 32);
+    cg_dct_givens_inv_(t + 16, t + 24, 8, w + 16);
+    cg_dct_unfold_(t, t + 8, 8, w);
+    cg_dct_unfold_(w, w + 16, 16, u);
+    cg_dct_unfold_(u, u + 32, 32, v);
 }
-CG_INLINE_ const float *cg_dct_matrix_(size_t group, int inverse) {
-    return group == 1 || group == 5 || group == 7 ? cg_dct_four_ : inverse ? cg_dct_three_ : cg_dct_two_;
+CG_INLINE_ const float *cg_dct_matrix_of_(size_t group, int inverse) {
+    return group == 1 || group == 5 || group == 7 ? cg_dct4_matrix_ : inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
 }
 static void cg_dct_scalar_(float *v, int inverse) {
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
-    if (inverse) cg_idct_open_(x, t);
-    else cg_dct_open_(x, t);
+    if (inverse) cg_idct_split_(x, t);
+    else cg_dct_split_(x, t);
     for (size_t g = 0; g < 8; g++) {
-        const float *m = cg_dct_matrix_(g, inverse);
+        const float *m = cg_dct_matrix_of_(g, inverse);
         for (size_t j = 0; j < 8; j++) {
             float s = cg_times_(m[j], t[8 * g]);
             for (size_t i = 1; i < 8; i++) s = cg_plus_(s, cg_times_(m[8 * i + j], t[8 * g + i]));
             y[8 * g + j] = s;
         }
     }
-    if (inverse) cg_idct_close_(y, x);
-    else cg_dct_close_(y, x);
+    if (inverse) cg_idct_merge_(y, x);
+    else cg_dct_merge_(y, x);
     memcpy(v, x, sizeof x);
 }
 #if CG_AVX2_
@@ -389,48 +389,48 @@ CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
 }
 /* the last of the one before, and all but the last */
-CG_AVX2_INLINE_ __m256 cg_last_lane_avx2_(__m256 x, __m256 last) {
+CG_AVX2_INLINE_ __m256 cg_prev_lane_avx2_(__m256 x, __m256 last) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
 /* b lies the other way round */
-CG_AVX2_INLINE_ void cg_halve8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
+CG_AVX2_INLINE_ void cg_dct_fold8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
     b = cg_reverse_avx2_(b);
     *even = _mm256_add_ps(a, b);
     *odd = _mm256_sub_ps(a, b);
 }
-CG_AVX2_INLINE_ void cg_unhalve8_avx2_(__m256 even, __m256 odd, __m256 *a, __m256 *b) {
+CG_AVX2_INLINE_ void cg_dct_unfold8_avx2_(__m256 even, __m256 odd, __m256 *a, __m256 *b) {
     *a = _mm256_add_ps(even, odd);
     *b = cg_reverse_avx2_(_mm256_sub_ps(even, odd));
 }
-CG_AVX2_INLINE_ void cg_turn8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __m256 *q) {
+CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __m256 *q) {
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
     b = cg_reverse_avx2_(b);
     *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
     *q = _mm256_xor_ps(
-        _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+        _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
 }
-CG_AVX2_INLINE_ void cg_unturn8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
+CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
     const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
-    q = _mm256_xor_ps(q, cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
+    q = _mm256_xor_ps(q, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
     *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
     *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
 }
-CG_AVX2_INLINE_ __m256 cg_edge_avx2_(__m256 x) {
+CG_AVX2_INLINE_ __m256 cg_sqrt2_first_avx2_(__m256 x) {
     return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1));
 }
-CG_AVX2_INLINE_ void cg_weave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
+CG_AVX2_INLINE_ void cg_interleave8_avx2_(__m256 a, __m256 b, __m256 *x, __m256 *y) {
     const __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
     *x = _mm256_permute2f128_ps(low, high, 0x20);
     *y = _mm256_permute2f128_ps(low, high, 0x31);
 }
-CG_AVX2_INLINE_ __m256 cg_unlace_avx2_(__m256 x) {
+CG_AVX2_INLINE_ __m256 cg_swap_middle64_avx2_(__m256 x) {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));
 }
-CG_AVX2_INLINE_ void cg_unweave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
-    *a = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0x88));
-    *b = cg_unlace_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
+CG_AVX2_INLINE_ void cg_deinterleave8_avx2_(__m256 x, __m256 y, __m256 *a, __m256 *b) {
+    *a = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0x88));
+    *b = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
 }
-CG_AVX2_INLINE_ __m256 cg_dct8_avx2_(const float *m, const float *t) {
+CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
     __m256 s = cg_mul8_avx2_(_mm256_loadu_ps(m), _mm256_broadcast_ss(t));
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 8), _mm256_broadcast_ss(t + 1)));
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 16), _mm256_broadcast_ss(t + 2)));
@@ -441,8 +441,8 @@ CG_AVX2_INLINE_ __m256 cg_dct8_avx2_(const float *m, const float *t) {
     return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
 }
 /* through memory: it gives single values away for nothing */
-CG_AVX2_INLINE_ void cg_dct_middle_avx2_(__m256 *x, int inverse) {
-    const float *two = inverse ? cg_dct_three_ : cg_dct_two_;
+CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
+    const float *two = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
     float t[64];
     _mm256_storeu_ps(t, x[0]);
     _mm256_storeu_ps(t + 8, x[1]);
@@ -452,89 +452,89 @@ CG_AVX2_INLINE_ void cg_dct_middle_avx2_(__m256 *x, int inverse) {
     _mm256_storeu_ps(t + 40, x[5]);
     _mm256_storeu_ps(t + 48, x[6]);
     _mm256_storeu_ps(t + 56, x[7]);
-    x[0] = cg_dct8_avx2_(two, t);
-    x[1] = cg_dct8_avx2_(cg_dct_four_, t + 8);
-    x[2] = cg_dct8_avx2_(two, t + 16);
-    x[3] = cg_dct8_avx2_(two, t + 24);
-    x[4] = cg_dct8_avx2_(two, t + 32);
-    x[5] = cg_dct8_avx2_(cg_dct_four_, t + 40);
-    x[6] = cg_dct8_avx2_(two, t + 48);
-    x[7] = cg_dct8_avx2_(cg_dct_four_, t + 56);
+    x[0] = cg_dct_matvec8_avx2_(two, t);
+    x[1] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 8);
+    x[2] = cg_dct_matvec8_avx2_(two, t + 16);
+    x[3] = cg_dct_matvec8_avx2_(two, t + 24);
+    x[4] = cg_dct_matvec8_avx2_(two, t + 32);
+    x[5] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 40);
+    x[6] = cg_dct_matvec8_avx2_(two, t + 48);
+    x[7] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 56);
 }
 CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
     const __m256 none = _mm256_setzero_ps();
     __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
-    cg_halve8_avx2_(cg_floats8_avx2_(v, 0), cg_floats8_avx2_(v, 56), &u0, &w0);
-    cg_halve8_avx2_(cg_floats8_avx2_(v, 8), cg_floats8_avx2_(v, 48), &u1, &w1);
-    cg_halve8_avx2_(cg_floats8_avx2_(v, 16), cg_floats8_avx2_(v, 40), &u2, &w2);
-    cg_halve8_avx2_(cg_floats8_avx2_(v, 24), cg_floats8_avx2_(v, 32), &u3, &w3);
-    cg_halve8_avx2_(u0, u3, &e0, &o0);
-    cg_halve8_avx2_(u1, u2, &e1, &o1);
-    cg_halve8_avx2_(e0, e1, x, x + 1);
-    cg_turn8_avx2_(o0, o1, 16, x + 2, x + 3);
-    cg_turn8_avx2_(w0, w3, 0, &p0, &q0);
-    cg_turn8_avx2_(w1, w2, 8, &p1, &q1);
-    cg_halve8_avx2_(p0, p1, x + 4, x + 5);
-    cg_halve8_avx2_(q0, q1, x + 6, x + 7);
-    cg_dct_middle_avx2_(x, 0);
-    p0 = cg_edge_avx2_(x[2]);
-    q0 = cg_edge_avx2_(x[3]);
+    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 0), cg_load8_ps_avx2_(v, 56), &u0, &w0);
+    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 8), cg_load8_ps_avx2_(v, 48), &u1, &w1);
+    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 16), cg_load8_ps_avx2_(v, 40), &u2, &w2);
+    cg_dct_fold8_avx2_(cg_load8_ps_avx2_(v, 24), cg_load8_ps_avx2_(v, 32), &u3, &w3);
+    cg_dct_fold8_avx2_(u0, u3, &e0, &o0);
+    cg_dct_fold8_avx2_(u1, u2, &e1, &o1);
+    cg_dct_fold8_avx2_(e0, e1, x, x + 1);
+    cg_dct_givens8_avx2_(o0, o1, 16, x + 2, x + 3);
+    cg_dct_givens8_avx2_(w0, w3, 0, &p0, &q0);
+    cg_dct_givens8_avx2_(w1, w2, 8, &p1, &q1);
+    cg_dct_fold8_avx2_(p0, p1, x + 4, x + 5);
+    cg_dct_fold8_avx2_(q0, q1, x + 6, x + 7);
+    cg_dct_matvecs_avx2_(x, 0);
+    p0 = cg_sqrt2_first_avx2_(x[2]);
+    q0 = cg_sqrt2_first_avx2_(x[3]);
     e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q0, none)));
     o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, none), cg_reverse_avx2_(q0));
-    cg_weave8_avx2_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
-    cg_weave8_avx2_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
-    cg_weave8_avx2_(o0, e0, &u0, &u1);
-    cg_weave8_avx2_(o1, e1, &u2, &u3);
-    cg_weave8_avx2_(x[4], x[5], &p0, &p1);
-    cg_weave8_avx2_(x[6], x[7], &q0, &q1);
-    p0 = cg_edge_avx2_(p0);
-    q0 = cg_edge_avx2_(q0);
+    cg_interleave8_avx2_(e0, o0, &e0, &e1);     /* 2, 6, 10, ... */
+    cg_interleave8_avx2_(x[0], x[1], &o0, &o1); /* 0, 4, 8, ... */
+    cg_interleave8_avx2_(o0, e0, &u0, &u1);
+    cg_interleave8_avx2_(o1, e1, &u2, &u3);
+    cg_interleave8_avx2_(x[4], x[5], &p0, &p1);
+    cg_interleave8_avx2_(x[6], x[7], &q0, &q1);
+    p0 = cg_sqrt2_first_avx2_(p0);
+    q0 = cg_sqrt2_first_avx2_(q0);
     e0 = _mm256_add_ps(p0, cg_reverse_avx2_(cg_next_lane_avx2_(q1, none)));
     e1 = _mm256_add_ps(p1, cg_reverse_avx2_(cg_next_lane_avx2_(q0, q1)));
     o0 = _mm256_sub_ps(cg_next_lane_avx2_(p0, p1), cg_reverse_avx2_(q1));
     o1 = _mm256_sub_ps(cg_next_lane_avx2_(p1, none), cg_reverse_avx2_(q0));
-    cg_weave8_avx2_(e0, o0, &w0, &w1);
-    cg_weave8_avx2_(e1, o1, &w2, &w3);
-    cg_weave8_avx2_(u0, w0, x, x + 1);
-    cg_weave8_avx2_(u1, w1, x + 2, x + 3);
-    cg_weave8_avx2_(u2, w2, x + 4, x + 5);
-    cg_weave8_avx2_(u3, w3, x + 6, x + 7);
+    cg_interleave8_avx2_(e0, o0, &w0, &w1);
+    cg_interleave8_avx2_(e1, o1, &w2, &w3);
+    cg_interleave8_avx2_(u0, w0, x, x + 1);
+    cg_interleave8_avx2_(u1, w1, x + 2, x + 3);
+    cg_interleave8_avx2_(u2, w2, x + 4, x + 5);
+    cg_interleave8_avx2_(u3, w3, x + 6, x + 7);
     for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
 }
 CG_TARGET_AVX2_ static void cg_dct_inverse_avx2_(float *v) {
     const __m256 none = _mm256_setzero_ps();
     __m256 x[8], u0, u1, u2, u3, w0, w1, w2, w3, e0, e1, o0, o1, p0, p1, q0, q1;
-    cg_unweave8_avx2_(cg_floats8_avx2_(v, 0), cg_floats8_avx2_(v, 8), &u0, &w0);
-    cg_unweave8_avx2_(cg_floats8_avx2_(v, 16), cg_floats8_avx2_(v, 24), &u1, &w1);
-    cg_unweave8_avx2_(cg_floats8_avx2_(v, 32), cg_floats8_avx2_(v, 40), &u2, &w2);
-    cg_unweave8_avx2_(cg_floats8_avx2_(v, 48), cg_floats8_avx2_(v, 56), &u3, &w3);
-    cg_unweave8_avx2_(w0, w1, &e0, &o0);
-    cg_unweave8_avx2_(w2, w3, &e1, &o1);
-    p0 = cg_edge_avx2_(_mm256_add_ps(e0, cg_last_lane_avx2_(o0, none)));
-    p1 = _mm256_add_ps(e1, cg_last_lane_avx2_(o1, o0));
+    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 0), cg_load8_ps_avx2_(v, 8), &u0, &w0);
+    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 16), cg_load8_ps_avx2_(v, 24), &u1, &w1);
+    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 32), cg_load8_ps_avx2_(v, 40), &u2, &w2);
+    cg_deinterleave8_avx2_(cg_load8_ps_avx2_(v, 48), cg_load8_ps_avx2_(v, 56), &u3, &w3);
+    cg_deinterleave8_avx2_(w0, w1, &e0, &o0);
+    cg_deinterleave8_avx2_(w2, w3, &e1, &o1);
+    p0 = cg_sqrt2_first_avx2_(_mm256_add_ps(e0, cg_prev_lane_avx2_(o0, none)));
+    p1 = _mm256_add_ps(e1, cg_prev_lane_avx2_(o1, o0));
     q1 = cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, e1), o0));
-    q0 = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e1, none), o1)));
-    cg_unweave8_avx2_(p0, p1, x + 4, x + 5);
-    cg_unweave8_avx2_(q0, q1, x + 6, x + 7);
-    cg_unweave8_avx2_(u0, u1, &p0, &q0);
-    cg_unweave8_avx2_(u2, u3, &p1, &q1);
-    cg_unweave8_avx2_(p0, p1, x, x + 1);
-    cg_unweave8_avx2_(q0, q1, &e0, &o0);
-    x[2] = cg_edge_avx2_(_mm256_add_ps(e0, cg_last_lane_avx2_(o0, none)));
-    x[3] = cg_edge_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, none), o0)));
-    cg_dct_middle_avx2_(x, 1);
-    cg_unhalve8_avx2_(x[4], x[5], &p0, &p1);
-    cg_unhalve8_avx2_(x[6], x[7], &q0, &q1);
-    cg_unturn8_avx2_(p0, q0, 0, &w0, &w3);
-    cg_unturn8_avx2_(p1, q1, 8, &w1, &w2);
-    cg_unhalve8_avx2_(x[0], x[1], &e0, &e1);
-    cg_unturn8_avx2_(x[2], x[3], 16, &o0, &o1);
-    cg_unhalve8_avx2_(e0, o0, &u0, &u3);
-    cg_unhalve8_avx2_(e1, o1, &u1, &u2);
-    cg_unhalve8_avx2_(u0, w0, x, x + 7);
-    cg_unhalve8_avx2_(u1, w1, x + 1, x + 6);
-    cg_unhalve8_avx2_(u2, w2, x + 2, x + 5);
-    cg_unhalve8_avx2_(u3, w3, x + 3, x + 4);
+    q0 = cg_sqrt2_first_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e1, none), o1)));
+    cg_deinterleave8_avx2_(p0, p1, x + 4, x + 5);
+    cg_deinterleave8_avx2_(q0, q1, x + 6, x + 7);
+    cg_deinterleave8_avx2_(u0, u1, &p0, &q0);
+    cg_deinterleave8_avx2_(u2, u3, &p1, &q1);
+    cg_deinterleave8_avx2_(p0, p1, x, x + 1);
+    cg_deinterleave8_avx2_(q0, q1, &e0, &o0);
+    x[2] = cg_sqrt2_first_avx2_(_mm256_add_ps(e0, cg_prev_lane_avx2_(o0, none)));
+    x[3] = cg_sqrt2_first_avx2_(cg_reverse_avx2_(_mm256_sub_ps(cg_next_lane_avx2_(e0, none), o0)));
+    cg_dct_matvecs_avx2_(x, 1);
+    cg_dct_unfold8_avx2_(x[4], x[5], &p0, &p1);
+    cg_dct_unfold8_avx2_(x[6], x[7], &q0, &q1);
+    cg_dct_givens_inv8_avx2_(p0, q0, 0, &w0, &w3);
+    cg_dct_givens_inv8_avx2_(p1, q1, 8, &w1, &w2);
+    cg_dct_unfold8_avx2_(x[0], x[1], &e0, &e1);
+    cg_dct_givens_inv8_avx2_(x[2], x[3], 16, &o0, &o1);
+    cg_dct_unfold8_avx2_(e0, o0, &u0, &u3);
+    cg_dct_unfold8_avx2_(e1, o1, &u1, &u2);
+    cg_dct_unfold8_avx2_(u0, w0, x, x + 7);
+    cg_dct_unfold8_avx2_(u1, w1, x + 1, x + 6);
+    cg_dct_unfold8_avx2_(u2, w2, x + 2, x + 5);
+    cg_dct_unfold8_avx2_(u3, w3, x + 3, x + 4);
     for (size_t i = 0; i < 8; i++) cg_store8_avx2_(v, 8 * i, x[i]);
 }
 CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
@@ -546,10 +546,10 @@ CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
 static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is small beside them */
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
-    if (inverse) cg_idct_open_(x, t);
-    else cg_dct_open_(x, t);
+    if (inverse) cg_idct_split_(x, t);
+    else cg_dct_split_(x, t);
     for (size_t g = 0; g < 8; g++) {
-        const float *m = cg_dct_matrix_(g, inverse);
+        const float *m = cg_dct_matrix_of_(g, inverse);
         float32x4_t a = cg_times_neon_(vld1q_f32(m), vdupq_n_f32(t[8 * g])),
                     b = cg_times_neon_(vld1q_f32(m + 4), vdupq_n_f32(t[8 * g]));
         for (size_t i = 1; i < 8; i++) {
@@ -559,8 +559,8 @@ static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is s
         vst1q_f32(y + 8 * g, a);
         vst1q_f32(y + 8 * g + 4, b);
     }
-    if (inverse) cg_idct_close_(y, x);
-    else cg_dct_close_(y, x);
+    if (inverse) cg_idct_merge_(y, x);
+    else cg_dct_merge_(y, x);
     memcpy(v, x, sizeof x);
 }
 #endif

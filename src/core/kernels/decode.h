@@ -1,5 +1,5 @@
 /* unlevels: any symbol is a legal level */
-static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_levels_decode_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) {
         int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
@@ -9,7 +9,7 @@ static void cg_unlevels_scalar_(const cg_levels_ *q, const uint8_t *symbols, siz
 }
 #if CG_AVX2_
 /* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
-CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(
+CG_AVX2_INLINE_ size_t cg_levels_decode16_avx2_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
     const __m256 base = _mm256_set1_ps(q->base), step = _mm256_set1_ps(q->step), post = _mm256_set1_ps(q->post);
     const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
@@ -23,28 +23,28 @@ CG_AVX2_INLINE_ size_t cg_unlevels16_avx2_(
                 _mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
             if (!usual || !symmetric) f = _mm256_add_ps(base, f);
             if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, post), most), least);
-            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
         }
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_unlevels_avx2_(
+CG_TARGET_AVX2_ static void cg_levels_decode_avx2_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = q->bias    ? q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 1)
-                                            : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 1)
-           : q->post == 1.0f ? cg_unlevels16_avx2_(q, symbols, n, out, stream, 1, 0)
-                          : cg_unlevels16_avx2_(q, symbols, n, out, stream, 0, 0);
+    size_t i = q->bias    ? q->post == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 1)
+                                            : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 1)
+           : q->post == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 0)
+                          : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 0);
     _mm256_zeroupper();
-    if (i < n) cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_unlevel4_neon_(const cg_levels_ *q, int16x4_t level, float *out, size_t i) {
+CG_INLINE_ void cg_levels_decode4_neon_(const cg_levels_ *q, int16x4_t level, float *out, size_t i) {
     float32x4_t f = vcvtq_f32_s32(vmovl_s16(level));
     f = (vdupq_n_f32(q->base) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->post);
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
-static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_levels_decode_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     const cg_levels_ g = *q; /* a copy: out cannot alias it */
     const uint8x16_t most = vdupq_n_u8((uint8_t)g.top);
     const int16x8_t bias = vdupq_n_s16((int16_t)g.bias);
@@ -53,100 +53,104 @@ static void cg_unlevels_neon_(const cg_levels_ *q, const uint8_t *symbols, size_
         uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), most);
         int16x8_t a = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(s))), bias);
         int16x8_t b = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(s))), bias);
-        cg_unlevel4_neon_(&g, vget_low_s16(a), out, i);
-        cg_unlevel4_neon_(&g, vget_high_s16(a), out, i + 4);
-        cg_unlevel4_neon_(&g, vget_low_s16(b), out, i + 8);
-        cg_unlevel4_neon_(&g, vget_high_s16(b), out, i + 12);
+        cg_levels_decode4_neon_(&g, vget_low_s16(a), out, i);
+        cg_levels_decode4_neon_(&g, vget_high_s16(a), out, i + 4);
+        cg_levels_decode4_neon_(&g, vget_low_s16(b), out, i + 8);
+        cg_levels_decode4_neon_(&g, vget_high_s16(b), out, i + 12);
     }
-    cg_unlevels_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
-static void cg_unsign_scalar_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
+static void cg_sign_decode_scalar_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, in[i / 8] >> i % 8 & 1 ? -scale : scale);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unsign_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
-    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_bits_(scale));
+CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
+    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
     const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24),
                   s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
     const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
     size_t i = 0;
     for (; i + 32 <= n; i += 32) { /* bring each bit to where the sign is */
         __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
-        cg_out_avx2_(out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), stream);
-        cg_out_avx2_(out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), stream);
-        cg_out_avx2_(out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), stream);
-        cg_out_avx2_(out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), stream);
+        cg_store_stream_avx2_(
+            out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), stream);
+        cg_store_stream_avx2_(
+            out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), stream);
+        cg_store_stream_avx2_(
+            out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), stream);
+        cg_store_stream_avx2_(
+            out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), stream);
     }
     _mm256_zeroupper();
-    if (i < n) cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
+    if (i < n) cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_unsign_neon_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
-    const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_bits_(scale));
+static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
+    const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_as_bits_(scale));
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         const uint32x4_t w = vdupq_n_u32(in[i / 8]);
-        cg_store4_neon_(out, i, cg_floats_neon_(veorq_u32(vandq_u32(vshlq_u32(w, low), minus), plus)));
-        cg_store4_neon_(out, i + 4, cg_floats_neon_(veorq_u32(vandq_u32(vshlq_u32(w, high), minus), plus)));
+        cg_store4_neon_(out, i, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, low), minus), plus)));
+        cg_store4_neon_(out, i + 4, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, high), minus), plus)));
     }
-    cg_unsign_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), stream);
+    cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), stream);
 }
 #endif
 
-CG_INLINE_ float cg_unhalf_(uint32_t h) {
+CG_INLINE_ float cg_f16_decode_(uint32_t h) {
     uint32_t sign = (h & 0x8000u) << 16, m = h & 0x7fffu;
-    if (m >= 0x7c00u) return cg_float_(sign | (m << 13) | 0x7f800000u | (m > 0x7c00u ? 0x400000u : 0u));
-    if (m < 0x400u) return cg_float_(sign | cg_bits_((float)m * 5.9604644775390625e-8f));
-    return cg_float_(sign | ((m << 13) + 0x38000000u));
+    if (m >= 0x7c00u) return cg_as_float_(sign | (m << 13) | 0x7f800000u | (m > 0x7c00u ? 0x400000u : 0u));
+    if (m < 0x400u) return cg_as_float_(sign | cg_as_bits_((float)m * 5.9604644775390625e-8f));
+    return cg_as_float_(sign | ((m << 13) + 0x38000000u));
 }
-static void cg_unhalf_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_f16_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
     (void)stream;
-    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_unhalf_(cg_get16_(in + 2 * i)));
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_f16_decode_(cg_get16_(in + 2 * i)));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unhalf_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_f16_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_out_avx2_(out, i,
+        cg_store_stream_avx2_(out, i,
             _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
     _mm256_zeroupper();
-    if (i < n) cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_unhalf_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_f16_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(in + 2 * i));
         cg_store4_neon_(out, i, vcvt_f32_f16(vget_low_f16(h)));
         cg_store4_neon_(out, i + 4, vcvt_high_f32_f16(h));
     }
-    cg_unhalf_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
+    cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
-static void cg_unbrain_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_bf16_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
     (void)stream;
-    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
+    for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_as_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unbrain_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_bf16_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        cg_out_avx2_(out, i,
+        cg_store_stream_avx2_(out, i,
             _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16),
             stream);
     _mm256_zeroupper();
-    if (i < n) cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_unbrain_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
     const uint16x8_t zero = vdupq_n_u16(0);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -154,32 +158,32 @@ static void cg_unbrain_neon_(const uint8_t *in, size_t n, float *out, int stream
         cg_store4_neon_(out, i, vreinterpretq_f32_u16(vzip1q_u16(zero, h)));
         cg_store4_neon_(out, i + 4, vreinterpretq_f32_u16(vzip2q_u16(zero, h)));
     }
-    cg_unbrain_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
+    cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
 /* top16: largest magnitude among 16-bit floats, as bits: the finite check of a packet */
-static uint32_t cg_top16_scalar_(const uint8_t *in, size_t n) {
+static uint32_t cg_absmax_bits16_scalar_(const uint8_t *in, size_t n) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get16_(in + 2 * i) & 0x7fffu);
     return top;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_top16_avx2_(const uint8_t *in, size_t n) {
+CG_TARGET_AVX2_ static uint32_t cg_absmax_bits16_avx2_(const uint8_t *in, size_t n) {
     const __m256i low = _mm256_set1_epi16(0x7fff);
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        t0 = _mm256_max_epu16(t0, _mm256_and_si256(cg_bytes_avx2_(in + 2 * i), low));
-        t1 = _mm256_max_epu16(t1, _mm256_and_si256(cg_bytes_avx2_(in + 2 * i + 32), low));
+        t0 = _mm256_max_epu16(t0, _mm256_and_si256(cg_load_bytes_avx2_(in + 2 * i), low));
+        t1 = _mm256_max_epu16(t1, _mm256_and_si256(cg_load_bytes_avx2_(in + 2 * i + 32), low));
     }
     t0 = _mm256_max_epu16(t0, t1);
     t0 = _mm256_max_epu32(_mm256_srli_epi32(t0, 16), _mm256_and_si256(t0, _mm256_set1_epi32(0xffff)));
-    return cg_max32_(cg_fold_top_avx2_(t0), cg_top16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_top16_neon_(const uint8_t *in, size_t n) {
+static uint32_t cg_absmax_bits16_neon_(const uint8_t *in, size_t n) {
     const uint16x8_t low = vdupq_n_u16(0x7fff);
     uint16x8_t t0 = vdupq_n_u16(0), t1 = t0;
     size_t i = 0;
@@ -187,6 +191,6 @@ static uint32_t cg_top16_neon_(const uint8_t *in, size_t n) {
         t0 = vmaxq_u16(t0, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i)), low));
         t1 = vmaxq_u16(t1, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i + 16)), low));
     }
-    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_top16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
 }
 #endif

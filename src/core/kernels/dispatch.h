@@ -1,13 +1,14 @@
-#define CG_KERNELS_(isa, x)                                                                                         \
-  {                                                                                                                 \
-    isa, cg_top_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_half_##x##_, cg_brain_##x##_, cg_sign_##x##_,           \
-        cg_levels_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_coins_##x##_, cg_tally_##x##_, cg_unpack_##x##_,     \
-        cg_unlevels_##x##_, cg_unsign_##x##_, cg_unhalf_##x##_, cg_unbrain_##x##_, cg_top16_##x##_, cg_emit_##x##_, \
-        cg_flush_##x##_, cg_drain_##x##_, cg_sum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_total_##x##_,     \
-        cg_accrue_##x##_, cg_grade_##x##_, cg_rank_##x##_, cg_untable_##x##_, cg_fp8_##x##_, cg_unfp8_##x##_,       \
-        cg_natural_##x##_, cg_unnatural_##x##_, cg_dither_##x##_, cg_undither_##x##_, cg_dynamic_##x##_,            \
-        cg_undynamic_##x##_, cg_fixed_##x##_, cg_vote_##x##_, cg_project_##x##_, cg_collect_##x##_,                 \
-        cg_lowrank_tile_##x##_                                                                                      \
+#define CG_KERNELS_(isa, x)                                                                                            \
+  {                                                                                                                    \
+    isa, cg_absmax_bits_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_f16_encode_##x##_, cg_bf16_encode_##x##_,          \
+        cg_sign_encode_##x##_, cg_levels_encode_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_bernoulli_##x##_,         \
+        cg_count_above_##x##_, cg_unpack_##x##_, cg_levels_decode_##x##_, cg_sign_decode_##x##_, cg_f16_decode_##x##_, \
+        cg_bf16_decode_##x##_, cg_absmax_bits16_##x##_, cg_axpby_##x##_, cg_move_zero_##x##_, cg_stream_fence_##x##_,  \
+        cg_checksum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_lane_sum_##x##_, cg_axpby_fading_##x##_,          \
+        cg_bucketize_##x##_, cg_nf4_search_##x##_, cg_table_decode_##x##_, cg_fp8_encode_##x##_, cg_fp8_decode_##x##_, \
+        cg_natural_encode_##x##_, cg_natural_decode_##x##_, cg_dither_encode_##x##_, cg_dither_decode_##x##_,          \
+        cg_dynamic8_encode_##x##_, cg_dynamic8_decode_##x##_, cg_strom_encode_##x##_, cg_vote_##x##_,                  \
+        cg_project_##x##_, cg_project_t_##x##_, cg_lowrank_tile_##x##_                                                 \
   }
 static const cg_kernels_ cg_kernels_scalar_ = CG_KERNELS_(CG_ISA_SCALAR, scalar);
 #if CG_AVX2_
@@ -19,14 +20,14 @@ static const cg_kernels_ cg_kernels_neon_ = CG_KERNELS_(CG_ISA_NEON, neon);
 
 /* ---- >>dispatch: one word, 0 until the CPU has been asked ---- */
 
-static int cg_isa_word_; /* a cg_isa; every thread that writes it writes the same, or was told to */
+static int cg_isa_cached_; /* a cg_isa; every thread that writes it writes the same, or was told to */
 
 #if defined(__GNUC__)
-CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_word_, __ATOMIC_RELAXED); }
-CG_INLINE_ void cg_isa_save_(int isa) { __atomic_store_n(&cg_isa_word_, isa, __ATOMIC_RELAXED); }
+CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_cached_, __ATOMIC_RELAXED); }
+CG_INLINE_ void cg_isa_save_(int isa) { __atomic_store_n(&cg_isa_cached_, isa, __ATOMIC_RELAXED); }
 #else
-CG_INLINE_ int cg_isa_load_(void) { return cg_isa_word_; }
-CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_word_ = isa; }
+CG_INLINE_ int cg_isa_load_(void) { return cg_isa_cached_; }
+CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_cached_ = isa; }
 #endif
 
 #if CG_AVX2_

@@ -1,43 +1,43 @@
 /* largest magnitude */
-static uint32_t cg_top_scalar_(const float *v, size_t n) {
+static uint32_t cg_absmax_bits_scalar_(const float *v, size_t n) {
     uint32_t top = 0;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_load_bits_(v, i) & CG_MAGNITUDE_);
+    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_load_bits_(v, i) & CG_ABS_MASK_);
     return top;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_tops_avx2_(__m256i top, const float *v, size_t i) {
-    CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
+CG_AVX2_INLINE_ __m256i cg_absmax_step_avx2_(__m256i top, const float *v, size_t i) {
+    CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
     top = _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i)));
     return _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
 }
-CG_TARGET_AVX2_ static uint32_t cg_top_avx2_(const float *v, size_t n) {
+CG_TARGET_AVX2_ static uint32_t cg_absmax_bits_avx2_(const float *v, size_t n) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
     /* a long one at four places at once: one stream of reads does not keep memory busy */
     if (n >= 16384) {
         const size_t part = n / 64 * 16;
         for (; i < part; i += 16) {
-            t0 = cg_tops_avx2_(t0, v, i);
-            t1 = cg_tops_avx2_(t1, v, i + part);
-            t2 = cg_tops_avx2_(t2, v, i + 2 * part);
-            t3 = cg_tops_avx2_(t3, v, i + 3 * part);
+            t0 = cg_absmax_step_avx2_(t0, v, i);
+            t1 = cg_absmax_step_avx2_(t1, v, i + part);
+            t2 = cg_absmax_step_avx2_(t2, v, i + 2 * part);
+            t3 = cg_absmax_step_avx2_(t3, v, i + 3 * part);
         }
         i = 4 * part;
     }
     for (; i + 32 <= n; i += 32) {
-        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_));
-        CG_PREFETCH_(cg_at_(v, i + CG_AHEAD_ + 16));
+        CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
+        CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_ + 16));
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(cg_load8_avx2_(v, i)));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
         t2 = _mm256_max_epu32(t2, cg_abs_avx2_(cg_load8_avx2_(v, i + 16)));
         t3 = _mm256_max_epu32(t3, cg_abs_avx2_(cg_load8_avx2_(v, i + 24)));
     }
     t0 = _mm256_max_epu32(_mm256_max_epu32(t0, t1), _mm256_max_epu32(t2, t3));
-    return cg_max32_(cg_fold_top_avx2_(t0), cg_top_scalar_(cg_at_(v, i), n - i));
+    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax_bits_scalar_(cg_at_(v, i), n - i));
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_top_neon_(const float *v, size_t n) {
+static uint32_t cg_absmax_bits_neon_(const float *v, size_t n) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -47,7 +47,7 @@ static uint32_t cg_top_neon_(const float *v, size_t n) {
         t3 = vmaxq_u32(t3, cg_abs_neon_(cg_load4_neon_(v, i + 12)));
     }
     t0 = vmaxq_u32(vmaxq_u32(t0, t1), vmaxq_u32(t2, t3));
-    return cg_max32_(vmaxvq_u32(t0), cg_top_scalar_(cg_at_(v, i), n - i));
+    return cg_max32_(vmaxvq_u32(t0), cg_absmax_bits_scalar_(cg_at_(v, i), n - i));
 }
 #endif
 
@@ -56,7 +56,7 @@ static uint32_t cg_range_scalar_(const float *v, size_t n, float *lo, float *hi)
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        top = cg_max32_(top, cg_bits_(f) & CG_MAGNITUDE_);
+        top = cg_max32_(top, cg_as_bits_(f) & CG_ABS_MASK_);
         *lo = f < *lo ? f : *lo;
         *hi = f > *hi ? f : *hi;
     }
@@ -83,7 +83,7 @@ CG_TARGET_AVX2_ static uint32_t cg_range_avx2_(const float *v, size_t n, float *
         *lo = lows[j] < *lo ? lows[j] : *lo;
         *hi = highs[j] > *hi ? highs[j] : *hi;
     }
-    return cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
+    return cg_max32_(cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_range_scalar_(cg_at_(v, i), n - i, lo, hi));
 }
 #endif
 #if CG_NEON_
@@ -95,10 +95,10 @@ static uint32_t cg_range_neon_(const float *v, size_t n, float *lo, float *hi) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
-        l0 = vminq_f32(l0, cg_floats_neon_(a));
-        l1 = vminq_f32(l1, cg_floats_neon_(b));
-        h0 = vmaxq_f32(h0, cg_floats_neon_(a));
-        h1 = vmaxq_f32(h1, cg_floats_neon_(b));
+        l0 = vminq_f32(l0, cg_as_float_neon_(a));
+        l1 = vminq_f32(l1, cg_as_float_neon_(b));
+        h0 = vmaxq_f32(h0, cg_as_float_neon_(a));
+        h1 = vmaxq_f32(h1, cg_as_float_neon_(b));
     }
     *lo = vminvq_f32(vminq_f32(l0, l1));
     *hi = vmaxvq_f32(vmaxq_f32(h0, h1));
@@ -111,7 +111,7 @@ static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_MAGNITUDE_);
+        top = cg_max32_(top, u & CG_ABS_MASK_);
         cg_put32_(out + 4 * i, u);
     }
     return top;
@@ -127,7 +127,7 @@ CG_TARGET_AVX2_ static uint32_t cg_copy_avx2_(const float *v, size_t n, uint8_t 
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    return cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
+    return cg_max32_(cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_copy_scalar_(cg_at_(v, i), n - i, out + 4 * i));
 }
 #endif
 #if CG_NEON_
@@ -146,12 +146,12 @@ static uint32_t cg_copy_neon_(const float *v, size_t n, uint8_t *out) {
 #endif
 
 /* f16: to nearest even; what is too large becomes 65504 */
-#define CG_HALF_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
-CG_INLINE_ uint32_t cg_half_(uint32_t u) {
-    uint32_t sign = u >> 16 & 0x8000u, m = u & CG_MAGNITUDE_, shift, rest, h;
-    if (m > CG_HALF_LIMIT_) {
-        if (m < CG_NONFINITE_) return sign | 0x7bffu;
-        return sign | (m == CG_NONFINITE_ ? 0x7c00u : 0x7e00u);
+#define CG_F16_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
+CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
+    uint32_t sign = u >> 16 & 0x8000u, m = u & CG_ABS_MASK_, shift, rest, h;
+    if (m > CG_F16_LIMIT_) {
+        if (m < CG_INF_BITS_) return sign | 0x7bffu;
+        return sign | (m == CG_INF_BITS_ ? 0x7c00u : 0x7e00u);
     }
     if (m < 0x33000000u) return sign; /* below half of the smallest denormal */
     if (m < 0x38800000u) {            /* becomes denormal */
@@ -166,17 +166,17 @@ CG_INLINE_ uint32_t cg_half_(uint32_t u) {
     h += rest > 1u << (shift - 1) || (rest == 1u << (shift - 1) && (h & 1u));
     return sign | h;
 }
-static uint32_t cg_half_scalar_(const float *v, size_t n, uint8_t *out) {
+static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_MAGNITUDE_);
-        cg_put16_(out + 2 * i, cg_half_(u));
+        top = cg_max32_(top, u & CG_ABS_MASK_);
+        cg_put16_(out + 2 * i, cg_f16_encode_(u));
     }
     return top;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_half_avx2_(const float *v, size_t n, uint8_t *out) {
+CG_TARGET_AVX2_ static uint32_t cg_f16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     uint32_t top;
     size_t i = 0;
@@ -188,87 +188,89 @@ CG_TARGET_AVX2_ static uint32_t cg_half_avx2_(const float *v, size_t n, uint8_t 
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out); /* rare: saturate */
+    top = cg_max32_(
+        cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
     return top;
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_half_neon_(const float *v, size_t n, uint8_t *out) {
+static uint32_t cg_f16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
     uint32_t top;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        vst1q_u8(
-            out + 2 * i, vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_floats_neon_(a)), cg_floats_neon_(b))));
+        vst1q_u8(out + 2 * i,
+            vreinterpretq_u8_f16(vcvt_high_f16_f32(vcvt_f16_f32(cg_as_float_neon_(a)), cg_as_float_neon_(b))));
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_half_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_HALF_LIMIT_) cg_half_scalar_(v, i, out); /* rare: saturate */
+    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
     return top;
 }
 #endif
 
 /* bf16: the same; the largest is 0x7f7f */
-#define CG_BRAIN_LIMIT_ 0x7f7f7fffu
-CG_INLINE_ uint32_t cg_brain_(uint32_t u) {
-    uint32_t m = u & CG_MAGNITUDE_;
-    if (m > CG_BRAIN_LIMIT_) {
-        if (m < CG_NONFINITE_) return (u >> 16 & 0x8000u) | 0x7f7fu;
-        return u >> 16 | (m > CG_NONFINITE_ ? 0x40u : 0u);
+#define CG_BF16_LIMIT_ 0x7f7f7fffu
+CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
+    uint32_t m = u & CG_ABS_MASK_;
+    if (m > CG_BF16_LIMIT_) {
+        if (m < CG_INF_BITS_) return (u >> 16 & 0x8000u) | 0x7f7fu;
+        return u >> 16 | (m > CG_INF_BITS_ ? 0x40u : 0u);
     }
     return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
-static uint32_t cg_brain_scalar_(const float *v, size_t n, uint8_t *out) {
+static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_MAGNITUDE_);
-        cg_put16_(out + 2 * i, cg_brain_(u));
+        top = cg_max32_(top, u & CG_ABS_MASK_);
+        cg_put16_(out + 2 * i, cg_bf16_encode_(u));
     }
     return top;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_brain8_avx2_(__m256i u) {
+CG_AVX2_INLINE_ __m256i cg_bf16_encode8_avx2_(__m256i u) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
     return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
 }
-CG_TARGET_AVX2_ static uint32_t cg_brain_avx2_(const float *v, size_t n, uint8_t *out) {
+CG_TARGET_AVX2_ static uint32_t cg_bf16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     uint32_t top;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
-        __m256i h = _mm256_packus_epi32(cg_brain8_avx2_(a), cg_brain8_avx2_(b));
+        __m256i h = _mm256_packus_epi32(cg_bf16_encode8_avx2_(a), cg_bf16_encode8_avx2_(b));
         CG_PREFETCH_(cg_at_(v, i + 1536));
         cg_store_avx2_(out + 2 * i, _mm256_permute4x64_epi64(h, 0xd8));
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(cg_fold_top_avx2_(_mm256_max_epu32(t0, t1)), cg_brain_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BRAIN_LIMIT_) cg_brain_scalar_(v, i, out);
+    top = cg_max32_(
+        cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
     return top;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_round_neon_(uint32x4_t u) { /* what to add for the upper half to be to nearest even */
+CG_INLINE_ uint32x4_t cg_bf16_round_neon_(uint32x4_t u) { /* what to add for the upper half to be to nearest even */
     return vaddq_u32(vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
 }
-static uint32_t cg_brain_neon_(const float *v, size_t n, uint8_t *out) {
+static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
     uint32_t top;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
-        uint16x8_t h = vaddhn_high_u32(vaddhn_u32(a, cg_round_neon_(a)), b, cg_round_neon_(b));
+        uint16x8_t h = vaddhn_high_u32(vaddhn_u32(a, cg_bf16_round_neon_(a)), b, cg_bf16_round_neon_(b));
         vst1q_u8(out + 2 * i, vreinterpretq_u8_u16(h));
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_brain_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BRAIN_LIMIT_) cg_brain_scalar_(v, i, out);
+    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
     return top;
 }
 #endif

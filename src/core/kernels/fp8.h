@@ -6,14 +6,14 @@ CG_AVX2_INLINE_ __m256i cg_order_avx2_(__m256i packed) {
     return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 /* packing with signed saturation keeps the sign, so that the top bit of each byte is that of the float */
-CG_AVX2_INLINE_ __m256i cg_signs_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
     return _mm256_and_si256(
         _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
 }
 CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) { /* 0..255 */
     return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
 }
-CG_AVX2_INLINE_ __m256i cg_swap_avx2_(__m256i h) {
+CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
     return _mm256_shuffle_epi8(h,
         _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
             15, 12, 13));
@@ -21,14 +21,14 @@ CG_AVX2_INLINE_ __m256i cg_swap_avx2_(__m256i h) {
 #endif
 #if CG_NEON_
 /* the top bit of each float, as that of a byte */
-CG_INLINE_ uint8x16_t cg_tops_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
+CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
     uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
     uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
     return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
 }
 #endif
 /* The hash that a value rounds with: the bits of cg_noise_ */
-CG_INLINE_ uint32_t cg_coin_(cg_key_ key, uint32_t position) {
+CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
     uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
     return position & 8 ? h << 16 | h >> 16 : h;
 }
@@ -36,28 +36,28 @@ CG_INLINE_ uint32_t cg_coin_(cg_key_ key, uint32_t position) {
 /* fp8 of v*inv, kind 0: E4M3, 1: E5M2, to nearest even; what is too large becomes 448 or 57344; zeros keep their sign.
    Adding a power of two so much larger that the sum's last bit is the code's last bit does the rounding. */
 /* bits dropped; smallest normal and largest as f32 bits; least >> drop */
-typedef struct cg_fp8_ {
+typedef struct cg_fp8_format_ {
     uint32_t drop, least, most, bias;
-} cg_fp8_;
-CG_INLINE_ cg_fp8_ cg_fp8_kind_(int kind) {
-    const cg_fp8_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
+} cg_fp8_format_;
+CG_INLINE_ cg_fp8_format_ cg_fp8_format_of_(int kind) {
+    const cg_fp8_format_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
     return kind ? e5m2 : e4m3;
 }
-static void cg_fp8_scalar_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    const cg_fp8_ q = cg_fp8_kind_(kind);
+static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
+    const cg_fp8_format_ q = cg_fp8_format_of_(kind);
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        uint32_t m = cg_bits_(cg_times_(f, inv)) & CG_MAGNITUDE_, e, large, sum;
+        uint32_t m = cg_as_bits_(cg_times_(f, inv)) & CG_ABS_MASK_, e, large, sum;
         m = m < q.most ? m : q.most;
         e = cg_max32_(m & 0x7f800000u, q.least);
         large = e + (q.drop << 23);
-        sum = cg_bits_(cg_plus_(cg_float_(m), cg_float_(large)));
-        out[i] = (uint8_t)((cg_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.drop) - q.bias));
+        sum = cg_as_bits_(cg_plus_(cg_as_float_(m), cg_as_float_(large)));
+        out[i] = (uint8_t)((cg_as_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.drop) - q.bias));
     }
 }
 #if CG_AVX2_
 /* the magnitude, and q.bias more */
-CG_AVX2_INLINE_ __m256i cg_fp88_avx2_(__m256i v, __m256 inv, cg_fp8_ q) {
+CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_format_ q) {
     __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
     m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.most));
     e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.least));
@@ -65,65 +65,69 @@ CG_AVX2_INLINE_ __m256i cg_fp88_avx2_(__m256i v, __m256 inv, cg_fp8_ q) {
     sum = _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(m), _mm256_castsi256_ps(large)));
     return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.drop)));
 }
-CG_AVX2_INLINE_ size_t cg_fp832_avx2_(const float *v, size_t n, float inv, cg_fp8_ q, uint8_t *out) {
+CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(const float *v, size_t n, float inv, cg_fp8_format_ q, uint8_t *out) {
     const __m256 by = _mm256_set1_ps(inv);
     const __m256i bias = _mm256_set1_epi16((short)q.bias);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i ab = _mm256_sub_epi16(_mm256_packs_epi32(cg_fp88_avx2_(a, by, q), cg_fp88_avx2_(b, by, q)), bias);
-        __m256i cd = _mm256_sub_epi16(_mm256_packs_epi32(cg_fp88_avx2_(c, by, q), cg_fp88_avx2_(d, by, q)), bias);
+        __m256i ab = _mm256_sub_epi16(
+            _mm256_packs_epi32(cg_fp8_encode8_avx2_(a, by, q), cg_fp8_encode8_avx2_(b, by, q)), bias);
+        __m256i cd = _mm256_sub_epi16(
+            _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, by, q), cg_fp8_encode8_avx2_(d, by, q)), bias);
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         cg_store_avx2_(
-            out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_signs_avx2_(a, b, c, d))));
+            out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_fp8_avx2_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    size_t i = kind ? cg_fp832_avx2_(v, n, inv, cg_fp8_kind_(1), out) : cg_fp832_avx2_(v, n, inv, cg_fp8_kind_(0), out);
+CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
+    size_t i = kind ? cg_fp8_encode32_avx2_(v, n, inv, cg_fp8_format_of_(1), out)
+                    : cg_fp8_encode32_avx2_(v, n, inv, cg_fp8_format_of_(0), out);
     _mm256_zeroupper();
-    if (i < n) cg_fp8_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+    if (i < n) cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_fp84_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_ q) {
+CG_INLINE_ uint32x4_t cg_fp8_encode4_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_format_ q) {
     uint32x4_t m = vminq_u32(
-        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(q.most));
+        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(q.most));
     uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.least));
     uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.drop << 23));
-    uint32x4_t sum = vreinterpretq_u32_f32(cg_floats_neon_(m) + cg_floats_neon_(large));
+    uint32x4_t sum = vreinterpretq_u32_f32(cg_as_float_neon_(m) + cg_as_float_neon_(large));
     return vsubq_u32(
         vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.drop))), vdupq_n_u32(q.bias));
 }
-static void cg_fp8_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    const cg_fp8_ q = cg_fp8_kind_(kind);
+static void cg_fp8_encode_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
+    const cg_fp8_format_ q = cg_fp8_format_of_(kind);
     const float32x4_t by = vdupq_n_f32(inv);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        uint8x16_t m = cg_narrow_neon_(
-            cg_fp84_neon_(a, by, q), cg_fp84_neon_(b, by, q), cg_fp84_neon_(c, by, q), cg_fp84_neon_(d, by, q));
-        vst1q_u8(out + i, vorrq_u8(m, cg_tops_neon_(a, b, c, d)));
+        uint8x16_t m = cg_narrow_neon_(cg_fp8_encode4_neon_(a, by, q), cg_fp8_encode4_neon_(b, by, q),
+            cg_fp8_encode4_neon_(c, by, q), cg_fp8_encode4_neon_(d, by, q));
+        vst1q_u8(out + i, vorrq_u8(m, cg_sign_bytes_neon_(a, b, c, d)));
     }
-    cg_fp8_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+    cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
 }
 #endif
 
 /* Both formats are halves that lack mantissa bits, E4M3 one that lacks an exponent bit too: its values are 2^-8 there.
    NaN and Inf codes decode as the largest value, so that any byte is legal. */
-static void cg_unfp8_scalar_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) {
         uint32_t m = in[i] & 0x7fu, most = kind ? 0x7bu : 0x7eu;
-        float f = cg_unhalf_((in[i] & 0x80u) << 8 | (m < most ? m : most) << (kind ? 8 : 7));
+        float f = cg_f16_decode_((in[i] & 0x80u) << 8 | (m < most ? m : most) << (kind ? 8 : 7));
         cg_store_(out, i, cg_saturate_(cg_times_(cg_times_(f, kind ? 1.0f : 256.0f), scale)));
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_unfp816_avx2_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+CG_AVX2_INLINE_ size_t cg_fp8_decode16_avx2_(
+    const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
     const __m256 by = _mm256_set1_ps(scale), most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
     const __m128i top = _mm_set1_epi8(kind ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f), zero = _mm_setzero_si128();
     size_t i = 0;
@@ -142,21 +146,23 @@ CG_AVX2_INLINE_ size_t cg_unfp816_avx2_(const uint8_t *in, size_t n, float scale
             __m256 f = _mm256_cvtph_ps(h[j]);
             if (!kind) f = cg_mul8_avx2_(f, _mm256_set1_ps(256.0f));
             f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, by), most), least);
-            cg_out_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
         }
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_unfp8_avx2_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    size_t i = kind ? stream ? cg_unfp816_avx2_(in, n, scale, 1, out, 1) : cg_unfp816_avx2_(in, n, scale, 1, out, 0)
-        : stream ? cg_unfp816_avx2_(in, n, scale, 0, out, 1)
-                    : cg_unfp816_avx2_(in, n, scale, 0, out, 0);
+CG_TARGET_AVX2_ static void cg_fp8_decode_avx2_(
+    const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+    size_t i = kind
+        ? stream ? cg_fp8_decode16_avx2_(in, n, scale, 1, out, 1) : cg_fp8_decode16_avx2_(in, n, scale, 1, out, 0)
+        : stream ? cg_fp8_decode16_avx2_(in, n, scale, 0, out, 1)
+                 : cg_fp8_decode16_avx2_(in, n, scale, 0, out, 0);
     _mm256_zeroupper();
-    if (i < n) cg_unfp8_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), 0);
+    if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_unfp8_neon_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
+static void cg_fp8_decode_neon_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
     const float32x4_t by = vdupq_n_f32(scale), lift = vdupq_n_f32(kind ? 1.0f : 256.0f);
     const float32x4_t most = vdupq_n_f32(CG_FLT_MAX_), least = vdupq_n_f32(-CG_FLT_MAX_);
     size_t i = 0;
@@ -167,7 +173,7 @@ static void cg_unfp8_neon_(const uint8_t *in, size_t n, float scale, int kind, f
         cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(vcvt_f32_f16(vget_low_f16(h)) * lift * by, most), least));
         cg_store4_neon_(out, i + 4, vmaxq_f32(vminq_f32(vcvt_high_f32_f16(h) * lift * by, most), least));
     }
-    cg_unfp8_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), stream);
+    cg_fp8_decode_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), stream);
 }
 #endif
 
@@ -178,12 +184,12 @@ static const float cg_e2m1_limits_[7] = { 0.25f, 0.749999940f, 1.25f, 1.74999988
 
 /* E8M0: the byte b stands for 2^(b-127). top/2^emax's power of two, rounded down; 0 gives the smallest. 255, which
    is NaN, counts as 254. */
-static unsigned cg_e8m0_(uint32_t top_bits, int emax) {
+static unsigned cg_e8m0_encode_(uint32_t top_bits, int emax) {
     int e;
     if (!top_bits) return 0;
     e = (top_bits >> 23 ? (int)(top_bits >> 23) : (int)cg_log2_(top_bits) - 22) - emax;
     return (unsigned)(e < 0 ? 0 : e > 254 ? 254 : e);
 }
-static float cg_e8m0_value_(unsigned byte) {
-    return cg_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23);
+static float cg_e8m0_decode_(unsigned byte) {
+    return cg_as_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23);
 }

@@ -1,46 +1,47 @@
 /* sign bits, straight to the wire; v is the start of a chunk, or 16*i values into one */
-static uint32_t cg_sign_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
+static uint32_t cg_sign_encode_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        uint32_t m = cg_bits_(f) & CG_MAGNITUDE_;
+        uint32_t m = cg_as_bits_(f) & CG_ABS_MASK_;
         top = cg_max32_(top, m);
-        if (lanes) lanes[i % 16] += (double)cg_float_(m);
+        if (lanes) lanes[i % 16] += (double)cg_as_float_(m);
         if (i % 8 == 0) out[i / 8] = 0;
         out[i / 8] = (uint8_t)(out[i / 8] | (unsigned)(f < 0.0f) << i % 8);
     }
     return top;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_below_avx2_(__m256i v) {
+CG_AVX2_INLINE_ __m256i cg_negative_avx2_(__m256i v) {
     return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ));
 }
-CG_AVX2_INLINE_ void cg_add_abs_avx2_(__m256d *s, __m256 m) {
+CG_AVX2_INLINE_ void cg_lanes_add_avx2_(__m256d *s, __m256 m) {
     s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(m)));
     s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(m, 1)));
 }
 /* In a sum of magnitudes a NaN or Inf shows, so that one needs no maximum beside it. */
-CG_AVX2_INLINE_ size_t cg_sign32_avx2_(const float *v, size_t n, uint8_t *out, __m256i *top, __m256d *s, int sums) {
+CG_AVX2_INLINE_ size_t cg_sign_encode32_avx2_(
+    const float *v, size_t n, uint8_t *out, __m256i *top, __m256d *s, int sums) {
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i ab = _mm256_packs_epi32(cg_below_avx2_(a), cg_below_avx2_(b)),
-                cd = _mm256_packs_epi32(cg_below_avx2_(c), cg_below_avx2_(d));
+        __m256i ab = _mm256_packs_epi32(cg_negative_avx2_(a), cg_negative_avx2_(b)),
+                cd = _mm256_packs_epi32(cg_negative_avx2_(c), cg_negative_avx2_(d));
         __m256i bits = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
-        cg_ahead_avx2_(v, i);
+        cg_prefetch_ahead_avx2_(v, i);
         cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(bits));
         a = cg_abs_avx2_(a);
         b = cg_abs_avx2_(b);
         c = cg_abs_avx2_(c);
         d = cg_abs_avx2_(d);
         if (sums) {
-            cg_add_abs_avx2_(s, _mm256_castsi256_ps(a));
-            cg_add_abs_avx2_(s + 2, _mm256_castsi256_ps(b));
-            cg_add_abs_avx2_(s, _mm256_castsi256_ps(c));
-            cg_add_abs_avx2_(s + 2, _mm256_castsi256_ps(d));
+            cg_lanes_add_avx2_(s, _mm256_castsi256_ps(a));
+            cg_lanes_add_avx2_(s + 2, _mm256_castsi256_ps(b));
+            cg_lanes_add_avx2_(s, _mm256_castsi256_ps(c));
+            cg_lanes_add_avx2_(s + 2, _mm256_castsi256_ps(d));
         } else {
             t0 = _mm256_max_epu32(t0, _mm256_max_epu32(a, b));
             t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
@@ -49,7 +50,7 @@ CG_AVX2_INLINE_ size_t cg_sign32_avx2_(const float *v, size_t n, uint8_t *out, _
     *top = _mm256_max_epu32(t0, t1);
     return i;
 }
-CG_TARGET_AVX2_ static uint32_t cg_sign_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
+CG_TARGET_AVX2_ static uint32_t cg_sign_encode_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
     __m256i top;
     __m256d s[4];
     uint32_t most;
@@ -57,82 +58,84 @@ CG_TARGET_AVX2_ static uint32_t cg_sign_avx2_(const float *v, size_t n, uint8_t 
     if (lanes) {
         double any = 0.0;
         for (int j = 0; j < 4; j++) s[j] = _mm256_loadu_pd(lanes + 4 * j);
-        i = cg_sign32_avx2_(v, n, out, &top, s, 1);
+        i = cg_sign_encode32_avx2_(v, n, out, &top, s, 1);
         for (int j = 0; j < 4; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
         for (int j = 0; j < 16; j++) any += lanes[j];
-        most = any < 1.7e308 ? 0 : CG_NONFINITE_; /* false for NaN as well */
+        most = any < 1.7e308 ? 0 : CG_INF_BITS_; /* false for NaN as well */
     } else {
-        i = cg_sign32_avx2_(v, n, out, &top, s, 0);
-        most = cg_fold_top_avx2_(top);
+        i = cg_sign_encode32_avx2_(v, n, out, &top, s, 0);
+        most = cg_hmax_u32_avx2_(top);
     }
-    return i < n ? cg_max32_(most, cg_sign_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes)) : most;
+    return i < n ? cg_max32_(most, cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes)) : most;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_lanes_neon_(float64x2_t *s, uint32x4_t m) {
-    s[0] = s[0] + vcvt_f64_f32(vget_low_f32(cg_floats_neon_(m)));
-    s[1] = s[1] + vcvt_high_f64_f32(cg_floats_neon_(m));
+CG_INLINE_ void cg_lanes_add_neon_(float64x2_t *s, uint32x4_t m) {
+    s[0] = s[0] + vcvt_f64_f32(vget_low_f32(cg_as_float_neon_(m)));
+    s[1] = s[1] + vcvt_high_f64_f32(cg_as_float_neon_(m));
 }
 /* 16 values: their signs as byte masks; top and, if asked for, the 16 lanes are updated */
-CG_INLINE_ uint8x16_t cg_sign16_neon_(const float *v, size_t i, uint32x4_t *top, float64x2x4_t *s, int summed) {
+CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_t *top, float64x2x4_t *s, int summed) {
     uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                d = cg_load4_neon_(v, i + 12);
-    uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_floats_neon_(a)), vcltzq_f32(cg_floats_neon_(b)),
-        vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
+    uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
+        vcltzq_f32(cg_as_float_neon_(c)), vcltzq_f32(cg_as_float_neon_(d)));
     a = cg_abs_neon_(a);
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
     d = cg_abs_neon_(d);
     *top = vmaxq_u32(*top, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
     if (summed) {
-        cg_lanes_neon_(&s[0].val[0], a);
-        cg_lanes_neon_(&s[0].val[2], b);
-        cg_lanes_neon_(&s[1].val[0], c);
-        cg_lanes_neon_(&s[1].val[2], d);
+        cg_lanes_add_neon_(&s[0].val[0], a);
+        cg_lanes_add_neon_(&s[0].val[2], b);
+        cg_lanes_add_neon_(&s[1].val[0], c);
+        cg_lanes_add_neon_(&s[1].val[2], d);
     }
     return mask;
 }
-CG_INLINE_ size_t cg_signs_neon_(
+CG_INLINE_ size_t cg_sign_encode64_neon_(
     const float *v, size_t n, uint8_t *out, uint32x4_t *top, float64x2x4_t *s, int summed) {
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint8x16_t a = cg_sign16_neon_(v, i, top, s, summed), b = cg_sign16_neon_(v, i + 16, top, s, summed);
-        uint8x16_t c = cg_sign16_neon_(v, i + 32, top, s, summed), d = cg_sign16_neon_(v, i + 48, top, s, summed);
-        cg_put64_(out + i / 8, cg_mask_neon_(a, b, c, d));
+        uint8x16_t a = cg_sign_encode16_neon_(v, i, top, s, summed),
+                   b = cg_sign_encode16_neon_(v, i + 16, top, s, summed);
+        uint8x16_t c = cg_sign_encode16_neon_(v, i + 32, top, s, summed),
+                   d = cg_sign_encode16_neon_(v, i + 48, top, s, summed);
+        cg_put64_(out + i / 8, cg_movemask_neon_(a, b, c, d));
     }
     return i;
 }
-static uint32_t cg_sign_neon_(const float *v, size_t n, uint8_t *out, double *lanes) {
+static uint32_t cg_sign_encode_neon_(const float *v, size_t n, uint8_t *out, double *lanes) {
     uint32x4_t top = vdupq_n_u32(0);
     float64x2x4_t s[2];
     size_t i;
     if (lanes) {
         s[0] = vld1q_f64_x4(lanes);
         s[1] = vld1q_f64_x4(lanes + 8);
-        i = cg_signs_neon_(v, n, out, &top, s, 1);
+        i = cg_sign_encode64_neon_(v, n, out, &top, s, 1);
         vst1q_f64_x4(lanes, s[0]);
         vst1q_f64_x4(lanes + 8, s[1]);
     } else {
-        i = cg_signs_neon_(v, n, out, &top, NULL, 0);
+        i = cg_sign_encode64_neon_(v, n, out, &top, NULL, 0);
     }
-    return cg_max32_(vmaxvq_u32(top), cg_sign_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
+    return cg_max32_(vmaxvq_u32(top), cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
 }
 #endif
 
 /* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
    adding 1.5*2^23 rounds to nearest even; a wild v only meets the clamp. */
-CG_INLINE_ uint8_t cg_level_(const cg_levels_ *q, float v, float noise) {
+CG_INLINE_ uint8_t cg_level_encode_(const cg_levels_ *q, float v, float noise) {
     float t = cg_times_(cg_minus_(cg_times_(v, q->prescale), q->sub), q->inv);
     int32_t level;
     if (q->stochastic) t = cg_plus_(t, noise);
     t = t < -1024.0f ? -1024.0f : t > 1024.0f ? 1024.0f : t;
-    level = (int32_t)(cg_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->bias;
+    level = (int32_t)(cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->bias;
     return (uint8_t)(level < 0 ? 0 : level > q->top ? q->top : level);
 }
-static void cg_levels_scalar_(
+static void cg_levels_encode_scalar_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++)
-        symbols[i] = cg_level_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
+        symbols[i] = cg_level_encode_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of eight counters on */
@@ -143,7 +146,7 @@ CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of ei
     h = _mm256_mullo_epi32(h, _mm256_set1_epi32((int)0x846CA68Bu));
     return _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
 }
-CG_AVX2_INLINE_ __m256i cg_level8_avx2_(
+CG_AVX2_INLINE_ __m256i cg_levels_encode8_avx2_(
     __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
     __m256 t = _mm256_castsi256_ps(v);
     if (rescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
@@ -153,8 +156,8 @@ CG_AVX2_INLINE_ __m256i cg_level8_avx2_(
     /* what is too large becomes the smallest integer */
     return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));
 }
-CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n,
-    uint8_t *symbols, int stochastic, int rescale, int shift) {
+CG_AVX2_INLINE_ size_t cg_levels_encode32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
+    size_t n, uint8_t *symbols, int stochastic, int rescale, int shift) {
     const __m256i bias = _mm256_set1_epi16((short)q->bias), most = _mm256_set1_epi8((char)q->top);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i swap = _mm256_setr_epi8(
@@ -169,10 +172,12 @@ CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint3
             h = cg_hash8_avx2_(key, p >> 1);
             g = cg_hash8_avx2_(key, (p >> 1) + 8);
         }
-        a = cg_level8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, rescale, shift);
-        b = cg_level8_avx2_(cg_load8_avx2_(v, i + 8), _mm256_shuffle_epi8(h, swap), q, stochastic, rescale, shift);
-        c = cg_level8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, rescale, shift);
-        d = cg_level8_avx2_(cg_load8_avx2_(v, i + 24), _mm256_shuffle_epi8(g, swap), q, stochastic, rescale, shift);
+        a = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, rescale, shift);
+        b = cg_levels_encode8_avx2_(
+            cg_load8_avx2_(v, i + 8), _mm256_shuffle_epi8(h, swap), q, stochastic, rescale, shift);
+        c = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, rescale, shift);
+        d = cg_levels_encode8_avx2_(
+            cg_load8_avx2_(v, i + 24), _mm256_shuffle_epi8(g, swap), q, stochastic, rescale, shift);
         a = _mm256_add_epi16(_mm256_packs_epi32(a, b), bias);
         c = _mm256_add_epi16(_mm256_packs_epi32(c, d), bias);
         a = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, c), order);
@@ -180,25 +185,25 @@ CG_AVX2_INLINE_ size_t cg_levels32_avx2_(const cg_levels_ *q, cg_key_ key, uint3
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_levels_avx2_(
+CG_TARGET_AVX2_ static void cg_levels_encode_avx2_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->sub != 0.0f ? 1 : 0);
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
-    if (head) cg_levels_scalar_(q, key, position, v, head, symbols);
+    if (head) cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
     switch (mode) {
-    case 0: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
-    case 1: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
-    case 2: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
-    case 3: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
-    case 4: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
-    default: i = cg_levels32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
+    case 0: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 0, 0, 0); break;
+    case 1: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 0, 0, 1); break;
+    case 2: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 0, 1, 1); break;
+    case 3: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 1, 0, 0); break;
+    case 4: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 1, 0, 1); break;
+    default: i = cg_levels_encode32_avx2_(q, key, position, v, n, symbols, 1, 1, 1);
     }
     _mm256_zeroupper();
-    if (i < n) cg_levels_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+    if (i < n) cg_levels_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
@@ -209,11 +214,12 @@ CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* of four
     h = vmulq_u32(vaddq_u32(veorq_u32(h, vshrq_n_u32(h, 15)), vdupq_n_u32(key.b)), vdupq_n_u32(0x846CA68Bu));
     return veorq_u32(h, vshrq_n_u32(h, 16));
 }
-CG_INLINE_ uint32x4_t cg_swap_neon_(uint32x4_t h) {
+CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
     return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
 }
-CG_INLINE_ int16x4_t cg_level4_neon_(uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
-    float32x4_t t = cg_floats_neon_(v);
+CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
+    uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
+    float32x4_t t = cg_as_float_neon_(v);
     if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->sub);
     t = cg_times_neon_(t, vdupq_n_f32(q->inv));
     if (stochastic)
@@ -221,8 +227,8 @@ CG_INLINE_ int16x4_t cg_level4_neon_(uint32x4_t v, uint32x4_t h, const cg_levels
     /* both saturate, and so does adding the bias: the clamp of a wild v */
     return vqmovn_s32(vcvtnq_s32_f32(t));
 }
-CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n,
-    uint8_t *symbols, int stochastic, int plain) {
+CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
+    size_t n, uint8_t *symbols, int stochastic, int plain) {
     const int16x8_t bias = vdupq_n_s16((int16_t)q->bias);
     const uint8x16_t most = vdupq_n_u8((uint8_t)q->top);
     size_t i = 0;
@@ -233,10 +239,10 @@ CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t p
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        a = cg_level4_neon_(cg_load4_neon_(v, i), h, q, stochastic, plain);
-        b = cg_level4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, plain);
-        c = cg_level4_neon_(cg_load4_neon_(v, i + 8), cg_swap_neon_(h), q, stochastic, plain);
-        d = cg_level4_neon_(cg_load4_neon_(v, i + 12), cg_swap_neon_(g), q, stochastic, plain);
+        a = cg_levels_encode4_neon_(cg_load4_neon_(v, i), h, q, stochastic, plain);
+        b = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, plain);
+        c = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 8), cg_swap_halves_neon_(h), q, stochastic, plain);
+        d = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 12), cg_swap_halves_neon_(g), q, stochastic, plain);
         vst1q_u8(symbols + i,
             vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), bias)),
                          vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), bias))),
@@ -244,19 +250,19 @@ CG_INLINE_ size_t cg_levels16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t p
     }
     return i;
 }
-static void cg_levels_neon_(
+static void cg_levels_encode_neon_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int plain = q->prescale == 1.0f && q->sub == 0.0f;
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
-    cg_levels_scalar_(q, key, position, v, head, symbols);
+    cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    if (q->stochastic && plain) done = cg_levels16_neon_(q, key, position, v, n, symbols, 1, 1);
-    else if (q->stochastic) done = cg_levels16_neon_(q, key, position, v, n, symbols, 1, 0);
-    else if (plain) done = cg_levels16_neon_(q, key, position, v, n, symbols, 0, 1);
-    else done = cg_levels16_neon_(q, key, position, v, n, symbols, 0, 0);
-    cg_levels_scalar_(q, key, position + (uint32_t)done, cg_at_(v, done), n - done, symbols + done);
+    if (q->stochastic && plain) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 1);
+    else if (q->stochastic) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 0);
+    else if (plain) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 1);
+    else done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 0);
+    cg_levels_encode_scalar_(q, key, position + (uint32_t)done, cg_at_(v, done), n - done, symbols + done);
 }
 #endif

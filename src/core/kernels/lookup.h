@@ -1,10 +1,10 @@
 /* grade: how many of `count` ascending limits |v|*inv is above, and the sign. With lanes, centre[grade]*|v| is
    added to them. */
-static void cg_grade_scalar_(
-    const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
-    const cg_grades_ q = *g; /* a copy: symbols cannot alias it */
+static void cg_bucketize_scalar_(
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_bucketizer_ q = *g; /* a copy: symbols cannot alias it */
     for (size_t i = 0; i < n; i++) {
-        const float f = cg_load_(v, i), size = cg_float_(cg_bits_(f) & CG_MAGNITUDE_), t = cg_times_(size, q.inv);
+        const float f = cg_load_(v, i), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_), t = cg_times_(size, q.inv);
         unsigned m = 0;
         for (int32_t j = 0; j < q.count; j++) m += t > q.limit[j];
         symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign : 0u));
@@ -12,36 +12,40 @@ static void cg_grade_scalar_(
     }
 }
 /* of a tree with so many nodes */
-CG_INLINE_ int cg_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }
-CG_INLINE_ void cg_limits_(const cg_grades_ *g, float *limit) { /* seven: nothing is above Inf */
-    const int32_t all = (1 << cg_depth_(g->count)) - 1;
-    for (int32_t j = 0; j < 7; j++) limit[j] = j < g->count && j < all ? g->limit[j] : cg_float_(CG_NONFINITE_);
+CG_INLINE_ int cg_search_tree_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }
+CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) { /* seven: nothing is above Inf */
+    const int32_t all = (1 << cg_search_tree_depth_(g->count)) - 1;
+    for (int32_t j = 0; j < 7; j++) limit[j] = j < g->count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
 }
 #if CG_AVX2_
 /* A tree search: the answers so far, as a number that is minus the rank, choose the next limit from a vector of
    them. A shuffle looks only at the low 2 bits of a number, or 3: so rank r stands at (4 - r) % 4, or (8 - r) % 8. */
-CG_AVX2_INLINE_ __m256 cg_by_rank_avx2_(const float *value, size_t first, size_t stride, size_t many, size_t size) {
+CG_AVX2_INLINE_ __m256 cg_permute_table_avx2_(
+    const float *value, size_t first, size_t stride, size_t many, size_t size) {
     float at[8] = { 0 };
     for (size_t r = 0; r < many; r++) at[(size - r) % size] = value[first + r * stride];
     if (size == 4) memcpy(at + 4, at, 16);
     return _mm256_loadu_ps(at);
 }
-typedef struct cg_tree_avx2_ {
+typedef struct cg_search_tree_avx2_ {
     __m256 step[4];
-} cg_tree_avx2_;
-CG_AVX2_INLINE_ cg_tree_avx2_ cg_tree_make_avx2_(const float *limit, int depth) { /* of 2^depth - 1 limits */
-    cg_tree_avx2_ t;
+} cg_search_tree_avx2_;
+/* of 2^depth - 1 limits */
+CG_AVX2_INLINE_ cg_search_tree_avx2_ cg_search_tree_make_avx2_(const float *limit, int depth) {
+    cg_search_tree_avx2_ t;
     t.step[0] = t.step[1] = t.step[2] = t.step[3] = _mm256_setzero_ps();
     if (depth > 0) t.step[0] = _mm256_set1_ps(limit[((size_t)1 << (depth - 1)) - 1]);
-    if (depth > 1) t.step[1] = cg_by_rank_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
-    if (depth > 2) t.step[2] = cg_by_rank_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
-    if (depth > 3) t.step[3] = cg_by_rank_avx2_(limit, 0, 2, 8, 8);
+    if (depth > 1)
+        t.step[1] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
+    if (depth > 2)
+        t.step[2] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
+    if (depth > 3) t.step[3] = cg_permute_table_avx2_(limit, 0, 2, 8, 8);
     return t;
 }
 CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
     return _mm256_castps_si256(_mm256_cmp_ps(t, limit, _CMP_GT_OQ));
 }
-CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_tree_avx2_ *tree, int depth) { /* minus the rank */
+CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tree, int depth) { /* minus the rank */
     __m256i r = _mm256_setzero_si256();
     if (depth > 0) r = cg_exceeds_avx2_(t, tree->step[0]);
     if (depth > 1)
@@ -52,58 +56,58 @@ CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_tree_avx2_ *tree, int
         r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->step[3], r)));
     return r;
 }
-/* out of order: see cg_in_order_avx2_ */
-CG_AVX2_INLINE_ __m256i cg_bytes4_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+/* out of order: see cg_pack_order_avx2_ */
+CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
     return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
 }
-CG_AVX2_INLINE_ __m256i cg_in_order_avx2_(__m256i bytes) {
+CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
     return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
-CG_AVX2_INLINE_ __m256d cg_weigh_avx2_(__m128 centre, const float *v, size_t i) {
-    return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_term_avx2_(v, i, 0));
+CG_AVX2_INLINE_ __m256d cg_centroid_term_avx2_(__m128 centre, const float *v, size_t i) {
+    return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_lane_sum_term_avx2_(v, i, 0));
 }
-CG_AVX2_INLINE_ __m256i cg_grade8_avx2_(
-    const float *v, size_t i, __m256 inv, const cg_tree_avx2_ *tree, __m256 centre, __m256d *s, int depth, int sums) {
+CG_AVX2_INLINE_ __m256i cg_bucketize8_avx2_(const float *v, size_t i, __m256 inv, const cg_search_tree_avx2_ *tree,
+    __m256 centre, __m256d *s, int depth, int sums) {
     const __m256 t = cg_mul8_avx2_(_mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i))), inv);
     const __m256i r = cg_search_avx2_(t, tree, depth);
     if (sums) {
         const __m256 c = depth == 0 ? centre
             : depth < 3             ? _mm256_permutevar_ps(centre, r)
                                     : _mm256_permutevar8x32_ps(centre, r);
-        s[0] = _mm256_add_pd(s[0], cg_weigh_avx2_(_mm256_castps256_ps128(c), v, i));
-        s[1] = _mm256_add_pd(s[1], cg_weigh_avx2_(_mm256_extractf128_ps(c, 1), v, i + 4));
+        s[0] = _mm256_add_pd(s[0], cg_centroid_term_avx2_(_mm256_castps256_ps128(c), v, i));
+        s[1] = _mm256_add_pd(s[1], cg_centroid_term_avx2_(_mm256_extractf128_ps(c, 1), v, i + 4));
     }
     return r;
 }
-CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols,
+CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
     const float *centre, double *lanes, int depth, int sums) {
     const __m256 inv = _mm256_set1_ps(g->inv);
     const __m256i sign = _mm256_set1_epi8((char)g->sign);
     __m256 weight = _mm256_setzero_ps();
     __m256d s[4];
-    cg_tree_avx2_ tree;
+    cg_search_tree_avx2_ tree;
     float limit[7];
     size_t i = 0;
-    cg_limits_(g, limit);
-    tree = cg_tree_make_avx2_(limit, depth);
+    cg_limits_pad_(g, limit);
+    tree = cg_search_tree_make_avx2_(limit, depth);
     if (sums) {
         weight = depth == 0 ? _mm256_set1_ps(centre[0])
-                            : cg_by_rank_avx2_(centre, 0, 1, (size_t)g->count + 1, depth < 3 ? 4 : 8);
+                            : cg_permute_table_avx2_(centre, 0, 1, (size_t)g->count + 1, depth < 3 ? 4 : 8);
         s[0] = _mm256_loadu_pd(lanes);
         s[1] = _mm256_loadu_pd(lanes + 4);
         s[2] = _mm256_loadu_pd(lanes + 8);
         s[3] = _mm256_loadu_pd(lanes + 12);
     }
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_grade8_avx2_(v, i, inv, &tree, weight, s, depth, sums),
-                b = cg_grade8_avx2_(v, i + 8, inv, &tree, weight, s + 2, depth, sums);
-        __m256i c = cg_grade8_avx2_(v, i + 16, inv, &tree, weight, s, depth, sums),
-                d = cg_grade8_avx2_(v, i + 24, inv, &tree, weight, s + 2, depth, sums);
-        const __m256i below = cg_bytes4_avx2_(cg_below_avx2_(cg_load8_avx2_(v, i)),
-            cg_below_avx2_(cg_load8_avx2_(v, i + 8)), cg_below_avx2_(cg_load8_avx2_(v, i + 16)),
-            cg_below_avx2_(cg_load8_avx2_(v, i + 24)));
-        a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d));
-        cg_store_avx2_(symbols + i, cg_in_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(below, sign))));
+        __m256i a = cg_bucketize8_avx2_(v, i, inv, &tree, weight, s, depth, sums),
+                b = cg_bucketize8_avx2_(v, i + 8, inv, &tree, weight, s + 2, depth, sums);
+        __m256i c = cg_bucketize8_avx2_(v, i + 16, inv, &tree, weight, s, depth, sums),
+                d = cg_bucketize8_avx2_(v, i + 24, inv, &tree, weight, s + 2, depth, sums);
+        const __m256i below = cg_narrow_signed_avx2_(cg_negative_avx2_(cg_load8_avx2_(v, i)),
+            cg_negative_avx2_(cg_load8_avx2_(v, i + 8)), cg_negative_avx2_(cg_load8_avx2_(v, i + 16)),
+            cg_negative_avx2_(cg_load8_avx2_(v, i + 24)));
+        a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(below, sign))));
     }
     if (sums) {
         _mm256_storeu_pd(lanes, s[0]);
@@ -113,30 +117,30 @@ CG_AVX2_INLINE_ size_t cg_grade32_avx2_(const cg_grades_ *g, const float *v, siz
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_grade_avx2_(
-    const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+CG_TARGET_AVX2_ static void cg_bucketize_avx2_(
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
-    switch (cg_depth_(g->count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
-    case 1: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
-    case 2: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
-    case 3: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 0); break;
-    case 4: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 0, 1); break;
-    case 5: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 1, 1); break;
-    case 6: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 2, 1); break;
-    default: i = cg_grade32_avx2_(g, v, n, symbols, centre, lanes, 3, 1);
+    switch (cg_search_tree_depth_(g->count) + (lanes ? 4 : 0)) {
+    case 0: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
+    case 1: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
+    case 2: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
+    case 3: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 3, 0); break;
+    case 4: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 1); break;
+    case 5: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 1); break;
+    case 6: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 1); break;
+    default: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 3, 1);
     }
     _mm256_zeroupper();
-    if (i < n) cg_grade_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+    if (i < n) cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
 }
 #endif
 #if CG_NEON_
 /* A tree search: the answers so far choose the next limit from a table of up to eight floats. */
-CG_INLINE_ float32x4_t cg_pick_neon_(uint8x16x2_t table, uint32x4_t r) {
+CG_INLINE_ float32x4_t cg_permute_lookup_neon_(uint8x16x2_t table, uint32x4_t r) {
     const uint32x4_t at = r * vdupq_n_u32(0x04040404u) + vdupq_n_u32(0x03020100u);
     return vreinterpretq_f32_u8(vqtbl2q_u8(table, vreinterpretq_u8_u32(at)));
 }
-CG_INLINE_ uint8x16x2_t cg_table_neon_(const float *value, size_t first, size_t stride, size_t many) {
+CG_INLINE_ uint8x16x2_t cg_permute_table_neon_(const float *value, size_t first, size_t stride, size_t many) {
     float at[8] = { 0 };
     uint8x16x2_t t;
     for (size_t r = 0; r < many; r++) at[r] = value[first + r * stride];
@@ -144,96 +148,96 @@ CG_INLINE_ uint8x16x2_t cg_table_neon_(const float *value, size_t first, size_t 
     t.val[1] = vreinterpretq_u8_f32(vld1q_f32(at + 4));
     return t;
 }
-typedef struct cg_tree_neon_ {
+typedef struct cg_search_tree_neon_ {
     float32x4_t root;
     uint8x16x2_t step[3];
-} cg_tree_neon_;
+} cg_search_tree_neon_;
 /* of 2^depth - 1 limits, depth > 0 */
-CG_INLINE_ cg_tree_neon_ cg_tree_make_neon_(const float *limit, int depth) {
-    cg_tree_neon_ t;
+CG_INLINE_ cg_search_tree_neon_ cg_search_tree_make_neon_(const float *limit, int depth) {
+    cg_search_tree_neon_ t;
     t.root = vdupq_n_f32(limit[((size_t)1 << (depth - 1)) - 1]);
     for (int j = 0; j < 3; j++) {
         const size_t at = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
                      stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
-        t.step[j] = cg_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
+        t.step[j] = cg_permute_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
     }
     return t;
 }
-CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_tree_neon_ *tree, int depth) {
+CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_search_tree_neon_ *tree, int depth) {
     uint32x4_t r = vdupq_n_u32(0);
     if (depth > 0) r = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
-    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[0], r)));
-    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[1], r)));
-    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_pick_neon_(tree->step[2], r)));
+    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[0], r)));
+    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[1], r)));
+    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[2], r)));
     return r;
 }
-CG_INLINE_ uint32x4_t cg_grade4_neon_(uint32x4_t v, float32x4_t inv, const cg_tree_neon_ *tree, uint8x16x2_t centre,
-    float64x2_t *s, int depth, int sums) {
-    const float32x4_t size = cg_floats_neon_(cg_abs_neon_(v));
+CG_INLINE_ uint32x4_t cg_bucketize4_neon_(uint32x4_t v, float32x4_t inv, const cg_search_tree_neon_ *tree,
+    uint8x16x2_t centre, float64x2_t *s, int depth, int sums) {
+    const float32x4_t size = cg_as_float_neon_(cg_abs_neon_(v));
     const uint32x4_t r = cg_search_neon_(cg_times_neon_(size, inv), tree, depth);
     if (sums) {
-        const float32x4_t c = cg_pick_neon_(centre, r);
+        const float32x4_t c = cg_permute_lookup_neon_(centre, r);
         s[0] = s[0] + vcvt_f64_f32(vget_low_f32(c)) * vcvt_f64_f32(vget_low_f32(size));
         s[1] = s[1] + vcvt_high_f64_f32(c) * vcvt_high_f64_f32(size);
     }
     return r;
 }
-CG_INLINE_ size_t cg_grade16_neon_(const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre,
-    double *lanes, int depth, int sums) {
+CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
+    const float *centre, double *lanes, int depth, int sums) {
     const float32x4_t inv = vdupq_n_f32(g->inv);
     const uint8x16_t sign = vdupq_n_u8(g->sign);
     uint8x16x2_t weight = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
-    cg_tree_neon_ tree;
+    cg_search_tree_neon_ tree;
     float64x2_t s[8];
     float limit[7];
     size_t i = 0;
-    cg_limits_(g, limit);
-    tree = cg_tree_make_neon_(limit, depth ? depth : 1);
+    cg_limits_pad_(g, limit);
+    tree = cg_search_tree_make_neon_(limit, depth ? depth : 1);
     if (sums) {
-        weight = cg_table_neon_(centre, 0, 1, (size_t)g->count + 1);
+        weight = cg_permute_table_neon_(centre, 0, 1, (size_t)g->count + 1);
         for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     }
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        const uint8x16_t below = cg_narrow_neon_(vcltzq_f32(cg_floats_neon_(a)), vcltzq_f32(cg_floats_neon_(b)),
-            vcltzq_f32(cg_floats_neon_(c)), vcltzq_f32(cg_floats_neon_(d)));
-        a = cg_grade4_neon_(a, inv, &tree, weight, s, depth, sums);
-        b = cg_grade4_neon_(b, inv, &tree, weight, s + 2, depth, sums);
-        c = cg_grade4_neon_(c, inv, &tree, weight, s + 4, depth, sums);
-        d = cg_grade4_neon_(d, inv, &tree, weight, s + 6, depth, sums);
+        const uint8x16_t below = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
+            vcltzq_f32(cg_as_float_neon_(c)), vcltzq_f32(cg_as_float_neon_(d)));
+        a = cg_bucketize4_neon_(a, inv, &tree, weight, s, depth, sums);
+        b = cg_bucketize4_neon_(b, inv, &tree, weight, s + 2, depth, sums);
+        c = cg_bucketize4_neon_(c, inv, &tree, weight, s + 4, depth, sums);
+        d = cg_bucketize4_neon_(d, inv, &tree, weight, s + 6, depth, sums);
         vst1q_u8(symbols + i, vorrq_u8(cg_narrow_neon_(a, b, c, d), vandq_u8(below, sign)));
     }
     if (sums)
         for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
     return i;
 }
-static void cg_grade_neon_(
-    const cg_grades_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+static void cg_bucketize_neon_(
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
-    switch (cg_depth_(g->count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
-    case 1: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
-    case 2: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
-    case 3: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 0); break;
-    case 4: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 0, 1); break;
-    case 5: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 1, 1); break;
-    case 6: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 2, 1); break;
-    default: i = cg_grade16_neon_(g, v, n, symbols, centre, lanes, 3, 1);
+    switch (cg_search_tree_depth_(g->count) + (lanes ? 4 : 0)) {
+    case 0: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
+    case 1: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
+    case 2: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
+    case 3: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 3, 0); break;
+    case 4: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 1); break;
+    case 5: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 1); break;
+    case 6: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 1); break;
+    default: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 3, 1);
     }
-    cg_grade_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+    cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
 }
 #endif
 
 /* untable: 16 values, already scaled */
-static void cg_untable_scalar_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_table_decode_scalar_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_load_(table, symbols[i] & 15u));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_untable16_avx2_(
+CG_AVX2_INLINE_ size_t cg_table_decode16_avx2_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const __m256 low = cg_floats8_avx2_(table, 0), high = cg_floats8_avx2_(table, 8);
+    const __m256 low = cg_load8_ps_avx2_(table, 0), high = cg_load8_ps_avx2_(table, 8);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         const __m128i s = cg_load4_avx2_(symbols + i);
@@ -242,20 +246,21 @@ CG_AVX2_INLINE_ size_t cg_untable16_avx2_(
             _mm256_castsi256_ps(_mm256_slli_epi32(a, 28)));
         const __m256 y = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, b), _mm256_permutevar8x32_ps(high, b),
             _mm256_castsi256_ps(_mm256_slli_epi32(b, 28)));
-        cg_out_avx2_(out, i, _mm256_castps_si256(x), stream);
-        cg_out_avx2_(out, i + 8, _mm256_castps_si256(y), stream);
+        cg_store_stream_avx2_(out, i, _mm256_castps_si256(x), stream);
+        cg_store_stream_avx2_(out, i + 8, _mm256_castps_si256(y), stream);
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_untable_avx2_(
+CG_TARGET_AVX2_ static void cg_table_decode_avx2_(
     const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = stream ? cg_untable16_avx2_(table, symbols, n, out, 1) : cg_untable16_avx2_(table, symbols, n, out, 0);
+    size_t i = stream ? cg_table_decode16_avx2_(table, symbols, n, out, 1)
+                      : cg_table_decode16_avx2_(table, symbols, n, out, 0);
     _mm256_zeroupper();
-    if (i < n) cg_untable_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_untable_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_table_decode_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
     const uint8_t *p = (const uint8_t *)table;
     uint8x16x4_t t;
     size_t i = 0;
@@ -270,12 +275,12 @@ static void cg_untable_neon_(const float *table, const uint8_t *symbols, size_t 
         cg_store4_neon_(out, i, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(a))));
         cg_store4_neon_(out, i + 4, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(b))));
     }
-    cg_untable_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif
 
 /* rank: how many of 15 ascending limits v*inv is above */
-static void cg_rank_scalar_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+static void cg_nf4_search_scalar_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
     float l[15]; /* a copy: symbols cannot alias it */
     memcpy(l, limit, sizeof l);
     for (size_t i = 0; i < n; i++) {
@@ -288,42 +293,44 @@ static void cg_rank_scalar_(const float *limit, float inv, const float *v, size_
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_rank8_avx2_(const float *v, size_t i, __m256 inv, const cg_tree_avx2_ *tree) {
-    return cg_search_avx2_(cg_mul8_avx2_(cg_floats8_avx2_(v, i), inv), tree, 4);
+CG_AVX2_INLINE_ __m256i cg_nf4_search8_avx2_(const float *v, size_t i, __m256 inv, const cg_search_tree_avx2_ *tree) {
+    return cg_search_avx2_(cg_mul8_avx2_(cg_load8_ps_avx2_(v, i), inv), tree, 4);
 }
-CG_TARGET_AVX2_ static void cg_rank_avx2_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+CG_TARGET_AVX2_ static void cg_nf4_search_avx2_(
+    const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
     const __m256 by = _mm256_set1_ps(inv);
-    cg_tree_avx2_ tree;
+    cg_search_tree_avx2_ tree;
     float l[15];
     size_t i = 0;
     memcpy(l, limit, sizeof l);
-    tree = cg_tree_make_avx2_(l, 4);
+    tree = cg_search_tree_make_avx2_(l, 4);
     for (; i + 32 <= n; i += 32) {
-        const __m256i a = cg_rank8_avx2_(v, i, by, &tree), b = cg_rank8_avx2_(v, i + 8, by, &tree);
-        const __m256i c = cg_rank8_avx2_(v, i + 16, by, &tree), d = cg_rank8_avx2_(v, i + 24, by, &tree);
-        cg_ahead_avx2_(v, i);
-        cg_store_avx2_(
-            symbols + i, cg_in_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_bytes4_avx2_(a, b, c, d))));
+        const __m256i a = cg_nf4_search8_avx2_(v, i, by, &tree), b = cg_nf4_search8_avx2_(v, i + 8, by, &tree);
+        const __m256i c = cg_nf4_search8_avx2_(v, i + 16, by, &tree), d = cg_nf4_search8_avx2_(v, i + 24, by, &tree);
+        cg_prefetch_ahead_avx2_(v, i);
+        cg_store_avx2_(symbols + i,
+            cg_pack_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d))));
     }
     _mm256_zeroupper();
-    if (i < n) cg_rank_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+    if (i < n) cg_nf4_search_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-static void cg_rank_neon_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+static void cg_nf4_search_neon_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
     const float32x4_t by = vdupq_n_f32(inv);
-    cg_tree_neon_ tree;
+    cg_search_tree_neon_ tree;
     float l[15];
     size_t i = 0;
     memcpy(l, limit, sizeof l);
-    tree = cg_tree_make_neon_(l, 4);
+    tree = cg_search_tree_make_neon_(l, 4);
     for (; i + 16 <= n; i += 16) {
-        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i)), by), &tree, 4);
-        const uint32x4_t b = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i + 4)), by), &tree, 4);
-        const uint32x4_t c = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i + 8)), by), &tree, 4);
-        const uint32x4_t d = cg_search_neon_(cg_times_neon_(cg_floats_neon_(cg_load4_neon_(v, i + 12)), by), &tree, 4);
+        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i)), by), &tree, 4);
+        const uint32x4_t b = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 4)), by), &tree, 4);
+        const uint32x4_t c = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 8)), by), &tree, 4);
+        const uint32x4_t d = cg_search_neon_(
+            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 12)), by), &tree, 4);
         vst1q_u8(symbols + i, cg_narrow_neon_(a, b, c, d));
     }
-    cg_rank_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+    cg_nf4_search_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
 }
 #endif

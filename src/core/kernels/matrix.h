@@ -2,27 +2,27 @@
    product rounds, overflows or loses a denormal, and fusing it with an addition changes nothing. collect and
    lowrank_tile multiply in f32, for speed. */
 
-#define CG_RUN_ 512u                  /* columns that project sums before it folds its lanes */
-#define CG_UP_ 18446744073709551616.0 /* 2^64: moves what f32 cannot hold to where it can */
-#define CG_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
-#define CG_PANEL_ 32u                 /* vectors that are multiplied with a matrix at once */
+#define CG_TILE_COLS_ 512u                 /* columns that project sums before it folds its lanes */
+#define CG_POW2_64_ 18446744073709551616.0 /* 2^64: moves what f32 cannot hold to where it can */
+#define CG_TILE_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
+#define CG_PANEL_ 32u                      /* vectors that are multiplied with a matrix at once */
 
 CG_INLINE_ double cg_times64_(double a, double b) {
     double p = a * b;
-    CG_FENCE_(p);
+    CG_NO_FMA_(p);
     return p;
 }
-CG_INLINE_ uint64_t cg_bits64_(double d) {
+CG_INLINE_ uint64_t cg_as_bits64_(double d) {
     uint64_t u;
     memcpy(&u, &d, 8);
     return u;
 }
-CG_INLINE_ double cg_double_(uint64_t u) {
+CG_INLINE_ double cg_as_double_(uint64_t u) {
     double d;
     memcpy(&d, &u, 8);
     return d;
 }
-CG_INLINE_ int cg_is_finite64_(double d) { return (cg_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
+CG_INLINE_ int cg_is_finite64_(double d) { return (cg_as_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
 
 #if CG_AVX2_ && defined(__SSE2__)
 CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
@@ -35,7 +35,7 @@ CG_INLINE_ double cg_sqrt_(double x) {
 #else
 /* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
 static double cg_sqrt_(double x) {
-    uint64_t u = cg_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
+    uint64_t u = cg_as_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
     int exponent = (int)(u >> 52);
     if (u == 0 || u >> 63) return 0.0;
     if (exponent) {
@@ -57,11 +57,11 @@ static double cg_sqrt_(double x) {
         }
     }
     root = (root + (root & 1)) >> 1; /* a tie would need a square of 107 bits */
-    return cg_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
+    return cg_as_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
 }
 #endif
 
-/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_RUN_; rows of m are stride apart. The values of q
+/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_TILE_COLS_; rows of m are stride apart. The values of q
    are f32's. */
 static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
     size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
@@ -87,37 +87,37 @@ CG_INLINE_ void cg_project_rest_(double *s, const float *v, const double *w, siz
 }
 #endif
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256d cg_wide4_avx2_(const float *v, size_t j) {
+CG_AVX2_INLINE_ __m256d cg_load4_pd_avx2_(const float *v, size_t j) {
     return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)cg_at_(v, j))));
 }
 /* What comes after this block, into L2: rows of a matrix are pages apart, and hardware does not look so far. */
-CG_AVX2_INLINE_ void cg_later_avx2_(const float *v, size_t i) {
+CG_AVX2_INLINE_ void cg_prefetch_l2_avx2_(const float *v, size_t i) {
     _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1);
 }
 /* s += v*w */
 #  define CG_MADD_AVX2_(s, v, w) s = _mm256_add_pd(s, _mm256_mul_pd(v, w))
 /* four values of two rows, times one to four vectors */
-#  define CG_PROJECT_AVX2_(j)                                           \
-    {                                                                   \
-      const __m256d x = cg_wide4_avx2_(v, j), y = cg_wide4_avx2_(u, j); \
-      __m256d w_ = _mm256_loadu_pd(q + (j));                            \
-      CG_MADD_AVX2_(s0, x, w_);                                         \
-      CG_MADD_AVX2_(t0, y, w_);                                         \
-      if (ranks > 1) {                                                  \
-        w_ = _mm256_loadu_pd(q + q_stride + (j));                       \
-        CG_MADD_AVX2_(s1, x, w_);                                       \
-        CG_MADD_AVX2_(t1, y, w_);                                       \
-      }                                                                 \
-      if (ranks > 2) {                                                  \
-        w_ = _mm256_loadu_pd(q + 2 * q_stride + (j));                   \
-        CG_MADD_AVX2_(s2, x, w_);                                       \
-        CG_MADD_AVX2_(t2, y, w_);                                       \
-      }                                                                 \
-      if (ranks > 3) {                                                  \
-        w_ = _mm256_loadu_pd(q + 3 * q_stride + (j));                   \
-        CG_MADD_AVX2_(s3, x, w_);                                       \
-        CG_MADD_AVX2_(t3, y, w_);                                       \
-      }                                                                 \
+#  define CG_PROJECT_AVX2_(j)                                                 \
+    {                                                                         \
+      const __m256d x = cg_load4_pd_avx2_(v, j), y = cg_load4_pd_avx2_(u, j); \
+      __m256d w_ = _mm256_loadu_pd(q + (j));                                  \
+      CG_MADD_AVX2_(s0, x, w_);                                               \
+      CG_MADD_AVX2_(t0, y, w_);                                               \
+      if (ranks > 1) {                                                        \
+        w_ = _mm256_loadu_pd(q + q_stride + (j));                             \
+        CG_MADD_AVX2_(s1, x, w_);                                             \
+        CG_MADD_AVX2_(t1, y, w_);                                             \
+      }                                                                       \
+      if (ranks > 2) {                                                        \
+        w_ = _mm256_loadu_pd(q + 2 * q_stride + (j));                         \
+        CG_MADD_AVX2_(s2, x, w_);                                             \
+        CG_MADD_AVX2_(t2, y, w_);                                             \
+      }                                                                       \
+      if (ranks > 3) {                                                        \
+        w_ = _mm256_loadu_pd(q + 3 * q_stride + (j));                         \
+        CG_MADD_AVX2_(s3, x, w_);                                             \
+        CG_MADD_AVX2_(t3, y, w_);                                             \
+      }                                                                       \
     }
 CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride,
     int ranks,
@@ -128,8 +128,8 @@ CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t co
     size_t j = 0;
     for (; j + 16 <= cols; j += 16) {
         if (ahead) {
-            cg_later_avx2_(ahead, 2 * j);
-            cg_later_avx2_(ahead, 2 * j + 16);
+            cg_prefetch_l2_avx2_(ahead, 2 * j);
+            cg_prefetch_l2_avx2_(ahead, 2 * j + 16);
         }
         CG_PROJECT_AVX2_(j)
         CG_PROJECT_AVX2_(j + 4)
@@ -175,7 +175,7 @@ CG_INLINE_ void cg_project1_neon_(
     double s[4][4];
     size_t j = 0;
     for (; j + 4 <= cols; j += 4) {
-        float32x4_t f = cg_floats_neon_(cg_load4_neon_(v, j));
+        float32x4_t f = cg_as_float_neon_(cg_load4_neon_(v, j));
         float64x2_t x = vcvt_f64_f32(vget_low_f32(f)), y = vcvt_high_f64_f32(f);
         s0 = s0 + x * vld1q_f64(q + j);
         t0 = t0 + y * vld1q_f64(q + j + 2);
@@ -219,22 +219,22 @@ static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t 
 }
 #endif
 
-/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_ROWS_ rows at a time */
-static void cg_collect_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
-    unsigned rank, double *q, size_t q_stride, const float *ahead) {
+/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_TILE_ROWS_ rows at a time */
+static void cg_project_t_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+    size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
     (void)ahead;
-    for (size_t i = 0; i < rows; i += CG_ROWS_)
+    for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
         for (unsigned a = 0; a < rank; a++)
             for (size_t j = 0; j < cols; j++) {
                 float s = 0.0f;
-                for (size_t l = i; l < rows && l < i + CG_ROWS_; l++)
+                for (size_t l = i; l < rows && l < i + CG_TILE_ROWS_; l++)
                     s = cg_plus_(s, cg_times_(cg_load_(p, l * p_stride + a), cg_load_(m, l * stride + j)));
                 q[a * q_stride + j] += (double)s;
             }
 }
 #if CG_AVX2_
 /* s += w*x and t += w*y with w = p[at] */
-#  define CG_GATHER_AVX2_(s, t, at)                     \
+#  define CG_PROJECT_T_AVX2_(s, t, at)                  \
     {                                                   \
       const __m256 w = _mm256_set1_ps(cg_load_(p, at)); \
       s = _mm256_add_ps(s, cg_mul8_avx2_(w, x));        \
@@ -244,7 +244,7 @@ CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
     _mm256_storeu_pd(q, _mm256_add_pd(_mm256_loadu_pd(q), _mm256_cvtps_pd(_mm256_castps256_ps128(s))));
     _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
 }
-CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+CG_AVX2_INLINE_ void cg_project_t8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
     size_t p_stride, int ranks,
     /* a run of rows, one to four vectors */
     double *q, size_t q_stride, const float *ahead) {
@@ -253,11 +253,11 @@ CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t row
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            if (ahead) cg_later_avx2_(ahead, rows * j + 16 * i);
-            CG_GATHER_AVX2_(s0, t0, i * p_stride)
-            if (ranks > 1) CG_GATHER_AVX2_(s1, t1, i * p_stride + 1)
-            if (ranks > 2) CG_GATHER_AVX2_(s2, t2, i * p_stride + 2)
-            if (ranks > 3) CG_GATHER_AVX2_(s3, t3, i * p_stride + 3)
+            if (ahead) cg_prefetch_l2_avx2_(ahead, rows * j + 16 * i);
+            CG_PROJECT_T_AVX2_(s0, t0, i * p_stride)
+            if (ranks > 1) CG_PROJECT_T_AVX2_(s1, t1, i * p_stride + 1)
+            if (ranks > 2) CG_PROJECT_T_AVX2_(s2, t2, i * p_stride + 2)
+            if (ranks > 3) CG_PROJECT_T_AVX2_(s3, t3, i * p_stride + 3)
         }
         cg_add8_avx2_(q + j, s0);
         cg_add8_avx2_(q + j + 8, t0);
@@ -275,29 +275,30 @@ CG_AVX2_INLINE_ void cg_collect8_avx2_(const float *m, size_t stride, size_t row
         }
     }
 }
-CG_TARGET_AVX2_ static void cg_collect_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+CG_TARGET_AVX2_ static void cg_project_t_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
     size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)15;
-    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
-        const size_t many = cg_min_(CG_ROWS_, rows - i);
+    for (size_t i = 0; i < rows && whole; i += CG_TILE_ROWS_) {
+        const size_t many = cg_min_(CG_TILE_ROWS_, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride),
                     *later = ahead ? cg_at_(ahead, i * cols) : NULL;
         double *t = q;
         unsigned left = rank;
         for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, later = NULL)
-            cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, later);
-        if (left == 3) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, later);
-        if (left == 2) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, later);
-        if (left == 1) cg_collect8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, later);
+            cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, later);
+        if (left == 3) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, later);
+        if (left == 2) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, later);
+        if (left == 1) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, later);
     }
     _mm256_zeroupper();
     if (whole < cols)
-        cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+        cg_project_t_scalar_(
+            cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 #if CG_NEON_
 /* s += w*x and t += w*y with w = p[at] */
-#  define CG_GATHER_NEON_(s, t, at)                       \
+#  define CG_PROJECT_T_NEON_(s, t, at)                    \
     {                                                     \
       const float32x4_t w = vdupq_n_f32(cg_load_(p, at)); \
       s = s + cg_times_neon_(w, x);                       \
@@ -307,17 +308,17 @@ CG_INLINE_ void cg_add4_neon_(double *q, float32x4_t s) {
     vst1q_f64(q, vld1q_f64(q) + vcvt_f64_f32(vget_low_f32(s)));
     vst1q_f64(q + 2, vld1q_f64(q + 2) + vcvt_high_f64_f32(s));
 }
-CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
+CG_INLINE_ void cg_project_t8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
     size_t p_stride, int ranks, double *q, size_t q_stride) {
     for (size_t j = 0; j + 8 <= cols; j += 8) {
         float32x4_t s0 = vdupq_n_f32(0.0f), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
-            const float32x4_t x = cg_floats_neon_(cg_load4_neon_(v, 0)), y = cg_floats_neon_(cg_load4_neon_(v, 4));
-            CG_GATHER_NEON_(s0, t0, i * p_stride)
-            if (ranks > 1) CG_GATHER_NEON_(s1, t1, i * p_stride + 1)
-            if (ranks > 2) CG_GATHER_NEON_(s2, t2, i * p_stride + 2)
-            if (ranks > 3) CG_GATHER_NEON_(s3, t3, i * p_stride + 3)
+            const float32x4_t x = cg_as_float_neon_(cg_load4_neon_(v, 0)), y = cg_as_float_neon_(cg_load4_neon_(v, 4));
+            CG_PROJECT_T_NEON_(s0, t0, i * p_stride)
+            if (ranks > 1) CG_PROJECT_T_NEON_(s1, t1, i * p_stride + 1)
+            if (ranks > 2) CG_PROJECT_T_NEON_(s2, t2, i * p_stride + 2)
+            if (ranks > 3) CG_PROJECT_T_NEON_(s3, t3, i * p_stride + 3)
         }
         cg_add4_neon_(q + j, s0);
         cg_add4_neon_(q + j + 4, t0);
@@ -335,23 +336,24 @@ CG_INLINE_ void cg_collect8_neon_(const float *m, size_t stride, size_t rows, si
         }
     }
 }
-static void cg_collect_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
+static void cg_project_t_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
     unsigned rank, double *q, size_t q_stride, const float *ahead) {
     const size_t whole = cols & ~(size_t)7;
     (void)ahead;
-    for (size_t i = 0; i < rows && whole; i += CG_ROWS_) {
-        const size_t many = cg_min_(CG_ROWS_, rows - i);
+    for (size_t i = 0; i < rows && whole; i += CG_TILE_ROWS_) {
+        const size_t many = cg_min_(CG_TILE_ROWS_, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
         double *t = q;
         unsigned left = rank;
         for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride)
-            cg_collect8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
-        if (left == 3) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 3, t, q_stride);
-        if (left == 2) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
-        if (left == 1) cg_collect8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
+            cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
+        if (left == 3) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 3, t, q_stride);
+        if (left == 2) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
+        if (left == 1) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
     }
     if (whole < cols)
-        cg_collect_scalar_(cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+        cg_project_t_scalar_(
+            cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
 }
 #endif
 
@@ -364,7 +366,7 @@ CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride
         float t = cg_times_(cg_load_(p, a), cg_load_(q, a * q_stride + j));
         s = a ? cg_plus_(s, t) : t;
     }
-    if ((cg_bits_(s) & CG_MAGNITUDE_) >= CG_NONFINITE_) {
+    if ((cg_as_bits_(s) & CG_ABS_MASK_) >= CG_INF_BITS_) {
         double d = 0.0;
         for (unsigned a = 0; a < rank; a++) d += (double)cg_load_(p, a) * (double)cg_load_(q, a * q_stride + j);
         s = d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
@@ -381,14 +383,14 @@ static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_str
 #if CG_AVX2_
 CG_AVX2_INLINE_ int cg_overflow_avx2_(__m256 s, __m256 t) {
     const __m256i top = _mm256_max_epu32(cg_abs_avx2_(_mm256_castps_si256(s)), cg_abs_avx2_(_mm256_castps_si256(t)));
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(top, _mm256_set1_epi32((int)CG_NONFINITE_ - 1)));
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(top, _mm256_set1_epi32((int)CG_INF_BITS_ - 1)));
 }
 CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256 t, int stream) {
-    cg_out_avx2_(out, j, _mm256_castps_si256(s), stream);
-    cg_out_avx2_(out, j + 8, _mm256_castps_si256(t), stream);
+    cg_store_stream_avx2_(out, j, _mm256_castps_si256(s), stream);
+    cg_store_stream_avx2_(out, j + 8, _mm256_castps_si256(t), stream);
 }
 /* s = w*x and t = w*y, or added to, with w = p[at] */
-#  define CG_SPREAD_AVX2_(s, t, at)                                                                       \
+#  define CG_OUTER_AVX2_(s, t, at)                                                                        \
     {                                                                                                     \
       const __m256 w = _mm256_set1_ps(cg_load_(p, at)), c = cg_mul8_avx2_(w, x), d = cg_mul8_avx2_(w, y); \
       s = a ? _mm256_add_ps(s, c) : c;                                                                    \
@@ -403,10 +405,10 @@ CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q
         int over;
         for (size_t a = 0; a < rank; a++, v = cg_at_(v, q_stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            CG_SPREAD_AVX2_(s0, t0, a)
+            CG_OUTER_AVX2_(s0, t0, a)
             if (rows > 1) {
-                CG_SPREAD_AVX2_(s1, t1, a + rank)
-                CG_SPREAD_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_SPREAD_AVX2_(s3, t3, a + 3 * (size_t)rank)
+                CG_OUTER_AVX2_(s1, t1, a + rank)
+                CG_OUTER_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_OUTER_AVX2_(s3, t3, a + 3 * (size_t)rank)
             }
         }
         over = cg_overflow_avx2_(s0, t0);
@@ -457,16 +459,16 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
     for (size_t i = 0; i < rows; i++, p = cg_at_(p, rank), out = cg_at_mut_(out, out_stride)) {
         for (size_t j = 0; j < whole; j += 8) {
             const float *v = cg_at_(q, j);
-            float32x4_t w = vdupq_n_f32(cg_load_(p, 0)), s = cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 0)));
-            float32x4_t t = cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 4)));
+            float32x4_t w = vdupq_n_f32(cg_load_(p, 0)), s = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
+            float32x4_t t = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 4)));
             for (unsigned a = 1; a < rank; a++) {
                 v = cg_at_(v, q_stride);
                 w = vdupq_n_f32(cg_load_(p, a));
-                s = s + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 0)));
-                t = t + cg_times_neon_(w, cg_floats_neon_(cg_load4_neon_(v, 4)));
+                s = s + cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
+                t = t + cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 4)));
             }
             if (vmaxvq_u32(vmaxq_u32(cg_abs_neon_(vreinterpretq_u32_f32(s)), cg_abs_neon_(vreinterpretq_u32_f32(t)))) <
-                CG_NONFINITE_) {
+                CG_INF_BITS_) {
                 cg_store4_neon_(out, j, s);
                 cg_store4_neon_(out, j + 4, t);
             } else {

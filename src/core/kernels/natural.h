@@ -2,12 +2,12 @@
    zero: 0). Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest
    adds a half: ties go away from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to
    round to. */
-CG_INLINE_ uint32_t cg_natural_run_(
+CG_INLINE_ uint32_t cg_natural_encode_split_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *exponents, uint8_t *signs) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t u = cg_load_bits_(v, i), m = u & CG_MAGNITUDE_;
-        uint32_t e = (m + (stochastic ? cg_coin_(key, position + (uint32_t)i) >> 9 : 0x400000u)) >> 23;
+        uint32_t u = cg_load_bits_(v, i), m = u & CG_ABS_MASK_;
+        uint32_t e = (m + (stochastic ? cg_noise_bits_(key, position + (uint32_t)i) >> 9 : 0x400000u)) >> 23;
         top = cg_max32_(top, m);
         exponents[i] = (uint8_t)(e < 254 ? e : 254);
         if (i % 8 == 0) signs[i / 8] = 0;
@@ -15,20 +15,20 @@ CG_INLINE_ uint32_t cg_natural_run_(
     }
     return top;
 }
-static uint32_t cg_natural_scalar_(
+static uint32_t cg_natural_encode_scalar_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
-    return cg_natural_run_(v, n, key, position, stochastic, out, out + n);
+    return cg_natural_encode_split_(v, n, key, position, stochastic, out, out + n);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ size_t cg_natural32_avx2_(
+CG_AVX2_INLINE_ size_t cg_natural_encode32_avx2_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *top) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i s = cg_signs_avx2_(a, b, c, d), p, q, r, t, e;
-        cg_ahead_avx2_(v, i);
+        __m256i s = cg_sign_bytes_avx2_(a, b, c, d), p, q, r, t, e;
+        cg_prefetch_ahead_avx2_(v, i);
         a = cg_abs_avx2_(a);
         b = cg_abs_avx2_(b);
         c = cg_abs_avx2_(c);
@@ -38,8 +38,8 @@ CG_AVX2_INLINE_ size_t cg_natural32_avx2_(
         if (stochastic) {
             p = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
             r = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
-            q = _mm256_srli_epi32(cg_swap_avx2_(p), 9);
-            t = _mm256_srli_epi32(cg_swap_avx2_(r), 9);
+            q = _mm256_srli_epi32(cg_swap_halves_avx2_(p), 9);
+            t = _mm256_srli_epi32(cg_swap_halves_avx2_(r), 9);
             p = _mm256_srli_epi32(p, 9);
             r = _mm256_srli_epi32(r, 9);
         } else {
@@ -57,32 +57,32 @@ CG_AVX2_INLINE_ size_t cg_natural32_avx2_(
     *top = _mm256_max_epu32(t0, t1);
     return i;
 }
-CG_TARGET_AVX2_ static uint32_t cg_natural_avx2_(
+CG_TARGET_AVX2_ static uint32_t cg_natural_encode_avx2_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     __m256i top;
     uint32_t most;
     size_t i;
-    if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
-    i = stochastic ? cg_natural32_avx2_(v, n, key, position, 1, out, &top)
-                   : cg_natural32_avx2_(v, n, key, position, 0, out, &top);
-    most = cg_fold_top_avx2_(top);
-    return i < n
-        ? cg_max32_(most,
-              cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8))
-        : most;
+    if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
+    i = stochastic ? cg_natural_encode32_avx2_(v, n, key, position, 1, out, &top)
+                   : cg_natural_encode32_avx2_(v, n, key, position, 0, out, &top);
+    most = cg_hmax_u32_avx2_(top);
+    return i < n ? cg_max32_(most,
+                       cg_natural_encode_split_(
+                           cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8))
+                 : most;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_natural4_neon_(uint32x4_t m, uint32x4_t h, int stochastic) {
+CG_INLINE_ uint32x4_t cg_natural_encode4_neon_(uint32x4_t m, uint32x4_t h, int stochastic) {
     m = stochastic ? vaddq_u32(m, vshrq_n_u32(h, 9)) : vaddq_u32(m, vdupq_n_u32(0x400000u));
     return vminq_u32(vshrq_n_u32(m, 23), vdupq_n_u32(254));
 }
 /* 16 values: their exponents go out, their signs come back as byte masks */
-CG_INLINE_ uint8x16_t cg_natural16_neon_(
+CG_INLINE_ uint8x16_t cg_natural_encode16_neon_(
     const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
     uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                d = cg_load4_neon_(v, i + 12), h = a, g = a;
-    uint8x16_t s = cg_tops_neon_(a, b, c, d), e;
+    uint8x16_t s = cg_sign_bytes_neon_(a, b, c, d), e;
     a = cg_abs_neon_(a);
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
@@ -92,42 +92,45 @@ CG_INLINE_ uint8x16_t cg_natural16_neon_(
         h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
         g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
     }
-    e = cg_narrow_neon_(cg_natural4_neon_(a, h, stochastic), cg_natural4_neon_(b, g, stochastic),
-        cg_natural4_neon_(c, cg_swap_neon_(h), stochastic), cg_natural4_neon_(d, cg_swap_neon_(g), stochastic));
+    e = cg_narrow_neon_(cg_natural_encode4_neon_(a, h, stochastic), cg_natural_encode4_neon_(b, g, stochastic),
+        cg_natural_encode4_neon_(c, cg_swap_halves_neon_(h), stochastic),
+        cg_natural_encode4_neon_(d, cg_swap_halves_neon_(g), stochastic));
     vst1q_u8(out + i, e);
     return vandq_u8(vtstq_u8(s, s), vtstq_u8(e, e));
 }
-static uint32_t cg_natural_neon_(
+static uint32_t cg_natural_encode_neon_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     uint32x4_t top = vdupq_n_u32(0);
     size_t i = 0;
-    if (stochastic && (position & 15)) return cg_natural_scalar_(v, n, key, position, stochastic, out);
+    if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
     for (; i + 64 <= n; i += 64) {
         uint8x16_t s[4];
-        for (size_t j = 0; j < 4; j++) s[j] = cg_natural16_neon_(v, i + 16 * j, key, position, stochastic, out, &top);
-        cg_put64_(out + n + i / 8, cg_mask_neon_(s[0], s[1], s[2], s[3]));
+        for (size_t j = 0; j < 4; j++)
+            s[j] = cg_natural_encode16_neon_(v, i + 16 * j, key, position, stochastic, out, &top);
+        cg_put64_(out + n + i / 8, cg_movemask_neon_(s[0], s[1], s[2], s[3]));
     }
     return cg_max32_(vmaxvq_u32(top),
-        cg_natural_run_(cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
+        cg_natural_encode_split_(
+            cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
 }
 #endif
 
-CG_INLINE_ void cg_unnatural_run_(const uint8_t *exponents, const uint8_t *signs, size_t n, float *out) {
+CG_INLINE_ void cg_natural_decode_split_(const uint8_t *exponents, const uint8_t *signs, size_t n, float *out) {
     for (size_t i = 0; i < n; i++) {
         uint32_t e = exponents[i] < 254 ? exponents[i] : 254u;
-        cg_store_(out, i, cg_float_(e << 23 | (e ? (uint32_t)(signs[i / 8] >> i % 8 & 1) << 31 : 0u)));
+        cg_store_(out, i, cg_as_float_(e << 23 | (e ? (uint32_t)(signs[i / 8] >> i % 8 & 1) << 31 : 0u)));
     }
 }
-static void cg_unnatural_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_natural_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
     (void)stream;
-    cg_unnatural_run_(in, in + n, n, out);
+    cg_natural_decode_split_(in, in + n, n, out);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_unnatural_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
     const __m256i minus = _mm256_set1_epi32((int)0x80000000u), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i e = _mm256_min_epu8(cg_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
+        __m256i e = _mm256_min_epu8(cg_load_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
         uint32_t zeros = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()));
         __m128i part[4];
         part[0] = _mm256_castsi256_si128(e);
@@ -137,16 +140,16 @@ CG_TARGET_AVX2_ static void cg_unnatural_avx2_(const uint8_t *in, size_t n, floa
         w = _mm256_set1_epi32((int)(cg_get32_(in + n + i / 8) & ~zeros));
         for (int j = 0; j < 4; j++) { /* bring each bit to where the sign is */
             __m256i s = _mm256_and_si256(_mm256_sllv_epi32(w, _mm256_sub_epi32(s0, _mm256_set1_epi32(8 * j))), minus);
-            cg_out_avx2_(out, i + 8 * (size_t)j,
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j,
                 _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(part[j]), 23)), stream);
         }
     }
     _mm256_zeroupper();
-    if (i < n) cg_unnatural_run_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
+    if (i < n) cg_natural_decode_split_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
 }
 #endif
 #if CG_NEON_
-static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
     const uint32x4_t minus = vdupq_n_u32(0x80000000u);
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
@@ -158,10 +161,10 @@ static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stre
         uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);
         a = vorrq_u32(vshlq_n_u32(a, 7), vandq_u32(vandq_u32(vshlq_u32(w, low), minus), vtstq_u32(a, a)));
         b = vorrq_u32(vshlq_n_u32(b, 7), vandq_u32(vandq_u32(vshlq_u32(w, high), minus), vtstq_u32(b, b)));
-        cg_store4_neon_(out, i, cg_floats_neon_(a));
-        cg_store4_neon_(out, i + 4, cg_floats_neon_(b));
+        cg_store4_neon_(out, i, cg_as_float_neon_(a));
+        cg_store4_neon_(out, i + 4, cg_as_float_neon_(b));
     }
-    cg_unnatural_run_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
+    cg_natural_decode_split_(in + i, in + n + i / 8, n - i, cg_at_mut_(out, i));
 }
 #endif
 
@@ -169,27 +172,28 @@ static void cg_unnatural_neon_(const uint8_t *in, size_t n, float *out, int stre
    above is the sign (of level 0: 0). From the lowest power on, as natural compression rounds. Below it, 1 with
    probability t/2^(1-s); nearest: if more than half of that. */
 CG_INLINE_ unsigned cg_dither_levels_(unsigned bits) { return (1u << (bits - 1)) - 1u; }
-static void cg_dither_scalar_(
+static void cg_dither_encode_scalar_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const uint32_t least = (uint32_t)(128 - s) << 23;
-    const float lift = cg_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
+    const float lift = cg_as_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i), limit = 0.5f;
-        uint32_t t = cg_bits_(cg_times_(f, q->inv)) & CG_MAGNITUDE_, add = 0x400000u, m = 0;
+        uint32_t t = cg_as_bits_(cg_times_(f, q->inv)) & CG_ABS_MASK_, add = 0x400000u, m = 0;
         if (q->stochastic) {
-            uint32_t h = cg_coin_(key, position + (uint32_t)i);
+            uint32_t h = cg_noise_bits_(key, position + (uint32_t)i);
             add = h >> 9;
             limit = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
         }
         t = t < 0x3f800000u ? t : 0x3f800000u;
         /* surely, if t >= 2^(1-s) */
-        if (limit < cg_times_(cg_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);
-        symbols[i] = (uint8_t)(m | (m ? cg_bits_(f) >> 31 : 0) << (q->bits - 1));
+        if (limit < cg_times_(cg_as_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);
+        symbols[i] = (uint8_t)(m | (m ? cg_as_bits_(f) >> 31 : 0) << (q->bits - 1));
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_dither8_avx2_(__m256i v, __m256i h, __m256 inv, __m256i least, __m256 lift, int stochastic) {
+CG_AVX2_INLINE_ __m256i cg_dither_encode8_avx2_(
+    __m256i v, __m256i h, __m256 inv, __m256i least, __m256 lift, int stochastic) {
     __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))),
             add = _mm256_set1_epi32(0x400000);
     __m256 limit = _mm256_set1_ps(0.5f);
@@ -202,7 +206,7 @@ CG_AVX2_INLINE_ __m256i cg_dither8_avx2_(__m256i v, __m256i h, __m256 inv, __m25
     return _mm256_and_si256(
         _mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, least), add), 23), _mm256_castps_si256(limit));
 }
-CG_AVX2_INLINE_ size_t cg_dither32_avx2_(
+CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
     const unsigned s = cg_dither_levels_(q->bits);
     const __m256 inv = _mm256_set1_ps(q->inv), lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
@@ -212,88 +216,89 @@ CG_AVX2_INLINE_ size_t cg_dither32_avx2_(
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i sign = _mm256_srl_epi16(cg_signs_avx2_(a, b, c, d), down), h = a, g = a, m;
+        __m256i sign = _mm256_srl_epi16(cg_sign_bytes_avx2_(a, b, c, d), down), h = a, g = a, m;
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         if (stochastic) {
             h = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
         }
-        a = cg_dither8_avx2_(a, h, inv, least, lift, stochastic);
-        b = cg_dither8_avx2_(b, cg_swap_avx2_(h), inv, least, lift, stochastic);
-        c = cg_dither8_avx2_(c, g, inv, least, lift, stochastic);
-        d = cg_dither8_avx2_(d, cg_swap_avx2_(g), inv, least, lift, stochastic);
+        a = cg_dither_encode8_avx2_(a, h, inv, least, lift, stochastic);
+        b = cg_dither_encode8_avx2_(b, cg_swap_halves_avx2_(h), inv, least, lift, stochastic);
+        c = cg_dither_encode8_avx2_(c, g, inv, least, lift, stochastic);
+        d = cg_dither_encode8_avx2_(d, cg_swap_halves_avx2_(g), inv, least, lift, stochastic);
         m = _mm256_subs_epu8(cg_narrow_avx2_(a, b, c, d), bias);
         sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(m, _mm256_setzero_si256()), sign);
         cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(m, sign)));
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_dither_avx2_(
+CG_TARGET_AVX2_ static void cg_dither_encode_avx2_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i;
-    if (head) cg_dither_scalar_(q, key, position, v, head, symbols);
+    if (head) cg_dither_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    i = q->stochastic ? cg_dither32_avx2_(q, key, position, v, n, symbols, 1)
-                      : cg_dither32_avx2_(q, key, position, v, n, symbols, 0);
+    i = q->stochastic ? cg_dither_encode32_avx2_(q, key, position, v, n, symbols, 1)
+                      : cg_dither_encode32_avx2_(q, key, position, v, n, symbols, 0);
     _mm256_zeroupper();
-    if (i < n) cg_dither_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+    if (i < n) cg_dither_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_dither4_neon_(
+CG_INLINE_ uint32x4_t cg_dither_encode4_neon_(
     uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t least, float32x4_t lift, int stochastic) {
     uint32x4_t t = vminq_u32(
-        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_floats_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
+        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
     uint32x4_t add = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
     float32x4_t limit = stochastic
         ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f))
         : vdupq_n_f32(0.5f);
-    uint32x4_t some = vcltq_f32(limit, cg_times_neon_(cg_floats_neon_(t), lift));
+    uint32x4_t some = vcltq_f32(limit, cg_times_neon_(cg_as_float_neon_(t), lift));
     return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, least), add), 23), some);
 }
-static void cg_dither_neon_(
+static void cg_dither_encode_neon_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const int random = q->stochastic, down = (int)q->bits - 8;
-    const float32x4_t inv = vdupq_n_f32(q->inv), lift = cg_floats_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
+    const float32x4_t inv = vdupq_n_f32(q->inv), lift = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
     const uint32x4_t least = vdupq_n_u32((uint32_t)(128 - s) << 23);
     const size_t head = random ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
     size_t i = head;
-    cg_dither_scalar_(q, key, position, v, head, symbols);
+    cg_dither_encode_scalar_(q, key, position, v, head, symbols);
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12), h = a, g = a;
-        uint8x16_t sign = vshlq_u8(cg_tops_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
+        uint8x16_t sign = vshlq_u8(cg_sign_bytes_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
         if (random) {
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        m = cg_narrow_neon_(cg_dither4_neon_(a, h, inv, least, lift, random),
-            cg_dither4_neon_(b, g, inv, least, lift, random),
-            cg_dither4_neon_(c, cg_swap_neon_(h), inv, least, lift, random),
-            cg_dither4_neon_(d, cg_swap_neon_(g), inv, least, lift, random));
+        m = cg_narrow_neon_(cg_dither_encode4_neon_(a, h, inv, least, lift, random),
+            cg_dither_encode4_neon_(b, g, inv, least, lift, random),
+            cg_dither_encode4_neon_(c, cg_swap_halves_neon_(h), inv, least, lift, random),
+            cg_dither_encode4_neon_(d, cg_swap_halves_neon_(g), inv, least, lift, random));
         m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - s)));
         vst1q_u8(symbols + i, vorrq_u8(m, vandq_u8(sign, vtstq_u8(m, m))));
     }
-    cg_dither_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
+    cg_dither_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 
 /* undither: only the low `bits` of a symbol count */
-static void cg_undither_scalar_(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_dither_decode_scalar_(
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
     const unsigned s = cg_dither_levels_(bits);
     (void)stream;
     for (size_t i = 0; i < n; i++) {
         uint32_t m = symbols[i] & s, sign = (uint32_t)(symbols[i] >> (bits - 1) & 1) << 31;
-        cg_store_(out, i, cg_times_(cg_float_(m ? sign | (m + 127 - s) << 23 : 0u), scale));
+        cg_store_(out, i, cg_times_(cg_as_float_(m ? sign | (m + 127 - s) << 23 : 0u), scale));
     }
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_undither_avx2_(
+CG_TARGET_AVX2_ static void cg_dither_decode_avx2_(
     unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
     const unsigned s = cg_dither_levels_(bits);
     const __m256 by = _mm256_set1_ps(scale);
@@ -309,20 +314,21 @@ CG_TARGET_AVX2_ static void cg_undither_avx2_(
         for (int j = 0; j < 2; j++, m = _mm_srli_si128(m, 8), sign = _mm_srli_si128(sign, 8)) {
             __m256i f = _mm256_or_si256(
                 _mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
-            cg_out_avx2_(
+            cg_store_stream_avx2_(
                 out, i + 8 * (size_t)j, _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), by)), stream);
         }
     }
     _mm256_zeroupper();
-    if (i < n) cg_undither_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), 0);
+    if (i < n) cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_undither4_neon_(uint16x4_t m, uint16x4_t sign, float32x4_t scale, float *out, size_t i) {
+CG_INLINE_ void cg_dither_decode4_neon_(uint16x4_t m, uint16x4_t sign, float32x4_t scale, float *out, size_t i) {
     uint32x4_t f = vorrq_u32(vshlq_n_u32(vmovl_u16(m), 23), vshlq_n_u32(vmovl_u16(sign), 24));
-    cg_store4_neon_(out, i, cg_floats_neon_(f) * scale);
+    cg_store4_neon_(out, i, cg_as_float_neon_(f) * scale);
 }
-static void cg_undither_neon_(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_dither_decode_neon_(
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
     const unsigned s = cg_dither_levels_(bits);
     const float32x4_t by = vdupq_n_f32(scale);
     const int up = 8 - (int)bits;
@@ -331,9 +337,9 @@ static void cg_undither_neon_(unsigned bits, float scale, const uint8_t *symbols
         uint8x8_t b = vld1_u8(symbols + i), m = vand_u8(b, vdup_n_u8((uint8_t)s)), some = vtst_u8(m, m);
         uint8x8_t sign = vand_u8(vand_u8(vshl_u8(b, vdup_n_s8((int8_t)up)), vdup_n_u8(0x80)), some);
         uint16x8_t w = vmovl_u8(vand_u8(vadd_u8(m, vdup_n_u8((uint8_t)(127 - s))), some)), g = vmovl_u8(sign);
-        cg_undither4_neon_(vget_low_u16(w), vget_low_u16(g), by, out, i);
-        cg_undither4_neon_(vget_high_u16(w), vget_high_u16(g), by, out, i + 4);
+        cg_dither_decode4_neon_(vget_low_u16(w), vget_low_u16(g), by, out, i);
+        cg_dither_decode4_neon_(vget_high_u16(w), vget_high_u16(g), by, out, i + 4);
     }
-    cg_undither_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), stream);
 }
 #endif

@@ -11,7 +11,7 @@ static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uin
 CG_AVX2_INLINE_ size_t cg_pack_bits_avx2_(const uint8_t *symbols, size_t n, uint8_t *out) {
     size_t i = 0;
     for (; i + 32 <= n; i += 32)
-        cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(cg_bytes_avx2_(symbols + i), 7)));
+        cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(cg_load_bytes_avx2_(symbols + i), 7)));
     return i;
 }
 CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
@@ -21,8 +21,8 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
     } else if (bits == 4) {
         for (; i + 64 <= n; i += 64) {
             const __m256i times = _mm256_set1_epi16(0x1001);
-            __m256i a = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i), times),
-                    b = _mm256_maddubs_epi16(cg_bytes_avx2_(symbols + i + 32), times);
+            __m256i a = _mm256_maddubs_epi16(cg_load_bytes_avx2_(symbols + i), times),
+                    b = _mm256_maddubs_epi16(cg_load_bytes_avx2_(symbols + i + 32), times);
             cg_store_avx2_(out + i / 2, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
     } else { /* 2 symbols to 16 bits, 4 to 32, 8 to 64, then the bytes that count side by side */
@@ -35,7 +35,7 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
         squeeze = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
         for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
             uint8_t *to = out + i / 8 * bits;
-            __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_bytes_avx2_(symbols + i)), quad);
+            __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_load_bytes_avx2_(symbols + i)), quad);
             w = _mm256_or_si256(_mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)),
                 _mm256_srl_epi64(_mm256_andnot_si256(_mm256_set1_epi64x(0xffffffff), w), up));
             w = _mm256_shuffle_epi8(w, squeeze);
@@ -54,7 +54,7 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
         for (; i + 64 <= n; i += 64) {
             uint8x16_t a = vld1q_u8(symbols + i), b = vld1q_u8(symbols + i + 16), c = vld1q_u8(symbols + i + 32),
                        d = vld1q_u8(symbols + i + 48);
-            cg_put64_(out + i / 8, cg_mask_neon_(vtstq_u8(a, a), vtstq_u8(b, b), vtstq_u8(c, c), vtstq_u8(d, d)));
+            cg_put64_(out + i / 8, cg_movemask_neon_(vtstq_u8(a, a), vtstq_u8(b, b), vtstq_u8(c, c), vtstq_u8(d, d)));
         }
     } else if (bits == 2) {
         for (; i + 64 <= n; i += 64) {

@@ -1,17 +1,17 @@
 /* what of total() */
-enum { CG_TOTAL_MAGNITUDES_, CG_TOTAL_SQUARES_, CG_TOTAL_BELOW_, CG_TOTAL_ABOVE_, CG_TOTAL_VALUES_ };
+enum { CG_SUM_ABS_, CG_SUM_SQUARES_, CG_SUM_NEGATIVE_, CG_SUM_NONNEGATIVE_, CG_SUM_VALUES_ };
 
 /* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i
    % 32 of flips[32*r + i/32] negates v[i] in round r. One scaling at the end, by a power of two. The order of the
    strides is part of the wire format, and is what suits vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512.
    What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
-#define CG_MINUS_ 0x80000000u
+#define CG_SIGN_BIT_ 0x80000000u
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
-    for (size_t i = 0; i < CG_TURN_; i++)
-        cg_store_(v, i, cg_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++)
+        cg_store_(v, i, cg_as_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
 }
-CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) { /* strides s and 2s */
+CG_INLINE_ void cg_butterfly4_(float *v, size_t i, size_t s) { /* strides s and 2s */
     float a = cg_load_(v, i), b = cg_load_(v, i + s), c = cg_load_(v, i + 2 * s), d = cg_load_(v, i + 3 * s);
     float ab = cg_plus_(a, b), ba = cg_minus_(a, b), cd = cg_plus_(c, d), dc = cg_minus_(c, d);
     cg_store_(v, i, cg_plus_(ab, cd));
@@ -20,18 +20,18 @@ CG_INLINE_ void cg_quad_(float *v, size_t i, size_t s) { /* strides s and 2s */
     cg_store_(v, i + 3 * s, cg_minus_(ba, dc));
 }
 static void cg_hadamard_scalar_(float *v) {
-    for (size_t i = 0; i < CG_TURN_; i += 8) {
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 8) {
         for (size_t j = i; j < i + 4; j++) {
             float a = cg_load_(v, j), b = cg_load_(v, j + 4);
             cg_store_(v, j, cg_plus_(a, b));
             cg_store_(v, j + 4, cg_minus_(a, b));
         }
-        cg_quad_(v, i, 1);
-        cg_quad_(v, i + 4, 1);
+        cg_butterfly4_(v, i, 1);
+        cg_butterfly4_(v, i + 4, 1);
     }
     for (size_t s = 8; s < 512; s *= 4)
-        for (size_t i = 0; i < CG_TURN_; i += 4 * s)
-            for (size_t j = i; j < i + s; j++) cg_quad_(v, j, s);
+        for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 4 * s)
+            for (size_t j = i; j < i + s; j++) cg_butterfly4_(v, j, s);
     for (size_t i = 0; i < 512; i++) {
         float a = cg_load_(v, i), b = cg_load_(v, i + 512);
         cg_store_(v, i, cg_plus_(a, b));
@@ -40,87 +40,88 @@ static void cg_hadamard_scalar_(float *v) {
 }
 static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds);
-    if (from != v) memcpy(v, from, 4 * CG_TURN_);
+    if (from != v) memcpy(v, from, 4 * CG_ROTATE_BLOCK_);
     for (int r = 0; r < rounds; r++) {
         if (!inverse) cg_flip_scalar_(v, flips + 32 * r);
         cg_hadamard_scalar_(v);
         if (inverse) cg_flip_scalar_(v, flips + 32 * (rounds - 1 - r));
     }
-    for (size_t i = 0; i < CG_TURN_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_floats8_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
+CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
 CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
     cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
 }
-CG_AVX2_INLINE_ __m256 cg_minuses_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
+CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
 /* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or
    from 4 on. From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add
    three. */
 #  define CG_FLIP_ROW_(a, b, c, d) \
-    { a, b, c, d, a, b, c, d, a ^ CG_MINUS_, b ^ CG_MINUS_, c ^ CG_MINUS_, d ^ CG_MINUS_, 0, 0, 0, 0 }
-#  define CG_FLIP_ROWS_(c, d)                                                                         \
-    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_MINUS_, 0u, c, d), CG_FLIP_ROW_(0u, CG_MINUS_, c, d), \
-        CG_FLIP_ROW_(CG_MINUS_, CG_MINUS_, c, d)
-static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_MINUS_, 0u),
-    CG_FLIP_ROWS_(0u, CG_MINUS_), CG_FLIP_ROWS_(CG_MINUS_, CG_MINUS_) };
+    { a, b, c, d, a, b, c, d, a ^ CG_SIGN_BIT_, b ^ CG_SIGN_BIT_, c ^ CG_SIGN_BIT_, d ^ CG_SIGN_BIT_, 0, 0, 0, 0 }
+#  define CG_FLIP_ROWS_(c, d)                                                                               \
+    CG_FLIP_ROW_(0u, 0u, c, d), CG_FLIP_ROW_(CG_SIGN_BIT_, 0u, c, d), CG_FLIP_ROW_(0u, CG_SIGN_BIT_, c, d), \
+        CG_FLIP_ROW_(CG_SIGN_BIT_, CG_SIGN_BIT_, c, d)
+static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_SIGN_BIT_, 0u),
+    CG_FLIP_ROWS_(0u, CG_SIGN_BIT_), CG_FLIP_ROWS_(CG_SIGN_BIT_, CG_SIGN_BIT_) };
 CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
     const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
     return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)));
 }
-CG_AVX2_INLINE_ void cg_pair_avx2_(__m256 *a, __m256 *b) {
+CG_AVX2_INLINE_ void cg_butterfly_avx2_(__m256 *a, __m256 *b) {
     __m256 d = _mm256_sub_ps(*a, *b);
     *a = _mm256_add_ps(*a, *b);
     *b = d;
 }
-CG_AVX2_INLINE_ void cg_across_avx2_(__m256 *x) { /* three strides between eight vectors */
-    cg_pair_avx2_(x, x + 1);
-    cg_pair_avx2_(x + 2, x + 3);
-    cg_pair_avx2_(x + 4, x + 5);
-    cg_pair_avx2_(x + 6, x + 7);
-    cg_pair_avx2_(x, x + 2);
-    cg_pair_avx2_(x + 1, x + 3);
-    cg_pair_avx2_(x + 4, x + 6);
-    cg_pair_avx2_(x + 5, x + 7);
-    cg_pair_avx2_(x, x + 4);
-    cg_pair_avx2_(x + 1, x + 5);
-    cg_pair_avx2_(x + 2, x + 6);
-    cg_pair_avx2_(x + 3, x + 7);
+CG_AVX2_INLINE_ void cg_butterfly8_avx2_(__m256 *x) { /* three strides between eight vectors */
+    cg_butterfly_avx2_(x, x + 1);
+    cg_butterfly_avx2_(x + 2, x + 3);
+    cg_butterfly_avx2_(x + 4, x + 5);
+    cg_butterfly_avx2_(x + 6, x + 7);
+    cg_butterfly_avx2_(x, x + 2);
+    cg_butterfly_avx2_(x + 1, x + 3);
+    cg_butterfly_avx2_(x + 4, x + 6);
+    cg_butterfly_avx2_(x + 5, x + 7);
+    cg_butterfly_avx2_(x, x + 4);
+    cg_butterfly_avx2_(x + 1, x + 5);
+    cg_butterfly_avx2_(x + 2, x + 6);
+    cg_butterfly_avx2_(x + 3, x + 7);
 }
 /* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half
    without a shuffle. */
-CG_AVX2_INLINE_ __m256 cg_within_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
+CG_AVX2_INLINE_ __m256 cg_hadamard8_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
     __m256 x = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i))));
     __m256 y = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i + 4))));
     if (flip) {
         const uint32_t byte = ((const uint8_t *)flips)[i / 8];
-        x = _mm256_xor_ps(x, _mm256_castsi256_ps(cg_bytes_avx2_((const uint8_t *)cg_flip_rows_[byte & 15u])));
-        y = _mm256_xor_ps(y, _mm256_castsi256_ps(cg_bytes_avx2_((const uint8_t *)(cg_flip_rows_[byte >> 4] + 4))));
+        x = _mm256_xor_ps(x, _mm256_castsi256_ps(cg_load_bytes_avx2_((const uint8_t *)cg_flip_rows_[byte & 15u])));
+        y = _mm256_xor_ps(y, _mm256_castsi256_ps(cg_load_bytes_avx2_((const uint8_t *)(cg_flip_rows_[byte >> 4] + 4))));
     } else {
-        y = _mm256_xor_ps(y, cg_minuses_avx2_(0, 0, 0, 0, 1, 1, 1, 1));
+        y = _mm256_xor_ps(y, cg_sign_mask_avx2_(0, 0, 0, 0, 1, 1, 1, 1));
     }
     x = _mm256_add_ps(x, y);
-    x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_minuses_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
-    return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_minuses_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
+    x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
+    return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
 }
 /* strides up to 32 */
-CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {
-    for (size_t i = 0; i < CG_TURN_; i += 64) {
+CG_AVX2_INLINE_ void cg_hadamard_short64_avx2_(
+    const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         __m256 x[8];
         CG_PREFETCH_(cg_at_(ahead, i / 2));
         CG_PREFETCH_(cg_at_(ahead, i / 2 + 16));
-        x[0] = cg_within_avx2_(from, i, flips, flip);
-        x[1] = cg_within_avx2_(from, i + 8, flips, flip);
-        x[2] = cg_within_avx2_(from, i + 16, flips, flip);
-        x[3] = cg_within_avx2_(from, i + 24, flips, flip);
-        x[4] = cg_within_avx2_(from, i + 32, flips, flip);
-        x[5] = cg_within_avx2_(from, i + 40, flips, flip);
-        x[6] = cg_within_avx2_(from, i + 48, flips, flip);
-        x[7] = cg_within_avx2_(from, i + 56, flips, flip);
-        cg_across_avx2_(x);
+        x[0] = cg_hadamard8_avx2_(from, i, flips, flip);
+        x[1] = cg_hadamard8_avx2_(from, i + 8, flips, flip);
+        x[2] = cg_hadamard8_avx2_(from, i + 16, flips, flip);
+        x[3] = cg_hadamard8_avx2_(from, i + 24, flips, flip);
+        x[4] = cg_hadamard8_avx2_(from, i + 32, flips, flip);
+        x[5] = cg_hadamard8_avx2_(from, i + 40, flips, flip);
+        x[6] = cg_hadamard8_avx2_(from, i + 48, flips, flip);
+        x[7] = cg_hadamard8_avx2_(from, i + 56, flips, flip);
+        cg_butterfly8_avx2_(x);
         cg_store8_avx2_(v, i, x[0]);
         cg_store8_avx2_(v, i + 8, x[1]);
         cg_store8_avx2_(v, i + 16, x[2]);
@@ -132,21 +133,21 @@ CG_AVX2_INLINE_ void cg_near64_avx2_(const float *from, float *v, const uint32_t
     }
 }
 /* strides 64, 128, 256 of eight rows of 64 */
-CG_AVX2_INLINE_ void cg_rows_avx2_(const float *v, size_t i, __m256 *x) {
-    x[0] = cg_floats8_avx2_(v, i);
-    x[1] = cg_floats8_avx2_(v, i + 64);
-    x[2] = cg_floats8_avx2_(v, i + 128);
-    x[3] = cg_floats8_avx2_(v, i + 192);
-    x[4] = cg_floats8_avx2_(v, i + 256);
-    x[5] = cg_floats8_avx2_(v, i + 320);
-    x[6] = cg_floats8_avx2_(v, i + 384);
-    x[7] = cg_floats8_avx2_(v, i + 448);
-    cg_across_avx2_(x);
+CG_AVX2_INLINE_ void cg_hadamard_rows_avx2_(const float *v, size_t i, __m256 *x) {
+    x[0] = cg_load8_ps_avx2_(v, i);
+    x[1] = cg_load8_ps_avx2_(v, i + 64);
+    x[2] = cg_load8_ps_avx2_(v, i + 128);
+    x[3] = cg_load8_ps_avx2_(v, i + 192);
+    x[4] = cg_load8_ps_avx2_(v, i + 256);
+    x[5] = cg_load8_ps_avx2_(v, i + 320);
+    x[6] = cg_load8_ps_avx2_(v, i + 384);
+    x[7] = cg_load8_ps_avx2_(v, i + 448);
+    cg_butterfly8_avx2_(x);
 }
-CG_AVX2_INLINE_ void cg_leave_avx2_(
+CG_AVX2_INLINE_ void cg_hadamard_last_avx2_(
     float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
-    __m256 a = cg_floats8_avx2_(v, i);
-    cg_pair_avx2_(&a, &b);
+    __m256 a = cg_load8_ps_avx2_(v, i);
+    cg_butterfly_avx2_(&a, &b);
     if (flip) {
         a = cg_flip8_avx2_(a, ((const uint8_t *)flips)[i / 8]);
         b = cg_flip8_avx2_(b, ((const uint8_t *)flips)[i / 8 + 64]);
@@ -155,7 +156,7 @@ CG_AVX2_INLINE_ void cg_leave_avx2_(
     cg_store8_avx2_(v, i + 512, last ? _mm256_mul_ps(b, scale) : b);
 }
 /* Strides 64 to 512. Sixteen vectors and a spare one do not fit the registers: half of them waits in its place. */
-CG_AVX2_INLINE_ void cg_far64_avx2_(
+CG_AVX2_INLINE_ void cg_hadamard_long64_avx2_(
     float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
     const __m256 scale = _mm256_set1_ps(times);
     for (size_t i = 0; i < 64; i += 8) {
@@ -164,7 +165,7 @@ CG_AVX2_INLINE_ void cg_far64_avx2_(
         CG_PREFETCH_(cg_at_(ahead, 8 * i + 16));
         CG_PREFETCH_(cg_at_(ahead, 8 * i + 32));
         CG_PREFETCH_(cg_at_(ahead, 8 * i + 48));
-        cg_rows_avx2_(v, i, x);
+        cg_hadamard_rows_avx2_(v, i, x);
         cg_store8_avx2_(v, i, x[0]);
         cg_store8_avx2_(v, i + 64, x[1]);
         cg_store8_avx2_(v, i + 128, x[2]);
@@ -173,80 +174,84 @@ CG_AVX2_INLINE_ void cg_far64_avx2_(
         cg_store8_avx2_(v, i + 320, x[5]);
         cg_store8_avx2_(v, i + 384, x[6]);
         cg_store8_avx2_(v, i + 448, x[7]);
-        cg_rows_avx2_(v, i + 512, x);
-        cg_leave_avx2_(v, i, x[0], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 64, x[1], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 128, x[2], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 192, x[3], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 256, x[4], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 320, x[5], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 384, x[6], flips, scale, flip, last);
-        cg_leave_avx2_(v, i + 448, x[7], flips, scale, flip, last);
+        cg_hadamard_rows_avx2_(v, i + 512, x);
+        cg_hadamard_last_avx2_(v, i, x[0], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 64, x[1], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 128, x[2], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 192, x[3], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 256, x[4], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 320, x[5], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 384, x[6], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i + 448, x[7], flips, scale, flip, last);
     }
 }
-CG_TARGET_AVX2_ static void cg_near_avx2_(const float *from, float *v, const float *ahead) {
-    cg_near64_avx2_(from, v, NULL, ahead, 0);
+CG_TARGET_AVX2_ static void cg_hadamard_short_avx2_(const float *from, float *v, const float *ahead) {
+    cg_hadamard_short64_avx2_(from, v, NULL, ahead, 0);
 }
-CG_TARGET_AVX2_ static void cg_near_flip_avx2_(const float *from, float *v, const uint32_t *flips, const float *ahead) {
-    cg_near64_avx2_(from, v, flips, ahead, 1);
+CG_TARGET_AVX2_ static void cg_hadamard_short_flip_avx2_(
+    const float *from, float *v, const uint32_t *flips, const float *ahead) {
+    cg_hadamard_short64_avx2_(from, v, flips, ahead, 1);
 }
-CG_TARGET_AVX2_ static void cg_far_avx2_(float *v, const float *ahead) { cg_far64_avx2_(v, NULL, 1.0f, ahead, 0, 0); }
-CG_TARGET_AVX2_ static void cg_far_last_avx2_(float *v, float scale, const float *ahead) {
-    cg_far64_avx2_(v, NULL, scale, ahead, 0, 1);
+CG_TARGET_AVX2_ static void cg_hadamard_long_avx2_(float *v, const float *ahead) {
+    cg_hadamard_long64_avx2_(v, NULL, 1.0f, ahead, 0, 0);
 }
-CG_TARGET_AVX2_ static void cg_far_flip_avx2_(float *v, const uint32_t *flips, float scale, const float *ahead) {
-    cg_far64_avx2_(v, flips, scale, ahead, 1, 1);
+CG_TARGET_AVX2_ static void cg_hadamard_long_scale_avx2_(float *v, float scale, const float *ahead) {
+    cg_hadamard_long64_avx2_(v, NULL, scale, ahead, 0, 1);
+}
+CG_TARGET_AVX2_ static void cg_hadamard_long_flip_avx2_(
+    float *v, const uint32_t *flips, float scale, const float *ahead) {
+    cg_hadamard_long64_avx2_(v, flips, scale, ahead, 1, 1);
 }
 /* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass
    of the first round. */
 CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
     const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
-    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_TURN_);
-    if (inverse) cg_near_avx2_(from, v, ahead);
-    else cg_near_flip_avx2_(from, v, flips, ahead);
+    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
+    if (inverse) cg_hadamard_short_avx2_(from, v, ahead);
+    else cg_hadamard_short_flip_avx2_(from, v, flips, ahead);
     ahead = cg_at_(ahead, 512);
     if (rounds == 2) {
-        cg_far_avx2_(v, ahead);
-        cg_near_flip_avx2_(v, v, flips + 32, v);
+        cg_hadamard_long_avx2_(v, ahead);
+        cg_hadamard_short_flip_avx2_(v, v, flips + 32, v);
         ahead = v;
     }
-    if (inverse) cg_far_flip_avx2_(v, flips, scale, ahead);
-    else cg_far_last_avx2_(v, scale, ahead);
+    if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, ahead);
+    else cg_hadamard_long_scale_avx2_(v, scale, ahead);
 }
 #endif
 #if CG_NEON_
 CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) { /* the four low bits */
     const int32x4_t up = { 31, 30, 29, 28 };
-    return cg_floats_neon_(
-        veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_MINUS_))));
+    return cg_as_float_neon_(
+        veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_SIGN_BIT_))));
 }
-CG_INLINE_ void cg_pair_neon_(float32x4_t *a, float32x4_t *b) {
+CG_INLINE_ void cg_butterfly_neon_(float32x4_t *a, float32x4_t *b) {
     float32x4_t d = *a - *b;
     *a = *a + *b;
     *b = d;
 }
-CG_INLINE_ void cg_four_neon_(float32x4_t *x, size_t s) { /* four pairs, each s apart */
-    cg_pair_neon_(x, x + s);
-    cg_pair_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
-    cg_pair_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
-    cg_pair_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
+CG_INLINE_ void cg_butterfly_x4_neon_(float32x4_t *x, size_t s) { /* four pairs, each s apart */
+    cg_butterfly_neon_(x, x + s);
+    cg_butterfly_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
+    cg_butterfly_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
+    cg_butterfly_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
 }
 /* strides 1, 2: the pair's other value, plus this one or minus it */
-CG_INLINE_ float32x4_t cg_within_neon_(float32x4_t x) {
-    const uint32x4_t odd = { 0, CG_MINUS_, 0, CG_MINUS_ }, high = { 0, 0, CG_MINUS_, CG_MINUS_ };
-    x = vrev64q_f32(x) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
-    return vextq_f32(x, x, 2) + cg_floats_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
+CG_INLINE_ float32x4_t cg_hadamard4_neon_(float32x4_t x) {
+    const uint32x4_t odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ }, high = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
+    x = vrev64q_f32(x) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
+    return vextq_f32(x, x, 2) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
 }
 /* strides up to 16 */
-CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
-    x[0] = cg_floats_neon_(cg_load4_neon_(v, i));
-    x[1] = cg_floats_neon_(cg_load4_neon_(v, i + 4));
-    x[2] = cg_floats_neon_(cg_load4_neon_(v, i + 8));
-    x[3] = cg_floats_neon_(cg_load4_neon_(v, i + 12));
-    x[4] = cg_floats_neon_(cg_load4_neon_(v, i + 16));
-    x[5] = cg_floats_neon_(cg_load4_neon_(v, i + 20));
-    x[6] = cg_floats_neon_(cg_load4_neon_(v, i + 24));
-    x[7] = cg_floats_neon_(cg_load4_neon_(v, i + 28));
+CG_INLINE_ void cg_hadamard_short32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
+    x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
+    x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 4));
+    x[2] = cg_as_float_neon_(cg_load4_neon_(v, i + 8));
+    x[3] = cg_as_float_neon_(cg_load4_neon_(v, i + 12));
+    x[4] = cg_as_float_neon_(cg_load4_neon_(v, i + 16));
+    x[5] = cg_as_float_neon_(cg_load4_neon_(v, i + 20));
+    x[6] = cg_as_float_neon_(cg_load4_neon_(v, i + 24));
+    x[7] = cg_as_float_neon_(cg_load4_neon_(v, i + 28));
     if (flip) {
         const uint32_t w = flips[i / 32];
         x[0] = cg_flip4_neon_(x[0], w);
@@ -258,48 +263,48 @@ CG_INLINE_ void cg_near32_neon_(const float *v, size_t i, const uint32_t *flips,
         x[6] = cg_flip4_neon_(x[6], w >> 24);
         x[7] = cg_flip4_neon_(x[7], w >> 28);
     }
-    cg_four_neon_(x, 1);
-    x[0] = cg_within_neon_(x[0]);
-    x[1] = cg_within_neon_(x[1]);
-    x[2] = cg_within_neon_(x[2]);
-    x[3] = cg_within_neon_(x[3]);
-    x[4] = cg_within_neon_(x[4]);
-    x[5] = cg_within_neon_(x[5]);
-    x[6] = cg_within_neon_(x[6]);
-    x[7] = cg_within_neon_(x[7]);
-    cg_four_neon_(x, 2);
-    cg_four_neon_(x, 4);
+    cg_butterfly_x4_neon_(x, 1);
+    x[0] = cg_hadamard4_neon_(x[0]);
+    x[1] = cg_hadamard4_neon_(x[1]);
+    x[2] = cg_hadamard4_neon_(x[2]);
+    x[3] = cg_hadamard4_neon_(x[3]);
+    x[4] = cg_hadamard4_neon_(x[4]);
+    x[5] = cg_hadamard4_neon_(x[5]);
+    x[6] = cg_hadamard4_neon_(x[6]);
+    x[7] = cg_hadamard4_neon_(x[7]);
+    cg_butterfly_x4_neon_(x, 2);
+    cg_butterfly_x4_neon_(x, 4);
 }
-CG_INLINE_ void cg_near64_neon_(float *v, const uint32_t *flips, int flip) {
-    for (size_t i = 0; i < CG_TURN_; i += 64) {
+CG_INLINE_ void cg_hadamard_short64_neon_(float *v, const uint32_t *flips, int flip) {
+    for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         float32x4_t x[8], y[8];
-        cg_near32_neon_(v, i, flips, x, flip);
-        cg_near32_neon_(v, i + 32, flips, y, flip);
+        cg_hadamard_short32_neon_(v, i, flips, x, flip);
+        cg_hadamard_short32_neon_(v, i + 32, flips, y, flip);
         for (size_t j = 0; j < 8; j++) {
             cg_store4_neon_(v, i + 4 * j, x[j] + y[j]);
             cg_store4_neon_(v, i + 4 * j + 32, x[j] - y[j]);
         }
     }
 }
-CG_INLINE_ void cg_rows_neon_(const float *v, size_t i, float32x4_t *x) {
-    x[0] = cg_floats_neon_(cg_load4_neon_(v, i));
-    x[1] = cg_floats_neon_(cg_load4_neon_(v, i + 64));
-    x[2] = cg_floats_neon_(cg_load4_neon_(v, i + 128));
-    x[3] = cg_floats_neon_(cg_load4_neon_(v, i + 192));
-    x[4] = cg_floats_neon_(cg_load4_neon_(v, i + 256));
-    x[5] = cg_floats_neon_(cg_load4_neon_(v, i + 320));
-    x[6] = cg_floats_neon_(cg_load4_neon_(v, i + 384));
-    x[7] = cg_floats_neon_(cg_load4_neon_(v, i + 448));
-    cg_four_neon_(x, 1);
-    cg_four_neon_(x, 2);
-    cg_four_neon_(x, 4);
+CG_INLINE_ void cg_hadamard_rows_neon_(const float *v, size_t i, float32x4_t *x) {
+    x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
+    x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 64));
+    x[2] = cg_as_float_neon_(cg_load4_neon_(v, i + 128));
+    x[3] = cg_as_float_neon_(cg_load4_neon_(v, i + 192));
+    x[4] = cg_as_float_neon_(cg_load4_neon_(v, i + 256));
+    x[5] = cg_as_float_neon_(cg_load4_neon_(v, i + 320));
+    x[6] = cg_as_float_neon_(cg_load4_neon_(v, i + 384));
+    x[7] = cg_as_float_neon_(cg_load4_neon_(v, i + 448));
+    cg_butterfly_x4_neon_(x, 1);
+    cg_butterfly_x4_neon_(x, 2);
+    cg_butterfly_x4_neon_(x, 4);
 }
-CG_INLINE_ void cg_far64_neon_(float *v, const uint32_t *flips, float times, int flip) {
+CG_INLINE_ void cg_hadamard_long64_neon_(float *v, const uint32_t *flips, float times, int flip) {
     const float32x4_t scale = vdupq_n_f32(times);
     for (size_t i = 0; i < 64; i += 4) {
         float32x4_t x[8], y[8];
-        cg_rows_neon_(v, i, x);
-        cg_rows_neon_(v, i + 512, y);
+        cg_hadamard_rows_neon_(v, i, x);
+        cg_hadamard_rows_neon_(v, i + 512, y);
         for (size_t j = 0; j < 8; j++) {
             float32x4_t a = x[j] + y[j], b = x[j] - y[j];
             const size_t at = i + 64 * j;
@@ -314,14 +319,14 @@ CG_INLINE_ void cg_far64_neon_(float *v, const uint32_t *flips, float times, int
 }
 static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
     const float scale = cg_rotate_scale_(rounds);
-    if (from != v) memcpy(v, from, 4 * CG_TURN_);
-    if (inverse) cg_near64_neon_(v, NULL, 0);
-    else cg_near64_neon_(v, flips, 1);
+    if (from != v) memcpy(v, from, 4 * CG_ROTATE_BLOCK_);
+    if (inverse) cg_hadamard_short64_neon_(v, NULL, 0);
+    else cg_hadamard_short64_neon_(v, flips, 1);
     if (rounds == 2) {
-        cg_far64_neon_(v, NULL, 1.0f, 0);
-        cg_near64_neon_(v, flips + 32, 1);
+        cg_hadamard_long64_neon_(v, NULL, 1.0f, 0);
+        cg_hadamard_short64_neon_(v, flips + 32, 1);
     }
-    if (inverse) cg_far64_neon_(v, flips, scale, 1);
-    else cg_far64_neon_(v, NULL, scale, 0);
+    if (inverse) cg_hadamard_long64_neon_(v, flips, scale, 1);
+    else cg_hadamard_long64_neon_(v, NULL, scale, 0);
 }
 #endif

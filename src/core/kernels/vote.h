@@ -1,15 +1,17 @@
 /* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes,
    eight strings added at a time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
 #define CG_VOTE_PLANES_ 16u
-CG_INLINE_ unsigned cg_vote_top_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
-CG_INLINE_ uint32_t cg_vote_start_(size_t count) { return (1u << cg_vote_top_(count)) - 1u - (uint32_t)(count / 2); }
-CG_INLINE_ uint64_t cg_full_(uint64_t *s, uint64_t a, uint64_t b) { /* s += a + b; the carry */
+CG_INLINE_ unsigned cg_vote_result_plane_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
+CG_INLINE_ uint32_t cg_vote_start_(size_t count) {
+    return (1u << cg_vote_result_plane_(count)) - 1u - (uint32_t)(count / 2);
+}
+CG_INLINE_ uint64_t cg_full_adder_(uint64_t *s, uint64_t a, uint64_t b) { /* s += a + b; the carry */
     uint64_t x = *s ^ a, carry = (*s & a) | (x & b);
     *s = x ^ b;
     return carry;
 }
 static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_top_(count);
+    const unsigned top = cg_vote_result_plane_(count);
     const uint32_t start = cg_vote_start_(count);
     for (; from < bytes; from += 64) { /* a cache line of each at a time */
         const size_t many = cg_min_(64, bytes - from);
@@ -26,13 +28,13 @@ static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, s
                     if (left == 8) memcpy(&w[k], in[i + k] + from + 8 * j, 8);
                     else memcpy(&w[k], in[i + k] + from + 8 * j, left);
                 }
-                a = cg_full_(&s[0], w[0], w[1]);
-                b = cg_full_(&s[0], w[2], w[3]);
-                c = cg_full_(&s[1], a, b);
-                a = cg_full_(&s[0], w[4], w[5]);
-                b = cg_full_(&s[0], w[6], w[7]);
-                d = cg_full_(&s[1], a, b);
-                c = cg_full_(&s[2], c, d);
+                a = cg_full_adder_(&s[0], w[0], w[1]);
+                b = cg_full_adder_(&s[0], w[2], w[3]);
+                c = cg_full_adder_(&s[1], a, b);
+                a = cg_full_adder_(&s[0], w[4], w[5]);
+                b = cg_full_adder_(&s[0], w[6], w[7]);
+                d = cg_full_adder_(&s[1], a, b);
+                c = cg_full_adder_(&s[2], c, d);
                 for (unsigned p = 3; p <= top; p++) {
                     d = s[p] & c;
                     s[p] ^= c;
@@ -47,7 +49,7 @@ static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes
     cg_vote_from_(in, count, 0, bytes, out);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_full_avx2_(__m256i *s, __m256i a, __m256i b) {
+CG_AVX2_INLINE_ __m256i cg_full_adder_avx2_(__m256i *s, __m256i a, __m256i b) {
     __m256i x = _mm256_xor_si256(*s, a), carry = _mm256_or_si256(_mm256_and_si256(*s, a), _mm256_and_si256(x, b));
     *s = _mm256_xor_si256(x, b);
     return carry;
@@ -55,21 +57,22 @@ CG_AVX2_INLINE_ __m256i cg_full_avx2_(__m256i *s, __m256i a, __m256i b) {
 /* carry out of three planes */
 CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {
     __m256i w[8], a, b, c, d;
-    for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
-    a = cg_full_avx2_(&s[0], w[0], w[1]);
-    b = cg_full_avx2_(&s[0], w[2], w[3]);
-    c = cg_full_avx2_(&s[1], a, b);
-    a = cg_full_avx2_(&s[0], w[4], w[5]);
-    b = cg_full_avx2_(&s[0], w[6], w[7]);
-    d = cg_full_avx2_(&s[1], a, b);
-    return cg_full_avx2_(&s[2], c, d);
+    for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_load_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
+    a = cg_full_adder_avx2_(&s[0], w[0], w[1]);
+    b = cg_full_adder_avx2_(&s[0], w[2], w[3]);
+    c = cg_full_adder_avx2_(&s[1], a, b);
+    a = cg_full_adder_avx2_(&s[0], w[4], w[5]);
+    b = cg_full_adder_avx2_(&s[0], w[6], w[7]);
+    d = cg_full_adder_avx2_(&s[1], a, b);
+    return cg_full_adder_avx2_(&s[2], c, d);
 }
-CG_AVX2_INLINE_ __m256i cg_spread_avx2_(uint32_t start, unsigned p) {
+CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start, unsigned p) {
     return _mm256_set1_epi32(start >> p & 1 ? -1 : 0);
 }
 CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
     const uint32_t start = cg_vote_start_(count);
-    const __m256i s0 = cg_spread_avx2_(start, 0), s1 = cg_spread_avx2_(start, 1), s2 = cg_spread_avx2_(start, 2);
+    const __m256i s0 = cg_broadcast_bit_avx2_(start, 0), s1 = cg_broadcast_bit_avx2_(start, 1),
+                  s2 = cg_broadcast_bit_avx2_(start, 2);
     const uint8_t *from[8]; /* copies: out cannot alias them */
     size_t at = 0;
     for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
@@ -84,14 +87,14 @@ CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count,
 }
 /* 512 bytes of each at a time: memory likes runs, and the planes stay in L1 */
 CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_top_(count);
+    const unsigned top = cg_vote_result_plane_(count);
     const uint32_t start = cg_vote_start_(count);
     __m256i planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
     for (; at + 32 <= bytes;) {
         const size_t rows = cg_min_(16, (bytes - at) / 32);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_spread_avx2_(start, p);
+            for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_broadcast_bit_avx2_(start, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
             /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
@@ -131,7 +134,7 @@ CG_TARGET_AVX2_ static void cg_vote_avx2_(const uint8_t *const *in, size_t count
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_full_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_t b) {
+CG_INLINE_ uint8x16_t cg_full_adder_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_t b) {
     uint8x16_t x = veorq_u8(*s, a), carry = vbslq_u8(x, b, a);
     *s = veorq_u8(x, b);
     return carry;
@@ -139,16 +142,16 @@ CG_INLINE_ uint8x16_t cg_full_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_t b) {
 CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size_t at, uint8x16_t *s) {
     uint8x16_t w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? vld1q_u8(in[k] + at) : vdupq_n_u8(0);
-    a = cg_full_neon_(&s[0], w[0], w[1]);
-    b = cg_full_neon_(&s[0], w[2], w[3]);
-    c = cg_full_neon_(&s[1], a, b);
-    a = cg_full_neon_(&s[0], w[4], w[5]);
-    b = cg_full_neon_(&s[0], w[6], w[7]);
-    d = cg_full_neon_(&s[1], a, b);
-    return cg_full_neon_(&s[2], c, d);
+    a = cg_full_adder_neon_(&s[0], w[0], w[1]);
+    b = cg_full_adder_neon_(&s[0], w[2], w[3]);
+    c = cg_full_adder_neon_(&s[1], a, b);
+    a = cg_full_adder_neon_(&s[0], w[4], w[5]);
+    b = cg_full_adder_neon_(&s[0], w[6], w[7]);
+    d = cg_full_adder_neon_(&s[1], a, b);
+    return cg_full_adder_neon_(&s[2], c, d);
 }
 static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_top_(count);
+    const unsigned top = cg_vote_result_plane_(count);
     const uint32_t start = cg_vote_start_(count);
     uint8x16_t planes[16][CG_VOTE_PLANES_];
     size_t at = 0;

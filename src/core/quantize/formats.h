@@ -1,12 +1,12 @@
-#define CG_ENCODE_(name)                                                                                    \
+#define CG_ENCODE_FN_(name)                                                                                 \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes)
-#define CG_DECODE_(name)                                                                                      \
+#define CG_DECODE_FN_(name)                                                                                   \
   static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \
       size_t n, float *out, int stream)
 #define CG_UNUSED_(a) (void)(a)
 
-CG_ENCODE_(cg_encode_levels_) {
+CG_ENCODE_FN_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
     if (q.span > 0.0f) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
@@ -15,19 +15,19 @@ CG_ENCODE_(cg_encode_levels_) {
         q.prescale = 1.0f;
         q.sub = 0.0f;
     }
-    kernels->levels(&q, key, position, v, n, out);
+    kernels->levels_encode(&q, key, position, v, n, out);
     return 0; /* measured before */
 }
-CG_DECODE_(cg_decode_levels_) {
+CG_DECODE_FN_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
-    kernels->unlevels(&q, in, n, out, stream);
+    kernels->levels_decode(&q, in, n, out, stream);
 }
 
 /* Integers of 16 bits, times the scale: what sums of levels need. */
-CG_ENCODE_(cg_encode_steps16_) {
+CG_ENCODE_FN_(cg_encode_steps16_) {
     const int tiny = cg_is_tiny_(scales[0]) && scales[0] > 0.0f;
     /* 2^128 has a denormal inverse */
-    const float lift = tiny ? CG_LIFT_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;
+    const float lift = tiny ? CG_POW2_100_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
@@ -36,11 +36,11 @@ CG_ENCODE_(cg_encode_steps16_) {
     for (size_t i = 0; i < n; i++) {
         float t = cg_times_(cg_times_(cg_load_(v, i), lift), inv);
         t = t < -32767.0f ? -32767.0f : t > 32767.0f ? 32767.0f : t;
-        cg_put16_(out + 2 * i, cg_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u + 32767u);
+        cg_put16_(out + 2 * i, cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u + 32767u);
     }
     return 0;
 }
-CG_DECODE_(cg_decode_steps16_) {
+CG_DECODE_FN_(cg_decode_steps16_) {
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
     CG_UNUSED_(stream);
@@ -50,29 +50,29 @@ CG_DECODE_(cg_decode_steps16_) {
 
 /* The next ones have a `unit`: scales[0] is what brings a value there; short buckets have
    been brought there already, a chunk of them at once. */
-static float cg_unit_one_(const cg_stage *stage) {
+static float cg_full_scale_one_(const cg_stage *stage) {
     (void)stage;
     return 1.0f;
 }
-static float cg_unit_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
-CG_INLINE_ float cg_inverse_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
+static float cg_full_scale_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
+CG_INLINE_ float cg_ratio_or_zero_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
 
-CG_ENCODE_(cg_encode_fp8_) {
+CG_ENCODE_FN_(cg_encode_fp8_) {
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->fp8(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
+    kernels->fp8_encode(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
     return 0;
 }
-CG_DECODE_(cg_decode_fp8_) {
+CG_DECODE_FN_(cg_decode_fp8_) {
     const int kind = stage->id == CG_QUANTIZE_E5M2, tiny = cg_is_tiny_(scales[0]);
-    const float scale = tiny ? cg_times_(scales[0], CG_LIFT_) : scales[0];
-    kernels->unfp8(in, n, scale / (kind ? 57344.0f : 448.0f), kind, out, stream && !tiny);
-    for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_LOWER_));
+    const float scale = tiny ? cg_times_(scales[0], CG_POW2_100_) : scales[0];
+    kernels->fp8_decode(in, n, scale / (kind ? 57344.0f : 448.0f), kind, out, stream && !tiny);
+    for (size_t i = 0; tiny && i < n; i++) cg_store_(out, i, cg_times_(cg_load_(out, i), CG_POW2_MINUS_100_));
 }
-CG_DECODE_(cg_decode_mx8_) { kernels->unfp8(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
-CG_ENCODE_(cg_encode_mx4_) {
-    cg_grades_ g;
+CG_DECODE_FN_(cg_decode_mx8_) { kernels->fp8_decode(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
+CG_ENCODE_FN_(cg_encode_mx4_) {
+    cg_bucketizer_ g;
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
@@ -81,88 +81,88 @@ CG_ENCODE_(cg_encode_mx4_) {
     g.count = 7;
     g.sign = 8;
     memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
-    kernels->grade(&g, v, n, out, NULL, NULL);
+    kernels->bucketize(&g, v, n, out, NULL, NULL);
     return 0;
 }
-CG_DECODE_(cg_decode_mx4_) {
+CG_DECODE_FN_(cg_decode_mx4_) {
     float table[16];
     CG_UNUSED_(stage);
     for (int i = 0; i < 8; i++) {
         table[i] = cg_saturate_(cg_times_(cg_e2m1_values_[i], scales[0]));
         table[i + 8] = -table[i];
     }
-    kernels->untable(table, in, n, out, stream);
+    kernels->table_decode(table, in, n, out, stream);
 }
 /* NF4: quantiles of a normal distribution (QLoRA), and the middles between them. */
-static const float cg_nf4_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
+static const float cg_nf4_values_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
     -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f, 0.07958029955625534f,
     0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f,
     0.7229568362236023f, 1.0f };
 static const float cg_nf4_limits_[15] = { -0.848096371f, -0.610632896f, -0.45999527f, -0.33967942f, -0.234607399f,
     -0.137911737f, -0.0455250181f, 0.0397901498f, 0.120255247f, 0.203521252f, 0.292013764f, 0.389312536f, 0.501663446f,
     0.64278692f, 0.861478448f };
-CG_ENCODE_(cg_encode_nf4_) {
+CG_ENCODE_FN_(cg_encode_nf4_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->rank(cg_nf4_limits_, scales[0], v, n, out);
+    kernels->nf4_search(cg_nf4_limits_, scales[0], v, n, out);
     return 0;
 }
-CG_DECODE_(cg_decode_nf4_) {
+CG_DECODE_FN_(cg_decode_nf4_) {
     float table[16];
     CG_UNUSED_(stage);
-    for (int i = 0; i < 16; i++) table[i] = cg_times_(cg_nf4_[i], scales[0]);
-    kernels->untable(table, in, n, out, stream);
+    for (int i = 0; i < 16; i++) table[i] = cg_times_(cg_nf4_values_[i], scales[0]);
+    kernels->table_decode(table, in, n, out, stream);
 }
-CG_ENCODE_(cg_encode_dynamic_) {
+CG_ENCODE_FN_(cg_encode_dynamic_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->dynamic(v, n, scales[0], out);
+    kernels->dynamic8_encode(v, n, scales[0], out);
     return 0;
 }
-CG_DECODE_(cg_decode_dynamic_) {
+CG_DECODE_FN_(cg_decode_dynamic_) {
     CG_UNUSED_(stage);
-    kernels->undynamic(in, n, scales[0], out, stream);
+    kernels->dynamic8_decode(in, n, scales[0], out, stream);
 }
-CG_ENCODE_(cg_encode_dither_) {
+CG_ENCODE_FN_(cg_encode_dither_) {
     cg_dither_ q;
     CG_UNUSED_(lanes);
     q.inv = scales[0];
     q.bits = stage->arg;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
-    kernels->dither(&q, key, position, v, n, out);
+    kernels->dither_encode(&q, key, position, v, n, out);
     return 0;
 }
-CG_DECODE_(cg_decode_dither_) { kernels->undither(stage->arg, scales[0], in, n, out, stream); }
-CG_ENCODE_(cg_encode_strom_) {
+CG_DECODE_FN_(cg_decode_dither_) { kernels->dither_decode(stage->arg, scales[0], in, n, out, stream); }
+CG_ENCODE_FN_(cg_encode_strom_) {
     CG_UNUSED_(scales);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->fixed(v, n, stage->value, out);
-    return kernels->top(v, n);
+    kernels->strom_encode(v, n, stage->value, out);
+    return kernels->absmax_bits(v, n);
 }
-CG_DECODE_(cg_decode_strom_) {
+CG_DECODE_FN_(cg_decode_strom_) {
     float table[16] = { 0.0f };
     CG_UNUSED_(scales);
     table[0] = -stage->value;
     table[2] = stage->value;
-    kernels->untable(table, in, n, out, stream);
+    kernels->table_decode(table, in, n, out, stream);
 }
-CG_ENCODE_(cg_encode_natural_) {
+CG_ENCODE_FN_(cg_encode_natural_) {
     CG_UNUSED_(scales);
     CG_UNUSED_(lanes);
-    return kernels->natural(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out);
+    return kernels->natural_encode(v, n, key, position, !(stage->flags & CG_FLAG_NEAREST), out);
 }
-CG_DECODE_(cg_decode_natural_) {
+CG_DECODE_FN_(cg_decode_natural_) {
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
-    kernels->unnatural(in, n, out, stream);
+    kernels->natural_decode(in, n, out, stream);
 }
-CG_ENCODE_(cg_encode_none_) {
+CG_ENCODE_FN_(cg_encode_none_) {
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
@@ -174,27 +174,27 @@ CG_ENCODE_(cg_encode_none_) {
     CG_UNUSED_(lanes);
     return 0;
 }
-CG_DECODE_(cg_decode_mean_) {
+CG_DECODE_FN_(cg_decode_mean_) {
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
     CG_UNUSED_(in);
     CG_UNUSED_(stream);
     for (size_t i = 0; i < n; i++) cg_store_(out, i, scales[0]);
 }
-CG_ENCODE_(cg_encode_onebit_) { /* a bucket may start anywhere: a byte each, to be packed */
-    static const cg_grades_ signs = { 0.0f, 0, { 0.0f }, 1 };
+CG_ENCODE_FN_(cg_encode_onebit_) { /* a bucket may start anywhere: a byte each, to be packed */
+    static const cg_bucketizer_ signs = { 0.0f, 0, { 0.0f }, 1 };
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    kernels->grade(&signs, v, n, out, NULL, NULL);
+    kernels->bucketize(&signs, v, n, out, NULL, NULL);
     return 0;
 }
-CG_DECODE_(cg_decode_onebit_) {
+CG_DECODE_FN_(cg_decode_onebit_) {
     float table[16] = { 0.0f };
     CG_UNUSED_(stage);
     table[0] = scales[1];
     table[1] = scales[0];
-    kernels->untable(table, in, n, out, stream);
+    kernels->table_decode(table, in, n, out, stream);
 }

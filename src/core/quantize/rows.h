@@ -1,4 +1,4 @@
-#define CG_PLAIN_(name, kernel)                                                                             \
+#define CG_ENCODE_PLAIN_(name, kernel)                                                                      \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {                           \
     (void)stage;                                                                                            \
@@ -8,14 +8,14 @@
     (void)lanes;                                                                                            \
     return kernels->kernel;                                                                                 \
   }
-CG_PLAIN_(cg_encode_f32_, copy(v, n, out))
-CG_PLAIN_(cg_encode_f16_, half(v, n, out))
-CG_PLAIN_(cg_encode_bf16_, brain(v, n, out))
-CG_PLAIN_(cg_encode_sign_, sign(v, n, out, NULL))
-CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
-#undef CG_PLAIN_
+CG_ENCODE_PLAIN_(cg_encode_f32_, copy(v, n, out))
+CG_ENCODE_PLAIN_(cg_encode_f16_, f16_encode(v, n, out))
+CG_ENCODE_PLAIN_(cg_encode_bf16_, bf16_encode(v, n, out))
+CG_ENCODE_PLAIN_(cg_encode_sign_, sign_encode(v, n, out, NULL))
+CG_ENCODE_PLAIN_(cg_encode_efsign_, sign_encode(v, n, out, lanes))
+#undef CG_ENCODE_PLAIN_
 
-#define CG_PLAIN_(name, statement)                                                                            \
+#define CG_DECODE_PLAIN_(name, statement)                                                                     \
   static void name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, \
       size_t n, float *out, int stream) {                                                                     \
     (void)kernels;                                                                                            \
@@ -24,67 +24,85 @@ CG_PLAIN_(cg_encode_efsign_, sign(v, n, out, lanes))
     (void)stream;                                                                                             \
     statement;                                                                                                \
   }
-CG_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_float_(cg_get32_(in + 4 * i))))
-CG_PLAIN_(cg_decode_f16_, kernels->unhalf(in, n, out, stream))
-CG_PLAIN_(cg_decode_bf16_, kernels->unbrain(in, n, out, stream))
-CG_PLAIN_(cg_decode_sign_, kernels->unsign(in, n, 1.0f, out, stream))
-CG_PLAIN_(cg_decode_efsign_, kernels->unsign(in, n, scales[0], out, stream))
-#undef CG_PLAIN_
+CG_DECODE_PLAIN_(cg_decode_f32_, for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_as_float_(cg_get32_(in + 4 * i))))
+CG_DECODE_PLAIN_(cg_decode_f16_, kernels->f16_decode(in, n, out, stream))
+CG_DECODE_PLAIN_(cg_decode_bf16_, kernels->bf16_decode(in, n, out, stream))
+CG_DECODE_PLAIN_(cg_decode_sign_, kernels->sign_decode(in, n, 1.0f, out, stream))
+CG_DECODE_PLAIN_(cg_decode_efsign_, kernels->sign_decode(in, n, scales[0], out, stream))
+#undef CG_DECODE_PLAIN_
 
-static uint32_t cg_top_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
+static uint32_t cg_stored_absmax_bits_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
 #if CG_BIG_ENDIAN_
     uint32_t top = 0;
     (void)kernels;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get32_(in + 4 * i) & CG_MAGNITUDE_);
+    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
     return top;
 #else
-    return kernels->top((const float *)(const void *)in, n);
+    return kernels->absmax_bits((const float *)(const void *)in, n);
 #endif
 }
-static uint32_t cg_top_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) { return kernels->top16(in, n); }
+static uint32_t cg_stored_absmax_bits_16_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
+    return kernels->absmax16_bits(in, n);
+}
 
-#define CG_F32_ 4
-#define CG_BYTE_ 1
+#define CG_SCALE_F32_ 4
+#define CG_SCALE_E8M0_ 1
 static const cg_quantizer_ cg_quantizers_[] = {
-    { 0, CG_KNOW_NOTHING_, 0, CG_F32_, 32, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL, cg_decode_f32_,
-        cg_top_f32_, CG_NONFINITE_ },
-    { CG_QUANTIZE_F16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_f16_, NULL,
-        cg_decode_f16_, cg_top_16_, 0x7c00 },
-    { CG_QUANTIZE_BF16, CG_KNOW_NOTHING_, 0, CG_F32_, 16, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_bf16_, NULL,
-        cg_decode_bf16_, cg_top_16_, 0x7f80 },
-    { CG_QUANTIZE_NATURAL, CG_KNOW_NOTHING_, 0, CG_F32_, 9, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_natural_,
-        NULL, cg_decode_natural_, NULL, 0 },
-    { CG_QUANTIZE_STROM, CG_KNOW_NOTHING_, 0, CG_F32_, 2, CG_BYTES_, 0, NULL, NULL, NULL, NULL, cg_encode_strom_, NULL,
-        cg_decode_strom_, NULL, 0 },
-    { CG_QUANTIZE_SIGN, CG_KNOW_NOTHING_, 0, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, NULL, NULL, cg_encode_sign_, NULL,
-        cg_decode_sign_, NULL, 0 },
-    { CG_QUANTIZE_EFSIGN, CG_KNOW_LATE_, 1, CG_F32_, 1, CG_WIRE_, 0, NULL, NULL, cg_legal_magnitude_, NULL,
-        cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
-#define CG_ROW_(id, scales, width, bits, leaves, bucket, measure, settle, legal, unit, encode, finish, decode) \
-  {                                                                                                            \
-    id, CG_KNOW_BUCKET_, scales, width, bits, leaves, bucket, cg_measure_##measure##_, cg_settle_##settle##_,  \
-        cg_legal_##legal##_, unit, cg_encode_##encode##_, finish, cg_decode_##decode##_, NULL, 0               \
+    { 0, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 32, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL,
+        cg_decode_f32_, cg_stored_absmax_bits_f32_, CG_INF_BITS_ },
+    { CG_QUANTIZE_F16, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_f16_, NULL, cg_decode_f16_, cg_stored_absmax_bits_16_, 0x7c00 },
+    { CG_QUANTIZE_BF16, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_bf16_, NULL, cg_decode_bf16_, cg_stored_absmax_bits_16_, 0x7f80 },
+    { CG_QUANTIZE_NATURAL, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 9, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_natural_, NULL, cg_decode_natural_, NULL, 0 },
+    { CG_QUANTIZE_STROM, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_strom_, NULL, cg_decode_strom_, NULL, 0 },
+    { CG_QUANTIZE_SIGN, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 1, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL,
+        cg_encode_sign_, NULL, cg_decode_sign_, NULL, 0 },
+    { CG_QUANTIZE_EFSIGN, CG_NEEDS_SUM_AFTERWARDS_, 1, CG_SCALE_F32_, 1, CG_OUTPUT_PACKED_, 0, NULL, NULL,
+        cg_legal_magnitude_, NULL, cg_encode_efsign_, NULL, cg_decode_efsign_, NULL, 0 },
+#define CG_ROW_(id, scales, width, bits, output, bucket, measure, set, legal, full_scale, encode, rescale, decode)    \
+  {                                                                                                                   \
+    id, CG_NEEDS_BUCKET_STATS_, scales, width, bits, output, bucket, cg_measure_##measure##_, cg_set_scales_##set##_, \
+        cg_legal_##legal##_, full_scale, cg_encode_##encode##_, rescale, cg_decode_##decode##_, NULL, 0               \
   }
-    CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_F32_, 0, CG_BYTES_, 0, top, top, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_TERNARY, 1, CG_F32_, 2, CG_BYTES_, 0, ternary, ternary, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_F32_, 0, CG_BYTES_, 0, range, range, range, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_QSGD, 1, CG_F32_, 0, CG_BYTES_, 0, norm, norm, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_STEPS, 1, CG_F32_, 0, CG_BYTES_, 0, top, steps, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_STEPS16, 1, CG_F32_, 16, CG_WIRE_, 0, top, steps, magnitude, NULL, steps16, NULL, steps16),
-    CG_ROW_(CG_QUANTIZE_THREELC, 1, CG_F32_, 2, CG_BYTES_, 0, top, threelc, magnitude, NULL, levels, NULL, levels),
-    CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_F32_, 1, CG_BYTES_, 0, sides, sides, sides, NULL, onebit, NULL, onebit),
-    CG_ROW_(CG_QUANTIZE_MEAN, 1, CG_F32_, 0, CG_WIRE_, 0, sides, mean, finite, NULL, none, NULL, mean),
-    CG_ROW_(CG_QUANTIZE_DITHER, 1, CG_F32_, 0, CG_BYTES_, 0, norm, norm, magnitude, cg_unit_one_, dither, NULL, dither),
+    CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, NULL, levels,
+        NULL, levels),
+    CG_ROW_(CG_QUANTIZE_TERNARY, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, ternary, ternary, magnitude, NULL, levels,
+        NULL, levels),
+    CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, range, range, range, NULL, levels, NULL,
+        levels),
+    CG_ROW_(CG_QUANTIZE_QSGD, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, NULL, levels, NULL,
+        levels),
+    CG_ROW_(CG_QUANTIZE_STEPS, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, pow2, magnitude, NULL, levels, NULL,
+        levels),
+    CG_ROW_(CG_QUANTIZE_STEPS16, 1, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, absmax, pow2, magnitude, NULL, steps16,
+        NULL, steps16),
+    CG_ROW_(CG_QUANTIZE_THREELC, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, absmax, threelc, magnitude, NULL, levels,
+        NULL, levels),
+    CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_SCALE_F32_, 1, CG_OUTPUT_SYMBOLS_, 0, signed_sums, signed_means, finite2, NULL,
+        onebit, NULL, onebit),
     CG_ROW_(
-        CG_QUANTIZE_DYNAMIC8, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, dynamic, NULL, dynamic),
-    CG_ROW_(CG_QUANTIZE_E4M3, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
-    CG_ROW_(CG_QUANTIZE_E5M2, 1, CG_F32_, 8, CG_BYTES_, 0, top, top, magnitude, cg_unit_fp8_, fp8, NULL, fp8),
-    CG_ROW_(CG_QUANTIZE_MXFP4, 1, CG_BYTE_, 4, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, mx4, NULL, mx4),
-    CG_ROW_(CG_QUANTIZE_MXE4M3, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
-    CG_ROW_(CG_QUANTIZE_MXE5M2, 1, CG_BYTE_, 8, CG_BYTES_, 32, top, mx, magnitude, cg_unit_one_, fp8, NULL, mx8),
-    CG_ROW_(CG_QUANTIZE_NF4, 1, CG_F32_, 4, CG_BYTES_, 0, top, top, magnitude, cg_unit_one_, nf4, NULL, nf4),
-    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_F32_, 0, CG_WIRE_, CG_TURN_, norm, lloyd, magnitude, NULL, lloyd, cg_finish_lloyd_,
-        lloyd),
+        CG_QUANTIZE_MEAN, 1, CG_SCALE_F32_, 0, CG_OUTPUT_PACKED_, 0, signed_sums, mean, finite, NULL, none, NULL, mean),
+    CG_ROW_(CG_QUANTIZE_DITHER, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, cg_full_scale_one_,
+        dither, NULL, dither),
+    CG_ROW_(CG_QUANTIZE_DYNAMIC8, 1, CG_SCALE_F32_, 8, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude,
+        cg_full_scale_one_, dynamic, NULL, dynamic),
+    CG_ROW_(CG_QUANTIZE_E4M3, 1, CG_SCALE_F32_, 8, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, cg_full_scale_fp8_,
+        fp8, NULL, fp8),
+    CG_ROW_(CG_QUANTIZE_E5M2, 1, CG_SCALE_F32_, 8, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, cg_full_scale_fp8_,
+        fp8, NULL, fp8),
+    CG_ROW_(CG_QUANTIZE_MXFP4, 1, CG_SCALE_E8M0_, 4, CG_OUTPUT_SYMBOLS_, 32, absmax, mx, magnitude, cg_full_scale_one_,
+        mx4, NULL, mx4),
+    CG_ROW_(CG_QUANTIZE_MXE4M3, 1, CG_SCALE_E8M0_, 8, CG_OUTPUT_SYMBOLS_, 32, absmax, mx, magnitude, cg_full_scale_one_,
+        fp8, NULL, mx8),
+    CG_ROW_(CG_QUANTIZE_MXE5M2, 1, CG_SCALE_E8M0_, 8, CG_OUTPUT_SYMBOLS_, 32, absmax, mx, magnitude, cg_full_scale_one_,
+        fp8, NULL, mx8),
+    CG_ROW_(CG_QUANTIZE_NF4, 1, CG_SCALE_F32_, 4, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, cg_full_scale_one_,
+        nf4, NULL, nf4),
+    CG_ROW_(CG_QUANTIZE_LLOYD, 1, CG_SCALE_F32_, 0, CG_OUTPUT_PACKED_, CG_ROTATE_BLOCK_, norm, l2norm, magnitude, NULL,
+        lloyd, cg_rescale_lloyd_, lloyd),
 #undef CG_ROW_
 };
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
@@ -93,7 +111,7 @@ static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
     return NULL;
 }
 /* Bits per value, in 32nds. */
-static unsigned cg_rate_of_(const cg_quantizer_ *row, const cg_stage *q) {
+static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = 0;
     if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
     if (row->id == CG_QUANTIZE_MEAN) return 0;
@@ -105,9 +123,9 @@ static unsigned cg_rate_of_(const cg_quantizer_ *row, const cg_stage *q) {
 }
 /* The symbols of a quantizer that a code could carry; 0: it has none. */
 static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
-    const cg_quantizer_ *row = cg_is_user_(q) ? NULL : cg_quantizer_of_(q);
-    if (!row || row->leaves != CG_BYTES_) return 0;
-    a->bits = cg_rate_of_(row, q) / 32;
+    const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
+    if (!row || row->leaves != CG_OUTPUT_SYMBOLS_) return 0;
+    a->bits = cg_bits_x32_of_(row, q) / 32;
     a->top = (uint8_t)((1u << a->bits) - 1u);
     a->zero = 0;
     if (row->encode == cg_encode_levels_) {
@@ -126,5 +144,5 @@ static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->
 static int cg_value_code_fits_(const cg_op *op) {
     cg_alphabet_ a;
     if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;
-    return cg_alphabet_of_(&op->quantize, &a) && cg_code_fits_(op->code.arg, &a);
+    return cg_alphabet_of_(&op->quantize, &a) && cg_code_fits_alphabet_(op->code.arg, &a);
 }

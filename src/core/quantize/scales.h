@@ -2,34 +2,35 @@
    know: what must be known of a bucket before its values can be coded. The loop (cg_encode_block_) does
    the rest: blocks, chunks, buckets, the finite check, packing and the checksum. */
 
-enum { CG_KNOW_NOTHING_, CG_KNOW_BUCKET_, CG_KNOW_LATE_ };
+enum { CG_NEEDS_NOTHING_, CG_NEEDS_BUCKET_STATS_, CG_NEEDS_SUM_AFTERWARDS_ };
 /* what encode leaves: wire-ready bits, or a byte per value for packing or a code */
-enum { CG_WIRE_, CG_BYTES_ };
+enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
 
 /* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by
    halves, runs added in order within blocks of 65536, blocks in order. */
-typedef struct cg_stat_ {
+typedef struct cg_bucket_stats_ {
     uint32_t top;
     float lo, hi;
     double sum[2];
     uint64_t below, count;
-} cg_stat_;
+} cg_bucket_stats_;
 
 typedef struct cg_quantizer_ {
     uint8_t id, know;
     uint8_t scales, scale_width; /* stored per bucket: how many, of so many bytes */
-    uint8_t bits;                /* per value; 0: see cg_rate_of_ */
+    uint8_t bits;                /* per value; 0: see cg_bits_x32_of_ */
     uint8_t leaves;
     uint32_t bucket; /* 0: the stage's size */
-    void (*measure)(const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat);
-    void (*settle)(const cg_stage *stage, const cg_stat_ *stat, float *scales);
+    void (*measure)(
+        const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
+    void (*settle)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
     int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
     /* NULL, or what a value that equals the scale becomes before encode sees it */
     float (*unit)(const cg_stage *stage);
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
         uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
     /* NULL, or scales that need the codes first */
-    void (*finish)(const cg_stat_ *stat, double total, float *scales);
+    void (*finish)(const cg_bucket_stats_ *stat, double total, float *scales);
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
         float *out, int stream);
     /* stored values: Inf or NaN if >= limit */
@@ -37,13 +38,13 @@ typedef struct cg_quantizer_ {
     uint32_t limit;
 } cg_quantizer_;
 
-static float cg_narrow_(double d) { /* to f32, never Inf */
+static float cg_saturate64_(double d) { /* to f32, never Inf */
     return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
 }
 /* Magnitudes below 2^-80 are brought up by 2^100 before anything is divided by them. */
-CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_bits_(scale) & CG_MAGNITUDE_) < 0x17800000u; }
-#define CG_LIFT_ 1.2676506002282294e30f  /* 2^100 */
-#define CG_LOWER_ 7.888609052210118e-31f /* 2^-100 */
+CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MASK_) < 0x17800000u; }
+#define CG_POW2_100_ 1.2676506002282294e30f       /* 2^100 */
+#define CG_POW2_MINUS_100_ 7.888609052210118e-31f /* 2^-100 */
 
 /* Grids. Tiny magnitudes are scaled up so that neither the step nor its inverse leaves the normal range, huge ones
    down so that a range cannot overflow; both by powers of two, which lose nothing that counts. */
@@ -57,9 +58,9 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
         : stage->id == CG_QUANTIZE_STEPS       ? cg_saturate_(cg_times_(scales[0], (float)bias))
                                                : scales[0];
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
-    uint32_t top = cg_max32_(cg_bits_(lo) & CG_MAGNITUDE_, cg_bits_(hi) & CG_MAGNITUDE_);
-    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_LIFT_ : 1.0f; /* 2^126, 2^-80 */
-    q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_LOWER_ : 1.0f;
+    uint32_t top = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
+    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
+    q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_THREELC &&
         stage->id != CG_QUANTIZE_STEPS;
     q.inv = 0.0f;
@@ -85,113 +86,114 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     }
     return q;
 }
-static double cg_total_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
+static double cg_lane_sum_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
     double lanes[16] = { 0.0 };
-    kernels->total(v, n, what, lanes);
-    return cg_fold_(lanes);
+    kernels->lane_sum(v, n, what, lanes);
+    return cg_lanes_reduce_(lanes);
 }
 /* measure: every one takes top, the finite check, too */
-static void cg_measure_top_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+static void cg_measure_absmax_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     (void)stage;
-    stat->top = cg_max32_(stat->top, kernels->top(v, n));
+    stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
 }
 static void cg_measure_norm_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
-        stat->top = cg_max32_(stat->top, kernels->top(v, n));
+        stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
         /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
     } else {
-        double squares = cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
+        double squares = cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
         stat->sum[0] += squares;
-        if (!cg_is_finite64_(squares)) stat->top = CG_NONFINITE_;
+        if (!cg_is_finite64_(squares)) stat->top = CG_INF_BITS_;
     }
 }
 static void cg_measure_ternary_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
-    stat->top = cg_max32_(stat->top, kernels->top(v, n));
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
+    stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
     if (!(stage->flags & CG_FLAG_CLIP)) return;
-    stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
-    stat->sum[1] += cg_total_of_(kernels, v, n, CG_TOTAL_VALUES_);
+    stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
+    stat->sum[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_VALUES_);
 }
 static void cg_measure_range_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     stat->top = cg_max32_(stat->top, kernels->range(v, n, &stat->lo, &stat->hi));
-    if (stage->flags & CG_FLAG_NORM) stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_SQUARES_);
+    if (stage->flags & CG_FLAG_NORM) stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
 }
-static void cg_measure_sides_(
-    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_stat_ *stat) {
+static void cg_measure_signed_sums_(
+    const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     uint8_t signs[CG_CHUNK_ / 8]; /* n <= CG_CHUNK_ */
     (void)stage;
-    stat->top = cg_max32_(stat->top, kernels->sign(v, n, signs, NULL));
-    stat->sum[0] += cg_total_of_(kernels, v, n, CG_TOTAL_BELOW_);
-    stat->sum[1] += cg_total_of_(kernels, v, n, CG_TOTAL_ABOVE_);
+    stat->top = cg_max32_(stat->top, kernels->sign_encode(v, n, signs, NULL));
+    stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NEGATIVE_);
+    stat->sum[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NONNEGATIVE_);
     for (size_t i = 0; i < (n + 7) / 8; i++) stat->below += cg_popcount_(signs[i]);
 }
 
 /* for -0 */
-static float cg_plus_zero_(float v) { return cg_float_(cg_bits_(v) & CG_MAGNITUDE_ ? cg_bits_(v) : 0u); }
-static void cg_settle_top_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static float cg_canonical_zero_(float v) { return cg_as_float_(cg_as_bits_(v) & CG_ABS_MASK_ ? cg_as_bits_(v) : 0u); }
+static void cg_set_scales_absmax_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = cg_float_(stat->top);
+    scales[0] = cg_as_float_(stat->top);
 }
-static void cg_settle_norm_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
-    scales[0] = stage->flags & CG_FLAG_MAX ? cg_float_(stat->top) : cg_narrow_(cg_sqrt_(stat->sum[0]));
+static void cg_set_scales_norm_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = stage->flags & CG_FLAG_MAX ? cg_as_float_(stat->top) : cg_saturate64_(cg_sqrt_(stat->sum[0]));
 }
-static void cg_settle_ternary_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
-    scales[0] = cg_float_(stat->top);
+static void cg_set_scales_ternary_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = cg_as_float_(stat->top);
     if (stage->flags & CG_FLAG_CLIP && stat->count) {
         double mean = stat->sum[1] / (double)stat->count, square = mean * mean, spread;
-        CG_FENCE_(square);
+        CG_NO_FMA_(square);
         spread = stat->sum[0] / (double)stat->count - square;
         spread = 2.5 * cg_sqrt_(spread > 0.0 ? spread : 0.0);
         if (spread < (double)scales[0]) scales[0] = (float)spread;
     }
 }
 /* which zero came first must not matter */
-static void cg_settle_range_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
-    scales[0] = cg_plus_zero_(stat->lo);
-    scales[1] = cg_plus_zero_(stat->hi);
+static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = cg_canonical_zero_(stat->lo);
+    scales[1] = cg_canonical_zero_(stat->hi);
     if (stage->flags & CG_FLAG_NORM) { /* Suresh: the range is sqrt(2)*norm, which is never too short */
         double width = 1.4142135623730951 * cg_sqrt_(stat->sum[0]), hi;
-        CG_FENCE_(width);
+        CG_NO_FMA_(width);
         hi = (double)scales[0] + width;
-        if (hi > (double)scales[1]) scales[1] = cg_narrow_(hi);
+        if (hi > (double)scales[1]) scales[1] = cg_saturate64_(hi);
     }
 }
-static void cg_settle_threelc_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
-    scales[0] = cg_saturate_(cg_times_(cg_float_(stat->top), stage->value));
+static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
+    scales[0] = cg_saturate_(cg_times_(cg_as_float_(stat->top), stage->value));
 }
 /* the least 2^e of which `bias` steps reach the top */
-static void cg_settle_steps_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     const unsigned bits = stage->id == CG_QUANTIZE_STEPS16 ? 16 : stage->arg;
     /* 2^-149 */
-    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_float_(stat->top),
+    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->top),
                  least = 1.401298464324817e-45;
-    double step = cg_double_(cg_bits64_(top) >> 52 << 52); /* what bits top begins with */
+    double step = cg_as_double_(cg_as_bits64_(top) >> 52 << 52); /* what bits top begins with */
     scales[0] = 0.0f;
     if (!stat->top) return;
     for (unsigned i = 0; i < bits && step > least; i++) step *= 0.5;
     while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
     scales[0] = (float)step;
 }
-static void cg_settle_sides_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static void cg_set_scales_signed_means_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     uint64_t above = stat->count - stat->below;
     (void)stage;
-    scales[0] = stat->below ? cg_narrow_(stat->sum[0] / (double)stat->below) : 0.0f;
-    scales[1] = above ? cg_narrow_(stat->sum[1] / (double)above) : 0.0f;
+    scales[0] = stat->below ? cg_saturate64_(stat->sum[0] / (double)stat->below) : 0.0f;
+    scales[1] = above ? cg_saturate64_(stat->sum[1] / (double)above) : 0.0f;
 }
-static void cg_settle_mean_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = stat->count ? cg_plus_zero_(cg_narrow_((stat->sum[0] + stat->sum[1]) / (double)stat->count)) : 0.0f;
+    scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sum[0] + stat->sum[1]) / (double)stat->count))
+                            : 0.0f;
 }
-static void cg_settle_mx_(const cg_stage *stage, const cg_stat_ *stat, float *scales) {
+static void cg_set_scales_mx_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     int most = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
-    scales[0] = cg_e8m0_value_(cg_e8m0_(stat->top, most));
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->top, most));
 }
-static int cg_legal_magnitude_(const float *scales) { return cg_bits_(scales[0]) < CG_NONFINITE_; }
+static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
 static int cg_legal_range_(const float *scales) {
     return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]) && scales[0] <= scales[1];
 }
-static int cg_legal_sides_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
+static int cg_legal_finite2_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
