@@ -804,29 +804,29 @@ typedef struct cg_checksum_ {
     uint64_t a, b, words;
 } cg_checksum_; /* the checksum of some run of words */
 
-typedef struct cg_levels_ {   /* a bucket's grid; see cg_levels_make_ */
-    float prescale, sub, inv; /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
-    int32_t bias, top;        /* plus bias, within [0, top] */
-    float base, step, post;   /* decode: (base + (code - bias)*step)*post, kept finite */
-    float span;               /* what inv is taken of; see cg_encode_levels_ */
+typedef struct cg_levels_ {                  /* a bucket's grid; see cg_levels_make_ */
+    float prescale, encode_offset, inv_step; /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
+    int32_t zero_symbol, max_symbol;         /* plus bias, within [0, top] */
+    float decode_offset, step, postscale;    /* decode: (base + (code - bias)*step)*post, kept finite */
+    float range;                             /* what inv is taken of; see cg_encode_levels_ */
     int stochastic;
 } cg_levels_;
 
 typedef struct cg_bucketizer_ {
-    float inv;
-    int32_t count;
+    float inv_scale;
+    int32_t limit_count;
     float limit[7];
-    uint8_t sign;
+    uint8_t sign_bit;
 } cg_bucketizer_;
 typedef struct cg_dither_ {
-    float inv;
+    float inv_scale;
     unsigned bits;
     int stochastic;
 } cg_dither_;
 
 typedef struct cg_bernoulli_ {
     cg_key_ key;
-    float unit, pre, inv;
+    float threshold, prescale, inv_threshold;
 } cg_bernoulli_; /* a value's chance is (|v|*pre)*inv */
 
 typedef struct cg_kernels_ {
@@ -1364,12 +1364,12 @@ static uint32_t cg_sign_encode_neon_(const float *v, size_t n, uint8_t *out, dou
 /* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
    adding 1.5*2^23 rounds to nearest even; a wild v only meets the clamp. */
 CG_INLINE_ uint8_t cg_level_encode_(const cg_levels_ *q, float v, float noise) {
-    float t = cg_times_(cg_minus_(cg_times_(v, q->prescale), q->sub), q->inv);
+    float t = cg_times_(cg_minus_(cg_times_(v, q->prescale), q->encode_offset), q->inv_step);
     int32_t level;
     if (q->stochastic) t = cg_plus_(t, noise);
     t = t < -1024.0f ? -1024.0f : t > 1024.0f ? 1024.0f : t;
-    level = (int32_t)(cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->bias;
-    return (uint8_t)(level < 0 ? 0 : level > q->top ? q->top : level);
+    level = (int32_t)(cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->zero_symbol;
+    return (uint8_t)(level < 0 ? 0 : level > q->max_symbol ? q->max_symbol : level);
 }
 static void cg_levels_encode_scalar_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
@@ -1389,15 +1389,15 @@ CG_AVX2_INLINE_ __m256i cg_levels_encode8_avx2_(
     __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
     __m256 t = _mm256_castsi256_ps(v);
     if (rescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
-    if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->sub));
-    t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv));
+    if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->encode_offset));
+    t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv_step));
     if (stochastic) t = _mm256_add_ps(t, cg_mul8_avx2_(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
     /* what is too large becomes the smallest integer */
     return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));
 }
 CG_AVX2_INLINE_ size_t cg_levels_encode32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
     size_t n, uint8_t *symbols, int stochastic, int rescale, int shift) {
-    const __m256i bias = _mm256_set1_epi16((short)q->bias), most = _mm256_set1_epi8((char)q->top);
+    const __m256i bias = _mm256_set1_epi16((short)q->zero_symbol), most = _mm256_set1_epi8((char)q->max_symbol);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i swap = _mm256_setr_epi8(
         2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
@@ -1426,7 +1426,7 @@ CG_AVX2_INLINE_ size_t cg_levels_encode32_avx2_(const cg_levels_ *q, cg_key_ key
 }
 CG_TARGET_AVX2_ static void cg_levels_encode_avx2_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->sub != 0.0f ? 1 : 0);
+    const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->encode_offset != 0.0f ? 1 : 0);
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
     if (head) cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
@@ -1459,8 +1459,8 @@ CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
 CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
     uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
     float32x4_t t = cg_as_float_neon_(v);
-    if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->sub);
-    t = cg_times_neon_(t, vdupq_n_f32(q->inv));
+    if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->encode_offset);
+    t = cg_times_neon_(t, vdupq_n_f32(q->inv_step));
     if (stochastic)
         t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
     /* both saturate, and so does adding the bias: the clamp of a wild v */
@@ -1468,8 +1468,8 @@ CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
 }
 CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
     size_t n, uint8_t *symbols, int stochastic, int plain) {
-    const int16x8_t bias = vdupq_n_s16((int16_t)q->bias);
-    const uint8x16_t most = vdupq_n_u8((uint8_t)q->top);
+    const int16x8_t bias = vdupq_n_s16((int16_t)q->zero_symbol);
+    const uint8x16_t most = vdupq_n_u8((uint8_t)q->max_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t h = vdupq_n_u32(0), g = h;
@@ -1491,7 +1491,7 @@ CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uin
 }
 static void cg_levels_encode_neon_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const int plain = q->prescale == 1.0f && q->sub == 0.0f;
+    const int plain = q->prescale == 1.0f && q->encode_offset == 0.0f;
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
     cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
@@ -1784,8 +1784,8 @@ CG_INLINE_ size_t cg_bernoulli_one_(
     /* 24 bits, below 1 */
     const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
     index[count] = first + (uint32_t)i;
-    value[count] = m >= c->unit ? f : cg_as_float_(cg_as_bits_(c->unit) | (cg_as_bits_(f) & 0x80000000u));
-    return count + (coin < cg_times_(cg_times_(m, c->pre), c->inv));
+    value[count] = m >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
+    return count + (coin < cg_times_(cg_times_(m, c->prescale), c->inv_threshold));
 }
 static size_t cg_bernoulli_scalar_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
@@ -1799,8 +1799,8 @@ CG_AVX2_INLINE_ uint32_t cg_bernoulli8_avx2_(const cg_bernoulli_ *c, const float
     const __m256 coin = cg_mul8_avx2_(
         _mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
     const __m256 m = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(
-        coin, cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->pre)), _mm256_set1_ps(c->inv)), _CMP_LT_OQ));
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(coin,
+        cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->prescale)), _mm256_set1_ps(c->inv_threshold)), _CMP_LT_OQ));
 }
 CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
@@ -1812,7 +1812,8 @@ CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
             const size_t j = i + (size_t)__builtin_ctz(m);
             const float f = cg_load_(v, j), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
             index[count] = first + (uint32_t)j;
-            value[count++] = size >= c->unit ? f : cg_as_float_(cg_as_bits_(c->unit) | (cg_as_bits_(f) & 0x80000000u));
+            value[count++] =
+                size >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
         }
     }
     for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
@@ -1824,7 +1825,7 @@ CG_INLINE_ uint32x4_t cg_bernoulli4_neon_(const cg_bernoulli_ *c, const float *v
     const uint32x4_t h = cg_hash4_neon_(c->key, (first + (uint32_t)i) & 0xffffu);
     const float32x4_t coin = cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f));
     const float32x4_t m = cg_as_float_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
-    return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->pre)), vdupq_n_f32(c->inv)));
+    return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->prescale)), vdupq_n_f32(c->inv_threshold)));
 }
 static size_t cg_bernoulli_neon_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
@@ -1887,18 +1888,20 @@ static uint32_t cg_count_above_neon_(const float *v, size_t n, uint32_t pivot, s
 static void cg_levels_decode_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) {
-        int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
-        cg_store_(
-            out, i, cg_saturate_(cg_times_(cg_plus_(q->base, cg_times_((float)(level - q->bias), q->step)), q->post)));
+        int32_t level = symbols[i] < q->max_symbol ? symbols[i] : q->max_symbol;
+        cg_store_(out, i,
+            cg_saturate_(cg_times_(
+                cg_plus_(q->decode_offset, cg_times_((float)(level - q->zero_symbol), q->step)), q->postscale)));
     }
 }
 #if CG_AVX2_
 /* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
 CG_AVX2_INLINE_ size_t cg_levels_decode16_avx2_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
-    const __m256 base = _mm256_set1_ps(q->base), step = _mm256_set1_ps(q->step), post = _mm256_set1_ps(q->post);
+    const __m256 base = _mm256_set1_ps(q->decode_offset), step = _mm256_set1_ps(q->step),
+                 post = _mm256_set1_ps(q->postscale);
     const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m128i top = _mm_set1_epi8((char)q->top), bias = _mm_set1_epi8((char)q->bias);
+    const __m128i top = _mm_set1_epi8((char)q->max_symbol), bias = _mm_set1_epi8((char)q->zero_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), top);
@@ -1915,10 +1918,10 @@ CG_AVX2_INLINE_ size_t cg_levels_decode16_avx2_(
 }
 CG_TARGET_AVX2_ static void cg_levels_decode_avx2_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = q->bias    ? q->post == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 1)
-                                            : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 1)
-           : q->post == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 0)
-                          : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 0);
+    size_t i = q->zero_symbol  ? q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 1)
+                                                      : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 1)
+         : q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 0)
+                               : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 0);
     _mm256_zeroupper();
     if (i < n) cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
@@ -1926,13 +1929,13 @@ CG_TARGET_AVX2_ static void cg_levels_decode_avx2_(
 #if CG_NEON_
 CG_INLINE_ void cg_levels_decode4_neon_(const cg_levels_ *q, int16x4_t level, float *out, size_t i) {
     float32x4_t f = vcvtq_f32_s32(vmovl_s16(level));
-    f = (vdupq_n_f32(q->base) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->post);
+    f = (vdupq_n_f32(q->decode_offset) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->postscale);
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
 static void cg_levels_decode_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     const cg_levels_ g = *q; /* a copy: out cannot alias it */
-    const uint8x16_t most = vdupq_n_u8((uint8_t)g.top);
-    const int16x8_t bias = vdupq_n_s16((int16_t)g.bias);
+    const uint8x16_t most = vdupq_n_u8((uint8_t)g.max_symbol);
+    const int16x8_t bias = vdupq_n_s16((int16_t)g.zero_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), most);
@@ -2821,18 +2824,19 @@ static void cg_bucketize_scalar_(
     const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     const cg_bucketizer_ q = *g; /* a copy: symbols cannot alias it */
     for (size_t i = 0; i < n; i++) {
-        const float f = cg_load_(v, i), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_), t = cg_times_(size, q.inv);
+        const float f = cg_load_(v, i), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_),
+                    t = cg_times_(size, q.inv_scale);
         unsigned m = 0;
-        for (int32_t j = 0; j < q.count; j++) m += t > q.limit[j];
-        symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign : 0u));
+        for (int32_t j = 0; j < q.limit_count; j++) m += t > q.limit[j];
+        symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign_bit : 0u));
         if (lanes) lanes[i % 16] += (double)centre[m] * (double)size; /* exact, as above */
     }
 }
 /* of a tree with so many nodes */
 CG_INLINE_ int cg_search_tree_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }
 CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) { /* seven: nothing is above Inf */
-    const int32_t all = (1 << cg_search_tree_depth_(g->count)) - 1;
-    for (int32_t j = 0; j < 7; j++) limit[j] = j < g->count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
+    const int32_t all = (1 << cg_search_tree_depth_(g->limit_count)) - 1;
+    for (int32_t j = 0; j < 7; j++) limit[j] = j < g->limit_count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
 }
 #if CG_AVX2_
 /* A tree search: the answers so far, as a number that is minus the rank, choose the next limit from a vector of
@@ -2845,18 +2849,18 @@ CG_AVX2_INLINE_ __m256 cg_permute_table_avx2_(
     return _mm256_loadu_ps(at);
 }
 typedef struct cg_search_tree_avx2_ {
-    __m256 step[4];
+    __m256 limits[4];
 } cg_search_tree_avx2_;
 /* of 2^depth - 1 limits */
 CG_AVX2_INLINE_ cg_search_tree_avx2_ cg_search_tree_make_avx2_(const float *limit, int depth) {
     cg_search_tree_avx2_ t;
-    t.step[0] = t.step[1] = t.step[2] = t.step[3] = _mm256_setzero_ps();
-    if (depth > 0) t.step[0] = _mm256_set1_ps(limit[((size_t)1 << (depth - 1)) - 1]);
+    t.limits[0] = t.limits[1] = t.limits[2] = t.limits[3] = _mm256_setzero_ps();
+    if (depth > 0) t.limits[0] = _mm256_set1_ps(limit[((size_t)1 << (depth - 1)) - 1]);
     if (depth > 1)
-        t.step[1] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
+        t.limits[1] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
     if (depth > 2)
-        t.step[2] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
-    if (depth > 3) t.step[3] = cg_permute_table_avx2_(limit, 0, 2, 8, 8);
+        t.limits[2] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
+    if (depth > 3) t.limits[3] = cg_permute_table_avx2_(limit, 0, 2, 8, 8);
     return t;
 }
 CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
@@ -2864,13 +2868,13 @@ CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
 }
 CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tree, int depth) { /* minus the rank */
     __m256i r = _mm256_setzero_si256();
-    if (depth > 0) r = cg_exceeds_avx2_(t, tree->step[0]);
+    if (depth > 0) r = cg_exceeds_avx2_(t, tree->limits[0]);
     if (depth > 1)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[1], r)));
+        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[1], r)));
     if (depth > 2)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[2], r)));
+        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[2], r)));
     if (depth > 3)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->step[3], r)));
+        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->limits[3], r)));
     return r;
 }
 /* out of order: see cg_pack_order_avx2_ */
@@ -2898,8 +2902,8 @@ CG_AVX2_INLINE_ __m256i cg_bucketize8_avx2_(const float *v, size_t i, __m256 inv
 }
 CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
     const float *centre, double *lanes, int depth, int sums) {
-    const __m256 inv = _mm256_set1_ps(g->inv);
-    const __m256i sign = _mm256_set1_epi8((char)g->sign);
+    const __m256 inv = _mm256_set1_ps(g->inv_scale);
+    const __m256i sign = _mm256_set1_epi8((char)g->sign_bit);
     __m256 weight = _mm256_setzero_ps();
     __m256d s[4];
     cg_search_tree_avx2_ tree;
@@ -2909,7 +2913,7 @@ CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float
     tree = cg_search_tree_make_avx2_(limit, depth);
     if (sums) {
         weight = depth == 0 ? _mm256_set1_ps(centre[0])
-                            : cg_permute_table_avx2_(centre, 0, 1, (size_t)g->count + 1, depth < 3 ? 4 : 8);
+                            : cg_permute_table_avx2_(centre, 0, 1, (size_t)g->limit_count + 1, depth < 3 ? 4 : 8);
         s[0] = _mm256_loadu_pd(lanes);
         s[1] = _mm256_loadu_pd(lanes + 4);
         s[2] = _mm256_loadu_pd(lanes + 8);
@@ -2937,7 +2941,7 @@ CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float
 CG_TARGET_AVX2_ static void cg_bucketize_avx2_(
     const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
-    switch (cg_search_tree_depth_(g->count) + (lanes ? 4 : 0)) {
+    switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
     case 0: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
     case 1: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
     case 2: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
@@ -2967,7 +2971,7 @@ CG_INLINE_ uint8x16x2_t cg_permute_table_neon_(const float *value, size_t first,
 }
 typedef struct cg_search_tree_neon_ {
     float32x4_t root;
-    uint8x16x2_t step[3];
+    uint8x16x2_t limits[3];
 } cg_search_tree_neon_;
 /* of 2^depth - 1 limits, depth > 0 */
 CG_INLINE_ cg_search_tree_neon_ cg_search_tree_make_neon_(const float *limit, int depth) {
@@ -2976,16 +2980,16 @@ CG_INLINE_ cg_search_tree_neon_ cg_search_tree_make_neon_(const float *limit, in
     for (int j = 0; j < 3; j++) {
         const size_t at = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
                      stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
-        t.step[j] = cg_permute_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
+        t.limits[j] = cg_permute_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
     }
     return t;
 }
 CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_search_tree_neon_ *tree, int depth) {
     uint32x4_t r = vdupq_n_u32(0);
     if (depth > 0) r = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
-    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[0], r)));
-    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[1], r)));
-    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[2], r)));
+    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[0], r)));
+    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[1], r)));
+    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[2], r)));
     return r;
 }
 CG_INLINE_ uint32x4_t cg_bucketize4_neon_(uint32x4_t v, float32x4_t inv, const cg_search_tree_neon_ *tree,
@@ -3001,8 +3005,8 @@ CG_INLINE_ uint32x4_t cg_bucketize4_neon_(uint32x4_t v, float32x4_t inv, const c
 }
 CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
     const float *centre, double *lanes, int depth, int sums) {
-    const float32x4_t inv = vdupq_n_f32(g->inv);
-    const uint8x16_t sign = vdupq_n_u8(g->sign);
+    const float32x4_t inv = vdupq_n_f32(g->inv_scale);
+    const uint8x16_t sign = vdupq_n_u8(g->sign_bit);
     uint8x16x2_t weight = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
     cg_search_tree_neon_ tree;
     float64x2_t s[8];
@@ -3011,7 +3015,7 @@ CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, 
     cg_limits_pad_(g, limit);
     tree = cg_search_tree_make_neon_(limit, depth ? depth : 1);
     if (sums) {
-        weight = cg_permute_table_neon_(centre, 0, 1, (size_t)g->count + 1);
+        weight = cg_permute_table_neon_(centre, 0, 1, (size_t)g->limit_count + 1);
         for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     }
     for (; i + 16 <= n; i += 16) {
@@ -3032,7 +3036,7 @@ CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, 
 static void cg_bucketize_neon_(
     const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
-    switch (cg_search_tree_depth_(g->count) + (lanes ? 4 : 0)) {
+    switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
     case 0: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
     case 1: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
     case 2: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
@@ -3760,7 +3764,7 @@ CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
    Adding a power of two so much larger that the sum's last bit is the code's last bit does the rounding. */
 /* bits dropped; smallest normal and largest as f32 bits; least >> drop */
 typedef struct cg_fp8_format_ {
-    uint32_t drop, least, most, bias;
+    uint32_t dropped_bits, min_normal_bits, max_bits, code_bias;
 } cg_fp8_format_;
 CG_INLINE_ cg_fp8_format_ cg_fp8_format_of_(int kind) {
     const cg_fp8_format_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
@@ -3771,26 +3775,26 @@ static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv, int kind,
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
         uint32_t m = cg_as_bits_(cg_times_(f, inv)) & CG_ABS_MASK_, e, large, sum;
-        m = m < q.most ? m : q.most;
-        e = cg_max32_(m & 0x7f800000u, q.least);
-        large = e + (q.drop << 23);
+        m = m < q.max_bits ? m : q.max_bits;
+        e = cg_max32_(m & 0x7f800000u, q.min_normal_bits);
+        large = e + (q.dropped_bits << 23);
         sum = cg_as_bits_(cg_plus_(cg_as_float_(m), cg_as_float_(large)));
-        out[i] = (uint8_t)((cg_as_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.drop) - q.bias));
+        out[i] = (uint8_t)((cg_as_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.dropped_bits) - q.code_bias));
     }
 }
 #if CG_AVX2_
 /* the magnitude, and q.bias more */
 CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_format_ q) {
     __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
-    m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.most));
-    e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.least));
-    large = _mm256_add_epi32(e, _mm256_set1_epi32((int)(q.drop << 23)));
+    m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.max_bits));
+    e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.min_normal_bits));
+    large = _mm256_add_epi32(e, _mm256_set1_epi32((int)(q.dropped_bits << 23)));
     sum = _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(m), _mm256_castsi256_ps(large)));
-    return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.drop)));
+    return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.dropped_bits)));
 }
 CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(const float *v, size_t n, float inv, cg_fp8_format_ q, uint8_t *out) {
     const __m256 by = _mm256_set1_ps(inv);
-    const __m256i bias = _mm256_set1_epi16((short)q.bias);
+    const __m256i bias = _mm256_set1_epi16((short)q.code_bias);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
@@ -3816,12 +3820,12 @@ CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float 
 #if CG_NEON_
 CG_INLINE_ uint32x4_t cg_fp8_encode4_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_format_ q) {
     uint32x4_t m = vminq_u32(
-        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(q.most));
-    uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.least));
-    uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.drop << 23));
+        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(q.max_bits));
+    uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.min_normal_bits));
+    uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.dropped_bits << 23));
     uint32x4_t sum = vreinterpretq_u32_f32(cg_as_float_neon_(m) + cg_as_float_neon_(large));
-    return vsubq_u32(
-        vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.drop))), vdupq_n_u32(q.bias));
+    return vsubq_u32(vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.dropped_bits))),
+        vdupq_n_u32(q.code_bias));
 }
 static void cg_fp8_encode_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
     const cg_fp8_format_ q = cg_fp8_format_of_(kind);
@@ -4099,7 +4103,7 @@ static void cg_dither_encode_scalar_(
     const float lift = cg_as_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i), limit = 0.5f;
-        uint32_t t = cg_as_bits_(cg_times_(f, q->inv)) & CG_ABS_MASK_, add = 0x400000u, m = 0;
+        uint32_t t = cg_as_bits_(cg_times_(f, q->inv_scale)) & CG_ABS_MASK_, add = 0x400000u, m = 0;
         if (q->stochastic) {
             uint32_t h = cg_noise_bits_(key, position + (uint32_t)i);
             add = h >> 9;
@@ -4129,7 +4133,8 @@ CG_AVX2_INLINE_ __m256i cg_dither_encode8_avx2_(
 CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
     const unsigned s = cg_dither_levels_(q->bits);
-    const __m256 inv = _mm256_set1_ps(q->inv), lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
+    const __m256 inv = _mm256_set1_ps(q->inv_scale),
+                 lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
     const __m256i least = _mm256_set1_epi32((int)((128 - s) << 23)), bias = _mm256_set1_epi8((char)(127 - s));
     const __m128i down = _mm_cvtsi32_si128((int)(8 - q->bits));
     size_t i = 0;
@@ -4183,7 +4188,7 @@ static void cg_dither_encode_neon_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const int random = q->stochastic, down = (int)q->bits - 8;
-    const float32x4_t inv = vdupq_n_f32(q->inv), lift = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
+    const float32x4_t inv = vdupq_n_f32(q->inv_scale), lift = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
     const uint32x4_t least = vdupq_n_u32((uint32_t)(128 - s) << 23);
     const size_t head = random ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
     size_t i = head;
@@ -5272,7 +5277,7 @@ enum {
 typedef struct cg_alphabet_ {
     unsigned bits; /* packed size, 1..8 */
     /* symbols are 0..top; zero: the one that means 0, or 0 where there are no signs */
-    uint8_t top, zero;
+    uint8_t max_symbol, zero_symbol;
 } cg_alphabet_;
 
 CG_INLINE_ uint32_t cg_piece_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
@@ -5304,20 +5309,20 @@ CG_INLINE_ uint64_t cg_bits_peek_(const uint8_t *in, size_t bits, size_t at) {
 
 /* being written; have < 8 */
 typedef struct cg_bitstream_ {
-    uint8_t *at, *end;
+    uint8_t *next, *end;
     uint64_t word;
-    unsigned have;
+    unsigned filled;
 } cg_bitstream_;
 
 CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
-    w->word |= v << w->have;
-    w->have += bits;
-    if (CG_LIKELY_(w->end - w->at >= 8)) cg_put64_(w->at, w->word);
+    w->word |= v << w->filled;
+    w->filled += bits;
+    if (CG_LIKELY_(w->end - w->next >= 8)) cg_put64_(w->next, w->word);
     else
-        for (unsigned j = 0; j < 8 && w->at + j < w->end; j++) w->at[j] = (uint8_t)(w->word >> 8 * j);
-    w->at += w->have >> 3;
-    w->word >>= w->have & 56;
-    w->have &= 7;
+        for (unsigned j = 0; j < 8 && w->next + j < w->end; j++) w->next[j] = (uint8_t)(w->word >> 8 * j);
+    w->next += w->filled >> 3;
+    w->word >>= w->filled & 56;
+    w->filled &= 7;
 }
 /* A table of codes holds bits << 8 | length for each symbol. `group` (3 or 5) codes have at most 56 bits together. */
 CG_INLINE_ void cg_bitstream_put_symbols_(
@@ -5342,10 +5347,10 @@ CG_INLINE_ void cg_bitstream_put_symbols_(
 }
 CG_INLINE_ cg_bitstream_ cg_bitstream_open_(uint8_t *at, uint8_t *end) {
     cg_bitstream_ w;
-    w.at = at;
+    w.next = at;
     w.end = end;
     w.word = 0;
-    w.have = 0;
+    w.filled = 0;
     return w;
 }
 
@@ -5380,9 +5385,9 @@ static void cg_histogram4_(const uint8_t *symbols, size_t n, uint32_t *count /* 
 #define CG_HUFFMAN_TABLE_SIZE_ 2048u /* 1 << CG_HUFFMAN_MAX_BITS_ */
 
 typedef struct cg_huffman_ {
-    unsigned lo, hi;
-    uint8_t length[256]; /* for lo..hi */
-    size_t start[5];     /* of the strings, and the end, in bytes */
+    unsigned min_symbol, max_symbol;
+    uint8_t length[256];    /* for lo..hi */
+    size_t stream_start[5]; /* of the strings, and the end, in bytes */
 } cg_huffman_;
 
 /* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place,
@@ -5444,11 +5449,11 @@ static void cg_huffman_canonical_order_(
     const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) { /* by length, then symbol */
     unsigned at[CG_HUFFMAN_MAX_BITS_ + 1];
     for (unsigned l = 0; l <= CG_HUFFMAN_MAX_BITS_; l++) num[l] = 0;
-    for (unsigned s = h->lo; s <= h->hi; s++) num[h->length[s]]++;
+    for (unsigned s = h->min_symbol; s <= h->max_symbol; s++) num[h->length[s]]++;
     at[0] = 0;
     at[1] = 0;
     for (unsigned l = 2; l <= CG_HUFFMAN_MAX_BITS_; l++) at[l] = at[l - 1] + num[l - 1];
-    for (unsigned s = h->lo; s <= h->hi; s++)
+    for (unsigned s = h->min_symbol; s <= h->max_symbol; s++)
         if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
 /* n > 0; bytes it will take */
@@ -5457,42 +5462,43 @@ CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, siz
     uint32_t key[256];
     unsigned used = 0;
     cg_histogram4_(symbols, n, count);
-    h->lo = 256;
-    h->hi = 0;
+    h->min_symbol = 256;
+    h->max_symbol = 0;
     memset(h->length, 0, sizeof h->length);
     for (unsigned s = 0; s < 256; s++) {
         uint32_t c = count[s] + count[256 + s] + count[512 + s] + count[768 + s];
         if (!c) continue;
-        if (h->lo > s) h->lo = s;
-        h->hi = s;
+        if (h->min_symbol > s) h->min_symbol = s;
+        h->max_symbol = s;
         key[used++] = c << 8 | s;
     }
     if (used < 2) return 2;
     cg_huffman_lengths_(key, used, h->length);
-    h->start[0] = 2 + (h->hi - h->lo + 2) / 2 + 6;
+    h->stream_start[0] = 2 + (h->max_symbol - h->min_symbol + 2) / 2 + 6;
     for (unsigned q = 0; q < 4; q++) {
         size_t bits = 0;
-        for (unsigned s = h->lo; s <= h->hi; s++) bits += (size_t)count[256 * q + s] * h->length[s];
-        h->start[q + 1] = h->start[q] + (bits + 7) / 8;
+        for (unsigned s = h->min_symbol; s <= h->max_symbol; s++) bits += (size_t)count[256 * q + s] * h->length[s];
+        h->stream_start[q + 1] = h->stream_start[q] + (bits + 7) / 8;
     }
-    return h->start[4];
+    return h->stream_start[4];
 }
 static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end) {
     uint32_t table[256];
     uint8_t order[256];
     unsigned num[CG_HUFFMAN_MAX_BITS_ + 1], code = 0, at = 0;
-    out[0] = (uint8_t)h->lo;
-    out[1] = (uint8_t)h->hi;
-    if (h->lo == h->hi) return;
+    out[0] = (uint8_t)h->min_symbol;
+    out[1] = (uint8_t)h->max_symbol;
+    if (h->min_symbol == h->max_symbol) return;
     cg_huffman_canonical_order_(h, num, order);
     for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++)
         for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l)) table[order[at++]] = code << 8 | l;
-    for (unsigned s = h->lo; s <= h->hi; s += 2)
-        out[2 + (s - h->lo) / 2] = (uint8_t)(h->length[s] | (s < h->hi ? (unsigned)h->length[s + 1] << 4 : 0u));
+    for (unsigned s = h->min_symbol; s <= h->max_symbol; s += 2)
+        out[2 + (s - h->min_symbol) / 2] =
+            (uint8_t)(h->length[s] | (s < h->max_symbol ? (unsigned)h->length[s + 1] << 4 : 0u));
     for (unsigned q = 0; q < 3; q++)
-        cg_put16_(out + h->start[0] - 6 + 2 * q, (uint32_t)(h->start[q + 1] - h->start[q]));
+        cg_put16_(out + h->stream_start[0] - 6 + 2 * q, (uint32_t)(h->stream_start[q + 1] - h->stream_start[q]));
     for (unsigned q = 0; q < 4; q++) {
-        cg_bitstream_ w = cg_bitstream_open_(out + h->start[q], end);
+        cg_bitstream_ w = cg_bitstream_open_(out + h->stream_start[q], end);
         cg_bitstream_put_symbols_(&w, table, symbols, cg_quarter_size_(n, q), 5);
         symbols += cg_quarter_size_(n, q);
     }
@@ -5500,27 +5506,29 @@ static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t
 static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
     unsigned many, kraft = 0;
     if (bytes < 2) return 0;
-    h->lo = in[0];
-    h->hi = in[1];
-    if (h->lo > h->hi || h->hi > top) return 0;
-    if (h->lo == h->hi) return bytes == 2;
-    many = h->hi - h->lo + 1;
-    h->start[0] = 2 + (many + 1) / 2 + 6;
-    if (bytes < h->start[0]) return 0;
+    h->min_symbol = in[0];
+    h->max_symbol = in[1];
+    if (h->min_symbol > h->max_symbol || h->max_symbol > top) return 0;
+    if (h->min_symbol == h->max_symbol) return bytes == 2;
+    many = h->max_symbol - h->min_symbol + 1;
+    h->stream_start[0] = 2 + (many + 1) / 2 + 6;
+    if (bytes < h->stream_start[0]) return 0;
     for (unsigned i = 0; i < many; i++) {
         unsigned l = (unsigned)in[2 + i / 2] >> i % 2 * 4 & 15;
         if (l > CG_HUFFMAN_MAX_BITS_) return 0;
         if (l) kraft += CG_HUFFMAN_TABLE_SIZE_ >> l;
-        h->length[h->lo + i] = (uint8_t)l;
+        h->length[h->min_symbol + i] = (uint8_t)l;
     }
-    if (kraft != CG_HUFFMAN_TABLE_SIZE_ || !h->length[h->lo] || !h->length[h->hi] ||
+    if (kraft != CG_HUFFMAN_TABLE_SIZE_ || !h->length[h->min_symbol] || !h->length[h->max_symbol] ||
         (many % 2 && in[1 + (many + 1) / 2] >> 4))
         return 0;
-    for (unsigned q = 0; q < 3; q++) h->start[q + 1] = h->start[q] + cg_get16_(in + h->start[0] - 6 + 2 * q);
-    h->start[4] = bytes;
+    for (unsigned q = 0; q < 3; q++)
+        h->stream_start[q + 1] = h->stream_start[q] + cg_get16_(in + h->stream_start[0] - 6 + 2 * q);
+    h->stream_start[4] = bytes;
     for (unsigned q = 0; q < 4; q++) {
-        size_t symbols = cg_quarter_size_(n, q), size = h->start[q + 1] - h->start[q];
-        if (h->start[q] > h->start[q + 1] || 8 * size < symbols || size > (CG_HUFFMAN_MAX_BITS_ * symbols + 7) / 8)
+        size_t symbols = cg_quarter_size_(n, q), size = h->stream_start[q + 1] - h->stream_start[q];
+        if (h->stream_start[q] > h->stream_start[q + 1] || 8 * size < symbols ||
+            size > (CG_HUFFMAN_MAX_BITS_ * symbols + 7) / 8)
             return 0;
     }
     return 1;
@@ -5532,8 +5540,8 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
     unsigned num[CG_HUFFMAN_MAX_BITS_ + 1], code = 0, at = 0;
     const size_t q = (n + 3) / 4, all = cg_quarter_size_(n, 3);
     size_t i = 0, p[4], bits;
-    if (h->lo == h->hi) {
-        memset(symbols, (int)h->lo, n);
+    if (h->min_symbol == h->max_symbol) {
+        memset(symbols, (int)h->min_symbol, n);
         return;
     }
     cg_huffman_canonical_order_(h, num, order);
@@ -5544,8 +5552,8 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l))
             table[code] = (uint16_t)((unsigned)order[at++] << 8 | l);
     }
-    for (unsigned s = 0; s < 4; s++) p[s] = 8 * h->start[s];
-    bits = 8 * h->start[4];
+    for (unsigned s = 0; s < 4; s++) p[s] = 8 * h->stream_start[s];
+    bits = 8 * h->stream_start[4];
     {
         size_t p0 = p[0], p1 = p[1], p2 = p[2], p3 = p[3];
         uint8_t *o0 = symbols, *o1 = symbols + q, *o2 = symbols + 2 * q, *o3 = symbols + 3 * q;
@@ -5640,20 +5648,20 @@ CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w:
     }
 }
 CG_INLINE_ uint8_t cg_symbol_from_level_(const cg_alphabet_ *a, unsigned negative, uint32_t level) {
-    unsigned most = negative ? a->zero : (unsigned)a->top - a->zero;
+    unsigned most = negative ? a->zero_symbol : (unsigned)a->max_symbol - a->zero_symbol;
     if (level > most) level = most;
-    return (uint8_t)(negative ? a->zero - level : a->zero + level);
+    return (uint8_t)(negative ? a->zero_symbol - level : a->zero_symbol + level);
 }
 CG_INLINE_ uint32_t cg_symbol_magnitude_(const cg_alphabet_ *a, unsigned s) {
-    return s < a->zero ? a->zero - s : s - a->zero;
+    return s < a->zero_symbol ? a->zero_symbol - s : s - a->zero_symbol;
 }
 
 /* Dense: for each symbol a sign bit if there are signs (1 = negative) and |level| + 1. */
 static void cg_elias_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *table) {
-    for (unsigned s = 0; s <= a->top; s++) {
+    for (unsigned s = 0; s <= a->max_symbol; s++) {
         unsigned bits;
         uint32_t w = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s) + 1, &bits);
-        table[s] = a->zero ? (w << 1 | (s < a->zero)) << 8 | (bits + 1) : w << 8 | bits;
+        table[s] = a->zero_symbol ? (w << 1 | (s < a->zero_symbol)) << 8 | (bits + 1) : w << 8 | bits;
     }
 }
 /* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit,
@@ -5665,14 +5673,14 @@ static void cg_elias_sparse_table_(
         gaps[g] = (uint32_t)cg_elias_codeword_(code, g, &bits) << 8;
         gaps[g] |= bits;
     }
-    for (unsigned s = 0; s <= a->top; s++) {
+    for (unsigned s = 0; s <= a->max_symbol; s++) {
         uint32_t v;
-        if (s == a->zero) {
+        if (s == a->zero_symbol) {
             value[s] = 0;
             continue;
         }
         v = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
-        value[s] = a->zero ? (v << 1 | (s < a->zero)) << 8 | (bits + 1) : v << 8 | bits;
+        value[s] = a->zero_symbol ? (v << 1 | (s < a->zero_symbol)) << 8 | (bits + 1) : v << 8 | bits;
     }
 }
 /* The bits it took, or `limit` if that is not enough. */
@@ -5680,7 +5688,7 @@ static size_t cg_elias_sparse_put_(
     uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
     uint32_t value[256], gaps[64];
     uint16_t place[1024];
-    const uint64_t zeros = a->zero * (uint64_t)0x0101010101010101u;
+    const uint64_t zeros = a->zero_symbol * (uint64_t)0x0101010101010101u;
     cg_bitstream_ w = cg_bitstream_open_(out, end);
     size_t next = 0, total = 0;
     cg_elias_sparse_table_(code, a, value, gaps);
@@ -5691,11 +5699,11 @@ static size_t cg_elias_sparse_put_(
             if (cg_get64_(symbols + i) == zeros) continue;
             for (size_t j = i; j < i + 8; j++) {
                 place[many] = (uint16_t)j;
-                many += symbols[j] != a->zero;
+                many += symbols[j] != a->zero_symbol;
             }
         }
         for (; i < to; i++)
-            if (symbols[i] != a->zero) place[many++] = (uint16_t)i;
+            if (symbols[i] != a->zero_symbol) place[many++] = (uint16_t)i;
         for (i = 0; i < many; i++) {
             const size_t gap = place[i] + 1u - next;
             const uint32_t v = value[symbols[place[i]]];
@@ -5723,13 +5731,14 @@ CG_NOINLINE_ void cg_elias_sparse_get_(
     uint32_t value[256], gaps[64], table[CG_ELIAS_SPARSE_TABLE_SIZE_];
     const int quick = bits >= 4096; /* pays for the table */
     size_t at = 0, place = (size_t)0 - 1;
-    memset(symbols, a->zero, n);
+    memset(symbols, a->zero_symbol, n);
     if (quick) {
         memset(table, 0, sizeof table);
         cg_elias_sparse_table_(code, a, value, gaps);
         for (unsigned g = 1; g < 64; g++)
-            for (unsigned s = 0, l; s <= a->top; s++) {
-                if (s == a->zero || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_ELIAS_SPARSE_TABLE_BITS_) continue;
+            for (unsigned s = 0, l; s <= a->max_symbol; s++) {
+                if (s == a->zero_symbol || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_ELIAS_SPARSE_TABLE_BITS_)
+                    continue;
                 for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_ELIAS_SPARSE_TABLE_SIZE_;
                      w += 1u << l)
                     table[w] = s | g << 8 | l << 24;
@@ -5755,7 +5764,7 @@ CG_NOINLINE_ void cg_elias_sparse_get_(
         place += cg_elias_get_(code, cg_bits_peek_(in, bits, at), &at);
         if (place >= n) return;
         w = cg_bits_peek_(in, bits, at);
-        if (a->zero) {
+        if (a->zero_symbol) {
             negative = w & 1;
             w >>= 1;
             at++;
@@ -5765,7 +5774,7 @@ CG_NOINLINE_ void cg_elias_sparse_get_(
 }
 CG_INLINE_ uint8_t cg_elias_dense_get_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
     unsigned negative = 0;
-    if (a->zero) {
+    if (a->zero_symbol) {
         negative = w & 1;
         w >>= 1;
         ++*at;
@@ -5782,7 +5791,7 @@ CG_NOINLINE_ void cg_elias_dense_get_(
     if (n >= 1024) {
         memset(table, 0, sizeof table);
         cg_elias_dense_table_(code, a, one);
-        for (unsigned s = 0; s <= a->top; s++)
+        for (unsigned s = 0; s <= a->max_symbol; s++)
             if ((one[s] & 255) <= CG_ELIAS_DENSE_TABLE_BITS_)
                 for (uint32_t w = one[s] >> 8; w < CG_ELIAS_DENSE_TABLE_SIZE_; w += 1u << (one[s] & 255))
                     table[w] = s | 1u << 16 | (one[s] & 255) << 24;
@@ -5808,7 +5817,7 @@ CG_NOINLINE_ void cg_elias_dense_get_(
         }
     }
     for (; i < n && at < bits; i++) symbols[i] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
-    memset(symbols + i, a->zero, n - i);
+    memset(symbols + i, a->zero_symbol, n - i);
 }
 
 /* src/core/codes/quartic.h */
@@ -5817,7 +5826,7 @@ CG_NOINLINE_ void cg_elias_dense_get_(
 
 static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t limit) {
     const uint64_t times = (uint64_t)1 << 32 | 3u << 24 | 9u << 16 | 27u << 8 | 81u,
-                   zeros = a->zero * (uint64_t)0x0101010101u;
+                   zeros = a->zero_symbol * (uint64_t)0x0101010101u;
     size_t bytes = 0;
     unsigned run = 0;
     for (size_t i = 0; i < n; i += 5) {
@@ -5870,9 +5879,10 @@ static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *
 /* ---- pieces of symbols */
 
 static int cg_code_fits_alphabet_(uint32_t code, const cg_alphabet_ *a) {
-    if (code > CG_VALUE_CODE_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top)
+    if (code > CG_VALUE_CODE_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->max_symbol >> (a->bits - 1) > 1 ||
+        a->zero_symbol > a->max_symbol)
         return 0;
-    return code != CG_VALUE_CODE_QUARTIC_ || a->top == 2;
+    return code != CG_VALUE_CODE_QUARTIC_ || a->max_symbol == 2;
 }
 /* symbols <= top, n <= CG_PIECE_SYMBOLS_, cap >= the packed words; up to cap may be scribbled on. Ties go to the
    lower form. */
@@ -5895,13 +5905,13 @@ CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, c
         size_t dense = 0, least = 0, best, sparse;
         cg_histogram4_(symbols, n, count);
         cg_elias_dense_table_(code, a, table);
-        for (unsigned s = 0; s <= a->top; s++) {
+        for (unsigned s = 0; s <= a->max_symbol; s++) {
             size_t c = (size_t)count[s] + count[256 + s] + count[512 + s] + count[768 + s];
             unsigned bits;
             dense += c * (table[s] & 255);
-            if (c && s != a->zero) {
+            if (c && s != a->zero_symbol) {
                 (void)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
-                least += c * (bits + 1 + (a->zero > 0));
+                least += c * (bits + 1 + (a->zero_symbol > 0));
             }
         }
         best = cg_min_(packed, dense);
@@ -5929,11 +5939,11 @@ static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_a
         return 0;
     if (form == 0) return 1;
     if (code == CG_VALUE_CODE_PACKED_ || form > (code <= CG_VALUE_CODE_OMEGA_ ? 2u : 1u)) return 0;
-    if (code <= CG_VALUE_CODE_OMEGA_) return form == 2 || bits >= n * (a->zero ? 2u : 1u);
+    if (code <= CG_VALUE_CODE_OMEGA_) return form == 2 || bits >= n * (a->zero_symbol ? 2u : 1u);
     if (bits % 8) return 0;
     if (code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
-        return cg_huffman_header_get_(&h, a->top, in, bits / 8, n);
+        return cg_huffman_header_get_(&h, a->max_symbol, in, bits / 8, n);
     }
     return cg_quartic_check_(in, bits / 8, n);
 }
@@ -5945,12 +5955,12 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const
     if (form == 0 && bits >= n * a->bits) {
         if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
         else memcpy(symbols, in, n);
-        if (a->top < (1u << a->bits) - 1)
-            for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->top ? symbols[i] : a->top;
+        if (a->max_symbol < (1u << a->bits) - 1)
+            for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->max_symbol ? symbols[i] : a->max_symbol;
     } else if (form == 1 && code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
-        if (cg_huffman_header_get_(&h, a->top, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
-        else memset(symbols, a->zero, n);
+        if (cg_huffman_header_get_(&h, a->max_symbol, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
+        else memset(symbols, a->zero_symbol, n);
     } else if (form == 1 && code == CG_VALUE_CODE_QUARTIC_) {
         cg_quartic_get_(in, bits / 8, n, symbols);
     } else if (form == 1 && code && code <= CG_VALUE_CODE_OMEGA_) {
@@ -5958,7 +5968,7 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const
     } else if (form == 2 && code && code <= CG_VALUE_CODE_OMEGA_) {
         cg_elias_sparse_get_(code, a, in, bits, n, symbols);
     } else {
-        memset(symbols, a->zero, n);
+        memset(symbols, a->zero_symbol, n);
     }
 }
 
@@ -6173,78 +6183,78 @@ static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that su
 }
 
 typedef struct cg_rice_writer_ {
-    uint8_t *start, *at;
-    uint64_t word, next;
-    unsigned have, b;
+    uint8_t *start, *next_byte;
+    uint64_t word, next_index;
+    unsigned filled, parameter;
 } cg_rice_writer_;
 
 static void cg_rice_writer_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
-    w->start = w->at = out;
-    w->word = w->next = 0;
-    w->have = 0;
-    w->b = b;
+    w->start = w->next_byte = out;
+    w->word = w->next_index = 0;
+    w->filled = 0;
+    w->parameter = b;
 }
 CG_INLINE_ void cg_rice_writer_flush_(cg_rice_writer_ *w) {
-    if (w->have >= 32) {
-        cg_put32_(w->at, (uint32_t)w->word);
-        w->at += 4;
+    if (w->filled >= 32) {
+        cg_put32_(w->next_byte, (uint32_t)w->word);
+        w->next_byte += 4;
         w->word >>= 32;
-        w->have -= 32;
+        w->filled -= 32;
     }
 }
 CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
-    const uint64_t skipped = index - w->next, low = skipped & (((uint64_t)1 << w->b) - 1);
-    uint64_t q = skipped >> w->b;
-    w->next = index + 1;
+    const uint64_t skipped = index - w->next_index, low = skipped & (((uint64_t)1 << w->parameter) - 1);
+    uint64_t q = skipped >> w->parameter;
+    w->next_index = index + 1;
     for (; q >= 32; q -= 32) {
-        w->have += 32;
+        w->filled += 32;
         cg_rice_writer_flush_(w);
     }
-    w->have += (unsigned)q;
+    w->filled += (unsigned)q;
     cg_rice_writer_flush_(w);
-    if (CG_LIKELY_(w->b < 32)) {
-        w->word |= (low << 1 | 1) << w->have;
-        w->have += w->b + 1;
+    if (CG_LIKELY_(w->parameter < 32)) {
+        w->word |= (low << 1 | 1) << w->filled;
+        w->filled += w->parameter + 1;
     } else {
-        w->word |= ((low & 0x7fffffffu) << 1 | 1) << w->have;
-        w->have += 32;
+        w->word |= ((low & 0x7fffffffu) << 1 | 1) << w->filled;
+        w->filled += 32;
         cg_rice_writer_flush_(w);
-        w->word |= low >> 31 << w->have;
-        w->have += w->b - 31;
+        w->word |= low >> 31 << w->filled;
+        w->filled += w->parameter - 31;
     }
     cg_rice_writer_flush_(w);
 }
 static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
-    if (w->have) {
-        cg_put32_(w->at, (uint32_t)w->word);
-        w->at += 4;
+    if (w->filled) {
+        cg_put32_(w->next_byte, (uint32_t)w->word);
+        w->next_byte += 4;
     }
-    return (size_t)(w->at - w->start);
+    return (size_t)(w->next_byte - w->start);
 }
 
 typedef struct cg_rice_reader_ {
-    const uint8_t *in;
-    size_t bits, at;
-    uint64_t next;
-    unsigned b;
+    const uint8_t *bytes;
+    size_t total_bits, bit_pos;
+    uint64_t next_index;
+    unsigned parameter;
 } cg_rice_reader_;
 
 static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
-    r->in = in;
-    r->bits = bytes > SIZE_MAX / 8 ? SIZE_MAX / 8 * 8 : 8 * bytes;
-    r->at = 0;
-    r->next = 0;
-    r->b = b < CG_RICE_MAX_PARAMETER_ ? b : CG_RICE_MAX_PARAMETER_;
+    r->bytes = in;
+    r->total_bits = bytes > SIZE_MAX / 8 ? SIZE_MAX / 8 * 8 : 8 * bytes;
+    r->bit_pos = 0;
+    r->next_index = 0;
+    r->parameter = b < CG_RICE_MAX_PARAMETER_ ? b : CG_RICE_MAX_PARAMETER_;
 }
 /* Up to `count` more indices, fewer only where the bits run out. What cannot be an index comes out as UINT64_MAX. */
 static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
-    const unsigned b = r->b;
+    const unsigned b = r->parameter;
     const uint64_t mask = ((uint64_t)1 << b) - 1;
-    uint64_t next = r->next;
-    size_t at = r->at, done = 0;
-    while (done < count && at < r->bits) {
-        uint64_t w = cg_bits_peek_(r->in, r->bits, at), q = 0;
-        unsigned left = (unsigned)cg_min_(57, r->bits - at), z;
+    uint64_t next = r->next_index;
+    size_t at = r->bit_pos, done = 0;
+    while (done < count && at < r->total_bits) {
+        uint64_t w = cg_bits_peek_(r->bytes, r->total_bits, at), q = 0;
+        unsigned left = (unsigned)cg_min_(57, r->total_bits - at), z;
         const size_t before = done;
         while (done < count && w) {
             unsigned need = (z = cg_ctz_(w)) + 1 + b;
@@ -6258,31 +6268,32 @@ static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t co
         }
         if (done > before) continue;
         while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap that no window holds */
-            if (r->bits - at <= 57) goto out;
+            if (r->total_bits - at <= 57) goto out;
             q += 57;
             at += 57;
-            w = cg_bits_peek_(r->in, r->bits, at);
+            w = cg_bits_peek_(r->bytes, r->total_bits, at);
         }
         z = cg_ctz_(w);
         q += z;
-        if (r->bits - at < (size_t)z + 1 + b) goto out;
+        if (r->total_bits - at < (size_t)z + 1 + b) goto out;
         at += z + 1;
-        next = cg_add_sat_(next, cg_add_sat_(cg_mul_sat_(q, mask + 1), cg_bits_peek_(r->in, r->bits, at) & mask));
+        next = cg_add_sat_(
+            next, cg_add_sat_(cg_mul_sat_(q, mask + 1), cg_bits_peek_(r->bytes, r->total_bits, at) & mask));
         index[done++] = next;
         next += next != UINT64_MAX;
         at += b;
     }
 out:
-    r->next = next;
-    r->at = at;
+    r->next_index = next;
+    r->bit_pos = at;
     return done;
 }
 
 /* Has the last index been the last, and is nothing but zeros after it? */
 static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
-    if (r->at > r->bits || r->bits - r->at >= 32) return 0;
-    for (size_t i = r->at; i < r->bits; i++)
-        if (r->in[i / 8] >> i % 8 & 1) return 0;
+    if (r->bit_pos > r->total_bits || r->total_bits - r->bit_pos >= 32) return 0;
+    for (size_t i = r->bit_pos; i < r->total_bits; i++)
+        if (r->bytes[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }
 
@@ -6669,9 +6680,9 @@ typedef struct cg_stage_row_ {
     uint16_t arg_lo, arg_hi;                 /* each range: none if its end is 0 */
     uint32_t size_lo, size_hi, size_default; /* may be left out if the default is legal */
     float value_lo, value_hi;
-    uint8_t exclusive;          /* 1: value_lo itself is too small */
-    uint8_t flags;              /* which CG_FLAG_* may be set */
-    const char *name, *flag[2]; /* as text: name:arg:size:value:flag */
+    uint8_t value_lo_exclusive;       /* 1: value_lo itself is too small */
+    uint8_t allowed_flags;            /* which CG_FLAG_* may be set */
+    const char *name, *flag_names[2]; /* as text: name:arg:size:value:flag */
 } cg_stage_row_;
 
 #define CG_ANY_SIZE_ 0xffffffffu
@@ -6781,11 +6792,12 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_codec_(s))
         return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
     row = cg_stage_row_of_(slot, s->id);
-    if (!row || (s->flags & ~row->flags)) return CG_E_VERSION;
+    if (!row || (s->flags & ~row->allowed_flags)) return CG_E_VERSION;
     if (row->arg_hi ? s->arg < row->arg_lo || s->arg > row->arg_hi : s->arg != 0) return CG_E_ARG;
     if (row->size_hi ? s->size < row->size_lo : s->size != 0) return CG_E_ARG;
     if (row->value_hi == 0.0f) return cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
-    if (!(s->value >= row->value_lo && s->value <= row->value_hi) || (row->exclusive && s->value == row->value_lo))
+    if (!(s->value >= row->value_lo && s->value <= row->value_hi) ||
+        (row->value_lo_exclusive && s->value == row->value_lo))
         return CG_E_ARG;
     return CG_OK;
 }
@@ -7092,7 +7104,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     for (unsigned f = 0; f < 2; f++)
         if (s->flags >> f & 1) {
             cg_text_char_(t, ':');
-            cg_text_str_(t, row->flag[f]);
+            cg_text_str_(t, row->flag_names[f]);
         }
 }
 static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
@@ -7286,7 +7298,7 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
     }
     for (unsigned f = 0; f < 2; f++) {
         const char *p = *text;
-        if (row->flags >> f & 1 && cg_parse_literal_(&p, ":") && cg_parse_name_(&p, row->flag[f])) {
+        if (row->allowed_flags >> f & 1 && cg_parse_literal_(&p, ":") && cg_parse_name_(&p, row->flag_names[f])) {
             s.flags = (uint8_t)(s.flags | 1u << f);
             *text = p;
         }
@@ -7550,33 +7562,33 @@ enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
 /* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by
    halves, runs added in order within blocks of 65536, blocks in order. */
 typedef struct cg_bucket_stats_ {
-    uint32_t top;
+    uint32_t absmax_bits;
     float lo, hi;
-    double sum[2];
-    uint64_t below, count;
+    double sums[2];
+    uint64_t negatives, count;
 } cg_bucket_stats_;
 
 typedef struct cg_quantizer_ {
-    uint8_t id, know;
-    uint8_t scales, scale_width; /* stored per bucket: how many, of so many bytes */
-    uint8_t bits;                /* per value; 0: see cg_bits_x32_of_ */
-    uint8_t leaves;
-    uint32_t bucket; /* 0: the stage's size */
+    uint8_t id, needs;
+    uint8_t scale_count, scale_width; /* stored per bucket: how many, of so many bytes */
+    uint8_t bits;                     /* per value; 0: see cg_bits_x32_of_ */
+    uint8_t output;
+    uint32_t fixed_bucket; /* 0: the stage's size */
     void (*measure)(
         const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
-    void (*settle)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
+    void (*set_scales)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
     int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
     /* NULL, or what a value that equals the scale becomes before encode sees it */
-    float (*unit)(const cg_stage *stage);
+    float (*full_scale)(const cg_stage *stage);
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
         uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
     /* NULL, or scales that need the codes first */
-    void (*finish)(const cg_bucket_stats_ *stat, double total, float *scales);
+    void (*rescale)(const cg_bucket_stats_ *stat, double total, float *scales);
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
         float *out, int stream);
     /* stored values: Inf or NaN if >= limit */
-    uint32_t (*top)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
-    uint32_t limit;
+    uint32_t (*stored_absmax_bits)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
+    uint32_t stored_limit;
 } cg_quantizer_;
 
 static float cg_saturate64_(double d) { /* to f32, never Inf */
@@ -7601,29 +7613,29 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
     uint32_t top = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
     q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
-    q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
+    q.postscale = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_THREELC &&
         stage->id != CG_QUANTIZE_STEPS;
-    q.inv = 0.0f;
+    q.inv_step = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
     if (!range) {
-        q.bias = bias;
-        q.top = 2 * bias;
-        q.sub = q.base = 0.0f;
-        q.span = hi;
+        q.zero_symbol = bias;
+        q.max_symbol = 2 * bias;
+        q.encode_offset = q.decode_offset = 0.0f;
+        q.range = hi;
         q.step = hi / (float)bias;
         if (stage->id == CG_QUANTIZE_STEPS) {
             q.step = cg_times_(scales[0], q.prescale);
-            q.span = cg_times_(q.step, (float)bias);
+            q.range = cg_times_(q.step, (float)bias);
         }
     } else {
         float width = hi - lo;
-        q.bias = 0;
-        q.top = (1 << stage->arg) - 1;
-        q.sub = q.base = lo;
-        q.span = width;
-        q.step = width / (float)q.top;
+        q.zero_symbol = 0;
+        q.max_symbol = (1 << stage->arg) - 1;
+        q.encode_offset = q.decode_offset = lo;
+        q.range = width;
+        q.step = width / (float)q.max_symbol;
     }
     return q;
 }
@@ -7636,56 +7648,56 @@ static double cg_lane_sum_of_(const cg_kernels_ *kernels, const float *v, size_t
 static void cg_measure_absmax_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     (void)stage;
-    stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
 }
 static void cg_measure_norm_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
-        stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
+        stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
         /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
     } else {
         double squares = cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
-        stat->sum[0] += squares;
-        if (!cg_is_finite64_(squares)) stat->top = CG_INF_BITS_;
+        stat->sums[0] += squares;
+        if (!cg_is_finite64_(squares)) stat->absmax_bits = CG_INF_BITS_;
     }
 }
 static void cg_measure_ternary_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
-    stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
     if (!(stage->flags & CG_FLAG_CLIP)) return;
-    stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
-    stat->sum[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_VALUES_);
+    stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
+    stat->sums[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_VALUES_);
 }
 static void cg_measure_range_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
-    stat->top = cg_max32_(stat->top, kernels->range(v, n, &stat->lo, &stat->hi));
-    if (stage->flags & CG_FLAG_NORM) stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->range(v, n, &stat->lo, &stat->hi));
+    if (stage->flags & CG_FLAG_NORM) stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
 }
 static void cg_measure_signed_sums_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     uint8_t signs[CG_CHUNK_ / 8]; /* n <= CG_CHUNK_ */
     (void)stage;
-    stat->top = cg_max32_(stat->top, kernels->sign_encode(v, n, signs, NULL));
-    stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NEGATIVE_);
-    stat->sum[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NONNEGATIVE_);
-    for (size_t i = 0; i < (n + 7) / 8; i++) stat->below += cg_popcount_(signs[i]);
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->sign_encode(v, n, signs, NULL));
+    stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NEGATIVE_);
+    stat->sums[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NONNEGATIVE_);
+    for (size_t i = 0; i < (n + 7) / 8; i++) stat->negatives += cg_popcount_(signs[i]);
 }
 
 /* for -0 */
 static float cg_canonical_zero_(float v) { return cg_as_float_(cg_as_bits_(v) & CG_ABS_MASK_ ? cg_as_bits_(v) : 0u); }
 static void cg_set_scales_absmax_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = cg_as_float_(stat->top);
+    scales[0] = cg_as_float_(stat->absmax_bits);
 }
 static void cg_set_scales_norm_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    scales[0] = stage->flags & CG_FLAG_MAX ? cg_as_float_(stat->top) : cg_saturate64_(cg_sqrt_(stat->sum[0]));
+    scales[0] = stage->flags & CG_FLAG_MAX ? cg_as_float_(stat->absmax_bits) : cg_saturate64_(cg_sqrt_(stat->sums[0]));
 }
 static void cg_set_scales_ternary_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    scales[0] = cg_as_float_(stat->top);
+    scales[0] = cg_as_float_(stat->absmax_bits);
     if (stage->flags & CG_FLAG_CLIP && stat->count) {
-        double mean = stat->sum[1] / (double)stat->count, square = mean * mean, spread;
+        double mean = stat->sums[1] / (double)stat->count, square = mean * mean, spread;
         CG_NO_FMA_(square);
-        spread = stat->sum[0] / (double)stat->count - square;
+        spread = stat->sums[0] / (double)stat->count - square;
         spread = 2.5 * cg_sqrt_(spread > 0.0 ? spread : 0.0);
         if (spread < (double)scales[0]) scales[0] = (float)spread;
     }
@@ -7695,42 +7707,42 @@ static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *
     scales[0] = cg_canonical_zero_(stat->lo);
     scales[1] = cg_canonical_zero_(stat->hi);
     if (stage->flags & CG_FLAG_NORM) { /* Suresh: the range is sqrt(2)*norm, which is never too short */
-        double width = 1.4142135623730951 * cg_sqrt_(stat->sum[0]), hi;
+        double width = 1.4142135623730951 * cg_sqrt_(stat->sums[0]), hi;
         CG_NO_FMA_(width);
         hi = (double)scales[0] + width;
         if (hi > (double)scales[1]) scales[1] = cg_saturate64_(hi);
     }
 }
 static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    scales[0] = cg_saturate_(cg_times_(cg_as_float_(stat->top), stage->value));
+    scales[0] = cg_saturate_(cg_times_(cg_as_float_(stat->absmax_bits), stage->value));
 }
 /* the least 2^e of which `bias` steps reach the top */
 static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     const unsigned bits = stage->id == CG_QUANTIZE_STEPS16 ? 16 : stage->arg;
     /* 2^-149 */
-    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->top),
+    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->absmax_bits),
                  least = 1.401298464324817e-45;
     double step = cg_as_double_(cg_as_bits64_(top) >> 52 << 52); /* what bits top begins with */
     scales[0] = 0.0f;
-    if (!stat->top) return;
+    if (!stat->absmax_bits) return;
     for (unsigned i = 0; i < bits && step > least; i++) step *= 0.5;
     while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
     scales[0] = (float)step;
 }
 static void cg_set_scales_signed_means_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    uint64_t above = stat->count - stat->below;
+    uint64_t above = stat->count - stat->negatives;
     (void)stage;
-    scales[0] = stat->below ? cg_saturate64_(stat->sum[0] / (double)stat->below) : 0.0f;
-    scales[1] = above ? cg_saturate64_(stat->sum[1] / (double)above) : 0.0f;
+    scales[0] = stat->negatives ? cg_saturate64_(stat->sums[0] / (double)stat->negatives) : 0.0f;
+    scales[1] = above ? cg_saturate64_(stat->sums[1] / (double)above) : 0.0f;
 }
 static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sum[0] + stat->sum[1]) / (double)stat->count))
+    scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sums[0] + stat->sums[1]) / (double)stat->count))
                             : 0.0f;
 }
 static void cg_set_scales_mx_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     int most = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->top, most));
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, most));
 }
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
@@ -7751,11 +7763,11 @@ static int cg_legal_finite2_(const float *scales) { return cg_is_finite_(scales[
 CG_ENCODE_FN_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
-    if (q.span > 0.0f) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
+    if (q.range > 0.0f) q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
     /* a scale of 0 may have been given to any values: all are level 0 */
     else {
         q.prescale = 1.0f;
-        q.sub = 0.0f;
+        q.encode_offset = 0.0f;
     }
     kernels->levels_encode(&q, key, position, v, n, out);
     return 0; /* measured before */
@@ -7819,9 +7831,9 @@ CG_ENCODE_FN_(cg_encode_mx4_) {
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    g.inv = scales[0];
-    g.count = 7;
-    g.sign = 8;
+    g.inv_scale = scales[0];
+    g.limit_count = 7;
+    g.sign_bit = 8;
     memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
     kernels->bucketize(&g, v, n, out, NULL, NULL);
     return 0;
@@ -7872,7 +7884,7 @@ CG_DECODE_FN_(cg_decode_dynamic_) {
 CG_ENCODE_FN_(cg_encode_dither_) {
     cg_dither_ q;
     CG_UNUSED_(lanes);
-    q.inv = scales[0];
+    q.inv_scale = scales[0];
     q.bits = stage->arg;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
     kernels->dither_encode(&q, key, position, v, n, out);
@@ -7951,10 +7963,10 @@ static const float cg_lloyd_centroids_[4][8] = {
 };
 static cg_bucketizer_ cg_lloyd_thresholds_(unsigned bits) {
     cg_bucketizer_ g;
-    g.inv = 0.0f;
-    g.count = (1 << (bits - 1)) - 1;
-    g.sign = (uint8_t)(1u << (bits - 1));
-    for (int i = 0; i < g.count; i++)
+    g.inv_scale = 0.0f;
+    g.limit_count = (1 << (bits - 1)) - 1;
+    g.sign_bit = (uint8_t)(1u << (bits - 1));
+    for (int i = 0; i < g.limit_count; i++)
         g.limit[i] =
             (float)(((double)cg_lloyd_centroids_[bits - 1][i] + (double)cg_lloyd_centroids_[bits - 1][i + 1]) * 0.5);
     return g;
@@ -7994,7 +8006,7 @@ CG_ENCODE_FN_(cg_encode_lloyd_) { /* one bucket of CG_ROTATE_BLOCK_ values; scal
                     for (size_t i = 0; i < some; i++) lifted[i] = cg_times_(cg_load_(u, i), CG_POW2_100_);
                     u = lifted;
                 }
-                g.inv = cg_ratio_or_zero_(32.0f, scale);
+                g.inv_scale = cg_ratio_or_zero_(32.0f, scale);
                 kernels->bucketize(&g, u, some, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes);
             }
         }
@@ -8005,12 +8017,12 @@ CG_ENCODE_FN_(cg_encode_lloyd_) { /* one bucket of CG_ROTATE_BLOCK_ values; scal
 }
 static void cg_set_scales_l2norm_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = cg_saturate64_(cg_sqrt_(stat->sum[0]));
+    scales[0] = cg_saturate64_(cg_sqrt_(stat->sums[0]));
 }
 /* Unbiased: |z|^2 / <centres, z>. A lifted block's product is 2^100 too large. */
 static void cg_rescale_lloyd_(const cg_bucket_stats_ *stat, double total, float *scales) {
     if (cg_is_tiny_(scales[0])) total *= (double)CG_POW2_MINUS_100_;
-    scales[0] = total > 0.0 ? cg_saturate64_(stat->sum[0] / total) : 0.0f;
+    scales[0] = total > 0.0 ? cg_saturate64_(stat->sums[0] / total) : 0.0f;
 }
 CG_DECODE_FN_(cg_decode_lloyd_) {
     const size_t finer = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, finer, n };
@@ -8162,18 +8174,18 @@ static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
 /* The symbols of a quantizer that a code could carry; 0: it has none. */
 static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
-    if (!row || row->leaves != CG_OUTPUT_SYMBOLS_) return 0;
+    if (!row || row->output != CG_OUTPUT_SYMBOLS_) return 0;
     a->bits = cg_bits_x32_of_(row, q) / 32;
-    a->top = (uint8_t)((1u << a->bits) - 1u);
-    a->zero = 0;
+    a->max_symbol = (uint8_t)((1u << a->bits) - 1u);
+    a->zero_symbol = 0;
     if (row->encode == cg_encode_levels_) {
         float scales[2] = { 1.0f, 1.0f };
         cg_levels_ grid = cg_levels_make_(q, scales);
-        a->top = (uint8_t)grid.top;
-        a->zero = (uint8_t)grid.bias;
+        a->max_symbol = (uint8_t)grid.max_symbol;
+        a->zero_symbol = (uint8_t)grid.zero_symbol;
     } else if (q->id == CG_QUANTIZE_STROM) {
-        a->top = 2;
-        a->zero = 1;
+        a->max_symbol = 2;
+        a->zero_symbol = 1;
     }
     return 1;
 }
@@ -8188,20 +8200,20 @@ static int cg_value_code_fits_(const cg_op *op) {
 /* src/core/layout.h */
 /* What a quantizer writes for k values. */
 typedef struct cg_layout_ {
-    const cg_quantizer_ *row; /* NULL: a codec of the user's */
+    const cg_quantizer_ *quantizer; /* NULL: a codec of the user's */
     const cg_codec *codec;
-    unsigned rate; /* bits per value, times 32 */
-    unsigned code; /* 0: packed; else pieces of variable size */
+    unsigned bits_x32;   /* bits per value, times 32 */
+    unsigned value_code; /* 0: packed; else pieces of variable size */
     cg_alphabet_ alphabet;
-    size_t piece; /* values in one */
-    uint64_t k, bucket, buckets, scale_bytes;
-    uint64_t table_bytes, code_bytes; /* of all pieces; with a code code_bytes is the most */
+    size_t piece_values; /* values in one */
+    uint64_t k, bucket_size, bucket_count, scale_bytes;
+    uint64_t piece_table_bytes, codes_bytes; /* of all pieces; with a code code_bytes is the most */
 } cg_layout_;
 
 /* first is a multiple of 1024 */
-CG_INLINE_ size_t cg_codes_offset_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->rate; }
+CG_INLINE_ size_t cg_codes_offset_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->bits_x32; }
 CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
-    return (size_t)cg_word_bytes_((uint64_t)many * lay->rate / 32) / 4;
+    return (size_t)cg_word_bytes_((uint64_t)many * lay->bits_x32 / 32) / 4;
 }
 
 static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
@@ -8212,7 +8224,7 @@ static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
         return CG_E_UNSUPPORTED;
     if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
     if (side->scale && op &&
-        (cg_is_user_codec_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scales ||
+        (cg_is_user_codec_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scale_count ||
             op->quantize.id == CG_QUANTIZE_LLOYD))
         return CG_E_UNSUPPORTED;
     return CG_OK;
@@ -8226,20 +8238,25 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t 
             if (side->codecs[i] && side->codecs[i]->id == q->id) lay->codec = side->codecs[i];
         return lay->codec ? CG_OK : CG_E_VERSION;
     }
-    lay->row = cg_quantizer_of_(q);
-    if (!lay->row) return CG_E_VERSION;
-    lay->rate = cg_bits_x32_of_(lay->row, q);
+    lay->quantizer = cg_quantizer_of_(q);
+    if (!lay->quantizer) return CG_E_VERSION;
+    lay->bits_x32 = cg_bits_x32_of_(lay->quantizer, q);
     /* no size: one bucket */
-    lay->bucket = lay->row->bucket ? lay->row->bucket : q->size && q->size < k ? q->size : k ? k : 1;
-    lay->buckets = lay->row->know == CG_NEEDS_NOTHING_ ? 0 : k / lay->bucket + (k % lay->bucket != 0);
-    lay->scale_bytes = cg_mul_sat_(lay->buckets, (uint64_t)lay->row->scales * lay->row->scale_width);
+    lay->bucket_size = lay->quantizer->fixed_bucket ? lay->quantizer->fixed_bucket
+        : q->size && q->size < k                    ? q->size
+        : k                                         ? k
+                                                    : 1;
+    lay->bucket_count = lay->quantizer->needs == CG_NEEDS_NOTHING_ ? 0
+                                                                   : k / lay->bucket_size + (k % lay->bucket_size != 0);
+    lay->scale_bytes = cg_mul_sat_(
+        lay->bucket_count, (uint64_t)lay->quantizer->scale_count * lay->quantizer->scale_width);
     lay->scale_bytes = cg_add_sat_(lay->scale_bytes, 3) & ~(uint64_t)3;
-    lay->code_bytes = cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k / 32, lay->rate), k % 32 * lay->rate / 32));
-    lay->code = op->code.arg;
-    if (lay->code) {
-        lay->piece = cg_float_width_(q) ? CG_CHUNK_ : CG_PIECE_SYMBOLS_;
+    lay->codes_bytes = cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k / 32, lay->bits_x32), k % 32 * lay->bits_x32 / 32));
+    lay->value_code = op->code.arg;
+    if (lay->value_code) {
+        lay->piece_values = cg_float_width_(q) ? CG_CHUNK_ : CG_PIECE_SYMBOLS_;
         if (!cg_float_width_(q)) cg_alphabet_of_(q, &lay->alphabet);
-        lay->table_bytes = 4 * (k / lay->piece + (k % lay->piece != 0));
+        lay->piece_table_bytes = 4 * (k / lay->piece_values + (k % lay->piece_values != 0));
     }
     return CG_OK;
 }
@@ -8274,54 +8291,55 @@ static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) { /* upper half of a*b */
 }
 /* Stratum after stratum: [start, start + length) is the j-th, rest = j*n mod k. */
 typedef struct cg_strata_ {
-    uint64_t n, k, each, extra; /* n = each*k + extra */
-    uint64_t j, start, rest, length;
+    uint64_t n, k, base_length, longer_n; /* n = each*k + extra */
+    uint64_t stratum, start, remainder, length;
     uint64_t key;
-    cg_key_ block;
-    uint32_t workers, rank; /* PermK: strata are groups of so many neighbours; 0: random-k */
+    cg_key_ block_key;
+    uint32_t permk_workers, rank; /* PermK: strata are groups of so many neighbours; 0: random-k */
 } cg_strata_;
 
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
-    s->j = j;
-    if (s->workers) {
-        s->start = j * s->workers;
+    s->stratum = j;
+    if (s->permk_workers) {
+        s->start = j * s->permk_workers;
         return;
     }
     s->start = cg_stratum_start_(s->n, s->k, j);
-    s->rest = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
-    s->length = s->each + (s->extra >= s->k - s->rest);
-    s->block = cg_block_key_(s->key, j >> 16);
+    s->remainder = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
+    s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
+    s->block_key = cg_block_key_(s->key, j >> 16);
 }
 static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->n = info->n;
     s->k = info->drawn;
     s->key = cg_shared_key_(&info->tag);
     s->rank = info->tag.rank;
-    s->workers = info->op.sample.id == CG_SAMPLE_PERMK ? info->op.sample.size : 0;
-    s->each = s->n / s->k;
-    s->extra = s->n % s->k;
-    s->length = s->workers;
+    s->permk_workers = info->op.sample.id == CG_SAMPLE_PERMK ? info->op.sample.size : 0;
+    s->base_length = s->n / s->k;
+    s->longer_n = s->n % s->k;
+    s->length = s->permk_workers;
     cg_strata_seek_(s, j);
 }
 CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
-    if (s->workers) {
-        s->j++;
-        s->start += s->workers;
+    if (s->permk_workers) {
+        s->stratum++;
+        s->start += s->permk_workers;
         return;
     }
     s->start += s->length;
-    s->rest = s->extra >= s->k - s->rest ? s->rest - (s->k - s->extra) : s->rest + s->extra;
-    s->length = s->each + (s->extra >= s->k - s->rest);
-    if ((++s->j & 0xffff) == 0) s->block = cg_block_key_(s->key, s->j >> 16);
+    s->remainder = s->longer_n >= s->k - s->remainder ? s->remainder - (s->k - s->longer_n)
+                                                      : s->remainder + s->longer_n;
+    s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
+    if ((++s->stratum & 0xffff) == 0) s->block_key = cg_block_key_(s->key, s->stratum >> 16);
 }
 /* Which coordinate of the stratum is drawn. */
 CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
-    uint32_t c = (uint32_t)(s->j & 0xffff), h = cg_hash32_(s->block, c);
+    uint32_t c = (uint32_t)(s->stratum & 0xffff), h = cg_hash32_(s->block_key, c);
     cg_key_ swapped;
-    if (s->workers) return s->start + cg_permk_index_(s->key, s->j, s->workers, s->rank);
+    if (s->permk_workers) return s->start + cg_permk_index_(s->key, s->stratum, s->permk_workers, s->rank);
     if (CG_LIKELY_(s->length >> 32 == 0)) return s->start + ((uint64_t)h * s->length >> 32);
-    swapped.a = s->block.b;
-    swapped.b = s->block.a;
+    swapped.a = s->block_key.b;
+    swapped.b = s->block_key.a;
     return s->start + cg_mulhi64_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
 }
 
@@ -8359,36 +8377,36 @@ static void cg_transform_block_(const cg_kernels_ *kernels, const cg_stage *stag
 /* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first +
    many), which lie in one unit, in out, and returns the sum of their squares. */
 typedef struct cg_producer_ {
-    double (*run)(const void *user, size_t first, size_t many, float *out);
+    double (*make)(const void *user, size_t first, size_t many, float *out);
     const void *user;
     /* so many, asked for a unit at a time (a chunk or a block), each once: out is where they belong */
-    size_t n, unit;
+    size_t n, step;
     /* they belong nowhere: any stretch of a chunk is asked for, at any time, into a buffer */
     int lazy;
-    uint32_t hint; /* top-k: a magnitude that more than k are expected to reach, or 0 */
-    int begun;     /* comes back, unless lazy: some or all have been made, */
-    double energy; /* and the sum of their squares */
-    size_t found;  /* comes back: how many reached the hint */
+    uint32_t threshold_hint; /* top-k: a magnitude that more than k are expected to reach, or 0 */
+    int started;             /* comes back, unless lazy: some or all have been made, */
+    double energy;           /* and the sum of their squares */
+    size_t reached_hint;     /* comes back: how many reached the hint */
 } cg_producer_;
 
 typedef struct cg_source_ {
-    cg_producer_ *fill; /* NULL: they are there */
+    cg_producer_ *producer; /* NULL: they are there */
     const cg_kernels_ *kernels;
     const cg_info *info;
-    const float *x;    /* the values themselves; or, drawn, where to draw them from */
-    uint64_t count;    /* before a transform */
-    int drawn, turned; /* still to be drawn, still to be transformed */
+    const float *x;              /* the values themselves; or, drawn, where to draw them from */
+    uint64_t count;              /* before a transform */
+    int to_sample, to_transform; /* still to be drawn, still to be transformed */
 } cg_source_;
 
-static int cg_source_is_lazy_(const cg_source_ *src) { return src->fill && src->fill->lazy; }
+static int cg_source_is_lazy_(const cg_source_ *src) { return src->producer && src->producer->lazy; }
 /* Values [first, first + many) of x, or where that is NULL of what `lazy` makes, in buf. */
 static const float *cg_values_view_(const float *x, const cg_producer_ *lazy, size_t first, size_t many, float *buf) {
     if (x) return cg_at_(x, first);
-    lazy->run(lazy->user, first, many, buf);
+    lazy->make(lazy->user, first, many, buf);
     return buf;
 }
 static double cg_producer_make_(const cg_producer_ *fill, size_t first, size_t unit, float *x) {
-    return first < fill->n ? fill->run(fill->user, first, cg_min_(unit, fill->n - first), cg_at_mut_(x, first)) : 0.0;
+    return first < fill->n ? fill->make(fill->user, first, cg_min_(unit, fill->n - first), cg_at_mut_(x, first)) : 0.0;
 }
 
 /* At most CG_CHUNK_ values from `first` on: in place, or gathered into buf. */
@@ -8396,8 +8414,8 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
     size_t at[64];
     cg_strata_ strata;
     const int scaled = !(src->info->op.sample.flags & CG_FLAG_UNSCALED);
-    if (cg_source_is_lazy_(src) && !src->drawn) src->fill->run(src->fill->user, first, count, buf);
-    if (!src->drawn) return cg_source_is_lazy_(src) ? buf : cg_at_(src->x, first);
+    if (cg_source_is_lazy_(src) && !src->to_sample) src->producer->make(src->producer->user, first, count, buf);
+    if (!src->to_sample) return cg_source_is_lazy_(src) ? buf : cg_at_(src->x, first);
     cg_strata_open_(&strata, src->info, first);
     for (size_t i = 0; i < count; i += 64) { /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
@@ -8408,7 +8426,7 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
         }
         for (size_t j = 0; j < many; j++) {
             float f;
-            if (cg_source_is_lazy_(src)) src->fill->run(src->fill->user, at[j], 1, &f);
+            if (cg_source_is_lazy_(src)) src->producer->make(src->producer->user, at[j], 1, &f);
             else f = cg_load_(src->x, at[j]);
             buf[i + j] = cg_is_finite_(f) ? cg_saturate_(cg_times_(f, buf[i + j])) : f;
         }
@@ -8419,9 +8437,9 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
 static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     const cg_stage *stage = &src->info->op.transform;
     const uint64_t key = cg_shared_key_(&src->info->tag);
-    const int made = src->drawn || cg_source_is_lazy_(src);
+    const int made = src->to_sample || cg_source_is_lazy_(src);
     size_t unit, base, end, have;
-    if (!src->turned) return cg_source_gather_(src, first, count, buf);
+    if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
     unit = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
     base = first / unit * unit;
     end = (first + count + unit - 1) / unit * unit;
@@ -8445,15 +8463,15 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
 /* ---- >>select: (index, value) lists in scratch ---- */
 
 typedef struct cg_list_ {
-    uint32_t *low; /* index modulo 2^32, ascending */
+    uint32_t *index_low; /* index modulo 2^32, ascending */
     float *value;
-    uint64_t *segment; /* segment[s]: how many entries have an index below s*2^32 */
-    uint64_t segments;
-    size_t count, room;
-    int complete; /* 0: of the last to be taken some equals were left out */
-    int totals;   /* 1: filtering sums the magnitudes of everything into total, part after part */
-    double total, part;
-    float *gathered; /* the sample, where a selection follows it */
+    uint64_t *segment_start; /* segment[s]: how many entries have an index below s*2^32 */
+    uint64_t segment_count;
+    size_t count, capacity;
+    int has_all_ties;   /* 0: of the last to be taken some equals were left out */
+    int sum_magnitudes; /* 1: filtering sums the magnitudes of everything into total, part after part */
+    double magnitude_sum, block_sum;
+    float *materialized; /* the sample, where a selection follows it */
 } cg_list_;
 
 static size_t cg_list_capacity_(const cg_op *op, uint64_t turned) {
@@ -8489,26 +8507,28 @@ static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t turned
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
     if (op->select.id) {
         size_t slots;
-        list->room = cg_list_capacity_(op, turned);
-        list->segments = turned ? ((turned - 1) >> 32) + 1 : 1;
-        slots = (size_t)cg_list_allocated_n_(list->room, turned);
-        list->segment = (uint64_t *)(void *)p;
-        p += 8 * (size_t)(list->segments + 1);
-        list->low = (uint32_t *)(void *)p;
+        list->capacity = cg_list_capacity_(op, turned);
+        list->segment_count = turned ? ((turned - 1) >> 32) + 1 : 1;
+        slots = (size_t)cg_list_allocated_n_(list->capacity, turned);
+        list->segment_start = (uint64_t *)(void *)p;
+        p += 8 * (size_t)(list->segment_count + 1);
+        list->index_low = (uint32_t *)(void *)p;
         p += 4 * slots;
         list->value = (float *)(void *)p;
         p += 4 * slots;
     }
-    list->gathered = (float *)(void *)p;
+    list->materialized = (float *)(void *)p;
 }
 
 /* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any
    bound). */
 typedef struct cg_sign_filter_ {
-    uint32_t flip, mask;
+    uint32_t sign_flip, keep_mask;
 } cg_sign_filter_;
 static const cg_sign_filter_ cg_both_signs_ = { 0, CG_ABS_MASK_ };
-CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ of) { return (cg_as_bits_(v) ^ of.flip) & of.mask; }
+CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ of) {
+    return (cg_as_bits_(v) ^ of.sign_flip) & of.keep_mask;
+}
 
 /* The rank-th largest magnitude (rank from 1) among those in [lo, hi]: 2048 bins at a time, until few are left to
    sort. rank becomes its rank among its equals. */
@@ -8548,14 +8568,14 @@ static void cg_list_compact_(cg_list_ *list, size_t from, size_t to, size_t *kep
     size_t k = *kept, l = *left, i = from;
     for (; i < to && l; i++) { /* equals are taken: */
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        list->low[k] = list->low[i];
+        list->index_low[k] = list->index_low[i];
         list->value[k] = list->value[i];
         k += m >= key;
         l -= m == key;
     }
     for (; i < to; i++) { /* and no more of them */
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        list->low[k] = list->low[i];
+        list->index_low[k] = list->index_low[i];
         list->value[k] = list->value[i];
         k += m > key;
     }
@@ -8568,7 +8588,7 @@ static int cg_filter_producing_(
     const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_producer_ *fill) {
     double energy = 0.0;
     int fits = 1;
-    fill->begun = 1;
+    fill->started = 1;
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         if (i % CG_BLOCK_ == 0) {
@@ -8576,35 +8596,35 @@ static int cg_filter_producing_(
             energy = 0.0;
         }
         energy += cg_producer_make_(fill, i, CG_CHUNK_, (float *)(uintptr_t)x);
-        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (fits)
             list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
-                list->low + list->count, list->value + list->count);
-        fits = list->count <= list->room;
+                list->index_low + list->count, list->value + list->count);
+        fits = list->count <= list->capacity;
     }
     fill->energy += energy;
-    fill->found = list->count;
-    list->segment[list->segments] = list->count;
+    fill->reached_hint = list->count;
+    list->segment_start[list->segment_count] = list->count;
     return fits;
 }
 static int cg_filter_vector_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list) {
     list->count = 0;
-    list->total = list->part = 0.0;
+    list->magnitude_sum = list->block_sum = 0.0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
-        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
-        if (list->totals) {
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
+        if (list->sum_magnitudes) {
             if (i % CG_BLOCK_ == 0) {
-                list->total += list->part;
-                list->part = 0.0;
+                list->magnitude_sum += list->block_sum;
+                list->block_sum = 0.0;
             }
-            list->part += cg_lane_sum_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_SUM_ABS_);
+            list->block_sum += cg_lane_sum_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_SUM_ABS_);
         }
         list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
-            list->low + list->count, list->value + list->count);
-        if (list->count > list->room) return 0;
+            list->index_low + list->count, list->value + list->count);
+        if (list->count > list->capacity) return 0;
     }
-    list->segment[list->segments] = list->count;
-    list->total += list->part;
+    list->segment_start[list->segment_count] = list->count;
+    list->magnitude_sum += list->block_sum;
     return 1;
 }
 #if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
@@ -8630,7 +8650,7 @@ CG_NOINLINE_ size_t cg_filter_slice_(const cg_kernels_ *kernels, const cg_produc
     for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= room; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, end - i);
         count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
-            list->low + at + count, list->value + at + count);
+            list->index_low + at + count, list->value + at + count);
     }
     cg_fenv_leave_(env);
     return count + CG_CHUNK_ + CG_SLACK_ <= room ? count : SIZE_MAX;
@@ -8639,9 +8659,9 @@ CG_NOINLINE_ size_t cg_filter_slice_(const cg_kernels_ *kernels, const cg_produc
 static int cg_filter_threaded_(
     const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
     const int many = cg_thread_count_();
-    const size_t room = list->room / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
+    const size_t room = list->capacity / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
     size_t count[64];
-    if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segments > 1) return 0;
+    if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segment_count > 1) return 0;
     CG_PARALLEL_
     for (int i = 0; i < many; i++)
         count[i] = cg_filter_slice_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)),
@@ -8650,12 +8670,12 @@ static int cg_filter_threaded_(
         if (count[i] == SIZE_MAX) return 0;
     list->count = 0;
     for (int i = 0; i < many; i++) {
-        memmove(list->low + list->count, list->low + room * (size_t)i, 4 * count[i]);
+        memmove(list->index_low + list->count, list->index_low + room * (size_t)i, 4 * count[i]);
         memmove(list->value + list->count, list->value + room * (size_t)i, 4 * count[i]);
         list->count += count[i];
     }
-    list->segment[0] = 0;
-    list->segment[1] = list->count;
+    list->segment_start[0] = 0;
+    list->segment_start[1] = list->count;
     return 1;
 }
 CG_NOINLINE_ int cg_filter_serial_(
@@ -8664,12 +8684,12 @@ CG_NOINLINE_ int cg_filter_serial_(
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
-        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         list->count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
-            list->low + list->count, list->value + list->count);
-        if (list->count > list->room) return 0;
+            list->index_low + list->count, list->value + list->count);
+        if (list->count > list->capacity) return 0;
     }
-    list->segment[list->segments] = list->count;
+    list->segment_start[list->segment_count] = list->count;
     return 1;
 }
 static int cg_filter_lazy_(
@@ -8684,14 +8704,14 @@ CG_NOINLINE_ void cg_filter_with_ties_(const cg_kernels_ *kernels, const float *
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
-        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
         found = kernels->filter(cg_values_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i,
-            list->low + from, list->value + from);
+            list->index_low + from, list->value + from);
         cg_list_compact_(list, from, from + found, &list->count, key, &left);
     }
-    list->segment[list->segments] = list->count;
+    list->segment_start[list->segment_count] = list->count;
 }
 /* How many are above the bound; returns the largest. */
 CG_NOINLINE_ uint32_t cg_count_above_all_(
@@ -8749,10 +8769,10 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
     size_t at_least_lo = n, at_least_hi = 0;
     const cg_producer_ *lazy = fill && fill->lazy ? fill : NULL;
     if (lazy) fill = NULL;
-    list->complete = 1;
+    list->has_all_ties = 1;
     for (uint32_t tries = 0;; tries++) {
         *bound = lo;
-        if (fill) *bound = fill->hint;
+        if (fill) *bound = fill->threshold_hint;
         else if (n > CG_CHUNK_) {
             if (tries < 8)
                 *bound = cg_threshold_estimate_(
@@ -8771,7 +8791,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
             if (hi == 1) {
                 if (kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
                 cg_filter_with_ties_(kernels, x, lazy, n, 0, list->count, k, list);
-                list->complete = 0;
+                list->has_all_ties = 0;
                 *bound = 0;
                 return CG_OK;
             }
@@ -8781,7 +8801,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
             if (cg_count_above_all_(kernels, x, lazy, n, *bound, &above) >= CG_INF_BITS_) return CG_E_NONFINITE;
             if (above < k) { /* more than k reach it, so it is the k-th itself */
                 cg_filter_with_ties_(kernels, x, lazy, n, *bound, above, k, list);
-                list->complete = 0;
+                list->has_all_ties = 0;
                 COMPGRAD_ASSERT(list->count == k);
                 return CG_OK;
             }
@@ -8798,23 +8818,23 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
 typedef struct cg_selector_ {
     const cg_kernels_ *kernels;
     const cg_side *side;
-    const float *x;     /* NULL: top-k of what a lazy fill makes */
-    cg_producer_ *fill; /* top-k: what makes x, or NULL */
+    const float *x;         /* NULL: top-k of what a lazy fill makes */
+    cg_producer_ *producer; /* top-k: what makes x, or NULL */
     size_t n;
-    uint64_t shared, own; /* keys */
+    uint64_t shared_key, rank_key; /* keys */
     cg_list_ *list;
     cg_info *info; /* k and threshold are filled in */
 } cg_selector_;
 
 /* before any value from i on, a multiple of CG_CHUNK_ */
 CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
-    if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+    if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
 }
 CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
-    list->low[list->count] = (uint32_t)i;
+    list->index_low[list->count] = (uint32_t)i;
     list->value[list->count++] = value;
 }
-static void cg_list_close_(cg_list_ *list) { list->segment[list->segments] = list->count; }
+static void cg_list_close_(cg_list_ *list) { list->segment_start[list->segment_count] = list->count; }
 
 /* Cuts the list, all of which reaches `bound`, down to the k largest magnitudes; returns the k-th. */
 static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t bound) {
@@ -8823,9 +8843,9 @@ static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t bou
     uint32_t key = cg_kth_(
         list->value, list->count, &left, bound, p->kernels->absmax_bits(list->value, list->count), cg_both_signs_);
     list->count = 0;
-    for (uint64_t s = 0, from = 0, to; s < list->segments; s++, from = to) {
-        to = list->segment[s + 1];
-        list->segment[s] = list->count;
+    for (uint64_t s = 0, from = 0, to; s < list->segment_count; s++, from = to) {
+        to = list->segment_start[s + 1];
+        list->segment_start[s] = list->count;
         cg_list_compact_(list, (size_t)from, (size_t)to, &list->count, key, &left);
     }
     cg_list_close_(list);
@@ -8839,14 +8859,14 @@ static cg_status cg_select_topk_(const cg_selector_ *p, size_t k) {
         p->list->count = 0;
         return CG_OK;
     }
-    s = cg_topk_candidates_(p->kernels, p->x, p->n, k, p->list, p->fill, &bound);
+    s = cg_topk_candidates_(p->kernels, p->x, p->n, k, p->list, p->producer, &bound);
     if (s == CG_OK) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, bound));
     return s;
 }
 
 /* Magnitudes, one of every `stride`, at places that the tag gives. */
 static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t draws, float *sample) {
-    const cg_key_ key = cg_block_key_(p->shared, 0x73616D70u);
+    const cg_key_ key = cg_block_key_(p->shared_key, 0x73616D70u);
     const uint64_t within = stride < 0xffffffffu ? stride : 0xffffffffu;
     size_t at[64];
     for (size_t i = 0; i < draws; i += 64) { /* ask for 64 cache lines before waiting for the first */
@@ -8876,7 +8896,7 @@ static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float t
 static cg_status cg_select_dgc_(const cg_selector_ *p) {
     const float ratio = p->info->op.select.value;
     const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096),
-                 draws = cg_min_(p->n / stride, p->list->room);
+                 draws = cg_min_(p->n / stride, p->list->capacity);
     size_t rank = (size_t)cg_k_from_ratio_(ratio, 0, draws);
     cg_strided_sample_(p, stride, draws, p->list->value);
     return cg_select_by_estimate_(p, (size_t)cg_k_from_ratio_(ratio, 0, p->n),
@@ -8909,7 +8929,7 @@ static cg_status cg_select_sidco_(const cg_selector_ *p) {
     const size_t k = (size_t)cg_k_from_ratio_(p->info->op.select.value, 0, p->n);
     const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536),
                  stride = p->n / target < 1 ? 1 : p->n / target;
-    size_t draws = cg_min_(p->n / stride, p->list->room);
+    size_t draws = cg_min_(p->n / stride, p->list->capacity);
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
     cg_strided_sample_(p, stride, draws, sample);
@@ -8939,7 +8959,7 @@ static cg_status cg_select_sidco_(const cg_selector_ *p) {
 typedef struct cg_below_sums_ {
     double sum, squares;
     uint64_t count;
-    uint32_t top;
+    uint32_t absmax_bits;
 } cg_below_sums_;
 static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
     cg_below_sums_ t = { 0.0, 0.0, 0, 0 };
@@ -8948,9 +8968,10 @@ static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
         const float *v = cg_at_(p->x, i);
         const uint32_t top = p->kernels->absmax_bits(v, many);
         double sum = 0.0, squares = 0.0;
-        t.top = cg_max32_(t.top, top);
+        t.absmax_bits = cg_max32_(t.absmax_bits, top);
         if (top < limit || top - limit < 10u << 23) { /* 2^10 times the limit */
-            const size_t above = top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->low, p->list->value);
+            const size_t above =
+                top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->index_low, p->list->value);
             sum = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_ABS_);
             squares = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_SQUARES_);
             if (above) {
@@ -8985,16 +9006,16 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
     size_t rank = k + 1, sure = 0, between = 0, start, ordinal = 0;
     cg_status s;
     if (k >= p->n) return cg_select_topk_(p, k);
-    list->totals = 1;
+    list->sum_magnitudes = 1;
     s = cg_topk_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &bound);
-    list->totals = 0;
+    list->sum_magnitudes = 0;
     if (s != CG_OK) return s;
     top = p->kernels->absmax_bits(list->value, list->count);
     /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be
        counted again */
     next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_signs_);
     /* none reaches it: the list stays */
-    mean = (list->complete ? list->total : cg_below_sums_of_(p, CG_INF_BITS_).sum) / (double)p->n;
+    mean = (list->has_all_ties ? list->magnitude_sum : cg_below_sums_of_(p, CG_INF_BITS_).sum) / (double)p->n;
     for (int i = 0; i < 30; i++) {
         double r = (lo + hi) * 0.5, t = r * ((double)cg_as_float_(top) - mean);
         uint32_t key;
@@ -9008,7 +9029,7 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
             lo = r;
         }
     }
-    if (!list->complete) bound = CG_INF_BITS_;
+    if (!list->has_all_ties) bound = CG_INF_BITS_;
     if (low < bound) { /* the candidates do not reach down so far: a pass more */
         size_t above = 0;
         for (size_t i = 0; low && i < p->n; i += CG_CHUNK_)
@@ -9021,13 +9042,13 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
         if (low >= bound) between += m >= low;
     }
     between -= sure;
-    start = (size_t)cg_mulhi64_(cg_mix64_(p->own ^ CG_BERNOULLI_KEY_), (uint64_t)(between - (k - sure)) + 1);
+    start = (size_t)cg_mulhi64_(cg_mix64_(p->rank_key ^ CG_BERNOULLI_KEY_), (uint64_t)(between - (k - sure)) + 1);
     p->info->threshold = cg_as_float_(low);
     list->count = 0;
     if (low >= bound) {
-        for (uint64_t g = 0, from = 0, to; g < list->segments; g++, from = to) {
-            to = list->segment[g + 1];
-            list->segment[g] = list->count;
+        for (uint64_t g = 0, from = 0, to; g < list->segment_count; g++, from = to) {
+            to = list->segment_start[g + 1];
+            list->segment_start[g] = list->count;
             for (uint64_t i = from; i < to; i++) {
                 uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
                 int take = m >= high;
@@ -9035,7 +9056,7 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
                     take = ordinal >= start && ordinal < start + (k - sure);
                     ordinal++;
                 }
-                list->low[list->count] = list->low[i];
+                list->index_low[list->count] = list->index_low[i];
                 list->value[list->count] = list->value[i];
                 list->count += (size_t)take;
             }
@@ -9063,15 +9084,15 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
 static cg_status cg_select_bernoulli_(const cg_selector_ *p, float unit) {
     cg_list_ *list = p->list;
     cg_bernoulli_ c;
-    c.unit = unit;
-    c.pre = cg_is_tiny_(unit) ? CG_POW2_100_ : 1.0f;
-    c.inv = 1.0f / cg_times_(unit, c.pre);
+    c.threshold = unit;
+    c.prescale = cg_is_tiny_(unit) ? CG_POW2_100_ : 1.0f;
+    c.inv_threshold = 1.0f / cg_times_(unit, c.prescale);
     list->count = 0;
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         cg_list_begin_segment_(list, i);
-        c.key = cg_block_key_(p->own ^ CG_BERNOULLI_KEY_, (uint64_t)i >> 16);
+        c.key = cg_block_key_(p->rank_key ^ CG_BERNOULLI_KEY_, (uint64_t)i >> 16);
         list->count += p->kernels->bernoulli(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
-            list->low + list->count, list->value + list->count);
+            list->index_low + list->count, list->value + list->count);
     }
     cg_list_close_(list);
     return CG_OK;
@@ -9082,7 +9103,7 @@ static cg_status cg_select_wangni_(const cg_selector_ *p) {
     cg_below_sums_ t = cg_below_sums_of_(p, CG_INF_BITS_);
     double lambda;
     float unit;
-    if (t.top >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (t.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
     if (t.sum == 0.0) return cg_select_bernoulli_(p, CG_FLT_MAX_);
     lambda = want / t.sum;
     unit = cg_saturate64_(1.0 / lambda);
@@ -9102,7 +9123,7 @@ static cg_status cg_select_wangni_variance_(const cg_selector_ *p) {
     cg_below_sums_ t = cg_below_sums_of_(p, CG_INF_BITS_);
     const double extra = (double)p->info->op.select.value * t.squares;
     float unit = CG_FLT_MAX_;
-    if (t.top >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (t.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
     for (int i = 0; i < 100 && t.sum > 0.0; i++) {
         const double exact = (extra + t.squares) / t.sum;
         float next = cg_saturate64_(exact);
@@ -9180,14 +9201,14 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
         want[mean[0] >= mean[1]] = 0;
     }
     list->count = 0;
-    for (uint64_t g = 0, from = 0, to; g < list->segments; g++, from = to) {
-        to = list->segment[g + 1];
-        list->segment[g] = list->count;
+    for (uint64_t g = 0, from = 0, to; g < list->segment_count; g++, from = to) {
+        to = list->segment_start[g + 1];
+        list->segment_start[g] = list->count;
         for (uint64_t i = from; i < to; i++) {
             int side = list->value[i] < 0.0f;
             uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
             int equal = m == key[side] && left[side] > 0, take = want[side] && (m > key[side] || equal);
-            list->low[list->count] = list->low[i];
+            list->index_low[list->count] = list->index_low[i];
             list->value[list->count] = list->value[i];
             if (take && m == key[side]) left[side]--;
             list->count += (size_t)take;
@@ -9287,8 +9308,8 @@ static cg_status cg_select_chunked_(const cg_selector_ *p) {
             for (size_t j = i, some; j < i + many; j += some) { /* to the next mark */
                 some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
                 cg_list_begin_segment_(list, j);
-                list->count += p->kernels->filter(
-                    cg_at_(p->x, j), some, guess, (uint32_t)j, list->low + list->count, list->value + list->count);
+                list->count += p->kernels->filter(cg_at_(p->x, j), some, guess, (uint32_t)j,
+                    list->index_low + list->count, list->value + list->count);
             }
             found = list->count - from;
             if (found >= k || !guess) break;
@@ -9302,9 +9323,9 @@ static cg_status cg_select_chunked_(const cg_selector_ *p) {
             cg_list_compact_(list, from, from + found, &list->count, key, &left);
             /* a mark lies in this chunk and moves with what is cut before it */
         } else {
-            const size_t mark = (size_t)list->segment[(uint64_t)(i + many - 1) >> 32];
+            const size_t mark = (size_t)list->segment_start[(uint64_t)(i + many - 1) >> 32];
             cg_list_compact_(list, from, mark, &list->count, key, &left);
-            list->segment[(uint64_t)(i + many - 1) >> 32] = list->count;
+            list->segment_start[(uint64_t)(i + many - 1) >> 32] = list->count;
             cg_list_compact_(list, mark, from + found, &list->count, key, &left);
         }
         guess = key < 0x400000u ? 0 : key - 0x400000u; /* a half or so of it */
@@ -9325,11 +9346,11 @@ static cg_status cg_select_blocks_(const cg_selector_ *p) {
         if (top >= CG_INF_BITS_) return CG_E_NONFINITE;
         cg_list_begin_segment_(list, unit);
         if (!top) continue;
-        list->low[list->count++] = (uint32_t)unit;
+        list->index_low[list->count++] = (uint32_t)unit;
         memcpy(list->value + p->info->k, cg_at_(p->x, i), 4 * many);
         p->info->k += many;
     }
-    list->segments = p->n ? ((uint64_t)(p->n - 1) / size >> 32) + 1 : 1;
+    list->segment_count = p->n ? ((uint64_t)(p->n - 1) / size >> 32) + 1 : 1;
     cg_list_close_(list);
     return CG_OK;
 }
@@ -9369,7 +9390,7 @@ static cg_status cg_selector_run_(const cg_selector_ *p) {
 /* ---- >>indices ---- */
 
 typedef struct cg_bit_writer_ {
-    uint8_t *at;
+    uint8_t *next;
     uint64_t word;
     unsigned filled;
 } cg_bit_writer_;
@@ -9378,27 +9399,27 @@ static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /
     w->word |= v << w->filled;
     w->filled += bits;
     if (w->filled >= 32) {
-        cg_put32_(w->at, (uint32_t)w->word);
-        w->at += 4;
+        cg_put32_(w->next, (uint32_t)w->word);
+        w->next += 4;
         w->word >>= 32;
         w->filled -= 32;
     }
 }
 static void cg_bit_writer_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
-    if (w->filled) cg_put32_(w->at, (uint32_t)w->word);
+    if (w->filled) cg_put32_(w->next, (uint32_t)w->word);
 }
 /* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be
    predicted. */
 typedef struct cg_bit_setter_ {
     uint8_t *out;
-    uint64_t at;
+    uint64_t word_index;
     uint32_t word;
 } cg_bit_setter_;
 
 static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
     const uint64_t at = bit >> 5;
-    w->word = (w->word & ((uint32_t)(at != w->at) - 1u)) | 1u << (bit & 31);
-    w->at = at;
+    w->word = (w->word & ((uint32_t)(at != w->word_index) - 1u)) | 1u << (bit & 31);
+    w->word_index = at;
     cg_put32_(w->out + 4 * (size_t)at, w->word);
 }
 /* Returns the bytes. */
@@ -9412,17 +9433,17 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
     if (out == end) return 0;
     if (code == CG_CODE_GOLOMB) {
         cg_rice_writer_open_(&rice, out, cg_rice_parameter_(universe, list->count));
-        for (uint64_t s = 0; s < list->segments; s++)
-            for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++)
-                cg_rice_writer_put_(&rice, s << 32 | list->low[i]);
+        for (uint64_t s = 0; s < list->segment_count; s++)
+            for (uint64_t i = list->segment_start[s]; i < list->segment_start[s + 1]; i++)
+                cg_rice_writer_put_(&rice, s << 32 | list->index_low[i]);
         return cg_rice_writer_close_(&rice);
     }
-    low.at = out;
+    low.next = out;
     set.out = bitmap ? out : out + (size_t)cg_elias_fano_low_bytes_(universe, list->count);
     memset(set.out, 0, (size_t)(end - set.out));
-    for (uint64_t s = 0; s < list->segments; s++) {
-        for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) {
-            uint64_t index = s << 32 | list->low[i];
+    for (uint64_t s = 0; s < list->segment_count; s++) {
+        for (uint64_t i = list->segment_start[s]; i < list->segment_start[s + 1]; i++) {
+            uint64_t index = s << 32 | list->index_low[i];
             if (bitmap) {
                 cg_bit_setter_set_(&set, index);
                 continue;
@@ -9441,54 +9462,55 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 }
 
 typedef struct cg_index_reader_ {
-    const uint8_t *low, *high, *end; /* low parts end where high begins */
-    uint64_t word, base, i;          /* unread bits of the current word; its bit number less 64; indices read */
-    unsigned l;
+    const uint8_t *low_part, *next_high, *end; /* low parts end where high begins */
+    uint64_t word, bit_base, read_count; /* unread bits of the current word; its bit number less 64; indices read */
+    unsigned low_bits;
     int bitmap, golomb, avx2;
     cg_rice_reader_ rice;
-    uint64_t universe, unit, turned; /* blocks of `unit` values: */
-    uint64_t block, within;          /* the current one, and the values of it that have been read */
+    uint64_t universe, values_per_index, transformed_n; /* blocks of `unit` values: */
+    uint64_t block, block_pos;                          /* the current one, and the values of it that have been read */
 } cg_index_reader_;
 
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     cg_index_reader_ r;
     uint64_t k;
-    r.turned = cg_transformed_n_(&info->op, info->drawn);
-    r.unit = cg_values_per_index_(&info->op);
-    r.universe = cg_index_count_(&info->op, r.turned);
+    r.transformed_n = cg_transformed_n_(&info->op, info->drawn);
+    r.values_per_index = cg_values_per_index_(&info->op);
+    r.universe = cg_index_count_(&info->op, r.transformed_n);
     k = cg_index_count_(&info->op, info->k);
     r.bitmap = info->index_code == CG_CODE_BITMAP;
     r.golomb = info->index_code == CG_CODE_GOLOMB;
     r.avx2 = cg_isa_used() == CG_ISA_AVX2;
-    r.l = r.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
-    r.low = p;
-    r.high = r.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
+    r.low_bits = r.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
+    r.low_part = p;
+    r.next_high = r.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
     r.end = p + info->index_bytes;
     r.word = 0;
-    r.base = (uint64_t)0 - 64;
-    r.i = 0;
-    r.block = r.within = 0;
+    r.bit_base = (uint64_t)0 - 64;
+    r.read_count = 0;
+    r.block = r.block_pos = 0;
     if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
     return r;
 }
 /* Up to `count` more indices; fewer only where the bits run out. */
 CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    uint64_t word = r->word, base = r->base, i = r->i, at = r->i * r->l;
-    const uint64_t mask = ((uint64_t)1 << r->l) - 1;
-    const uint8_t *next = r->high;
+    uint64_t word = r->word, base = r->bit_base, i = r->read_count, at = r->read_count * r->low_bits;
+    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
+    const uint8_t *next = r->next_high;
     size_t done = 0;
     if (r->golomb) return cg_rice_reader_get_(&r->rice, index, count);
     /* whole words, far from the end */
-    while (!r->bitmap && r->l <= 56 && done < count && (uint64_t)(r->end - r->low) > (at + 64 * r->l) / 8 + 8) {
+    while (!r->bitmap && r->low_bits <= 56 && done < count &&
+        (uint64_t)(r->end - r->low_part) > (at + 64 * r->low_bits) / 8 + 8) {
         if (!word) {
             if (r->end - next < 8) break;
             word = cg_get64_(next);
             next += 8;
             base += 64;
         }
-        for (; word && done < count; word &= word - 1, at += r->l, i++)
-            index[done++] = (base + cg_ctz_(word) - i) << r->l |
-                (cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7) & mask);
+        for (; word && done < count; word &= word - 1, at += r->low_bits, i++)
+            index[done++] = (base + cg_ctz_(word) - i) << r->low_bits |
+                (cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7) & mask);
     }
     while (done < count) {
         while (!word) {
@@ -9502,21 +9524,21 @@ CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_
             uint64_t h = base + cg_ctz_(word);
             word &= word - 1;
             if (!r->bitmap) h -= i;
-            if (r->l) {
-                const uint8_t *p = r->low + (size_t)(at >> 3);
+            if (r->low_bits) {
+                const uint8_t *p = r->low_part + (size_t)(at >> 3);
                 unsigned shift = (unsigned)(at & 7);
                 uint64_t low;
                 if (CG_LIKELY_(r->end - p > 8)) {
                     low = cg_get64_(p) >> shift;
-                    if (r->l + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
+                    if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
                     /* within the last 8 bytes, and l + shift <= 64: high bits follow */
                 } else {
                     low = 0;
                     for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
                     low >>= shift;
                 }
-                h = h << r->l | (low & mask);
-                at += r->l;
+                h = h << r->low_bits | (low & mask);
+                at += r->low_bits;
             }
             index[done++] = h;
             i++;
@@ -9524,9 +9546,9 @@ CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_
     }
 out:
     r->word = word;
-    r->base = base;
-    r->i = i;
-    r->high = next;
+    r->bit_base = base;
+    r->read_count = i;
+    r->next_high = next;
     return done;
 }
 #if CG_AVX2_
@@ -9542,11 +9564,11 @@ static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) 
 }
 /* The same for values: every value of a block has an index of its own. */
 static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    if (r->unit == 1) return cg_index_get_(r, index, count);
+    if (r->values_per_index == 1) return cg_index_get_(r, index, count);
     for (size_t i = 0; i < count; i++) {
-        if (!r->within && cg_index_get_(r, &r->block, 1) == 0) return i;
-        index[i] = r->block * r->unit + r->within;
-        if (++r->within == r->unit || index[i] + 1 == r->turned) r->within = 0;
+        if (!r->block_pos && cg_index_get_(r, &r->block, 1) == 0) return i;
+        index[i] = r->block * r->values_per_index + r->block_pos;
+        if (++r->block_pos == r->values_per_index || index[i] + 1 == r->transformed_n) r->block_pos = 0;
     }
     return count;
 }
@@ -9579,33 +9601,33 @@ typedef struct cg_encoder_ {
     const cg_stage *stage;
     const cg_layout_ *lay;
     const cg_source_ *src;
-    const float *given; /* scales from outside, or NULL */
+    const float *given_scales; /* scales from outside, or NULL */
     uint64_t key;
     uint8_t *scales, *table, *codes;
-    size_t unit; /* values to be filled at a time */
+    size_t producer_step; /* values to be filled at a time */
 } cg_encoder_;
 
 /* what a block tells */
 typedef struct cg_block_result_ {
-    cg_checksum_ sum;
-    cg_bucket_stats_ stat;
-    double total, energy;
+    cg_checksum_ checksum;
+    cg_bucket_stats_ stats;
+    double lane_total, energy;
     size_t bytes;
 } cg_block_result_;
 
 static const cg_bucket_stats_ cg_bucket_stats_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
 
 static void cg_bucket_stats_merge_(cg_bucket_stats_ *s, const cg_bucket_stats_ *t) {
-    s->top = cg_max32_(s->top, t->top);
+    s->absmax_bits = cg_max32_(s->absmax_bits, t->absmax_bits);
     s->lo = t->lo < s->lo ? t->lo : s->lo;
     s->hi = t->hi > s->hi ? t->hi : s->hi;
-    s->sum[0] += t->sum[0];
-    s->sum[1] += t->sum[1];
-    s->below += t->below;
+    s->sums[0] += t->sums[0];
+    s->sums[1] += t->sums[1];
+    s->negatives += t->negatives;
     s->count += t->count;
 }
 static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
-    size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket, start = b * bucket;
+    size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket_size, start = b * bucket;
     return bucket > k - start ? k : start + bucket;
 }
 /* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of
@@ -9617,7 +9639,7 @@ static cg_bucket_stats_ cg_measure_(
     for (size_t i = first, many; i < last; i += many) {
         many = cg_min_(last - i, CG_CHUNK_ - i % CG_CHUNK_);
         part.count += many;
-        e->lay->row->measure(e->kernels, e->stage,
+        e->lay->quantizer->measure(e->kernels, e->stage,
             i >= have && i < have_end ? cg_at_(v, i - have) : cg_source_fetch_(e->src, i, many, buf), many, &part);
         if ((i + many) % CG_BLOCK_ == 0 || i + many == last) {
             cg_bucket_stats_merge_(&stat, &part);
@@ -9627,16 +9649,16 @@ static cg_bucket_stats_ cg_measure_(
     return stat;
 }
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
-    unsigned per = e->lay->row->scales;
-    if (e->lay->row->scale_width == 1) { /* a power of two; see cg_e8m0_decode_ */
+    unsigned per = e->lay->quantizer->scale_count;
+    if (e->lay->quantizer->scale_width == 1) { /* a power of two; see cg_e8m0_decode_ */
         e->scales[bucket] = (uint8_t)(cg_as_bits_(scales[0]) >> 23);
         return;
     }
     for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_as_bits_(scales[i]));
 }
 static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
-    unsigned per = lay->row->scales;
-    if (lay->row->scale_width == 1) {
+    unsigned per = lay->quantizer->scale_count;
+    if (lay->quantizer->scale_width == 1) {
         scales[0] = cg_e8m0_decode_(p[bucket]);
         return;
     }
@@ -9647,42 +9669,42 @@ static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucke
    up; it belongs to the block it starts in. Buckets longer than a block have been measured before
    (cg_measure_long_buckets_). */
 typedef struct cg_block_encoder_ {
-    size_t begin, current; /* the block; the bucket whose scales these are */
+    size_t block_begin, bucket_index; /* the block; the bucket whose scales these are */
     cg_key_ key;
     float scales[2];
     double lanes[16];
-    uint32_t top; /* the finite check */
-    cg_bucket_stats_ bucket;
+    uint32_t absmax_bits; /* the finite check */
+    cg_bucket_stats_ bucket_stats;
 } cg_block_encoder_;
 
 static void cg_block_encoder_open_(cg_block_encoder_ *r, const cg_encoder_ *e, size_t block) {
     memset(r, 0, sizeof *r);
-    r->begin = block * CG_BLOCK_;
-    r->current = SIZE_MAX;
+    r->block_begin = block * CG_BLOCK_;
+    r->bucket_index = SIZE_MAX;
     r->key = cg_block_key_(e->key, block);
 }
 /* The scales of the bucket at value i, which begins there or before; 0: a value of it is not finite. */
 static int cg_block_encoder_bucket_(
     const cg_encoder_ *e, cg_block_encoder_ *r, size_t b, const float *v, size_t first, size_t end) {
     const cg_layout_ *lay = e->lay;
-    const cg_quantizer_ *row = lay->row;
-    const size_t start = b * (size_t)lay->bucket, stop = cg_bucket_end_(lay, b);
-    r->current = b;
-    if (lay->bucket > CG_BLOCK_ || e->given) {
+    const cg_quantizer_ *row = lay->quantizer;
+    const size_t start = b * (size_t)lay->bucket_size, stop = cg_bucket_end_(lay, b);
+    r->bucket_index = b;
+    if (lay->bucket_size > CG_BLOCK_ || e->given_scales) {
         cg_scales_get_(lay, e->scales, b, r->scales);
         return 1;
     }
     if (start >= first && stop <= end) { /* all of it is here */
-        r->bucket = cg_bucket_stats_none_;
-        r->bucket.count = stop - start;
-        row->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket);
+        r->bucket_stats = cg_bucket_stats_none_;
+        r->bucket_stats.count = stop - start;
+        row->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket_stats);
     } else {
-        r->bucket = cg_measure_(e, start, stop, v, first, end);
+        r->bucket_stats = cg_measure_(e, start, stop, v, first, end);
     }
-    r->top = cg_max32_(r->top, r->bucket.top);
-    if (r->bucket.top >= CG_INF_BITS_) return 0;
-    row->settle(e->stage, &r->bucket, r->scales);
-    if (start >= r->begin && !row->finish) cg_scales_put_(e, b, r->scales);
+    r->absmax_bits = cg_max32_(r->absmax_bits, r->bucket_stats.absmax_bits);
+    if (r->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
+    row->set_scales(e->stage, &r->bucket_stats, r->scales);
+    if (start >= r->block_begin && !row->rescale) cg_scales_put_(e, b, r->scales);
     return 1;
 }
 /* v by its scale. Tiny scales have no inverse: both are brought up first. */
@@ -9701,73 +9723,76 @@ static void cg_bucket_normalize_(
 static int cg_encode_chunk_(
     const cg_encoder_ *e, cg_block_encoder_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
     const cg_layout_ *lay = e->lay;
-    const cg_quantizer_ *row = lay->row;
-    const size_t bucket = (size_t)lay->bucket, end = first + many;
+    const cg_quantizer_ *row = lay->quantizer;
+    const size_t bucket = (size_t)lay->bucket_size, end = first + many;
     const float *v = cg_source_fetch_(e->src, first, many, buf), one = 1.0f;
-    const int shorts = row->unit && bucket < 256; /* many calls would cost more than a pass over L1 */
-    if (row->know != CG_NEEDS_BUCKET_STATS_) {
-        r->top = cg_max32_(r->top,
-            row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->begin), v, many, to, r->lanes));
-        return r->top < CG_INF_BITS_;
+    const int shorts = row->full_scale && bucket < 256; /* many calls would cost more than a pass over L1 */
+    if (row->needs != CG_NEEDS_BUCKET_STATS_) {
+        r->absmax_bits = cg_max32_(r->absmax_bits,
+            row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->block_begin), v, many, to, r->lanes));
+        return r->absmax_bits < CG_INF_BITS_;
     }
-    if (e->given) { /* nobody has looked at these values */
-        r->top = cg_max32_(r->top, e->kernels->absmax_bits(v, many));
-        if (r->top >= CG_INF_BITS_) return 0;
+    if (e->given_scales) { /* nobody has looked at these values */
+        r->absmax_bits = cg_max32_(r->absmax_bits, e->kernels->absmax_bits(v, many));
+        if (r->absmax_bits >= CG_INF_BITS_) return 0;
     }
     for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
-        if (b != r->current && !cg_block_encoder_bucket_(e, r, b, v, first, end)) return 0;
-        if (row->unit) {
-            float by = cg_ratio_or_zero_(row->unit(e->stage), r->scales[0]);
+        if (b != r->bucket_index && !cg_block_encoder_bucket_(e, r, b, v, first, end)) return 0;
+        if (row->full_scale) {
+            float by = cg_ratio_or_zero_(row->full_scale(e->stage), r->scales[0]);
             const float *w = cg_at_(v, i - first);
             if (shorts || cg_is_tiny_(r->scales[0])) {
-                cg_bucket_normalize_(e->kernels, row->unit(e->stage), r->scales[0], w, stop - i, buf + (i - first));
+                cg_bucket_normalize_(
+                    e->kernels, row->full_scale(e->stage), r->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
                 by = 1.0f;
             }
             if (!shorts)
-                row->encode(
-                    e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->begin), w, stop - i, to + (i - first), NULL);
+                row->encode(e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->block_begin), w, stop - i,
+                    to + (i - first), NULL);
             continue;
         }
-        if (row->finish) memset(r->lanes, 0, sizeof r->lanes);
-        row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->begin), cg_at_(v, i - first), stop - i,
-            to + (row->leaves == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->rate / 256), r->lanes);
-        if (row->finish) { /* such a bucket never crosses a chunk */
-            row->finish(&r->bucket, cg_lanes_reduce_(r->lanes), r->scales);
+        if (row->rescale) memset(r->lanes, 0, sizeof r->lanes);
+        row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->block_begin), cg_at_(v, i - first),
+            stop - i, to + (row->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
+            r->lanes);
+        if (row->rescale) { /* such a bucket never crosses a chunk */
+            row->rescale(&r->bucket_stats, cg_lanes_reduce_(r->lanes), r->scales);
             cg_scales_put_(e, b, r->scales);
         }
     }
-    if (shorts) row->encode(e->kernels, e->stage, &one, r->key, (uint32_t)(first - r->begin), buf, many, to, NULL);
+    if (shorts)
+        row->encode(e->kernels, e->stage, &one, r->key, (uint32_t)(first - r->block_begin), buf, many, to, NULL);
     return 1;
 }
 /* Fixed rate: every chunk has its place. */
 CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *part) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
-    const int pack = lay->row->leaves == CG_OUTPUT_SYMBOLS_ && lay->rate < 8 * 32;
+    const int pack = lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
     cg_block_encoder_ run;
     cg_fenv_ env = cg_fenv_enter_(); /* threads have their own */
-    const cg_producer_ *fill = cg_source_is_lazy_(e->src) ? NULL : e->src->fill;
+    const cg_producer_ *fill = cg_source_is_lazy_(e->src) ? NULL : e->src->producer;
     cg_block_encoder_open_(&run, e, block);
-    part->sum.a = part->sum.b = part->sum.words = 0;
+    part->checksum.a = part->checksum.b = part->checksum.words = 0;
     part->energy = 0.0;
     for (size_t first = begin, many; first < end; first += many) {
         uint8_t *out = e->codes + cg_codes_offset_(lay, first);
         size_t bytes;
         many = cg_min_(CG_CHUNK_, end - first);
-        if (fill && first % e->unit == 0)
-            part->energy += cg_producer_make_(fill, first, e->unit, (float *)(uintptr_t)e->src->x);
+        if (fill && first % e->producer_step == 0)
+            part->energy += cg_producer_make_(fill, first, e->producer_step, (float *)(uintptr_t)e->src->x);
         if (!cg_encode_chunk_(e, &run, first, many, buf, pack ? symbols : out)) break;
-        if (pack) e->kernels->pack(symbols, many, lay->rate / 32, out);
-        bytes = (size_t)(((uint64_t)many * lay->rate / 32 + 7) / 8);
+        if (pack) e->kernels->pack(symbols, many, lay->bits_x32 / 32, out);
+        bytes = (size_t)(((uint64_t)many * lay->bits_x32 / 32 + 7) / 8);
         while (bytes % 4) out[bytes++] = 0; /* the end of the section */
-        e->kernels->checksum(&part->sum, out, bytes / 4);
+        e->kernels->checksum(&part->checksum, out, bytes / 4);
     }
-    part->stat.top = run.top;
-    part->total = cg_lanes_reduce_(run.lanes);
+    part->stats.absmax_bits = run.absmax_bits;
+    part->lane_total = cg_lanes_reduce_(run.lanes);
     cg_fenv_leave_(env);
 }
 /* With a code pieces have any size, but none is larger than if it were packed. */
@@ -9786,11 +9811,12 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
         const uint8_t *in = symbols;
         size_t cap;
         uint32_t entry;
-        many = cg_min_(lay->piece, end - piece);
+        many = cg_min_(lay->piece_values, end - piece);
         if (width == 4 && !CG_BIG_ENDIAN_) { /* floats as they lie */
             in = (const uint8_t *)cg_source_fetch_(e->src, piece, many, buf);
-            run.top = cg_max32_(run.top, e->kernels->absmax_bits((const float *)(const void *)in, many));
-            ok = run.top < CG_INF_BITS_;
+            run.absmax_bits = cg_max32_(
+                run.absmax_bits, e->kernels->absmax_bits((const float *)(const void *)in, many));
+            ok = run.absmax_bits < CG_INF_BITS_;
         } else
             for (size_t first = piece, some; first < piece + many && ok; first += some) {
                 some = cg_min_(CG_CHUNK_, piece + many - first);
@@ -9799,18 +9825,18 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
         if (!ok) break;
         cap = 4 * cg_codes_words_(lay, many);
         entry = width ? cg_floats_put_(e->kernels, width, in, many, at, cap)
-                      : cg_piece_put_(e->kernels, lay->code, &lay->alphabet, symbols, many, at, cap);
-        cg_put32_(e->table + piece / lay->piece * 4, entry);
+                      : cg_piece_put_(e->kernels, lay->value_code, &lay->alphabet, symbols, many, at, cap);
+        cg_put32_(e->table + piece / lay->piece_values * 4, entry);
         at += (size_t)cg_word_bytes_(entry & 0x3fffffffu);
     }
     part->bytes = (size_t)(at - out);
-    part->stat.top = run.top;
-    part->total = cg_lanes_reduce_(run.lanes);
+    part->stats.absmax_bits = run.absmax_bits;
+    part->lane_total = cg_lanes_reduce_(run.lanes);
     cg_fenv_leave_(env);
 }
 CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *part) {
     cg_fenv_ env = cg_fenv_enter_();
-    part->stat = cg_measure_(e, first, last, NULL, 0, 0);
+    part->stats = cg_measure_(e, first, last, NULL, 0, 0);
     cg_fenv_leave_(env);
 }
 static int cg_wave_size_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
@@ -9819,16 +9845,16 @@ static double cg_producer_make_block_(const cg_producer_ *fill, size_t block, fl
     const size_t begin = block * CG_BLOCK_;
     double energy = 0.0;
     cg_fenv_ env = cg_fenv_enter_();
-    for (size_t i = 0; i < CG_BLOCK_; i += fill->unit) energy += cg_producer_make_(fill, begin + i, fill->unit, x);
+    for (size_t i = 0; i < CG_BLOCK_; i += fill->step) energy += cg_producer_make_(fill, begin + i, fill->step, x);
     cg_fenv_leave_(env);
     return energy;
 }
 /* All of them now. */
 CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
-    cg_producer_ *fill = src->fill;
+    cg_producer_ *fill = src->producer;
     const size_t n = fill && !fill->lazy ? fill->n : 0, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
     double energy[CG_WAVE_];
-    if (fill && !fill->lazy) fill->begun = 1;
+    if (fill && !fill->lazy) fill->started = 1;
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         CG_PARALLEL_
@@ -9836,12 +9862,12 @@ CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
             energy[i] = cg_producer_make_block_(fill, block + (size_t)i, (float *)(uintptr_t)src->x);
         for (int i = 0; i < many; i++) fill->energy += energy[i];
     }
-    if (n) src->fill = NULL;
+    if (n) src->producer = NULL;
 }
 
 /* Pass 0, for buckets longer than a block. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
-    const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket;
+    const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket_size;
     cg_block_result_ part[CG_WAVE_];
     for (size_t b = 0; b * bucket < k; b++) {
         const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket;
@@ -9854,21 +9880,21 @@ CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
                 size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
                 cg_measure_block_(e, from < start ? start : from, to, &part[i]);
             }
-            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &part[i].stat);
-            if (stat.top >= CG_INF_BITS_) return CG_E_NONFINITE;
+            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &part[i].stats);
+            if (stat.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         }
-        e->lay->row->settle(e->stage, &stat, scales);
+        e->lay->quantizer->set_scales(e->stage, &stat, scales);
         cg_scales_put_(e, b, scales);
     }
     return CG_OK;
 }
 /* Scales that somebody has agreed on. */
 static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
-    const unsigned per = e->lay->row->scales;
-    for (size_t b = 0; b < (size_t)e->lay->buckets; b++) {
+    const unsigned per = e->lay->quantizer->scale_count;
+    for (size_t b = 0; b < (size_t)e->lay->bucket_count; b++) {
         float scales[2] = { 0.0f, 0.0f };
-        for (unsigned i = 0; i < per; i++) scales[i] = cg_load_(e->given, b * per + i);
-        if (!e->lay->row->legal(scales)) return CG_E_ARG;
+        for (unsigned i = 0; i < per; i++) scales[i] = cg_load_(e->given_scales, b * per + i);
+        if (!e->lay->quantizer->legal(scales)) return CG_E_ARG;
         cg_scales_put_(e, b, scales);
     }
     return CG_OK;
@@ -9881,33 +9907,33 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
     cg_block_result_ part[CG_WAVE_];
     cg_checksum_ codes = { 0, 0, 0 };
     double total = 0.0;
-    if (e->src->fill) e->src->fill->begun = 1;
+    if (e->src->producer) e->src->producer->started = 1;
     /* what fills the scales to a word */
-    if (lay->scale_bytes) memset(e->codes - (size_t)lay->table_bytes - 4, 0, 4);
-    if (e->given) {
+    if (lay->scale_bytes) memset(e->codes - (size_t)lay->piece_table_bytes - 4, 0, 4);
+    if (e->given_scales) {
         cg_status s = cg_scales_put_given_(e);
         if (s != CG_OK) return s;
-    } else if (lay->row->know == CG_NEEDS_BUCKET_STATS_ && lay->bucket > CG_BLOCK_ &&
+    } else if (lay->quantizer->needs == CG_NEEDS_BUCKET_STATS_ && lay->bucket_size > CG_BLOCK_ &&
         cg_measure_long_buckets_(e) != CG_OK) {
         return CG_E_NONFINITE;
     }
     for (size_t block = 0, wave; block < blocks; block += wave) {
         uint8_t *start = end;
-        int many = cg_wave_size_(lay->code ? cg_min_(CG_CODED_WAVE_, blocks - block) : blocks - block);
+        int many = cg_wave_size_(lay->value_code ? cg_min_(CG_CODED_WAVE_, blocks - block) : blocks - block);
         wave = (size_t)many;
         CG_PARALLEL_
         for (int i = 0; i < many; i++) {
-            if (lay->code)
+            if (lay->value_code)
                 cg_encode_block_coded_(
                     e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &part[i]);
             else cg_encode_block_(e, block + (size_t)i, &part[i]);
         }
         for (int i = 0; i < many; i++) {
-            if (part[i].stat.top >= CG_INF_BITS_) return CG_E_NONFINITE;
-            total += part[i].total;
-            if (e->src->fill && !lay->code) e->src->fill->energy += part[i].energy;
-            if (!lay->code) {
-                codes = cg_checksum_concat_(codes, part[i].sum);
+            if (part[i].stats.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+            total += part[i].lane_total;
+            if (e->src->producer && !lay->value_code) e->src->producer->energy += part[i].energy;
+            if (!lay->value_code) {
+                codes = cg_checksum_concat_(codes, part[i].checksum);
                 continue;
             }
             if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), part[i].bytes);
@@ -9915,14 +9941,14 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
             end += part[i].bytes;
         }
     }
-    if (lay->row->know == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given) {
+    if (lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given_scales) {
         float mean = (float)(total / (double)k);
         cg_scales_put_(e, 0, &mean);
     }
-    *bytes = (size_t)(lay->scale_bytes + lay->table_bytes) +
-        (lay->code ? (size_t)(end - e->codes) : (size_t)lay->code_bytes);
+    *bytes = (size_t)(lay->scale_bytes + lay->piece_table_bytes) +
+        (lay->value_code ? (size_t)(end - e->codes) : (size_t)lay->codes_bytes);
     *sum = cg_checksum_concat_(
-        *sum, cg_checksum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->table_bytes)));
+        *sum, cg_checksum_of_(e->kernels, e->scales, (size_t)(lay->scale_bytes + lay->piece_table_bytes)));
     *sum = cg_checksum_concat_(*sum, codes);
     return CG_OK;
 }
@@ -9933,7 +9959,7 @@ static cg_status cg_layout_sizes_(
     const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
     cg_status s = cg_layout_make_(op, side, k, lay);
     if (s != CG_OK) return s;
-    *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->table_bytes), lay->code_bytes);
+    *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->piece_table_bytes), lay->codes_bytes);
     if (lay->codec) {
         size_t most = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
         if (!most && k) return CG_E_ARG;
@@ -9979,9 +10005,9 @@ CG_NOINLINE_ cg_status cg_source_prepare_(
     cg_status s = CG_OK;
     info->k = turned;
     if (cg_is_matrix_op_(op)) {
-        s = cg_matrix_encode_(kernels, info, src->x, list->gathered);
-        src->x = list->gathered;
-        src->turned = 0;
+        s = cg_matrix_encode_(kernels, info, src->x, list->materialized);
+        src->x = list->materialized;
+        src->to_transform = 0;
         src->count = turned;
         return s;
     }
@@ -9989,28 +10015,28 @@ CG_NOINLINE_ cg_status cg_source_prepare_(
         for (size_t i = 0, many; i < turned; i += many) {
             const float *v;
             many = cg_min_(CG_CHUNK_, turned - i);
-            v = cg_source_fetch_(src, i, many, list->gathered + i); /* blocks end within the room */
-            if (v != list->gathered + i) memcpy(list->gathered + i, v, 4 * many);
+            v = cg_source_fetch_(src, i, many, list->materialized + i); /* blocks end within the room */
+            if (v != list->materialized + i) memcpy(list->materialized + i, v, 4 * many);
         }
-        if (kernels->absmax_bits(list->gathered, turned) >= CG_INF_BITS_) return CG_E_NONFINITE;
-        src->x = list->gathered;
-        src->drawn = src->turned = 0;
+        if (kernels->absmax_bits(list->materialized, turned) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        src->x = list->materialized;
+        src->to_sample = src->to_transform = 0;
         src->count = turned;
-        src->fill = NULL;
+        src->producer = NULL;
     }
     if (op->select.id) {
         cg_selector_ p;
         p.kernels = kernels;
         p.side = side;
         p.x = cg_source_is_lazy_(src) ? NULL : src->x;
-        p.fill = src->fill;
+        p.producer = src->producer;
         p.n = turned;
-        p.shared = cg_shared_key_(&info->tag);
-        p.own = cg_rank_key_(&info->tag);
+        p.shared_key = cg_shared_key_(&info->tag);
+        p.rank_key = cg_rank_key_(&info->tag);
         p.list = list;
         p.info = info;
         s = cg_selector_run_(&p);
-        src->fill = NULL;
+        src->producer = NULL;
         src->x = list->value;
         src->count = info->k;
     }
@@ -10035,7 +10061,7 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
 /* Does a later stage make the values, where it needs them? Others need all of them at once. */
 static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *fill) {
     if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
-    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->hint);
+    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->threshold_hint);
 }
 static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_producer_ *fill, const float *x,
     uint8_t *packet, size_t cap, size_t *len, void *scratch) {
@@ -10052,9 +10078,9 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_prod
     src.info = info;
     src.x = x;
     src.count = info->drawn;
-    src.drawn = info->op.sample.id != 0;
-    src.turned = info->op.transform.id != 0;
-    src.fill = fill;
+    src.to_sample = info->op.sample.id != 0;
+    src.to_transform = info->op.transform.id != 0;
+    src.producer = fill;
     if (fill && !cg_producer_is_fused_(&info->op, fill)) cg_producer_make_all_(&src);
     cg_list_in_scratch_(&list, &info->op, cg_transformed_n_(&info->op, info->drawn), scratch);
     s = cg_source_prepare_(kernels, info, side, &src, &list);
@@ -10062,7 +10088,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_prod
     s = cg_layout_sizes_(&info->op, side, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
     /* buckets across blocks */
-    if (lay.row && lay.row->know == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_)
+    if (lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket_size &&
+        lay.k > CG_BLOCK_)
         cg_producer_make_all_(&src);
     universe = cg_index_count_(&info->op, cg_transformed_n_(&info->op, info->drawn));
     info->index_code = cg_index_code_(&info->op, universe, cg_index_count_(&info->op, info->k));
@@ -10078,13 +10105,13 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_prod
         e.stage = &info->op.quantize;
         e.lay = &lay;
         e.src = &src;
-        e.given = side ? side->scale : NULL;
+        e.given_scales = side ? side->scale : NULL;
         e.key = cg_rank_key_(&info->tag);
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
-        e.codes = e.table + (size_t)lay.table_bytes;
-        e.unit = fill && fill->unit == CG_CHUNK_ &&
-                (lay.row->know != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket == 0)
+        e.codes = e.table + (size_t)lay.piece_table_bytes;
+        e.producer_step = fill && fill->step == CG_CHUNK_ &&
+                (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
         s = cg_encode_values_(&e, &body, &info->value_bytes);
@@ -10129,79 +10156,82 @@ CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x
 
 /* Who takes decoded values, in place of y: stretches of them, or single ones. Both return the sum of their squares. */
 typedef struct cg_sink_ {
-    double (*dense)(const void *user, size_t first, size_t many, const float *v);
-    double (*sparse)(const void *user, const uint64_t *at, size_t many, const float *v);
+    double (*take_dense)(const void *user, size_t first, size_t many, const float *v);
+    double (*take_sparse)(const void *user, const uint64_t *at, size_t many, const float *v);
     const void *user;
     double energy; /* comes back: of all of them */
 } cg_sink_;
 
 typedef struct cg_decoder_ {
     const cg_kernels_ *kernels;
-    const uint8_t *packet, *scales, *table, *codes, *index;
+    const uint8_t *packet, *scales, *piece_table, *codes, *index;
     const struct cg_decoder_ *support; /* whose indices these values have, or NULL */
     cg_info info;
     cg_layout_ lay;
-    size_t turned;
+    size_t transformed_n;
     float alpha, beta;
     float *y;
-    float none;     /* y, where there are no values: NULL + 0 is undefined */
-    cg_sink_ *sink; /* in place of y, or NULL */
-    int stream;     /* y is larger than the caches, and aligned */
+    float empty_y;    /* y, where there are no values: NULL + 0 is undefined */
+    cg_sink_ *sink;   /* in place of y, or NULL */
+    int non_temporal; /* y is larger than the caches, and aligned */
 } cg_decoder_;
 
 /* Where a reader of pieces stands, and the piece it has decoded. Not needed without a code. */
 typedef struct cg_piece_cursor_ {
-    size_t piece, at;
-    int have;
+    size_t piece, offset;
+    int decoded;
     uint8_t symbols[CG_PIECE_SYMBOLS_];
 } cg_piece_cursor_;
 
 static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
-    return (size_t)cg_word_bytes_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu);
+    return (size_t)cg_word_bytes_(cg_get32_(d->piece_table + 4 * piece) & 0x3fffffffu);
 }
 static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t at) {
     c->piece = piece;
-    c->at = at;
-    c->have = 0;
+    c->offset = at;
+    c->decoded = 0;
 }
 /* Symbols or wire floats from value `first` on, which goes up. */
 CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first) {
     const cg_layout_ *lay = &d->lay;
-    const size_t piece = first / lay->piece, many = cg_min_(lay->piece, (size_t)lay->k - piece * lay->piece);
+    const size_t piece = first / lay->piece_values,
+                 many = cg_min_(lay->piece_values, (size_t)lay->k - piece * lay->piece_values);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
-    for (; c->piece < piece; c->piece++, c->have = 0) c->at += cg_piece_bytes_(d, c->piece);
-    if (!c->have) {
-        const uint32_t entry = cg_get32_(d->table + 4 * piece);
+    for (; c->piece < piece; c->piece++, c->decoded = 0) c->offset += cg_piece_bytes_(d, c->piece);
+    if (!c->decoded) {
+        const uint32_t entry = cg_get32_(d->piece_table + 4 * piece);
         const size_t bytes = cg_piece_bytes_(d, piece);
-        if (width) cg_floats_get_(d->kernels, width, entry, d->codes + c->at, bytes, many, c->symbols);
-        else cg_piece_get_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + c->at, bytes, many, c->symbols);
-        c->have = 1;
+        if (width) cg_floats_get_(d->kernels, width, entry, d->codes + c->offset, bytes, many, c->symbols);
+        else
+            cg_piece_get_(
+                d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + c->offset, bytes, many, c->symbols);
+        c->decoded = 1;
     }
-    return c->symbols + (first - piece * lay->piece) * (width ? width : 1);
+    return c->symbols + (first - piece * lay->piece_values) * (width ? width : 1);
 }
 /* Bits or bytes of values [first, first + many) to floats, bucket by bucket. */
 static void cg_decode_buckets_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
-    const cg_quantizer_ *row = lay->row;
+    const cg_quantizer_ *row = lay->quantizer;
     float scales[2];
-    if (row->know != CG_NEEDS_BUCKET_STATS_) {
-        if (row->scales) cg_scales_get_(lay, d->scales, 0, scales);
+    if (row->needs != CG_NEEDS_BUCKET_STATS_) {
+        if (row->scale_count) cg_scales_get_(lay, d->scales, 0, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return;
     }
-    for (size_t i = first, b = first / (size_t)lay->bucket, stop; i < first + many; i = stop, b++) {
+    for (size_t i = first, b = first / (size_t)lay->bucket_size, stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales,
-            in + (row->leaves == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->rate / 256), stop - i,
+            in + (row->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256), stop - i,
             cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
 }
 CG_NOINLINE_ void cg_decode_packed_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     uint8_t symbols[CG_CHUNK_];
-    d->kernels->unpack(in, many, d->lay.rate / 32, symbols);
+    d->kernels->unpack(in, many, d->lay.bits_x32 / 32, symbols);
     cg_decode_buckets_(d, symbols, first, many, out, stream);
 }
 /* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
@@ -10215,11 +10245,11 @@ static const float *cg_decode_chunk_(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && d->kernels->absmax_bits(out, many) < CG_INF_BITS_ ? out : NULL;
     }
-    in = lay->code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
+    in = lay->value_code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
-    if (lay->rate == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
+    if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
 #endif
-    if (lay->row->leaves == CG_OUTPUT_SYMBOLS_ && lay->rate < 8 * 32 && !lay->code)
+    if (lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32 && !lay->value_code)
         cg_decode_packed_(d, in, first, many, out, stream);
     else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;
@@ -10232,10 +10262,10 @@ static int cg_padding_zero_(const uint8_t *p, uint64_t bits) { /* from bit `bits
     return 1;
 }
 static int cg_scales_legal_(const cg_decoder_ *d) {
-    const cg_quantizer_ *row = d->lay.row;
+    const cg_quantizer_ *row = d->lay.quantizer;
     float scales[2];
-    if (!row || !row->scales) return 1;
-    for (size_t b = 0; b < (size_t)d->lay.buckets; b++) {
+    if (!row || !row->scale_count) return 1;
+    for (size_t b = 0; b < (size_t)d->lay.bucket_count; b++) {
         if (row->scale_width == 1) {
             if (d->scales[b] == 255) return 0;
             continue;
@@ -10243,38 +10273,40 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
         cg_scales_get_(&d->lay, d->scales, b, scales);
         if (!row->legal(scales)) return 0;
     }
-    return cg_padding_zero_(d->scales, d->lay.buckets * row->scales * row->scale_width * 8);
+    return cg_padding_zero_(d->scales, d->lay.bucket_count * row->scale_count * row->scale_width * 8);
 }
 /* Asks for the first half of the next chunk's codes, which sets the hardware going; all of it is slower. */
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
-    if (!d->lay.code)
+    if (!d->lay.value_code)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
     const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
-    const cg_quantizer_ *row = d->lay.row;
+    const cg_quantizer_ *row = d->lay.quantizer;
     d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
-    return !row->top || row->top(d->kernels, in, many) < row->limit;
+    return !row->stored_absmax_bits || row->stored_absmax_bits(d->kernels, in, many) < row->stored_limit;
 }
 /* Pieces: entries that add up to the section, each piece one that can be decoded; floats finite. */
 CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     const cg_layout_ *lay = &d->lay;
-    const size_t k = (size_t)lay->k, pieces = (size_t)lay->table_bytes / 4;
-    const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->table_bytes);
+    const size_t k = (size_t)lay->k, pieces = (size_t)lay->piece_table_bytes / 4;
+    const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
     size_t at = 0;
     for (size_t i = 0; i < pieces; i++) {
-        const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece, k - i * lay->piece);
-        const uint32_t entry = cg_get32_(d->table + 4 * i);
+        const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece_values, k - i * lay->piece_values);
+        const uint32_t entry = cg_get32_(d->piece_table + 4 * i);
         if (bytes > all - at) return 0;
-        if (!width && !cg_piece_check_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + at, bytes, many))
+        if (!width && !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + at, bytes, many))
             return 0;
         if (width) {
             if (!cg_floats_check_(d->kernels, width, entry, d->codes + at, bytes, many)) return 0;
-            if (entry >> 30 == 0 && lay->row->top(d->kernels, d->codes + at, many) >= lay->row->limit) return 0;
+            if (entry >> 30 == 0 &&
+                lay->quantizer->stored_absmax_bits(d->kernels, d->codes + at, many) >= lay->quantizer->stored_limit)
+                return 0;
         }
         at += bytes;
     }
@@ -10302,27 +10334,27 @@ static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
    equal, and the low parts must ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits:
    no load ends beyond them. */
 CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    const uint64_t mask = ((uint64_t)1 << r->l) - 1;
+    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
     uint64_t i = 0, carry = 0, high = 0, at, two;
     int bad = 0;
-    for (size_t byte = 0, bytes = (size_t)(r->end - r->high); byte < bytes; byte += 8) {
-        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->high + byte) : cg_get32_(r->high + byte),
+    for (size_t byte = 0, bytes = (size_t)(r->end - r->next_high); byte < bytes; byte += 8) {
+        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->next_high + byte) : cg_get32_(r->next_high + byte),
                        many = (uint64_t)__builtin_popcountll(word);
         if (many > k - i) return 0;
         for (uint64_t both = word & (word << 1 | carry); both; both &= both - 1) {
-            at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->l;
-            two = cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7);
-            bad |= (two & mask) >= (two >> r->l & mask);
+            at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->low_bits;
+            two = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
+            bad |= (two & mask) >= (two >> r->low_bits & mask);
         }
         if (word) high = 8 * (uint64_t)byte + cg_log2_(word);
         carry = word >> 63;
         i += many;
     }
-    if (bad || i < k || high - (k - 1) > r->universe >> r->l) return 0;
-    at = (k - 1) * r->l;
+    if (bad || i < k || high - (k - 1) > r->universe >> r->low_bits) return 0;
+    at = (k - 1) * r->low_bits;
     two = 0;
-    for (unsigned b = 0; b < 5; b++) two |= (uint64_t)r->low[(size_t)(at >> 3) + b] << 8 * b;
-    *next = ((high - (k - 1)) << r->l | (two >> (at & 7) & mask)) + 1;
+    for (unsigned b = 0; b < 5; b++) two |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
+    *next = ((high - (k - 1)) << r->low_bits | (two >> (at & 7) & mask)) + 1;
     return *next <= r->universe;
 }
 #endif
@@ -10333,20 +10365,21 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     uint64_t next;
     int ok;
     if (!info->index_bytes) return k == 0 || !info->op.select.id || info->op.select.id == CG_SELECT_GIVEN;
-    if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
+    if (!r.golomb && !cg_padding_zero_(r.next_high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
         return 0;
-    if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low, k * r.l)) return 0;
+    if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low_part, k * r.low_bits)) return 0;
 #if CG_AVX2_
-    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.l <= 28 && r.end - r.high >= 8)
+    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.low_bits <= 28 && r.end - r.next_high >= 8)
         ok = cg_index_validate_avx2_(&r, k, &next);
     else
 #endif
         ok = cg_index_validate_(&r, k, &next);
     if (!ok) return 0;
     /* only the last block of all may be short, and then it is */
-    return r.unit == 1 ||
-        (info->k % r.unit ? next == r.universe && info->k % r.unit == r.turned % r.unit
-                          : next != r.universe || !(r.turned % r.unit));
+    return r.values_per_index == 1 ||
+        (info->k % r.values_per_index
+                ? next == r.universe && info->k % r.values_per_index == r.transformed_n % r.values_per_index
+                : next != r.universe || !(r.transformed_n % r.values_per_index));
 }
 /* The checksum of everything but the codes, and then the packet's verdict. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
@@ -10364,14 +10397,15 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     cg_checksum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (!d->lay.row || d->lay.code) sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
+    if (!d->lay.quantizer || d->lay.value_code)
+        sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
     else
         for (size_t i = 0; i < k; i += CG_CHUNK_) {
             cg_codes_prefetch_(d, i);
             finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
         }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
-    if (d->lay.code && !cg_pieces_check_(d)) return CG_E_CORRUPT;
+    if (d->lay.value_code && !cg_pieces_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
         if (!cg_decode_chunk_(d, NULL, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
     return CG_OK;
@@ -10383,11 +10417,11 @@ enum { CG_SPARSE_BATCH_ = 128 };
 typedef struct cg_selection_reader_ {
     cg_index_reader_ reader;
     cg_piece_cursor_ *cursor; /* NULL without a code */
-    uint64_t at[CG_SPARSE_BATCH_];
-    const float *chunk;
-    float out[CG_CHUNK_];
+    uint64_t index[CG_SPARSE_BATCH_];
+    const float *values;
+    float buf[CG_CHUNK_];
     /* values [first, first + many) are at hand; next: the first that has not been used */
-    size_t first, many, next;
+    size_t batch_first, batch_n, next_unused;
 } cg_selection_reader_;
 
 static void cg_selection_reader_open_(cg_selection_reader_ *w, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
@@ -10395,16 +10429,16 @@ static void cg_selection_reader_open_(cg_selection_reader_ *w, const cg_decoder_
     w->reader = cg_index_open_(&set->info, set->index);
     w->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
-    w->chunk = NULL;
-    w->first = w->many = w->next = 0;
+    w->values = NULL;
+    w->batch_first = w->batch_n = w->next_unused = 0;
 }
 /* How many there are from value `first` on, a multiple of CG_SPARSE_BATCH_; 0: a codec changed its mind after
    cg_verify_. */
 static size_t cg_selection_reader_load_(cg_selection_reader_ *w, const cg_decoder_ *d, size_t first) {
     const size_t k = (size_t)d->lay.k, many = cg_min_(CG_SPARSE_BATCH_, k - first);
     if (first % CG_CHUNK_ == 0)
-        w->chunk = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
-    return w->chunk ? many : 0;
+        w->values = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->buf, 0);
+    return w->values ? many : 0;
 }
 
 /* Chunk `first` of what the sample left, transform undone; with a selection chunks must come one after the other. */
@@ -10412,7 +10446,7 @@ static const float *cg_inverse_transform_chunk_(
     const cg_decoder_ *d, cg_selection_reader_ *w, cg_piece_cursor_ *cursor, size_t first, float *out) {
     const cg_stage *stage = &d->info.op.transform;
     const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_,
-                 end = cg_min_(d->turned, first + CG_CHUNK_);
+                 end = cg_min_(d->transformed_n, first + CG_CHUNK_);
     const uint64_t key = cg_shared_key_(&d->info.tag);
     const float *v = out;
     if (!d->info.op.select.id) {
@@ -10421,16 +10455,17 @@ static const float *cg_inverse_transform_chunk_(
     } else {
         memset(out, 0, 4 * (end - first));
         for (;;) {
-            if (w->next == w->first + w->many) {
-                if (w->next == (size_t)d->lay.k) break;
-                w->first = w->next;
-                w->many = cg_selection_reader_load_(w, d, w->first);
-                if (!w->many) return NULL;
-                cg_index_get_per_value_(&w->reader, w->at, w->many);
+            if (w->next_unused == w->batch_first + w->batch_n) {
+                if (w->next_unused == (size_t)d->lay.k) break;
+                w->batch_first = w->next_unused;
+                w->batch_n = cg_selection_reader_load_(w, d, w->batch_first);
+                if (!w->batch_n) return NULL;
+                cg_index_get_per_value_(&w->reader, w->index, w->batch_n);
             }
-            if (w->at[w->next - w->first] >= end) break;
-            out[(size_t)w->at[w->next - w->first] - first] = cg_load_(w->chunk, w->next % CG_CHUNK_);
-            w->next++;
+            if (w->index[w->next_unused - w->batch_first] >= end) break;
+            out[(size_t)w->index[w->next_unused - w->batch_first] - first] = cg_load_(
+                w->values, w->next_unused % CG_CHUNK_);
+            w->next_unused++;
         }
     }
     for (size_t b = first; b < end; b += unit)
@@ -10457,13 +10492,13 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg
             const float *v;
             cg_codes_prefetch_(d, first);
             if (turned) v = cg_inverse_transform_chunk_(d, walk, cursor, first, out);
-            else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->stream);
-            if (v && d->sink) *energy += d->sink->dense(d->sink->user, first, many, v);
-            else if (v && v != y) d->kernels->axpby(v, many, d->alpha, d->beta, y, d->stream);
+            else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->non_temporal);
+            if (v && d->sink) *energy += d->sink->take_dense(d->sink->user, first, many, v);
+            else if (v && v != y) d->kernels->axpby(v, many, d->alpha, d->beta, y, d->non_temporal);
             ok = v != NULL;
         }
     }
-    if (d->stream) d->kernels->stream_fence();
+    if (d->non_temporal) d->kernels->stream_fence();
     cg_fenv_leave_(env);
     return ok;
 }
@@ -10471,7 +10506,7 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg
 CG_NOINLINE_ int cg_decode_block_coded_(
     const cg_decoder_ *d, size_t block, size_t at, cg_checksum_ *sum, double *energy) {
     cg_piece_cursor_ cursor;
-    cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece, at);
+    cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece_values, at);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
 }
 CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
@@ -10482,16 +10517,17 @@ CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
     int ok[CG_WAVE_];
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
-        for (int i = 0; d->lay.code && i < many; i++) {
-            const size_t per = CG_BLOCK_ / d->lay.piece, pieces = (size_t)d->lay.table_bytes / 4,
+        for (int i = 0; d->lay.value_code && i < many; i++) {
+            const size_t per = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
                          first = (block + (size_t)i) * per;
             at[i + 1] = at[i];
             for (size_t p = first; p < cg_min_(pieces, first + per); p++) at[i + 1] += cg_piece_bytes_(d, p);
         }
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            ok[i] = d->lay.code ? cg_decode_block_coded_(d, block + (size_t)i, at[i], &part[i], &energy[i])
-                                : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i], &energy[i]);
+            ok[i] = d->lay.value_code
+                ? cg_decode_block_coded_(d, block + (size_t)i, at[i], &part[i], &energy[i])
+                : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i], &energy[i]);
         at[0] = at[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return CG_E_CORRUPT;
@@ -10543,13 +10579,13 @@ static size_t cg_coordinate_count_(const cg_decoder_ *d) {
 static size_t cg_selection_reader_next_(
     cg_selection_reader_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);
-    if (!buf) buf = w->out;
+    if (!buf) buf = w->buf;
     if (d->info.op.transform.id) {
         if (first % CG_CHUNK_ == 0 && !cg_inverse_transform_chunk_(d, w, w->cursor, first, buf)) return 0;
         memcpy(value, buf + first % CG_CHUNK_, 4 * many);
     } else {
         if (!cg_selection_reader_load_(w, d, first)) return 0;
-        memcpy(value, cg_at_(w->chunk, first % CG_CHUNK_), 4 * many);
+        memcpy(value, cg_at_(w->values, first % CG_CHUNK_), 4 * many);
     }
     if (d->alpha != 1.0f)
         for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
@@ -10569,14 +10605,14 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_piece_cursor_ *cursor
         if (!many) return CG_E_CORRUPT;
         cg_coordinates_get_(d, &w.reader, first, many, at);
         if (d->sink) {
-            d->sink->energy += d->sink->sparse(d->sink->user, at, many, value);
+            d->sink->energy += d->sink->take_sparse(d->sink->user, at, many, value);
             continue;
         }
         cg_scale_y_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
         filled = (size_t)at[many - 1] + 1;
-        if (w.reader.unit > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
+        if (w.reader.values_per_index > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
             for (size_t i = 0, run; i < many; i += run) {
-                run = cg_min_(many - i, (size_t)(w.reader.unit - at[i] % w.reader.unit));
+                run = cg_min_(many - i, (size_t)(w.reader.values_per_index - at[i] % w.reader.values_per_index));
                 d->kernels->axpby(
                     value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
             }
@@ -10632,7 +10668,7 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cursor_ *cursor) {
     if (dense) return cg_decode_sequential_(d, cursor);
     if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
-    return d->stream && !cursor && !d->info.op.transform.id && cg_values_per_index_(&d->info.op) == 1
+    return d->non_temporal && !cursor && !d->info.op.transform.id && cg_values_per_index_(&d->info.op) == 1
         ? cg_scatter_stream_(d)
         : cg_scatter_plain_(d, cursor);
 }
@@ -10659,18 +10695,18 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
             float *y = d->sink ? d->y : cg_at_mut_(d->y, i * cols + j);
             for (size_t c = 0; c < tall * rank; c++) left[c] = cg_as_float_(cg_get32_(p + 4 * (i * rank + c)));
             if (direct) {
-                d->kernels->lowrank_tile(left, part, many, rank, tall, many, y, cols, d->stream && cols % 4 == 0);
+                d->kernels->lowrank_tile(left, part, many, rank, tall, many, y, cols, d->non_temporal && cols % 4 == 0);
             } else {
                 d->kernels->lowrank_tile(left, part, many, rank, tall, many, out, many, 0);
                 for (size_t r = 0; r < tall; r++) {
                     if (d->sink)
-                        d->sink->energy += d->sink->dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
+                        d->sink->energy += d->sink->take_dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
                     else d->kernels->axpby(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
                 }
             }
         }
     }
-    if (d->stream) d->kernels->stream_fence();
+    if (d->non_temporal) d->kernels->stream_fence();
 }
 
 /* src/core/decode.h */
@@ -10688,23 +10724,24 @@ static cg_status cg_decoder_open_(
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
     s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
     if (s != CG_OK && (values || !cg_is_user_codec_(&d->info.op.quantize))) return s;
-    value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
-    if (d->lay.row &&
-        (d->lay.code
-                ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
-                : d->info.value_bytes != value_bytes))
+    value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.piece_table_bytes), d->lay.codes_bytes);
+    if (d->lay.quantizer &&
+        (d->lay.value_code ? d->info.value_bytes > value_bytes ||
+                    d->info.value_bytes < d->lay.scale_bytes + d->lay.piece_table_bytes
+                           : d->info.value_bytes != value_bytes))
         return CG_E_CORRUPT;
     d->kernels = cg_kernels_now_();
     d->support = NULL;
     d->sink = NULL;
-    d->turned = (size_t)cg_transformed_n_(&d->info.op, d->info.drawn);
+    d->transformed_n = (size_t)cg_transformed_n_(&d->info.op, d->info.drawn);
     d->packet = (const uint8_t *)packet;
     d->scales = d->packet + CG_HEADER_BYTES;
-    d->table = d->scales + (size_t)d->lay.scale_bytes;
-    d->codes = d->table + (size_t)d->lay.table_bytes;
+    d->piece_table = d->scales + (size_t)d->lay.scale_bytes;
+    d->codes = d->piece_table + (size_t)d->lay.piece_table_bytes;
     d->index = d->scales + d->info.value_bytes;
-    d->y = y ? y : &d->none;
-    if (d->lay.row && !d->lay.code && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.rate / 32))
+    d->y = y ? y : &d->empty_y;
+    if (d->lay.quantizer && !d->lay.value_code &&
+        !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.bits_x32 / 32))
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
@@ -10763,7 +10800,7 @@ static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t l
     cg_sink_ *sink, size_t n, int verified) {
     cg_decoder_ d, set;
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
-        ? cg_decoder_open_(&d, side, packet, len, sink ? &d.none : y, n, 1)
+        ? cg_decoder_open_(&d, side, packet, len, sink ? &d.empty_y : y, n, 1)
         : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
         s = cg_support_open_(&set, side, n);
@@ -10775,17 +10812,17 @@ static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t l
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) && side &&
-            (side->flags & CG_DECODE_DIRECT);
+        const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) &&
+            side && (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
         d.sink = sink;
-        d.stream = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+        d.non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct && !verified) s = cg_verify_(&d);
         if (s != CG_OK) {
         } else if (cg_is_matrix_op_(&d.info.op)) cg_matrix_decode_(&d);
         else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
-        else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
+        else s = d.lay.value_code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
     return s;
 }
@@ -10850,13 +10887,13 @@ enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_ };
 typedef struct cg_reducer_ {
     const void *const *packets;
     const size_t *lens;
-    size_t count, turned;
-    int how;
-    uint64_t bias; /* levels: the symbols of 0 in all packets, together; and in the sum */
-    int32_t sum_bias;
-    cg_info info;       /* of the result */
-    cg_layout_ lay, in; /* of the result; of the first packet, and where they add as integers of all */
-    uint64_t most;      /* sparse: values of all packets */
+    size_t count, transformed_n;
+    int mode;
+    uint64_t zero_sum; /* levels: the symbols of 0 in all packets, together; and in the sum */
+    int32_t out_zero;
+    cg_info info;               /* of the result */
+    cg_layout_ out_lay, in_lay; /* of the result; of the first packet, and where they add as integers of all */
+    uint64_t max_values;        /* sparse: values of all packets */
 } cg_reducer_;
 
 static cg_status cg_reducer_packet_open_(const cg_reducer_ *a, size_t i, cg_decoder_ *d) {
@@ -10887,7 +10924,7 @@ static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     cg_scales_get_(&d->lay, d->scales, bucket, scale);
     if (d->info.op.quantize.id == CG_QUANTIZE_STEPS16) return scale[0];
     q = cg_levels_make_(&d->info.op.quantize, scale);
-    return cg_saturate_(cg_times_(q.step, q.post));
+    return cg_saturate_(cg_times_(q.step, q.postscale));
 }
 /* Symbols that are integers around the one that means 0; returns that one, or 0. */
 static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
@@ -10897,7 +10934,7 @@ static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
     if (q->id == CG_QUANTIZE_STEPS16) return 32767;
     if (!row || row->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &a)) return 0;
     *bits = a.bits;
-    return a.zero;
+    return a.zero_symbol;
 }
 
 /* reach: the largest sum of levels there can be, if less than the packets could have; or 0. */
@@ -10921,24 +10958,25 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
         if (cg_is_matrix_op_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
         s = cg_reducer_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
-        grid = grid && zero && !d.lay.code && d.lay.buckets == first.lay.buckets && d.lay.bucket == first.lay.bucket;
-        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++)
+        grid = grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
+            d.lay.bucket_size == first.lay.bucket_size;
+        for (size_t j = 0; grid && j < (size_t)d.lay.bucket_count; j++)
             grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
-        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) { /* a denormal step would round */
+        for (size_t j = 0; grid && j < (size_t)d.lay.bucket_count; j++) { /* a denormal step would round */
             float scale = cg_as_float_(cg_get32_(d.scales + 4 * j));
             grid = scale == 0.0f || !cg_is_tiny_(scale);
         }
-        a->bias = cg_add_sat_(a->bias, (uint64_t)zero);
-        a->most = cg_add_sat_(a->most, d.info.k);
+        a->zero_sum = cg_add_sat_(a->zero_sum, (uint64_t)zero);
+        a->max_values = cg_add_sat_(a->max_values, d.info.k);
     }
     a->info = first.info;
-    a->in = first.lay;
-    a->turned = first.turned;
-    a->how = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
-                                                                                   : CG_REDUCE_FLOATS_;
+    a->in_lay = first.lay;
+    a->transformed_n = first.transformed_n;
+    a->mode = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
+                                                                                    : CG_REDUCE_FLOATS_;
     memset(&a->info.op.quantize, 0, sizeof a->info.op.quantize);
     memset(&a->info.op.code, 0, sizeof a->info.op.code);
-    if (a->how == CG_REDUCE_SPARSE_) { /* any index set at all is what is above 0 */
+    if (a->mode == CG_REDUCE_SPARSE_) { /* any index set at all is what is above 0 */
         memset(&a->info.op.select, 0, sizeof a->info.op.select);
         a->info.op.select.id = CG_SELECT_THRESHOLD;
         a->info.threshold = 0.0f;
@@ -10946,33 +10984,33 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
                 first.info.drawn != cg_k_from_ratio_(first.info.op.sample.value, 0, first.info.n)
             ? first.info.drawn
             : 0;
-        if (a->most > a->turned) a->most = a->turned;
+        if (a->max_values > a->transformed_n) a->max_values = a->transformed_n;
     } else if (grid) {
-        if (!reach) reach = a->bias;
+        if (!reach) reach = a->zero_sum;
         for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < reach;) bits++;
         if (bits > 8 && bits < 16) bits = 16;
-        if (bits <= 16 && first.lay.bucket <= 0xffffffffu) { /* headroom for all of them */
-            a->how = CG_REDUCE_LEVELS_;
-            a->sum_bias = (1 << (bits - 1)) - 1;
+        if (bits <= 16 && first.lay.bucket_size <= 0xffffffffu) { /* headroom for all of them */
+            a->mode = CG_REDUCE_LEVELS_;
+            a->out_zero = (1 << (bits - 1)) - 1;
             a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_STEPS : CG_QUANTIZE_STEPS16;
             a->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
-            a->info.op.quantize.size = (uint32_t)first.lay.bucket;
+            a->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
         }
     }
-    return cg_layout_make_(&a->info.op, NULL, a->how == CG_REDUCE_SPARSE_ ? a->most : a->info.k, &a->lay);
+    return cg_layout_make_(&a->info.op, NULL, a->mode == CG_REDUCE_SPARSE_ ? a->max_values : a->info.k, &a->out_lay);
 }
 
 static size_t cg_reducer_list_bytes_(const cg_reducer_ *a) { /* one list; two are needed to merge */
-    return cg_size_or_zero_(
-        cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(a->most, CG_SLACK_)), 8 * (((uint64_t)a->turned >> 32) + 2)));
+    return cg_size_or_zero_(cg_add_sat_(
+        cg_mul_sat_(8, cg_add_sat_(a->max_values, CG_SLACK_)), 8 * (((uint64_t)a->transformed_n >> 32) + 2)));
 }
 static void cg_reducer_list_init_(const cg_reducer_ *a, cg_list_ *list, uint8_t *p) {
     memset(list, 0, sizeof *list);
-    list->segments = a->turned ? (((uint64_t)a->turned - 1) >> 32) + 1 : 1;
-    list->segment = (uint64_t *)(void *)p;
-    p += 8 * (size_t)(list->segments + 1);
-    list->low = (uint32_t *)(void *)p;
-    list->value = (float *)(void *)(p + 4 * ((size_t)a->most + CG_SLACK_));
+    list->segment_count = a->transformed_n ? (((uint64_t)a->transformed_n - 1) >> 32) + 1 : 1;
+    list->segment_start = (uint64_t *)(void *)p;
+    p += 8 * (size_t)(list->segment_count + 1);
+    list->index_low = (uint32_t *)(void *)p;
+    list->value = (float *)(void *)(p + 4 * ((size_t)a->max_values + CG_SLACK_));
 }
 /* into = list + packet, both ascending. */
 CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list_ *list, cg_list_ *into) {
@@ -10983,32 +11021,32 @@ CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list
     uint64_t segment = 0, open = 0;
     cg_selection_reader_open_(&w, d, &cursor);
     into->count = 0;
-    into->segment[0] = 0;
+    into->segment_start[0] = 0;
     for (size_t j = 0;;) {
         uint64_t a = UINT64_MAX, b = UINT64_MAX, at;
         float v = 0.0f;
-        if (j < k && j == w.first + w.many) {
-            w.first = j;
-            w.many = cg_selection_reader_load_(&w, d, j);
-            if (!w.many) return CG_E_CORRUPT;
-            cg_index_get_per_value_(&w.reader, w.at, w.many);
+        if (j < k && j == w.batch_first + w.batch_n) {
+            w.batch_first = j;
+            w.batch_n = cg_selection_reader_load_(&w, d, j);
+            if (!w.batch_n) return CG_E_CORRUPT;
+            cg_index_get_per_value_(&w.reader, w.index, w.batch_n);
         }
         if (i < list->count) {
-            while (i >= list->segment[segment + 1]) segment++;
-            a = segment << 32 | list->low[i];
+            while (i >= list->segment_start[segment + 1]) segment++;
+            a = segment << 32 | list->index_low[i];
         }
-        if (j < k) b = w.at[j - w.first];
+        if (j < k) b = w.index[j - w.batch_first];
         at = a < b ? a : b;
         if (at == UINT64_MAX) break;
         if (a == at) v = list->value[i++];
         if (b == at) {
-            float u = cg_load_(w.chunk, j++ % CG_CHUNK_);
+            float u = cg_load_(w.values, j++ % CG_CHUNK_);
             v = a == at ? cg_saturate_(cg_plus_(v, u)) : u;
         }
-        while (open < at >> 32) into->segment[++open] = into->count;
+        while (open < at >> 32) into->segment_start[++open] = into->count;
         cg_list_add_(into, (size_t)at, v);
     }
-    while (open < into->segments) into->segment[++open] = into->count;
+    while (open < into->segment_count) into->segment_start[++open] = into->count;
     return CG_OK;
 }
 /* A list as a packet of f32; info says the rest. */
@@ -11033,14 +11071,14 @@ CG_NOINLINE_ cg_status cg_reduce_sparse_(cg_reducer_ *a, uint8_t *out, size_t ca
     cg_decoder_ d;
     cg_reducer_list_init_(a, &lists[0], scratch);
     cg_reducer_list_init_(a, &lists[1], scratch + cg_reducer_list_bytes_(a));
-    memset(lists[0].segment, 0, 8 * (size_t)(lists[0].segments + 1));
-    memset(lists[1].segment, 0, 8 * (size_t)(lists[1].segments + 1));
+    memset(lists[0].segment_start, 0, 8 * (size_t)(lists[0].segment_count + 1));
+    memset(lists[1].segment_start, 0, 8 * (size_t)(lists[1].segment_count + 1));
     for (size_t i = 0; i < a->count; i++) {
         cg_status s = cg_reducer_packet_open_(a, i, &d);
         if (s == CG_OK) s = cg_list_merge_packet_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    return cg_packet_from_list_(&a->info, a->turned, &lists[a->count % 2], out, cap, len);
+    return cg_packet_from_list_(&a->info, a->transformed_n, &lists[a->count % 2], out, cap, len);
 }
 /* Packed symbols of one grid: integers, with room for their sum. */
 static void cg_reduce_levels_(
@@ -11056,7 +11094,7 @@ static void cg_reduce_levels_(
         stage.id = q[0];
         stage.arg = cg_get16_(q + 2);
         top = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
-        in += CG_HEADER_BYTES + (size_t)a->in.scale_bytes + first / 8 * bits;
+        in += CG_HEADER_BYTES + (size_t)a->in_lay.scale_bytes + first / 8 * bits;
         if (bits < 8) kernels->unpack(in, many, bits, symbols);
         else if (bits == 8) memcpy(symbols, in, many);
         if (bits <= 8)
@@ -11065,31 +11103,33 @@ static void cg_reduce_levels_(
             for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + cg_get16_(in + 2 * j));
     }
     for (size_t j = 0; j < many; j++) { /* modulo 2^16: what counts is less */
-        int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)a->bias) & 0xffffu) - 32768 + a->sum_bias;
-        sum = sum < 0 ? 0 : sum > 2 * a->sum_bias ? 2 * a->sum_bias : sum;
+        int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)a->zero_sum) & 0xffffu) - 32768 + a->out_zero;
+        sum = sum < 0 ? 0 : sum > 2 * a->out_zero ? 2 * a->out_zero : sum;
         symbols[j] = (uint8_t)sum;
-        if (a->lay.rate > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
+        if (a->out_lay.bits_x32 > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
     }
-    if (a->lay.rate > 8 * 32) return;
-    if (a->lay.rate < 8 * 32) kernels->pack(symbols, many, a->lay.rate / 32, codes);
+    if (a->out_lay.bits_x32 > 8 * 32) return;
+    if (a->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, a->out_lay.bits_x32 / 32, codes);
     else memcpy(codes, symbols, many);
 }
 CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *a, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const size_t k = (size_t)a->info.k;
-    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)a->lay.scale_bytes;
+    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)a->out_lay.scale_bytes;
     cg_decoder_ d;
-    a->info.value_bytes = (size_t)(a->lay.scale_bytes + a->lay.code_bytes);
+    a->info.value_bytes = (size_t)(a->out_lay.scale_bytes + a->out_lay.codes_bytes);
     a->info.index_bytes = 0;
     if (a->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
-    if (a->how == CG_REDUCE_LEVELS_) {
+    if (a->mode == CG_REDUCE_LEVELS_) {
         cg_status s = cg_reducer_packet_open_(a, 0, &d);
         if (s != CG_OK) return s;
-        for (size_t b = 0; b < (size_t)d.lay.buckets; b++) cg_put32_(scales + 4 * b, cg_as_bits_(cg_grid_step_(&d, b)));
+        for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
+            cg_put32_(scales + 4 * b, cg_as_bits_(cg_grid_step_(&d, b)));
         for (size_t first = 0; first < k; first += CG_CHUNK_)
             cg_reduce_levels_(
-                kernels, a, codes + cg_codes_offset_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
-        for (size_t bytes = (size_t)(((uint64_t)k * a->lay.rate / 32 + 7) / 8); bytes % 4; bytes++) codes[bytes] = 0;
+                kernels, a, codes + cg_codes_offset_(&a->out_lay, first), first, cg_min_(CG_CHUNK_, k - first));
+        for (size_t bytes = (size_t)(((uint64_t)k * a->out_lay.bits_x32 / 32 + 7) / 8); bytes % 4; bytes++)
+            codes[bytes] = 0;
     } else {
         for (size_t i = 0; i < a->count; i++) {
             cg_piece_cursor_ cursor;
@@ -11118,9 +11158,9 @@ static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens,
     uint64_t bytes;
     *bound = *scratch = 0;
     if (s != CG_OK) return s;
-    bytes = cg_add_sat_(cg_add_sat_(a->lay.scale_bytes, a->lay.code_bytes), CG_HEADER_BYTES);
-    if (a->how == CG_REDUCE_SPARSE_) {
-        bytes = cg_add_sat_(bytes, cg_index_bound_(&a->info.op, a->turned, a->most));
+    bytes = cg_add_sat_(cg_add_sat_(a->out_lay.scale_bytes, a->out_lay.codes_bytes), CG_HEADER_BYTES);
+    if (a->mode == CG_REDUCE_SPARSE_) {
+        bytes = cg_add_sat_(bytes, cg_index_bound_(&a->info.op, a->transformed_n, a->max_values));
         if (!cg_reducer_list_bytes_(a)) return CG_E_ARG;
         *scratch = cg_size_or_zero_(cg_add_sat_(cg_mul_sat_(2, cg_reducer_list_bytes_(a)), 64));
     }
@@ -11154,7 +11194,7 @@ static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size
     if (len) *len = 0;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
     if (s == CG_OK) s = cg_verify_all_(&a);
-    if (s == CG_OK && a.how == CG_REDUCE_SPARSE_)
+    if (s == CG_OK && a.mode == CG_REDUCE_SPARSE_)
         s = cg_reduce_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
     else if (s == CG_OK) s = cg_reduce_dense_(&a, (uint8_t *)out, cap, len);
     return s;
@@ -11182,7 +11222,7 @@ CG_NOINLINE_ cg_status cg_vote_(
     for (size_t i = 0; i < count; i++) {
         s = cg_reducer_packet_open_(&a, i, &d);
         if (s != CG_OK) return s;
-        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.how == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
+        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
         in[i] = d.codes;
     }
     if (count > FEW) s = cg_verify_all_(&a);

@@ -272,7 +272,7 @@ enum {
     CG_EF_TAKES_MOMENTUM_ = 32 /* a momentum */
 };
 typedef struct cg_ef_row_ {
-    uint8_t is;
+    uint8_t flags;
     float decay;
 } cg_ef_row_;
 static const cg_ef_row_ cg_ef_rows_[] = {
@@ -294,7 +294,7 @@ static const cg_ef_row_ cg_ef_rows_[] = {
 enum { CG_EF_BUCKET_ = 64, CG_EF_MAX_STAGES_ = 4096, CG_EF_HEADER_BYTES_ = 256, CG_EF_VERSION_ = 1 };
 
 static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return &cg_ef_rows_[d->kind]; }
-static int cg_ef_has_trait_(const cg_ef_desc *d, int what) { return (cg_ef_row_of_(d)->is & what) != 0; }
+static int cg_ef_has_trait_(const cg_ef_desc *d, int what) { return (cg_ef_row_of_(d)->flags & what) != 0; }
 static int cg_ef_has_velocity_(const cg_ef_desc *d) {
     return cg_ef_has_trait_(d, CG_EF_HAS_VELOCITY_) || (d->kind == CG_EF_EF21 && d->momentum != 0.0f);
 }
@@ -456,9 +456,9 @@ static int cg_ef_needs_whole_vector_(const cg_op *op) {
         (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_codec_(&op->quantize));
 }
 typedef struct cg_ef_needs_ {
-    uint64_t scratch, packet;
-    size_t warm;
-    int whole;
+    uint64_t scratch_bytes, packet_bytes;
+    size_t warm_count;
+    int whole_vector;
 } cg_ef_needs_;
 static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
     const uint64_t bytes = cg_op_check_(&op) == CG_OK ? cg_scratch_bytes_(&op, d->n) : 0;
@@ -470,11 +470,11 @@ static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ 
         return CG_E_UNSUPPORTED;
     if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
-    if (bytes > needs->scratch) needs->scratch = bytes;
-    if (most > needs->packet) needs->packet = most;
-    if (cg_ef_needs_whole_vector_(&op) && !cg_ef_in_place_(d)) needs->whole = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_matrix_cols_(&op) * cg_matrix_r_(&op) > needs->warm)
-        needs->warm = cg_matrix_cols_(&op) * cg_matrix_r_(&op);
+    if (bytes > needs->scratch_bytes) needs->scratch_bytes = bytes;
+    if (most > needs->packet_bytes) needs->packet_bytes = most;
+    if (cg_ef_needs_whole_vector_(&op) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_matrix_cols_(&op) * cg_matrix_r_(&op) > needs->warm_count)
+        needs->warm_count = cg_matrix_cols_(&op) * cg_matrix_r_(&op);
     return CG_OK;
 }
 /* An operator, at all ratios that warm-up gives it. */
@@ -524,12 +524,12 @@ static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *
         : NULL;
     ef->vector[1] = cg_ef_has_velocity_(d) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
     ef->vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->warm = needs->warm ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, needs->warm)) : NULL;
+    ef->warm = needs->warm_count ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, needs->warm_count)) : NULL;
     ef->carry = d->carry ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, d->carry)) : NULL;
-    ef->whole = needs->whole ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->scratch = needs->scratch ? cg_arena_take_(&c, needs->scratch) : NULL;
-    ef->warm_count = needs->warm;
-    ef->scratch_bytes = cg_size_or_zero_(needs->scratch);
+    ef->whole = needs->whole_vector ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
+    ef->scratch = needs->scratch_bytes ? cg_arena_take_(&c, needs->scratch_bytes) : NULL;
+    ef->warm_count = needs->warm_count;
+    ef->scratch_bytes = cg_size_or_zero_(needs->scratch_bytes);
     return c.bytes;
 }
 CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc) {
@@ -545,7 +545,7 @@ CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc) {
 CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc) {
     const cg_fenv_ env = cg_fenv_enter_();
     cg_ef_needs_ needs;
-    const size_t bytes = cg_ef_check_(desc, &needs) == CG_OK ? cg_size_or_zero_(needs.packet) : 0;
+    const size_t bytes = cg_ef_check_(desc, &needs) == CG_OK ? cg_size_or_zero_(needs.packet_bytes) : 0;
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -686,11 +686,11 @@ typedef struct cg_ef_step_ {
     cg_side side;
     const float *g, *variance;
     /* g is multiplied by a; before that cut at +-limit, if that is not 0 */
-    float a, limit;
+    float grad_scale, clip_limit;
     /* p = pa g + pb e; then e = qa g + qb e, unless p takes its place */
-    float pa, pb, qa, qb;
-    int large;      /* a sum may be too large */
-    float range[2]; /* LAQ */
+    float p_from_g, p_from_e, e_from_g, e_from_e;
+    int may_overflow;   /* a sum may be too large */
+    float laq_range[2]; /* LAQ */
 } cg_ef_step_;
 
 /* A pass over the vector: by blocks, over threads; returns the sum of what run returns. */
@@ -698,11 +698,11 @@ static double cg_ef_pass_sized_(
     double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
     cg_producer_ fill = CG_ZERO;
     cg_source_ src = CG_ZERO;
-    fill.run = run;
+    fill.make = run;
     fill.user = user;
     fill.n = n;
-    fill.unit = unit;
-    src.fill = &fill;
+    fill.step = unit;
+    src.producer = &fill;
     src.x = x;
     if (n) cg_producer_make_all_(&src);
     return fill.energy;
@@ -721,13 +721,13 @@ static double cg_ef_pass_count_huge_(const void *user, size_t first, size_t many
     return top >= CG_INF_BITS_ ? 1e100 : top >= cg_as_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
 }
 static void cg_ef_saturate_(const cg_ef_step_ *st, float *v, size_t many) {
-    if (st->large)
+    if (st->may_overflow)
         for (size_t i = 0; i < many; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
 static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, size_t many, float *buf) {
     for (size_t i = 0; i < many; i++) {
         const float f = cg_load_(g, i);
-        buf[i] = f > st->limit ? st->limit : f < -st->limit ? -st->limit : f;
+        buf[i] = f > st->clip_limit ? st->clip_limit : f < -st->clip_limit ? -st->clip_limit : f;
     }
     return buf;
 }
@@ -735,8 +735,9 @@ static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, si
 static double cg_ef_axpby_fading_(
     const cg_ef_step_ *st, const float *d, size_t many, float alpha, float beta, float *y) {
     double lanes[16] = { 0.0 };
-    st->kernels->axpby_fading(d, many, alpha, beta, y, st->large ? CG_AXPBY_NO_SQUARES_ : CG_AXPBY_SQUARES_Y_, lanes);
-    if (!st->large) return cg_lanes_reduce_(lanes);
+    st->kernels->axpby_fading(
+        d, many, alpha, beta, y, st->may_overflow ? CG_AXPBY_NO_SQUARES_ : CG_AXPBY_SQUARES_Y_, lanes);
+    if (!st->may_overflow) return cg_lanes_reduce_(lanes);
     cg_ef_saturate_(st, y, many);
     return cg_lane_sum_of_(st->kernels, y, many, CG_SUM_SQUARES_);
 }
@@ -750,7 +751,7 @@ static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_
     const cg_ef *ef = st->ef;
     const cg_ef_desc *d = &ef->desc;
     const cg_kernels_ *k = st->kernels;
-    const float m = d->momentum, a = st->a;
+    const float m = d->momentum, a = st->grad_scale;
     float *u = ef->vector[1] ? cg_at_mut_(ef->vector[1], first) : NULL;
     double energy;
     switch (d->kind) {
@@ -771,7 +772,7 @@ static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_
         k->axpby_fading(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
         energy = cg_ef_axpy_fading_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
         cg_ef_saturate_(st, e, many);
-        return st->large ? cg_lane_sum_of_(k, e, many, CG_SUM_SQUARES_) : energy;
+        return st->may_overflow ? cg_lane_sum_of_(k, e, many, CG_SUM_SQUARES_) : energy;
     default: return cg_ef_axpby_fading_(st, g, many, a, cg_ef_decay_(d), e);
     }
 }
@@ -786,8 +787,8 @@ static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t 
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(CG_CHUNK_, many - i);
-        energy += st->limit != 0.0f ? cg_ef_compensate_chunk_clipped_(st, first + i, some, g, cg_at_mut_(out, i))
-                                    : cg_ef_compensate_chunk_(st, first + i, some, g, cg_at_mut_(out, i));
+        energy += st->clip_limit != 0.0f ? cg_ef_compensate_chunk_clipped_(st, first + i, some, g, cg_at_mut_(out, i))
+                                         : cg_ef_compensate_chunk_(st, first + i, some, g, cg_at_mut_(out, i));
     }
     return energy;
 }
@@ -803,10 +804,11 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         some = cg_min_(CG_CHUNK_, many - i);
         if (ef->bytes) cg_residual8_read_(ef, first + i, some, p);
         else memcpy(p, cg_at_(ef->vector[0], first + i), 4 * some);
-        if (st->limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
+        if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
         /* h does not fade */
-        if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_)) st->kernels->axpby(g, some, st->pa, st->pb, p, 0);
-        else st->kernels->axpby_fading(g, some, st->pa, st->pb, p, CG_AXPBY_NO_SQUARES_, NULL);
+        if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
+            st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
+        else st->kernels->axpby_fading(g, some, st->p_from_g, st->p_from_e, p, CG_AXPBY_NO_SQUARES_, NULL);
         cg_ef_saturate_(st, p, some);
         energy += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
     }
@@ -839,10 +841,11 @@ CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, s
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(CG_CHUNK_, many - i);
-        if (st->limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        if (st->ef->bytes) cg_residual8_axpby_(st->ef, first + i, some, st->qa, g, st->qb);
+        if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
+        if (st->ef->bytes) cg_residual8_axpby_(st->ef, first + i, some, st->e_from_g, g, st->e_from_e);
         else {
-            st->kernels->axpby_fading(g, some, st->qa, st->qb, cg_at_mut_(e, i), CG_AXPBY_NO_SQUARES_, NULL);
+            st->kernels->axpby_fading(
+                g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i), CG_AXPBY_NO_SQUARES_, NULL);
             cg_ef_saturate_(st, cg_at_mut_(e, i), some);
         }
     }
@@ -855,9 +858,9 @@ static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t ma
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
-        if (st->limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        st->kernels->axpby_fading(g, some, cg_times_(st->a, 1.0f - st->ef->desc.momentum), st->ef->desc.momentum,
-            cg_at_mut_(v, i), CG_AXPBY_NO_SQUARES_, NULL);
+        if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
+        st->kernels->axpby_fading(g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
+            st->ef->desc.momentum, cg_at_mut_(v, i), CG_AXPBY_NO_SQUARES_, NULL);
         cg_ef_saturate_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;
@@ -867,15 +870,15 @@ static float *cg_ef_pass_vector_(const cg_ef *ef) { return ef->vector[0] ? ef->v
 typedef struct cg_ef_factor_ctx_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
-    float by;
+    float factor;
 } cg_ef_factor_ctx_;
 static double cg_ef_scale_chunk_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
     static const float zero[CG_EF_BUCKET_] = { 0.0f };
-    if (!b->ef || !b->ef->bytes) b->kernels->axpby_fading(e, many, 0.0f, b->by, e, CG_AXPBY_NO_SQUARES_, NULL);
+    if (!b->ef || !b->ef->bytes) b->kernels->axpby_fading(e, many, 0.0f, b->factor, e, CG_AXPBY_NO_SQUARES_, NULL);
     else
         for (size_t i = 0; i < many; i += CG_EF_BUCKET_)
-            cg_residual8_axpby_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->by);
+            cg_residual8_axpby_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->factor);
     for (size_t i = 0; (!b->ef || !b->ef->bytes) && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
@@ -884,7 +887,7 @@ static void cg_ef_scale_vector_(cg_ef *ef, int which, float by) {
     cg_ef_factor_ctx_ b;
     b.kernels = cg_kernels_now_();
     b.ef = which ? NULL : ef;
-    b.by = by;
+    b.factor = by;
     if (which ? ef->vector[which] != NULL : 1)
         cg_ef_pass_(cg_ef_scale_chunk_, &b, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
 }
@@ -894,26 +897,26 @@ static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) { /* by whi
 }
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     const cg_ef_desc *d = &st->ef->desc;
-    const float decay = cg_ef_decay_(d), a = st->a;
+    const float decay = cg_ef_decay_(d), a = st->grad_scale;
     const float by = d->kind == CG_EF_LOCO ? 1.0f - decay : decay;
-    st->pa = a;
-    st->pb = 1.0f;
-    st->qa = cg_times_(by, a);
-    st->qb = 1.0f;
+    st->p_from_g = a;
+    st->p_from_e = 1.0f;
+    st->e_from_g = cg_times_(by, a);
+    st->e_from_e = 1.0f;
     if (d->kind == CG_EF_CLASSIC) {
-        st->pb = st->qb = decay;
-        st->qa = a;
+        st->p_from_e = st->e_from_e = decay;
+        st->e_from_g = a;
     }
     if (d->kind == CG_EF_ECQ) {
-        st->pb = d->alpha != 0.0f ? d->alpha : 0.2f;
-        st->qa = a;
-        st->qb = decay;
+        st->p_from_e = d->alpha != 0.0f ? d->alpha : 0.2f;
+        st->e_from_g = a;
+        st->e_from_e = decay;
     }
     /* h is not divided */
     if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
-        st->pa = cg_times_(a, scale);
-        st->pb = -scale;
-        st->qa = 0.0f;
+        st->p_from_g = cg_times_(a, scale);
+        st->p_from_e = -scale;
+        st->e_from_g = 0.0f;
     }
 }
 /* By which D is taken from the error. */
@@ -947,9 +950,10 @@ static cg_status cg_ef_step_check_(
     st->g = grad;
     s = cg_ef_needs_of_op_(d, st->op, &needs);
     if (s != CG_OK) return s;
-    if (needs.scratch > ef->scratch_bytes || (cg_ef_needs_whole_vector_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
+    if (needs.scratch_bytes > ef->scratch_bytes ||
+        (cg_ef_needs_whole_vector_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
         return CG_E_MEMORY;
-    if (needs.warm > ef->warm_count) return CG_E_MEMORY;
+    if (needs.warm_count > ef->warm_count) return CG_E_MEMORY;
     if (d->kind == CG_EF_VARIANCE) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
@@ -969,13 +973,13 @@ static cg_status cg_ef_step_check_(
     if (seen >= 1e100) return CG_E_NONFINITE;
     if (d->clip != 0.0f) {
         const double most = (double)d->clip / cg_sqrt_(workers), have = cg_sqrt_(*squares);
-        if (d->clip_by == CG_CLIP_VALUE) st->limit = (float)most;
+        if (d->clip_by == CG_CLIP_VALUE) st->clip_limit = (float)most;
         else if (have > most) clip = (float)(most / have);
     }
     ef->stats.clipped = clip;
-    st->a = cg_times_(d->rate != 0.0f ? d->rate : 1.0f, clip);
-    st->large = seen > 0.0 || ef->reach >= (double)CG_EF_HUGE_ ||
-        (cg_as_bits_(st->a) & CG_ABS_MASK_) > cg_as_bits_(4.0f);
+    st->grad_scale = cg_times_(d->rate != 0.0f ? d->rate : 1.0f, clip);
+    st->may_overflow = seen > 0.0 || ef->reach >= (double)CG_EF_HUGE_ ||
+        (cg_as_bits_(st->grad_scale) & CG_ABS_MASK_) > cg_as_bits_(4.0f);
     return CG_OK;
 }
 /* From here on memory changes: to this step's scale, and for EF21 the mean of gradients. */
@@ -991,12 +995,12 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, &st->op);
-    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->a = cg_times_(st->a, scale);
+    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
     if (d->kind == CG_EF_EF21 && d->momentum != 0.0f) {
         cg_ef_pass_(cg_ef_grad_running_mean_, st, ef->vector[1], d->n);
         st->g = ef->vector[1];
-        st->a = 1.0f;
-        st->limit = 0.0f;
+        st->grad_scale = 1.0f;
+        st->clip_limit = 0.0f;
     }
     cg_ef_set_coefficients_(st, scale);
 }
@@ -1011,12 +1015,13 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) { /* p is there */
 /* Where the k-th largest will be in the next step, and a little below: a quarter more than k are to pass. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
     const size_t k = (size_t)cg_max_selected_(op, ef->desc.n);
-    const float last = cg_as_float_(fill->hint);
+    const float last = cg_as_float_(fill->threshold_hint);
     float next = cg_times_(threshold, 0.97f);
     if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
-    if (fill->hint && fill->found > k && last < threshold) /* they lie evenly below the threshold, about */
-        next = cg_plus_(
-            threshold, -cg_times_(cg_plus_(threshold, -last), (float)(0.25 * (double)k / (double)(fill->found - k))));
+    if (fill->threshold_hint && fill->reached_hint > k &&
+        last < threshold) /* they lie evenly below the threshold, about */
+        next = cg_plus_(threshold,
+            -cg_times_(cg_plus_(threshold, -last), (float)(0.25 * (double)k / (double)(fill->reached_hint - k))));
     if (next < cg_times_(threshold, 0.8f)) next = cg_times_(threshold, 0.8f);
     if (ef->threshold > 0.0f) { /* it moves on as it moved */
         float drift = threshold / ef->threshold;
@@ -1029,10 +1034,10 @@ static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
     cg_producer_ fill = CG_ZERO;
     fill.user = st;
     fill.n = ef->desc.n;
-    fill.unit = CG_CHUNK_;
-    fill.run = cg_ef_in_place_(&ef->desc) ? cg_ef_compensate_in_place_ : cg_ef_compensate_;
+    fill.step = CG_CHUNK_;
+    fill.make = cg_ef_in_place_(&ef->desc) ? cg_ef_compensate_in_place_ : cg_ef_compensate_;
     fill.lazy = !cg_ef_in_place_(&ef->desc);
-    if (ef->hint > 0.0f) fill.hint = cg_as_bits_(ef->hint);
+    if (ef->hint > 0.0f) fill.threshold_hint = cg_as_bits_(ef->hint);
     return fill;
 }
 
@@ -1070,8 +1075,8 @@ static double cg_ef_packet_reduce_(const cg_ef_step_ *st, const void *packet, si
     double (*dense)(const void *, size_t, size_t, const float *),
     double (*sparse)(const void *, const uint64_t *, size_t, const float *)) {
     cg_sink_ sink;
-    sink.dense = dense;
-    sink.sparse = sparse;
+    sink.take_dense = dense;
+    sink.take_sparse = sparse;
     sink.user = st;
     sink.energy = 0.0;
     return cg_decode_to_(&st->side, packet, len, 1.0f, 1.0f, NULL, &sink, st->ef->desc.n, 1) == CG_OK ? sink.energy
@@ -1104,7 +1109,7 @@ static void cg_ef_step_end_(cg_ef *ef) { /* a step is over */
 }
 static double cg_ef_subtract_mean_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
-    cg_ef_axpy_fading_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->by, e);
+    cg_ef_axpy_fading_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->factor, e);
     for (size_t i = 0; i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
@@ -1115,7 +1120,7 @@ static void cg_ef_rollback_now_(cg_ef *ef) {
         cg_ef_factor_ctx_ b;
         b.kernels = cg_kernels_now_();
         b.ef = ef;
-        b.by = -cg_times_(ef->scale, ef->desc.momentum);
+        b.factor = -cg_times_(ef->scale, ef->desc.momentum);
         cg_ef_pass_(cg_ef_subtract_mean_, &b, ef->vector[0], ef->desc.n);
     }
     ef->stats.sent = 0.0;
@@ -1136,9 +1141,9 @@ static cg_status cg_ef_pack_(
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
     if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
         !st->op.transform.id && st->op.quantize.size >= d->n) {
-        st->range[1] = cg_ef_compensated_absmax_(st, d->n);
-        st->range[0] = -st->range[1];
-        st->side.scale = st->range;
+        st->laq_range[1] = cg_ef_compensated_absmax_(st, d->n);
+        st->laq_range[0] = -st->laq_range[1];
+        st->side.scale = st->laq_range;
     }
     if (whole) {
         fill->energy = cg_ef_pass_(cg_ef_compensate_, st, ef->whole, d->n);
@@ -1181,7 +1186,7 @@ static cg_status cg_ef_compress_(
     if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &st, cg_ef_pass_vector_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
-    if (s != CG_OK && (fill.begun || st.g != grad)) { /* a codec of the user's */
+    if (s != CG_OK && (fill.started || st.g != grad)) { /* a codec of the user's */
         cg_ef_record_energy_(ef, fill.energy);
         cg_ef_rollback_now_(ef);
     }
@@ -1205,20 +1210,20 @@ CG_API_ cg_status cg_ef_compress(
 typedef struct cg_ef_commit_ctx_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
-    size_t base;
-    float less;
-    int large;
+    size_t packet_start;
+    float subtract_factor;
+    int may_overflow;
 } cg_ef_commit_ctx_;
 static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
-    const size_t at = c->base + first;
+    const size_t at = c->packet_start + first;
     if (c->ef->desc.kind == CG_EF_VARIANCE) memset(cg_at_mut_(c->ef->vector[1], at), 0, 4 * many);
-    if (c->ef->bytes) cg_residual8_axpby_(c->ef, at, many, -c->less, v, 1.0f);
+    if (c->ef->bytes) cg_residual8_axpby_(c->ef, at, many, -c->subtract_factor, v, 1.0f);
     else {
         float *e = cg_at_mut_(c->ef->vector[0], at);
         double lanes[16] = { 0.0 };
-        c->kernels->axpby_fading(v, many, -c->less, 1.0f, e, CG_AXPBY_SQUARES_X_, lanes);
-        for (size_t i = 0; c->large && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
+        c->kernels->axpby_fading(v, many, -c->subtract_factor, 1.0f, e, CG_AXPBY_SQUARES_X_, lanes);
+        for (size_t i = 0; c->may_overflow && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
         return cg_lanes_reduce_(lanes);
     }
     return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
@@ -1227,12 +1232,12 @@ static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
     const int masks = c->ef->desc.kind == CG_EF_MOMENTUM || c->ef->desc.kind == CG_EF_VARIANCE;
     float *e = c->ef->vector[0], *u = masks ? c->ef->vector[1] : NULL;
-    for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->base + (size_t)at[i]));
-    for (size_t i = 0; u && i < many; i++) CG_PREFETCH_(cg_at_(u, c->base + (size_t)at[i]));
-    if (c->ef->bytes) cg_residual8_add_sparse_(c->ef, c->base, at, many, -c->less, v);
+    for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->packet_start + (size_t)at[i]));
+    for (size_t i = 0; u && i < many; i++) CG_PREFETCH_(cg_at_(u, c->packet_start + (size_t)at[i]));
+    if (c->ef->bytes) cg_residual8_add_sparse_(c->ef, c->packet_start, at, many, -c->subtract_factor, v);
     for (size_t i = 0; e && i < many; i++) {
-        const size_t j = c->base + (size_t)at[i];
-        cg_store_(e, j, cg_saturate_(cg_plus_(cg_load_(e, j), cg_times_(-c->less, v[i]))));
+        const size_t j = c->packet_start + (size_t)at[i];
+        cg_store_(e, j, cg_saturate_(cg_plus_(cg_load_(e, j), cg_times_(-c->subtract_factor, v[i]))));
         if (u) cg_store_(u, j, 0.0f);
     }
     return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
@@ -1248,7 +1253,7 @@ static cg_status cg_ef_for_each_packet_(
         s = cg_header_get_(used + at, len - at, &info);
         if (s == CG_OK && info.n > ef->desc.n - done) s = CG_E_MISMATCH;
         if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
-        c->base = done;
+        c->packet_start = done;
         if (s == CG_OK)
             s = sink ? cg_decode_to_(side, used + at, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
                      : cg_packet_check_(side, used + at, info.packet_bytes, (size_t)info.n);
@@ -1258,7 +1263,7 @@ static cg_status cg_ef_for_each_packet_(
 typedef struct cg_ef_apply_mean_ctx_ {
     const cg_ef *ef;
     float *mean;
-    int large;
+    int may_overflow;
 } cg_ef_apply_mean_ctx_;
 static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *h) {
     const cg_ef_apply_mean_ctx_ *r = (const cg_ef_apply_mean_ctx_ *)user;
@@ -1266,7 +1271,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
     float *mean = cg_at_mut_(r->mean, first), buf[CG_EF_BUCKET_];
     if (r->ef->received_by == 1.0f || !cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) {
         if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(h, many, 1.0f, 1.0f, mean, 0);
-        for (size_t i = 0; r->large && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
+        for (size_t i = 0; r->may_overflow && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
         memcpy(h, mean, 4 * many);
         return 0.0;
     }
@@ -1275,7 +1280,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
         memcpy(buf, cg_at_(mean, i), 4 * some);
         kernels->axpby(cg_at_(h, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
         kernels->axpby(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(h, i), 0);
-        for (size_t j = i; r->large && j < i + some; j++) {
+        for (size_t j = i; r->may_overflow && j < i + some; j++) {
             cg_store_(mean, j, cg_saturate_(cg_load_(mean, j)));
             cg_store_(h, j, cg_saturate_(cg_load_(h, j)));
         }
@@ -1293,10 +1298,10 @@ static cg_status cg_ef_commit_now_(
     memset(&st, 0, sizeof st);
     st.kernels = c.kernels = cg_kernels_now_();
     c.ef = ef;
-    c.less = cg_ef_subtract_factor_(ef);
-    c.large = ef->reach >= (double)CG_EF_HUGE_;
-    sink.dense = cg_ef_subtract_dense_;
-    sink.sparse = cg_ef_subtract_sparse_;
+    c.subtract_factor = cg_ef_subtract_factor_(ef);
+    c.may_overflow = ef->reach >= (double)CG_EF_HUGE_;
+    sink.take_dense = cg_ef_subtract_dense_;
+    sink.take_sparse = cg_ef_subtract_sparse_;
     sink.user = &c;
     sink.energy = 0.0;
     if (cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) && d->n) {
@@ -1307,9 +1312,9 @@ static cg_status cg_ef_commit_now_(
     if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
     if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
-    if (c.less == 0.0f) { /* nothing to take, only to measure */
-        sink.dense = cg_ef_energy_dense_;
-        sink.sparse = cg_ef_energy_sparse_;
+    if (c.subtract_factor == 0.0f) { /* nothing to take, only to measure */
+        sink.take_dense = cg_ef_energy_dense_;
+        sink.take_sparse = cg_ef_energy_sparse_;
         sink.user = &st;
     }
     s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
@@ -1317,7 +1322,7 @@ static cg_status cg_ef_commit_now_(
         cg_ef_apply_mean_ctx_ r;
         r.ef = ef;
         r.mean = mean;
-        r.large = c.large || huge > 0.0;
+        r.may_overflow = c.may_overflow || huge > 0.0;
         cg_ef_pass_(cg_ef_apply_mean_, &r, ef->vector[2], d->n);
     }
     ef->stats.sent = sink.energy;
@@ -1375,19 +1380,19 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     return x;
 }
 typedef struct cg_ef_buffer_bytes_ {
-    uint64_t p, packet, exchange;
+    uint64_t vector_bytes, packet_bytes, exchange_bytes;
 } cg_ef_buffer_bytes_;
 static uint64_t cg_ef_buffer_bytes_of_(
     const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *r) {
     const cg_exchange_desc x = cg_ef_step_desc_(ef, desc);
     const uint64_t up = 63;
     memset(r, 0, sizeof *r);
-    r->exchange = cg_exchange_memory(&x, transport, ef->desc.n);
-    if (!r->exchange) return 0;
-    if (!cg_ef_in_place_(&ef->desc)) r->p = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), up) & ~up;
+    r->exchange_bytes = cg_exchange_memory(&x, transport, ef->desc.n);
+    if (!r->exchange_bytes) return 0;
+    if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), up) & ~up;
     if (ef->desc.kind == CG_EF_LAQ)
-        r->packet = cg_add_sat_(cg_add_sat_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
-    return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->p, r->packet), r->exchange), 64);
+        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
+    return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_fenv_ env;
@@ -1409,12 +1414,12 @@ static cg_status cg_ef_laq_decide_(cg_ef *ef, cg_ef_step_ *st, const cg_tag *tag
     return s;
 }
 typedef struct cg_ef_exchange_ctx_ {
-    cg_ef_step_ st;
-    cg_exchange_desc road, given;
-    cg_ef_buffer_bytes_ rooms;
+    cg_ef_step_ step;
+    cg_exchange_desc desc, caller_desc;
+    cg_ef_buffer_bytes_ buffers;
     cg_producer_ fill;
     float *p, *grad;
-    double squares;
+    double grad_energy;
 } cg_ef_exchange_ctx_;
 
 /* Everything that can be refused, with memory as it is. */
@@ -1423,14 +1428,14 @@ static cg_status cg_ef_exchange_prepare_(
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
     cg_status s;
     memset(r, 0, sizeof *r);
-    r->given = *desc;
-    r->road = cg_ef_step_desc_(ef, desc);
-    cg_ef_buffer_bytes_of_(ef, desc, transport, &r->rooms);
-    s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &r->st, &r->squares);
-    r->road.side = &r->st.side;
-    if (s == CG_OK && ef->carry && cg_exchange_carry(&r->road, transport, ef->desc.n) > ef->desc.carry) s = CG_E_MEMORY;
+    r->caller_desc = *desc;
+    r->desc = cg_ef_step_desc_(ef, desc);
+    cg_ef_buffer_bytes_of_(ef, desc, transport, &r->buffers);
+    s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &r->step, &r->grad_energy);
+    r->desc.side = &r->step.side;
+    if (s == CG_OK && ef->carry && cg_exchange_carry(&r->desc, transport, ef->desc.n) > ef->desc.carry) s = CG_E_MEMORY;
     if (s == CG_OK && !cg_rate_ok_(desc)) s = CG_E_ARG;
-    if (s == CG_OK && r->st.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->st.op.sample.size)
+    if (s == CG_OK && r->step.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->step.op.sample.size)
         s = CG_E_ARG;
     return s;
 }
@@ -1439,37 +1444,38 @@ static cg_status cg_ef_exchange_begin_(cg_ef *ef, const cg_exchange_desc *desc, 
     float *grad, uint8_t *room, cg_ef_exchange_ctx_ *r) {
     const size_t n = ef->desc.n;
     cg_status s = CG_OK;
-    cg_ef_step_begin_(ef, &r->st);
-    r->road.into = grad;
-    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) r->road.model = NULL; /* their result is made of the mean */
+    cg_ef_step_begin_(ef, &r->step);
+    r->desc.into = grad;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) r->desc.model = NULL; /* their result is made of the mean */
     r->p = n ? ef->vector[0] : grad;
     if (desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f) {
-        const double norm = cg_sqrt_(r->squares);
+        const double norm = cg_sqrt_(r->grad_energy);
         ef->score = ef->score > 0.0 ? cg_times64_(0.9, ef->score) + cg_times64_(0.1, norm) : norm;
-        r->road.score = cg_saturate64_(ef->score);
+        r->desc.score = cg_saturate64_(ef->score);
     }
     if (cg_ef_in_place_(&ef->desc)) {
-        r->fill = cg_ef_producer_(ef, &r->st);
+        r->fill = cg_ef_producer_(ef, &r->step);
         return CG_OK;
     }
     r->p = n ? (float *)(void *)room : grad;
     if (ef->desc.kind == CG_EF_LAQ) {
         cg_tag tag = desc->tag;
         tag.rank = (uint32_t)transport->rank;
-        s = cg_ef_laq_decide_(ef, &r->st, &tag, room + (size_t)r->rooms.p, (size_t)r->rooms.packet);
-        if (ef->stats.silent) r->road.flags |= CG_ABSTAIN;
+        s = cg_ef_laq_decide_(
+            ef, &r->step, &tag, room + (size_t)r->buffers.vector_bytes, (size_t)r->buffers.packet_bytes);
+        if (ef->stats.silent) r->desc.flags |= CG_ABSTAIN;
     }
-    cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &r->st, r->p, n));
+    cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &r->step, r->p, n));
     if (!cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
-        cg_ef_pass_(cg_ef_residual_accumulate_, &r->st, cg_ef_pass_vector_(ef), n);
+        cg_ef_pass_(cg_ef_residual_accumulate_, &r->step, cg_ef_pass_vector_(ef), n);
     return s;
 }
 static cg_status cg_ef_exchange_finish_(
     cg_ef *ef, const cg_ef_exchange_ctx_ *r, cg_status s, cg_report *report, float *grad) {
     if (s == CG_OK) {
-        s = cg_ef_commit_now_(ef, &r->st.side, report->used, report->used_len, grad, 1);
+        s = cg_ef_commit_now_(ef, &r->step.side, report->used, report->used_len, grad, 1);
         if (s == CG_OK) {
-            if (!r->road.model) cg_model_step_(&r->given, grad, ef->desc.n);
+            if (!r->desc.model) cg_model_step_(&r->caller_desc, grad, ef->desc.n);
             return CG_OK;
         }
         /* all that can be wrong with it */
@@ -1487,20 +1493,21 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     cg_exchange_state *x;
     cg_ef_exchange_ctx_ r;
     cg_status s = cg_ef_exchange_prepare_(ef, desc, transport, grad, &r);
-    const uint64_t need = cg_add_sat_(cg_add_sat_(r.rooms.p, r.rooms.packet), r.rooms.exchange);
-    if (s == CG_OK && r.rooms.exchange && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
+    const uint64_t need = cg_add_sat_(
+        cg_add_sat_(r.buffers.vector_bytes, r.buffers.packet_bytes), r.buffers.exchange_bytes);
+    if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
     /* the others must hear of it */
-    if (s != CG_OK || !r.rooms.exchange)
-        return cg_exchange_or_fail_(&r.road, transport, grad, n, mem, bytes, s, report);
+    if (s != CG_OK || !r.buffers.exchange_bytes)
+        return cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
-    at += (size_t)(r.rooms.p + r.rooms.packet);
+    at += (size_t)(r.buffers.vector_bytes + r.buffers.packet_bytes);
     x = (cg_exchange_state *)(void *)at;
-    s = cg_exchange_in_state_(x, &r.road, transport, r.p, r.fill.run ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
-        (size_t)(r.rooms.exchange - CG_STATE_ROOM_), s, report);
-    if (r.fill.begun) cg_ef_record_energy_(ef, r.fill.energy);
+    s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
+        (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), s, report);
+    if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
     if (x->route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
-    if (s == CG_OK && r.fill.begun && x->parts == 1 && cg_is_compressed_first_(x))
-        cg_ef_update_hint_(ef, &r.st.op, &r.fill, cg_packet_threshold_(x->own));
+    if (s == CG_OK && r.fill.started && x->parts == 1 && cg_is_compressed_first_(x))
+        cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own));
     return cg_ef_exchange_finish_(ef, &r, s, report, grad);
 }
 CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
@@ -1527,7 +1534,7 @@ static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
 static uint64_t cg_ef_layer_buffer_bytes_(const cg_ef *ef, const cg_layer *layer, const cg_transport *t) {
     cg_ef_buffer_bytes_ rooms;
     cg_ef_buffer_bytes_of_(ef, &layer->desc, t, &rooms);
-    return cg_add_sat_(rooms.p, rooms.packet);
+    return cg_add_sat_(rooms.vector_bytes, rooms.packet_bytes);
 }
 static uint64_t cg_ef_layers_buffer_bytes_(
     cg_ef *const *efs, const cg_layer *layers, size_t count, const cg_transport *t) {
@@ -1568,17 +1575,17 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     for (size_t i = 0; i < count; i++) {
         cg_ef_exchange_ctx_ *r = &runs[i];
         r->grad = layers[i].x;
-        layers[i].desc = r->road;
-        if (failed != CG_OK || !r->rooms.exchange) {
+        layers[i].desc = r->desc;
+        if (failed != CG_OK || !r->buffers.exchange_bytes) {
             layers[i].x = i == who ? NULL : layers[i].x;
             continue;
         }
-        s = cg_ef_exchange_begin_(efs[i], &r->given, t, r->grad, at, r);
-        if (r->fill.run)
-            cg_ef_record_energy_(efs[i], cg_ef_pass_(cg_ef_compensate_in_place_, &r->st, r->p, efs[i]->desc.n));
-        layers[i].desc = r->road;
+        s = cg_ef_exchange_begin_(efs[i], &r->caller_desc, t, r->grad, at, r);
+        if (r->fill.make)
+            cg_ef_record_energy_(efs[i], cg_ef_pass_(cg_ef_compensate_in_place_, &r->step, r->p, efs[i]->desc.n));
+        layers[i].desc = r->desc;
         layers[i].x = s == CG_OK ? r->p : NULL;
-        at += (size_t)(r->rooms.p + r->rooms.packet);
+        at += (size_t)(r->buffers.vector_bytes + r->buffers.packet_bytes);
     }
     room = bytes - (size_t)(at - (uint8_t *)mem);
     s = cg_exchange_layers(layers, count, small, t, at, room, report);
@@ -1586,7 +1593,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
         if (efs[i]->carry && layers[i].report.route == CG_ROUTE_SCATTER)
             efs[i]->carry_first = cg_stripe_offset_(layers[i].n, (size_t)t->size, (size_t)t->rank);
         layers[i].x = runs[i].grad;
-        layers[i].desc = runs[i].given;
+        layers[i].desc = runs[i].caller_desc;
         if (failed == CG_OK && efs[i]->stats.kept)
             layers[i].status = cg_ef_exchange_finish_(
                 efs[i], &runs[i], layers[i].status, &layers[i].report, runs[i].grad);
@@ -1649,7 +1656,7 @@ CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
         cg_op_set_ratio_(&d.op, ratio);
         if (!cg_op_ratio_stage_(&d.op)) s = CG_E_UNSUPPORTED;
         else s = cg_ef_check_(&d, &needs);
-        if (s == CG_OK && needs.scratch > ef->scratch_bytes) s = CG_E_MEMORY;
+        if (s == CG_OK && needs.scratch_bytes > ef->scratch_bytes) s = CG_E_MEMORY;
         if (s == CG_OK) ef->desc.op = d.op;
     }
     cg_fenv_leave_(env);

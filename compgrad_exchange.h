@@ -1023,7 +1023,7 @@ static uint64_t cg_stripe_scale_count_(const cg_ex_ *x, int part) {
     if (!(x->desc.flags & CG_AGREE_SCALES)) return 0;
     return cg_layout_make_(&x->desc.op, NULL,
                cg_transformed_n_(&x->desc.op, cg_sampled_n_(&x->desc.op, cg_stripe_n_(x, part), NULL)), &lay) == CG_OK
-        ? lay.buckets
+        ? lay.bucket_count
         : 0;
 }
 static uint64_t cg_bounce_room_(const cg_ex_ *x) {
@@ -1233,8 +1233,8 @@ CG_NOINLINE_ cg_status cg_same_scales_(const cg_ex_ *x, const uint8_t *p, size_t
             (size_t)(x->part_at[part + 1] - x->part_at[part]), &none, cg_stripe_n_(x, part), 1);
     /* a sum too large for levels is of floats */
     if (s != CG_OK || !cg_grid_zero_symbol_(&d.info.op.quantize, &bits)) return s;
-    if (d.lay.buckets != own.lay.buckets) return CG_E_MISMATCH;
-    for (size_t b = 0; b < (size_t)d.lay.buckets; b++)
+    if (d.lay.bucket_count != own.lay.bucket_count) return CG_E_MISMATCH;
+    for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
         if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
     return CG_OK;
 }
@@ -1500,14 +1500,14 @@ static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, fl
     const cg_side side = cg_decode_side_(b->x);
     cg_decoder_ *d = &b->x->decoder[b->count];
     if (cg_decoder_open_(d, &side, packet, len, b->y, b->n, 1) != CG_OK) b->whole = 1;
-    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.code || d->lay.codec ||
+    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.value_code || d->lay.codec ||
         cg_is_matrix_op_(&d->info.op))
         b->whole = 1;
     d->packet = packet;
     d->info.packet_bytes = len;
     d->alpha = alpha;
     d->beta = b->count || b->own ? 1.0f : 0.0f;
-    d->stream = 0;
+    d->non_temporal = 0;
     b->count++;
 }
 static void cg_accum_ranks_(cg_ex_ *x, float *y, size_t n, cg_accum_ *b) {
@@ -1532,10 +1532,10 @@ static double cg_accum_block_(const void *user, size_t first, size_t many, float
 }
 static cg_producer_ cg_accum_producer_(const cg_accum_ *b) {
     cg_producer_ fill = CG_ZERO;
-    fill.run = cg_accum_block_;
+    fill.make = cg_accum_block_;
     fill.user = b;
     fill.n = b->n;
-    fill.unit = CG_BLOCK_;
+    fill.step = CG_BLOCK_;
     return fill;
 }
 /* The same, packet by packet. */
@@ -1554,7 +1554,7 @@ static cg_status cg_accum_all_(const cg_accum_ *b) {
     cg_producer_ fill = cg_accum_producer_(b);
     cg_source_ src = CG_ZERO;
     if (b->whole) return cg_accum_whole_(b);
-    src.fill = &fill;
+    src.producer = &fill;
     src.x = b->y;
     cg_producer_make_all_(&src);
     return CG_OK;
@@ -2047,15 +2047,15 @@ static void cg_list_wrap_(const cg_ex_ *x, int which, size_t n, cg_list_ *list) 
     const size_t bytes = 8 * (x->list_room + CG_SLACK_) + 8 * (((uint64_t)x->n >> 32) + 2);
     uint8_t *p = x->lists + (size_t)which * bytes;
     memset(list, 0, sizeof *list);
-    list->segments = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
-    list->segment = (uint64_t *)(void *)p;
-    memset(list->segment, 0, 8 * (size_t)(list->segments + 1));
-    list->low = (uint32_t *)(void *)(p + 8 * (((uint64_t)x->n >> 32) + 2));
-    list->value = (float *)(void *)(list->low + x->list_room + CG_SLACK_);
+    list->segment_count = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
+    list->segment_start = (uint64_t *)(void *)p;
+    memset(list->segment_start, 0, 8 * (size_t)(list->segment_count + 1));
+    list->index_low = (uint32_t *)(void *)(p + 8 * (((uint64_t)x->n >> 32) + 2));
+    list->value = (float *)(void *)(list->index_low + x->list_room + CG_SLACK_);
 }
 /* Indices must ascend. */
 static void cg_list_append_(cg_list_ *list, uint64_t index, float value) {
-    for (uint64_t s = (index >> 32) + 1; s <= list->segments; s++) list->segment[s] = list->count + 1;
+    for (uint64_t s = (index >> 32) + 1; s <= list->segment_count; s++) list->segment_start[s] = list->count + 1;
     cg_list_add_(list, (size_t)index, value);
 }
 static cg_info cg_sparse_info_(cg_tag tag, size_t n) {
@@ -2712,7 +2712,7 @@ static cg_status cg_ex_start_(cg_ex_ *x, float *v, void *mem, size_t bytes) {
     }
     if (x->status == CG_OK && x->fill && (x->parts > 1 || !cg_is_compressed_first_(x))) {
         cg_source_ src = CG_ZERO;
-        src.fill = x->fill;
+        src.producer = x->fill;
         src.x = x->x;
         cg_producer_make_all_(&src);
         x->fill = NULL;

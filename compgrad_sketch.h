@@ -192,9 +192,9 @@ enum { CG_SKETCH_MAX_ROWS_ = 15 };
 /* of a line in a row; ahead: cells that will be needed next */
 typedef struct cg_line_target_ {
     float *cells;
-    uint32_t flip;
-    cg_key_ key;
-    const float *ahead;
+    uint32_t xor_mask;
+    cg_key_ sign_key;
+    const float *prefetch;
 } cg_line_target_;
 
 static uint64_t cg_row_key_(const cg_sketch *s, int row) {
@@ -208,9 +208,9 @@ static size_t cg_line_slot_(const cg_sketch *s, uint64_t hash) {
 static cg_line_target_ cg_line_target_of_(const cg_sketch *s, int row, uint64_t hash) {
     cg_line_target_ p;
     p.cells = s->cells + (size_t)row * s->desc.cols + cg_line_slot_(s, hash) * CG_SKETCH_LINE_;
-    p.flip = (uint32_t)(hash & 255u);
-    p.key = cg_block_key_(hash, 0);
-    p.ahead = p.cells;
+    p.xor_mask = (uint32_t)(hash & 255u);
+    p.sign_key = cg_block_key_(hash, 0);
+    p.prefetch = p.cells;
     return p;
 }
 /* Lane e of a line is bit e / 8 (from the top) of word e % 8: eight lanes have their signs in eight words. One
@@ -249,8 +249,8 @@ static float *cg_group_cell_(const cg_sketch *s, int row, int level, uint64_t gr
 
 static void cg_line_add_scalar_(const cg_line_target_ *p, const float *x, size_t many, float weight) {
     for (unsigned e = 0; e < many; e++) {
-        float *cell = p->cells + (e ^ p->flip);
-        *cell = cg_plus_(*cell, cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)));
+        float *cell = p->cells + (e ^ p->xor_mask);
+        *cell = cg_plus_(*cell, cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->sign_key, e)));
     }
 }
 /* The signed sum: eight lanes, then lanes 4 apart, 2 apart, and neighbours. */
@@ -258,8 +258,8 @@ static float cg_line_project_scalar_(const cg_line_target_ *p, const float *x, s
     float lane[8] = { 0.0f };
     for (unsigned e = 0; e < many; e++)
         lane[e & 7] = cg_plus_(lane[e & 7],
-            cg_times_(
-                cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)), cg_group_weight_(p->key, e)));
+            cg_times_(cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->sign_key, e)),
+                cg_group_weight_(p->sign_key, e)));
     for (unsigned step = 4; step; step /= 2)
         for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
     return lane[0];
@@ -284,7 +284,7 @@ static float cg_median_(float *v, int rows) {
 }
 static float cg_coordinate_estimate_(const cg_line_target_ *p, int rows, unsigned e) {
     float v[CG_SKETCH_MAX_ROWS_];
-    for (int r = 0; r < rows; r++) v[r] = cg_xor_sign_(p[r].cells[e ^ p[r].flip], cg_sign_bit_(p[r].key, e));
+    for (int r = 0; r < rows; r++) v[r] = cg_xor_sign_(p[r].cells[e ^ p[r].xor_mask], cg_sign_bit_(p[r].sign_key, e));
     return cg_median_(v, rows);
 }
 static void cg_line_estimate_scalar_(const cg_line_target_ *p, int rows, size_t many, float *out) {
@@ -318,11 +318,11 @@ CG_AVX2_INLINE_ void cg_line_add8_avx2_(const cg_line_target_ *p, int rows, cons
     unsigned high[5];
     CG_UNROLL_ROWS_
     for (int r = 0; r < rows; r++) {
-        words[r] = cg_sign_words8_avx2_(p[r].key, 0);
-        cross[r] = cg_xor_permutation_avx2_(p[r].flip);
+        words[r] = cg_sign_words8_avx2_(p[r].sign_key, 0);
+        cross[r] = cg_xor_permutation_avx2_(p[r].xor_mask);
         cells[r] = p[r].cells;
-        ahead[r] = p[r].ahead;
-        high[r] = p[r].flip >> 3;
+        ahead[r] = p[r].prefetch;
+        high[r] = p[r].xor_mask >> 3;
     }
     for (unsigned vec = 0; vec < 32; vec++) {
         const __m256 v = cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), _mm256_set1_ps(weight));
@@ -348,8 +348,8 @@ CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_line_target_ *p, int rows
         }
 }
 CG_TARGET_AVX2_ static float cg_line_project_avx2_(const cg_line_target_ *p, const float *x, float weight) {
-    __m256i words = cg_sign_words8_avx2_(p->key, 0), half = cg_sign_words8_avx2_(p->key, 1),
-            full = cg_sign_words8_avx2_(p->key, 2);
+    __m256i words = cg_sign_words8_avx2_(p->sign_key, 0), half = cg_sign_words8_avx2_(p->sign_key, 1),
+            full = cg_sign_words8_avx2_(p->sign_key, 2);
     const __m256 w = _mm256_set1_ps(weight);
     __m256 sum = _mm256_setzero_ps();
     float lane[8];
@@ -391,18 +391,18 @@ CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_line_target_ *p, int rows,
     __m256i words[CG_SKETCH_MAX_ROWS_], cross[CG_SKETCH_MAX_ROWS_];
     CG_UNROLL_ROWS_
     for (int r = 0; r < rows; r++) {
-        words[r] = cg_sign_words8_avx2_(p[r].key, 0);
-        cross[r] = cg_xor_permutation_avx2_(p[r].flip);
+        words[r] = cg_sign_words8_avx2_(p[r].sign_key, 0);
+        cross[r] = cg_xor_permutation_avx2_(p[r].xor_mask);
     }
     for (int vec = 0; vec < 32; vec++) {
         __m256 v[CG_SKETCH_MAX_ROWS_];
         CG_UNROLL_ROWS_
         for (int r = 0; r < rows; r++) {
             v[r] = cg_xor_sign8_avx2_(
-                _mm256_permutevar8x32_ps(_mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].flip >> 3))), cross[r]),
+                _mm256_permutevar8x32_ps(_mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].xor_mask >> 3))), cross[r]),
                 words[r]);
             words[r] = _mm256_add_epi32(words[r], words[r]);
-            if (!(vec & 1)) CG_PREFETCH_(p[r].ahead + 8 * vec);
+            if (!(vec & 1)) CG_PREFETCH_(p[r].prefetch + 8 * vec);
         }
         cg_store_avx2_(cg_at_mut_(out, 8 * (size_t)vec), _mm256_castps_si256(cg_median8_avx2_(v, rows)));
     }
@@ -516,7 +516,7 @@ CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weigh
             p[mine] = next[r];
             next[r] = cg_line_target_of_(s, r, cg_line_hash_(key[r], line + 1));
             if (next[r].cells >= s->cells + from * CG_SKETCH_LINE_ && next[r].cells < s->cells + to * CG_SKETCH_LINE_)
-                p[mine].ahead = next[r].cells;
+                p[mine].prefetch = next[r].cells;
             mine += here;
         }
         cg_line_add_(p, mine, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight, avx2);
@@ -593,9 +593,9 @@ CG_API_ cg_status cg_sketch_add_list(
             const uint64_t line = index[i] / CG_SKETCH_LINE_;
             const unsigned e = (unsigned)(index[i] % CG_SKETCH_LINE_);
             const cg_line_target_ p = cg_line_target_of_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), line));
-            const float v = cg_xor_sign_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.key, e));
-            p.cells[e ^ p.flip] = cg_plus_(p.cells[e ^ p.flip], v);
-            if (sketch->levels) cg_group_add_(sketch, r, line, cg_times_(v, cg_group_weight_(p.key, e)));
+            const float v = cg_xor_sign_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.sign_key, e));
+            p.cells[e ^ p.xor_mask] = cg_plus_(p.cells[e ^ p.xor_mask], v);
+            if (sketch->levels) cg_group_add_(sketch, r, line, cg_times_(v, cg_group_weight_(p.sign_key, e)));
         }
     cg_fenv_leave_(env);
     return s;
@@ -607,7 +607,7 @@ CG_API_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_
         for (int r = 0; r < sketch->desc.rows; r++) {
             const cg_line_target_ p = cg_line_target_of_(
                 sketch, r, cg_line_hash_(cg_row_key_(sketch, r), index[i] / CG_SKETCH_LINE_));
-            p.cells[(unsigned)(index[i] % CG_SKETCH_LINE_) ^ p.flip] = 0.0f;
+            p.cells[(unsigned)(index[i] % CG_SKETCH_LINE_) ^ p.xor_mask] = 0.0f;
         }
     return s;
 }
@@ -671,7 +671,7 @@ static double cg_sketch_estimate_range_(const void *user, size_t first, size_t m
         cg_line_target_ *now = p[line & 1];
         cg_line_target_ *next = p[~line & 1];
         cg_line_targets_(s, keys, line + 1, next);
-        for (int r = 0; r < s->desc.rows; r++) now[r].ahead = next[r].cells;
+        for (int r = 0; r < s->desc.rows; r++) now[r].prefetch = next[r].cells;
         cg_line_estimate_(now, s->desc.rows, cg_min_(CG_SKETCH_LINE_, many - i), cg_at_mut_(out, i), avx2);
     }
     return 0.0;
@@ -683,11 +683,11 @@ CG_API_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size
     if (!sketch || (!y && n)) return CG_E_ARG;
     if (n != sketch->desc.n) return CG_E_MISMATCH;
     env = cg_fenv_enter_();
-    fill.run = cg_sketch_estimate_range_;
+    fill.make = cg_sketch_estimate_range_;
     fill.user = sketch;
     fill.n = n;
-    fill.unit = CG_BLOCK_;
-    src.fill = &fill;
+    fill.step = CG_BLOCK_;
+    src.producer = &fill;
     src.x = y;
     if (n) cg_producer_make_all_(&src);
     cg_fenv_leave_(env);
@@ -725,10 +725,10 @@ typedef struct cg_heavy_search_ {
     cg_list_ list;
     cg_producer_ fill;
     cg_selector_ picker;
-    const cg_sketch *s;
-    uint32_t bound;
-    double least;
-    uint64_t budget;
+    const cg_sketch *sketch;
+    uint32_t threshold_bits;
+    double threshold;
+    uint64_t visits_left;
 } cg_heavy_search_;
 
 static cg_op cg_heavy_search_op_(size_t k) {
@@ -742,18 +742,18 @@ CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k) {
 }
 static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, size_t k, void *scratch, size_t bytes) {
     memset(h, 0, sizeof *h);
-    h->s = s;
+    h->sketch = s;
     h->op = cg_heavy_search_op_(k);
     if (cg_scratch_bytes_(&h->op, s->desc.n) > bytes) return CG_E_CAPACITY;
     if (!scratch && s->desc.n) return CG_E_ARG;
     cg_list_in_scratch_(&h->list, &h->op, s->desc.n, scratch);
-    h->fill.run = cg_sketch_estimate_range_;
+    h->fill.make = cg_sketch_estimate_range_;
     h->fill.user = s;
     h->fill.n = s->desc.n;
-    h->fill.unit = CG_CHUNK_;
+    h->fill.step = CG_CHUNK_;
     h->fill.lazy = 1;
     h->picker.kernels = cg_kernels_now_();
-    h->picker.fill = &h->fill;
+    h->picker.producer = &h->fill;
     h->picker.n = s->desc.n;
     h->picker.list = &h->list;
     h->picker.info = &h->info;
@@ -771,20 +771,20 @@ static int cg_group_may_be_heavy_(const cg_sketch *s, int level, uint64_t group,
 }
 /* All of a group that reach the bound, ascending; 0: they do not fit, or it takes too long. */
 static int cg_heavy_search_group_(cg_heavy_search_ *h, int level, uint64_t group) {
-    const cg_sketch *s = h->s;
+    const cg_sketch *s = h->sketch;
     float line[CG_SKETCH_LINE_];
-    if (h->budget-- == 0) return 0;
-    if (!cg_group_may_be_heavy_(s, level, group, h->least)) return 1;
+    if (h->visits_left-- == 0) return 0;
+    if (!cg_group_may_be_heavy_(s, level, group, h->threshold)) return 1;
     if (level == 1) {
         const size_t many = cg_line_len_(s, group), first = (size_t)group * CG_SKETCH_LINE_;
         cg_sketch_estimate_range_(s, first, many, line);
         for (size_t e = 0; e < many; e++)
-            if ((cg_as_bits_(line[e]) & CG_ABS_MASK_) >= h->bound) {
-                while (h->list.part < (double)((uint64_t)(first + e) >> 32))
-                    h->list.segment[(size_t)(h->list.part += 1.0)] = h->list.count;
+            if ((cg_as_bits_(line[e]) & CG_ABS_MASK_) >= h->threshold_bits) {
+                while (h->list.block_sum < (double)((uint64_t)(first + e) >> 32))
+                    h->list.segment_start[(size_t)(h->list.block_sum += 1.0)] = h->list.count;
                 cg_list_add_(&h->list, first + e, line[e]);
             }
-        return h->list.count <= h->list.room;
+        return h->list.count <= h->list.capacity;
     }
     for (uint64_t c = group * CG_SKETCH_LINE_; c < (group + 1) * CG_SKETCH_LINE_ && c < cg_group_count_(s, level - 1);
          c++)
@@ -793,36 +793,36 @@ static int cg_heavy_search_group_(cg_heavy_search_ *h, int level, uint64_t group
 }
 /* By groups: is that possible, and has it been done? Costs at most about what looking at every coordinate does. */
 static int cg_heavy_search_groups_(cg_heavy_search_ *h, double least) {
-    const cg_sketch *s = h->s;
+    const cg_sketch *s = h->sketch;
     if (!s->levels || least <= 0.0) return 0;
-    h->least = least;
-    h->bound = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_;
-    h->bound += (double)cg_as_float_(h->bound) < least;
-    h->budget = s->desc.n / 64;
+    h->threshold = least;
+    h->threshold_bits = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_;
+    h->threshold_bits += (double)cg_as_float_(h->threshold_bits) < least;
+    h->visits_left = s->desc.n / 64;
     h->list.count = 0;
-    h->list.part = 0.0; /* the segment of 2^32 that has begun */
-    h->list.segment[0] = 0;
+    h->list.block_sum = 0.0; /* the segment of 2^32 that has begun */
+    h->list.segment_start[0] = 0;
     for (uint64_t g = 0; g < cg_group_count_(s, s->levels); g++)
         if (!cg_heavy_search_group_(h, s->levels, g)) return 0;
-    for (uint64_t seg = (uint64_t)h->list.part + 1; seg <= h->list.segments; seg++)
-        h->list.segment[seg] = h->list.count;
+    for (uint64_t seg = (uint64_t)h->list.block_sum + 1; seg <= h->list.segment_count; seg++)
+        h->list.segment_start[seg] = h->list.count;
     return 1;
 }
 static void cg_heavy_search_output_(const cg_heavy_search_ *h, uint64_t *index, float *value) {
-    for (uint64_t seg = 0; seg < h->list.segments; seg++)
-        for (size_t i = (size_t)h->list.segment[seg]; i < (size_t)h->list.segment[seg + 1]; i++) {
-            index[i] = seg << 32 | h->list.low[i];
+    for (uint64_t seg = 0; seg < h->list.segment_count; seg++)
+        for (size_t i = (size_t)h->list.segment_start[seg]; i < (size_t)h->list.segment_start[seg + 1]; i++) {
+            index[i] = seg << 32 | h->list.index_low[i];
             cg_store_(value, i, h->list.value[i]);
         }
 }
 static cg_status cg_heavy_search_topk_(cg_heavy_search_ *h, size_t k) {
-    const cg_sketch *s = h->s;
+    const cg_sketch *s = h->sketch;
     const double norm = s->levels ? cg_sketch_norm_(s) : 0.0,
                  sure = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
     for (double least = norm / cg_sqrt_((double)k); s->levels && least >= sure; least *= 0.5)
         if (!cg_heavy_search_groups_(h, least)) break;
         else if (h->list.count >= k) {
-            cg_list_keep_topk_(&h->picker, k, h->bound);
+            cg_list_keep_topk_(&h->picker, k, h->threshold_bits);
             return CG_OK;
         }
     return cg_select_topk_(&h->picker, k);
@@ -844,13 +844,13 @@ CG_API_ cg_status cg_sketch_heavy(
 }
 /* All of at least `least`, but no more than the k largest. */
 static cg_status cg_heavy_search_above_(cg_heavy_search_ *h, double least, size_t k) {
-    const double sure = h->s->levels
-        ? 4.0 * cg_sketch_norm_(h->s) / cg_sqrt_((double)cg_min_(h->s->desc.cols, h->s->desc.groups))
+    const double sure = h->sketch->levels
+        ? 4.0 * cg_sketch_norm_(h->sketch) / cg_sqrt_((double)cg_min_(h->sketch->desc.cols, h->sketch->desc.groups))
         : 0.0;
     const uint32_t about = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_,
                    bound = about + ((double)cg_as_float_(about) < least);
-    if (!(h->s->levels && least >= sure && cg_heavy_search_groups_(h, least)) &&
-        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->s->desc.n, bound, &h->list))
+    if (!(h->sketch->levels && least >= sure && cg_heavy_search_groups_(h, least)) &&
+        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->sketch->desc.n, bound, &h->list))
         return cg_select_topk_(&h->picker, k); /* too many: all of the largest are above it */
     if (h->picker.kernels->absmax_bits(h->list.value, h->list.count) >= CG_INF_BITS_) return CG_E_NONFINITE;
     if (h->list.count > k) cg_list_keep_topk_(&h->picker, k, bound);

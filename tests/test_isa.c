@@ -307,7 +307,7 @@ static cg_levels_ grid_of(const trial *t)
     scales[0] = t->r[0] % 4 == 0 ? -t->scale / 3 : t->scale, scales[1] = t->scale;
     if (t->r[2] & 1) op = cg_nearest(op);
     q = cg_levels_make_(&op.quantize, scales);
-    if (q.span > 0) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
+    if (q.range > 0) q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
     return q;
 }
 KERNEL(levels)
@@ -350,7 +350,7 @@ KERNEL(coins)
     static float value[2048 + CG_SLACK_];
     size_t n = t->n < 2048 ? t->n : 2048, count;
     cg_bernoulli_ c;
-    c.key = key_of(t), c.unit = t->scale, c.pre = t->scale < 1e-30f ? 0x1p+64f : 1, c.inv = 1 / (t->scale * c.pre);
+    c.key = key_of(t), c.threshold = t->scale, c.prescale = t->scale < 1e-30f ? 0x1p+64f : 1, c.inv_threshold = 1 / (t->scale * c.prescale);
     count = k->bernoulli(&c, floats_of(t), n, t->r[1] & 0xffff & (t->r[0] & 1 ? ~7u : ~0u), index, value);
     return calm_floats(keep(keep(keep(out, &count, sizeof count), index, 4 * count), value, 4 * count) - 4 * count, count);
 }
@@ -420,11 +420,11 @@ KERNEL(grade)
     double lanes[16];
     int j;
     lanes_of(t, lanes);
-    g.inv = t->r[1] % 3 ? 1.0f : t->scale;
-    g.count = (int32_t)(t->r[2] % 8);
-    g.sign = (uint8_t)(t->r[3] % 9 ? 1u << (t->r[3] % 9 - 1) : 0);
-    limits_of(t, g.limit, (size_t)g.count, 1);
-    for (j = g.count; j < 7; j++) g.limit[j] = -1;                  /* not to be looked at */
+    g.inv_scale = t->r[1] % 3 ? 1.0f : t->scale;
+    g.limit_count = (int32_t)(t->r[2] % 8);
+    g.sign_bit = (uint8_t)(t->r[3] % 9 ? 1u << (t->r[3] % 9 - 1) : 0);
+    limits_of(t, g.limit, (size_t)g.limit_count, 1);
+    for (j = g.limit_count; j < 7; j++) g.limit[j] = -1;                  /* not to be looked at */
     for (j = 0; j < 8; j++) centre[j] = (float)j * 0.3f - 1;
     k->bucketize(&g, V, out, centre, t->r[4] & 1 ? lanes : NULL);
     return calm_doubles(out + t->n, lanes, 16);
@@ -455,7 +455,7 @@ KERNEL(unnatural) { k->natural_decode(t->in, t->n, floats_at(out), streams(t, ou
 KERNEL(dither)
 {
     cg_dither_ q;
-    q.inv = t->scale, q.bits = t->r[0] % 7 + 2, q.stochastic = (int)(t->r[1] & 1);
+    q.inv_scale = t->scale, q.bits = t->r[0] % 7 + 2, q.stochastic = (int)(t->r[1] & 1);
     k->dither_encode(&q, key_of(t), t->r[3] & 0xffff, V, out);
     return out + t->n;
 }
@@ -814,8 +814,8 @@ SUITE(isa)
             cg_op op = golden_op(i, 1);
             if (golden_cases[i].n != GOLDEN_N) continue;
             RUN_TESTp(golden_lengths, i, (cg_isa)which, 0);
-            if (cg_quantizer_of_(&op.quantize)->scales && op.quantize.id != CG_QUANTIZE_LLOYD)
-                RUN_TESTp(golden_lengths, i, (cg_isa)which, cg_quantizer_of_(&op.quantize)->scales);
+            if (cg_quantizer_of_(&op.quantize)->scale_count && op.quantize.id != CG_QUANTIZE_LLOYD)
+                RUN_TESTp(golden_lengths, i, (cg_isa)which, cg_quantizer_of_(&op.quantize)->scale_count);
         }
     for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++) {
         if (!cg_isa_found((cg_isa)which)) continue;

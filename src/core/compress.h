@@ -3,7 +3,7 @@ static cg_status cg_layout_sizes_(
     const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
     cg_status s = cg_layout_make_(op, side, k, lay);
     if (s != CG_OK) return s;
-    *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->table_bytes), lay->code_bytes);
+    *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->piece_table_bytes), lay->codes_bytes);
     if (lay->codec) {
         size_t most = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
         if (!most && k) return CG_E_ARG;
@@ -49,9 +49,9 @@ CG_NOINLINE_ cg_status cg_source_prepare_(
     cg_status s = CG_OK;
     info->k = turned;
     if (cg_is_matrix_op_(op)) {
-        s = cg_matrix_encode_(kernels, info, src->x, list->gathered);
-        src->x = list->gathered;
-        src->turned = 0;
+        s = cg_matrix_encode_(kernels, info, src->x, list->materialized);
+        src->x = list->materialized;
+        src->to_transform = 0;
         src->count = turned;
         return s;
     }
@@ -59,28 +59,28 @@ CG_NOINLINE_ cg_status cg_source_prepare_(
         for (size_t i = 0, many; i < turned; i += many) {
             const float *v;
             many = cg_min_(CG_CHUNK_, turned - i);
-            v = cg_source_fetch_(src, i, many, list->gathered + i); /* blocks end within the room */
-            if (v != list->gathered + i) memcpy(list->gathered + i, v, 4 * many);
+            v = cg_source_fetch_(src, i, many, list->materialized + i); /* blocks end within the room */
+            if (v != list->materialized + i) memcpy(list->materialized + i, v, 4 * many);
         }
-        if (kernels->absmax_bits(list->gathered, turned) >= CG_INF_BITS_) return CG_E_NONFINITE;
-        src->x = list->gathered;
-        src->drawn = src->turned = 0;
+        if (kernels->absmax_bits(list->materialized, turned) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        src->x = list->materialized;
+        src->to_sample = src->to_transform = 0;
         src->count = turned;
-        src->fill = NULL;
+        src->producer = NULL;
     }
     if (op->select.id) {
         cg_selector_ p;
         p.kernels = kernels;
         p.side = side;
         p.x = cg_source_is_lazy_(src) ? NULL : src->x;
-        p.fill = src->fill;
+        p.producer = src->producer;
         p.n = turned;
-        p.shared = cg_shared_key_(&info->tag);
-        p.own = cg_rank_key_(&info->tag);
+        p.shared_key = cg_shared_key_(&info->tag);
+        p.rank_key = cg_rank_key_(&info->tag);
         p.list = list;
         p.info = info;
         s = cg_selector_run_(&p);
-        src->fill = NULL;
+        src->producer = NULL;
         src->x = list->value;
         src->count = info->k;
     }
@@ -105,7 +105,7 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
 /* Does a later stage make the values, where it needs them? Others need all of them at once. */
 static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *fill) {
     if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
-    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->hint);
+    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->threshold_hint);
 }
 static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_producer_ *fill, const float *x,
     uint8_t *packet, size_t cap, size_t *len, void *scratch) {
@@ -122,9 +122,9 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_prod
     src.info = info;
     src.x = x;
     src.count = info->drawn;
-    src.drawn = info->op.sample.id != 0;
-    src.turned = info->op.transform.id != 0;
-    src.fill = fill;
+    src.to_sample = info->op.sample.id != 0;
+    src.to_transform = info->op.transform.id != 0;
+    src.producer = fill;
     if (fill && !cg_producer_is_fused_(&info->op, fill)) cg_producer_make_all_(&src);
     cg_list_in_scratch_(&list, &info->op, cg_transformed_n_(&info->op, info->drawn), scratch);
     s = cg_source_prepare_(kernels, info, side, &src, &list);
@@ -132,7 +132,8 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_prod
     s = cg_layout_sizes_(&info->op, side, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
     /* buckets across blocks */
-    if (lay.row && lay.row->know == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket && lay.k > CG_BLOCK_)
+    if (lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket_size &&
+        lay.k > CG_BLOCK_)
         cg_producer_make_all_(&src);
     universe = cg_index_count_(&info->op, cg_transformed_n_(&info->op, info->drawn));
     info->index_code = cg_index_code_(&info->op, universe, cg_index_count_(&info->op, info->k));
@@ -148,13 +149,13 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_prod
         e.stage = &info->op.quantize;
         e.lay = &lay;
         e.src = &src;
-        e.given = side ? side->scale : NULL;
+        e.given_scales = side ? side->scale : NULL;
         e.key = cg_rank_key_(&info->tag);
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
-        e.codes = e.table + (size_t)lay.table_bytes;
-        e.unit = fill && fill->unit == CG_CHUNK_ &&
-                (lay.row->know != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket == 0)
+        e.codes = e.table + (size_t)lay.piece_table_bytes;
+        e.producer_step = fill && fill->step == CG_CHUNK_ &&
+                (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
         s = cg_encode_values_(&e, &body, &info->value_bytes);

@@ -12,23 +12,24 @@ static cg_status cg_decoder_open_(
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
     s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
     if (s != CG_OK && (values || !cg_is_user_codec_(&d->info.op.quantize))) return s;
-    value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.table_bytes), d->lay.code_bytes);
-    if (d->lay.row &&
-        (d->lay.code
-                ? d->info.value_bytes > value_bytes || d->info.value_bytes < d->lay.scale_bytes + d->lay.table_bytes
-                : d->info.value_bytes != value_bytes))
+    value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.piece_table_bytes), d->lay.codes_bytes);
+    if (d->lay.quantizer &&
+        (d->lay.value_code ? d->info.value_bytes > value_bytes ||
+                    d->info.value_bytes < d->lay.scale_bytes + d->lay.piece_table_bytes
+                           : d->info.value_bytes != value_bytes))
         return CG_E_CORRUPT;
     d->kernels = cg_kernels_now_();
     d->support = NULL;
     d->sink = NULL;
-    d->turned = (size_t)cg_transformed_n_(&d->info.op, d->info.drawn);
+    d->transformed_n = (size_t)cg_transformed_n_(&d->info.op, d->info.drawn);
     d->packet = (const uint8_t *)packet;
     d->scales = d->packet + CG_HEADER_BYTES;
-    d->table = d->scales + (size_t)d->lay.scale_bytes;
-    d->codes = d->table + (size_t)d->lay.table_bytes;
+    d->piece_table = d->scales + (size_t)d->lay.scale_bytes;
+    d->codes = d->piece_table + (size_t)d->lay.piece_table_bytes;
     d->index = d->scales + d->info.value_bytes;
-    d->y = y ? y : &d->none;
-    if (d->lay.row && !d->lay.code && !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.rate / 32))
+    d->y = y ? y : &d->empty_y;
+    if (d->lay.quantizer && !d->lay.value_code &&
+        !cg_padding_zero_(d->codes, (uint64_t)d->lay.k * d->lay.bits_x32 / 32))
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
@@ -87,7 +88,7 @@ static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t l
     cg_sink_ *sink, size_t n, int verified) {
     cg_decoder_ d, set;
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
-        ? cg_decoder_open_(&d, side, packet, len, sink ? &d.none : y, n, 1)
+        ? cg_decoder_open_(&d, side, packet, len, sink ? &d.empty_y : y, n, 1)
         : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
         s = cg_support_open_(&set, side, n);
@@ -99,17 +100,17 @@ static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t l
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
-        const int direct = dense && !selected && !d.lay.code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) && side &&
-            (side->flags & CG_DECODE_DIRECT);
+        const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) &&
+            side && (side->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
         d.sink = sink;
-        d.stream = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+        d.non_temporal = !sink && beta == 0.0f && n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
         if (!direct && !verified) s = cg_verify_(&d);
         if (s != CG_OK) {
         } else if (cg_is_matrix_op_(&d.info.op)) cg_matrix_decode_(&d);
         else if (dense && !selected) s = cg_decode_dense_(&d, direct && !verified);
-        else s = d.lay.code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
+        else s = d.lay.value_code ? cg_decode_sparse_coded_(&d, dense) : cg_decode_sparse_(&d, dense, NULL);
     }
     return s;
 }

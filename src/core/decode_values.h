@@ -2,79 +2,82 @@
 
 /* Who takes decoded values, in place of y: stretches of them, or single ones. Both return the sum of their squares. */
 typedef struct cg_sink_ {
-    double (*dense)(const void *user, size_t first, size_t many, const float *v);
-    double (*sparse)(const void *user, const uint64_t *at, size_t many, const float *v);
+    double (*take_dense)(const void *user, size_t first, size_t many, const float *v);
+    double (*take_sparse)(const void *user, const uint64_t *at, size_t many, const float *v);
     const void *user;
     double energy; /* comes back: of all of them */
 } cg_sink_;
 
 typedef struct cg_decoder_ {
     const cg_kernels_ *kernels;
-    const uint8_t *packet, *scales, *table, *codes, *index;
+    const uint8_t *packet, *scales, *piece_table, *codes, *index;
     const struct cg_decoder_ *support; /* whose indices these values have, or NULL */
     cg_info info;
     cg_layout_ lay;
-    size_t turned;
+    size_t transformed_n;
     float alpha, beta;
     float *y;
-    float none;     /* y, where there are no values: NULL + 0 is undefined */
-    cg_sink_ *sink; /* in place of y, or NULL */
-    int stream;     /* y is larger than the caches, and aligned */
+    float empty_y;    /* y, where there are no values: NULL + 0 is undefined */
+    cg_sink_ *sink;   /* in place of y, or NULL */
+    int non_temporal; /* y is larger than the caches, and aligned */
 } cg_decoder_;
 
 /* Where a reader of pieces stands, and the piece it has decoded. Not needed without a code. */
 typedef struct cg_piece_cursor_ {
-    size_t piece, at;
-    int have;
+    size_t piece, offset;
+    int decoded;
     uint8_t symbols[CG_PIECE_SYMBOLS_];
 } cg_piece_cursor_;
 
 static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
-    return (size_t)cg_word_bytes_(cg_get32_(d->table + 4 * piece) & 0x3fffffffu);
+    return (size_t)cg_word_bytes_(cg_get32_(d->piece_table + 4 * piece) & 0x3fffffffu);
 }
 static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t at) {
     c->piece = piece;
-    c->at = at;
-    c->have = 0;
+    c->offset = at;
+    c->decoded = 0;
 }
 /* Symbols or wire floats from value `first` on, which goes up. */
 CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first) {
     const cg_layout_ *lay = &d->lay;
-    const size_t piece = first / lay->piece, many = cg_min_(lay->piece, (size_t)lay->k - piece * lay->piece);
+    const size_t piece = first / lay->piece_values,
+                 many = cg_min_(lay->piece_values, (size_t)lay->k - piece * lay->piece_values);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
-    for (; c->piece < piece; c->piece++, c->have = 0) c->at += cg_piece_bytes_(d, c->piece);
-    if (!c->have) {
-        const uint32_t entry = cg_get32_(d->table + 4 * piece);
+    for (; c->piece < piece; c->piece++, c->decoded = 0) c->offset += cg_piece_bytes_(d, c->piece);
+    if (!c->decoded) {
+        const uint32_t entry = cg_get32_(d->piece_table + 4 * piece);
         const size_t bytes = cg_piece_bytes_(d, piece);
-        if (width) cg_floats_get_(d->kernels, width, entry, d->codes + c->at, bytes, many, c->symbols);
-        else cg_piece_get_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + c->at, bytes, many, c->symbols);
-        c->have = 1;
+        if (width) cg_floats_get_(d->kernels, width, entry, d->codes + c->offset, bytes, many, c->symbols);
+        else
+            cg_piece_get_(
+                d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + c->offset, bytes, many, c->symbols);
+        c->decoded = 1;
     }
-    return c->symbols + (first - piece * lay->piece) * (width ? width : 1);
+    return c->symbols + (first - piece * lay->piece_values) * (width ? width : 1);
 }
 /* Bits or bytes of values [first, first + many) to floats, bucket by bucket. */
 static void cg_decode_buckets_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
-    const cg_quantizer_ *row = lay->row;
+    const cg_quantizer_ *row = lay->quantizer;
     float scales[2];
-    if (row->know != CG_NEEDS_BUCKET_STATS_) {
-        if (row->scales) cg_scales_get_(lay, d->scales, 0, scales);
+    if (row->needs != CG_NEEDS_BUCKET_STATS_) {
+        if (row->scale_count) cg_scales_get_(lay, d->scales, 0, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return;
     }
-    for (size_t i = first, b = first / (size_t)lay->bucket, stop; i < first + many; i = stop, b++) {
+    for (size_t i = first, b = first / (size_t)lay->bucket_size, stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
         row->decode(d->kernels, &d->info.op.quantize, scales,
-            in + (row->leaves == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->rate / 256), stop - i,
+            in + (row->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256), stop - i,
             cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
 }
 CG_NOINLINE_ void cg_decode_packed_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     uint8_t symbols[CG_CHUNK_];
-    d->kernels->unpack(in, many, d->lay.rate / 32, symbols);
+    d->kernels->unpack(in, many, d->lay.bits_x32 / 32, symbols);
     cg_decode_buckets_(d, symbols, first, many, out, stream);
 }
 /* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
@@ -88,11 +91,11 @@ static const float *cg_decode_chunk_(
             lay->codec, &d->info.op.quantize, d->codes, d->info.value_bytes, (size_t)lay->k, first, many, out);
         return s == CG_OK && d->kernels->absmax_bits(out, many) < CG_INF_BITS_ ? out : NULL;
     }
-    in = lay->code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
+    in = lay->value_code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
-    if (lay->rate == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
+    if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
 #endif
-    if (lay->row->leaves == CG_OUTPUT_SYMBOLS_ && lay->rate < 8 * 32 && !lay->code)
+    if (lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32 && !lay->value_code)
         cg_decode_packed_(d, in, first, many, out, stream);
     else cg_decode_buckets_(d, in, first, many, out, stream);
     return out;

@@ -1,7 +1,7 @@
 /* ---- >>indices ---- */
 
 typedef struct cg_bit_writer_ {
-    uint8_t *at;
+    uint8_t *next;
     uint64_t word;
     unsigned filled;
 } cg_bit_writer_;
@@ -10,27 +10,27 @@ static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /
     w->word |= v << w->filled;
     w->filled += bits;
     if (w->filled >= 32) {
-        cg_put32_(w->at, (uint32_t)w->word);
-        w->at += 4;
+        cg_put32_(w->next, (uint32_t)w->word);
+        w->next += 4;
         w->word >>= 32;
         w->filled -= 32;
     }
 }
 static void cg_bit_writer_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
-    if (w->filled) cg_put32_(w->at, (uint32_t)w->word);
+    if (w->filled) cg_put32_(w->next, (uint32_t)w->word);
 }
 /* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be
    predicted. */
 typedef struct cg_bit_setter_ {
     uint8_t *out;
-    uint64_t at;
+    uint64_t word_index;
     uint32_t word;
 } cg_bit_setter_;
 
 static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
     const uint64_t at = bit >> 5;
-    w->word = (w->word & ((uint32_t)(at != w->at) - 1u)) | 1u << (bit & 31);
-    w->at = at;
+    w->word = (w->word & ((uint32_t)(at != w->word_index) - 1u)) | 1u << (bit & 31);
+    w->word_index = at;
     cg_put32_(w->out + 4 * (size_t)at, w->word);
 }
 /* Returns the bytes. */
@@ -44,17 +44,17 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
     if (out == end) return 0;
     if (code == CG_CODE_GOLOMB) {
         cg_rice_writer_open_(&rice, out, cg_rice_parameter_(universe, list->count));
-        for (uint64_t s = 0; s < list->segments; s++)
-            for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++)
-                cg_rice_writer_put_(&rice, s << 32 | list->low[i]);
+        for (uint64_t s = 0; s < list->segment_count; s++)
+            for (uint64_t i = list->segment_start[s]; i < list->segment_start[s + 1]; i++)
+                cg_rice_writer_put_(&rice, s << 32 | list->index_low[i]);
         return cg_rice_writer_close_(&rice);
     }
-    low.at = out;
+    low.next = out;
     set.out = bitmap ? out : out + (size_t)cg_elias_fano_low_bytes_(universe, list->count);
     memset(set.out, 0, (size_t)(end - set.out));
-    for (uint64_t s = 0; s < list->segments; s++) {
-        for (uint64_t i = list->segment[s]; i < list->segment[s + 1]; i++) {
-            uint64_t index = s << 32 | list->low[i];
+    for (uint64_t s = 0; s < list->segment_count; s++) {
+        for (uint64_t i = list->segment_start[s]; i < list->segment_start[s + 1]; i++) {
+            uint64_t index = s << 32 | list->index_low[i];
             if (bitmap) {
                 cg_bit_setter_set_(&set, index);
                 continue;
@@ -73,54 +73,55 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 }
 
 typedef struct cg_index_reader_ {
-    const uint8_t *low, *high, *end; /* low parts end where high begins */
-    uint64_t word, base, i;          /* unread bits of the current word; its bit number less 64; indices read */
-    unsigned l;
+    const uint8_t *low_part, *next_high, *end; /* low parts end where high begins */
+    uint64_t word, bit_base, read_count; /* unread bits of the current word; its bit number less 64; indices read */
+    unsigned low_bits;
     int bitmap, golomb, avx2;
     cg_rice_reader_ rice;
-    uint64_t universe, unit, turned; /* blocks of `unit` values: */
-    uint64_t block, within;          /* the current one, and the values of it that have been read */
+    uint64_t universe, values_per_index, transformed_n; /* blocks of `unit` values: */
+    uint64_t block, block_pos;                          /* the current one, and the values of it that have been read */
 } cg_index_reader_;
 
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     cg_index_reader_ r;
     uint64_t k;
-    r.turned = cg_transformed_n_(&info->op, info->drawn);
-    r.unit = cg_values_per_index_(&info->op);
-    r.universe = cg_index_count_(&info->op, r.turned);
+    r.transformed_n = cg_transformed_n_(&info->op, info->drawn);
+    r.values_per_index = cg_values_per_index_(&info->op);
+    r.universe = cg_index_count_(&info->op, r.transformed_n);
     k = cg_index_count_(&info->op, info->k);
     r.bitmap = info->index_code == CG_CODE_BITMAP;
     r.golomb = info->index_code == CG_CODE_GOLOMB;
     r.avx2 = cg_isa_used() == CG_ISA_AVX2;
-    r.l = r.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
-    r.low = p;
-    r.high = r.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
+    r.low_bits = r.bitmap || r.golomb ? 0 : cg_elias_fano_low_bits_(r.universe, k);
+    r.low_part = p;
+    r.next_high = r.bitmap || r.golomb ? p : p + (size_t)cg_elias_fano_low_bytes_(r.universe, k);
     r.end = p + info->index_bytes;
     r.word = 0;
-    r.base = (uint64_t)0 - 64;
-    r.i = 0;
-    r.block = r.within = 0;
+    r.bit_base = (uint64_t)0 - 64;
+    r.read_count = 0;
+    r.block = r.block_pos = 0;
     if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
     return r;
 }
 /* Up to `count` more indices; fewer only where the bits run out. */
 CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    uint64_t word = r->word, base = r->base, i = r->i, at = r->i * r->l;
-    const uint64_t mask = ((uint64_t)1 << r->l) - 1;
-    const uint8_t *next = r->high;
+    uint64_t word = r->word, base = r->bit_base, i = r->read_count, at = r->read_count * r->low_bits;
+    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
+    const uint8_t *next = r->next_high;
     size_t done = 0;
     if (r->golomb) return cg_rice_reader_get_(&r->rice, index, count);
     /* whole words, far from the end */
-    while (!r->bitmap && r->l <= 56 && done < count && (uint64_t)(r->end - r->low) > (at + 64 * r->l) / 8 + 8) {
+    while (!r->bitmap && r->low_bits <= 56 && done < count &&
+        (uint64_t)(r->end - r->low_part) > (at + 64 * r->low_bits) / 8 + 8) {
         if (!word) {
             if (r->end - next < 8) break;
             word = cg_get64_(next);
             next += 8;
             base += 64;
         }
-        for (; word && done < count; word &= word - 1, at += r->l, i++)
-            index[done++] = (base + cg_ctz_(word) - i) << r->l |
-                (cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7) & mask);
+        for (; word && done < count; word &= word - 1, at += r->low_bits, i++)
+            index[done++] = (base + cg_ctz_(word) - i) << r->low_bits |
+                (cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7) & mask);
     }
     while (done < count) {
         while (!word) {
@@ -134,21 +135,21 @@ CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_
             uint64_t h = base + cg_ctz_(word);
             word &= word - 1;
             if (!r->bitmap) h -= i;
-            if (r->l) {
-                const uint8_t *p = r->low + (size_t)(at >> 3);
+            if (r->low_bits) {
+                const uint8_t *p = r->low_part + (size_t)(at >> 3);
                 unsigned shift = (unsigned)(at & 7);
                 uint64_t low;
                 if (CG_LIKELY_(r->end - p > 8)) {
                     low = cg_get64_(p) >> shift;
-                    if (r->l + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
+                    if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
                     /* within the last 8 bytes, and l + shift <= 64: high bits follow */
                 } else {
                     low = 0;
                     for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
                     low >>= shift;
                 }
-                h = h << r->l | (low & mask);
-                at += r->l;
+                h = h << r->low_bits | (low & mask);
+                at += r->low_bits;
             }
             index[done++] = h;
             i++;
@@ -156,9 +157,9 @@ CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_
     }
 out:
     r->word = word;
-    r->base = base;
-    r->i = i;
-    r->high = next;
+    r->bit_base = base;
+    r->read_count = i;
+    r->next_high = next;
     return done;
 }
 #if CG_AVX2_
@@ -174,11 +175,11 @@ static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) 
 }
 /* The same for values: every value of a block has an index of its own. */
 static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
-    if (r->unit == 1) return cg_index_get_(r, index, count);
+    if (r->values_per_index == 1) return cg_index_get_(r, index, count);
     for (size_t i = 0; i < count; i++) {
-        if (!r->within && cg_index_get_(r, &r->block, 1) == 0) return i;
-        index[i] = r->block * r->unit + r->within;
-        if (++r->within == r->unit || index[i] + 1 == r->turned) r->within = 0;
+        if (!r->block_pos && cg_index_get_(r, &r->block, 1) == 0) return i;
+        index[i] = r->block * r->values_per_index + r->block_pos;
+        if (++r->block_pos == r->values_per_index || index[i] + 1 == r->transformed_n) r->block_pos = 0;
     }
     return count;
 }

@@ -9,13 +9,13 @@ enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_ };
 typedef struct cg_reducer_ {
     const void *const *packets;
     const size_t *lens;
-    size_t count, turned;
-    int how;
-    uint64_t bias; /* levels: the symbols of 0 in all packets, together; and in the sum */
-    int32_t sum_bias;
-    cg_info info;       /* of the result */
-    cg_layout_ lay, in; /* of the result; of the first packet, and where they add as integers of all */
-    uint64_t most;      /* sparse: values of all packets */
+    size_t count, transformed_n;
+    int mode;
+    uint64_t zero_sum; /* levels: the symbols of 0 in all packets, together; and in the sum */
+    int32_t out_zero;
+    cg_info info;               /* of the result */
+    cg_layout_ out_lay, in_lay; /* of the result; of the first packet, and where they add as integers of all */
+    uint64_t max_values;        /* sparse: values of all packets */
 } cg_reducer_;
 
 static cg_status cg_reducer_packet_open_(const cg_reducer_ *a, size_t i, cg_decoder_ *d) {
@@ -46,7 +46,7 @@ static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     cg_scales_get_(&d->lay, d->scales, bucket, scale);
     if (d->info.op.quantize.id == CG_QUANTIZE_STEPS16) return scale[0];
     q = cg_levels_make_(&d->info.op.quantize, scale);
-    return cg_saturate_(cg_times_(q.step, q.post));
+    return cg_saturate_(cg_times_(q.step, q.postscale));
 }
 /* Symbols that are integers around the one that means 0; returns that one, or 0. */
 static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
@@ -56,7 +56,7 @@ static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
     if (q->id == CG_QUANTIZE_STEPS16) return 32767;
     if (!row || row->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &a)) return 0;
     *bits = a.bits;
-    return a.zero;
+    return a.zero_symbol;
 }
 
 /* reach: the largest sum of levels there can be, if less than the packets could have; or 0. */
@@ -80,24 +80,25 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
         if (cg_is_matrix_op_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
         s = cg_reducer_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
-        grid = grid && zero && !d.lay.code && d.lay.buckets == first.lay.buckets && d.lay.bucket == first.lay.bucket;
-        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++)
+        grid = grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
+            d.lay.bucket_size == first.lay.bucket_size;
+        for (size_t j = 0; grid && j < (size_t)d.lay.bucket_count; j++)
             grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
-        for (size_t j = 0; grid && j < (size_t)d.lay.buckets; j++) { /* a denormal step would round */
+        for (size_t j = 0; grid && j < (size_t)d.lay.bucket_count; j++) { /* a denormal step would round */
             float scale = cg_as_float_(cg_get32_(d.scales + 4 * j));
             grid = scale == 0.0f || !cg_is_tiny_(scale);
         }
-        a->bias = cg_add_sat_(a->bias, (uint64_t)zero);
-        a->most = cg_add_sat_(a->most, d.info.k);
+        a->zero_sum = cg_add_sat_(a->zero_sum, (uint64_t)zero);
+        a->max_values = cg_add_sat_(a->max_values, d.info.k);
     }
     a->info = first.info;
-    a->in = first.lay;
-    a->turned = first.turned;
-    a->how = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
-                                                                                   : CG_REDUCE_FLOATS_;
+    a->in_lay = first.lay;
+    a->transformed_n = first.transformed_n;
+    a->mode = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
+                                                                                    : CG_REDUCE_FLOATS_;
     memset(&a->info.op.quantize, 0, sizeof a->info.op.quantize);
     memset(&a->info.op.code, 0, sizeof a->info.op.code);
-    if (a->how == CG_REDUCE_SPARSE_) { /* any index set at all is what is above 0 */
+    if (a->mode == CG_REDUCE_SPARSE_) { /* any index set at all is what is above 0 */
         memset(&a->info.op.select, 0, sizeof a->info.op.select);
         a->info.op.select.id = CG_SELECT_THRESHOLD;
         a->info.threshold = 0.0f;
@@ -105,33 +106,33 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
                 first.info.drawn != cg_k_from_ratio_(first.info.op.sample.value, 0, first.info.n)
             ? first.info.drawn
             : 0;
-        if (a->most > a->turned) a->most = a->turned;
+        if (a->max_values > a->transformed_n) a->max_values = a->transformed_n;
     } else if (grid) {
-        if (!reach) reach = a->bias;
+        if (!reach) reach = a->zero_sum;
         for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < reach;) bits++;
         if (bits > 8 && bits < 16) bits = 16;
-        if (bits <= 16 && first.lay.bucket <= 0xffffffffu) { /* headroom for all of them */
-            a->how = CG_REDUCE_LEVELS_;
-            a->sum_bias = (1 << (bits - 1)) - 1;
+        if (bits <= 16 && first.lay.bucket_size <= 0xffffffffu) { /* headroom for all of them */
+            a->mode = CG_REDUCE_LEVELS_;
+            a->out_zero = (1 << (bits - 1)) - 1;
             a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_STEPS : CG_QUANTIZE_STEPS16;
             a->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
-            a->info.op.quantize.size = (uint32_t)first.lay.bucket;
+            a->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
         }
     }
-    return cg_layout_make_(&a->info.op, NULL, a->how == CG_REDUCE_SPARSE_ ? a->most : a->info.k, &a->lay);
+    return cg_layout_make_(&a->info.op, NULL, a->mode == CG_REDUCE_SPARSE_ ? a->max_values : a->info.k, &a->out_lay);
 }
 
 static size_t cg_reducer_list_bytes_(const cg_reducer_ *a) { /* one list; two are needed to merge */
-    return cg_size_or_zero_(
-        cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(a->most, CG_SLACK_)), 8 * (((uint64_t)a->turned >> 32) + 2)));
+    return cg_size_or_zero_(cg_add_sat_(
+        cg_mul_sat_(8, cg_add_sat_(a->max_values, CG_SLACK_)), 8 * (((uint64_t)a->transformed_n >> 32) + 2)));
 }
 static void cg_reducer_list_init_(const cg_reducer_ *a, cg_list_ *list, uint8_t *p) {
     memset(list, 0, sizeof *list);
-    list->segments = a->turned ? (((uint64_t)a->turned - 1) >> 32) + 1 : 1;
-    list->segment = (uint64_t *)(void *)p;
-    p += 8 * (size_t)(list->segments + 1);
-    list->low = (uint32_t *)(void *)p;
-    list->value = (float *)(void *)(p + 4 * ((size_t)a->most + CG_SLACK_));
+    list->segment_count = a->transformed_n ? (((uint64_t)a->transformed_n - 1) >> 32) + 1 : 1;
+    list->segment_start = (uint64_t *)(void *)p;
+    p += 8 * (size_t)(list->segment_count + 1);
+    list->index_low = (uint32_t *)(void *)p;
+    list->value = (float *)(void *)(p + 4 * ((size_t)a->max_values + CG_SLACK_));
 }
 /* into = list + packet, both ascending. */
 CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list_ *list, cg_list_ *into) {
@@ -142,32 +143,32 @@ CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list
     uint64_t segment = 0, open = 0;
     cg_selection_reader_open_(&w, d, &cursor);
     into->count = 0;
-    into->segment[0] = 0;
+    into->segment_start[0] = 0;
     for (size_t j = 0;;) {
         uint64_t a = UINT64_MAX, b = UINT64_MAX, at;
         float v = 0.0f;
-        if (j < k && j == w.first + w.many) {
-            w.first = j;
-            w.many = cg_selection_reader_load_(&w, d, j);
-            if (!w.many) return CG_E_CORRUPT;
-            cg_index_get_per_value_(&w.reader, w.at, w.many);
+        if (j < k && j == w.batch_first + w.batch_n) {
+            w.batch_first = j;
+            w.batch_n = cg_selection_reader_load_(&w, d, j);
+            if (!w.batch_n) return CG_E_CORRUPT;
+            cg_index_get_per_value_(&w.reader, w.index, w.batch_n);
         }
         if (i < list->count) {
-            while (i >= list->segment[segment + 1]) segment++;
-            a = segment << 32 | list->low[i];
+            while (i >= list->segment_start[segment + 1]) segment++;
+            a = segment << 32 | list->index_low[i];
         }
-        if (j < k) b = w.at[j - w.first];
+        if (j < k) b = w.index[j - w.batch_first];
         at = a < b ? a : b;
         if (at == UINT64_MAX) break;
         if (a == at) v = list->value[i++];
         if (b == at) {
-            float u = cg_load_(w.chunk, j++ % CG_CHUNK_);
+            float u = cg_load_(w.values, j++ % CG_CHUNK_);
             v = a == at ? cg_saturate_(cg_plus_(v, u)) : u;
         }
-        while (open < at >> 32) into->segment[++open] = into->count;
+        while (open < at >> 32) into->segment_start[++open] = into->count;
         cg_list_add_(into, (size_t)at, v);
     }
-    while (open < into->segments) into->segment[++open] = into->count;
+    while (open < into->segment_count) into->segment_start[++open] = into->count;
     return CG_OK;
 }
 /* A list as a packet of f32; info says the rest. */
@@ -192,14 +193,14 @@ CG_NOINLINE_ cg_status cg_reduce_sparse_(cg_reducer_ *a, uint8_t *out, size_t ca
     cg_decoder_ d;
     cg_reducer_list_init_(a, &lists[0], scratch);
     cg_reducer_list_init_(a, &lists[1], scratch + cg_reducer_list_bytes_(a));
-    memset(lists[0].segment, 0, 8 * (size_t)(lists[0].segments + 1));
-    memset(lists[1].segment, 0, 8 * (size_t)(lists[1].segments + 1));
+    memset(lists[0].segment_start, 0, 8 * (size_t)(lists[0].segment_count + 1));
+    memset(lists[1].segment_start, 0, 8 * (size_t)(lists[1].segment_count + 1));
     for (size_t i = 0; i < a->count; i++) {
         cg_status s = cg_reducer_packet_open_(a, i, &d);
         if (s == CG_OK) s = cg_list_merge_packet_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    return cg_packet_from_list_(&a->info, a->turned, &lists[a->count % 2], out, cap, len);
+    return cg_packet_from_list_(&a->info, a->transformed_n, &lists[a->count % 2], out, cap, len);
 }
 /* Packed symbols of one grid: integers, with room for their sum. */
 static void cg_reduce_levels_(
@@ -215,7 +216,7 @@ static void cg_reduce_levels_(
         stage.id = q[0];
         stage.arg = cg_get16_(q + 2);
         top = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
-        in += CG_HEADER_BYTES + (size_t)a->in.scale_bytes + first / 8 * bits;
+        in += CG_HEADER_BYTES + (size_t)a->in_lay.scale_bytes + first / 8 * bits;
         if (bits < 8) kernels->unpack(in, many, bits, symbols);
         else if (bits == 8) memcpy(symbols, in, many);
         if (bits <= 8)
@@ -224,31 +225,33 @@ static void cg_reduce_levels_(
             for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + cg_get16_(in + 2 * j));
     }
     for (size_t j = 0; j < many; j++) { /* modulo 2^16: what counts is less */
-        int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)a->bias) & 0xffffu) - 32768 + a->sum_bias;
-        sum = sum < 0 ? 0 : sum > 2 * a->sum_bias ? 2 * a->sum_bias : sum;
+        int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)a->zero_sum) & 0xffffu) - 32768 + a->out_zero;
+        sum = sum < 0 ? 0 : sum > 2 * a->out_zero ? 2 * a->out_zero : sum;
         symbols[j] = (uint8_t)sum;
-        if (a->lay.rate > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
+        if (a->out_lay.bits_x32 > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
     }
-    if (a->lay.rate > 8 * 32) return;
-    if (a->lay.rate < 8 * 32) kernels->pack(symbols, many, a->lay.rate / 32, codes);
+    if (a->out_lay.bits_x32 > 8 * 32) return;
+    if (a->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, a->out_lay.bits_x32 / 32, codes);
     else memcpy(codes, symbols, many);
 }
 CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *a, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const size_t k = (size_t)a->info.k;
-    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)a->lay.scale_bytes;
+    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)a->out_lay.scale_bytes;
     cg_decoder_ d;
-    a->info.value_bytes = (size_t)(a->lay.scale_bytes + a->lay.code_bytes);
+    a->info.value_bytes = (size_t)(a->out_lay.scale_bytes + a->out_lay.codes_bytes);
     a->info.index_bytes = 0;
     if (a->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
-    if (a->how == CG_REDUCE_LEVELS_) {
+    if (a->mode == CG_REDUCE_LEVELS_) {
         cg_status s = cg_reducer_packet_open_(a, 0, &d);
         if (s != CG_OK) return s;
-        for (size_t b = 0; b < (size_t)d.lay.buckets; b++) cg_put32_(scales + 4 * b, cg_as_bits_(cg_grid_step_(&d, b)));
+        for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
+            cg_put32_(scales + 4 * b, cg_as_bits_(cg_grid_step_(&d, b)));
         for (size_t first = 0; first < k; first += CG_CHUNK_)
             cg_reduce_levels_(
-                kernels, a, codes + cg_codes_offset_(&a->lay, first), first, cg_min_(CG_CHUNK_, k - first));
-        for (size_t bytes = (size_t)(((uint64_t)k * a->lay.rate / 32 + 7) / 8); bytes % 4; bytes++) codes[bytes] = 0;
+                kernels, a, codes + cg_codes_offset_(&a->out_lay, first), first, cg_min_(CG_CHUNK_, k - first));
+        for (size_t bytes = (size_t)(((uint64_t)k * a->out_lay.bits_x32 / 32 + 7) / 8); bytes % 4; bytes++)
+            codes[bytes] = 0;
     } else {
         for (size_t i = 0; i < a->count; i++) {
             cg_piece_cursor_ cursor;
@@ -277,9 +280,9 @@ static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens,
     uint64_t bytes;
     *bound = *scratch = 0;
     if (s != CG_OK) return s;
-    bytes = cg_add_sat_(cg_add_sat_(a->lay.scale_bytes, a->lay.code_bytes), CG_HEADER_BYTES);
-    if (a->how == CG_REDUCE_SPARSE_) {
-        bytes = cg_add_sat_(bytes, cg_index_bound_(&a->info.op, a->turned, a->most));
+    bytes = cg_add_sat_(cg_add_sat_(a->out_lay.scale_bytes, a->out_lay.codes_bytes), CG_HEADER_BYTES);
+    if (a->mode == CG_REDUCE_SPARSE_) {
+        bytes = cg_add_sat_(bytes, cg_index_bound_(&a->info.op, a->transformed_n, a->max_values));
         if (!cg_reducer_list_bytes_(a)) return CG_E_ARG;
         *scratch = cg_size_or_zero_(cg_add_sat_(cg_mul_sat_(2, cg_reducer_list_bytes_(a)), 64));
     }
@@ -313,7 +316,7 @@ static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size
     if (len) *len = 0;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
     if (s == CG_OK) s = cg_verify_all_(&a);
-    if (s == CG_OK && a.how == CG_REDUCE_SPARSE_)
+    if (s == CG_OK && a.mode == CG_REDUCE_SPARSE_)
         s = cg_reduce_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
     else if (s == CG_OK) s = cg_reduce_dense_(&a, (uint8_t *)out, cap, len);
     return s;
@@ -341,7 +344,7 @@ CG_NOINLINE_ cg_status cg_vote_(
     for (size_t i = 0; i < count; i++) {
         s = cg_reducer_packet_open_(&a, i, &d);
         if (s != CG_OK) return s;
-        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.how == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
+        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
         in[i] = d.codes;
     }
     if (count > FEW) s = cg_verify_all_(&a);

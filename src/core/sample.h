@@ -27,53 +27,54 @@ static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) { /* upper half of a*b */
 }
 /* Stratum after stratum: [start, start + length) is the j-th, rest = j*n mod k. */
 typedef struct cg_strata_ {
-    uint64_t n, k, each, extra; /* n = each*k + extra */
-    uint64_t j, start, rest, length;
+    uint64_t n, k, base_length, longer_n; /* n = each*k + extra */
+    uint64_t stratum, start, remainder, length;
     uint64_t key;
-    cg_key_ block;
-    uint32_t workers, rank; /* PermK: strata are groups of so many neighbours; 0: random-k */
+    cg_key_ block_key;
+    uint32_t permk_workers, rank; /* PermK: strata are groups of so many neighbours; 0: random-k */
 } cg_strata_;
 
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
-    s->j = j;
-    if (s->workers) {
-        s->start = j * s->workers;
+    s->stratum = j;
+    if (s->permk_workers) {
+        s->start = j * s->permk_workers;
         return;
     }
     s->start = cg_stratum_start_(s->n, s->k, j);
-    s->rest = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
-    s->length = s->each + (s->extra >= s->k - s->rest);
-    s->block = cg_block_key_(s->key, j >> 16);
+    s->remainder = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
+    s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
+    s->block_key = cg_block_key_(s->key, j >> 16);
 }
 static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->n = info->n;
     s->k = info->drawn;
     s->key = cg_shared_key_(&info->tag);
     s->rank = info->tag.rank;
-    s->workers = info->op.sample.id == CG_SAMPLE_PERMK ? info->op.sample.size : 0;
-    s->each = s->n / s->k;
-    s->extra = s->n % s->k;
-    s->length = s->workers;
+    s->permk_workers = info->op.sample.id == CG_SAMPLE_PERMK ? info->op.sample.size : 0;
+    s->base_length = s->n / s->k;
+    s->longer_n = s->n % s->k;
+    s->length = s->permk_workers;
     cg_strata_seek_(s, j);
 }
 CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
-    if (s->workers) {
-        s->j++;
-        s->start += s->workers;
+    if (s->permk_workers) {
+        s->stratum++;
+        s->start += s->permk_workers;
         return;
     }
     s->start += s->length;
-    s->rest = s->extra >= s->k - s->rest ? s->rest - (s->k - s->extra) : s->rest + s->extra;
-    s->length = s->each + (s->extra >= s->k - s->rest);
-    if ((++s->j & 0xffff) == 0) s->block = cg_block_key_(s->key, s->j >> 16);
+    s->remainder = s->longer_n >= s->k - s->remainder ? s->remainder - (s->k - s->longer_n)
+                                                      : s->remainder + s->longer_n;
+    s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
+    if ((++s->stratum & 0xffff) == 0) s->block_key = cg_block_key_(s->key, s->stratum >> 16);
 }
 /* Which coordinate of the stratum is drawn. */
 CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
-    uint32_t c = (uint32_t)(s->j & 0xffff), h = cg_hash32_(s->block, c);
+    uint32_t c = (uint32_t)(s->stratum & 0xffff), h = cg_hash32_(s->block_key, c);
     cg_key_ swapped;
-    if (s->workers) return s->start + cg_permk_index_(s->key, s->j, s->workers, s->rank);
+    if (s->permk_workers) return s->start + cg_permk_index_(s->key, s->stratum, s->permk_workers, s->rank);
     if (CG_LIKELY_(s->length >> 32 == 0)) return s->start + ((uint64_t)h * s->length >> 32);
-    swapped.a = s->block.b;
-    swapped.b = s->block.a;
+    swapped.a = s->block_key.b;
+    swapped.b = s->block_key.a;
     return s->start + cg_mulhi64_((uint64_t)h << 32 | cg_hash32_(swapped, c), s->length);
 }

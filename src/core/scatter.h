@@ -3,11 +3,11 @@ enum { CG_SPARSE_BATCH_ = 128 };
 typedef struct cg_selection_reader_ {
     cg_index_reader_ reader;
     cg_piece_cursor_ *cursor; /* NULL without a code */
-    uint64_t at[CG_SPARSE_BATCH_];
-    const float *chunk;
-    float out[CG_CHUNK_];
+    uint64_t index[CG_SPARSE_BATCH_];
+    const float *values;
+    float buf[CG_CHUNK_];
     /* values [first, first + many) are at hand; next: the first that has not been used */
-    size_t first, many, next;
+    size_t batch_first, batch_n, next_unused;
 } cg_selection_reader_;
 
 static void cg_selection_reader_open_(cg_selection_reader_ *w, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
@@ -15,16 +15,16 @@ static void cg_selection_reader_open_(cg_selection_reader_ *w, const cg_decoder_
     w->reader = cg_index_open_(&set->info, set->index);
     w->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
-    w->chunk = NULL;
-    w->first = w->many = w->next = 0;
+    w->values = NULL;
+    w->batch_first = w->batch_n = w->next_unused = 0;
 }
 /* How many there are from value `first` on, a multiple of CG_SPARSE_BATCH_; 0: a codec changed its mind after
    cg_verify_. */
 static size_t cg_selection_reader_load_(cg_selection_reader_ *w, const cg_decoder_ *d, size_t first) {
     const size_t k = (size_t)d->lay.k, many = cg_min_(CG_SPARSE_BATCH_, k - first);
     if (first % CG_CHUNK_ == 0)
-        w->chunk = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->out, 0);
-    return w->chunk ? many : 0;
+        w->values = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->buf, 0);
+    return w->values ? many : 0;
 }
 
 /* Chunk `first` of what the sample left, transform undone; with a selection chunks must come one after the other. */
@@ -32,7 +32,7 @@ static const float *cg_inverse_transform_chunk_(
     const cg_decoder_ *d, cg_selection_reader_ *w, cg_piece_cursor_ *cursor, size_t first, float *out) {
     const cg_stage *stage = &d->info.op.transform;
     const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_,
-                 end = cg_min_(d->turned, first + CG_CHUNK_);
+                 end = cg_min_(d->transformed_n, first + CG_CHUNK_);
     const uint64_t key = cg_shared_key_(&d->info.tag);
     const float *v = out;
     if (!d->info.op.select.id) {
@@ -41,16 +41,17 @@ static const float *cg_inverse_transform_chunk_(
     } else {
         memset(out, 0, 4 * (end - first));
         for (;;) {
-            if (w->next == w->first + w->many) {
-                if (w->next == (size_t)d->lay.k) break;
-                w->first = w->next;
-                w->many = cg_selection_reader_load_(w, d, w->first);
-                if (!w->many) return NULL;
-                cg_index_get_per_value_(&w->reader, w->at, w->many);
+            if (w->next_unused == w->batch_first + w->batch_n) {
+                if (w->next_unused == (size_t)d->lay.k) break;
+                w->batch_first = w->next_unused;
+                w->batch_n = cg_selection_reader_load_(w, d, w->batch_first);
+                if (!w->batch_n) return NULL;
+                cg_index_get_per_value_(&w->reader, w->index, w->batch_n);
             }
-            if (w->at[w->next - w->first] >= end) break;
-            out[(size_t)w->at[w->next - w->first] - first] = cg_load_(w->chunk, w->next % CG_CHUNK_);
-            w->next++;
+            if (w->index[w->next_unused - w->batch_first] >= end) break;
+            out[(size_t)w->index[w->next_unused - w->batch_first] - first] = cg_load_(
+                w->values, w->next_unused % CG_CHUNK_);
+            w->next_unused++;
         }
     }
     for (size_t b = first; b < end; b += unit)
@@ -77,13 +78,13 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg
             const float *v;
             cg_codes_prefetch_(d, first);
             if (turned) v = cg_inverse_transform_chunk_(d, walk, cursor, first, out);
-            else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->stream);
-            if (v && d->sink) *energy += d->sink->dense(d->sink->user, first, many, v);
-            else if (v && v != y) d->kernels->axpby(v, many, d->alpha, d->beta, y, d->stream);
+            else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->non_temporal);
+            if (v && d->sink) *energy += d->sink->take_dense(d->sink->user, first, many, v);
+            else if (v && v != y) d->kernels->axpby(v, many, d->alpha, d->beta, y, d->non_temporal);
             ok = v != NULL;
         }
     }
-    if (d->stream) d->kernels->stream_fence();
+    if (d->non_temporal) d->kernels->stream_fence();
     cg_fenv_leave_(env);
     return ok;
 }
@@ -91,7 +92,7 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg
 CG_NOINLINE_ int cg_decode_block_coded_(
     const cg_decoder_ *d, size_t block, size_t at, cg_checksum_ *sum, double *energy) {
     cg_piece_cursor_ cursor;
-    cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece, at);
+    cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece_values, at);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
 }
 CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
@@ -102,16 +103,17 @@ CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
     int ok[CG_WAVE_];
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
-        for (int i = 0; d->lay.code && i < many; i++) {
-            const size_t per = CG_BLOCK_ / d->lay.piece, pieces = (size_t)d->lay.table_bytes / 4,
+        for (int i = 0; d->lay.value_code && i < many; i++) {
+            const size_t per = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
                          first = (block + (size_t)i) * per;
             at[i + 1] = at[i];
             for (size_t p = first; p < cg_min_(pieces, first + per); p++) at[i + 1] += cg_piece_bytes_(d, p);
         }
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            ok[i] = d->lay.code ? cg_decode_block_coded_(d, block + (size_t)i, at[i], &part[i], &energy[i])
-                                : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i], &energy[i]);
+            ok[i] = d->lay.value_code
+                ? cg_decode_block_coded_(d, block + (size_t)i, at[i], &part[i], &energy[i])
+                : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i], &energy[i]);
         at[0] = at[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return CG_E_CORRUPT;
@@ -163,13 +165,13 @@ static size_t cg_coordinate_count_(const cg_decoder_ *d) {
 static size_t cg_selection_reader_next_(
     cg_selection_reader_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);
-    if (!buf) buf = w->out;
+    if (!buf) buf = w->buf;
     if (d->info.op.transform.id) {
         if (first % CG_CHUNK_ == 0 && !cg_inverse_transform_chunk_(d, w, w->cursor, first, buf)) return 0;
         memcpy(value, buf + first % CG_CHUNK_, 4 * many);
     } else {
         if (!cg_selection_reader_load_(w, d, first)) return 0;
-        memcpy(value, cg_at_(w->chunk, first % CG_CHUNK_), 4 * many);
+        memcpy(value, cg_at_(w->values, first % CG_CHUNK_), 4 * many);
     }
     if (d->alpha != 1.0f)
         for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
@@ -189,14 +191,14 @@ static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_piece_cursor_ *cursor
         if (!many) return CG_E_CORRUPT;
         cg_coordinates_get_(d, &w.reader, first, many, at);
         if (d->sink) {
-            d->sink->energy += d->sink->sparse(d->sink->user, at, many, value);
+            d->sink->energy += d->sink->take_sparse(d->sink->user, at, many, value);
             continue;
         }
         cg_scale_y_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
         filled = (size_t)at[many - 1] + 1;
-        if (w.reader.unit > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
+        if (w.reader.values_per_index > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
             for (size_t i = 0, run; i < many; i += run) {
-                run = cg_min_(many - i, (size_t)(w.reader.unit - at[i] % w.reader.unit));
+                run = cg_min_(many - i, (size_t)(w.reader.values_per_index - at[i] % w.reader.values_per_index));
                 d->kernels->axpby(
                     value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
             }
@@ -252,7 +254,7 @@ CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cursor_ *cursor) {
     if (dense) return cg_decode_sequential_(d, cursor);
     if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
-    return d->stream && !cursor && !d->info.op.transform.id && cg_values_per_index_(&d->info.op) == 1
+    return d->non_temporal && !cursor && !d->info.op.transform.id && cg_values_per_index_(&d->info.op) == 1
         ? cg_scatter_stream_(d)
         : cg_scatter_plain_(d, cursor);
 }
@@ -279,16 +281,16 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
             float *y = d->sink ? d->y : cg_at_mut_(d->y, i * cols + j);
             for (size_t c = 0; c < tall * rank; c++) left[c] = cg_as_float_(cg_get32_(p + 4 * (i * rank + c)));
             if (direct) {
-                d->kernels->lowrank_tile(left, part, many, rank, tall, many, y, cols, d->stream && cols % 4 == 0);
+                d->kernels->lowrank_tile(left, part, many, rank, tall, many, y, cols, d->non_temporal && cols % 4 == 0);
             } else {
                 d->kernels->lowrank_tile(left, part, many, rank, tall, many, out, many, 0);
                 for (size_t r = 0; r < tall; r++) {
                     if (d->sink)
-                        d->sink->energy += d->sink->dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
+                        d->sink->energy += d->sink->take_dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
                     else d->kernels->axpby(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
                 }
             }
         }
     }
-    if (d->stream) d->kernels->stream_fence();
+    if (d->non_temporal) d->kernels->stream_fence();
 }

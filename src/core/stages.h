@@ -15,9 +15,9 @@ typedef struct cg_stage_row_ {
     uint16_t arg_lo, arg_hi;                 /* each range: none if its end is 0 */
     uint32_t size_lo, size_hi, size_default; /* may be left out if the default is legal */
     float value_lo, value_hi;
-    uint8_t exclusive;          /* 1: value_lo itself is too small */
-    uint8_t flags;              /* which CG_FLAG_* may be set */
-    const char *name, *flag[2]; /* as text: name:arg:size:value:flag */
+    uint8_t value_lo_exclusive;       /* 1: value_lo itself is too small */
+    uint8_t allowed_flags;            /* which CG_FLAG_* may be set */
+    const char *name, *flag_names[2]; /* as text: name:arg:size:value:flag */
 } cg_stage_row_;
 
 #define CG_ANY_SIZE_ 0xffffffffu
@@ -127,11 +127,12 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     if (slot == CG_SLOT_QUANTIZE_ && cg_is_user_codec_(s))
         return s->flags || !cg_is_finite_(s->value) ? CG_E_ARG : CG_OK;
     row = cg_stage_row_of_(slot, s->id);
-    if (!row || (s->flags & ~row->flags)) return CG_E_VERSION;
+    if (!row || (s->flags & ~row->allowed_flags)) return CG_E_VERSION;
     if (row->arg_hi ? s->arg < row->arg_lo || s->arg > row->arg_hi : s->arg != 0) return CG_E_ARG;
     if (row->size_hi ? s->size < row->size_lo : s->size != 0) return CG_E_ARG;
     if (row->value_hi == 0.0f) return cg_as_bits_(s->value) ? CG_E_ARG : CG_OK;
-    if (!(s->value >= row->value_lo && s->value <= row->value_hi) || (row->exclusive && s->value == row->value_lo))
+    if (!(s->value >= row->value_lo && s->value <= row->value_hi) ||
+        (row->value_lo_exclusive && s->value == row->value_lo))
         return CG_E_ARG;
     return CG_OK;
 }

@@ -113,7 +113,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     for (unsigned f = 0; f < 2; f++)
         if (s->flags >> f & 1) {
             cg_text_char_(t, ':');
-            cg_text_str_(t, row->flag[f]);
+            cg_text_str_(t, row->flag_names[f]);
         }
 }
 static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
@@ -307,7 +307,7 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
     }
     for (unsigned f = 0; f < 2; f++) {
         const char *p = *text;
-        if (row->flags >> f & 1 && cg_parse_literal_(&p, ":") && cg_parse_name_(&p, row->flag[f])) {
+        if (row->allowed_flags >> f & 1 && cg_parse_literal_(&p, ":") && cg_parse_name_(&p, row->flag_names[f])) {
             s.flags = (uint8_t)(s.flags | 1u << f);
             *text = p;
         }

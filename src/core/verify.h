@@ -4,10 +4,10 @@ static int cg_padding_zero_(const uint8_t *p, uint64_t bits) { /* from bit `bits
     return 1;
 }
 static int cg_scales_legal_(const cg_decoder_ *d) {
-    const cg_quantizer_ *row = d->lay.row;
+    const cg_quantizer_ *row = d->lay.quantizer;
     float scales[2];
-    if (!row || !row->scales) return 1;
-    for (size_t b = 0; b < (size_t)d->lay.buckets; b++) {
+    if (!row || !row->scale_count) return 1;
+    for (size_t b = 0; b < (size_t)d->lay.bucket_count; b++) {
         if (row->scale_width == 1) {
             if (d->scales[b] == 255) return 0;
             continue;
@@ -15,38 +15,40 @@ static int cg_scales_legal_(const cg_decoder_ *d) {
         cg_scales_get_(&d->lay, d->scales, b, scales);
         if (!row->legal(scales)) return 0;
     }
-    return cg_padding_zero_(d->scales, d->lay.buckets * row->scales * row->scale_width * 8);
+    return cg_padding_zero_(d->scales, d->lay.bucket_count * row->scale_count * row->scale_width * 8);
 }
 /* Asks for the first half of the next chunk's codes, which sets the hardware going; all of it is slower. */
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
-    if (!d->lay.code)
+    if (!d->lay.value_code)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
 /* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
     const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
-    const cg_quantizer_ *row = d->lay.row;
+    const cg_quantizer_ *row = d->lay.quantizer;
     d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
-    return !row->top || row->top(d->kernels, in, many) < row->limit;
+    return !row->stored_absmax_bits || row->stored_absmax_bits(d->kernels, in, many) < row->stored_limit;
 }
 /* Pieces: entries that add up to the section, each piece one that can be decoded; floats finite. */
 CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     const cg_layout_ *lay = &d->lay;
-    const size_t k = (size_t)lay->k, pieces = (size_t)lay->table_bytes / 4;
-    const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->table_bytes);
+    const size_t k = (size_t)lay->k, pieces = (size_t)lay->piece_table_bytes / 4;
+    const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
     size_t at = 0;
     for (size_t i = 0; i < pieces; i++) {
-        const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece, k - i * lay->piece);
-        const uint32_t entry = cg_get32_(d->table + 4 * i);
+        const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece_values, k - i * lay->piece_values);
+        const uint32_t entry = cg_get32_(d->piece_table + 4 * i);
         if (bytes > all - at) return 0;
-        if (!width && !cg_piece_check_(d->kernels, lay->code, &lay->alphabet, entry, d->codes + at, bytes, many))
+        if (!width && !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + at, bytes, many))
             return 0;
         if (width) {
             if (!cg_floats_check_(d->kernels, width, entry, d->codes + at, bytes, many)) return 0;
-            if (entry >> 30 == 0 && lay->row->top(d->kernels, d->codes + at, many) >= lay->row->limit) return 0;
+            if (entry >> 30 == 0 &&
+                lay->quantizer->stored_absmax_bits(d->kernels, d->codes + at, many) >= lay->quantizer->stored_limit)
+                return 0;
         }
         at += bytes;
     }
@@ -74,27 +76,27 @@ static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
    equal, and the low parts must ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits:
    no load ends beyond them. */
 CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
-    const uint64_t mask = ((uint64_t)1 << r->l) - 1;
+    const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
     uint64_t i = 0, carry = 0, high = 0, at, two;
     int bad = 0;
-    for (size_t byte = 0, bytes = (size_t)(r->end - r->high); byte < bytes; byte += 8) {
-        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->high + byte) : cg_get32_(r->high + byte),
+    for (size_t byte = 0, bytes = (size_t)(r->end - r->next_high); byte < bytes; byte += 8) {
+        const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->next_high + byte) : cg_get32_(r->next_high + byte),
                        many = (uint64_t)__builtin_popcountll(word);
         if (many > k - i) return 0;
         for (uint64_t both = word & (word << 1 | carry); both; both &= both - 1) {
-            at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->l;
-            two = cg_get64_(r->low + (size_t)(at >> 3)) >> (at & 7);
-            bad |= (two & mask) >= (two >> r->l & mask);
+            at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->low_bits;
+            two = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
+            bad |= (two & mask) >= (two >> r->low_bits & mask);
         }
         if (word) high = 8 * (uint64_t)byte + cg_log2_(word);
         carry = word >> 63;
         i += many;
     }
-    if (bad || i < k || high - (k - 1) > r->universe >> r->l) return 0;
-    at = (k - 1) * r->l;
+    if (bad || i < k || high - (k - 1) > r->universe >> r->low_bits) return 0;
+    at = (k - 1) * r->low_bits;
     two = 0;
-    for (unsigned b = 0; b < 5; b++) two |= (uint64_t)r->low[(size_t)(at >> 3) + b] << 8 * b;
-    *next = ((high - (k - 1)) << r->l | (two >> (at & 7) & mask)) + 1;
+    for (unsigned b = 0; b < 5; b++) two |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
+    *next = ((high - (k - 1)) << r->low_bits | (two >> (at & 7) & mask)) + 1;
     return *next <= r->universe;
 }
 #endif
@@ -105,20 +107,21 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     uint64_t next;
     int ok;
     if (!info->index_bytes) return k == 0 || !info->op.select.id || info->op.select.id == CG_SELECT_GIVEN;
-    if (!r.golomb && !cg_padding_zero_(r.high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
+    if (!r.golomb && !cg_padding_zero_(r.next_high, r.bitmap ? r.universe : cg_elias_fano_high_bits_(r.universe, k)))
         return 0;
-    if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low, k * r.l)) return 0;
+    if (!r.golomb && !r.bitmap && !cg_padding_zero_(r.low_part, k * r.low_bits)) return 0;
 #if CG_AVX2_
-    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.l <= 28 && r.end - r.high >= 8)
+    if (d->kernels->isa == CG_ISA_AVX2 && k && !r.golomb && !r.bitmap && r.low_bits <= 28 && r.end - r.next_high >= 8)
         ok = cg_index_validate_avx2_(&r, k, &next);
     else
 #endif
         ok = cg_index_validate_(&r, k, &next);
     if (!ok) return 0;
     /* only the last block of all may be short, and then it is */
-    return r.unit == 1 ||
-        (info->k % r.unit ? next == r.universe && info->k % r.unit == r.turned % r.unit
-                          : next != r.universe || !(r.turned % r.unit));
+    return r.values_per_index == 1 ||
+        (info->k % r.values_per_index
+                ? next == r.universe && info->k % r.values_per_index == r.transformed_n % r.values_per_index
+                : next != r.universe || !(r.transformed_n % r.values_per_index));
 }
 /* The checksum of everything but the codes, and then the packet's verdict. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
@@ -136,14 +139,15 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     cg_checksum_ sum = { 0, 0, 0 };
     float out[CG_CHUNK_];
     int finite = 1;
-    if (!d->lay.row || d->lay.code) sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
+    if (!d->lay.quantizer || d->lay.value_code)
+        sum = cg_checksum_of_(d->kernels, d->codes, (size_t)(d->index - d->codes));
     else
         for (size_t i = 0; i < k; i += CG_CHUNK_) {
             cg_codes_prefetch_(d, i);
             finite &= cg_codes_check_(d, i, cg_min_(CG_CHUNK_, k - i), &sum);
         }
     if (!cg_checksum_ok_(d, sum) || !finite || !cg_index_check_(d)) return CG_E_CORRUPT;
-    if (d->lay.code && !cg_pieces_check_(d)) return CG_E_CORRUPT;
+    if (d->lay.value_code && !cg_pieces_check_(d)) return CG_E_CORRUPT;
     for (size_t i = 0; d->lay.codec && i < k; i += CG_CHUNK_)
         if (!cg_decode_chunk_(d, NULL, i, cg_min_(CG_CHUNK_, k - i), out, 0)) return CG_E_CORRUPT;
     return CG_OK;

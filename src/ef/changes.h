@@ -34,7 +34,7 @@ CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
         cg_op_set_ratio_(&d.op, ratio);
         if (!cg_op_ratio_stage_(&d.op)) s = CG_E_UNSUPPORTED;
         else s = cg_ef_check_(&d, &needs);
-        if (s == CG_OK && needs.scratch > ef->scratch_bytes) s = CG_E_MEMORY;
+        if (s == CG_OK && needs.scratch_bytes > ef->scratch_bytes) s = CG_E_MEMORY;
         if (s == CG_OK) ef->desc.op = d.op;
     }
     cg_fenv_leave_(env);

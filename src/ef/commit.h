@@ -3,20 +3,20 @@
 typedef struct cg_ef_commit_ctx_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
-    size_t base;
-    float less;
-    int large;
+    size_t packet_start;
+    float subtract_factor;
+    int may_overflow;
 } cg_ef_commit_ctx_;
 static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
-    const size_t at = c->base + first;
+    const size_t at = c->packet_start + first;
     if (c->ef->desc.kind == CG_EF_VARIANCE) memset(cg_at_mut_(c->ef->vector[1], at), 0, 4 * many);
-    if (c->ef->bytes) cg_residual8_axpby_(c->ef, at, many, -c->less, v, 1.0f);
+    if (c->ef->bytes) cg_residual8_axpby_(c->ef, at, many, -c->subtract_factor, v, 1.0f);
     else {
         float *e = cg_at_mut_(c->ef->vector[0], at);
         double lanes[16] = { 0.0 };
-        c->kernels->axpby_fading(v, many, -c->less, 1.0f, e, CG_AXPBY_SQUARES_X_, lanes);
-        for (size_t i = 0; c->large && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
+        c->kernels->axpby_fading(v, many, -c->subtract_factor, 1.0f, e, CG_AXPBY_SQUARES_X_, lanes);
+        for (size_t i = 0; c->may_overflow && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
         return cg_lanes_reduce_(lanes);
     }
     return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
@@ -25,12 +25,12 @@ static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
     const int masks = c->ef->desc.kind == CG_EF_MOMENTUM || c->ef->desc.kind == CG_EF_VARIANCE;
     float *e = c->ef->vector[0], *u = masks ? c->ef->vector[1] : NULL;
-    for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->base + (size_t)at[i]));
-    for (size_t i = 0; u && i < many; i++) CG_PREFETCH_(cg_at_(u, c->base + (size_t)at[i]));
-    if (c->ef->bytes) cg_residual8_add_sparse_(c->ef, c->base, at, many, -c->less, v);
+    for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->packet_start + (size_t)at[i]));
+    for (size_t i = 0; u && i < many; i++) CG_PREFETCH_(cg_at_(u, c->packet_start + (size_t)at[i]));
+    if (c->ef->bytes) cg_residual8_add_sparse_(c->ef, c->packet_start, at, many, -c->subtract_factor, v);
     for (size_t i = 0; e && i < many; i++) {
-        const size_t j = c->base + (size_t)at[i];
-        cg_store_(e, j, cg_saturate_(cg_plus_(cg_load_(e, j), cg_times_(-c->less, v[i]))));
+        const size_t j = c->packet_start + (size_t)at[i];
+        cg_store_(e, j, cg_saturate_(cg_plus_(cg_load_(e, j), cg_times_(-c->subtract_factor, v[i]))));
         if (u) cg_store_(u, j, 0.0f);
     }
     return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
@@ -46,7 +46,7 @@ static cg_status cg_ef_for_each_packet_(
         s = cg_header_get_(used + at, len - at, &info);
         if (s == CG_OK && info.n > ef->desc.n - done) s = CG_E_MISMATCH;
         if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
-        c->base = done;
+        c->packet_start = done;
         if (s == CG_OK)
             s = sink ? cg_decode_to_(side, used + at, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
                      : cg_packet_check_(side, used + at, info.packet_bytes, (size_t)info.n);
@@ -56,7 +56,7 @@ static cg_status cg_ef_for_each_packet_(
 typedef struct cg_ef_apply_mean_ctx_ {
     const cg_ef *ef;
     float *mean;
-    int large;
+    int may_overflow;
 } cg_ef_apply_mean_ctx_;
 static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *h) {
     const cg_ef_apply_mean_ctx_ *r = (const cg_ef_apply_mean_ctx_ *)user;
@@ -64,7 +64,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
     float *mean = cg_at_mut_(r->mean, first), buf[CG_EF_BUCKET_];
     if (r->ef->received_by == 1.0f || !cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) {
         if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(h, many, 1.0f, 1.0f, mean, 0);
-        for (size_t i = 0; r->large && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
+        for (size_t i = 0; r->may_overflow && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
         memcpy(h, mean, 4 * many);
         return 0.0;
     }
@@ -73,7 +73,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
         memcpy(buf, cg_at_(mean, i), 4 * some);
         kernels->axpby(cg_at_(h, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
         kernels->axpby(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(h, i), 0);
-        for (size_t j = i; r->large && j < i + some; j++) {
+        for (size_t j = i; r->may_overflow && j < i + some; j++) {
             cg_store_(mean, j, cg_saturate_(cg_load_(mean, j)));
             cg_store_(h, j, cg_saturate_(cg_load_(h, j)));
         }
@@ -91,10 +91,10 @@ static cg_status cg_ef_commit_now_(
     memset(&st, 0, sizeof st);
     st.kernels = c.kernels = cg_kernels_now_();
     c.ef = ef;
-    c.less = cg_ef_subtract_factor_(ef);
-    c.large = ef->reach >= (double)CG_EF_HUGE_;
-    sink.dense = cg_ef_subtract_dense_;
-    sink.sparse = cg_ef_subtract_sparse_;
+    c.subtract_factor = cg_ef_subtract_factor_(ef);
+    c.may_overflow = ef->reach >= (double)CG_EF_HUGE_;
+    sink.take_dense = cg_ef_subtract_dense_;
+    sink.take_sparse = cg_ef_subtract_sparse_;
     sink.user = &c;
     sink.energy = 0.0;
     if (cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) && d->n) {
@@ -105,9 +105,9 @@ static cg_status cg_ef_commit_now_(
     if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
     if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
-    if (c.less == 0.0f) { /* nothing to take, only to measure */
-        sink.dense = cg_ef_energy_dense_;
-        sink.sparse = cg_ef_energy_sparse_;
+    if (c.subtract_factor == 0.0f) { /* nothing to take, only to measure */
+        sink.take_dense = cg_ef_energy_dense_;
+        sink.take_sparse = cg_ef_energy_sparse_;
         sink.user = &st;
     }
     s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, &sink);
@@ -115,7 +115,7 @@ static cg_status cg_ef_commit_now_(
         cg_ef_apply_mean_ctx_ r;
         r.ef = ef;
         r.mean = mean;
-        r.large = c.large || huge > 0.0;
+        r.may_overflow = c.may_overflow || huge > 0.0;
         cg_ef_pass_(cg_ef_apply_mean_, &r, ef->vector[2], d->n);
     }
     ef->stats.sent = sink.energy;

@@ -10,9 +10,9 @@ static cg_status cg_ef_pack_(
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
     if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
         !st->op.transform.id && st->op.quantize.size >= d->n) {
-        st->range[1] = cg_ef_compensated_absmax_(st, d->n);
-        st->range[0] = -st->range[1];
-        st->side.scale = st->range;
+        st->laq_range[1] = cg_ef_compensated_absmax_(st, d->n);
+        st->laq_range[0] = -st->laq_range[1];
+        st->side.scale = st->laq_range;
     }
     if (whole) {
         fill->energy = cg_ef_pass_(cg_ef_compensate_, st, ef->whole, d->n);
@@ -55,7 +55,7 @@ static cg_status cg_ef_compress_(
     if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &st, cg_ef_pass_vector_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
-    if (s != CG_OK && (fill.begun || st.g != grad)) { /* a codec of the user's */
+    if (s != CG_OK && (fill.started || st.g != grad)) { /* a codec of the user's */
         cg_ef_record_energy_(ef, fill.energy);
         cg_ef_rollback_now_(ef);
     }

@@ -18,19 +18,19 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     return x;
 }
 typedef struct cg_ef_buffer_bytes_ {
-    uint64_t p, packet, exchange;
+    uint64_t vector_bytes, packet_bytes, exchange_bytes;
 } cg_ef_buffer_bytes_;
 static uint64_t cg_ef_buffer_bytes_of_(
     const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *r) {
     const cg_exchange_desc x = cg_ef_step_desc_(ef, desc);
     const uint64_t up = 63;
     memset(r, 0, sizeof *r);
-    r->exchange = cg_exchange_memory(&x, transport, ef->desc.n);
-    if (!r->exchange) return 0;
-    if (!cg_ef_in_place_(&ef->desc)) r->p = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), up) & ~up;
+    r->exchange_bytes = cg_exchange_memory(&x, transport, ef->desc.n);
+    if (!r->exchange_bytes) return 0;
+    if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), up) & ~up;
     if (ef->desc.kind == CG_EF_LAQ)
-        r->packet = cg_add_sat_(cg_add_sat_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
-    return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->p, r->packet), r->exchange), 64);
+        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
+    return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
     cg_fenv_ env;
@@ -52,12 +52,12 @@ static cg_status cg_ef_laq_decide_(cg_ef *ef, cg_ef_step_ *st, const cg_tag *tag
     return s;
 }
 typedef struct cg_ef_exchange_ctx_ {
-    cg_ef_step_ st;
-    cg_exchange_desc road, given;
-    cg_ef_buffer_bytes_ rooms;
+    cg_ef_step_ step;
+    cg_exchange_desc desc, caller_desc;
+    cg_ef_buffer_bytes_ buffers;
     cg_producer_ fill;
     float *p, *grad;
-    double squares;
+    double grad_energy;
 } cg_ef_exchange_ctx_;
 
 /* Everything that can be refused, with memory as it is. */
@@ -66,14 +66,14 @@ static cg_status cg_ef_exchange_prepare_(
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
     cg_status s;
     memset(r, 0, sizeof *r);
-    r->given = *desc;
-    r->road = cg_ef_step_desc_(ef, desc);
-    cg_ef_buffer_bytes_of_(ef, desc, transport, &r->rooms);
-    s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &r->st, &r->squares);
-    r->road.side = &r->st.side;
-    if (s == CG_OK && ef->carry && cg_exchange_carry(&r->road, transport, ef->desc.n) > ef->desc.carry) s = CG_E_MEMORY;
+    r->caller_desc = *desc;
+    r->desc = cg_ef_step_desc_(ef, desc);
+    cg_ef_buffer_bytes_of_(ef, desc, transport, &r->buffers);
+    s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &r->step, &r->grad_energy);
+    r->desc.side = &r->step.side;
+    if (s == CG_OK && ef->carry && cg_exchange_carry(&r->desc, transport, ef->desc.n) > ef->desc.carry) s = CG_E_MEMORY;
     if (s == CG_OK && !cg_rate_ok_(desc)) s = CG_E_ARG;
-    if (s == CG_OK && r->st.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->st.op.sample.size)
+    if (s == CG_OK && r->step.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->step.op.sample.size)
         s = CG_E_ARG;
     return s;
 }
@@ -82,37 +82,38 @@ static cg_status cg_ef_exchange_begin_(cg_ef *ef, const cg_exchange_desc *desc, 
     float *grad, uint8_t *room, cg_ef_exchange_ctx_ *r) {
     const size_t n = ef->desc.n;
     cg_status s = CG_OK;
-    cg_ef_step_begin_(ef, &r->st);
-    r->road.into = grad;
-    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) r->road.model = NULL; /* their result is made of the mean */
+    cg_ef_step_begin_(ef, &r->step);
+    r->desc.into = grad;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) r->desc.model = NULL; /* their result is made of the mean */
     r->p = n ? ef->vector[0] : grad;
     if (desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f) {
-        const double norm = cg_sqrt_(r->squares);
+        const double norm = cg_sqrt_(r->grad_energy);
         ef->score = ef->score > 0.0 ? cg_times64_(0.9, ef->score) + cg_times64_(0.1, norm) : norm;
-        r->road.score = cg_saturate64_(ef->score);
+        r->desc.score = cg_saturate64_(ef->score);
     }
     if (cg_ef_in_place_(&ef->desc)) {
-        r->fill = cg_ef_producer_(ef, &r->st);
+        r->fill = cg_ef_producer_(ef, &r->step);
         return CG_OK;
     }
     r->p = n ? (float *)(void *)room : grad;
     if (ef->desc.kind == CG_EF_LAQ) {
         cg_tag tag = desc->tag;
         tag.rank = (uint32_t)transport->rank;
-        s = cg_ef_laq_decide_(ef, &r->st, &tag, room + (size_t)r->rooms.p, (size_t)r->rooms.packet);
-        if (ef->stats.silent) r->road.flags |= CG_ABSTAIN;
+        s = cg_ef_laq_decide_(
+            ef, &r->step, &tag, room + (size_t)r->buffers.vector_bytes, (size_t)r->buffers.packet_bytes);
+        if (ef->stats.silent) r->desc.flags |= CG_ABSTAIN;
     }
-    cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &r->st, r->p, n));
+    cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &r->step, r->p, n));
     if (!cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
-        cg_ef_pass_(cg_ef_residual_accumulate_, &r->st, cg_ef_pass_vector_(ef), n);
+        cg_ef_pass_(cg_ef_residual_accumulate_, &r->step, cg_ef_pass_vector_(ef), n);
     return s;
 }
 static cg_status cg_ef_exchange_finish_(
     cg_ef *ef, const cg_ef_exchange_ctx_ *r, cg_status s, cg_report *report, float *grad) {
     if (s == CG_OK) {
-        s = cg_ef_commit_now_(ef, &r->st.side, report->used, report->used_len, grad, 1);
+        s = cg_ef_commit_now_(ef, &r->step.side, report->used, report->used_len, grad, 1);
         if (s == CG_OK) {
-            if (!r->road.model) cg_model_step_(&r->given, grad, ef->desc.n);
+            if (!r->desc.model) cg_model_step_(&r->caller_desc, grad, ef->desc.n);
             return CG_OK;
         }
         /* all that can be wrong with it */
@@ -130,20 +131,21 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     cg_exchange_state *x;
     cg_ef_exchange_ctx_ r;
     cg_status s = cg_ef_exchange_prepare_(ef, desc, transport, grad, &r);
-    const uint64_t need = cg_add_sat_(cg_add_sat_(r.rooms.p, r.rooms.packet), r.rooms.exchange);
-    if (s == CG_OK && r.rooms.exchange && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
+    const uint64_t need = cg_add_sat_(
+        cg_add_sat_(r.buffers.vector_bytes, r.buffers.packet_bytes), r.buffers.exchange_bytes);
+    if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
     /* the others must hear of it */
-    if (s != CG_OK || !r.rooms.exchange)
-        return cg_exchange_or_fail_(&r.road, transport, grad, n, mem, bytes, s, report);
+    if (s != CG_OK || !r.buffers.exchange_bytes)
+        return cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
-    at += (size_t)(r.rooms.p + r.rooms.packet);
+    at += (size_t)(r.buffers.vector_bytes + r.buffers.packet_bytes);
     x = (cg_exchange_state *)(void *)at;
-    s = cg_exchange_in_state_(x, &r.road, transport, r.p, r.fill.run ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
-        (size_t)(r.rooms.exchange - CG_STATE_ROOM_), s, report);
-    if (r.fill.begun) cg_ef_record_energy_(ef, r.fill.energy);
+    s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
+        (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), s, report);
+    if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
     if (x->route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
-    if (s == CG_OK && r.fill.begun && x->parts == 1 && cg_is_compressed_first_(x))
-        cg_ef_update_hint_(ef, &r.st.op, &r.fill, cg_packet_threshold_(x->own));
+    if (s == CG_OK && r.fill.started && x->parts == 1 && cg_is_compressed_first_(x))
+        cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own));
     return cg_ef_exchange_finish_(ef, &r, s, report, grad);
 }
 CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
@@ -170,7 +172,7 @@ static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
 static uint64_t cg_ef_layer_buffer_bytes_(const cg_ef *ef, const cg_layer *layer, const cg_transport *t) {
     cg_ef_buffer_bytes_ rooms;
     cg_ef_buffer_bytes_of_(ef, &layer->desc, t, &rooms);
-    return cg_add_sat_(rooms.p, rooms.packet);
+    return cg_add_sat_(rooms.vector_bytes, rooms.packet_bytes);
 }
 static uint64_t cg_ef_layers_buffer_bytes_(
     cg_ef *const *efs, const cg_layer *layers, size_t count, const cg_transport *t) {
@@ -211,17 +213,17 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
     for (size_t i = 0; i < count; i++) {
         cg_ef_exchange_ctx_ *r = &runs[i];
         r->grad = layers[i].x;
-        layers[i].desc = r->road;
-        if (failed != CG_OK || !r->rooms.exchange) {
+        layers[i].desc = r->desc;
+        if (failed != CG_OK || !r->buffers.exchange_bytes) {
             layers[i].x = i == who ? NULL : layers[i].x;
             continue;
         }
-        s = cg_ef_exchange_begin_(efs[i], &r->given, t, r->grad, at, r);
-        if (r->fill.run)
-            cg_ef_record_energy_(efs[i], cg_ef_pass_(cg_ef_compensate_in_place_, &r->st, r->p, efs[i]->desc.n));
-        layers[i].desc = r->road;
+        s = cg_ef_exchange_begin_(efs[i], &r->caller_desc, t, r->grad, at, r);
+        if (r->fill.make)
+            cg_ef_record_energy_(efs[i], cg_ef_pass_(cg_ef_compensate_in_place_, &r->step, r->p, efs[i]->desc.n));
+        layers[i].desc = r->desc;
         layers[i].x = s == CG_OK ? r->p : NULL;
-        at += (size_t)(r->rooms.p + r->rooms.packet);
+        at += (size_t)(r->buffers.vector_bytes + r->buffers.packet_bytes);
     }
     room = bytes - (size_t)(at - (uint8_t *)mem);
     s = cg_exchange_layers(layers, count, small, t, at, room, report);
@@ -229,7 +231,7 @@ static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, siz
         if (efs[i]->carry && layers[i].report.route == CG_ROUTE_SCATTER)
             efs[i]->carry_first = cg_stripe_offset_(layers[i].n, (size_t)t->size, (size_t)t->rank);
         layers[i].x = runs[i].grad;
-        layers[i].desc = runs[i].given;
+        layers[i].desc = runs[i].caller_desc;
         if (failed == CG_OK && efs[i]->stats.kept)
             layers[i].status = cg_ef_exchange_finish_(
                 efs[i], &runs[i], layers[i].status, &layers[i].report, runs[i].grad);

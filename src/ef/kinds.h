@@ -9,7 +9,7 @@ enum {
     CG_EF_TAKES_MOMENTUM_ = 32 /* a momentum */
 };
 typedef struct cg_ef_row_ {
-    uint8_t is;
+    uint8_t flags;
     float decay;
 } cg_ef_row_;
 static const cg_ef_row_ cg_ef_rows_[] = {
@@ -31,7 +31,7 @@ static const cg_ef_row_ cg_ef_rows_[] = {
 enum { CG_EF_BUCKET_ = 64, CG_EF_MAX_STAGES_ = 4096, CG_EF_HEADER_BYTES_ = 256, CG_EF_VERSION_ = 1 };
 
 static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return &cg_ef_rows_[d->kind]; }
-static int cg_ef_has_trait_(const cg_ef_desc *d, int what) { return (cg_ef_row_of_(d)->is & what) != 0; }
+static int cg_ef_has_trait_(const cg_ef_desc *d, int what) { return (cg_ef_row_of_(d)->flags & what) != 0; }
 static int cg_ef_has_velocity_(const cg_ef_desc *d) {
     return cg_ef_has_trait_(d, CG_EF_HAS_VELOCITY_) || (d->kind == CG_EF_EF21 && d->momentum != 0.0f);
 }

@@ -31,8 +31,8 @@ static double cg_ef_packet_reduce_(const cg_ef_step_ *st, const void *packet, si
     double (*dense)(const void *, size_t, size_t, const float *),
     double (*sparse)(const void *, const uint64_t *, size_t, const float *)) {
     cg_sink_ sink;
-    sink.dense = dense;
-    sink.sparse = sparse;
+    sink.take_dense = dense;
+    sink.take_sparse = sparse;
     sink.user = st;
     sink.energy = 0.0;
     return cg_decode_to_(&st->side, packet, len, 1.0f, 1.0f, NULL, &sink, st->ef->desc.n, 1) == CG_OK ? sink.energy

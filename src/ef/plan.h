@@ -7,9 +7,9 @@ static int cg_ef_needs_whole_vector_(const cg_op *op) {
         (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_codec_(&op->quantize));
 }
 typedef struct cg_ef_needs_ {
-    uint64_t scratch, packet;
-    size_t warm;
-    int whole;
+    uint64_t scratch_bytes, packet_bytes;
+    size_t warm_count;
+    int whole_vector;
 } cg_ef_needs_;
 static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
     const uint64_t bytes = cg_op_check_(&op) == CG_OK ? cg_scratch_bytes_(&op, d->n) : 0;
@@ -21,11 +21,11 @@ static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ 
         return CG_E_UNSUPPORTED;
     if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
-    if (bytes > needs->scratch) needs->scratch = bytes;
-    if (most > needs->packet) needs->packet = most;
-    if (cg_ef_needs_whole_vector_(&op) && !cg_ef_in_place_(d)) needs->whole = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_matrix_cols_(&op) * cg_matrix_r_(&op) > needs->warm)
-        needs->warm = cg_matrix_cols_(&op) * cg_matrix_r_(&op);
+    if (bytes > needs->scratch_bytes) needs->scratch_bytes = bytes;
+    if (most > needs->packet_bytes) needs->packet_bytes = most;
+    if (cg_ef_needs_whole_vector_(&op) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_matrix_cols_(&op) * cg_matrix_r_(&op) > needs->warm_count)
+        needs->warm_count = cg_matrix_cols_(&op) * cg_matrix_r_(&op);
     return CG_OK;
 }
 /* An operator, at all ratios that warm-up gives it. */
@@ -75,12 +75,12 @@ static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *
         : NULL;
     ef->vector[1] = cg_ef_has_velocity_(d) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
     ef->vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->warm = needs->warm ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, needs->warm)) : NULL;
+    ef->warm = needs->warm_count ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, needs->warm_count)) : NULL;
     ef->carry = d->carry ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, d->carry)) : NULL;
-    ef->whole = needs->whole ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->scratch = needs->scratch ? cg_arena_take_(&c, needs->scratch) : NULL;
-    ef->warm_count = needs->warm;
-    ef->scratch_bytes = cg_size_or_zero_(needs->scratch);
+    ef->whole = needs->whole_vector ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
+    ef->scratch = needs->scratch_bytes ? cg_arena_take_(&c, needs->scratch_bytes) : NULL;
+    ef->warm_count = needs->warm_count;
+    ef->scratch_bytes = cg_size_or_zero_(needs->scratch_bytes);
     return c.bytes;
 }
 CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc) {
@@ -96,7 +96,7 @@ CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc) {
 CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc) {
     const cg_fenv_ env = cg_fenv_enter_();
     cg_ef_needs_ needs;
-    const size_t bytes = cg_ef_check_(desc, &needs) == CG_OK ? cg_size_or_zero_(needs.packet) : 0;
+    const size_t bytes = cg_ef_check_(desc, &needs) == CG_OK ? cg_size_or_zero_(needs.packet_bytes) : 0;
     cg_fenv_leave_(env);
     return bytes;
 }

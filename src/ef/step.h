@@ -7,11 +7,11 @@ typedef struct cg_ef_step_ {
     cg_side side;
     const float *g, *variance;
     /* g is multiplied by a; before that cut at +-limit, if that is not 0 */
-    float a, limit;
+    float grad_scale, clip_limit;
     /* p = pa g + pb e; then e = qa g + qb e, unless p takes its place */
-    float pa, pb, qa, qb;
-    int large;      /* a sum may be too large */
-    float range[2]; /* LAQ */
+    float p_from_g, p_from_e, e_from_g, e_from_e;
+    int may_overflow;   /* a sum may be too large */
+    float laq_range[2]; /* LAQ */
 } cg_ef_step_;
 
 /* A pass over the vector: by blocks, over threads; returns the sum of what run returns. */
@@ -19,11 +19,11 @@ static double cg_ef_pass_sized_(
     double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
     cg_producer_ fill = CG_ZERO;
     cg_source_ src = CG_ZERO;
-    fill.run = run;
+    fill.make = run;
     fill.user = user;
     fill.n = n;
-    fill.unit = unit;
-    src.fill = &fill;
+    fill.step = unit;
+    src.producer = &fill;
     src.x = x;
     if (n) cg_producer_make_all_(&src);
     return fill.energy;
@@ -42,13 +42,13 @@ static double cg_ef_pass_count_huge_(const void *user, size_t first, size_t many
     return top >= CG_INF_BITS_ ? 1e100 : top >= cg_as_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
 }
 static void cg_ef_saturate_(const cg_ef_step_ *st, float *v, size_t many) {
-    if (st->large)
+    if (st->may_overflow)
         for (size_t i = 0; i < many; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
 static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, size_t many, float *buf) {
     for (size_t i = 0; i < many; i++) {
         const float f = cg_load_(g, i);
-        buf[i] = f > st->limit ? st->limit : f < -st->limit ? -st->limit : f;
+        buf[i] = f > st->clip_limit ? st->clip_limit : f < -st->clip_limit ? -st->clip_limit : f;
     }
     return buf;
 }
@@ -56,8 +56,9 @@ static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, si
 static double cg_ef_axpby_fading_(
     const cg_ef_step_ *st, const float *d, size_t many, float alpha, float beta, float *y) {
     double lanes[16] = { 0.0 };
-    st->kernels->axpby_fading(d, many, alpha, beta, y, st->large ? CG_AXPBY_NO_SQUARES_ : CG_AXPBY_SQUARES_Y_, lanes);
-    if (!st->large) return cg_lanes_reduce_(lanes);
+    st->kernels->axpby_fading(
+        d, many, alpha, beta, y, st->may_overflow ? CG_AXPBY_NO_SQUARES_ : CG_AXPBY_SQUARES_Y_, lanes);
+    if (!st->may_overflow) return cg_lanes_reduce_(lanes);
     cg_ef_saturate_(st, y, many);
     return cg_lane_sum_of_(st->kernels, y, many, CG_SUM_SQUARES_);
 }
@@ -71,7 +72,7 @@ static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_
     const cg_ef *ef = st->ef;
     const cg_ef_desc *d = &ef->desc;
     const cg_kernels_ *k = st->kernels;
-    const float m = d->momentum, a = st->a;
+    const float m = d->momentum, a = st->grad_scale;
     float *u = ef->vector[1] ? cg_at_mut_(ef->vector[1], first) : NULL;
     double energy;
     switch (d->kind) {
@@ -92,7 +93,7 @@ static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_
         k->axpby_fading(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
         energy = cg_ef_axpy_fading_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
         cg_ef_saturate_(st, e, many);
-        return st->large ? cg_lane_sum_of_(k, e, many, CG_SUM_SQUARES_) : energy;
+        return st->may_overflow ? cg_lane_sum_of_(k, e, many, CG_SUM_SQUARES_) : energy;
     default: return cg_ef_axpby_fading_(st, g, many, a, cg_ef_decay_(d), e);
     }
 }
@@ -107,8 +108,8 @@ static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t 
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(CG_CHUNK_, many - i);
-        energy += st->limit != 0.0f ? cg_ef_compensate_chunk_clipped_(st, first + i, some, g, cg_at_mut_(out, i))
-                                    : cg_ef_compensate_chunk_(st, first + i, some, g, cg_at_mut_(out, i));
+        energy += st->clip_limit != 0.0f ? cg_ef_compensate_chunk_clipped_(st, first + i, some, g, cg_at_mut_(out, i))
+                                         : cg_ef_compensate_chunk_(st, first + i, some, g, cg_at_mut_(out, i));
     }
     return energy;
 }
@@ -124,10 +125,11 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         some = cg_min_(CG_CHUNK_, many - i);
         if (ef->bytes) cg_residual8_read_(ef, first + i, some, p);
         else memcpy(p, cg_at_(ef->vector[0], first + i), 4 * some);
-        if (st->limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
+        if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
         /* h does not fade */
-        if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_)) st->kernels->axpby(g, some, st->pa, st->pb, p, 0);
-        else st->kernels->axpby_fading(g, some, st->pa, st->pb, p, CG_AXPBY_NO_SQUARES_, NULL);
+        if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
+            st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
+        else st->kernels->axpby_fading(g, some, st->p_from_g, st->p_from_e, p, CG_AXPBY_NO_SQUARES_, NULL);
         cg_ef_saturate_(st, p, some);
         energy += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
     }
@@ -160,10 +162,11 @@ CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, s
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(CG_CHUNK_, many - i);
-        if (st->limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        if (st->ef->bytes) cg_residual8_axpby_(st->ef, first + i, some, st->qa, g, st->qb);
+        if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
+        if (st->ef->bytes) cg_residual8_axpby_(st->ef, first + i, some, st->e_from_g, g, st->e_from_e);
         else {
-            st->kernels->axpby_fading(g, some, st->qa, st->qb, cg_at_mut_(e, i), CG_AXPBY_NO_SQUARES_, NULL);
+            st->kernels->axpby_fading(
+                g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i), CG_AXPBY_NO_SQUARES_, NULL);
             cg_ef_saturate_(st, cg_at_mut_(e, i), some);
         }
     }
@@ -176,9 +179,9 @@ static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t ma
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
-        if (st->limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        st->kernels->axpby_fading(g, some, cg_times_(st->a, 1.0f - st->ef->desc.momentum), st->ef->desc.momentum,
-            cg_at_mut_(v, i), CG_AXPBY_NO_SQUARES_, NULL);
+        if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
+        st->kernels->axpby_fading(g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
+            st->ef->desc.momentum, cg_at_mut_(v, i), CG_AXPBY_NO_SQUARES_, NULL);
         cg_ef_saturate_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;
@@ -188,15 +191,15 @@ static float *cg_ef_pass_vector_(const cg_ef *ef) { return ef->vector[0] ? ef->v
 typedef struct cg_ef_factor_ctx_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
-    float by;
+    float factor;
 } cg_ef_factor_ctx_;
 static double cg_ef_scale_chunk_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
     static const float zero[CG_EF_BUCKET_] = { 0.0f };
-    if (!b->ef || !b->ef->bytes) b->kernels->axpby_fading(e, many, 0.0f, b->by, e, CG_AXPBY_NO_SQUARES_, NULL);
+    if (!b->ef || !b->ef->bytes) b->kernels->axpby_fading(e, many, 0.0f, b->factor, e, CG_AXPBY_NO_SQUARES_, NULL);
     else
         for (size_t i = 0; i < many; i += CG_EF_BUCKET_)
-            cg_residual8_axpby_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->by);
+            cg_residual8_axpby_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->factor);
     for (size_t i = 0; (!b->ef || !b->ef->bytes) && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
@@ -205,7 +208,7 @@ static void cg_ef_scale_vector_(cg_ef *ef, int which, float by) {
     cg_ef_factor_ctx_ b;
     b.kernels = cg_kernels_now_();
     b.ef = which ? NULL : ef;
-    b.by = by;
+    b.factor = by;
     if (which ? ef->vector[which] != NULL : 1)
         cg_ef_pass_(cg_ef_scale_chunk_, &b, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
 }
@@ -215,26 +218,26 @@ static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) { /* by whi
 }
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     const cg_ef_desc *d = &st->ef->desc;
-    const float decay = cg_ef_decay_(d), a = st->a;
+    const float decay = cg_ef_decay_(d), a = st->grad_scale;
     const float by = d->kind == CG_EF_LOCO ? 1.0f - decay : decay;
-    st->pa = a;
-    st->pb = 1.0f;
-    st->qa = cg_times_(by, a);
-    st->qb = 1.0f;
+    st->p_from_g = a;
+    st->p_from_e = 1.0f;
+    st->e_from_g = cg_times_(by, a);
+    st->e_from_e = 1.0f;
     if (d->kind == CG_EF_CLASSIC) {
-        st->pb = st->qb = decay;
-        st->qa = a;
+        st->p_from_e = st->e_from_e = decay;
+        st->e_from_g = a;
     }
     if (d->kind == CG_EF_ECQ) {
-        st->pb = d->alpha != 0.0f ? d->alpha : 0.2f;
-        st->qa = a;
-        st->qb = decay;
+        st->p_from_e = d->alpha != 0.0f ? d->alpha : 0.2f;
+        st->e_from_g = a;
+        st->e_from_e = decay;
     }
     /* h is not divided */
     if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
-        st->pa = cg_times_(a, scale);
-        st->pb = -scale;
-        st->qa = 0.0f;
+        st->p_from_g = cg_times_(a, scale);
+        st->p_from_e = -scale;
+        st->e_from_g = 0.0f;
     }
 }
 /* By which D is taken from the error. */
@@ -268,9 +271,10 @@ static cg_status cg_ef_step_check_(
     st->g = grad;
     s = cg_ef_needs_of_op_(d, st->op, &needs);
     if (s != CG_OK) return s;
-    if (needs.scratch > ef->scratch_bytes || (cg_ef_needs_whole_vector_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
+    if (needs.scratch_bytes > ef->scratch_bytes ||
+        (cg_ef_needs_whole_vector_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
         return CG_E_MEMORY;
-    if (needs.warm > ef->warm_count) return CG_E_MEMORY;
+    if (needs.warm_count > ef->warm_count) return CG_E_MEMORY;
     if (d->kind == CG_EF_VARIANCE) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
@@ -290,13 +294,13 @@ static cg_status cg_ef_step_check_(
     if (seen >= 1e100) return CG_E_NONFINITE;
     if (d->clip != 0.0f) {
         const double most = (double)d->clip / cg_sqrt_(workers), have = cg_sqrt_(*squares);
-        if (d->clip_by == CG_CLIP_VALUE) st->limit = (float)most;
+        if (d->clip_by == CG_CLIP_VALUE) st->clip_limit = (float)most;
         else if (have > most) clip = (float)(most / have);
     }
     ef->stats.clipped = clip;
-    st->a = cg_times_(d->rate != 0.0f ? d->rate : 1.0f, clip);
-    st->large = seen > 0.0 || ef->reach >= (double)CG_EF_HUGE_ ||
-        (cg_as_bits_(st->a) & CG_ABS_MASK_) > cg_as_bits_(4.0f);
+    st->grad_scale = cg_times_(d->rate != 0.0f ? d->rate : 1.0f, clip);
+    st->may_overflow = seen > 0.0 || ef->reach >= (double)CG_EF_HUGE_ ||
+        (cg_as_bits_(st->grad_scale) & CG_ABS_MASK_) > cg_as_bits_(4.0f);
     return CG_OK;
 }
 /* From here on memory changes: to this step's scale, and for EF21 the mean of gradients. */
@@ -312,12 +316,12 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     }
     ef->scale = scale;
     ef->received_by = cg_ef_shift_rate_(d, &st->op);
-    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->a = cg_times_(st->a, scale);
+    if (!cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) st->grad_scale = cg_times_(st->grad_scale, scale);
     if (d->kind == CG_EF_EF21 && d->momentum != 0.0f) {
         cg_ef_pass_(cg_ef_grad_running_mean_, st, ef->vector[1], d->n);
         st->g = ef->vector[1];
-        st->a = 1.0f;
-        st->limit = 0.0f;
+        st->grad_scale = 1.0f;
+        st->clip_limit = 0.0f;
     }
     cg_ef_set_coefficients_(st, scale);
 }
@@ -332,12 +336,13 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) { /* p is there */
 /* Where the k-th largest will be in the next step, and a little below: a quarter more than k are to pass. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
     const size_t k = (size_t)cg_max_selected_(op, ef->desc.n);
-    const float last = cg_as_float_(fill->hint);
+    const float last = cg_as_float_(fill->threshold_hint);
     float next = cg_times_(threshold, 0.97f);
     if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
-    if (fill->hint && fill->found > k && last < threshold) /* they lie evenly below the threshold, about */
-        next = cg_plus_(
-            threshold, -cg_times_(cg_plus_(threshold, -last), (float)(0.25 * (double)k / (double)(fill->found - k))));
+    if (fill->threshold_hint && fill->reached_hint > k &&
+        last < threshold) /* they lie evenly below the threshold, about */
+        next = cg_plus_(threshold,
+            -cg_times_(cg_plus_(threshold, -last), (float)(0.25 * (double)k / (double)(fill->reached_hint - k))));
     if (next < cg_times_(threshold, 0.8f)) next = cg_times_(threshold, 0.8f);
     if (ef->threshold > 0.0f) { /* it moves on as it moved */
         float drift = threshold / ef->threshold;
@@ -350,9 +355,9 @@ static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
     cg_producer_ fill = CG_ZERO;
     fill.user = st;
     fill.n = ef->desc.n;
-    fill.unit = CG_CHUNK_;
-    fill.run = cg_ef_in_place_(&ef->desc) ? cg_ef_compensate_in_place_ : cg_ef_compensate_;
+    fill.step = CG_CHUNK_;
+    fill.make = cg_ef_in_place_(&ef->desc) ? cg_ef_compensate_in_place_ : cg_ef_compensate_;
     fill.lazy = !cg_ef_in_place_(&ef->desc);
-    if (ef->hint > 0.0f) fill.hint = cg_as_bits_(ef->hint);
+    if (ef->hint > 0.0f) fill.threshold_hint = cg_as_bits_(ef->hint);
     return fill;
 }

@@ -20,14 +20,14 @@ static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, fl
     const cg_side side = cg_decode_side_(b->x);
     cg_decoder_ *d = &b->x->decoder[b->count];
     if (cg_decoder_open_(d, &side, packet, len, b->y, b->n, 1) != CG_OK) b->whole = 1;
-    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.code || d->lay.codec ||
+    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.value_code || d->lay.codec ||
         cg_is_matrix_op_(&d->info.op))
         b->whole = 1;
     d->packet = packet;
     d->info.packet_bytes = len;
     d->alpha = alpha;
     d->beta = b->count || b->own ? 1.0f : 0.0f;
-    d->stream = 0;
+    d->non_temporal = 0;
     b->count++;
 }
 static void cg_accum_ranks_(cg_ex_ *x, float *y, size_t n, cg_accum_ *b) {
@@ -52,10 +52,10 @@ static double cg_accum_block_(const void *user, size_t first, size_t many, float
 }
 static cg_producer_ cg_accum_producer_(const cg_accum_ *b) {
     cg_producer_ fill = CG_ZERO;
-    fill.run = cg_accum_block_;
+    fill.make = cg_accum_block_;
     fill.user = b;
     fill.n = b->n;
-    fill.unit = CG_BLOCK_;
+    fill.step = CG_BLOCK_;
     return fill;
 }
 /* The same, packet by packet. */
@@ -74,7 +74,7 @@ static cg_status cg_accum_all_(const cg_accum_ *b) {
     cg_producer_ fill = cg_accum_producer_(b);
     cg_source_ src = CG_ZERO;
     if (b->whole) return cg_accum_whole_(b);
-    src.fill = &fill;
+    src.producer = &fill;
     src.x = b->y;
     cg_producer_make_all_(&src);
     return CG_OK;

@@ -144,7 +144,7 @@ static cg_status cg_ex_start_(cg_ex_ *x, float *v, void *mem, size_t bytes) {
     }
     if (x->status == CG_OK && x->fill && (x->parts > 1 || !cg_is_compressed_first_(x))) {
         cg_source_ src = CG_ZERO;
-        src.fill = x->fill;
+        src.producer = x->fill;
         src.x = x->x;
         cg_producer_make_all_(&src);
         x->fill = NULL;

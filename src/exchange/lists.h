@@ -4,15 +4,15 @@ static void cg_list_wrap_(const cg_ex_ *x, int which, size_t n, cg_list_ *list) 
     const size_t bytes = 8 * (x->list_room + CG_SLACK_) + 8 * (((uint64_t)x->n >> 32) + 2);
     uint8_t *p = x->lists + (size_t)which * bytes;
     memset(list, 0, sizeof *list);
-    list->segments = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
-    list->segment = (uint64_t *)(void *)p;
-    memset(list->segment, 0, 8 * (size_t)(list->segments + 1));
-    list->low = (uint32_t *)(void *)(p + 8 * (((uint64_t)x->n >> 32) + 2));
-    list->value = (float *)(void *)(list->low + x->list_room + CG_SLACK_);
+    list->segment_count = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
+    list->segment_start = (uint64_t *)(void *)p;
+    memset(list->segment_start, 0, 8 * (size_t)(list->segment_count + 1));
+    list->index_low = (uint32_t *)(void *)(p + 8 * (((uint64_t)x->n >> 32) + 2));
+    list->value = (float *)(void *)(list->index_low + x->list_room + CG_SLACK_);
 }
 /* Indices must ascend. */
 static void cg_list_append_(cg_list_ *list, uint64_t index, float value) {
-    for (uint64_t s = (index >> 32) + 1; s <= list->segments; s++) list->segment[s] = list->count + 1;
+    for (uint64_t s = (index >> 32) + 1; s <= list->segment_count; s++) list->segment_start[s] = list->count + 1;
     cg_list_add_(list, (size_t)index, value);
 }
 static cg_info cg_sparse_info_(cg_tag tag, size_t n) {

@@ -158,7 +158,7 @@ static uint64_t cg_stripe_scale_count_(const cg_ex_ *x, int part) {
     if (!(x->desc.flags & CG_AGREE_SCALES)) return 0;
     return cg_layout_make_(&x->desc.op, NULL,
                cg_transformed_n_(&x->desc.op, cg_sampled_n_(&x->desc.op, cg_stripe_n_(x, part), NULL)), &lay) == CG_OK
-        ? lay.buckets
+        ? lay.bucket_count
         : 0;
 }
 static uint64_t cg_bounce_room_(const cg_ex_ *x) {

@@ -41,8 +41,8 @@ CG_NOINLINE_ cg_status cg_same_scales_(const cg_ex_ *x, const uint8_t *p, size_t
             (size_t)(x->part_at[part + 1] - x->part_at[part]), &none, cg_stripe_n_(x, part), 1);
     /* a sum too large for levels is of floats */
     if (s != CG_OK || !cg_grid_zero_symbol_(&d.info.op.quantize, &bits)) return s;
-    if (d.lay.buckets != own.lay.buckets) return CG_E_MISMATCH;
-    for (size_t b = 0; b < (size_t)d.lay.buckets; b++)
+    if (d.lay.bucket_count != own.lay.bucket_count) return CG_E_MISMATCH;
+    for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
         if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
     return CG_OK;
 }

@@ -35,7 +35,7 @@ static double cg_sketch_estimate_range_(const void *user, size_t first, size_t m
         cg_line_target_ *now = p[line & 1];
         cg_line_target_ *next = p[~line & 1];
         cg_line_targets_(s, keys, line + 1, next);
-        for (int r = 0; r < s->desc.rows; r++) now[r].ahead = next[r].cells;
+        for (int r = 0; r < s->desc.rows; r++) now[r].prefetch = next[r].cells;
         cg_line_estimate_(now, s->desc.rows, cg_min_(CG_SKETCH_LINE_, many - i), cg_at_mut_(out, i), avx2);
     }
     return 0.0;
@@ -47,11 +47,11 @@ CG_API_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size
     if (!sketch || (!y && n)) return CG_E_ARG;
     if (n != sketch->desc.n) return CG_E_MISMATCH;
     env = cg_fenv_enter_();
-    fill.run = cg_sketch_estimate_range_;
+    fill.make = cg_sketch_estimate_range_;
     fill.user = sketch;
     fill.n = n;
-    fill.unit = CG_BLOCK_;
-    src.fill = &fill;
+    fill.step = CG_BLOCK_;
+    src.producer = &fill;
     src.x = y;
     if (n) cg_producer_make_all_(&src);
     cg_fenv_leave_(env);

@@ -6,9 +6,9 @@ enum { CG_SKETCH_MAX_ROWS_ = 15 };
 /* of a line in a row; ahead: cells that will be needed next */
 typedef struct cg_line_target_ {
     float *cells;
-    uint32_t flip;
-    cg_key_ key;
-    const float *ahead;
+    uint32_t xor_mask;
+    cg_key_ sign_key;
+    const float *prefetch;
 } cg_line_target_;
 
 static uint64_t cg_row_key_(const cg_sketch *s, int row) {
@@ -22,9 +22,9 @@ static size_t cg_line_slot_(const cg_sketch *s, uint64_t hash) {
 static cg_line_target_ cg_line_target_of_(const cg_sketch *s, int row, uint64_t hash) {
     cg_line_target_ p;
     p.cells = s->cells + (size_t)row * s->desc.cols + cg_line_slot_(s, hash) * CG_SKETCH_LINE_;
-    p.flip = (uint32_t)(hash & 255u);
-    p.key = cg_block_key_(hash, 0);
-    p.ahead = p.cells;
+    p.xor_mask = (uint32_t)(hash & 255u);
+    p.sign_key = cg_block_key_(hash, 0);
+    p.prefetch = p.cells;
     return p;
 }
 /* Lane e of a line is bit e / 8 (from the top) of word e % 8: eight lanes have their signs in eight words. One

@@ -6,10 +6,10 @@ typedef struct cg_heavy_search_ {
     cg_list_ list;
     cg_producer_ fill;
     cg_selector_ picker;
-    const cg_sketch *s;
-    uint32_t bound;
-    double least;
-    uint64_t budget;
+    const cg_sketch *sketch;
+    uint32_t threshold_bits;
+    double threshold;
+    uint64_t visits_left;
 } cg_heavy_search_;
 
 static cg_op cg_heavy_search_op_(size_t k) {
@@ -23,18 +23,18 @@ CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k) {
 }
 static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, size_t k, void *scratch, size_t bytes) {
     memset(h, 0, sizeof *h);
-    h->s = s;
+    h->sketch = s;
     h->op = cg_heavy_search_op_(k);
     if (cg_scratch_bytes_(&h->op, s->desc.n) > bytes) return CG_E_CAPACITY;
     if (!scratch && s->desc.n) return CG_E_ARG;
     cg_list_in_scratch_(&h->list, &h->op, s->desc.n, scratch);
-    h->fill.run = cg_sketch_estimate_range_;
+    h->fill.make = cg_sketch_estimate_range_;
     h->fill.user = s;
     h->fill.n = s->desc.n;
-    h->fill.unit = CG_CHUNK_;
+    h->fill.step = CG_CHUNK_;
     h->fill.lazy = 1;
     h->picker.kernels = cg_kernels_now_();
-    h->picker.fill = &h->fill;
+    h->picker.producer = &h->fill;
     h->picker.n = s->desc.n;
     h->picker.list = &h->list;
     h->picker.info = &h->info;
@@ -52,20 +52,20 @@ static int cg_group_may_be_heavy_(const cg_sketch *s, int level, uint64_t group,
 }
 /* All of a group that reach the bound, ascending; 0: they do not fit, or it takes too long. */
 static int cg_heavy_search_group_(cg_heavy_search_ *h, int level, uint64_t group) {
-    const cg_sketch *s = h->s;
+    const cg_sketch *s = h->sketch;
     float line[CG_SKETCH_LINE_];
-    if (h->budget-- == 0) return 0;
-    if (!cg_group_may_be_heavy_(s, level, group, h->least)) return 1;
+    if (h->visits_left-- == 0) return 0;
+    if (!cg_group_may_be_heavy_(s, level, group, h->threshold)) return 1;
     if (level == 1) {
         const size_t many = cg_line_len_(s, group), first = (size_t)group * CG_SKETCH_LINE_;
         cg_sketch_estimate_range_(s, first, many, line);
         for (size_t e = 0; e < many; e++)
-            if ((cg_as_bits_(line[e]) & CG_ABS_MASK_) >= h->bound) {
-                while (h->list.part < (double)((uint64_t)(first + e) >> 32))
-                    h->list.segment[(size_t)(h->list.part += 1.0)] = h->list.count;
+            if ((cg_as_bits_(line[e]) & CG_ABS_MASK_) >= h->threshold_bits) {
+                while (h->list.block_sum < (double)((uint64_t)(first + e) >> 32))
+                    h->list.segment_start[(size_t)(h->list.block_sum += 1.0)] = h->list.count;
                 cg_list_add_(&h->list, first + e, line[e]);
             }
-        return h->list.count <= h->list.room;
+        return h->list.count <= h->list.capacity;
     }
     for (uint64_t c = group * CG_SKETCH_LINE_; c < (group + 1) * CG_SKETCH_LINE_ && c < cg_group_count_(s, level - 1);
          c++)
@@ -74,36 +74,36 @@ static int cg_heavy_search_group_(cg_heavy_search_ *h, int level, uint64_t group
 }
 /* By groups: is that possible, and has it been done? Costs at most about what looking at every coordinate does. */
 static int cg_heavy_search_groups_(cg_heavy_search_ *h, double least) {
-    const cg_sketch *s = h->s;
+    const cg_sketch *s = h->sketch;
     if (!s->levels || least <= 0.0) return 0;
-    h->least = least;
-    h->bound = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_;
-    h->bound += (double)cg_as_float_(h->bound) < least;
-    h->budget = s->desc.n / 64;
+    h->threshold = least;
+    h->threshold_bits = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_;
+    h->threshold_bits += (double)cg_as_float_(h->threshold_bits) < least;
+    h->visits_left = s->desc.n / 64;
     h->list.count = 0;
-    h->list.part = 0.0; /* the segment of 2^32 that has begun */
-    h->list.segment[0] = 0;
+    h->list.block_sum = 0.0; /* the segment of 2^32 that has begun */
+    h->list.segment_start[0] = 0;
     for (uint64_t g = 0; g < cg_group_count_(s, s->levels); g++)
         if (!cg_heavy_search_group_(h, s->levels, g)) return 0;
-    for (uint64_t seg = (uint64_t)h->list.part + 1; seg <= h->list.segments; seg++)
-        h->list.segment[seg] = h->list.count;
+    for (uint64_t seg = (uint64_t)h->list.block_sum + 1; seg <= h->list.segment_count; seg++)
+        h->list.segment_start[seg] = h->list.count;
     return 1;
 }
 static void cg_heavy_search_output_(const cg_heavy_search_ *h, uint64_t *index, float *value) {
-    for (uint64_t seg = 0; seg < h->list.segments; seg++)
-        for (size_t i = (size_t)h->list.segment[seg]; i < (size_t)h->list.segment[seg + 1]; i++) {
-            index[i] = seg << 32 | h->list.low[i];
+    for (uint64_t seg = 0; seg < h->list.segment_count; seg++)
+        for (size_t i = (size_t)h->list.segment_start[seg]; i < (size_t)h->list.segment_start[seg + 1]; i++) {
+            index[i] = seg << 32 | h->list.index_low[i];
             cg_store_(value, i, h->list.value[i]);
         }
 }
 static cg_status cg_heavy_search_topk_(cg_heavy_search_ *h, size_t k) {
-    const cg_sketch *s = h->s;
+    const cg_sketch *s = h->sketch;
     const double norm = s->levels ? cg_sketch_norm_(s) : 0.0,
                  sure = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
     for (double least = norm / cg_sqrt_((double)k); s->levels && least >= sure; least *= 0.5)
         if (!cg_heavy_search_groups_(h, least)) break;
         else if (h->list.count >= k) {
-            cg_list_keep_topk_(&h->picker, k, h->bound);
+            cg_list_keep_topk_(&h->picker, k, h->threshold_bits);
             return CG_OK;
         }
     return cg_select_topk_(&h->picker, k);
@@ -125,13 +125,13 @@ CG_API_ cg_status cg_sketch_heavy(
 }
 /* All of at least `least`, but no more than the k largest. */
 static cg_status cg_heavy_search_above_(cg_heavy_search_ *h, double least, size_t k) {
-    const double sure = h->s->levels
-        ? 4.0 * cg_sketch_norm_(h->s) / cg_sqrt_((double)cg_min_(h->s->desc.cols, h->s->desc.groups))
+    const double sure = h->sketch->levels
+        ? 4.0 * cg_sketch_norm_(h->sketch) / cg_sqrt_((double)cg_min_(h->sketch->desc.cols, h->sketch->desc.groups))
         : 0.0;
     const uint32_t about = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_,
                    bound = about + ((double)cg_as_float_(about) < least);
-    if (!(h->s->levels && least >= sure && cg_heavy_search_groups_(h, least)) &&
-        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->s->desc.n, bound, &h->list))
+    if (!(h->sketch->levels && least >= sure && cg_heavy_search_groups_(h, least)) &&
+        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->sketch->desc.n, bound, &h->list))
         return cg_select_topk_(&h->picker, k); /* too many: all of the largest are above it */
     if (h->picker.kernels->absmax_bits(h->list.value, h->list.count) >= CG_INF_BITS_) return CG_E_NONFINITE;
     if (h->list.count > k) cg_list_keep_topk_(&h->picker, k, bound);

@@ -2,8 +2,8 @@
 
 static void cg_line_add_scalar_(const cg_line_target_ *p, const float *x, size_t many, float weight) {
     for (unsigned e = 0; e < many; e++) {
-        float *cell = p->cells + (e ^ p->flip);
-        *cell = cg_plus_(*cell, cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)));
+        float *cell = p->cells + (e ^ p->xor_mask);
+        *cell = cg_plus_(*cell, cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->sign_key, e)));
     }
 }
 /* The signed sum: eight lanes, then lanes 4 apart, 2 apart, and neighbours. */
@@ -11,8 +11,8 @@ static float cg_line_project_scalar_(const cg_line_target_ *p, const float *x, s
     float lane[8] = { 0.0f };
     for (unsigned e = 0; e < many; e++)
         lane[e & 7] = cg_plus_(lane[e & 7],
-            cg_times_(
-                cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->key, e)), cg_group_weight_(p->key, e)));
+            cg_times_(cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->sign_key, e)),
+                cg_group_weight_(p->sign_key, e)));
     for (unsigned step = 4; step; step /= 2)
         for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
     return lane[0];
@@ -37,7 +37,7 @@ static float cg_median_(float *v, int rows) {
 }
 static float cg_coordinate_estimate_(const cg_line_target_ *p, int rows, unsigned e) {
     float v[CG_SKETCH_MAX_ROWS_];
-    for (int r = 0; r < rows; r++) v[r] = cg_xor_sign_(p[r].cells[e ^ p[r].flip], cg_sign_bit_(p[r].key, e));
+    for (int r = 0; r < rows; r++) v[r] = cg_xor_sign_(p[r].cells[e ^ p[r].xor_mask], cg_sign_bit_(p[r].sign_key, e));
     return cg_median_(v, rows);
 }
 static void cg_line_estimate_scalar_(const cg_line_target_ *p, int rows, size_t many, float *out) {
@@ -71,11 +71,11 @@ CG_AVX2_INLINE_ void cg_line_add8_avx2_(const cg_line_target_ *p, int rows, cons
     unsigned high[5];
     CG_UNROLL_ROWS_
     for (int r = 0; r < rows; r++) {
-        words[r] = cg_sign_words8_avx2_(p[r].key, 0);
-        cross[r] = cg_xor_permutation_avx2_(p[r].flip);
+        words[r] = cg_sign_words8_avx2_(p[r].sign_key, 0);
+        cross[r] = cg_xor_permutation_avx2_(p[r].xor_mask);
         cells[r] = p[r].cells;
-        ahead[r] = p[r].ahead;
-        high[r] = p[r].flip >> 3;
+        ahead[r] = p[r].prefetch;
+        high[r] = p[r].xor_mask >> 3;
     }
     for (unsigned vec = 0; vec < 32; vec++) {
         const __m256 v = cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), _mm256_set1_ps(weight));
@@ -101,8 +101,8 @@ CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_line_target_ *p, int rows
         }
 }
 CG_TARGET_AVX2_ static float cg_line_project_avx2_(const cg_line_target_ *p, const float *x, float weight) {
-    __m256i words = cg_sign_words8_avx2_(p->key, 0), half = cg_sign_words8_avx2_(p->key, 1),
-            full = cg_sign_words8_avx2_(p->key, 2);
+    __m256i words = cg_sign_words8_avx2_(p->sign_key, 0), half = cg_sign_words8_avx2_(p->sign_key, 1),
+            full = cg_sign_words8_avx2_(p->sign_key, 2);
     const __m256 w = _mm256_set1_ps(weight);
     __m256 sum = _mm256_setzero_ps();
     float lane[8];
@@ -144,18 +144,18 @@ CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_line_target_ *p, int rows,
     __m256i words[CG_SKETCH_MAX_ROWS_], cross[CG_SKETCH_MAX_ROWS_];
     CG_UNROLL_ROWS_
     for (int r = 0; r < rows; r++) {
-        words[r] = cg_sign_words8_avx2_(p[r].key, 0);
-        cross[r] = cg_xor_permutation_avx2_(p[r].flip);
+        words[r] = cg_sign_words8_avx2_(p[r].sign_key, 0);
+        cross[r] = cg_xor_permutation_avx2_(p[r].xor_mask);
     }
     for (int vec = 0; vec < 32; vec++) {
         __m256 v[CG_SKETCH_MAX_ROWS_];
         CG_UNROLL_ROWS_
         for (int r = 0; r < rows; r++) {
             v[r] = cg_xor_sign8_avx2_(
-                _mm256_permutevar8x32_ps(_mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].flip >> 3))), cross[r]),
+                _mm256_permutevar8x32_ps(_mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].xor_mask >> 3))), cross[r]),
                 words[r]);
             words[r] = _mm256_add_epi32(words[r], words[r]);
-            if (!(vec & 1)) CG_PREFETCH_(p[r].ahead + 8 * vec);
+            if (!(vec & 1)) CG_PREFETCH_(p[r].prefetch + 8 * vec);
         }
         cg_store_avx2_(cg_at_mut_(out, 8 * (size_t)vec), _mm256_castps_si256(cg_median8_avx2_(v, rows)));
     }

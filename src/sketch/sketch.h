@@ -61,7 +61,7 @@ CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weigh
             p[mine] = next[r];
             next[r] = cg_line_target_of_(s, r, cg_line_hash_(key[r], line + 1));
             if (next[r].cells >= s->cells + from * CG_SKETCH_LINE_ && next[r].cells < s->cells + to * CG_SKETCH_LINE_)
-                p[mine].ahead = next[r].cells;
+                p[mine].prefetch = next[r].cells;
             mine += here;
         }
         cg_line_add_(p, mine, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight, avx2);
@@ -138,9 +138,9 @@ CG_API_ cg_status cg_sketch_add_list(
             const uint64_t line = index[i] / CG_SKETCH_LINE_;
             const unsigned e = (unsigned)(index[i] % CG_SKETCH_LINE_);
             const cg_line_target_ p = cg_line_target_of_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), line));
-            const float v = cg_xor_sign_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.key, e));
-            p.cells[e ^ p.flip] = cg_plus_(p.cells[e ^ p.flip], v);
-            if (sketch->levels) cg_group_add_(sketch, r, line, cg_times_(v, cg_group_weight_(p.key, e)));
+            const float v = cg_xor_sign_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.sign_key, e));
+            p.cells[e ^ p.xor_mask] = cg_plus_(p.cells[e ^ p.xor_mask], v);
+            if (sketch->levels) cg_group_add_(sketch, r, line, cg_times_(v, cg_group_weight_(p.sign_key, e)));
         }
     cg_fenv_leave_(env);
     return s;
@@ -152,7 +152,7 @@ CG_API_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_
         for (int r = 0; r < sketch->desc.rows; r++) {
             const cg_line_target_ p = cg_line_target_of_(
                 sketch, r, cg_line_hash_(cg_row_key_(sketch, r), index[i] / CG_SKETCH_LINE_));
-            p.cells[(unsigned)(index[i] % CG_SKETCH_LINE_) ^ p.flip] = 0.0f;
+            p.cells[(unsigned)(index[i] % CG_SKETCH_LINE_) ^ p.xor_mask] = 0.0f;
         }
     return s;
 }

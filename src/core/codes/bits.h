@@ -16,7 +16,7 @@ enum {
 typedef struct cg_alphabet_ {
     unsigned bits; /* packed size, 1..8 */
     /* symbols are 0..top; zero: the one that means 0, or 0 where there are no signs */
-    uint8_t top, zero;
+    uint8_t max_symbol, zero_symbol;
 } cg_alphabet_;
 
 CG_INLINE_ uint32_t cg_piece_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
@@ -48,20 +48,20 @@ CG_INLINE_ uint64_t cg_bits_peek_(const uint8_t *in, size_t bits, size_t at) {
 
 /* being written; have < 8 */
 typedef struct cg_bitstream_ {
-    uint8_t *at, *end;
+    uint8_t *next, *end;
     uint64_t word;
-    unsigned have;
+    unsigned filled;
 } cg_bitstream_;
 
 CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
-    w->word |= v << w->have;
-    w->have += bits;
-    if (CG_LIKELY_(w->end - w->at >= 8)) cg_put64_(w->at, w->word);
+    w->word |= v << w->filled;
+    w->filled += bits;
+    if (CG_LIKELY_(w->end - w->next >= 8)) cg_put64_(w->next, w->word);
     else
-        for (unsigned j = 0; j < 8 && w->at + j < w->end; j++) w->at[j] = (uint8_t)(w->word >> 8 * j);
-    w->at += w->have >> 3;
-    w->word >>= w->have & 56;
-    w->have &= 7;
+        for (unsigned j = 0; j < 8 && w->next + j < w->end; j++) w->next[j] = (uint8_t)(w->word >> 8 * j);
+    w->next += w->filled >> 3;
+    w->word >>= w->filled & 56;
+    w->filled &= 7;
 }
 /* A table of codes holds bits << 8 | length for each symbol. `group` (3 or 5) codes have at most 56 bits together. */
 CG_INLINE_ void cg_bitstream_put_symbols_(
@@ -86,10 +86,10 @@ CG_INLINE_ void cg_bitstream_put_symbols_(
 }
 CG_INLINE_ cg_bitstream_ cg_bitstream_open_(uint8_t *at, uint8_t *end) {
     cg_bitstream_ w;
-    w.at = at;
+    w.next = at;
     w.end = end;
     w.word = 0;
-    w.have = 0;
+    w.filled = 0;
     return w;
 }
 

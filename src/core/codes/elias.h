@@ -53,20 +53,20 @@ CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w:
     }
 }
 CG_INLINE_ uint8_t cg_symbol_from_level_(const cg_alphabet_ *a, unsigned negative, uint32_t level) {
-    unsigned most = negative ? a->zero : (unsigned)a->top - a->zero;
+    unsigned most = negative ? a->zero_symbol : (unsigned)a->max_symbol - a->zero_symbol;
     if (level > most) level = most;
-    return (uint8_t)(negative ? a->zero - level : a->zero + level);
+    return (uint8_t)(negative ? a->zero_symbol - level : a->zero_symbol + level);
 }
 CG_INLINE_ uint32_t cg_symbol_magnitude_(const cg_alphabet_ *a, unsigned s) {
-    return s < a->zero ? a->zero - s : s - a->zero;
+    return s < a->zero_symbol ? a->zero_symbol - s : s - a->zero_symbol;
 }
 
 /* Dense: for each symbol a sign bit if there are signs (1 = negative) and |level| + 1. */
 static void cg_elias_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *table) {
-    for (unsigned s = 0; s <= a->top; s++) {
+    for (unsigned s = 0; s <= a->max_symbol; s++) {
         unsigned bits;
         uint32_t w = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s) + 1, &bits);
-        table[s] = a->zero ? (w << 1 | (s < a->zero)) << 8 | (bits + 1) : w << 8 | bits;
+        table[s] = a->zero_symbol ? (w << 1 | (s < a->zero_symbol)) << 8 | (bits + 1) : w << 8 | bits;
     }
 }
 /* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit,
@@ -78,14 +78,14 @@ static void cg_elias_sparse_table_(
         gaps[g] = (uint32_t)cg_elias_codeword_(code, g, &bits) << 8;
         gaps[g] |= bits;
     }
-    for (unsigned s = 0; s <= a->top; s++) {
+    for (unsigned s = 0; s <= a->max_symbol; s++) {
         uint32_t v;
-        if (s == a->zero) {
+        if (s == a->zero_symbol) {
             value[s] = 0;
             continue;
         }
         v = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
-        value[s] = a->zero ? (v << 1 | (s < a->zero)) << 8 | (bits + 1) : v << 8 | bits;
+        value[s] = a->zero_symbol ? (v << 1 | (s < a->zero_symbol)) << 8 | (bits + 1) : v << 8 | bits;
     }
 }
 /* The bits it took, or `limit` if that is not enough. */
@@ -93,7 +93,7 @@ static size_t cg_elias_sparse_put_(
     uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
     uint32_t value[256], gaps[64];
     uint16_t place[1024];
-    const uint64_t zeros = a->zero * (uint64_t)0x0101010101010101u;
+    const uint64_t zeros = a->zero_symbol * (uint64_t)0x0101010101010101u;
     cg_bitstream_ w = cg_bitstream_open_(out, end);
     size_t next = 0, total = 0;
     cg_elias_sparse_table_(code, a, value, gaps);
@@ -104,11 +104,11 @@ static size_t cg_elias_sparse_put_(
             if (cg_get64_(symbols + i) == zeros) continue;
             for (size_t j = i; j < i + 8; j++) {
                 place[many] = (uint16_t)j;
-                many += symbols[j] != a->zero;
+                many += symbols[j] != a->zero_symbol;
             }
         }
         for (; i < to; i++)
-            if (symbols[i] != a->zero) place[many++] = (uint16_t)i;
+            if (symbols[i] != a->zero_symbol) place[many++] = (uint16_t)i;
         for (i = 0; i < many; i++) {
             const size_t gap = place[i] + 1u - next;
             const uint32_t v = value[symbols[place[i]]];
@@ -136,13 +136,14 @@ CG_NOINLINE_ void cg_elias_sparse_get_(
     uint32_t value[256], gaps[64], table[CG_ELIAS_SPARSE_TABLE_SIZE_];
     const int quick = bits >= 4096; /* pays for the table */
     size_t at = 0, place = (size_t)0 - 1;
-    memset(symbols, a->zero, n);
+    memset(symbols, a->zero_symbol, n);
     if (quick) {
         memset(table, 0, sizeof table);
         cg_elias_sparse_table_(code, a, value, gaps);
         for (unsigned g = 1; g < 64; g++)
-            for (unsigned s = 0, l; s <= a->top; s++) {
-                if (s == a->zero || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_ELIAS_SPARSE_TABLE_BITS_) continue;
+            for (unsigned s = 0, l; s <= a->max_symbol; s++) {
+                if (s == a->zero_symbol || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_ELIAS_SPARSE_TABLE_BITS_)
+                    continue;
                 for (uint32_t w = gaps[g] >> 8 | value[s] >> 8 << (gaps[g] & 63); w < CG_ELIAS_SPARSE_TABLE_SIZE_;
                      w += 1u << l)
                     table[w] = s | g << 8 | l << 24;
@@ -168,7 +169,7 @@ CG_NOINLINE_ void cg_elias_sparse_get_(
         place += cg_elias_get_(code, cg_bits_peek_(in, bits, at), &at);
         if (place >= n) return;
         w = cg_bits_peek_(in, bits, at);
-        if (a->zero) {
+        if (a->zero_symbol) {
             negative = w & 1;
             w >>= 1;
             at++;
@@ -178,7 +179,7 @@ CG_NOINLINE_ void cg_elias_sparse_get_(
 }
 CG_INLINE_ uint8_t cg_elias_dense_get_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
     unsigned negative = 0;
-    if (a->zero) {
+    if (a->zero_symbol) {
         negative = w & 1;
         w >>= 1;
         ++*at;
@@ -195,7 +196,7 @@ CG_NOINLINE_ void cg_elias_dense_get_(
     if (n >= 1024) {
         memset(table, 0, sizeof table);
         cg_elias_dense_table_(code, a, one);
-        for (unsigned s = 0; s <= a->top; s++)
+        for (unsigned s = 0; s <= a->max_symbol; s++)
             if ((one[s] & 255) <= CG_ELIAS_DENSE_TABLE_BITS_)
                 for (uint32_t w = one[s] >> 8; w < CG_ELIAS_DENSE_TABLE_SIZE_; w += 1u << (one[s] & 255))
                     table[w] = s | 1u << 16 | (one[s] & 255) << 24;
@@ -221,5 +222,5 @@ CG_NOINLINE_ void cg_elias_dense_get_(
         }
     }
     for (; i < n && at < bits; i++) symbols[i] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
-    memset(symbols + i, a->zero, n - i);
+    memset(symbols + i, a->zero_symbol, n - i);
 }

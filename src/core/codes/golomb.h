@@ -15,78 +15,78 @@ static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that su
 }
 
 typedef struct cg_rice_writer_ {
-    uint8_t *start, *at;
-    uint64_t word, next;
-    unsigned have, b;
+    uint8_t *start, *next_byte;
+    uint64_t word, next_index;
+    unsigned filled, parameter;
 } cg_rice_writer_;
 
 static void cg_rice_writer_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
-    w->start = w->at = out;
-    w->word = w->next = 0;
-    w->have = 0;
-    w->b = b;
+    w->start = w->next_byte = out;
+    w->word = w->next_index = 0;
+    w->filled = 0;
+    w->parameter = b;
 }
 CG_INLINE_ void cg_rice_writer_flush_(cg_rice_writer_ *w) {
-    if (w->have >= 32) {
-        cg_put32_(w->at, (uint32_t)w->word);
-        w->at += 4;
+    if (w->filled >= 32) {
+        cg_put32_(w->next_byte, (uint32_t)w->word);
+        w->next_byte += 4;
         w->word >>= 32;
-        w->have -= 32;
+        w->filled -= 32;
     }
 }
 CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
-    const uint64_t skipped = index - w->next, low = skipped & (((uint64_t)1 << w->b) - 1);
-    uint64_t q = skipped >> w->b;
-    w->next = index + 1;
+    const uint64_t skipped = index - w->next_index, low = skipped & (((uint64_t)1 << w->parameter) - 1);
+    uint64_t q = skipped >> w->parameter;
+    w->next_index = index + 1;
     for (; q >= 32; q -= 32) {
-        w->have += 32;
+        w->filled += 32;
         cg_rice_writer_flush_(w);
     }
-    w->have += (unsigned)q;
+    w->filled += (unsigned)q;
     cg_rice_writer_flush_(w);
-    if (CG_LIKELY_(w->b < 32)) {
-        w->word |= (low << 1 | 1) << w->have;
-        w->have += w->b + 1;
+    if (CG_LIKELY_(w->parameter < 32)) {
+        w->word |= (low << 1 | 1) << w->filled;
+        w->filled += w->parameter + 1;
     } else {
-        w->word |= ((low & 0x7fffffffu) << 1 | 1) << w->have;
-        w->have += 32;
+        w->word |= ((low & 0x7fffffffu) << 1 | 1) << w->filled;
+        w->filled += 32;
         cg_rice_writer_flush_(w);
-        w->word |= low >> 31 << w->have;
-        w->have += w->b - 31;
+        w->word |= low >> 31 << w->filled;
+        w->filled += w->parameter - 31;
     }
     cg_rice_writer_flush_(w);
 }
 static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
-    if (w->have) {
-        cg_put32_(w->at, (uint32_t)w->word);
-        w->at += 4;
+    if (w->filled) {
+        cg_put32_(w->next_byte, (uint32_t)w->word);
+        w->next_byte += 4;
     }
-    return (size_t)(w->at - w->start);
+    return (size_t)(w->next_byte - w->start);
 }
 
 typedef struct cg_rice_reader_ {
-    const uint8_t *in;
-    size_t bits, at;
-    uint64_t next;
-    unsigned b;
+    const uint8_t *bytes;
+    size_t total_bits, bit_pos;
+    uint64_t next_index;
+    unsigned parameter;
 } cg_rice_reader_;
 
 static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
-    r->in = in;
-    r->bits = bytes > SIZE_MAX / 8 ? SIZE_MAX / 8 * 8 : 8 * bytes;
-    r->at = 0;
-    r->next = 0;
-    r->b = b < CG_RICE_MAX_PARAMETER_ ? b : CG_RICE_MAX_PARAMETER_;
+    r->bytes = in;
+    r->total_bits = bytes > SIZE_MAX / 8 ? SIZE_MAX / 8 * 8 : 8 * bytes;
+    r->bit_pos = 0;
+    r->next_index = 0;
+    r->parameter = b < CG_RICE_MAX_PARAMETER_ ? b : CG_RICE_MAX_PARAMETER_;
 }
 /* Up to `count` more indices, fewer only where the bits run out. What cannot be an index comes out as UINT64_MAX. */
 static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
-    const unsigned b = r->b;
+    const unsigned b = r->parameter;
     const uint64_t mask = ((uint64_t)1 << b) - 1;
-    uint64_t next = r->next;
-    size_t at = r->at, done = 0;
-    while (done < count && at < r->bits) {
-        uint64_t w = cg_bits_peek_(r->in, r->bits, at), q = 0;
-        unsigned left = (unsigned)cg_min_(57, r->bits - at), z;
+    uint64_t next = r->next_index;
+    size_t at = r->bit_pos, done = 0;
+    while (done < count && at < r->total_bits) {
+        uint64_t w = cg_bits_peek_(r->bytes, r->total_bits, at), q = 0;
+        unsigned left = (unsigned)cg_min_(57, r->total_bits - at), z;
         const size_t before = done;
         while (done < count && w) {
             unsigned need = (z = cg_ctz_(w)) + 1 + b;
@@ -100,30 +100,31 @@ static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t co
         }
         if (done > before) continue;
         while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap that no window holds */
-            if (r->bits - at <= 57) goto out;
+            if (r->total_bits - at <= 57) goto out;
             q += 57;
             at += 57;
-            w = cg_bits_peek_(r->in, r->bits, at);
+            w = cg_bits_peek_(r->bytes, r->total_bits, at);
         }
         z = cg_ctz_(w);
         q += z;
-        if (r->bits - at < (size_t)z + 1 + b) goto out;
+        if (r->total_bits - at < (size_t)z + 1 + b) goto out;
         at += z + 1;
-        next = cg_add_sat_(next, cg_add_sat_(cg_mul_sat_(q, mask + 1), cg_bits_peek_(r->in, r->bits, at) & mask));
+        next = cg_add_sat_(
+            next, cg_add_sat_(cg_mul_sat_(q, mask + 1), cg_bits_peek_(r->bytes, r->total_bits, at) & mask));
         index[done++] = next;
         next += next != UINT64_MAX;
         at += b;
     }
 out:
-    r->next = next;
-    r->at = at;
+    r->next_index = next;
+    r->bit_pos = at;
     return done;
 }
 
 /* Has the last index been the last, and is nothing but zeros after it? */
 static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
-    if (r->at > r->bits || r->bits - r->at >= 32) return 0;
-    for (size_t i = r->at; i < r->bits; i++)
-        if (r->in[i / 8] >> i % 8 & 1) return 0;
+    if (r->bit_pos > r->total_bits || r->total_bits - r->bit_pos >= 32) return 0;
+    for (size_t i = r->bit_pos; i < r->total_bits; i++)
+        if (r->bytes[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }

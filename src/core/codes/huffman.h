@@ -9,9 +9,9 @@
 #define CG_HUFFMAN_TABLE_SIZE_ 2048u /* 1 << CG_HUFFMAN_MAX_BITS_ */
 
 typedef struct cg_huffman_ {
-    unsigned lo, hi;
-    uint8_t length[256]; /* for lo..hi */
-    size_t start[5];     /* of the strings, and the end, in bytes */
+    unsigned min_symbol, max_symbol;
+    uint8_t length[256];    /* for lo..hi */
+    size_t stream_start[5]; /* of the strings, and the end, in bytes */
 } cg_huffman_;
 
 /* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place,
@@ -73,11 +73,11 @@ static void cg_huffman_canonical_order_(
     const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) { /* by length, then symbol */
     unsigned at[CG_HUFFMAN_MAX_BITS_ + 1];
     for (unsigned l = 0; l <= CG_HUFFMAN_MAX_BITS_; l++) num[l] = 0;
-    for (unsigned s = h->lo; s <= h->hi; s++) num[h->length[s]]++;
+    for (unsigned s = h->min_symbol; s <= h->max_symbol; s++) num[h->length[s]]++;
     at[0] = 0;
     at[1] = 0;
     for (unsigned l = 2; l <= CG_HUFFMAN_MAX_BITS_; l++) at[l] = at[l - 1] + num[l - 1];
-    for (unsigned s = h->lo; s <= h->hi; s++)
+    for (unsigned s = h->min_symbol; s <= h->max_symbol; s++)
         if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
 /* n > 0; bytes it will take */
@@ -86,42 +86,43 @@ CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, siz
     uint32_t key[256];
     unsigned used = 0;
     cg_histogram4_(symbols, n, count);
-    h->lo = 256;
-    h->hi = 0;
+    h->min_symbol = 256;
+    h->max_symbol = 0;
     memset(h->length, 0, sizeof h->length);
     for (unsigned s = 0; s < 256; s++) {
         uint32_t c = count[s] + count[256 + s] + count[512 + s] + count[768 + s];
         if (!c) continue;
-        if (h->lo > s) h->lo = s;
-        h->hi = s;
+        if (h->min_symbol > s) h->min_symbol = s;
+        h->max_symbol = s;
         key[used++] = c << 8 | s;
     }
     if (used < 2) return 2;
     cg_huffman_lengths_(key, used, h->length);
-    h->start[0] = 2 + (h->hi - h->lo + 2) / 2 + 6;
+    h->stream_start[0] = 2 + (h->max_symbol - h->min_symbol + 2) / 2 + 6;
     for (unsigned q = 0; q < 4; q++) {
         size_t bits = 0;
-        for (unsigned s = h->lo; s <= h->hi; s++) bits += (size_t)count[256 * q + s] * h->length[s];
-        h->start[q + 1] = h->start[q] + (bits + 7) / 8;
+        for (unsigned s = h->min_symbol; s <= h->max_symbol; s++) bits += (size_t)count[256 * q + s] * h->length[s];
+        h->stream_start[q + 1] = h->stream_start[q] + (bits + 7) / 8;
     }
-    return h->start[4];
+    return h->stream_start[4];
 }
 static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end) {
     uint32_t table[256];
     uint8_t order[256];
     unsigned num[CG_HUFFMAN_MAX_BITS_ + 1], code = 0, at = 0;
-    out[0] = (uint8_t)h->lo;
-    out[1] = (uint8_t)h->hi;
-    if (h->lo == h->hi) return;
+    out[0] = (uint8_t)h->min_symbol;
+    out[1] = (uint8_t)h->max_symbol;
+    if (h->min_symbol == h->max_symbol) return;
     cg_huffman_canonical_order_(h, num, order);
     for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++)
         for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l)) table[order[at++]] = code << 8 | l;
-    for (unsigned s = h->lo; s <= h->hi; s += 2)
-        out[2 + (s - h->lo) / 2] = (uint8_t)(h->length[s] | (s < h->hi ? (unsigned)h->length[s + 1] << 4 : 0u));
+    for (unsigned s = h->min_symbol; s <= h->max_symbol; s += 2)
+        out[2 + (s - h->min_symbol) / 2] =
+            (uint8_t)(h->length[s] | (s < h->max_symbol ? (unsigned)h->length[s + 1] << 4 : 0u));
     for (unsigned q = 0; q < 3; q++)
-        cg_put16_(out + h->start[0] - 6 + 2 * q, (uint32_t)(h->start[q + 1] - h->start[q]));
+        cg_put16_(out + h->stream_start[0] - 6 + 2 * q, (uint32_t)(h->stream_start[q + 1] - h->stream_start[q]));
     for (unsigned q = 0; q < 4; q++) {
-        cg_bitstream_ w = cg_bitstream_open_(out + h->start[q], end);
+        cg_bitstream_ w = cg_bitstream_open_(out + h->stream_start[q], end);
         cg_bitstream_put_symbols_(&w, table, symbols, cg_quarter_size_(n, q), 5);
         symbols += cg_quarter_size_(n, q);
     }
@@ -129,27 +130,29 @@ static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t
 static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
     unsigned many, kraft = 0;
     if (bytes < 2) return 0;
-    h->lo = in[0];
-    h->hi = in[1];
-    if (h->lo > h->hi || h->hi > top) return 0;
-    if (h->lo == h->hi) return bytes == 2;
-    many = h->hi - h->lo + 1;
-    h->start[0] = 2 + (many + 1) / 2 + 6;
-    if (bytes < h->start[0]) return 0;
+    h->min_symbol = in[0];
+    h->max_symbol = in[1];
+    if (h->min_symbol > h->max_symbol || h->max_symbol > top) return 0;
+    if (h->min_symbol == h->max_symbol) return bytes == 2;
+    many = h->max_symbol - h->min_symbol + 1;
+    h->stream_start[0] = 2 + (many + 1) / 2 + 6;
+    if (bytes < h->stream_start[0]) return 0;
     for (unsigned i = 0; i < many; i++) {
         unsigned l = (unsigned)in[2 + i / 2] >> i % 2 * 4 & 15;
         if (l > CG_HUFFMAN_MAX_BITS_) return 0;
         if (l) kraft += CG_HUFFMAN_TABLE_SIZE_ >> l;
-        h->length[h->lo + i] = (uint8_t)l;
+        h->length[h->min_symbol + i] = (uint8_t)l;
     }
-    if (kraft != CG_HUFFMAN_TABLE_SIZE_ || !h->length[h->lo] || !h->length[h->hi] ||
+    if (kraft != CG_HUFFMAN_TABLE_SIZE_ || !h->length[h->min_symbol] || !h->length[h->max_symbol] ||
         (many % 2 && in[1 + (many + 1) / 2] >> 4))
         return 0;
-    for (unsigned q = 0; q < 3; q++) h->start[q + 1] = h->start[q] + cg_get16_(in + h->start[0] - 6 + 2 * q);
-    h->start[4] = bytes;
+    for (unsigned q = 0; q < 3; q++)
+        h->stream_start[q + 1] = h->stream_start[q] + cg_get16_(in + h->stream_start[0] - 6 + 2 * q);
+    h->stream_start[4] = bytes;
     for (unsigned q = 0; q < 4; q++) {
-        size_t symbols = cg_quarter_size_(n, q), size = h->start[q + 1] - h->start[q];
-        if (h->start[q] > h->start[q + 1] || 8 * size < symbols || size > (CG_HUFFMAN_MAX_BITS_ * symbols + 7) / 8)
+        size_t symbols = cg_quarter_size_(n, q), size = h->stream_start[q + 1] - h->stream_start[q];
+        if (h->stream_start[q] > h->stream_start[q + 1] || 8 * size < symbols ||
+            size > (CG_HUFFMAN_MAX_BITS_ * symbols + 7) / 8)
             return 0;
     }
     return 1;
@@ -161,8 +164,8 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
     unsigned num[CG_HUFFMAN_MAX_BITS_ + 1], code = 0, at = 0;
     const size_t q = (n + 3) / 4, all = cg_quarter_size_(n, 3);
     size_t i = 0, p[4], bits;
-    if (h->lo == h->hi) {
-        memset(symbols, (int)h->lo, n);
+    if (h->min_symbol == h->max_symbol) {
+        memset(symbols, (int)h->min_symbol, n);
         return;
     }
     cg_huffman_canonical_order_(h, num, order);
@@ -173,8 +176,8 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l))
             table[code] = (uint16_t)((unsigned)order[at++] << 8 | l);
     }
-    for (unsigned s = 0; s < 4; s++) p[s] = 8 * h->start[s];
-    bits = 8 * h->start[4];
+    for (unsigned s = 0; s < 4; s++) p[s] = 8 * h->stream_start[s];
+    bits = 8 * h->stream_start[4];
     {
         size_t p0 = p[0], p1 = p[1], p2 = p[2], p3 = p[3];
         uint8_t *o0 = symbols, *o1 = symbols + q, *o2 = symbols + 2 * q, *o3 = symbols + 3 * q;

@@ -3,7 +3,7 @@
 
 static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t limit) {
     const uint64_t times = (uint64_t)1 << 32 | 3u << 24 | 9u << 16 | 27u << 8 | 81u,
-                   zeros = a->zero * (uint64_t)0x0101010101u;
+                   zeros = a->zero_symbol * (uint64_t)0x0101010101u;
     size_t bytes = 0;
     unsigned run = 0;
     for (size_t i = 0; i < n; i += 5) {

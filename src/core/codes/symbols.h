@@ -1,9 +1,10 @@
 /* ---- pieces of symbols */
 
 static int cg_code_fits_alphabet_(uint32_t code, const cg_alphabet_ *a) {
-    if (code > CG_VALUE_CODE_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->top >> (a->bits - 1) > 1 || a->zero > a->top)
+    if (code > CG_VALUE_CODE_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->max_symbol >> (a->bits - 1) > 1 ||
+        a->zero_symbol > a->max_symbol)
         return 0;
-    return code != CG_VALUE_CODE_QUARTIC_ || a->top == 2;
+    return code != CG_VALUE_CODE_QUARTIC_ || a->max_symbol == 2;
 }
 /* symbols <= top, n <= CG_PIECE_SYMBOLS_, cap >= the packed words; up to cap may be scribbled on. Ties go to the
    lower form. */
@@ -26,13 +27,13 @@ CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, c
         size_t dense = 0, least = 0, best, sparse;
         cg_histogram4_(symbols, n, count);
         cg_elias_dense_table_(code, a, table);
-        for (unsigned s = 0; s <= a->top; s++) {
+        for (unsigned s = 0; s <= a->max_symbol; s++) {
             size_t c = (size_t)count[s] + count[256 + s] + count[512 + s] + count[768 + s];
             unsigned bits;
             dense += c * (table[s] & 255);
-            if (c && s != a->zero) {
+            if (c && s != a->zero_symbol) {
                 (void)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
-                least += c * (bits + 1 + (a->zero > 0));
+                least += c * (bits + 1 + (a->zero_symbol > 0));
             }
         }
         best = cg_min_(packed, dense);
@@ -60,11 +61,11 @@ static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_a
         return 0;
     if (form == 0) return 1;
     if (code == CG_VALUE_CODE_PACKED_ || form > (code <= CG_VALUE_CODE_OMEGA_ ? 2u : 1u)) return 0;
-    if (code <= CG_VALUE_CODE_OMEGA_) return form == 2 || bits >= n * (a->zero ? 2u : 1u);
+    if (code <= CG_VALUE_CODE_OMEGA_) return form == 2 || bits >= n * (a->zero_symbol ? 2u : 1u);
     if (bits % 8) return 0;
     if (code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
-        return cg_huffman_header_get_(&h, a->top, in, bits / 8, n);
+        return cg_huffman_header_get_(&h, a->max_symbol, in, bits / 8, n);
     }
     return cg_quartic_check_(in, bits / 8, n);
 }
@@ -76,12 +77,12 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const
     if (form == 0 && bits >= n * a->bits) {
         if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
         else memcpy(symbols, in, n);
-        if (a->top < (1u << a->bits) - 1)
-            for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->top ? symbols[i] : a->top;
+        if (a->max_symbol < (1u << a->bits) - 1)
+            for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->max_symbol ? symbols[i] : a->max_symbol;
     } else if (form == 1 && code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
-        if (cg_huffman_header_get_(&h, a->top, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
-        else memset(symbols, a->zero, n);
+        if (cg_huffman_header_get_(&h, a->max_symbol, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
+        else memset(symbols, a->zero_symbol, n);
     } else if (form == 1 && code == CG_VALUE_CODE_QUARTIC_) {
         cg_quartic_get_(in, bits / 8, n, symbols);
     } else if (form == 1 && code && code <= CG_VALUE_CODE_OMEGA_) {
@@ -89,6 +90,6 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const
     } else if (form == 2 && code && code <= CG_VALUE_CODE_OMEGA_) {
         cg_elias_sparse_get_(code, a, in, bits, n, symbols);
     } else {
-        memset(symbols, a->zero, n);
+        memset(symbols, a->zero_symbol, n);
     }
 }

@@ -2,18 +2,20 @@
 static void cg_levels_decode_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     (void)stream;
     for (size_t i = 0; i < n; i++) {
-        int32_t level = symbols[i] < q->top ? symbols[i] : q->top;
-        cg_store_(
-            out, i, cg_saturate_(cg_times_(cg_plus_(q->base, cg_times_((float)(level - q->bias), q->step)), q->post)));
+        int32_t level = symbols[i] < q->max_symbol ? symbols[i] : q->max_symbol;
+        cg_store_(out, i,
+            cg_saturate_(cg_times_(
+                cg_plus_(q->decode_offset, cg_times_((float)(level - q->zero_symbol), q->step)), q->postscale)));
     }
 }
 #if CG_AVX2_
 /* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
 CG_AVX2_INLINE_ size_t cg_levels_decode16_avx2_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
-    const __m256 base = _mm256_set1_ps(q->base), step = _mm256_set1_ps(q->step), post = _mm256_set1_ps(q->post);
+    const __m256 base = _mm256_set1_ps(q->decode_offset), step = _mm256_set1_ps(q->step),
+                 post = _mm256_set1_ps(q->postscale);
     const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m128i top = _mm_set1_epi8((char)q->top), bias = _mm_set1_epi8((char)q->bias);
+    const __m128i top = _mm_set1_epi8((char)q->max_symbol), bias = _mm_set1_epi8((char)q->zero_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), top);
@@ -30,10 +32,10 @@ CG_AVX2_INLINE_ size_t cg_levels_decode16_avx2_(
 }
 CG_TARGET_AVX2_ static void cg_levels_decode_avx2_(
     const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = q->bias    ? q->post == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 1)
-                                            : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 1)
-           : q->post == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 0)
-                          : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 0);
+    size_t i = q->zero_symbol  ? q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 1)
+                                                      : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 1)
+         : q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 0)
+                               : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 0);
     _mm256_zeroupper();
     if (i < n) cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
@@ -41,13 +43,13 @@ CG_TARGET_AVX2_ static void cg_levels_decode_avx2_(
 #if CG_NEON_
 CG_INLINE_ void cg_levels_decode4_neon_(const cg_levels_ *q, int16x4_t level, float *out, size_t i) {
     float32x4_t f = vcvtq_f32_s32(vmovl_s16(level));
-    f = (vdupq_n_f32(q->base) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->post);
+    f = (vdupq_n_f32(q->decode_offset) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->postscale);
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
 static void cg_levels_decode_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
     const cg_levels_ g = *q; /* a copy: out cannot alias it */
-    const uint8x16_t most = vdupq_n_u8((uint8_t)g.top);
-    const int16x8_t bias = vdupq_n_s16((int16_t)g.bias);
+    const uint8x16_t most = vdupq_n_u8((uint8_t)g.max_symbol);
+    const int16x8_t bias = vdupq_n_s16((int16_t)g.zero_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), most);

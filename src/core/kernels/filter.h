@@ -98,8 +98,8 @@ CG_INLINE_ size_t cg_bernoulli_one_(
     /* 24 bits, below 1 */
     const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
     index[count] = first + (uint32_t)i;
-    value[count] = m >= c->unit ? f : cg_as_float_(cg_as_bits_(c->unit) | (cg_as_bits_(f) & 0x80000000u));
-    return count + (coin < cg_times_(cg_times_(m, c->pre), c->inv));
+    value[count] = m >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
+    return count + (coin < cg_times_(cg_times_(m, c->prescale), c->inv_threshold));
 }
 static size_t cg_bernoulli_scalar_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
@@ -113,8 +113,8 @@ CG_AVX2_INLINE_ uint32_t cg_bernoulli8_avx2_(const cg_bernoulli_ *c, const float
     const __m256 coin = cg_mul8_avx2_(
         _mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
     const __m256 m = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(
-        coin, cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->pre)), _mm256_set1_ps(c->inv)), _CMP_LT_OQ));
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(coin,
+        cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->prescale)), _mm256_set1_ps(c->inv_threshold)), _CMP_LT_OQ));
 }
 CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
@@ -126,7 +126,8 @@ CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
             const size_t j = i + (size_t)__builtin_ctz(m);
             const float f = cg_load_(v, j), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
             index[count] = first + (uint32_t)j;
-            value[count++] = size >= c->unit ? f : cg_as_float_(cg_as_bits_(c->unit) | (cg_as_bits_(f) & 0x80000000u));
+            value[count++] =
+                size >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
         }
     }
     for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
@@ -138,7 +139,7 @@ CG_INLINE_ uint32x4_t cg_bernoulli4_neon_(const cg_bernoulli_ *c, const float *v
     const uint32x4_t h = cg_hash4_neon_(c->key, (first + (uint32_t)i) & 0xffffu);
     const float32x4_t coin = cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f));
     const float32x4_t m = cg_as_float_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
-    return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->pre)), vdupq_n_f32(c->inv)));
+    return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->prescale)), vdupq_n_f32(c->inv_threshold)));
 }
 static size_t cg_bernoulli_neon_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {

@@ -37,7 +37,7 @@ CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
    Adding a power of two so much larger that the sum's last bit is the code's last bit does the rounding. */
 /* bits dropped; smallest normal and largest as f32 bits; least >> drop */
 typedef struct cg_fp8_format_ {
-    uint32_t drop, least, most, bias;
+    uint32_t dropped_bits, min_normal_bits, max_bits, code_bias;
 } cg_fp8_format_;
 CG_INLINE_ cg_fp8_format_ cg_fp8_format_of_(int kind) {
     const cg_fp8_format_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
@@ -48,26 +48,26 @@ static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv, int kind,
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
         uint32_t m = cg_as_bits_(cg_times_(f, inv)) & CG_ABS_MASK_, e, large, sum;
-        m = m < q.most ? m : q.most;
-        e = cg_max32_(m & 0x7f800000u, q.least);
-        large = e + (q.drop << 23);
+        m = m < q.max_bits ? m : q.max_bits;
+        e = cg_max32_(m & 0x7f800000u, q.min_normal_bits);
+        large = e + (q.dropped_bits << 23);
         sum = cg_as_bits_(cg_plus_(cg_as_float_(m), cg_as_float_(large)));
-        out[i] = (uint8_t)((cg_as_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.drop) - q.bias));
+        out[i] = (uint8_t)((cg_as_bits_(f) >> 24 & 0x80u) | (sum - large + (e >> q.dropped_bits) - q.code_bias));
     }
 }
 #if CG_AVX2_
 /* the magnitude, and q.bias more */
 CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_format_ q) {
     __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
-    m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.most));
-    e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.least));
-    large = _mm256_add_epi32(e, _mm256_set1_epi32((int)(q.drop << 23)));
+    m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.max_bits));
+    e = _mm256_max_epu32(_mm256_and_si256(m, _mm256_set1_epi32(0x7f800000)), _mm256_set1_epi32((int)q.min_normal_bits));
+    large = _mm256_add_epi32(e, _mm256_set1_epi32((int)(q.dropped_bits << 23)));
     sum = _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(m), _mm256_castsi256_ps(large)));
-    return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.drop)));
+    return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.dropped_bits)));
 }
 CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(const float *v, size_t n, float inv, cg_fp8_format_ q, uint8_t *out) {
     const __m256 by = _mm256_set1_ps(inv);
-    const __m256i bias = _mm256_set1_epi16((short)q.bias);
+    const __m256i bias = _mm256_set1_epi16((short)q.code_bias);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
@@ -93,12 +93,12 @@ CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float 
 #if CG_NEON_
 CG_INLINE_ uint32x4_t cg_fp8_encode4_neon_(uint32x4_t v, float32x4_t inv, cg_fp8_format_ q) {
     uint32x4_t m = vminq_u32(
-        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(q.most));
-    uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.least));
-    uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.drop << 23));
+        cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(q.max_bits));
+    uint32x4_t e = vmaxq_u32(vandq_u32(m, vdupq_n_u32(0x7f800000u)), vdupq_n_u32(q.min_normal_bits));
+    uint32x4_t large = vaddq_u32(e, vdupq_n_u32(q.dropped_bits << 23));
     uint32x4_t sum = vreinterpretq_u32_f32(cg_as_float_neon_(m) + cg_as_float_neon_(large));
-    return vsubq_u32(
-        vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.drop))), vdupq_n_u32(q.bias));
+    return vsubq_u32(vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.dropped_bits))),
+        vdupq_n_u32(q.code_bias));
 }
 static void cg_fp8_encode_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
     const cg_fp8_format_ q = cg_fp8_format_of_(kind);

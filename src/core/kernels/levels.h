@@ -125,12 +125,12 @@ static uint32_t cg_sign_encode_neon_(const float *v, size_t n, uint8_t *out, dou
 /* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
    adding 1.5*2^23 rounds to nearest even; a wild v only meets the clamp. */
 CG_INLINE_ uint8_t cg_level_encode_(const cg_levels_ *q, float v, float noise) {
-    float t = cg_times_(cg_minus_(cg_times_(v, q->prescale), q->sub), q->inv);
+    float t = cg_times_(cg_minus_(cg_times_(v, q->prescale), q->encode_offset), q->inv_step);
     int32_t level;
     if (q->stochastic) t = cg_plus_(t, noise);
     t = t < -1024.0f ? -1024.0f : t > 1024.0f ? 1024.0f : t;
-    level = (int32_t)(cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->bias;
-    return (uint8_t)(level < 0 ? 0 : level > q->top ? q->top : level);
+    level = (int32_t)(cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u) + q->zero_symbol;
+    return (uint8_t)(level < 0 ? 0 : level > q->max_symbol ? q->max_symbol : level);
 }
 static void cg_levels_encode_scalar_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
@@ -150,15 +150,15 @@ CG_AVX2_INLINE_ __m256i cg_levels_encode8_avx2_(
     __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
     __m256 t = _mm256_castsi256_ps(v);
     if (rescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
-    if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->sub));
-    t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv));
+    if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->encode_offset));
+    t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv_step));
     if (stochastic) t = _mm256_add_ps(t, cg_mul8_avx2_(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
     /* what is too large becomes the smallest integer */
     return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));
 }
 CG_AVX2_INLINE_ size_t cg_levels_encode32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
     size_t n, uint8_t *symbols, int stochastic, int rescale, int shift) {
-    const __m256i bias = _mm256_set1_epi16((short)q->bias), most = _mm256_set1_epi8((char)q->top);
+    const __m256i bias = _mm256_set1_epi16((short)q->zero_symbol), most = _mm256_set1_epi8((char)q->max_symbol);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i swap = _mm256_setr_epi8(
         2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
@@ -187,7 +187,7 @@ CG_AVX2_INLINE_ size_t cg_levels_encode32_avx2_(const cg_levels_ *q, cg_key_ key
 }
 CG_TARGET_AVX2_ static void cg_levels_encode_avx2_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->sub != 0.0f ? 1 : 0);
+    const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->encode_offset != 0.0f ? 1 : 0);
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
     if (head) cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
@@ -220,8 +220,8 @@ CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
 CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
     uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
     float32x4_t t = cg_as_float_neon_(v);
-    if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->sub);
-    t = cg_times_neon_(t, vdupq_n_f32(q->inv));
+    if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->encode_offset);
+    t = cg_times_neon_(t, vdupq_n_f32(q->inv_step));
     if (stochastic)
         t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
     /* both saturate, and so does adding the bias: the clamp of a wild v */
@@ -229,8 +229,8 @@ CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
 }
 CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
     size_t n, uint8_t *symbols, int stochastic, int plain) {
-    const int16x8_t bias = vdupq_n_s16((int16_t)q->bias);
-    const uint8x16_t most = vdupq_n_u8((uint8_t)q->top);
+    const int16x8_t bias = vdupq_n_s16((int16_t)q->zero_symbol);
+    const uint8x16_t most = vdupq_n_u8((uint8_t)q->max_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t h = vdupq_n_u32(0), g = h;
@@ -252,7 +252,7 @@ CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uin
 }
 static void cg_levels_encode_neon_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const int plain = q->prescale == 1.0f && q->sub == 0.0f;
+    const int plain = q->prescale == 1.0f && q->encode_offset == 0.0f;
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
     cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);

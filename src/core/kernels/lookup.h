@@ -4,18 +4,19 @@ static void cg_bucketize_scalar_(
     const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     const cg_bucketizer_ q = *g; /* a copy: symbols cannot alias it */
     for (size_t i = 0; i < n; i++) {
-        const float f = cg_load_(v, i), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_), t = cg_times_(size, q.inv);
+        const float f = cg_load_(v, i), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_),
+                    t = cg_times_(size, q.inv_scale);
         unsigned m = 0;
-        for (int32_t j = 0; j < q.count; j++) m += t > q.limit[j];
-        symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign : 0u));
+        for (int32_t j = 0; j < q.limit_count; j++) m += t > q.limit[j];
+        symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign_bit : 0u));
         if (lanes) lanes[i % 16] += (double)centre[m] * (double)size; /* exact, as above */
     }
 }
 /* of a tree with so many nodes */
 CG_INLINE_ int cg_search_tree_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }
 CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) { /* seven: nothing is above Inf */
-    const int32_t all = (1 << cg_search_tree_depth_(g->count)) - 1;
-    for (int32_t j = 0; j < 7; j++) limit[j] = j < g->count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
+    const int32_t all = (1 << cg_search_tree_depth_(g->limit_count)) - 1;
+    for (int32_t j = 0; j < 7; j++) limit[j] = j < g->limit_count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
 }
 #if CG_AVX2_
 /* A tree search: the answers so far, as a number that is minus the rank, choose the next limit from a vector of
@@ -28,18 +29,18 @@ CG_AVX2_INLINE_ __m256 cg_permute_table_avx2_(
     return _mm256_loadu_ps(at);
 }
 typedef struct cg_search_tree_avx2_ {
-    __m256 step[4];
+    __m256 limits[4];
 } cg_search_tree_avx2_;
 /* of 2^depth - 1 limits */
 CG_AVX2_INLINE_ cg_search_tree_avx2_ cg_search_tree_make_avx2_(const float *limit, int depth) {
     cg_search_tree_avx2_ t;
-    t.step[0] = t.step[1] = t.step[2] = t.step[3] = _mm256_setzero_ps();
-    if (depth > 0) t.step[0] = _mm256_set1_ps(limit[((size_t)1 << (depth - 1)) - 1]);
+    t.limits[0] = t.limits[1] = t.limits[2] = t.limits[3] = _mm256_setzero_ps();
+    if (depth > 0) t.limits[0] = _mm256_set1_ps(limit[((size_t)1 << (depth - 1)) - 1]);
     if (depth > 1)
-        t.step[1] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
+        t.limits[1] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 2)) - 1, (size_t)1 << (depth - 1), 2, 4);
     if (depth > 2)
-        t.step[2] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
-    if (depth > 3) t.step[3] = cg_permute_table_avx2_(limit, 0, 2, 8, 8);
+        t.limits[2] = cg_permute_table_avx2_(limit, ((size_t)1 << (depth - 3)) - 1, (size_t)1 << (depth - 2), 4, 4);
+    if (depth > 3) t.limits[3] = cg_permute_table_avx2_(limit, 0, 2, 8, 8);
     return t;
 }
 CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
@@ -47,13 +48,13 @@ CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
 }
 CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tree, int depth) { /* minus the rank */
     __m256i r = _mm256_setzero_si256();
-    if (depth > 0) r = cg_exceeds_avx2_(t, tree->step[0]);
+    if (depth > 0) r = cg_exceeds_avx2_(t, tree->limits[0]);
     if (depth > 1)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[1], r)));
+        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[1], r)));
     if (depth > 2)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->step[2], r)));
+        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[2], r)));
     if (depth > 3)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->step[3], r)));
+        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->limits[3], r)));
     return r;
 }
 /* out of order: see cg_pack_order_avx2_ */
@@ -81,8 +82,8 @@ CG_AVX2_INLINE_ __m256i cg_bucketize8_avx2_(const float *v, size_t i, __m256 inv
 }
 CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
     const float *centre, double *lanes, int depth, int sums) {
-    const __m256 inv = _mm256_set1_ps(g->inv);
-    const __m256i sign = _mm256_set1_epi8((char)g->sign);
+    const __m256 inv = _mm256_set1_ps(g->inv_scale);
+    const __m256i sign = _mm256_set1_epi8((char)g->sign_bit);
     __m256 weight = _mm256_setzero_ps();
     __m256d s[4];
     cg_search_tree_avx2_ tree;
@@ -92,7 +93,7 @@ CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float
     tree = cg_search_tree_make_avx2_(limit, depth);
     if (sums) {
         weight = depth == 0 ? _mm256_set1_ps(centre[0])
-                            : cg_permute_table_avx2_(centre, 0, 1, (size_t)g->count + 1, depth < 3 ? 4 : 8);
+                            : cg_permute_table_avx2_(centre, 0, 1, (size_t)g->limit_count + 1, depth < 3 ? 4 : 8);
         s[0] = _mm256_loadu_pd(lanes);
         s[1] = _mm256_loadu_pd(lanes + 4);
         s[2] = _mm256_loadu_pd(lanes + 8);
@@ -120,7 +121,7 @@ CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float
 CG_TARGET_AVX2_ static void cg_bucketize_avx2_(
     const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
-    switch (cg_search_tree_depth_(g->count) + (lanes ? 4 : 0)) {
+    switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
     case 0: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
     case 1: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
     case 2: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
@@ -150,7 +151,7 @@ CG_INLINE_ uint8x16x2_t cg_permute_table_neon_(const float *value, size_t first,
 }
 typedef struct cg_search_tree_neon_ {
     float32x4_t root;
-    uint8x16x2_t step[3];
+    uint8x16x2_t limits[3];
 } cg_search_tree_neon_;
 /* of 2^depth - 1 limits, depth > 0 */
 CG_INLINE_ cg_search_tree_neon_ cg_search_tree_make_neon_(const float *limit, int depth) {
@@ -159,16 +160,16 @@ CG_INLINE_ cg_search_tree_neon_ cg_search_tree_make_neon_(const float *limit, in
     for (int j = 0; j < 3; j++) {
         const size_t at = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
                      stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
-        t.step[j] = cg_permute_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
+        t.limits[j] = cg_permute_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
     }
     return t;
 }
 CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_search_tree_neon_ *tree, int depth) {
     uint32x4_t r = vdupq_n_u32(0);
     if (depth > 0) r = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
-    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[0], r)));
-    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[1], r)));
-    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->step[2], r)));
+    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[0], r)));
+    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[1], r)));
+    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[2], r)));
     return r;
 }
 CG_INLINE_ uint32x4_t cg_bucketize4_neon_(uint32x4_t v, float32x4_t inv, const cg_search_tree_neon_ *tree,
@@ -184,8 +185,8 @@ CG_INLINE_ uint32x4_t cg_bucketize4_neon_(uint32x4_t v, float32x4_t inv, const c
 }
 CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
     const float *centre, double *lanes, int depth, int sums) {
-    const float32x4_t inv = vdupq_n_f32(g->inv);
-    const uint8x16_t sign = vdupq_n_u8(g->sign);
+    const float32x4_t inv = vdupq_n_f32(g->inv_scale);
+    const uint8x16_t sign = vdupq_n_u8(g->sign_bit);
     uint8x16x2_t weight = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
     cg_search_tree_neon_ tree;
     float64x2_t s[8];
@@ -194,7 +195,7 @@ CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, 
     cg_limits_pad_(g, limit);
     tree = cg_search_tree_make_neon_(limit, depth ? depth : 1);
     if (sums) {
-        weight = cg_permute_table_neon_(centre, 0, 1, (size_t)g->count + 1);
+        weight = cg_permute_table_neon_(centre, 0, 1, (size_t)g->limit_count + 1);
         for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     }
     for (; i + 16 <= n; i += 16) {
@@ -215,7 +216,7 @@ CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, 
 static void cg_bucketize_neon_(
     const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
     size_t i;
-    switch (cg_search_tree_depth_(g->count) + (lanes ? 4 : 0)) {
+    switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
     case 0: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
     case 1: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
     case 2: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;

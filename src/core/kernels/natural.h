@@ -179,7 +179,7 @@ static void cg_dither_encode_scalar_(
     const float lift = cg_as_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i), limit = 0.5f;
-        uint32_t t = cg_as_bits_(cg_times_(f, q->inv)) & CG_ABS_MASK_, add = 0x400000u, m = 0;
+        uint32_t t = cg_as_bits_(cg_times_(f, q->inv_scale)) & CG_ABS_MASK_, add = 0x400000u, m = 0;
         if (q->stochastic) {
             uint32_t h = cg_noise_bits_(key, position + (uint32_t)i);
             add = h >> 9;
@@ -209,7 +209,8 @@ CG_AVX2_INLINE_ __m256i cg_dither_encode8_avx2_(
 CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
     const unsigned s = cg_dither_levels_(q->bits);
-    const __m256 inv = _mm256_set1_ps(q->inv), lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
+    const __m256 inv = _mm256_set1_ps(q->inv_scale),
+                 lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
     const __m256i least = _mm256_set1_epi32((int)((128 - s) << 23)), bias = _mm256_set1_epi8((char)(127 - s));
     const __m128i down = _mm_cvtsi32_si128((int)(8 - q->bits));
     size_t i = 0;
@@ -263,7 +264,7 @@ static void cg_dither_encode_neon_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const unsigned s = cg_dither_levels_(q->bits);
     const int random = q->stochastic, down = (int)q->bits - 8;
-    const float32x4_t inv = vdupq_n_f32(q->inv), lift = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
+    const float32x4_t inv = vdupq_n_f32(q->inv_scale), lift = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
     const uint32x4_t least = vdupq_n_u32((uint32_t)(128 - s) << 23);
     const size_t head = random ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
     size_t i = head;

@@ -5,29 +5,29 @@ typedef struct cg_checksum_ {
     uint64_t a, b, words;
 } cg_checksum_; /* the checksum of some run of words */
 
-typedef struct cg_levels_ {   /* a bucket's grid; see cg_levels_make_ */
-    float prescale, sub, inv; /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
-    int32_t bias, top;        /* plus bias, within [0, top] */
-    float base, step, post;   /* decode: (base + (code - bias)*step)*post, kept finite */
-    float span;               /* what inv is taken of; see cg_encode_levels_ */
+typedef struct cg_levels_ {                  /* a bucket's grid; see cg_levels_make_ */
+    float prescale, encode_offset, inv_step; /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
+    int32_t zero_symbol, max_symbol;         /* plus bias, within [0, top] */
+    float decode_offset, step, postscale;    /* decode: (base + (code - bias)*step)*post, kept finite */
+    float range;                             /* what inv is taken of; see cg_encode_levels_ */
     int stochastic;
 } cg_levels_;
 
 typedef struct cg_bucketizer_ {
-    float inv;
-    int32_t count;
+    float inv_scale;
+    int32_t limit_count;
     float limit[7];
-    uint8_t sign;
+    uint8_t sign_bit;
 } cg_bucketizer_;
 typedef struct cg_dither_ {
-    float inv;
+    float inv_scale;
     unsigned bits;
     int stochastic;
 } cg_dither_;
 
 typedef struct cg_bernoulli_ {
     cg_key_ key;
-    float unit, pre, inv;
+    float threshold, prescale, inv_threshold;
 } cg_bernoulli_; /* a value's chance is (|v|*pre)*inv */
 
 typedef struct cg_kernels_ {

@@ -9,11 +9,11 @@
 CG_ENCODE_FN_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
-    if (q.span > 0.0f) q.inv = (float)(q.bias ? q.bias : q.top) / q.span;
+    if (q.range > 0.0f) q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
     /* a scale of 0 may have been given to any values: all are level 0 */
     else {
         q.prescale = 1.0f;
-        q.sub = 0.0f;
+        q.encode_offset = 0.0f;
     }
     kernels->levels_encode(&q, key, position, v, n, out);
     return 0; /* measured before */
@@ -77,9 +77,9 @@ CG_ENCODE_FN_(cg_encode_mx4_) {
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    g.inv = scales[0];
-    g.count = 7;
-    g.sign = 8;
+    g.inv_scale = scales[0];
+    g.limit_count = 7;
+    g.sign_bit = 8;
     memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
     kernels->bucketize(&g, v, n, out, NULL, NULL);
     return 0;
@@ -130,7 +130,7 @@ CG_DECODE_FN_(cg_decode_dynamic_) {
 CG_ENCODE_FN_(cg_encode_dither_) {
     cg_dither_ q;
     CG_UNUSED_(lanes);
-    q.inv = scales[0];
+    q.inv_scale = scales[0];
     q.bits = stage->arg;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST);
     kernels->dither_encode(&q, key, position, v, n, out);

@@ -7,10 +7,10 @@ static const float cg_lloyd_centroids_[4][8] = {
 };
 static cg_bucketizer_ cg_lloyd_thresholds_(unsigned bits) {
     cg_bucketizer_ g;
-    g.inv = 0.0f;
-    g.count = (1 << (bits - 1)) - 1;
-    g.sign = (uint8_t)(1u << (bits - 1));
-    for (int i = 0; i < g.count; i++)
+    g.inv_scale = 0.0f;
+    g.limit_count = (1 << (bits - 1)) - 1;
+    g.sign_bit = (uint8_t)(1u << (bits - 1));
+    for (int i = 0; i < g.limit_count; i++)
         g.limit[i] =
             (float)(((double)cg_lloyd_centroids_[bits - 1][i] + (double)cg_lloyd_centroids_[bits - 1][i + 1]) * 0.5);
     return g;
@@ -50,7 +50,7 @@ CG_ENCODE_FN_(cg_encode_lloyd_) { /* one bucket of CG_ROTATE_BLOCK_ values; scal
                     for (size_t i = 0; i < some; i++) lifted[i] = cg_times_(cg_load_(u, i), CG_POW2_100_);
                     u = lifted;
                 }
-                g.inv = cg_ratio_or_zero_(32.0f, scale);
+                g.inv_scale = cg_ratio_or_zero_(32.0f, scale);
                 kernels->bucketize(&g, u, some, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes);
             }
         }
@@ -61,12 +61,12 @@ CG_ENCODE_FN_(cg_encode_lloyd_) { /* one bucket of CG_ROTATE_BLOCK_ values; scal
 }
 static void cg_set_scales_l2norm_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = cg_saturate64_(cg_sqrt_(stat->sum[0]));
+    scales[0] = cg_saturate64_(cg_sqrt_(stat->sums[0]));
 }
 /* Unbiased: |z|^2 / <centres, z>. A lifted block's product is 2^100 too large. */
 static void cg_rescale_lloyd_(const cg_bucket_stats_ *stat, double total, float *scales) {
     if (cg_is_tiny_(scales[0])) total *= (double)CG_POW2_MINUS_100_;
-    scales[0] = total > 0.0 ? cg_saturate64_(stat->sum[0] / total) : 0.0f;
+    scales[0] = total > 0.0 ? cg_saturate64_(stat->sums[0] / total) : 0.0f;
 }
 CG_DECODE_FN_(cg_decode_lloyd_) {
     const size_t finer = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, finer, n };

@@ -124,18 +124,18 @@ static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
 /* The symbols of a quantizer that a code could carry; 0: it has none. */
 static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
-    if (!row || row->leaves != CG_OUTPUT_SYMBOLS_) return 0;
+    if (!row || row->output != CG_OUTPUT_SYMBOLS_) return 0;
     a->bits = cg_bits_x32_of_(row, q) / 32;
-    a->top = (uint8_t)((1u << a->bits) - 1u);
-    a->zero = 0;
+    a->max_symbol = (uint8_t)((1u << a->bits) - 1u);
+    a->zero_symbol = 0;
     if (row->encode == cg_encode_levels_) {
         float scales[2] = { 1.0f, 1.0f };
         cg_levels_ grid = cg_levels_make_(q, scales);
-        a->top = (uint8_t)grid.top;
-        a->zero = (uint8_t)grid.bias;
+        a->max_symbol = (uint8_t)grid.max_symbol;
+        a->zero_symbol = (uint8_t)grid.zero_symbol;
     } else if (q->id == CG_QUANTIZE_STROM) {
-        a->top = 2;
-        a->zero = 1;
+        a->max_symbol = 2;
+        a->zero_symbol = 1;
     }
     return 1;
 }

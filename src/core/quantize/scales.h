@@ -9,33 +9,33 @@ enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
 /* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by
    halves, runs added in order within blocks of 65536, blocks in order. */
 typedef struct cg_bucket_stats_ {
-    uint32_t top;
+    uint32_t absmax_bits;
     float lo, hi;
-    double sum[2];
-    uint64_t below, count;
+    double sums[2];
+    uint64_t negatives, count;
 } cg_bucket_stats_;
 
 typedef struct cg_quantizer_ {
-    uint8_t id, know;
-    uint8_t scales, scale_width; /* stored per bucket: how many, of so many bytes */
-    uint8_t bits;                /* per value; 0: see cg_bits_x32_of_ */
-    uint8_t leaves;
-    uint32_t bucket; /* 0: the stage's size */
+    uint8_t id, needs;
+    uint8_t scale_count, scale_width; /* stored per bucket: how many, of so many bytes */
+    uint8_t bits;                     /* per value; 0: see cg_bits_x32_of_ */
+    uint8_t output;
+    uint32_t fixed_bucket; /* 0: the stage's size */
     void (*measure)(
         const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
-    void (*settle)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
+    void (*set_scales)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
     int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
     /* NULL, or what a value that equals the scale becomes before encode sees it */
-    float (*unit)(const cg_stage *stage);
+    float (*full_scale)(const cg_stage *stage);
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
         uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
     /* NULL, or scales that need the codes first */
-    void (*finish)(const cg_bucket_stats_ *stat, double total, float *scales);
+    void (*rescale)(const cg_bucket_stats_ *stat, double total, float *scales);
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
         float *out, int stream);
     /* stored values: Inf or NaN if >= limit */
-    uint32_t (*top)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
-    uint32_t limit;
+    uint32_t (*stored_absmax_bits)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
+    uint32_t stored_limit;
 } cg_quantizer_;
 
 static float cg_saturate64_(double d) { /* to f32, never Inf */
@@ -60,29 +60,29 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
     uint32_t top = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
     q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
-    q.post = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
+    q.postscale = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_THREELC &&
         stage->id != CG_QUANTIZE_STEPS;
-    q.inv = 0.0f;
+    q.inv_step = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
     if (!range) {
-        q.bias = bias;
-        q.top = 2 * bias;
-        q.sub = q.base = 0.0f;
-        q.span = hi;
+        q.zero_symbol = bias;
+        q.max_symbol = 2 * bias;
+        q.encode_offset = q.decode_offset = 0.0f;
+        q.range = hi;
         q.step = hi / (float)bias;
         if (stage->id == CG_QUANTIZE_STEPS) {
             q.step = cg_times_(scales[0], q.prescale);
-            q.span = cg_times_(q.step, (float)bias);
+            q.range = cg_times_(q.step, (float)bias);
         }
     } else {
         float width = hi - lo;
-        q.bias = 0;
-        q.top = (1 << stage->arg) - 1;
-        q.sub = q.base = lo;
-        q.span = width;
-        q.step = width / (float)q.top;
+        q.zero_symbol = 0;
+        q.max_symbol = (1 << stage->arg) - 1;
+        q.encode_offset = q.decode_offset = lo;
+        q.range = width;
+        q.step = width / (float)q.max_symbol;
     }
     return q;
 }
@@ -95,56 +95,56 @@ static double cg_lane_sum_of_(const cg_kernels_ *kernels, const float *v, size_t
 static void cg_measure_absmax_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     (void)stage;
-    stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
 }
 static void cg_measure_norm_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
-        stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
+        stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
         /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
     } else {
         double squares = cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
-        stat->sum[0] += squares;
-        if (!cg_is_finite64_(squares)) stat->top = CG_INF_BITS_;
+        stat->sums[0] += squares;
+        if (!cg_is_finite64_(squares)) stat->absmax_bits = CG_INF_BITS_;
     }
 }
 static void cg_measure_ternary_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
-    stat->top = cg_max32_(stat->top, kernels->absmax_bits(v, n));
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
     if (!(stage->flags & CG_FLAG_CLIP)) return;
-    stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
-    stat->sum[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_VALUES_);
+    stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
+    stat->sums[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_VALUES_);
 }
 static void cg_measure_range_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
-    stat->top = cg_max32_(stat->top, kernels->range(v, n, &stat->lo, &stat->hi));
-    if (stage->flags & CG_FLAG_NORM) stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->range(v, n, &stat->lo, &stat->hi));
+    if (stage->flags & CG_FLAG_NORM) stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
 }
 static void cg_measure_signed_sums_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     uint8_t signs[CG_CHUNK_ / 8]; /* n <= CG_CHUNK_ */
     (void)stage;
-    stat->top = cg_max32_(stat->top, kernels->sign_encode(v, n, signs, NULL));
-    stat->sum[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NEGATIVE_);
-    stat->sum[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NONNEGATIVE_);
-    for (size_t i = 0; i < (n + 7) / 8; i++) stat->below += cg_popcount_(signs[i]);
+    stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->sign_encode(v, n, signs, NULL));
+    stat->sums[0] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NEGATIVE_);
+    stat->sums[1] += cg_lane_sum_of_(kernels, v, n, CG_SUM_NONNEGATIVE_);
+    for (size_t i = 0; i < (n + 7) / 8; i++) stat->negatives += cg_popcount_(signs[i]);
 }
 
 /* for -0 */
 static float cg_canonical_zero_(float v) { return cg_as_float_(cg_as_bits_(v) & CG_ABS_MASK_ ? cg_as_bits_(v) : 0u); }
 static void cg_set_scales_absmax_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = cg_as_float_(stat->top);
+    scales[0] = cg_as_float_(stat->absmax_bits);
 }
 static void cg_set_scales_norm_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    scales[0] = stage->flags & CG_FLAG_MAX ? cg_as_float_(stat->top) : cg_saturate64_(cg_sqrt_(stat->sum[0]));
+    scales[0] = stage->flags & CG_FLAG_MAX ? cg_as_float_(stat->absmax_bits) : cg_saturate64_(cg_sqrt_(stat->sums[0]));
 }
 static void cg_set_scales_ternary_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    scales[0] = cg_as_float_(stat->top);
+    scales[0] = cg_as_float_(stat->absmax_bits);
     if (stage->flags & CG_FLAG_CLIP && stat->count) {
-        double mean = stat->sum[1] / (double)stat->count, square = mean * mean, spread;
+        double mean = stat->sums[1] / (double)stat->count, square = mean * mean, spread;
         CG_NO_FMA_(square);
-        spread = stat->sum[0] / (double)stat->count - square;
+        spread = stat->sums[0] / (double)stat->count - square;
         spread = 2.5 * cg_sqrt_(spread > 0.0 ? spread : 0.0);
         if (spread < (double)scales[0]) scales[0] = (float)spread;
     }
@@ -154,42 +154,42 @@ static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *
     scales[0] = cg_canonical_zero_(stat->lo);
     scales[1] = cg_canonical_zero_(stat->hi);
     if (stage->flags & CG_FLAG_NORM) { /* Suresh: the range is sqrt(2)*norm, which is never too short */
-        double width = 1.4142135623730951 * cg_sqrt_(stat->sum[0]), hi;
+        double width = 1.4142135623730951 * cg_sqrt_(stat->sums[0]), hi;
         CG_NO_FMA_(width);
         hi = (double)scales[0] + width;
         if (hi > (double)scales[1]) scales[1] = cg_saturate64_(hi);
     }
 }
 static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    scales[0] = cg_saturate_(cg_times_(cg_as_float_(stat->top), stage->value));
+    scales[0] = cg_saturate_(cg_times_(cg_as_float_(stat->absmax_bits), stage->value));
 }
 /* the least 2^e of which `bias` steps reach the top */
 static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     const unsigned bits = stage->id == CG_QUANTIZE_STEPS16 ? 16 : stage->arg;
     /* 2^-149 */
-    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->top),
+    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->absmax_bits),
                  least = 1.401298464324817e-45;
     double step = cg_as_double_(cg_as_bits64_(top) >> 52 << 52); /* what bits top begins with */
     scales[0] = 0.0f;
-    if (!stat->top) return;
+    if (!stat->absmax_bits) return;
     for (unsigned i = 0; i < bits && step > least; i++) step *= 0.5;
     while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
     scales[0] = (float)step;
 }
 static void cg_set_scales_signed_means_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    uint64_t above = stat->count - stat->below;
+    uint64_t above = stat->count - stat->negatives;
     (void)stage;
-    scales[0] = stat->below ? cg_saturate64_(stat->sum[0] / (double)stat->below) : 0.0f;
-    scales[1] = above ? cg_saturate64_(stat->sum[1] / (double)above) : 0.0f;
+    scales[0] = stat->negatives ? cg_saturate64_(stat->sums[0] / (double)stat->negatives) : 0.0f;
+    scales[1] = above ? cg_saturate64_(stat->sums[1] / (double)above) : 0.0f;
 }
 static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
-    scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sum[0] + stat->sum[1]) / (double)stat->count))
+    scales[0] = stat->count ? cg_canonical_zero_(cg_saturate64_((stat->sums[0] + stat->sums[1]) / (double)stat->count))
                             : 0.0f;
 }
 static void cg_set_scales_mx_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     int most = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->top, most));
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, most));
 }
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }

@@ -62,14 +62,14 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
         want[mean[0] >= mean[1]] = 0;
     }
     list->count = 0;
-    for (uint64_t g = 0, from = 0, to; g < list->segments; g++, from = to) {
-        to = list->segment[g + 1];
-        list->segment[g] = list->count;
+    for (uint64_t g = 0, from = 0, to; g < list->segment_count; g++, from = to) {
+        to = list->segment_start[g + 1];
+        list->segment_start[g] = list->count;
         for (uint64_t i = from; i < to; i++) {
             int side = list->value[i] < 0.0f;
             uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
             int equal = m == key[side] && left[side] > 0, take = want[side] && (m > key[side] || equal);
-            list->low[list->count] = list->low[i];
+            list->index_low[list->count] = list->index_low[i];
             list->value[list->count] = list->value[i];
             if (take && m == key[side]) left[side]--;
             list->count += (size_t)take;
@@ -169,8 +169,8 @@ static cg_status cg_select_chunked_(const cg_selector_ *p) {
             for (size_t j = i, some; j < i + many; j += some) { /* to the next mark */
                 some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
                 cg_list_begin_segment_(list, j);
-                list->count += p->kernels->filter(
-                    cg_at_(p->x, j), some, guess, (uint32_t)j, list->low + list->count, list->value + list->count);
+                list->count += p->kernels->filter(cg_at_(p->x, j), some, guess, (uint32_t)j,
+                    list->index_low + list->count, list->value + list->count);
             }
             found = list->count - from;
             if (found >= k || !guess) break;
@@ -184,9 +184,9 @@ static cg_status cg_select_chunked_(const cg_selector_ *p) {
             cg_list_compact_(list, from, from + found, &list->count, key, &left);
             /* a mark lies in this chunk and moves with what is cut before it */
         } else {
-            const size_t mark = (size_t)list->segment[(uint64_t)(i + many - 1) >> 32];
+            const size_t mark = (size_t)list->segment_start[(uint64_t)(i + many - 1) >> 32];
             cg_list_compact_(list, from, mark, &list->count, key, &left);
-            list->segment[(uint64_t)(i + many - 1) >> 32] = list->count;
+            list->segment_start[(uint64_t)(i + many - 1) >> 32] = list->count;
             cg_list_compact_(list, mark, from + found, &list->count, key, &left);
         }
         guess = key < 0x400000u ? 0 : key - 0x400000u; /* a half or so of it */
@@ -207,11 +207,11 @@ static cg_status cg_select_blocks_(const cg_selector_ *p) {
         if (top >= CG_INF_BITS_) return CG_E_NONFINITE;
         cg_list_begin_segment_(list, unit);
         if (!top) continue;
-        list->low[list->count++] = (uint32_t)unit;
+        list->index_low[list->count++] = (uint32_t)unit;
         memcpy(list->value + p->info->k, cg_at_(p->x, i), 4 * many);
         p->info->k += many;
     }
-    list->segments = p->n ? ((uint64_t)(p->n - 1) / size >> 32) + 1 : 1;
+    list->segment_count = p->n ? ((uint64_t)(p->n - 1) / size >> 32) + 1 : 1;
     cg_list_close_(list);
     return CG_OK;
 }

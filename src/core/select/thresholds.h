@@ -3,23 +3,23 @@
 typedef struct cg_selector_ {
     const cg_kernels_ *kernels;
     const cg_side *side;
-    const float *x;     /* NULL: top-k of what a lazy fill makes */
-    cg_producer_ *fill; /* top-k: what makes x, or NULL */
+    const float *x;         /* NULL: top-k of what a lazy fill makes */
+    cg_producer_ *producer; /* top-k: what makes x, or NULL */
     size_t n;
-    uint64_t shared, own; /* keys */
+    uint64_t shared_key, rank_key; /* keys */
     cg_list_ *list;
     cg_info *info; /* k and threshold are filled in */
 } cg_selector_;
 
 /* before any value from i on, a multiple of CG_CHUNK_ */
 CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
-    if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+    if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
 }
 CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
-    list->low[list->count] = (uint32_t)i;
+    list->index_low[list->count] = (uint32_t)i;
     list->value[list->count++] = value;
 }
-static void cg_list_close_(cg_list_ *list) { list->segment[list->segments] = list->count; }
+static void cg_list_close_(cg_list_ *list) { list->segment_start[list->segment_count] = list->count; }
 
 /* Cuts the list, all of which reaches `bound`, down to the k largest magnitudes; returns the k-th. */
 static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t bound) {
@@ -28,9 +28,9 @@ static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t bou
     uint32_t key = cg_kth_(
         list->value, list->count, &left, bound, p->kernels->absmax_bits(list->value, list->count), cg_both_signs_);
     list->count = 0;
-    for (uint64_t s = 0, from = 0, to; s < list->segments; s++, from = to) {
-        to = list->segment[s + 1];
-        list->segment[s] = list->count;
+    for (uint64_t s = 0, from = 0, to; s < list->segment_count; s++, from = to) {
+        to = list->segment_start[s + 1];
+        list->segment_start[s] = list->count;
         cg_list_compact_(list, (size_t)from, (size_t)to, &list->count, key, &left);
     }
     cg_list_close_(list);
@@ -44,14 +44,14 @@ static cg_status cg_select_topk_(const cg_selector_ *p, size_t k) {
         p->list->count = 0;
         return CG_OK;
     }
-    s = cg_topk_candidates_(p->kernels, p->x, p->n, k, p->list, p->fill, &bound);
+    s = cg_topk_candidates_(p->kernels, p->x, p->n, k, p->list, p->producer, &bound);
     if (s == CG_OK) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, bound));
     return s;
 }
 
 /* Magnitudes, one of every `stride`, at places that the tag gives. */
 static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t draws, float *sample) {
-    const cg_key_ key = cg_block_key_(p->shared, 0x73616D70u);
+    const cg_key_ key = cg_block_key_(p->shared_key, 0x73616D70u);
     const uint64_t within = stride < 0xffffffffu ? stride : 0xffffffffu;
     size_t at[64];
     for (size_t i = 0; i < draws; i += 64) { /* ask for 64 cache lines before waiting for the first */
@@ -81,7 +81,7 @@ static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float t
 static cg_status cg_select_dgc_(const cg_selector_ *p) {
     const float ratio = p->info->op.select.value;
     const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096),
-                 draws = cg_min_(p->n / stride, p->list->room);
+                 draws = cg_min_(p->n / stride, p->list->capacity);
     size_t rank = (size_t)cg_k_from_ratio_(ratio, 0, draws);
     cg_strided_sample_(p, stride, draws, p->list->value);
     return cg_select_by_estimate_(p, (size_t)cg_k_from_ratio_(ratio, 0, p->n),
@@ -114,7 +114,7 @@ static cg_status cg_select_sidco_(const cg_selector_ *p) {
     const size_t k = (size_t)cg_k_from_ratio_(p->info->op.select.value, 0, p->n);
     const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536),
                  stride = p->n / target < 1 ? 1 : p->n / target;
-    size_t draws = cg_min_(p->n / stride, p->list->room);
+    size_t draws = cg_min_(p->n / stride, p->list->capacity);
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
     cg_strided_sample_(p, stride, draws, sample);
@@ -144,7 +144,7 @@ static cg_status cg_select_sidco_(const cg_selector_ *p) {
 typedef struct cg_below_sums_ {
     double sum, squares;
     uint64_t count;
-    uint32_t top;
+    uint32_t absmax_bits;
 } cg_below_sums_;
 static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
     cg_below_sums_ t = { 0.0, 0.0, 0, 0 };
@@ -153,9 +153,10 @@ static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
         const float *v = cg_at_(p->x, i);
         const uint32_t top = p->kernels->absmax_bits(v, many);
         double sum = 0.0, squares = 0.0;
-        t.top = cg_max32_(t.top, top);
+        t.absmax_bits = cg_max32_(t.absmax_bits, top);
         if (top < limit || top - limit < 10u << 23) { /* 2^10 times the limit */
-            const size_t above = top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->low, p->list->value);
+            const size_t above =
+                top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->index_low, p->list->value);
             sum = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_ABS_);
             squares = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_SQUARES_);
             if (above) {
@@ -190,16 +191,16 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
     size_t rank = k + 1, sure = 0, between = 0, start, ordinal = 0;
     cg_status s;
     if (k >= p->n) return cg_select_topk_(p, k);
-    list->totals = 1;
+    list->sum_magnitudes = 1;
     s = cg_topk_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &bound);
-    list->totals = 0;
+    list->sum_magnitudes = 0;
     if (s != CG_OK) return s;
     top = p->kernels->absmax_bits(list->value, list->count);
     /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be
        counted again */
     next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_signs_);
     /* none reaches it: the list stays */
-    mean = (list->complete ? list->total : cg_below_sums_of_(p, CG_INF_BITS_).sum) / (double)p->n;
+    mean = (list->has_all_ties ? list->magnitude_sum : cg_below_sums_of_(p, CG_INF_BITS_).sum) / (double)p->n;
     for (int i = 0; i < 30; i++) {
         double r = (lo + hi) * 0.5, t = r * ((double)cg_as_float_(top) - mean);
         uint32_t key;
@@ -213,7 +214,7 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
             lo = r;
         }
     }
-    if (!list->complete) bound = CG_INF_BITS_;
+    if (!list->has_all_ties) bound = CG_INF_BITS_;
     if (low < bound) { /* the candidates do not reach down so far: a pass more */
         size_t above = 0;
         for (size_t i = 0; low && i < p->n; i += CG_CHUNK_)
@@ -226,13 +227,13 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
         if (low >= bound) between += m >= low;
     }
     between -= sure;
-    start = (size_t)cg_mulhi64_(cg_mix64_(p->own ^ CG_BERNOULLI_KEY_), (uint64_t)(between - (k - sure)) + 1);
+    start = (size_t)cg_mulhi64_(cg_mix64_(p->rank_key ^ CG_BERNOULLI_KEY_), (uint64_t)(between - (k - sure)) + 1);
     p->info->threshold = cg_as_float_(low);
     list->count = 0;
     if (low >= bound) {
-        for (uint64_t g = 0, from = 0, to; g < list->segments; g++, from = to) {
-            to = list->segment[g + 1];
-            list->segment[g] = list->count;
+        for (uint64_t g = 0, from = 0, to; g < list->segment_count; g++, from = to) {
+            to = list->segment_start[g + 1];
+            list->segment_start[g] = list->count;
             for (uint64_t i = from; i < to; i++) {
                 uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
                 int take = m >= high;
@@ -240,7 +241,7 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
                     take = ordinal >= start && ordinal < start + (k - sure);
                     ordinal++;
                 }
-                list->low[list->count] = list->low[i];
+                list->index_low[list->count] = list->index_low[i];
                 list->value[list->count] = list->value[i];
                 list->count += (size_t)take;
             }

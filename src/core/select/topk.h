@@ -1,15 +1,15 @@
 /* ---- >>select: (index, value) lists in scratch ---- */
 
 typedef struct cg_list_ {
-    uint32_t *low; /* index modulo 2^32, ascending */
+    uint32_t *index_low; /* index modulo 2^32, ascending */
     float *value;
-    uint64_t *segment; /* segment[s]: how many entries have an index below s*2^32 */
-    uint64_t segments;
-    size_t count, room;
-    int complete; /* 0: of the last to be taken some equals were left out */
-    int totals;   /* 1: filtering sums the magnitudes of everything into total, part after part */
-    double total, part;
-    float *gathered; /* the sample, where a selection follows it */
+    uint64_t *segment_start; /* segment[s]: how many entries have an index below s*2^32 */
+    uint64_t segment_count;
+    size_t count, capacity;
+    int has_all_ties;   /* 0: of the last to be taken some equals were left out */
+    int sum_magnitudes; /* 1: filtering sums the magnitudes of everything into total, part after part */
+    double magnitude_sum, block_sum;
+    float *materialized; /* the sample, where a selection follows it */
 } cg_list_;
 
 static size_t cg_list_capacity_(const cg_op *op, uint64_t turned) {
@@ -45,26 +45,28 @@ static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t turned
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
     if (op->select.id) {
         size_t slots;
-        list->room = cg_list_capacity_(op, turned);
-        list->segments = turned ? ((turned - 1) >> 32) + 1 : 1;
-        slots = (size_t)cg_list_allocated_n_(list->room, turned);
-        list->segment = (uint64_t *)(void *)p;
-        p += 8 * (size_t)(list->segments + 1);
-        list->low = (uint32_t *)(void *)p;
+        list->capacity = cg_list_capacity_(op, turned);
+        list->segment_count = turned ? ((turned - 1) >> 32) + 1 : 1;
+        slots = (size_t)cg_list_allocated_n_(list->capacity, turned);
+        list->segment_start = (uint64_t *)(void *)p;
+        p += 8 * (size_t)(list->segment_count + 1);
+        list->index_low = (uint32_t *)(void *)p;
         p += 4 * slots;
         list->value = (float *)(void *)p;
         p += 4 * slots;
     }
-    list->gathered = (float *)(void *)p;
+    list->materialized = (float *)(void *)p;
 }
 
 /* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any
    bound). */
 typedef struct cg_sign_filter_ {
-    uint32_t flip, mask;
+    uint32_t sign_flip, keep_mask;
 } cg_sign_filter_;
 static const cg_sign_filter_ cg_both_signs_ = { 0, CG_ABS_MASK_ };
-CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ of) { return (cg_as_bits_(v) ^ of.flip) & of.mask; }
+CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ of) {
+    return (cg_as_bits_(v) ^ of.sign_flip) & of.keep_mask;
+}
 
 /* The rank-th largest magnitude (rank from 1) among those in [lo, hi]: 2048 bins at a time, until few are left to
    sort. rank becomes its rank among its equals. */
@@ -104,14 +106,14 @@ static void cg_list_compact_(cg_list_ *list, size_t from, size_t to, size_t *kep
     size_t k = *kept, l = *left, i = from;
     for (; i < to && l; i++) { /* equals are taken: */
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        list->low[k] = list->low[i];
+        list->index_low[k] = list->index_low[i];
         list->value[k] = list->value[i];
         k += m >= key;
         l -= m == key;
     }
     for (; i < to; i++) { /* and no more of them */
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        list->low[k] = list->low[i];
+        list->index_low[k] = list->index_low[i];
         list->value[k] = list->value[i];
         k += m > key;
     }
@@ -124,7 +126,7 @@ static int cg_filter_producing_(
     const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_producer_ *fill) {
     double energy = 0.0;
     int fits = 1;
-    fill->begun = 1;
+    fill->started = 1;
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         if (i % CG_BLOCK_ == 0) {
@@ -132,35 +134,35 @@ static int cg_filter_producing_(
             energy = 0.0;
         }
         energy += cg_producer_make_(fill, i, CG_CHUNK_, (float *)(uintptr_t)x);
-        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (fits)
             list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
-                list->low + list->count, list->value + list->count);
-        fits = list->count <= list->room;
+                list->index_low + list->count, list->value + list->count);
+        fits = list->count <= list->capacity;
     }
     fill->energy += energy;
-    fill->found = list->count;
-    list->segment[list->segments] = list->count;
+    fill->reached_hint = list->count;
+    list->segment_start[list->segment_count] = list->count;
     return fits;
 }
 static int cg_filter_vector_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list) {
     list->count = 0;
-    list->total = list->part = 0.0;
+    list->magnitude_sum = list->block_sum = 0.0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
-        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
-        if (list->totals) {
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
+        if (list->sum_magnitudes) {
             if (i % CG_BLOCK_ == 0) {
-                list->total += list->part;
-                list->part = 0.0;
+                list->magnitude_sum += list->block_sum;
+                list->block_sum = 0.0;
             }
-            list->part += cg_lane_sum_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_SUM_ABS_);
+            list->block_sum += cg_lane_sum_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_SUM_ABS_);
         }
         list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
-            list->low + list->count, list->value + list->count);
-        if (list->count > list->room) return 0;
+            list->index_low + list->count, list->value + list->count);
+        if (list->count > list->capacity) return 0;
     }
-    list->segment[list->segments] = list->count;
-    list->total += list->part;
+    list->segment_start[list->segment_count] = list->count;
+    list->magnitude_sum += list->block_sum;
     return 1;
 }
 #if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
@@ -186,7 +188,7 @@ CG_NOINLINE_ size_t cg_filter_slice_(const cg_kernels_ *kernels, const cg_produc
     for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= room; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, end - i);
         count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
-            list->low + at + count, list->value + at + count);
+            list->index_low + at + count, list->value + at + count);
     }
     cg_fenv_leave_(env);
     return count + CG_CHUNK_ + CG_SLACK_ <= room ? count : SIZE_MAX;
@@ -195,9 +197,9 @@ CG_NOINLINE_ size_t cg_filter_slice_(const cg_kernels_ *kernels, const cg_produc
 static int cg_filter_threaded_(
     const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
     const int many = cg_thread_count_();
-    const size_t room = list->room / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
+    const size_t room = list->capacity / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
     size_t count[64];
-    if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segments > 1) return 0;
+    if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segment_count > 1) return 0;
     CG_PARALLEL_
     for (int i = 0; i < many; i++)
         count[i] = cg_filter_slice_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)),
@@ -206,12 +208,12 @@ static int cg_filter_threaded_(
         if (count[i] == SIZE_MAX) return 0;
     list->count = 0;
     for (int i = 0; i < many; i++) {
-        memmove(list->low + list->count, list->low + room * (size_t)i, 4 * count[i]);
+        memmove(list->index_low + list->count, list->index_low + room * (size_t)i, 4 * count[i]);
         memmove(list->value + list->count, list->value + room * (size_t)i, 4 * count[i]);
         list->count += count[i];
     }
-    list->segment[0] = 0;
-    list->segment[1] = list->count;
+    list->segment_start[0] = 0;
+    list->segment_start[1] = list->count;
     return 1;
 }
 CG_NOINLINE_ int cg_filter_serial_(
@@ -220,12 +222,12 @@ CG_NOINLINE_ int cg_filter_serial_(
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
-        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         list->count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
-            list->low + list->count, list->value + list->count);
-        if (list->count > list->room) return 0;
+            list->index_low + list->count, list->value + list->count);
+        if (list->count > list->capacity) return 0;
     }
-    list->segment[list->segments] = list->count;
+    list->segment_start[list->segment_count] = list->count;
     return 1;
 }
 static int cg_filter_lazy_(
@@ -240,14 +242,14 @@ CG_NOINLINE_ void cg_filter_with_ties_(const cg_kernels_ *kernels, const float *
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
-        if (((uint64_t)i & 0xffffffffu) == 0) list->segment[(uint64_t)i >> 32] = list->count;
+        if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
         found = kernels->filter(cg_values_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i,
-            list->low + from, list->value + from);
+            list->index_low + from, list->value + from);
         cg_list_compact_(list, from, from + found, &list->count, key, &left);
     }
-    list->segment[list->segments] = list->count;
+    list->segment_start[list->segment_count] = list->count;
 }
 /* How many are above the bound; returns the largest. */
 CG_NOINLINE_ uint32_t cg_count_above_all_(
@@ -305,10 +307,10 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
     size_t at_least_lo = n, at_least_hi = 0;
     const cg_producer_ *lazy = fill && fill->lazy ? fill : NULL;
     if (lazy) fill = NULL;
-    list->complete = 1;
+    list->has_all_ties = 1;
     for (uint32_t tries = 0;; tries++) {
         *bound = lo;
-        if (fill) *bound = fill->hint;
+        if (fill) *bound = fill->threshold_hint;
         else if (n > CG_CHUNK_) {
             if (tries < 8)
                 *bound = cg_threshold_estimate_(
@@ -327,7 +329,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
             if (hi == 1) {
                 if (kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
                 cg_filter_with_ties_(kernels, x, lazy, n, 0, list->count, k, list);
-                list->complete = 0;
+                list->has_all_ties = 0;
                 *bound = 0;
                 return CG_OK;
             }
@@ -337,7 +339,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
             if (cg_count_above_all_(kernels, x, lazy, n, *bound, &above) >= CG_INF_BITS_) return CG_E_NONFINITE;
             if (above < k) { /* more than k reach it, so it is the k-th itself */
                 cg_filter_with_ties_(kernels, x, lazy, n, *bound, above, k, list);
-                list->complete = 0;
+                list->has_all_ties = 0;
                 COMPGRAD_ASSERT(list->count == k);
                 return CG_OK;
             }
