@@ -38,7 +38,7 @@
      flexpoint:b:B flex16 b + 32/B       B d > .9998* at 8 bits         integers that hardware or sums like (Koester 17)
      levels:s[:B] qsgd:s  log2(2s+1)+32/B U w <= min(B/s^2, sqrt(B)/s)  QSGD (Alistarh 17); qsgd: whole vector, Elias omega;
                                                                         :max for max-norm buckets (QSGDinf, CGX)
-     terngrad[:clip]      2; |quartic .. U w <= (sqrt(n)-1)/2; clip: B  layer by layer, with cg_side.scale shared (Wen 17)
+     terngrad[:clip]      2; |quartic .. U w <= (sqrt(n)-1)/2; clip: B  layer by layer, with cg_extra.scale shared (Wen 17)
      trits:s  threelc:s   <= 1.6         B d = .05* at s = 1            3LC (Lim 19), quartic and zero-run code; with memory
      strom:tau            2              B d by tau, .65* at sigma      fixed threshold (Strom 15, MXNet 2-bit); with memory
      sign                 1              B no magnitude                 majority vote, cg_vote (Bernstein 18)
@@ -65,10 +65,10 @@
      chunked:C:r          as top-k       B                              the largest of every C (SparseLoCo, DeMo)
      sides:r  side:r      as top-k       B                              above and below zero apart; what adaq and sbc select
      wangni:r wangnivar:e as top-k       U, U w = e                     probabilities by magnitude (Wangni 18)
-     bins:B               ..             B; cg_side.aux: gradient       what adacomp selects (Chen 18)
-     variance:a           ..             B; cg_side.aux: variance       where x^2 > a v (Tsuzuku 18)
+     bins:B               ..             B; cg_extra.aux: gradient       what adacomp selects (Chen 18)
+     variance:a           ..             B; cg_extra.aux: variance       where x^2 > a v (Tsuzuku 18)
      blocks:B             ..             exact                          B values at once, if not all zero (OmniReduce 21)
-     given                32 k/n         B; cg_side.support             somebody else's indices (AR-Top-k, Tyagi 23)
+     given                32 k/n         B; cg_extra.support             somebody else's indices (AR-Top-k, Tyagi 23)
    samples: no indices travel, packets of one key add
      randk:r              32 r           U w = n/k - 1                  (Konecny 16); :unscaled is B with d = r, for memory
      permk:N              32/N           U w = N - 1                    N ranks cover the vector (Szlendak 21)
@@ -187,7 +187,7 @@
 #endif
 #ifdef __cplusplus
 #  define CG_ZERO \
-    {} /* cg_side side = CG_ZERO; silent in C and in C++ */
+    {} /* cg_extra side = CG_ZERO; silent in C and in C++ */
 #else
 #  define CG_ZERO \
     { 0 }
@@ -208,7 +208,7 @@
   X(CG_E_CORRUPT, 20, "not an intact compgrad packet: send it again")                          \
   X(CG_E_VERSION, 21,                                                                          \
       "packet uses a format version, stage or codec that this build does "                     \
-      "not know: update compgrad, or pass the codec in cg_side.codecs")                        \
+      "not know: update compgrad, or pass the codec in cg_extra.codecs")                       \
   X(CG_E_MISMATCH, 22,                                                                         \
       "packet is intact but for another vector: compare n, tensor, step "                      \
       "and seed on both sides")                                                                \
@@ -255,8 +255,8 @@ enum {
     CG_SELECT_MSTOPK,
     CG_SELECT_SIDCO,
     CG_SELECT_WANGNI,
-    CG_SELECT_WANGNI_VARIANCE,
-    CG_SELECT_ADACOMP,
+    CG_SELECT_WANGNIVAR,
+    CG_SELECT_BINS,
     CG_SELECT_SIDES,
     CG_SELECT_SIDE,
     CG_SELECT_CHUNKED,
@@ -271,10 +271,10 @@ enum {
     CG_QUANTIZE_EFSIGN,
     CG_QUANTIZE_ABSMAX,
     CG_QUANTIZE_MINMAX,
-    CG_QUANTIZE_TERNARY,
-    CG_QUANTIZE_QSGD,
-    CG_QUANTIZE_STEPS,
-    CG_QUANTIZE_THREELC,
+    CG_QUANTIZE_TERNGRAD,
+    CG_QUANTIZE_LEVELS,
+    CG_QUANTIZE_FLEXPOINT,
+    CG_QUANTIZE_TRITS,
     CG_QUANTIZE_STROM,
     CG_QUANTIZE_ONEBIT,
     CG_QUANTIZE_MEAN,
@@ -288,8 +288,17 @@ enum {
     CG_QUANTIZE_MXE5M2,
     CG_QUANTIZE_NF4,
     CG_QUANTIZE_LLOYD,
-    CG_QUANTIZE_STEPS16,
+    CG_QUANTIZE_FLEX16,
     CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */
+};
+enum { /* as 0.1 called them */
+    CG_SELECT_WANGNI_VARIANCE = CG_SELECT_WANGNIVAR,
+    CG_SELECT_ADACOMP = CG_SELECT_BINS,
+    CG_QUANTIZE_TERNARY = CG_QUANTIZE_TERNGRAD,
+    CG_QUANTIZE_QSGD = CG_QUANTIZE_LEVELS,
+    CG_QUANTIZE_STEPS = CG_QUANTIZE_FLEXPOINT,
+    CG_QUANTIZE_STEPS16 = CG_QUANTIZE_FLEX16,
+    CG_QUANTIZE_THREELC = CG_QUANTIZE_TRITS
 };
 enum {
     CG_FLAG_UNSCALED = 1 /* sample */,
@@ -323,23 +332,30 @@ CG_API_ cg_op cg_minmax(int bits, uint32_t bucket); /* levels from the bucket's 
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);
 CG_API_ cg_op cg_flexpoint(
     int bits, uint32_t bucket);           /* integers of 2..8 or 16 bits times a power of two, to nearest */
-CG_API_ cg_op cg_qsgd(int levels);        /* 0..levels of the L2 norm, either sign, Elias omega */
-CG_API_ cg_op cg_sign(void);              /* +1 or -1; the sign of zero is + */
-CG_API_ cg_op cg_efsign(void);            /* sign times the mean magnitude */
-CG_API_ cg_op cg_onebit(uint32_t column); /* by sign one of two means; 0: one column */
-CG_API_ cg_op cg_terngrad(void);          /* -s, 0 or s with s the largest magnitude */
-/* to nearest of -m, 0, m with m = s * largest, 1 <= s < 2; quartic code */
-CG_API_ cg_op cg_threelc(float s);
+CG_API_ cg_op cg_flex16(uint32_t bucket); /* the same with 16 bits */
+/* 0..levels of a bucket's L2 norm, either sign; bucket 0: the whole vector */
+CG_API_ cg_op cg_levels(int levels, uint32_t bucket);
+CG_API_ cg_op cg_qsgd(int levels);                  /* cg_levels of the whole vector, Elias omega */
+CG_API_ cg_op cg_sign(void);                        /* +1 or -1; the sign of zero is + */
+CG_API_ cg_op cg_efsign(void);                      /* sign times the mean magnitude */
+CG_API_ cg_op cg_onebit(uint32_t column);           /* by sign one of two means; 0: one column */
+CG_API_ cg_op cg_terngrad(void);                    /* -s, 0 or s with s the largest magnitude */
+CG_API_ cg_op cg_trits(float s);                    /* to nearest of -m, 0, m with m = s * largest, 1 <= s < 2 */
+CG_API_ cg_op cg_threelc(float s);                  /* cg_trits in quartic code */
 CG_API_ cg_op cg_strom(float tau);                  /* +-tau where |x| > tau, else 0; 2 bits */
 CG_API_ cg_op cg_natural(void);                     /* powers of two, 9 bits */
 CG_API_ cg_op cg_dither(int bits, uint32_t bucket); /* the L2 norm times powers of two; 0: one bucket */
 CG_API_ cg_op cg_dynamic8(void);                    /* Dettmers' 8-bit numbers, largest = 1 */
-CG_API_ cg_op cg_fp8(void);                         /* E4M3, 512 to a scale */
-CG_API_ cg_op cg_fp8_e5m2(void);
-CG_API_ cg_op cg_mxfp4(void); /* OCP microscaling: 32 to a power of two */
-CG_API_ cg_op cg_mxfp8(void); /* E4M3 */
-CG_API_ cg_op cg_mxfp8_e5m2(void);
-CG_API_ cg_op cg_nf4(void);                                         /* 16 normal quantiles, 64 to a scale */
+CG_API_ cg_op cg_e4m3(uint32_t bucket);             /* fp8 with a scale per bucket */
+CG_API_ cg_op cg_e5m2(uint32_t bucket);
+CG_API_ cg_op cg_fp8(void);      /* cg_e4m3(512) */
+CG_API_ cg_op cg_fp8_e5m2(void); /* cg_e5m2(512) */
+CG_API_ cg_op cg_mxfp4(void);    /* OCP microscaling: 32 to a power of two */
+CG_API_ cg_op cg_mxe4m3(void);
+CG_API_ cg_op cg_mxe5m2(void);
+CG_API_ cg_op cg_nf4(void); /* 16 normal quantiles, 64 to a scale */
+/* 2 to 16 normal quantiles, 1 to 4 bits in steps of 1/32; after cg_rotate */
+CG_API_ cg_op cg_lloyd(float bits);
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value); /* a cg_codec of yours */
 /* selections; a ratio is the fraction kept */
 CG_API_ cg_op cg_topk(float ratio);          /* largest magnitudes; of equals, the lowest index */
@@ -348,13 +364,15 @@ CG_API_ cg_op cg_dgc(float ratio);           /* a threshold from a sample; 0.8 t
 CG_API_ cg_op cg_mstopk(float ratio);        /* a threshold by bisection */
 /* a threshold from fitted exponentials; 0.8 to 1.3 of the ratio */
 CG_API_ cg_op cg_sidco(float ratio);
-CG_API_ cg_op cg_wangni(float ratio);            /* each with a probability by its magnitude; so many on average */
-CG_API_ cg_op cg_wangni_variance(float epsilon); /* the fewest for a variance of epsilon |x|^2 */
+CG_API_ cg_op cg_wangni(float ratio);      /* each with a probability by its magnitude; so many on average */
+CG_API_ cg_op cg_wangnivar(float epsilon); /* the fewest for a variance of epsilon |x|^2 */
+CG_API_ cg_op cg_bins(uint32_t bin);       /* what adacomp selects */
+CG_API_ cg_op cg_sides(float ratio);       /* the largest above and below zero */
 CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk); /* the largest of every chunk */
 CG_API_ cg_op cg_blocks(uint32_t block);               /* blocks that are not all zero */
-/* where the packet cg_side.support has values; carries no indices */
+/* where the packet cg_extra.support has values; carries no indices */
 CG_API_ cg_op cg_given(void);
-CG_API_ cg_op cg_variance(float alpha); /* where x^2 > alpha * cg_side.aux */
+CG_API_ cg_op cg_variance(float alpha); /* where x^2 > alpha * cg_extra.aux */
 /* samples, from the tag: no indices travel */
 CG_API_ cg_op cg_randk(float ratio); /* one of every n/k, times n/k */
 /* every rank another one of `workers` neighbours, times workers */
@@ -371,13 +389,18 @@ CG_API_ cg_op cg_srq(int bits); /* rotated, then minmax */
 CG_API_ cg_op cg_drive(void);   /* rotated, then signs, scaled to be unbiased */
 /* the same with 1 to 4 bits, in steps of 1/32; below 1 of a random sample */
 CG_API_ cg_op cg_eden(float bits);
-CG_API_ cg_op cg_demo(float ratio);                /* the largest of 64 frequencies */
+CG_API_ cg_op cg_demo_dct(float ratio);            /* the largest of 64 frequencies */
 CG_API_ cg_op cg_stc(float ratio);                 /* top-k as signs of one magnitude, Golomb */
 CG_API_ cg_op cg_sbc(float ratio);                 /* the largest above or below zero, as their mean, Golomb */
 CG_API_ cg_op cg_adaq(float ratio);                /* the largest above and below zero, as their two means */
-CG_API_ cg_op cg_adacomp(uint32_t bin);            /* by bins; cg_side.aux: the latest gradient, part of x */
+CG_API_ cg_op cg_adacomp(uint32_t bin);            /* by bins; cg_extra.aux: the latest gradient, part of x */
 CG_API_ cg_op cg_qsparse(float ratio, int levels); /* top-k, then levels of its L2 norm */
 CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits); /* random sample, top-k of it, levels */
+/* as 0.1 called them */
+CG_API_ cg_op cg_mxfp8(void);                    /* cg_mxe4m3 */
+CG_API_ cg_op cg_mxfp8_e5m2(void);               /* cg_mxe5m2 */
+CG_API_ cg_op cg_wangni_variance(float epsilon); /* cg_wangnivar */
+CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 /* changes */
 CG_API_ cg_op cg_nearest(cg_op op);                  /* rounds to nearest, not at random */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket); /* qsgd, dither: of the largest magnitude of every bucket */
@@ -395,7 +418,7 @@ typedef struct cg_tag {    /* travels in the packet; NULL = zeros */
     uint32_t tensor, rank; /* private randomness (rounding) of that and rank */
 } cg_tag;
 
-/* Your own quantizer: const data, id 128..255, used through cg_side.codecs. It sees the values that
+/* Your own quantizer: const data, id 128..255, used through cg_extra.codecs. It sees the values that
    sample and selection left, as a dense vector. decode is asked for values [first, first + count),
    first a multiple of 2048 and count at most 2048, in any order, more than once, and with OpenMP by
    several threads; it must accept any bytes: return CG_OK with finite values, or CG_E_CORRUPT. Its
@@ -413,15 +436,16 @@ typedef struct cg_codec {
 
 enum { CG_DECODE_DIRECT = 1 }; /* dense packets in one pass; if one turns out corrupt, y is unspecified */
 
-typedef struct cg_side { /* what encoding or decoding may know beside; NULL = nothing */
-    const float *aux;    /* n floats: the gradient in x (cg_adacomp), or its variance (cg_variance) */
-    const float *scale;  /* scales that all ranks agreed on, in the packet's order, instead of the vector's own */
-    const void *support; /* a packet whose index set is the selection (cg_given), to compress and to decode */
+typedef struct cg_extra { /* what encoding or decoding may know beside; NULL = nothing */
+    const float *aux;     /* n floats: the gradient in x (cg_adacomp), or its variance (cg_variance) */
+    const float *scale;   /* scales that all ranks agreed on, in the packet's order, instead of the vector's own */
+    const void *support;  /* a packet whose index set is the selection (cg_given), to compress and to decode */
     size_t support_len;
     const cg_codec *const *codecs;
     size_t codec_count;
     uint32_t flags; /* CG_DECODE_* */
-} cg_side;
+} cg_extra;
+typedef cg_extra cg_side; /* as 0.1 called it */
 
 typedef struct cg_info {
     cg_op op;
@@ -434,19 +458,19 @@ typedef struct cg_info {
 
 /* A packet of (op, n) is never larger; 0: bad operator, or the size overflows. */
 CG_API_ size_t cg_bound(const cg_op *op, size_t n);
-CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n);
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n);
 /* Bytes of scratch that cg_compress needs; 0 = none (or a bad operator, which cg_bound tells). */
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
 
 /* x[0..n) to packet[0..*len). Succeeds if cap >= cg_bound() and x is finite. On error *len is 0. */
 CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
-CG_API_ CG_CHECKED_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
+CG_API_ CG_CHECKED_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x,
     size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 
 /* y = beta*y + alpha*D(packet), alpha and beta finite; y is not read if beta is 0. The other two are this one. */
 CG_API_ CG_CHECKED_ cg_status cg_decode(
-    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n);
+    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n);
 CG_API_ CG_CHECKED_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n);
 CG_API_ CG_CHECKED_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n);
 /* y[i] = 0 for every i that the packet has a value for. */
@@ -456,7 +480,7 @@ CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info
 
 /* ---- packets added without leaving their domain: one vector (n, seed, step, tensor), one sample, one transform
    The result is a packet like any other. Sparse packets merge by index; packed packets of one grid (equal scales:
-   cg_side.scale) add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one
+   cg_extra.scale) add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one
    inverse transform when the result is decoded. cg_vote: of up to 1024 cg_sign packets the majority's sign, + for
    a tie. CG_E_UNSUPPORTED: PermK, matrices. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(
@@ -6705,8 +6729,8 @@ static const cg_stage_row_ cg_stage_rows_[] = {
     { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "mstopk", { "", "" } },
     { CG_SLOT_SELECT_, CG_SELECT_SIDCO, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sidco", { "", "" } },
     { CG_SLOT_SELECT_, CG_SELECT_WANGNI, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "wangni", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_WANGNI_VARIANCE, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "wangnivar", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_ADACOMP, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "bins", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_WANGNIVAR, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "wangnivar", { "", "" } },
+    { CG_SLOT_SELECT_, CG_SELECT_BINS, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "bins", { "", "" } },
     { CG_SLOT_SELECT_, CG_SELECT_SIDES, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sides", { "", "" } },
     { CG_SLOT_SELECT_, CG_SELECT_SIDE, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "side", { "", "" } },
     { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_RATIO_, 0, "chunked", { "", "" } },
@@ -6721,13 +6745,13 @@ static const cg_stage_row_ cg_stage_rows_[] = {
         { "nearest", "" } },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, 1, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_NORM,
         "minmax", { "nearest", "norm" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNARY, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_CLIP, "terngrad",
-        { "nearest", "clip" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_QSGD, 1, 127, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNGRAD, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_CLIP,
+        "terngrad", { "nearest", "clip" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LEVELS, 1, 127, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
         "levels", { "nearest", "max" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS, 2, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flexpoint", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STEPS16, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flex16", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_THREELC, 0, 0, 0, 0, 0, 1.0f, 1.99999988f, 0, 0, "trits", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_FLEXPOINT, 2, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flexpoint", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_FLEX16, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flex16", { "", "" } },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TRITS, 0, 0, 0, 0, 0, 1.0f, 1.99999988f, 0, 0, "trits", { "", "" } },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "strom", { "", "" } },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "onebit", { "", "" } },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mean", { "", "" } },
@@ -6818,8 +6842,7 @@ static cg_status cg_op_check_(const cg_op *op) {
             return CG_E_ARG;
     }
     if (op->select.id == CG_SELECT_GIVEN && (op->sample.id || op->transform.id)) return CG_E_ARG;
-    if ((op->select.id == CG_SELECT_ADACOMP || op->select.id == CG_SELECT_VARIANCE) &&
-        (op->sample.id || op->transform.id))
+    if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id))
         return CG_E_ARG;
     if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks */
         float steps = op->quantize.value * 32.0f;
@@ -6860,24 +6883,28 @@ CG_API_ cg_op cg_minmax(int bits, uint32_t bucket) { return cg_op_quantize_(CG_Q
 CG_API_ cg_op cg_sign(void) { return cg_op_quantize_(CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
 CG_API_ cg_op cg_efsign(void) { return cg_op_quantize_(CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
 CG_API_ cg_op cg_onebit(uint32_t column) { return cg_op_quantize_(CG_QUANTIZE_ONEBIT, 0, column, 0.0f); }
-CG_API_ cg_op cg_terngrad(void) { return cg_op_quantize_(CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
-CG_API_ cg_op cg_qsgd(int levels) {
-    return cg_coded(cg_op_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA);
+CG_API_ cg_op cg_terngrad(void) { return cg_op_quantize_(CG_QUANTIZE_TERNGRAD, 0, 0, 0.0f); }
+CG_API_ cg_op cg_levels(int levels, uint32_t bucket) {
+    return cg_op_quantize_(CG_QUANTIZE_LEVELS, levels, bucket, 0.0f);
 }
-CG_API_ cg_op cg_threelc(float s) { return cg_coded(cg_op_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
+CG_API_ cg_op cg_qsgd(int levels) { return cg_coded(cg_levels(levels, 0), CG_CODE_OMEGA); }
+CG_API_ cg_op cg_trits(float s) { return cg_op_quantize_(CG_QUANTIZE_TRITS, 0, 0, s); }
+CG_API_ cg_op cg_threelc(float s) { return cg_coded(cg_trits(s), CG_CODE_QUARTIC); }
 CG_API_ cg_op cg_strom(float tau) { return cg_op_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
+CG_API_ cg_op cg_flex16(uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_FLEX16, 0, bucket, 0.0f); }
 CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
-    return bits == 16 ? cg_op_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f)
-                      : cg_op_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f);
+    return bits == 16 ? cg_flex16(bucket) : cg_op_quantize_(CG_QUANTIZE_FLEXPOINT, bits, bucket, 0.0f);
 }
 CG_API_ cg_op cg_natural(void) { return cg_op_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
 CG_API_ cg_op cg_dither(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
 CG_API_ cg_op cg_dynamic8(void) { return cg_op_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
-CG_API_ cg_op cg_fp8(void) { return cg_op_quantize_(CG_QUANTIZE_E4M3, 0, 512, 0.0f); }
-CG_API_ cg_op cg_fp8_e5m2(void) { return cg_op_quantize_(CG_QUANTIZE_E5M2, 0, 512, 0.0f); }
+CG_API_ cg_op cg_e4m3(uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_E4M3, 0, bucket, 0.0f); }
+CG_API_ cg_op cg_e5m2(uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_E5M2, 0, bucket, 0.0f); }
+CG_API_ cg_op cg_fp8(void) { return cg_e4m3(512); }
+CG_API_ cg_op cg_fp8_e5m2(void) { return cg_e5m2(512); }
 CG_API_ cg_op cg_mxfp4(void) { return cg_op_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8(void) { return cg_op_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8_e5m2(void) { return cg_op_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxe4m3(void) { return cg_op_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxe5m2(void) { return cg_op_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
 CG_API_ cg_op cg_nf4(void) { return cg_op_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
     cg_op op = cg_coded(cg_minmax(bits, bucket), CG_CODE_HUFFMAN);
@@ -6891,21 +6918,21 @@ CG_API_ cg_op cg_dgc(float ratio) { return cg_op_select_(CG_SELECT_DGC, 0, ratio
 CG_API_ cg_op cg_mstopk(float ratio) { return cg_op_select_(CG_SELECT_MSTOPK, 0, ratio); }
 CG_API_ cg_op cg_sidco(float ratio) { return cg_op_select_(CG_SELECT_SIDCO, 0, ratio); }
 CG_API_ cg_op cg_wangni(float ratio) { return cg_op_select_(CG_SELECT_WANGNI, 0, ratio); }
-CG_API_ cg_op cg_wangni_variance(float epsilon) { return cg_op_select_(CG_SELECT_WANGNI_VARIANCE, 0, epsilon); }
+CG_API_ cg_op cg_wangnivar(float epsilon) { return cg_op_select_(CG_SELECT_WANGNIVAR, 0, epsilon); }
 CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk) { return cg_op_select_(CG_SELECT_CHUNKED, chunk, ratio); }
 CG_API_ cg_op cg_blocks(uint32_t block) { return cg_op_select_(CG_SELECT_BLOCKS, block, 0.0f); }
 CG_API_ cg_op cg_given(void) { return cg_op_select_(CG_SELECT_GIVEN, 0, 0.0f); }
 CG_API_ cg_op cg_variance(float alpha) { return cg_op_select_(CG_SELECT_VARIANCE, 0, alpha); }
-CG_API_ cg_op cg_adacomp(uint32_t bin) { return cg_then(cg_op_select_(CG_SELECT_ADACOMP, bin, 0.0f), cg_efsign()); }
-CG_API_ cg_op cg_adaq(float ratio) { return cg_then(cg_op_select_(CG_SELECT_SIDES, 0, ratio), cg_onebit(0)); }
+CG_API_ cg_op cg_bins(uint32_t bin) { return cg_op_select_(CG_SELECT_BINS, bin, 0.0f); }
+CG_API_ cg_op cg_sides(float ratio) { return cg_op_select_(CG_SELECT_SIDES, 0, ratio); }
+CG_API_ cg_op cg_adacomp(uint32_t bin) { return cg_then(cg_bins(bin), cg_efsign()); }
+CG_API_ cg_op cg_adaq(float ratio) { return cg_then(cg_sides(ratio), cg_onebit(0)); }
 CG_API_ cg_op cg_sbc(float ratio) {
     return cg_coded(cg_then(cg_op_select_(CG_SELECT_SIDE, 0, ratio), cg_op_quantize_(CG_QUANTIZE_MEAN, 0, 0, 0.0f)),
         CG_CODE_GOLOMB);
 }
 CG_API_ cg_op cg_stc(float ratio) { return cg_coded(cg_then(cg_topk(ratio), cg_efsign()), CG_CODE_GOLOMB); }
-CG_API_ cg_op cg_qsparse(float ratio, int levels) {
-    return cg_then(cg_topk(ratio), cg_op_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f));
-}
+CG_API_ cg_op cg_qsparse(float ratio, int levels) { return cg_then(cg_topk(ratio), cg_levels(levels, 0)); }
 CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits) {
     return cg_then(cg_then(cg_unscaled(cg_randk(sampled)), cg_topk(ratio)), cg_nearest(cg_absmax(bits, 512)));
 }
@@ -6919,14 +6946,15 @@ CG_API_ cg_op cg_rotate(int rounds) {
 }
 CG_API_ cg_op cg_dct(void) { return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
 CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_ROTATE_BLOCK_)); }
+CG_API_ cg_op cg_lloyd(float bits) { return cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits); }
 CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sample first */
     float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
-    cg_op op = cg_then(cg_rotate(2), cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits < 1.0f ? 1.0f : steps));
+    cg_op op = cg_then(cg_rotate(2), cg_lloyd(bits < 1.0f ? 1.0f : steps));
     if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
     return bits < 1.0f ? cg_then(cg_randk(bits), op) : op;
 }
 CG_API_ cg_op cg_drive(void) { return cg_eden(1.0f); }
-CG_API_ cg_op cg_demo(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
+CG_API_ cg_op cg_demo_dct(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
 static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
     return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
 }
@@ -6936,6 +6964,11 @@ CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) {
 CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget) {
     return cg_op_matrix_(CG_TRANSFORM_ATOMO, rows, cols, budget);
 }
+
+CG_API_ cg_op cg_mxfp8(void) { return cg_mxe4m3(); }
+CG_API_ cg_op cg_mxfp8_e5m2(void) { return cg_mxe5m2(); }
+CG_API_ cg_op cg_wangni_variance(float epsilon) { return cg_wangnivar(epsilon); }
+CG_API_ cg_op cg_demo(float ratio) { return cg_demo_dct(ratio); }
 
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
     return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_()
@@ -7205,51 +7238,43 @@ static int cg_parse_user_(const char **text, cg_op *op) {
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
-/* Presets that are more than one stage have names, too. */
-static const struct {
-    const char *name;
-    int params;
-} cg_preset_names_[] = {
-    { "qsgd", 1 },
-    { "threelc", 1 },
-    { "adacomp", 1 },
-    { "adaq", 1 },
-    { "sbc", 1 },
-    { "stc", 1 },
-    { "eden", 1 },
-    { "drive", 0 },
-    { "srq", 1 },
-    { "demo", 1 },
-    { "qsparse", 2 },
-    { "cocktail", 3 },
-    { "klevel", 2 },
-};
-static cg_op cg_preset_make_(size_t which, const float *a) {
-    switch (which) {
-    case 0: return cg_qsgd((int)a[0]);
-    case 1: return cg_threelc(a[0]);
-    case 2: return cg_adacomp((uint32_t)a[0]);
-    case 3: return cg_adaq(a[0]);
-    case 4: return cg_sbc(a[0]);
-    case 5: return cg_stc(a[0]);
-    case 6: return cg_eden(a[0]);
-    case 7: return cg_drive();
-    case 8: return cg_srq((int)a[0]);
-    case 9: return cg_demo(a[0]);
-    case 10: return cg_qsparse(a[0], (int)a[1]);
-    case 11: return cg_cocktail(a[0], a[1], (int)a[2]);
-    default: return cg_klevel((int)a[0], (uint32_t)a[1]);
-    }
+/* Presets by name: what is more than one stage, and other names of a single one. */
+#define CG_PRESET_LIST_(X)                             \
+  X("qsgd", 1, cg_qsgd((int)a[0]))                     \
+  X("threelc", 1, cg_threelc(a[0]))                    \
+  X("adacomp", 1, cg_adacomp((uint32_t)a[0]))          \
+  X("adaq", 1, cg_adaq(a[0]))                          \
+  X("sbc", 1, cg_sbc(a[0]))                            \
+  X("stc", 1, cg_stc(a[0]))                            \
+  X("eden", 1, cg_eden(a[0]))                          \
+  X("drive", 0, cg_drive())                            \
+  X("srq", 1, cg_srq((int)a[0]))                       \
+  X("demo_dct", 1, cg_demo_dct(a[0]))                  \
+  X("demo", 1, cg_demo_dct(a[0]))                      \
+  X("qsparse", 2, cg_qsparse(a[0], (int)a[1]))         \
+  X("cocktail", 3, cg_cocktail(a[0], a[1], (int)a[2])) \
+  X("klevel", 2, cg_klevel((int)a[0], (uint32_t)a[1])) \
+  X("fp8", 0, cg_fp8())                                \
+  X("fp8_e5m2", 0, cg_fp8_e5m2())                      \
+  X("mxfp8", 0, cg_mxe4m3())                           \
+  X("mxfp8_e5m2", 0, cg_mxe5m2())                      \
+  X("wangni_variance", 1, cg_wangnivar(a[0]))
+
+static int cg_parse_params_(const char **text, float *params, int count) {
+    for (int p = 0; p < count; p++)
+        if (!cg_parse_literal_(text, ":") || !cg_parse_float_(text, &params[p]) || params[p] > 1e9f) return 0;
+    return 1;
 }
 static int cg_parse_preset_(const char **text, cg_op *op) {
-    for (size_t i = 0; i < sizeof cg_preset_names_ / sizeof cg_preset_names_[0]; i++) {
-        float a[3] = { 0.0f, 0.0f, 0.0f };
-        if (!cg_parse_name_(text, cg_preset_names_[i].name)) continue;
-        for (int p = 0; p < cg_preset_names_[i].params; p++)
-            if (!cg_parse_literal_(text, ":") || !cg_parse_float_(text, &a[p]) || a[p] > 1e9f) return 0;
-        *op = cg_preset_make_(i, a);
-        return 1;
-    }
+    float a[3] = { 0.0f, 0.0f, 0.0f };
+#define CG_PRESET_(name, count, preset)              \
+  if (cg_parse_name_(text, name)) {                  \
+    if (!cg_parse_params_(text, a, count)) return 0; \
+    *op = preset;                                    \
+    return 1;                                        \
+  }
+    CG_PRESET_LIST_(CG_PRESET_)
+#undef CG_PRESET_
     return 0;
 }
 static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {
@@ -7604,18 +7629,18 @@ CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MA
 static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     cg_levels_ q;
     int range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
-    int bias = stage->id == CG_QUANTIZE_TERNARY || stage->id == CG_QUANTIZE_THREELC ? 1
-        : stage->id == CG_QUANTIZE_QSGD                                             ? stage->arg
-                                                                                    : (1 << (stage->arg - 1)) - 1;
+    int bias = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
+        : stage->id == CG_QUANTIZE_LEVELS                                          ? stage->arg
+                                                                                   : (1 << (stage->arg - 1)) - 1;
     float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1]
-        : stage->id == CG_QUANTIZE_STEPS       ? cg_saturate_(cg_times_(scales[0], (float)bias))
+        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)bias))
                                                : scales[0];
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
     uint32_t top = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
     q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
     q.postscale = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
-    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_THREELC &&
-        stage->id != CG_QUANTIZE_STEPS;
+    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_TRITS &&
+        stage->id != CG_QUANTIZE_FLEXPOINT;
     q.inv_step = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
@@ -7625,7 +7650,7 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
         q.encode_offset = q.decode_offset = 0.0f;
         q.range = hi;
         q.step = hi / (float)bias;
-        if (stage->id == CG_QUANTIZE_STEPS) {
+        if (stage->id == CG_QUANTIZE_FLEXPOINT) {
             q.step = cg_times_(scales[0], q.prescale);
             q.range = cg_times_(q.step, (float)bias);
         }
@@ -7718,7 +7743,7 @@ static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_
 }
 /* the least 2^e of which `bias` steps reach the top */
 static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    const unsigned bits = stage->id == CG_QUANTIZE_STEPS16 ? 16 : stage->arg;
+    const unsigned bits = stage->id == CG_QUANTIZE_FLEX16 ? 16 : stage->arg;
     /* 2^-149 */
     const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->absmax_bits),
                  least = 1.401298464324817e-45;
@@ -8119,17 +8144,17 @@ static const cg_quantizer_ cg_quantizers_[] = {
   }
     CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, NULL, levels,
         NULL, levels),
-    CG_ROW_(CG_QUANTIZE_TERNARY, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, ternary, ternary, magnitude, NULL, levels,
+    CG_ROW_(CG_QUANTIZE_TERNGRAD, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, ternary, ternary, magnitude, NULL, levels,
         NULL, levels),
     CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, range, range, range, NULL, levels, NULL,
         levels),
-    CG_ROW_(CG_QUANTIZE_QSGD, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, NULL, levels, NULL,
+    CG_ROW_(CG_QUANTIZE_LEVELS, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, NULL, levels, NULL,
         levels),
-    CG_ROW_(CG_QUANTIZE_STEPS, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, pow2, magnitude, NULL, levels, NULL,
-        levels),
-    CG_ROW_(CG_QUANTIZE_STEPS16, 1, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, absmax, pow2, magnitude, NULL, steps16,
+    CG_ROW_(CG_QUANTIZE_FLEXPOINT, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, pow2, magnitude, NULL, levels,
+        NULL, levels),
+    CG_ROW_(CG_QUANTIZE_FLEX16, 1, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, absmax, pow2, magnitude, NULL, steps16,
         NULL, steps16),
-    CG_ROW_(CG_QUANTIZE_THREELC, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, absmax, threelc, magnitude, NULL, levels,
+    CG_ROW_(CG_QUANTIZE_TRITS, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, absmax, threelc, magnitude, NULL, levels,
         NULL, levels),
     CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_SCALE_F32_, 1, CG_OUTPUT_SYMBOLS_, 0, signed_sums, signed_means, finite2, NULL,
         onebit, NULL, onebit),
@@ -8165,7 +8190,7 @@ static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = 0;
     if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
     if (row->id == CG_QUANTIZE_MEAN) return 0;
-    if (row->id == CG_QUANTIZE_QSGD) {
+    if (row->id == CG_QUANTIZE_LEVELS) {
         while (1u << bits < 2u * q->arg + 1u) bits++;
         return 32 * bits;
     }
@@ -8216,11 +8241,11 @@ CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
     return (size_t)cg_word_bytes_((uint64_t)many * lay->bits_x32 / 32) / 4;
 }
 
-static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
+static cg_status cg_extra_check_(const cg_op *op, const cg_extra *side) {
     if (!side) return CG_OK;
     if (side->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
     if (side->support_len && !side->support) return CG_E_ARG;
-    if (side->aux && op && op->select.id != CG_SELECT_ADACOMP && op->select.id != CG_SELECT_VARIANCE)
+    if (side->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
         return CG_E_UNSUPPORTED;
     if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
     if (side->scale && op &&
@@ -8229,7 +8254,7 @@ static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
         return CG_E_UNSUPPORTED;
     return CG_OK;
 }
-static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay) {
+static cg_status cg_layout_make_(const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay) {
     const cg_stage *q = &op->quantize;
     memset(lay, 0, sizeof *lay);
     lay->k = k;
@@ -8817,7 +8842,7 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
 
 typedef struct cg_selector_ {
     const cg_kernels_ *kernels;
-    const cg_side *side;
+    const cg_extra *side;
     const float *x;         /* NULL: top-k of what a lazy fill makes */
     cg_producer_ *producer; /* top-k: what makes x, or NULL */
     size_t n;
@@ -9370,10 +9395,10 @@ static cg_status cg_selector_run_(const cg_selector_ *p) {
     case CG_SELECT_DGC: s = cg_select_dgc_(p); break;
     case CG_SELECT_SIDCO: s = cg_select_sidco_(p); break;
     case CG_SELECT_WANGNI: s = cg_select_wangni_(p); break;
-    case CG_SELECT_WANGNI_VARIANCE: s = cg_select_wangni_variance_(p); break;
+    case CG_SELECT_WANGNIVAR: s = cg_select_wangni_variance_(p); break;
     case CG_SELECT_SIDES:
     case CG_SELECT_SIDE: s = cg_select_sides_(p); break;
-    case CG_SELECT_ADACOMP: s = cg_select_adacomp_(p); break;
+    case CG_SELECT_BINS: s = cg_select_adacomp_(p); break;
     case CG_SELECT_VARIANCE: s = cg_select_variance_(p); break;
     case CG_SELECT_CHUNKED: s = cg_select_chunked_(p); break;
     case CG_SELECT_BLOCKS: return cg_select_blocks_(p); /* k is not the number of indices */
@@ -9956,7 +9981,7 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
 /* src/core/compress.h */
 /* Sizes of a packet whose selection left k values (or will leave at most k). */
 static cg_status cg_layout_sizes_(
-    const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
+    const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
     cg_status s = cg_layout_make_(op, side, k, lay);
     if (s != CG_OK) return s;
     *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->piece_table_bytes), lay->codes_bytes);
@@ -9967,7 +9992,7 @@ static cg_status cg_layout_sizes_(
     }
     return CG_OK;
 }
-static size_t cg_bound_(const cg_op *op, const cg_side *side, size_t n) {
+static size_t cg_bound_(const cg_op *op, const cg_extra *side, size_t n) {
     cg_layout_ lay;
     uint64_t turned, k, universe, values, indices = 0;
     if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
@@ -9982,7 +10007,7 @@ static size_t cg_bound_(const cg_op *op, const cg_side *side, size_t n) {
         indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
-CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
     size_t bytes = cg_bound_(op, side, n);
     cg_fenv_leave_(env);
@@ -9999,7 +10024,7 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
 
 /* Sample, transform and selection: what the quantizer will see. */
 CG_NOINLINE_ cg_status cg_source_prepare_(
-    const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
+    const cg_kernels_ *kernels, cg_info *info, const cg_extra *side, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
     const size_t turned = (size_t)cg_transformed_n_(op, info->drawn);
     cg_status s = CG_OK;
@@ -10063,7 +10088,7 @@ static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *fill) {
     if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
     return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->threshold_hint);
 }
-static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_producer_ *fill, const float *x,
+static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_producer_ *fill, const float *x,
     uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
@@ -10125,13 +10150,13 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_prod
     *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
-static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
+static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x,
     cg_producer_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
     const float none = 0.0f; /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
-    if (cg_side_check_(op, side) != CG_OK) return cg_side_check_(op, side);
+    if (cg_extra_check_(op, side) != CG_OK) return cg_extra_check_(op, side);
     if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
     if (scratch_bytes && !scratch) return CG_E_ARG;
     info.op = *op;
@@ -10139,7 +10164,7 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     if (tag) info.tag = *tag;
     return cg_compress_packet_(&info, side, fill, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
 }
-CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x, size_t n,
+CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_compress_checked_(op, tag, side, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
@@ -10713,11 +10738,11 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
 /* Everything up to the first look at the values: the header agrees with itself, with len and with n.
    values: a user's codec must be at hand. */
 static cg_status cg_decoder_open_(
-    cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
+    cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, float *y, size_t n, int values) {
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
-    s = cg_side_check_(NULL, side);
+    s = cg_extra_check_(NULL, side);
     if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
     if (s != CG_OK) return s;
     if (d->info.n != n) return CG_E_MISMATCH;
@@ -10746,7 +10771,7 @@ static cg_status cg_decoder_open_(
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
 /* The packet whose indices are meant: any that says by itself where its values are. */
-CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_side *side, size_t n) {
+CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_extra *side, size_t n) {
     cg_status s;
     float none = 0.0f;
     if (!side || !side->support) return CG_E_ARG;
@@ -10796,7 +10821,7 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
     return CG_OK;
 }
 /* verified: the packet has been through cg_decoder_open_ and cg_verify_. sink: takes the values, in place of y. */
-static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y,
+static cg_status cg_decode_to_(const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y,
     cg_sink_ *sink, size_t n, int verified) {
     cg_decoder_ d, set;
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
@@ -10827,11 +10852,11 @@ static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t l
     return s;
 }
 static cg_status cg_decode_(
-    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
     return cg_decode_to_(side, packet, len, alpha, beta, y, NULL, n, verified);
 }
 CG_API_ cg_status cg_decode(
-    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
     cg_fenv_leave_(env);
@@ -10922,7 +10947,7 @@ static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     float scale[2];
     cg_levels_ q;
     cg_scales_get_(&d->lay, d->scales, bucket, scale);
-    if (d->info.op.quantize.id == CG_QUANTIZE_STEPS16) return scale[0];
+    if (d->info.op.quantize.id == CG_QUANTIZE_FLEX16) return scale[0];
     q = cg_levels_make_(&d->info.op.quantize, scale);
     return cg_saturate_(cg_times_(q.step, q.postscale));
 }
@@ -10931,7 +10956,7 @@ static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
     cg_alphabet_ a = CG_ZERO;
     const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
     *bits = 16;
-    if (q->id == CG_QUANTIZE_STEPS16) return 32767;
+    if (q->id == CG_QUANTIZE_FLEX16) return 32767;
     if (!row || row->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &a)) return 0;
     *bits = a.bits;
     return a.zero_symbol;
@@ -10992,7 +11017,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
         if (bits <= 16 && first.lay.bucket_size <= 0xffffffffu) { /* headroom for all of them */
             a->mode = CG_REDUCE_LEVELS_;
             a->out_zero = (1 << (bits - 1)) - 1;
-            a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_STEPS : CG_QUANTIZE_STEPS16;
+            a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_FLEXPOINT : CG_QUANTIZE_FLEX16;
             a->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
             a->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
         }

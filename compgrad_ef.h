@@ -193,16 +193,17 @@ CG_API_ void cg_ef_reset(cg_ef *ef);                  /* as after init */
 CG_API_ const float *cg_ef_residual(const cg_ef *ef); /* n floats; NULL if they are bytes: cg_ef_read */
 CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n);
 CG_API_ float cg_ef_scale(const cg_ef *ef); /* of the last step */
-CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef);
+CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
+CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef);            /* as 0.1 called it */
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag); /* the operator of that step */
 
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress(
     cg_ef *ef, const cg_tag *tag, const float *grad, void *packet, size_t cap, size_t *len);
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress_with(
-    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len);
+    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len);
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, float *mean);
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit_with(
-    cg_ef *ef, const cg_side *side, const void *used, size_t used_len, float *mean);
+    cg_ef *ef, const cg_extra *side, const void *used, size_t used_len, float *mean);
 /* the packet may be NULL */
 CG_API_ CG_CHECKED_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len);
 
@@ -308,7 +309,7 @@ static double cg_min_f64_(double a, double b) { return a < b ? a : b; }
 static double cg_omega_quantize_(const cg_stage *q, double k) {
     const double bucket = q->size && (double)q->size < k ? (double)q->size : k, root = cg_sqrt_(bucket),
                  s = (double)q->arg;
-    const double levels = q->id == CG_QUANTIZE_QSGD ? s : (double)((1 << (q->arg & 15)) - 1);
+    const double levels = q->id == CG_QUANTIZE_LEVELS ? s : (double)((1 << (q->arg & 15)) - 1);
     double least = 1.0;
     if (q->flags & CG_FLAG_NEAREST) return 0.0;
     switch (q->id) {
@@ -317,10 +318,10 @@ static double cg_omega_quantize_(const cg_stage *q, double k) {
         return q->arg == 2 ? (root - 1.0) / 2.0
                            : bucket / (4.0 * ((double)(1 << (q->arg - 1)) - 1.0) * ((double)(1 << (q->arg - 1)) - 1.0));
     case CG_QUANTIZE_MINMAX: return bucket / (2.0 * levels * levels);
-    case CG_QUANTIZE_QSGD:
+    case CG_QUANTIZE_LEVELS:
         if (!(q->flags & CG_FLAG_MAX)) return cg_min_f64_(bucket / (s * s), root / s);
         return q->arg == 1 ? (root - 1.0) / 2.0 : bucket / (4.0 * s * s);
-    case CG_QUANTIZE_TERNARY: return q->flags & CG_FLAG_CLIP ? 0.0 : (root - 1.0) / 2.0;
+    case CG_QUANTIZE_TERNGRAD: return q->flags & CG_FLAG_CLIP ? 0.0 : (root - 1.0) / 2.0;
     case CG_QUANTIZE_DITHER:
         for (int i = 2; i < 1 << (q->arg - 1); i++) least *= 0.5;
         return 0.125 + root * least;
@@ -341,7 +342,7 @@ static double cg_omega_(const cg_op *op, size_t n) {
         grows *= least > 1.0 ? least : 1.0;
     }
     if (op->select.id == CG_SELECT_WANGNI) grows *= 1.0 / (double)op->select.value;
-    if (op->select.id == CG_SELECT_WANGNI_VARIANCE) grows *= 1.0 + (double)op->select.value;
+    if (op->select.id == CG_SELECT_WANGNIVAR) grows *= 1.0 + (double)op->select.value;
     return grows * (1.0 + cg_omega_quantize_(&op->quantize, (double)cg_max_selected_(op, turned))) - 1.0;
 }
 /* No value is off by as much as the largest of its bucket: then memory cannot grow, whatever w is. */
@@ -349,7 +350,7 @@ static int cg_quantizer_is_contractive_(const cg_stage *q, int turned) {
     const unsigned least = turned ? 3 : 2; /* bits; rotated, in the mean of squares */
     if (q->id == CG_QUANTIZE_ABSMAX) return q->arg >= 3;
     if (q->id == CG_QUANTIZE_MINMAX) return q->arg >= least && !(q->flags & CG_FLAG_NORM);
-    return q->id == CG_QUANTIZE_QSGD && (q->flags & CG_FLAG_MAX) && q->arg >= 2;
+    return q->id == CG_QUANTIZE_LEVELS && (q->flags & CG_FLAG_MAX) && q->arg >= 2;
 }
 /* What memory, and what is compressed, is multiplied by. */
 static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op) {
@@ -466,7 +467,7 @@ static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ 
     const uint64_t most = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);
     const cg_op dense = cg_dense();
     if (cg_op_check_(&op) != CG_OK || !most) return CG_E_ARG;
-    if (op.select.id == CG_SELECT_ADACOMP && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
+    if (op.select.id == CG_SELECT_BINS && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
     if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
@@ -587,7 +588,8 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
     return s;
 }
 CG_API_ float cg_ef_scale(const cg_ef *ef) { return ef->scale; }
-CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef) { return ef->stats; }
+CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef) { return ef->stats; }
+CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef) { return cg_ef_stats_of(ef); }
 CG_API_ const float *cg_ef_residual(const cg_ef *ef) { return ef->vector[0]; }
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag) {
     const cg_fenv_ env = cg_fenv_enter_();
@@ -683,7 +685,7 @@ typedef struct cg_ef_step_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
     cg_op op;
-    cg_side side;
+    cg_extra side;
     const float *g, *variance;
     /* g is multiplied by a; before that cut at +-limit, if that is not 0 */
     float grad_scale, clip_limit;
@@ -929,7 +931,7 @@ static float cg_ef_subtract_factor_(const cg_ef *ef) {
 }
 /* Everything that can be wrong, before memory changes; and the gradient's norm, if somebody asks. */
 static cg_status cg_ef_step_check_(
-    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, int norm, cg_ef_step_ *st, double *squares) {
+    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int norm, cg_ef_step_ *st, double *squares) {
     const cg_ef_desc *d = &ef->desc;
     const double workers = d->workers > 1 ? (double)d->workers : 1.0;
     double seen = 0.0;
@@ -961,8 +963,8 @@ static cg_status cg_ef_step_check_(
         if (d->n &&
             cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
-    } else if (st->op.select.id == CG_SELECT_ADACOMP && !st->side.aux) st->side.aux = grad;
-    if (cg_side_check_(&st->op, &st->side) != CG_OK) return cg_side_check_(&st->op, &st->side);
+    } else if (st->op.select.id == CG_SELECT_BINS && !st->side.aux) st->side.aux = grad;
+    if (cg_extra_check_(&st->op, &st->side) != CG_OK) return cg_extra_check_(&st->op, &st->side);
     /* one pass for both: squares of floats do not overflow a double */
     if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
         *squares = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
@@ -1154,7 +1156,7 @@ static cg_status cg_ef_pack_(
 }
 static float cg_packet_threshold_(const void *packet) { return cg_as_float_(cg_get32_((const uint8_t *)packet + 144)); }
 static cg_status cg_ef_compress_(
-    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
+    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len) {
     const cg_tag none = CG_ZERO;
     cg_ef_step_ st;
     cg_producer_ fill;
@@ -1193,7 +1195,7 @@ static cg_status cg_ef_compress_(
     return s;
 }
 CG_API_ cg_status cg_ef_compress_with(
-    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
+    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len) {
     const cg_fenv_ env = cg_fenv_enter_();
     const cg_status s = cg_ef_compress_(ef, tag, side, grad, packet, cap, len);
     cg_fenv_leave_(env);
@@ -1245,7 +1247,7 @@ static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_
 /* One packet, or several that cover the vector one after the other. What is done with each depends on sink; NULL:
    it is verified. */
 static cg_status cg_ef_for_each_packet_(
-    const cg_ef *ef, const cg_side *side, const uint8_t *used, size_t len, cg_ef_commit_ctx_ *c, cg_sink_ *sink) {
+    const cg_ef *ef, const cg_extra *side, const uint8_t *used, size_t len, cg_ef_commit_ctx_ *c, cg_sink_ *sink) {
     size_t at = 0, done = 0;
     cg_status s = used ? CG_OK : CG_E_ARG;
     cg_info info;
@@ -1288,7 +1290,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
     return 0.0;
 }
 static cg_status cg_ef_commit_now_(
-    cg_ef *ef, const cg_side *side, const void *used, size_t len, float *mean, int verified) {
+    cg_ef *ef, const cg_extra *side, const void *used, size_t len, float *mean, int verified) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
     cg_ef_commit_ctx_ c;
@@ -1335,7 +1337,7 @@ static cg_status cg_ef_commit_now_(
     cg_ef_step_end_(ef);
     return s;
 }
-CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_side *side, const void *used, size_t used_len, float *mean) {
+CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_extra *side, const void *used, size_t used_len, float *mean) {
     const cg_fenv_ env = cg_fenv_enter_();
     const cg_status s = !ef ? CG_E_ARG
         : !ef->pending      ? CG_E_STATE
@@ -1371,7 +1373,7 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     x.warm = x.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
     x.carry = ef->carry;
     /* a dense step of VARIANCE */
-    if (x.side && x.side->aux && x.op.select.id != CG_SELECT_ADACOMP && x.op.select.id != CG_SELECT_VARIANCE)
+    if (x.side && x.side->aux && x.op.select.id != CG_SELECT_BINS && x.op.select.id != CG_SELECT_VARIANCE)
         x.side = NULL;
     if (ef->desc.kind == CG_EF_LAQ && x.route == CG_ROUTE_AUTO) x.route = CG_ROUTE_ALLGATHER;
     if (cg_same_op_(&x.op, &dense) &&

@@ -134,7 +134,7 @@ typedef struct cg_exchange_desc {
     float *carry;
     /* low-rank: cols*rank floats, zero at first: where the next power iteration starts */
     float *warm;
-    const cg_side *side;
+    const cg_extra *side;
     uint32_t flags; /* CG_AGREE_SCALES, CG_ABSTAIN */
     float *into;    /* n floats: where the result goes; NULL: x itself */
     /* n floats apart from x and into: model -= rate * result, a step of SGD, in place of writing a result; into
@@ -195,7 +195,7 @@ CG_API_ int cg_io_run(const cg_transport *transport, const cg_io *io);
 
 /* y = beta*y + alpha*D(used). */
 CG_API_ CG_CHECKED_ cg_status cg_used_decode(
-    const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n);
+    const cg_extra *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n);
 
 /* Layer by layer: every layer has its own operator, route and tag; all of them open in two rounds, then one
    exchange follows the other. Those shorter than `small` values (and with the fold and weight of the first of
@@ -646,17 +646,17 @@ static int cg_is_unbiased_(const cg_op *op) {
     const cg_stage *q = &op->quantize;
     if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return 0;
-    if (op->select.id && op->select.id != CG_SELECT_WANGNI && op->select.id != CG_SELECT_WANGNI_VARIANCE &&
+    if (op->select.id && op->select.id != CG_SELECT_WANGNI && op->select.id != CG_SELECT_WANGNIVAR &&
         op->select.id != CG_SELECT_BLOCKS)
         return 0;
     switch (q->id) {
     case 0: return 1;
     case CG_QUANTIZE_MINMAX:
     case CG_QUANTIZE_ABSMAX:
-    case CG_QUANTIZE_QSGD:
+    case CG_QUANTIZE_LEVELS:
     case CG_QUANTIZE_DITHER:
     case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
-    case CG_QUANTIZE_TERNARY: return !q->flags;
+    case CG_QUANTIZE_TERNGRAD: return !q->flags;
     case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* two rounds: nearly */
     default: return 0;
     }
@@ -777,7 +777,7 @@ static const char *cg_refused_agreement_(const cg_ex_ *x) {
     unsigned bits;
     const cg_op *op = &x->desc.op;
     if (!(x->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!cg_grid_zero_symbol_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_STEPS16 || op->select.id ||
+    if (!cg_grid_zero_symbol_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id ||
         op->code.arg || op->sample.id == CG_SAMPLE_PERMK)
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
                "flexpoint, without a selection or code";
@@ -817,8 +817,8 @@ static void cg_ex_resolve_(cg_ex_ *x) {
         cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
         return;
     }
-    if (cg_side_check_(op, x->desc.side) != CG_OK) {
-        cg_ex_fail_(x, cg_side_check_(op, x->desc.side), x->transport.rank,
+    if (cg_extra_check_(op, x->desc.side) != CG_OK) {
+        cg_ex_fail_(x, cg_extra_check_(op, x->desc.side), x->transport.rank,
             "side has something that this operator does not use");
         return;
     }
@@ -848,11 +848,11 @@ static void cg_ex_resolve_(cg_ex_ *x) {
     if (!why) why = cg_refused_agreement_(x);
     if (!why && cg_has_back_(x) &&
         (cg_is_matrix_op_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
-            x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE ||
+            x->back.select.id == CG_SELECT_BINS || x->back.select.id == CG_SELECT_VARIANCE ||
             cg_is_user_codec_(&x->back.quantize)))
         why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
     if (!why && x->route == CG_ROUTE_SCATTER && !x->exact &&
-        (x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE))
+        (x->back.select.id == CG_SELECT_BINS || x->back.select.id == CG_SELECT_VARIANCE))
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_ex_fail_(x, CG_E_UNSUPPORTED, x->transport.rank, why);
 }
@@ -910,8 +910,8 @@ static uint64_t cg_tree_depth_(const cg_ex_ *x) {
     return x->transport.size > 1 ? cg_log2_((uint64_t)x->transport.size - 1) + 1 : 0;
 }
 /* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
-static cg_side cg_back_side_(const cg_ex_ *x) {
-    cg_side side = CG_ZERO;
+static cg_extra cg_back_extra_(const cg_ex_ *x) {
+    cg_extra side = CG_ZERO;
     if (!x->desc.side || !cg_is_user_codec_(&x->back.quantize)) return side;
     side.codecs = x->desc.side->codecs;
     side.codec_count = x->desc.side->codec_count;
@@ -924,7 +924,7 @@ static uint64_t cg_packet_room_(const cg_ex_ *x) {
     return room;
 }
 static uint64_t cg_reduced_room_(const cg_ex_ *x) {
-    const cg_side side = cg_back_side_(x);
+    const cg_extra side = cg_back_extra_(x);
     uint64_t room = 0;
     if (x->desc.fold == CG_FOLD_VOTE) return cg_packet_room_(x);
     for (int p = 0; p < x->parts; p++)
@@ -1192,8 +1192,8 @@ static void cg_records_check_(cg_ex_ *x) {
 /* src/exchange/packets.h */
 /* ---- >>packets ---- */
 
-static cg_side cg_decode_side_(const cg_ex_ *x) { /* what decoding needs of the caller's */
-    cg_side side = CG_ZERO;
+static cg_extra cg_decode_extra_(const cg_ex_ *x) { /* what decoding needs of the caller's */
+    cg_extra side = CG_ZERO;
     if (!x->desc.side) return side;
     side.support = x->desc.side->support;
     side.support_len = x->desc.side->support_len;
@@ -1202,7 +1202,7 @@ static cg_side cg_decode_side_(const cg_ex_ *x) { /* what decoding needs of the 
     return side;
 }
 /* Everything that cg_decode would find wrong, without decoding. */
-CG_NOINLINE_ cg_status cg_packet_check_(const cg_side *side, const void *packet, size_t len, size_t n) {
+CG_NOINLINE_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
     cg_decoder_ d;
     float none = 0.0f;
     cg_status s = cg_decoder_open_(&d, side, packet, len, &none, n, 1);
@@ -1210,7 +1210,7 @@ CG_NOINLINE_ cg_status cg_packet_check_(const cg_side *side, const void *packet,
 }
 static cg_status cg_ex_decode_(
     const cg_ex_ *x, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
-    const cg_side side = cg_decode_side_(x);
+    const cg_extra side = cg_decode_extra_(x);
     return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
 }
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
@@ -1257,7 +1257,7 @@ static int cg_is_empty_packet_(const cg_ex_ *x, const cg_info *info) {
    operator; rank < 0: made by anybody. */
 static void cg_accept_(
     cg_ex_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, int part, const cg_op *op, int rank, int from) {
-    const cg_side side = cg_decode_side_(x);
+    const cg_extra side = cg_decode_extra_(x);
     cg_info info;
     cg_status s;
     if (x->status != CG_OK) return;
@@ -1305,7 +1305,7 @@ static size_t cg_preamble_get_(cg_ex_ *x, const uint8_t *note, size_t cap, int f
     else if (who != x->check) cg_ex_fail_(x, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
     return cg_get32_(note + 8) || len > cap ? 0 : (size_t)len;
 }
-static cg_status cg_ex_compress_(const cg_ex_ *x, const cg_op *op, const cg_tag *tag, const cg_side *side,
+static cg_status cg_ex_compress_(const cg_ex_ *x, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
     return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, x->scratch, x->scratch_bytes);
 }
@@ -1313,7 +1313,7 @@ static cg_status cg_ex_compress_(const cg_ex_ *x, const cg_op *op, const cg_tag 
 static void cg_stripes_compress_(cg_ex_ *x) {
     const size_t room = (size_t)cg_packet_room_(x);
     cg_producer_ *fill = x->fill;
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     uint64_t at = 0, scale = 0;
     x->fill = NULL;
     if (x->desc.side) side = *x->desc.side;
@@ -1497,7 +1497,7 @@ static void cg_accum_open_(cg_accum_ *b, cg_ex_ *x, float *y, size_t n) {
 }
 /* The next packet, verified, times alpha. */
 static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, float alpha) {
-    const cg_side side = cg_decode_side_(b->x);
+    const cg_extra side = cg_decode_extra_(b->x);
     cg_decoder_ *d = &b->x->decoder[b->count];
     if (cg_decoder_open_(d, &side, packet, len, b->y, b->n, 1) != CG_OK) b->whole = 1;
     else if (d->info.op.select.id || d->info.op.sample.id || d->lay.value_code || d->lay.codec ||
@@ -1560,7 +1560,7 @@ static cg_status cg_accum_all_(const cg_accum_ *b) {
     return CG_OK;
 }
 /* Decoded, added and encoded again, block by block. */
-static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const cg_tag *tag, const cg_side *side,
+static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     uint8_t *out, size_t cap, size_t *len) {
     const cg_ex_ *x = b->x;
     cg_producer_ fill = cg_accum_producer_(b);
@@ -1593,7 +1593,7 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *x, const cg_decoder_
         uint64_t at[CG_SPARSE_BATCH_], in[CG_SPARSE_BATCH_];
         size_t j = 0, have = 0, next = 0;
         float none = 0.0f;
-        const cg_side side = cg_decode_side_(x);
+        const cg_extra side = cg_decode_extra_(x);
         cg_status s = cg_decoder_open_(&d, &side, x->packet[q], x->len[q], &none, x->n, 0);
         if (s != CG_OK) return s;
         one = cg_index_open_(&d.info, d.index);
@@ -1758,7 +1758,7 @@ static cg_status cg_contribution_less_error_(cg_ex_ *x, int part) {
 static void cg_owner_reduce_(cg_ex_ *x, int part) {
     const size_t n = cg_stripe_n_(x, part);
     cg_tag tag = cg_stripe_tag_(x, part, 1);
-    const cg_side side = cg_back_side_(x);
+    const cg_extra side = cg_back_extra_(x);
     cg_status s;
     if (x->status != CG_OK) return;
     if (x->desc.fold == CG_FOLD_VOTE)
@@ -1931,7 +1931,7 @@ static void cg_partial_add_(cg_ex_ *x) {
 static void cg_partial_encode_(cg_ex_ *x, int part) {
     const size_t start = cg_stripe_start_(x, part), n = cg_stripe_n_(x, part);
     const cg_tag tag = cg_stripe_tag_(x, part, 0);
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     cg_accum_ b;
     uint8_t *out;
     cg_status s;
@@ -2449,7 +2449,7 @@ static cg_op cg_shared_op_(const cg_ex_ *x) { /* of the leader's indices: a sele
 }
 static void cg_shared_indices_(cg_ex_ *x) {
     const cg_op op = cg_shared_op_(x);
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     cg_status s;
     if (x->desc.side) side = *x->desc.side;
     s = cg_ex_compress_(x, &op, &x->desc.tag, &side, x->x, x->n, x->result, x->result_cap, &x->result_len);
@@ -3055,7 +3055,7 @@ CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t smal
     return s;
 }
 CG_API_ cg_status cg_used_decode(
-    const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_extra *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
     const uint8_t *p = (const uint8_t *)used;
     size_t at = 0, done = 0;
     cg_info info;

@@ -306,7 +306,7 @@ static void ternary_encode(const cg_op *op, const float *restrict x, size_t n, p
     size_t i;
     memset(p->codes, 0, (n + 3) / 4);
     for (i = 0; i < n; i++)
-        if ((q->id == CG_QUANTIZE_TERNARY ? uniform() * s : limit) < fabsf(x[i])) p->codes[i / 4] |= (uint8_t)((x[i] < 0 ? 2 : 1) << i % 4 * 2);
+        if ((q->id == CG_QUANTIZE_TERNGRAD ? uniform() * s : limit) < fabsf(x[i])) p->codes[i / 4] |= (uint8_t)((x[i] < 0 ? 2 : 1) << i % 4 * 2);
     p->scales[0] = s;
 }
 
@@ -1101,7 +1101,7 @@ static cg_op parse(const char *text)
 
 static cg_status decode(int how, size_t len, size_t n)
 {
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     side.flags = CG_DECODE_DIRECT;
     if (how == ADD) return cg_decompress_add(mem.packet, len, 1.0f, mem.y, n);
     if (how == DIRECT) return cg_decode(&side, mem.packet, len, 1.0f, 0.0f, mem.y, n);

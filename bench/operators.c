@@ -13,7 +13,7 @@
 
 enum { N = 1 << 22, REPEATS = 5, MATRIX = 4096 * 256 /* after the embedding */ };
 
-/* One without a note is a heading. What needs a cg_side (adacomp, given, variance) is not here. Low rank works matrix by matrix: here on the first of the attention. */
+/* One without a note is a heading. What needs a cg_extra (adacomp, given, variance) is not here. Low rank works matrix by matrix: here on the first of the attention. */
 static const struct { const char *text, *note; size_t first, n; } operators[] = {
     {"Quantizers", NULL, 0, 0},
     {"dense",                 "exact", 0, N},

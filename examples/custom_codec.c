@@ -66,7 +66,7 @@ static float x[N], y[N];
 
 static int show(const char *name, cg_op op, double worst)
 {
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     cg_tag tag = {42, 0, 0, 0};
     size_t cap, room = cg_scratch(&op, N), len = 0, i;
     void *packet, *scratch;

@@ -60,7 +60,7 @@ int main(void)
         sent += len;
         if (wire(packet, len, &s)) {
             if (s == CG_OK) s = cg_ef_commit(&ef, packet, len, NULL);
-            gain += (double)cg_ef_last(&ef).gain;
+            gain += (double)cg_ef_stats_of(&ef).gain;
         } else {
             s = cg_ef_rollback(&ef, packet, len);    /* not sent again: its values go with the next packets */
             lost++;

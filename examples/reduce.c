@@ -33,7 +33,7 @@ static int run(const char *text, const float *agreed_scale, int vote)
     void *packets[WORKERS], *result = NULL, *scratch = NULL;
     const void *in[WORKERS];
     size_t lens[WORKERS], bound = 0, need = 0, len = 0, sent = 0, i, differ = 0;
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     cg_op op;
     unsigned w;
     if (check(cg_op_parse(&op, text), text)) return 1;

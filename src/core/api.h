@@ -28,7 +28,7 @@
 #endif
 #ifdef __cplusplus
 #  define CG_ZERO \
-    {} /* cg_side side = CG_ZERO; silent in C and in C++ */
+    {} /* cg_extra side = CG_ZERO; silent in C and in C++ */
 #else
 #  define CG_ZERO \
     { 0 }
@@ -49,7 +49,7 @@
   X(CG_E_CORRUPT, 20, "not an intact compgrad packet: send it again")                          \
   X(CG_E_VERSION, 21,                                                                          \
       "packet uses a format version, stage or codec that this build does "                     \
-      "not know: update compgrad, or pass the codec in cg_side.codecs")                        \
+      "not know: update compgrad, or pass the codec in cg_extra.codecs")                       \
   X(CG_E_MISMATCH, 22,                                                                         \
       "packet is intact but for another vector: compare n, tensor, step "                      \
       "and seed on both sides")                                                                \
@@ -96,8 +96,8 @@ enum {
     CG_SELECT_MSTOPK,
     CG_SELECT_SIDCO,
     CG_SELECT_WANGNI,
-    CG_SELECT_WANGNI_VARIANCE,
-    CG_SELECT_ADACOMP,
+    CG_SELECT_WANGNIVAR,
+    CG_SELECT_BINS,
     CG_SELECT_SIDES,
     CG_SELECT_SIDE,
     CG_SELECT_CHUNKED,
@@ -112,10 +112,10 @@ enum {
     CG_QUANTIZE_EFSIGN,
     CG_QUANTIZE_ABSMAX,
     CG_QUANTIZE_MINMAX,
-    CG_QUANTIZE_TERNARY,
-    CG_QUANTIZE_QSGD,
-    CG_QUANTIZE_STEPS,
-    CG_QUANTIZE_THREELC,
+    CG_QUANTIZE_TERNGRAD,
+    CG_QUANTIZE_LEVELS,
+    CG_QUANTIZE_FLEXPOINT,
+    CG_QUANTIZE_TRITS,
     CG_QUANTIZE_STROM,
     CG_QUANTIZE_ONEBIT,
     CG_QUANTIZE_MEAN,
@@ -129,8 +129,17 @@ enum {
     CG_QUANTIZE_MXE5M2,
     CG_QUANTIZE_NF4,
     CG_QUANTIZE_LLOYD,
-    CG_QUANTIZE_STEPS16,
+    CG_QUANTIZE_FLEX16,
     CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */
+};
+enum { /* as 0.1 called them */
+    CG_SELECT_WANGNI_VARIANCE = CG_SELECT_WANGNIVAR,
+    CG_SELECT_ADACOMP = CG_SELECT_BINS,
+    CG_QUANTIZE_TERNARY = CG_QUANTIZE_TERNGRAD,
+    CG_QUANTIZE_QSGD = CG_QUANTIZE_LEVELS,
+    CG_QUANTIZE_STEPS = CG_QUANTIZE_FLEXPOINT,
+    CG_QUANTIZE_STEPS16 = CG_QUANTIZE_FLEX16,
+    CG_QUANTIZE_THREELC = CG_QUANTIZE_TRITS
 };
 enum {
     CG_FLAG_UNSCALED = 1 /* sample */,
@@ -164,23 +173,30 @@ CG_API_ cg_op cg_minmax(int bits, uint32_t bucket); /* levels from the bucket's 
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);
 CG_API_ cg_op cg_flexpoint(
     int bits, uint32_t bucket);           /* integers of 2..8 or 16 bits times a power of two, to nearest */
-CG_API_ cg_op cg_qsgd(int levels);        /* 0..levels of the L2 norm, either sign, Elias omega */
-CG_API_ cg_op cg_sign(void);              /* +1 or -1; the sign of zero is + */
-CG_API_ cg_op cg_efsign(void);            /* sign times the mean magnitude */
-CG_API_ cg_op cg_onebit(uint32_t column); /* by sign one of two means; 0: one column */
-CG_API_ cg_op cg_terngrad(void);          /* -s, 0 or s with s the largest magnitude */
-/* to nearest of -m, 0, m with m = s * largest, 1 <= s < 2; quartic code */
-CG_API_ cg_op cg_threelc(float s);
+CG_API_ cg_op cg_flex16(uint32_t bucket); /* the same with 16 bits */
+/* 0..levels of a bucket's L2 norm, either sign; bucket 0: the whole vector */
+CG_API_ cg_op cg_levels(int levels, uint32_t bucket);
+CG_API_ cg_op cg_qsgd(int levels);                  /* cg_levels of the whole vector, Elias omega */
+CG_API_ cg_op cg_sign(void);                        /* +1 or -1; the sign of zero is + */
+CG_API_ cg_op cg_efsign(void);                      /* sign times the mean magnitude */
+CG_API_ cg_op cg_onebit(uint32_t column);           /* by sign one of two means; 0: one column */
+CG_API_ cg_op cg_terngrad(void);                    /* -s, 0 or s with s the largest magnitude */
+CG_API_ cg_op cg_trits(float s);                    /* to nearest of -m, 0, m with m = s * largest, 1 <= s < 2 */
+CG_API_ cg_op cg_threelc(float s);                  /* cg_trits in quartic code */
 CG_API_ cg_op cg_strom(float tau);                  /* +-tau where |x| > tau, else 0; 2 bits */
 CG_API_ cg_op cg_natural(void);                     /* powers of two, 9 bits */
 CG_API_ cg_op cg_dither(int bits, uint32_t bucket); /* the L2 norm times powers of two; 0: one bucket */
 CG_API_ cg_op cg_dynamic8(void);                    /* Dettmers' 8-bit numbers, largest = 1 */
-CG_API_ cg_op cg_fp8(void);                         /* E4M3, 512 to a scale */
-CG_API_ cg_op cg_fp8_e5m2(void);
-CG_API_ cg_op cg_mxfp4(void); /* OCP microscaling: 32 to a power of two */
-CG_API_ cg_op cg_mxfp8(void); /* E4M3 */
-CG_API_ cg_op cg_mxfp8_e5m2(void);
-CG_API_ cg_op cg_nf4(void);                                         /* 16 normal quantiles, 64 to a scale */
+CG_API_ cg_op cg_e4m3(uint32_t bucket);             /* fp8 with a scale per bucket */
+CG_API_ cg_op cg_e5m2(uint32_t bucket);
+CG_API_ cg_op cg_fp8(void);      /* cg_e4m3(512) */
+CG_API_ cg_op cg_fp8_e5m2(void); /* cg_e5m2(512) */
+CG_API_ cg_op cg_mxfp4(void);    /* OCP microscaling: 32 to a power of two */
+CG_API_ cg_op cg_mxe4m3(void);
+CG_API_ cg_op cg_mxe5m2(void);
+CG_API_ cg_op cg_nf4(void); /* 16 normal quantiles, 64 to a scale */
+/* 2 to 16 normal quantiles, 1 to 4 bits in steps of 1/32; after cg_rotate */
+CG_API_ cg_op cg_lloyd(float bits);
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value); /* a cg_codec of yours */
 /* selections; a ratio is the fraction kept */
 CG_API_ cg_op cg_topk(float ratio);          /* largest magnitudes; of equals, the lowest index */
@@ -189,13 +205,15 @@ CG_API_ cg_op cg_dgc(float ratio);           /* a threshold from a sample; 0.8 t
 CG_API_ cg_op cg_mstopk(float ratio);        /* a threshold by bisection */
 /* a threshold from fitted exponentials; 0.8 to 1.3 of the ratio */
 CG_API_ cg_op cg_sidco(float ratio);
-CG_API_ cg_op cg_wangni(float ratio);            /* each with a probability by its magnitude; so many on average */
-CG_API_ cg_op cg_wangni_variance(float epsilon); /* the fewest for a variance of epsilon |x|^2 */
+CG_API_ cg_op cg_wangni(float ratio);      /* each with a probability by its magnitude; so many on average */
+CG_API_ cg_op cg_wangnivar(float epsilon); /* the fewest for a variance of epsilon |x|^2 */
+CG_API_ cg_op cg_bins(uint32_t bin);       /* what adacomp selects */
+CG_API_ cg_op cg_sides(float ratio);       /* the largest above and below zero */
 CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk); /* the largest of every chunk */
 CG_API_ cg_op cg_blocks(uint32_t block);               /* blocks that are not all zero */
-/* where the packet cg_side.support has values; carries no indices */
+/* where the packet cg_extra.support has values; carries no indices */
 CG_API_ cg_op cg_given(void);
-CG_API_ cg_op cg_variance(float alpha); /* where x^2 > alpha * cg_side.aux */
+CG_API_ cg_op cg_variance(float alpha); /* where x^2 > alpha * cg_extra.aux */
 /* samples, from the tag: no indices travel */
 CG_API_ cg_op cg_randk(float ratio); /* one of every n/k, times n/k */
 /* every rank another one of `workers` neighbours, times workers */
@@ -212,13 +230,18 @@ CG_API_ cg_op cg_srq(int bits); /* rotated, then minmax */
 CG_API_ cg_op cg_drive(void);   /* rotated, then signs, scaled to be unbiased */
 /* the same with 1 to 4 bits, in steps of 1/32; below 1 of a random sample */
 CG_API_ cg_op cg_eden(float bits);
-CG_API_ cg_op cg_demo(float ratio);                /* the largest of 64 frequencies */
+CG_API_ cg_op cg_demo_dct(float ratio);            /* the largest of 64 frequencies */
 CG_API_ cg_op cg_stc(float ratio);                 /* top-k as signs of one magnitude, Golomb */
 CG_API_ cg_op cg_sbc(float ratio);                 /* the largest above or below zero, as their mean, Golomb */
 CG_API_ cg_op cg_adaq(float ratio);                /* the largest above and below zero, as their two means */
-CG_API_ cg_op cg_adacomp(uint32_t bin);            /* by bins; cg_side.aux: the latest gradient, part of x */
+CG_API_ cg_op cg_adacomp(uint32_t bin);            /* by bins; cg_extra.aux: the latest gradient, part of x */
 CG_API_ cg_op cg_qsparse(float ratio, int levels); /* top-k, then levels of its L2 norm */
 CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits); /* random sample, top-k of it, levels */
+/* as 0.1 called them */
+CG_API_ cg_op cg_mxfp8(void);                    /* cg_mxe4m3 */
+CG_API_ cg_op cg_mxfp8_e5m2(void);               /* cg_mxe5m2 */
+CG_API_ cg_op cg_wangni_variance(float epsilon); /* cg_wangnivar */
+CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
 /* changes */
 CG_API_ cg_op cg_nearest(cg_op op);                  /* rounds to nearest, not at random */
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket); /* qsgd, dither: of the largest magnitude of every bucket */
@@ -236,7 +259,7 @@ typedef struct cg_tag {    /* travels in the packet; NULL = zeros */
     uint32_t tensor, rank; /* private randomness (rounding) of that and rank */
 } cg_tag;
 
-/* Your own quantizer: const data, id 128..255, used through cg_side.codecs. It sees the values that
+/* Your own quantizer: const data, id 128..255, used through cg_extra.codecs. It sees the values that
    sample and selection left, as a dense vector. decode is asked for values [first, first + count),
    first a multiple of 2048 and count at most 2048, in any order, more than once, and with OpenMP by
    several threads; it must accept any bytes: return CG_OK with finite values, or CG_E_CORRUPT. Its
@@ -254,15 +277,16 @@ typedef struct cg_codec {
 
 enum { CG_DECODE_DIRECT = 1 }; /* dense packets in one pass; if one turns out corrupt, y is unspecified */
 
-typedef struct cg_side { /* what encoding or decoding may know beside; NULL = nothing */
-    const float *aux;    /* n floats: the gradient in x (cg_adacomp), or its variance (cg_variance) */
-    const float *scale;  /* scales that all ranks agreed on, in the packet's order, instead of the vector's own */
-    const void *support; /* a packet whose index set is the selection (cg_given), to compress and to decode */
+typedef struct cg_extra { /* what encoding or decoding may know beside; NULL = nothing */
+    const float *aux;     /* n floats: the gradient in x (cg_adacomp), or its variance (cg_variance) */
+    const float *scale;   /* scales that all ranks agreed on, in the packet's order, instead of the vector's own */
+    const void *support;  /* a packet whose index set is the selection (cg_given), to compress and to decode */
     size_t support_len;
     const cg_codec *const *codecs;
     size_t codec_count;
     uint32_t flags; /* CG_DECODE_* */
-} cg_side;
+} cg_extra;
+typedef cg_extra cg_side; /* as 0.1 called it */
 
 typedef struct cg_info {
     cg_op op;
@@ -275,19 +299,19 @@ typedef struct cg_info {
 
 /* A packet of (op, n) is never larger; 0: bad operator, or the size overflows. */
 CG_API_ size_t cg_bound(const cg_op *op, size_t n);
-CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n);
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n);
 /* Bytes of scratch that cg_compress needs; 0 = none (or a bad operator, which cg_bound tells). */
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
 
 /* x[0..n) to packet[0..*len). Succeeds if cap >= cg_bound() and x is finite. On error *len is 0. */
 CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
-CG_API_ CG_CHECKED_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
+CG_API_ CG_CHECKED_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x,
     size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 
 /* y = beta*y + alpha*D(packet), alpha and beta finite; y is not read if beta is 0. The other two are this one. */
 CG_API_ CG_CHECKED_ cg_status cg_decode(
-    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n);
+    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n);
 CG_API_ CG_CHECKED_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n);
 CG_API_ CG_CHECKED_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n);
 /* y[i] = 0 for every i that the packet has a value for. */
@@ -297,7 +321,7 @@ CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info
 
 /* ---- packets added without leaving their domain: one vector (n, seed, step, tensor), one sample, one transform
    The result is a packet like any other. Sparse packets merge by index; packed packets of one grid (equal scales:
-   cg_side.scale) add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one
+   cg_extra.scale) add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one
    inverse transform when the result is decoded. cg_vote: of up to 1024 cg_sign packets the majority's sign, + for
    a tie. CG_E_UNSUPPORTED: PermK, matrices. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(

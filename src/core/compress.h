@@ -1,6 +1,6 @@
 /* Sizes of a packet whose selection left k values (or will leave at most k). */
 static cg_status cg_layout_sizes_(
-    const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
+    const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
     cg_status s = cg_layout_make_(op, side, k, lay);
     if (s != CG_OK) return s;
     *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->piece_table_bytes), lay->codes_bytes);
@@ -11,7 +11,7 @@ static cg_status cg_layout_sizes_(
     }
     return CG_OK;
 }
-static size_t cg_bound_(const cg_op *op, const cg_side *side, size_t n) {
+static size_t cg_bound_(const cg_op *op, const cg_extra *side, size_t n) {
     cg_layout_ lay;
     uint64_t turned, k, universe, values, indices = 0;
     if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
@@ -26,7 +26,7 @@ static size_t cg_bound_(const cg_op *op, const cg_side *side, size_t n) {
         indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
-CG_API_ size_t cg_bound_with(const cg_op *op, const cg_side *side, size_t n) {
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
     size_t bytes = cg_bound_(op, side, n);
     cg_fenv_leave_(env);
@@ -43,7 +43,7 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
 
 /* Sample, transform and selection: what the quantizer will see. */
 CG_NOINLINE_ cg_status cg_source_prepare_(
-    const cg_kernels_ *kernels, cg_info *info, const cg_side *side, cg_source_ *src, cg_list_ *list) {
+    const cg_kernels_ *kernels, cg_info *info, const cg_extra *side, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
     const size_t turned = (size_t)cg_transformed_n_(op, info->drawn);
     cg_status s = CG_OK;
@@ -107,7 +107,7 @@ static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *fill) {
     if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
     return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->threshold_hint);
 }
-static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_producer_ *fill, const float *x,
+static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_producer_ *fill, const float *x,
     uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
@@ -169,13 +169,13 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_side *side, cg_prod
     *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
-static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x,
+static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x,
     cg_producer_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
     const float none = 0.0f; /* x, where there are no values: NULL + 0 is undefined */
     if (len) *len = 0;
     if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
-    if (cg_side_check_(op, side) != CG_OK) return cg_side_check_(op, side);
+    if (cg_extra_check_(op, side) != CG_OK) return cg_extra_check_(op, side);
     if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
     if (scratch_bytes && !scratch) return CG_E_ARG;
     info.op = *op;
@@ -183,7 +183,7 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     if (tag) info.tag = *tag;
     return cg_compress_packet_(&info, side, fill, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
 }
-CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_side *side, const float *x, size_t n,
+CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_compress_checked_(op, tag, side, x, NULL, n, packet, cap, len, scratch, scratch_bytes);

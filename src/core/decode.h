@@ -1,11 +1,11 @@
 /* Everything up to the first look at the values: the header agrees with itself, with len and with n.
    values: a user's codec must be at hand. */
 static cg_status cg_decoder_open_(
-    cg_decoder_ *d, const cg_side *side, const void *packet, size_t len, float *y, size_t n, int values) {
+    cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, float *y, size_t n, int values) {
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
-    s = cg_side_check_(NULL, side);
+    s = cg_extra_check_(NULL, side);
     if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
     if (s != CG_OK) return s;
     if (d->info.n != n) return CG_E_MISMATCH;
@@ -34,7 +34,7 @@ static cg_status cg_decoder_open_(
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
 /* The packet whose indices are meant: any that says by itself where its values are. */
-CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_side *side, size_t n) {
+CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_extra *side, size_t n) {
     cg_status s;
     float none = 0.0f;
     if (!side || !side->support) return CG_E_ARG;
@@ -84,7 +84,7 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
     return CG_OK;
 }
 /* verified: the packet has been through cg_decoder_open_ and cg_verify_. sink: takes the values, in place of y. */
-static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y,
+static cg_status cg_decode_to_(const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y,
     cg_sink_ *sink, size_t n, int verified) {
     cg_decoder_ d, set;
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
@@ -115,11 +115,11 @@ static cg_status cg_decode_to_(const cg_side *side, const void *packet, size_t l
     return s;
 }
 static cg_status cg_decode_(
-    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
     return cg_decode_to_(side, packet, len, alpha, beta, y, NULL, n, verified);
 }
 CG_API_ cg_status cg_decode(
-    const cg_side *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
     cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
     cg_fenv_leave_(env);

@@ -16,11 +16,11 @@ CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
     return (size_t)cg_word_bytes_((uint64_t)many * lay->bits_x32 / 32) / 4;
 }
 
-static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
+static cg_status cg_extra_check_(const cg_op *op, const cg_extra *side) {
     if (!side) return CG_OK;
     if (side->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
     if (side->support_len && !side->support) return CG_E_ARG;
-    if (side->aux && op && op->select.id != CG_SELECT_ADACOMP && op->select.id != CG_SELECT_VARIANCE)
+    if (side->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
         return CG_E_UNSUPPORTED;
     if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
     if (side->scale && op &&
@@ -29,7 +29,7 @@ static cg_status cg_side_check_(const cg_op *op, const cg_side *side) {
         return CG_E_UNSUPPORTED;
     return CG_OK;
 }
-static cg_status cg_layout_make_(const cg_op *op, const cg_side *side, uint64_t k, cg_layout_ *lay) {
+static cg_status cg_layout_make_(const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay) {
     const cg_stage *q = &op->quantize;
     memset(lay, 0, sizeof *lay);
     lay->k = k;

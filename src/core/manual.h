@@ -35,7 +35,7 @@
      flexpoint:b:B flex16 b + 32/B       B d > .9998* at 8 bits         integers that hardware or sums like (Koester 17)
      levels:s[:B] qsgd:s  log2(2s+1)+32/B U w <= min(B/s^2, sqrt(B)/s)  QSGD (Alistarh 17); qsgd: whole vector, Elias omega;
                                                                         :max for max-norm buckets (QSGDinf, CGX)
-     terngrad[:clip]      2; |quartic .. U w <= (sqrt(n)-1)/2; clip: B  layer by layer, with cg_side.scale shared (Wen 17)
+     terngrad[:clip]      2; |quartic .. U w <= (sqrt(n)-1)/2; clip: B  layer by layer, with cg_extra.scale shared (Wen 17)
      trits:s  threelc:s   <= 1.6         B d = .05* at s = 1            3LC (Lim 19), quartic and zero-run code; with memory
      strom:tau            2              B d by tau, .65* at sigma      fixed threshold (Strom 15, MXNet 2-bit); with memory
      sign                 1              B no magnitude                 majority vote, cg_vote (Bernstein 18)
@@ -62,10 +62,10 @@
      chunked:C:r          as top-k       B                              the largest of every C (SparseLoCo, DeMo)
      sides:r  side:r      as top-k       B                              above and below zero apart; what adaq and sbc select
      wangni:r wangnivar:e as top-k       U, U w = e                     probabilities by magnitude (Wangni 18)
-     bins:B               ..             B; cg_side.aux: gradient       what adacomp selects (Chen 18)
-     variance:a           ..             B; cg_side.aux: variance       where x^2 > a v (Tsuzuku 18)
+     bins:B               ..             B; cg_extra.aux: gradient       what adacomp selects (Chen 18)
+     variance:a           ..             B; cg_extra.aux: variance       where x^2 > a v (Tsuzuku 18)
      blocks:B             ..             exact                          B values at once, if not all zero (OmniReduce 21)
-     given                32 k/n         B; cg_side.support             somebody else's indices (AR-Top-k, Tyagi 23)
+     given                32 k/n         B; cg_extra.support             somebody else's indices (AR-Top-k, Tyagi 23)
    samples: no indices travel, packets of one key add
      randk:r              32 r           U w = n/k - 1                  (Konecny 16); :unscaled is B with d = r, for memory
      permk:N              32/N           U w = N - 1                    N ranks cover the vector (Szlendak 21)

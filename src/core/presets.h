@@ -29,24 +29,28 @@ CG_API_ cg_op cg_minmax(int bits, uint32_t bucket) { return cg_op_quantize_(CG_Q
 CG_API_ cg_op cg_sign(void) { return cg_op_quantize_(CG_QUANTIZE_SIGN, 0, 0, 0.0f); }
 CG_API_ cg_op cg_efsign(void) { return cg_op_quantize_(CG_QUANTIZE_EFSIGN, 0, 0, 0.0f); }
 CG_API_ cg_op cg_onebit(uint32_t column) { return cg_op_quantize_(CG_QUANTIZE_ONEBIT, 0, column, 0.0f); }
-CG_API_ cg_op cg_terngrad(void) { return cg_op_quantize_(CG_QUANTIZE_TERNARY, 0, 0, 0.0f); }
-CG_API_ cg_op cg_qsgd(int levels) {
-    return cg_coded(cg_op_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f), CG_CODE_OMEGA);
+CG_API_ cg_op cg_terngrad(void) { return cg_op_quantize_(CG_QUANTIZE_TERNGRAD, 0, 0, 0.0f); }
+CG_API_ cg_op cg_levels(int levels, uint32_t bucket) {
+    return cg_op_quantize_(CG_QUANTIZE_LEVELS, levels, bucket, 0.0f);
 }
-CG_API_ cg_op cg_threelc(float s) { return cg_coded(cg_op_quantize_(CG_QUANTIZE_THREELC, 0, 0, s), CG_CODE_QUARTIC); }
+CG_API_ cg_op cg_qsgd(int levels) { return cg_coded(cg_levels(levels, 0), CG_CODE_OMEGA); }
+CG_API_ cg_op cg_trits(float s) { return cg_op_quantize_(CG_QUANTIZE_TRITS, 0, 0, s); }
+CG_API_ cg_op cg_threelc(float s) { return cg_coded(cg_trits(s), CG_CODE_QUARTIC); }
 CG_API_ cg_op cg_strom(float tau) { return cg_op_quantize_(CG_QUANTIZE_STROM, 0, 0, tau); }
+CG_API_ cg_op cg_flex16(uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_FLEX16, 0, bucket, 0.0f); }
 CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket) {
-    return bits == 16 ? cg_op_quantize_(CG_QUANTIZE_STEPS16, 0, bucket, 0.0f)
-                      : cg_op_quantize_(CG_QUANTIZE_STEPS, bits, bucket, 0.0f);
+    return bits == 16 ? cg_flex16(bucket) : cg_op_quantize_(CG_QUANTIZE_FLEXPOINT, bits, bucket, 0.0f);
 }
 CG_API_ cg_op cg_natural(void) { return cg_op_quantize_(CG_QUANTIZE_NATURAL, 0, 0, 0.0f); }
 CG_API_ cg_op cg_dither(int bits, uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_DITHER, bits, bucket, 0.0f); }
 CG_API_ cg_op cg_dynamic8(void) { return cg_op_quantize_(CG_QUANTIZE_DYNAMIC8, 0, 0, 0.0f); }
-CG_API_ cg_op cg_fp8(void) { return cg_op_quantize_(CG_QUANTIZE_E4M3, 0, 512, 0.0f); }
-CG_API_ cg_op cg_fp8_e5m2(void) { return cg_op_quantize_(CG_QUANTIZE_E5M2, 0, 512, 0.0f); }
+CG_API_ cg_op cg_e4m3(uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_E4M3, 0, bucket, 0.0f); }
+CG_API_ cg_op cg_e5m2(uint32_t bucket) { return cg_op_quantize_(CG_QUANTIZE_E5M2, 0, bucket, 0.0f); }
+CG_API_ cg_op cg_fp8(void) { return cg_e4m3(512); }
+CG_API_ cg_op cg_fp8_e5m2(void) { return cg_e5m2(512); }
 CG_API_ cg_op cg_mxfp4(void) { return cg_op_quantize_(CG_QUANTIZE_MXFP4, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8(void) { return cg_op_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
-CG_API_ cg_op cg_mxfp8_e5m2(void) { return cg_op_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxe4m3(void) { return cg_op_quantize_(CG_QUANTIZE_MXE4M3, 0, 0, 0.0f); }
+CG_API_ cg_op cg_mxe5m2(void) { return cg_op_quantize_(CG_QUANTIZE_MXE5M2, 0, 0, 0.0f); }
 CG_API_ cg_op cg_nf4(void) { return cg_op_quantize_(CG_QUANTIZE_NF4, 0, 64, 0.0f); }
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket) {
     cg_op op = cg_coded(cg_minmax(bits, bucket), CG_CODE_HUFFMAN);
@@ -60,21 +64,21 @@ CG_API_ cg_op cg_dgc(float ratio) { return cg_op_select_(CG_SELECT_DGC, 0, ratio
 CG_API_ cg_op cg_mstopk(float ratio) { return cg_op_select_(CG_SELECT_MSTOPK, 0, ratio); }
 CG_API_ cg_op cg_sidco(float ratio) { return cg_op_select_(CG_SELECT_SIDCO, 0, ratio); }
 CG_API_ cg_op cg_wangni(float ratio) { return cg_op_select_(CG_SELECT_WANGNI, 0, ratio); }
-CG_API_ cg_op cg_wangni_variance(float epsilon) { return cg_op_select_(CG_SELECT_WANGNI_VARIANCE, 0, epsilon); }
+CG_API_ cg_op cg_wangnivar(float epsilon) { return cg_op_select_(CG_SELECT_WANGNIVAR, 0, epsilon); }
 CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk) { return cg_op_select_(CG_SELECT_CHUNKED, chunk, ratio); }
 CG_API_ cg_op cg_blocks(uint32_t block) { return cg_op_select_(CG_SELECT_BLOCKS, block, 0.0f); }
 CG_API_ cg_op cg_given(void) { return cg_op_select_(CG_SELECT_GIVEN, 0, 0.0f); }
 CG_API_ cg_op cg_variance(float alpha) { return cg_op_select_(CG_SELECT_VARIANCE, 0, alpha); }
-CG_API_ cg_op cg_adacomp(uint32_t bin) { return cg_then(cg_op_select_(CG_SELECT_ADACOMP, bin, 0.0f), cg_efsign()); }
-CG_API_ cg_op cg_adaq(float ratio) { return cg_then(cg_op_select_(CG_SELECT_SIDES, 0, ratio), cg_onebit(0)); }
+CG_API_ cg_op cg_bins(uint32_t bin) { return cg_op_select_(CG_SELECT_BINS, bin, 0.0f); }
+CG_API_ cg_op cg_sides(float ratio) { return cg_op_select_(CG_SELECT_SIDES, 0, ratio); }
+CG_API_ cg_op cg_adacomp(uint32_t bin) { return cg_then(cg_bins(bin), cg_efsign()); }
+CG_API_ cg_op cg_adaq(float ratio) { return cg_then(cg_sides(ratio), cg_onebit(0)); }
 CG_API_ cg_op cg_sbc(float ratio) {
     return cg_coded(cg_then(cg_op_select_(CG_SELECT_SIDE, 0, ratio), cg_op_quantize_(CG_QUANTIZE_MEAN, 0, 0, 0.0f)),
         CG_CODE_GOLOMB);
 }
 CG_API_ cg_op cg_stc(float ratio) { return cg_coded(cg_then(cg_topk(ratio), cg_efsign()), CG_CODE_GOLOMB); }
-CG_API_ cg_op cg_qsparse(float ratio, int levels) {
-    return cg_then(cg_topk(ratio), cg_op_quantize_(CG_QUANTIZE_QSGD, levels, 0, 0.0f));
-}
+CG_API_ cg_op cg_qsparse(float ratio, int levels) { return cg_then(cg_topk(ratio), cg_levels(levels, 0)); }
 CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits) {
     return cg_then(cg_then(cg_unscaled(cg_randk(sampled)), cg_topk(ratio)), cg_nearest(cg_absmax(bits, 512)));
 }
@@ -88,14 +92,15 @@ CG_API_ cg_op cg_rotate(int rounds) {
 }
 CG_API_ cg_op cg_dct(void) { return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
 CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_ROTATE_BLOCK_)); }
+CG_API_ cg_op cg_lloyd(float bits) { return cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits); }
 CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sample first */
     float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
-    cg_op op = cg_then(cg_rotate(2), cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits < 1.0f ? 1.0f : steps));
+    cg_op op = cg_then(cg_rotate(2), cg_lloyd(bits < 1.0f ? 1.0f : steps));
     if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
     return bits < 1.0f ? cg_then(cg_randk(bits), op) : op;
 }
 CG_API_ cg_op cg_drive(void) { return cg_eden(1.0f); }
-CG_API_ cg_op cg_demo(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
+CG_API_ cg_op cg_demo_dct(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
 static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
     return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
 }
@@ -105,6 +110,11 @@ CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) {
 CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget) {
     return cg_op_matrix_(CG_TRANSFORM_ATOMO, rows, cols, budget);
 }
+
+CG_API_ cg_op cg_mxfp8(void) { return cg_mxe4m3(); }
+CG_API_ cg_op cg_mxfp8_e5m2(void) { return cg_mxe5m2(); }
+CG_API_ cg_op cg_wangni_variance(float epsilon) { return cg_wangnivar(epsilon); }
+CG_API_ cg_op cg_demo(float ratio) { return cg_demo_dct(ratio); }
 
 CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
     return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_()

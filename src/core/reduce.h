@@ -44,7 +44,7 @@ static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     float scale[2];
     cg_levels_ q;
     cg_scales_get_(&d->lay, d->scales, bucket, scale);
-    if (d->info.op.quantize.id == CG_QUANTIZE_STEPS16) return scale[0];
+    if (d->info.op.quantize.id == CG_QUANTIZE_FLEX16) return scale[0];
     q = cg_levels_make_(&d->info.op.quantize, scale);
     return cg_saturate_(cg_times_(q.step, q.postscale));
 }
@@ -53,7 +53,7 @@ static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
     cg_alphabet_ a = CG_ZERO;
     const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
     *bits = 16;
-    if (q->id == CG_QUANTIZE_STEPS16) return 32767;
+    if (q->id == CG_QUANTIZE_FLEX16) return 32767;
     if (!row || row->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &a)) return 0;
     *bits = a.bits;
     return a.zero_symbol;
@@ -114,7 +114,7 @@ CG_NOINLINE_ cg_status cg_reducer_open_(
         if (bits <= 16 && first.lay.bucket_size <= 0xffffffffu) { /* headroom for all of them */
             a->mode = CG_REDUCE_LEVELS_;
             a->out_zero = (1 << (bits - 1)) - 1;
-            a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_STEPS : CG_QUANTIZE_STEPS16;
+            a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_FLEXPOINT : CG_QUANTIZE_FLEX16;
             a->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
             a->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
         }

@@ -214,51 +214,43 @@ static int cg_parse_user_(const char **text, cg_op *op) {
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
-/* Presets that are more than one stage have names, too. */
-static const struct {
-    const char *name;
-    int params;
-} cg_preset_names_[] = {
-    { "qsgd", 1 },
-    { "threelc", 1 },
-    { "adacomp", 1 },
-    { "adaq", 1 },
-    { "sbc", 1 },
-    { "stc", 1 },
-    { "eden", 1 },
-    { "drive", 0 },
-    { "srq", 1 },
-    { "demo", 1 },
-    { "qsparse", 2 },
-    { "cocktail", 3 },
-    { "klevel", 2 },
-};
-static cg_op cg_preset_make_(size_t which, const float *a) {
-    switch (which) {
-    case 0: return cg_qsgd((int)a[0]);
-    case 1: return cg_threelc(a[0]);
-    case 2: return cg_adacomp((uint32_t)a[0]);
-    case 3: return cg_adaq(a[0]);
-    case 4: return cg_sbc(a[0]);
-    case 5: return cg_stc(a[0]);
-    case 6: return cg_eden(a[0]);
-    case 7: return cg_drive();
-    case 8: return cg_srq((int)a[0]);
-    case 9: return cg_demo(a[0]);
-    case 10: return cg_qsparse(a[0], (int)a[1]);
-    case 11: return cg_cocktail(a[0], a[1], (int)a[2]);
-    default: return cg_klevel((int)a[0], (uint32_t)a[1]);
-    }
+/* Presets by name: what is more than one stage, and other names of a single one. */
+#define CG_PRESET_LIST_(X)                             \
+  X("qsgd", 1, cg_qsgd((int)a[0]))                     \
+  X("threelc", 1, cg_threelc(a[0]))                    \
+  X("adacomp", 1, cg_adacomp((uint32_t)a[0]))          \
+  X("adaq", 1, cg_adaq(a[0]))                          \
+  X("sbc", 1, cg_sbc(a[0]))                            \
+  X("stc", 1, cg_stc(a[0]))                            \
+  X("eden", 1, cg_eden(a[0]))                          \
+  X("drive", 0, cg_drive())                            \
+  X("srq", 1, cg_srq((int)a[0]))                       \
+  X("demo_dct", 1, cg_demo_dct(a[0]))                  \
+  X("demo", 1, cg_demo_dct(a[0]))                      \
+  X("qsparse", 2, cg_qsparse(a[0], (int)a[1]))         \
+  X("cocktail", 3, cg_cocktail(a[0], a[1], (int)a[2])) \
+  X("klevel", 2, cg_klevel((int)a[0], (uint32_t)a[1])) \
+  X("fp8", 0, cg_fp8())                                \
+  X("fp8_e5m2", 0, cg_fp8_e5m2())                      \
+  X("mxfp8", 0, cg_mxe4m3())                           \
+  X("mxfp8_e5m2", 0, cg_mxe5m2())                      \
+  X("wangni_variance", 1, cg_wangnivar(a[0]))
+
+static int cg_parse_params_(const char **text, float *params, int count) {
+    for (int p = 0; p < count; p++)
+        if (!cg_parse_literal_(text, ":") || !cg_parse_float_(text, &params[p]) || params[p] > 1e9f) return 0;
+    return 1;
 }
 static int cg_parse_preset_(const char **text, cg_op *op) {
-    for (size_t i = 0; i < sizeof cg_preset_names_ / sizeof cg_preset_names_[0]; i++) {
-        float a[3] = { 0.0f, 0.0f, 0.0f };
-        if (!cg_parse_name_(text, cg_preset_names_[i].name)) continue;
-        for (int p = 0; p < cg_preset_names_[i].params; p++)
-            if (!cg_parse_literal_(text, ":") || !cg_parse_float_(text, &a[p]) || a[p] > 1e9f) return 0;
-        *op = cg_preset_make_(i, a);
-        return 1;
-    }
+    float a[3] = { 0.0f, 0.0f, 0.0f };
+#define CG_PRESET_(name, count, preset)              \
+  if (cg_parse_name_(text, name)) {                  \
+    if (!cg_parse_params_(text, a, count)) return 0; \
+    *op = preset;                                    \
+    return 1;                                        \
+  }
+    CG_PRESET_LIST_(CG_PRESET_)
+#undef CG_PRESET_
     return 0;
 }
 static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {

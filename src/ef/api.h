@@ -113,16 +113,17 @@ CG_API_ void cg_ef_reset(cg_ef *ef);                  /* as after init */
 CG_API_ const float *cg_ef_residual(const cg_ef *ef); /* n floats; NULL if they are bytes: cg_ef_read */
 CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n);
 CG_API_ float cg_ef_scale(const cg_ef *ef); /* of the last step */
-CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef);
+CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
+CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef);            /* as 0.1 called it */
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag); /* the operator of that step */
 
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress(
     cg_ef *ef, const cg_tag *tag, const float *grad, void *packet, size_t cap, size_t *len);
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress_with(
-    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len);
+    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len);
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, float *mean);
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit_with(
-    cg_ef *ef, const cg_side *side, const void *used, size_t used_len, float *mean);
+    cg_ef *ef, const cg_extra *side, const void *used, size_t used_len, float *mean);
 /* the packet may be NULL */
 CG_API_ CG_CHECKED_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len);
 

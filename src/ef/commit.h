@@ -38,7 +38,7 @@ static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_
 /* One packet, or several that cover the vector one after the other. What is done with each depends on sink; NULL:
    it is verified. */
 static cg_status cg_ef_for_each_packet_(
-    const cg_ef *ef, const cg_side *side, const uint8_t *used, size_t len, cg_ef_commit_ctx_ *c, cg_sink_ *sink) {
+    const cg_ef *ef, const cg_extra *side, const uint8_t *used, size_t len, cg_ef_commit_ctx_ *c, cg_sink_ *sink) {
     size_t at = 0, done = 0;
     cg_status s = used ? CG_OK : CG_E_ARG;
     cg_info info;
@@ -81,7 +81,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
     return 0.0;
 }
 static cg_status cg_ef_commit_now_(
-    cg_ef *ef, const cg_side *side, const void *used, size_t len, float *mean, int verified) {
+    cg_ef *ef, const cg_extra *side, const void *used, size_t len, float *mean, int verified) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
     cg_ef_commit_ctx_ c;
@@ -128,7 +128,7 @@ static cg_status cg_ef_commit_now_(
     cg_ef_step_end_(ef);
     return s;
 }
-CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_side *side, const void *used, size_t used_len, float *mean) {
+CG_API_ cg_status cg_ef_commit_with(cg_ef *ef, const cg_extra *side, const void *used, size_t used_len, float *mean) {
     const cg_fenv_ env = cg_fenv_enter_();
     const cg_status s = !ef ? CG_E_ARG
         : !ef->pending      ? CG_E_STATE

@@ -23,7 +23,7 @@ static cg_status cg_ef_pack_(
 }
 static float cg_packet_threshold_(const void *packet) { return cg_as_float_(cg_get32_((const uint8_t *)packet + 144)); }
 static cg_status cg_ef_compress_(
-    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
+    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len) {
     const cg_tag none = CG_ZERO;
     cg_ef_step_ st;
     cg_producer_ fill;
@@ -62,7 +62,7 @@ static cg_status cg_ef_compress_(
     return s;
 }
 CG_API_ cg_status cg_ef_compress_with(
-    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, void *packet, size_t cap, size_t *len) {
+    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len) {
     const cg_fenv_ env = cg_fenv_enter_();
     const cg_status s = cg_ef_compress_(ef, tag, side, grad, packet, cap, len);
     cg_fenv_leave_(env);

@@ -9,7 +9,7 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     x.warm = x.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
     x.carry = ef->carry;
     /* a dense step of VARIANCE */
-    if (x.side && x.side->aux && x.op.select.id != CG_SELECT_ADACOMP && x.op.select.id != CG_SELECT_VARIANCE)
+    if (x.side && x.side->aux && x.op.select.id != CG_SELECT_BINS && x.op.select.id != CG_SELECT_VARIANCE)
         x.side = NULL;
     if (ef->desc.kind == CG_EF_LAQ && x.route == CG_ROUTE_AUTO) x.route = CG_ROUTE_ALLGATHER;
     if (cg_same_op_(&x.op, &dense) &&

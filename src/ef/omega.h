@@ -4,7 +4,7 @@ static double cg_min_f64_(double a, double b) { return a < b ? a : b; }
 static double cg_omega_quantize_(const cg_stage *q, double k) {
     const double bucket = q->size && (double)q->size < k ? (double)q->size : k, root = cg_sqrt_(bucket),
                  s = (double)q->arg;
-    const double levels = q->id == CG_QUANTIZE_QSGD ? s : (double)((1 << (q->arg & 15)) - 1);
+    const double levels = q->id == CG_QUANTIZE_LEVELS ? s : (double)((1 << (q->arg & 15)) - 1);
     double least = 1.0;
     if (q->flags & CG_FLAG_NEAREST) return 0.0;
     switch (q->id) {
@@ -13,10 +13,10 @@ static double cg_omega_quantize_(const cg_stage *q, double k) {
         return q->arg == 2 ? (root - 1.0) / 2.0
                            : bucket / (4.0 * ((double)(1 << (q->arg - 1)) - 1.0) * ((double)(1 << (q->arg - 1)) - 1.0));
     case CG_QUANTIZE_MINMAX: return bucket / (2.0 * levels * levels);
-    case CG_QUANTIZE_QSGD:
+    case CG_QUANTIZE_LEVELS:
         if (!(q->flags & CG_FLAG_MAX)) return cg_min_f64_(bucket / (s * s), root / s);
         return q->arg == 1 ? (root - 1.0) / 2.0 : bucket / (4.0 * s * s);
-    case CG_QUANTIZE_TERNARY: return q->flags & CG_FLAG_CLIP ? 0.0 : (root - 1.0) / 2.0;
+    case CG_QUANTIZE_TERNGRAD: return q->flags & CG_FLAG_CLIP ? 0.0 : (root - 1.0) / 2.0;
     case CG_QUANTIZE_DITHER:
         for (int i = 2; i < 1 << (q->arg - 1); i++) least *= 0.5;
         return 0.125 + root * least;
@@ -37,7 +37,7 @@ static double cg_omega_(const cg_op *op, size_t n) {
         grows *= least > 1.0 ? least : 1.0;
     }
     if (op->select.id == CG_SELECT_WANGNI) grows *= 1.0 / (double)op->select.value;
-    if (op->select.id == CG_SELECT_WANGNI_VARIANCE) grows *= 1.0 + (double)op->select.value;
+    if (op->select.id == CG_SELECT_WANGNIVAR) grows *= 1.0 + (double)op->select.value;
     return grows * (1.0 + cg_omega_quantize_(&op->quantize, (double)cg_max_selected_(op, turned))) - 1.0;
 }
 /* No value is off by as much as the largest of its bucket: then memory cannot grow, whatever w is. */
@@ -45,7 +45,7 @@ static int cg_quantizer_is_contractive_(const cg_stage *q, int turned) {
     const unsigned least = turned ? 3 : 2; /* bits; rotated, in the mean of squares */
     if (q->id == CG_QUANTIZE_ABSMAX) return q->arg >= 3;
     if (q->id == CG_QUANTIZE_MINMAX) return q->arg >= least && !(q->flags & CG_FLAG_NORM);
-    return q->id == CG_QUANTIZE_QSGD && (q->flags & CG_FLAG_MAX) && q->arg >= 2;
+    return q->id == CG_QUANTIZE_LEVELS && (q->flags & CG_FLAG_MAX) && q->arg >= 2;
 }
 /* What memory, and what is compressed, is multiplied by. */
 static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op) {

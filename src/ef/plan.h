@@ -17,7 +17,7 @@ static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ 
     const uint64_t most = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);
     const cg_op dense = cg_dense();
     if (cg_op_check_(&op) != CG_OK || !most) return CG_E_ARG;
-    if (op.select.id == CG_SELECT_ADACOMP && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
+    if (op.select.id == CG_SELECT_BINS && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
     if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
@@ -138,7 +138,8 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
     return s;
 }
 CG_API_ float cg_ef_scale(const cg_ef *ef) { return ef->scale; }
-CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef) { return ef->stats; }
+CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef) { return ef->stats; }
+CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef) { return cg_ef_stats_of(ef); }
 CG_API_ const float *cg_ef_residual(const cg_ef *ef) { return ef->vector[0]; }
 CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag) {
     const cg_fenv_ env = cg_fenv_enter_();

@@ -4,7 +4,7 @@ typedef struct cg_ef_step_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
     cg_op op;
-    cg_side side;
+    cg_extra side;
     const float *g, *variance;
     /* g is multiplied by a; before that cut at +-limit, if that is not 0 */
     float grad_scale, clip_limit;
@@ -250,7 +250,7 @@ static float cg_ef_subtract_factor_(const cg_ef *ef) {
 }
 /* Everything that can be wrong, before memory changes; and the gradient's norm, if somebody asks. */
 static cg_status cg_ef_step_check_(
-    cg_ef *ef, const cg_tag *tag, const cg_side *side, const float *grad, int norm, cg_ef_step_ *st, double *squares) {
+    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int norm, cg_ef_step_ *st, double *squares) {
     const cg_ef_desc *d = &ef->desc;
     const double workers = d->workers > 1 ? (double)d->workers : 1.0;
     double seen = 0.0;
@@ -282,8 +282,8 @@ static cg_status cg_ef_step_check_(
         if (d->n &&
             cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
-    } else if (st->op.select.id == CG_SELECT_ADACOMP && !st->side.aux) st->side.aux = grad;
-    if (cg_side_check_(&st->op, &st->side) != CG_OK) return cg_side_check_(&st->op, &st->side);
+    } else if (st->op.select.id == CG_SELECT_BINS && !st->side.aux) st->side.aux = grad;
+    if (cg_extra_check_(&st->op, &st->side) != CG_OK) return cg_extra_check_(&st->op, &st->side);
     /* one pass for both: squares of floats do not overflow a double */
     if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
         *squares = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);

@@ -20,7 +20,7 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *x, const cg_decoder_
         uint64_t at[CG_SPARSE_BATCH_], in[CG_SPARSE_BATCH_];
         size_t j = 0, have = 0, next = 0;
         float none = 0.0f;
-        const cg_side side = cg_decode_side_(x);
+        const cg_extra side = cg_decode_extra_(x);
         cg_status s = cg_decoder_open_(&d, &side, x->packet[q], x->len[q], &none, x->n, 0);
         if (s != CG_OK) return s;
         one = cg_index_open_(&d.info, d.index);

@@ -60,7 +60,7 @@ typedef struct cg_exchange_desc {
     float *carry;
     /* low-rank: cols*rank floats, zero at first: where the next power iteration starts */
     float *warm;
-    const cg_side *side;
+    const cg_extra *side;
     uint32_t flags; /* CG_AGREE_SCALES, CG_ABSTAIN */
     float *into;    /* n floats: where the result goes; NULL: x itself */
     /* n floats apart from x and into: model -= rate * result, a step of SGD, in place of writing a result; into
@@ -121,7 +121,7 @@ CG_API_ int cg_io_run(const cg_transport *transport, const cg_io *io);
 
 /* y = beta*y + alpha*D(used). */
 CG_API_ CG_CHECKED_ cg_status cg_used_decode(
-    const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n);
+    const cg_extra *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n);
 
 /* Layer by layer: every layer has its own operator, route and tag; all of them open in two rounds, then one
    exchange follows the other. Those shorter than `small` values (and with the fold and weight of the first of

@@ -17,7 +17,7 @@ static void cg_accum_open_(cg_accum_ *b, cg_ex_ *x, float *y, size_t n) {
 }
 /* The next packet, verified, times alpha. */
 static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, float alpha) {
-    const cg_side side = cg_decode_side_(b->x);
+    const cg_extra side = cg_decode_extra_(b->x);
     cg_decoder_ *d = &b->x->decoder[b->count];
     if (cg_decoder_open_(d, &side, packet, len, b->y, b->n, 1) != CG_OK) b->whole = 1;
     else if (d->info.op.select.id || d->info.op.sample.id || d->lay.value_code || d->lay.codec ||
@@ -80,7 +80,7 @@ static cg_status cg_accum_all_(const cg_accum_ *b) {
     return CG_OK;
 }
 /* Decoded, added and encoded again, block by block. */
-static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const cg_tag *tag, const cg_side *side,
+static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     uint8_t *out, size_t cap, size_t *len) {
     const cg_ex_ *x = b->x;
     cg_producer_ fill = cg_accum_producer_(b);

@@ -225,7 +225,7 @@ CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t smal
     return s;
 }
 CG_API_ cg_status cg_used_decode(
-    const cg_side *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_extra *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n) {
     const uint8_t *p = (const uint8_t *)used;
     size_t at = 0, done = 0;
     cg_info info;

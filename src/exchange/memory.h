@@ -45,8 +45,8 @@ static uint64_t cg_tree_depth_(const cg_ex_ *x) {
     return x->transport.size > 1 ? cg_log2_((uint64_t)x->transport.size - 1) + 1 : 0;
 }
 /* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
-static cg_side cg_back_side_(const cg_ex_ *x) {
-    cg_side side = CG_ZERO;
+static cg_extra cg_back_extra_(const cg_ex_ *x) {
+    cg_extra side = CG_ZERO;
     if (!x->desc.side || !cg_is_user_codec_(&x->back.quantize)) return side;
     side.codecs = x->desc.side->codecs;
     side.codec_count = x->desc.side->codec_count;
@@ -59,7 +59,7 @@ static uint64_t cg_packet_room_(const cg_ex_ *x) {
     return room;
 }
 static uint64_t cg_reduced_room_(const cg_ex_ *x) {
-    const cg_side side = cg_back_side_(x);
+    const cg_extra side = cg_back_extra_(x);
     uint64_t room = 0;
     if (x->desc.fold == CG_FOLD_VOTE) return cg_packet_room_(x);
     for (int p = 0; p < x->parts; p++)

@@ -1,7 +1,7 @@
 /* ---- >>packets ---- */
 
-static cg_side cg_decode_side_(const cg_ex_ *x) { /* what decoding needs of the caller's */
-    cg_side side = CG_ZERO;
+static cg_extra cg_decode_extra_(const cg_ex_ *x) { /* what decoding needs of the caller's */
+    cg_extra side = CG_ZERO;
     if (!x->desc.side) return side;
     side.support = x->desc.side->support;
     side.support_len = x->desc.side->support_len;
@@ -10,7 +10,7 @@ static cg_side cg_decode_side_(const cg_ex_ *x) { /* what decoding needs of the 
     return side;
 }
 /* Everything that cg_decode would find wrong, without decoding. */
-CG_NOINLINE_ cg_status cg_packet_check_(const cg_side *side, const void *packet, size_t len, size_t n) {
+CG_NOINLINE_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
     cg_decoder_ d;
     float none = 0.0f;
     cg_status s = cg_decoder_open_(&d, side, packet, len, &none, n, 1);
@@ -18,7 +18,7 @@ CG_NOINLINE_ cg_status cg_packet_check_(const cg_side *side, const void *packet,
 }
 static cg_status cg_ex_decode_(
     const cg_ex_ *x, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
-    const cg_side side = cg_decode_side_(x);
+    const cg_extra side = cg_decode_extra_(x);
     return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
 }
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
@@ -65,7 +65,7 @@ static int cg_is_empty_packet_(const cg_ex_ *x, const cg_info *info) {
    operator; rank < 0: made by anybody. */
 static void cg_accept_(
     cg_ex_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, int part, const cg_op *op, int rank, int from) {
-    const cg_side side = cg_decode_side_(x);
+    const cg_extra side = cg_decode_extra_(x);
     cg_info info;
     cg_status s;
     if (x->status != CG_OK) return;
@@ -113,7 +113,7 @@ static size_t cg_preamble_get_(cg_ex_ *x, const uint8_t *note, size_t cap, int f
     else if (who != x->check) cg_ex_fail_(x, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
     return cg_get32_(note + 8) || len > cap ? 0 : (size_t)len;
 }
-static cg_status cg_ex_compress_(const cg_ex_ *x, const cg_op *op, const cg_tag *tag, const cg_side *side,
+static cg_status cg_ex_compress_(const cg_ex_ *x, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
     return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, x->scratch, x->scratch_bytes);
 }
@@ -121,7 +121,7 @@ static cg_status cg_ex_compress_(const cg_ex_ *x, const cg_op *op, const cg_tag 
 static void cg_stripes_compress_(cg_ex_ *x) {
     const size_t room = (size_t)cg_packet_room_(x);
     cg_producer_ *fill = x->fill;
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     uint64_t at = 0, scale = 0;
     x->fill = NULL;
     if (x->desc.side) side = *x->desc.side;

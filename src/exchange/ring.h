@@ -37,7 +37,7 @@ static void cg_partial_add_(cg_ex_ *x) {
 static void cg_partial_encode_(cg_ex_ *x, int part) {
     const size_t start = cg_stripe_start_(x, part), n = cg_stripe_n_(x, part);
     const cg_tag tag = cg_stripe_tag_(x, part, 0);
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     cg_accum_ b;
     uint8_t *out;
     cg_status s;

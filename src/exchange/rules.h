@@ -4,17 +4,17 @@ static int cg_is_unbiased_(const cg_op *op) {
     const cg_stage *q = &op->quantize;
     if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return 0;
-    if (op->select.id && op->select.id != CG_SELECT_WANGNI && op->select.id != CG_SELECT_WANGNI_VARIANCE &&
+    if (op->select.id && op->select.id != CG_SELECT_WANGNI && op->select.id != CG_SELECT_WANGNIVAR &&
         op->select.id != CG_SELECT_BLOCKS)
         return 0;
     switch (q->id) {
     case 0: return 1;
     case CG_QUANTIZE_MINMAX:
     case CG_QUANTIZE_ABSMAX:
-    case CG_QUANTIZE_QSGD:
+    case CG_QUANTIZE_LEVELS:
     case CG_QUANTIZE_DITHER:
     case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
-    case CG_QUANTIZE_TERNARY: return !q->flags;
+    case CG_QUANTIZE_TERNGRAD: return !q->flags;
     case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* two rounds: nearly */
     default: return 0;
     }
@@ -135,7 +135,7 @@ static const char *cg_refused_agreement_(const cg_ex_ *x) {
     unsigned bits;
     const cg_op *op = &x->desc.op;
     if (!(x->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!cg_grid_zero_symbol_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_STEPS16 || op->select.id ||
+    if (!cg_grid_zero_symbol_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id ||
         op->code.arg || op->sample.id == CG_SAMPLE_PERMK)
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
                "flexpoint, without a selection or code";
@@ -175,8 +175,8 @@ static void cg_ex_resolve_(cg_ex_ *x) {
         cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
         return;
     }
-    if (cg_side_check_(op, x->desc.side) != CG_OK) {
-        cg_ex_fail_(x, cg_side_check_(op, x->desc.side), x->transport.rank,
+    if (cg_extra_check_(op, x->desc.side) != CG_OK) {
+        cg_ex_fail_(x, cg_extra_check_(op, x->desc.side), x->transport.rank,
             "side has something that this operator does not use");
         return;
     }
@@ -206,11 +206,11 @@ static void cg_ex_resolve_(cg_ex_ *x) {
     if (!why) why = cg_refused_agreement_(x);
     if (!why && cg_has_back_(x) &&
         (cg_is_matrix_op_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
-            x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE ||
+            x->back.select.id == CG_SELECT_BINS || x->back.select.id == CG_SELECT_VARIANCE ||
             cg_is_user_codec_(&x->back.quantize)))
         why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
     if (!why && x->route == CG_ROUTE_SCATTER && !x->exact &&
-        (x->back.select.id == CG_SELECT_ADACOMP || x->back.select.id == CG_SELECT_VARIANCE))
+        (x->back.select.id == CG_SELECT_BINS || x->back.select.id == CG_SELECT_VARIANCE))
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_ex_fail_(x, CG_E_UNSUPPORTED, x->transport.rank, why);
 }

@@ -24,7 +24,7 @@ static cg_status cg_contribution_less_error_(cg_ex_ *x, int part) {
 static void cg_owner_reduce_(cg_ex_ *x, int part) {
     const size_t n = cg_stripe_n_(x, part);
     cg_tag tag = cg_stripe_tag_(x, part, 1);
-    const cg_side side = cg_back_side_(x);
+    const cg_extra side = cg_back_extra_(x);
     cg_status s;
     if (x->status != CG_OK) return;
     if (x->desc.fold == CG_FOLD_VOTE)

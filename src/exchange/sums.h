@@ -56,7 +56,7 @@ static cg_op cg_shared_op_(const cg_ex_ *x) { /* of the leader's indices: a sele
 }
 static void cg_shared_indices_(cg_ex_ *x) {
     const cg_op op = cg_shared_op_(x);
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     cg_status s;
     if (x->desc.side) side = *x->desc.side;
     s = cg_ex_compress_(x, &op, &x->desc.tag, &side, x->x, x->n, x->result, x->result_cap, &x->result_len);

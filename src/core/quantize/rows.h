@@ -69,17 +69,17 @@ static const cg_quantizer_ cg_quantizers_[] = {
   }
     CG_ROW_(CG_QUANTIZE_ABSMAX, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, absmax, magnitude, NULL, levels,
         NULL, levels),
-    CG_ROW_(CG_QUANTIZE_TERNARY, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, ternary, ternary, magnitude, NULL, levels,
+    CG_ROW_(CG_QUANTIZE_TERNGRAD, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, ternary, ternary, magnitude, NULL, levels,
         NULL, levels),
     CG_ROW_(CG_QUANTIZE_MINMAX, 2, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, range, range, range, NULL, levels, NULL,
         levels),
-    CG_ROW_(CG_QUANTIZE_QSGD, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, NULL, levels, NULL,
+    CG_ROW_(CG_QUANTIZE_LEVELS, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, norm, norm, magnitude, NULL, levels, NULL,
         levels),
-    CG_ROW_(CG_QUANTIZE_STEPS, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, pow2, magnitude, NULL, levels, NULL,
-        levels),
-    CG_ROW_(CG_QUANTIZE_STEPS16, 1, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, absmax, pow2, magnitude, NULL, steps16,
+    CG_ROW_(CG_QUANTIZE_FLEXPOINT, 1, CG_SCALE_F32_, 0, CG_OUTPUT_SYMBOLS_, 0, absmax, pow2, magnitude, NULL, levels,
+        NULL, levels),
+    CG_ROW_(CG_QUANTIZE_FLEX16, 1, CG_SCALE_F32_, 16, CG_OUTPUT_PACKED_, 0, absmax, pow2, magnitude, NULL, steps16,
         NULL, steps16),
-    CG_ROW_(CG_QUANTIZE_THREELC, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, absmax, threelc, magnitude, NULL, levels,
+    CG_ROW_(CG_QUANTIZE_TRITS, 1, CG_SCALE_F32_, 2, CG_OUTPUT_SYMBOLS_, 0, absmax, threelc, magnitude, NULL, levels,
         NULL, levels),
     CG_ROW_(CG_QUANTIZE_ONEBIT, 2, CG_SCALE_F32_, 1, CG_OUTPUT_SYMBOLS_, 0, signed_sums, signed_means, finite2, NULL,
         onebit, NULL, onebit),
@@ -115,7 +115,7 @@ static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = 0;
     if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
     if (row->id == CG_QUANTIZE_MEAN) return 0;
-    if (row->id == CG_QUANTIZE_QSGD) {
+    if (row->id == CG_QUANTIZE_LEVELS) {
         while (1u << bits < 2u * q->arg + 1u) bits++;
         return 32 * bits;
     }

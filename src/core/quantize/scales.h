@@ -51,18 +51,18 @@ CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MA
 static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     cg_levels_ q;
     int range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
-    int bias = stage->id == CG_QUANTIZE_TERNARY || stage->id == CG_QUANTIZE_THREELC ? 1
-        : stage->id == CG_QUANTIZE_QSGD                                             ? stage->arg
-                                                                                    : (1 << (stage->arg - 1)) - 1;
+    int bias = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
+        : stage->id == CG_QUANTIZE_LEVELS                                          ? stage->arg
+                                                                                   : (1 << (stage->arg - 1)) - 1;
     float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1]
-        : stage->id == CG_QUANTIZE_STEPS       ? cg_saturate_(cg_times_(scales[0], (float)bias))
+        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)bias))
                                                : scales[0];
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
     uint32_t top = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
     q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
     q.postscale = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
-    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_THREELC &&
-        stage->id != CG_QUANTIZE_STEPS;
+    q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_TRITS &&
+        stage->id != CG_QUANTIZE_FLEXPOINT;
     q.inv_step = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
@@ -72,7 +72,7 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
         q.encode_offset = q.decode_offset = 0.0f;
         q.range = hi;
         q.step = hi / (float)bias;
-        if (stage->id == CG_QUANTIZE_STEPS) {
+        if (stage->id == CG_QUANTIZE_FLEXPOINT) {
             q.step = cg_times_(scales[0], q.prescale);
             q.range = cg_times_(q.step, (float)bias);
         }
@@ -165,7 +165,7 @@ static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_
 }
 /* the least 2^e of which `bias` steps reach the top */
 static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    const unsigned bits = stage->id == CG_QUANTIZE_STEPS16 ? 16 : stage->arg;
+    const unsigned bits = stage->id == CG_QUANTIZE_FLEX16 ? 16 : stage->arg;
     /* 2^-149 */
     const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->absmax_bits),
                  least = 1.401298464324817e-45;

@@ -231,10 +231,10 @@ static cg_status cg_selector_run_(const cg_selector_ *p) {
     case CG_SELECT_DGC: s = cg_select_dgc_(p); break;
     case CG_SELECT_SIDCO: s = cg_select_sidco_(p); break;
     case CG_SELECT_WANGNI: s = cg_select_wangni_(p); break;
-    case CG_SELECT_WANGNI_VARIANCE: s = cg_select_wangni_variance_(p); break;
+    case CG_SELECT_WANGNIVAR: s = cg_select_wangni_variance_(p); break;
     case CG_SELECT_SIDES:
     case CG_SELECT_SIDE: s = cg_select_sides_(p); break;
-    case CG_SELECT_ADACOMP: s = cg_select_adacomp_(p); break;
+    case CG_SELECT_BINS: s = cg_select_adacomp_(p); break;
     case CG_SELECT_VARIANCE: s = cg_select_variance_(p); break;
     case CG_SELECT_CHUNKED: s = cg_select_chunked_(p); break;
     case CG_SELECT_BLOCKS: return cg_select_blocks_(p); /* k is not the number of indices */

@@ -2,7 +2,7 @@
 
 typedef struct cg_selector_ {
     const cg_kernels_ *kernels;
-    const cg_side *side;
+    const cg_extra *side;
     const float *x;         /* NULL: top-k of what a lazy fill makes */
     cg_producer_ *producer; /* top-k: what makes x, or NULL */
     size_t n;
