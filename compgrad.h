@@ -560,12 +560,14 @@ void *memmove(void *to, const void *from, size_t bytes);
 #if defined(__GNUC__) || defined(__clang__)
 #  define CG_INLINE_ static inline __attribute__((always_inline, unused))
 #  define CG_NOINLINE_ static __attribute__((noinline)) /* so that its stack is not there all the time */
+#  define CG_OFFERED_ static __attribute__((unused))    /* for other headers: this one alone may not call it */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
 #  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)
 #else
 #  define CG_INLINE_ static inline
 #  define CG_NOINLINE_ static
+#  define CG_OFFERED_ static
 #  define CG_LIKELY_(c) (c)
 #  define CG_PREFETCH_(p) ((void)(p))
 #  define CG_PREFETCH_WRITE_(p) ((void)(p))
@@ -722,6 +724,102 @@ CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of whole u32 words 
 }
 CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
 
+/* src/core/base/math.h */
+/* ---- >>math: correctly rounded, the same bits everywhere; no libm ---- */
+
+CG_INLINE_ int cg_is_finite_(float f) { return (cg_as_bits_(f) & CG_ABS_MASK_) < CG_INF_BITS_; }
+CG_INLINE_ float cg_saturate64_(double d) { /* to f32, never Inf */
+    return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
+}
+#define CG_FADE_BITS_ 0x0d800000u /* the bits of 2^-100 */
+CG_INLINE_ float cg_faded_(float v) { return (cg_as_bits_(v) & CG_ABS_MASK_) < CG_FADE_BITS_ ? 0.0f : v; }
+
+CG_INLINE_ double cg_times64_(double a, double b) {
+    double p = a * b;
+    CG_NO_FMA_(p);
+    return p;
+}
+CG_INLINE_ uint64_t cg_as_bits64_(double d) {
+    uint64_t u;
+    memcpy(&u, &d, 8);
+    return u;
+}
+CG_INLINE_ double cg_as_double_(uint64_t u) {
+    double d;
+    memcpy(&d, &u, 8);
+    return d;
+}
+CG_INLINE_ int cg_is_finite64_(double d) { return (cg_as_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
+
+#if CG_AVX2_ && defined(__SSE2__)
+CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
+#elif CG_NEON_
+CG_INLINE_ double cg_sqrt_(double x) {
+    double r;
+    __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x));
+    return r;
+}
+#else
+/* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
+static double cg_sqrt_(double x) {
+    uint64_t u = cg_as_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
+    int exponent = (int)(u >> 52);
+    if (u == 0 || u >> 63) return 0.0;
+    if (exponent) {
+        rest |= (uint64_t)1 << 52;
+    } else {
+        int up = 52 - (int)cg_log2_(rest);
+        rest <<= up;
+        exponent = 1 - up;
+    }
+    exponent -= 1023;
+    rest <<= 1 + (exponent & 1); /* an even exponent is left, and room for the bit that rounds */
+    exponent -= exponent & 1;
+    for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, rest <<= 1) {
+        uint64_t t = sum + bit;
+        if (t <= rest) {
+            sum = t + bit;
+            rest -= t;
+            root += bit;
+        }
+    }
+    root = (root + (root & 1)) >> 1; /* a tie would need a square of 107 bits */
+    return cg_as_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
+}
+#endif
+
+/* Natural logarithm: x = m*2^e, then the series of artanh; good to 1e-15. */
+static double cg_ln_(double x) {
+    double s, s2, t = 0.0, e = 0.0;
+    while (x < 0.7071067811865476) {
+        x *= 2.0;
+        e -= 0.6931471805599453;
+    }
+    while (x > 1.4142135623730951) {
+        x *= 0.5;
+        e += 0.6931471805599453;
+    }
+    s = (x - 1.0) / (x + 1.0);
+    s2 = s * s;
+    for (int i = 25; i >= 1; i -= 2) {
+        t *= s2;
+        CG_NO_FMA_(t);
+        t += 1.0 / (double)i;
+    }
+    t *= 2.0 * s;
+    CG_NO_FMA_(t);
+    return t + e;
+}
+
+/* The mixing step of every hash and random number. */
+#define CG_GOLDEN_ 0x9E3779B97F4A7C15u
+
+CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
 /* src/core/base/environment.h */
 /* ---- >>environment: the caller's rounding mode, flush-to-zero and traps change no bit ---- */
 
@@ -775,13 +873,6 @@ CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 /* src/core/random.h */
 /* ---- >>random: a pure function of (tag, position); part of the wire format ---- */
 
-#define CG_GOLDEN_ 0x9E3779B97F4A7C15u
-
-CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
 static uint64_t cg_shared_key_(const cg_tag *tag) {
     uint64_t z = cg_mix64_(tag->seed + CG_GOLDEN_);
     z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));
@@ -2720,8 +2811,6 @@ static void cg_lane_sum_neon_(const float *v, size_t n, int what, double *lanes)
    it is alpha*d that fades so, and beta is 1. All of it waits for memory, so that is asked ahead; d is not where
    its squares are asked for: then it has just been made. */
 enum { CG_AXPBY_NO_SQUARES_, CG_AXPBY_SQUARES_Y_, CG_AXPBY_SQUARES_X_, CG_AXPBY_FADE_X_ };
-#define CG_FADE_BITS_ 0x0d800000u /* the bits of 2^-100 */
-CG_INLINE_ float cg_faded_(float v) { return (cg_as_bits_(v) & CG_ABS_MASK_) < CG_FADE_BITS_ ? 0.0f : v; }
 static void cg_axpby_fading_scalar_(
     const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
     if (squares == CG_AXPBY_FADE_X_)
@@ -4704,60 +4793,6 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
 #define CG_TILE_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
 #define CG_PANEL_ 32u                      /* vectors that are multiplied with a matrix at once */
 
-CG_INLINE_ double cg_times64_(double a, double b) {
-    double p = a * b;
-    CG_NO_FMA_(p);
-    return p;
-}
-CG_INLINE_ uint64_t cg_as_bits64_(double d) {
-    uint64_t u;
-    memcpy(&u, &d, 8);
-    return u;
-}
-CG_INLINE_ double cg_as_double_(uint64_t u) {
-    double d;
-    memcpy(&d, &u, 8);
-    return d;
-}
-CG_INLINE_ int cg_is_finite64_(double d) { return (cg_as_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
-
-#if CG_AVX2_ && defined(__SSE2__)
-CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
-#elif CG_NEON_
-CG_INLINE_ double cg_sqrt_(double x) {
-    double r;
-    __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x));
-    return r;
-}
-#else
-/* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
-static double cg_sqrt_(double x) {
-    uint64_t u = cg_as_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
-    int exponent = (int)(u >> 52);
-    if (u == 0 || u >> 63) return 0.0;
-    if (exponent) {
-        rest |= (uint64_t)1 << 52;
-    } else {
-        int up = 52 - (int)cg_log2_(rest);
-        rest <<= up;
-        exponent = 1 - up;
-    }
-    exponent -= 1023;
-    rest <<= 1 + (exponent & 1); /* an even exponent is left, and room for the bit that rounds */
-    exponent -= exponent & 1;
-    for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, rest <<= 1) {
-        uint64_t t = sum + bit;
-        if (t <= rest) {
-            sum = t + bit;
-            rest -= t;
-            root += bit;
-        }
-    }
-    root = (root + (root & 1)) >> 1; /* a tie would need a square of 107 bits */
-    return cg_as_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
-}
-#endif
-
 /* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_TILE_COLS_; rows of m are stride apart. The values of q
    are f32's. */
 static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
@@ -6676,10 +6711,6 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
     return CG_OK;
 }
 
-/* Of an operator on matrices. */
-static unsigned cg_matrix_r_(const cg_op *op) {
-    return cg_matrix_r_clamp_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
-}
 static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
     const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
     return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_bytes_(rows, cols, op->transform.arg)
@@ -6790,7 +6821,6 @@ static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
     return NULL;
 }
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
-static int cg_is_finite_(float f) { return (cg_as_bits_(f) & CG_ABS_MASK_) < CG_INF_BITS_; }
 static int cg_stage_is_empty_(const cg_stage *s) {
     return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
 }
@@ -6849,6 +6879,100 @@ static cg_status cg_op_check_(const cg_op *op) {
         if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id || steps != (float)(int)steps) return CG_E_ARG;
     }
     return CG_OK;
+}
+
+/* src/core/shape.h */
+/* ---- >>shape: how many values every slot of an operator leaves ---- */
+
+/* Of an operator on matrices. */
+static unsigned cg_matrix_r_(const cg_op *op) {
+    return cg_matrix_r_clamp_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
+}
+static size_t cg_matrix_rows_(const cg_op *op) { return op->transform.size; }
+static size_t cg_matrix_cols_(const cg_op *op) { return (size_t)op->transform.value; }
+
+/* k = clamp(floor(ratio*n + 0.5), 1, n), or the count asked for */
+static uint64_t cg_k_from_ratio_(float ratio, uint64_t asked, uint64_t n) {
+    double want = (double)ratio * (double)n;
+    uint64_t k;
+    CG_NO_FMA_(want);
+    want += 0.5;
+    k = asked ? asked : want >= (double)n ? n : (uint64_t)want;
+    return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
+}
+/* What the sample leaves; tag NULL: at most. */
+static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
+    if (op->sample.id == CG_SAMPLE_PERMK) { /* whole groups of `size`, and perhaps a place in the last */
+        uint64_t groups = n / op->sample.size, rest = n % op->sample.size;
+        return groups +
+            (rest && (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
+    }
+    if (!op->sample.id) return n;
+    return cg_k_from_ratio_(op->sample.value, cg_has_fixed_k_(op) ? 0 : op->k, n);
+}
+static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_sat_(v / to + (v % to != 0), to); }
+/* What the transform makes of them. */
+static uint64_t cg_transformed_n_(const cg_op *op, uint64_t drawn) {
+    switch (op->transform.id) {
+    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_ROTATE_BLOCK_);
+    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_BLOCK_);
+    case CG_TRANSFORM_LOWRANK:
+    case CG_TRANSFORM_ATOMO:
+        return cg_mul_sat_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_r_(op));
+    default: return drawn;
+    }
+}
+static int cg_matrix_shape_fits_(const cg_op *op, uint64_t n) {
+    return !cg_is_matrix_op_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
+}
+/* At most so many are selected of `turned`. */
+static uint64_t cg_max_selected_(const cg_op *op, uint64_t turned) {
+    uint64_t chunk = op->select.size, k;
+    switch (op->select.id) {
+    case CG_SELECT_TOPK:
+    case CG_SELECT_MSTOPK: return cg_k_from_ratio_(op->select.value, op->k, turned);
+    case CG_SELECT_SIDE: return cg_k_from_ratio_(op->select.value, 0, turned);
+    case CG_SELECT_DGC:
+    case CG_SELECT_SIDCO:
+        k = cg_k_from_ratio_(op->select.value, 0, turned);
+        return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
+    case CG_SELECT_CHUNKED:
+        return turned / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) +
+            cg_k_from_ratio_(op->select.value, 0, turned % chunk);
+    default: return turned;
+    }
+}
+/* Whole blocks are selected by one index each. */
+static uint64_t cg_values_per_index_(const cg_op *op) {
+    return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1;
+}
+static uint64_t cg_index_count_(const cg_op *op, uint64_t values) {
+    uint64_t u = cg_values_per_index_(op);
+    return values / u + (values % u != 0);
+}
+
+/* All of it at once, at most: what any rank's sample may leave. Fields of a matrix are 0 for other operators. */
+typedef struct cg_shape_ {
+    uint64_t sampled_n, transformed_n, max_selected, values_per_index;
+    int is_matrix;
+    size_t rows, cols;
+    unsigned r; /* columns of the left factor */
+} cg_shape_;
+
+CG_OFFERED_ cg_shape_ cg_shape_of_(const cg_op *op, uint64_t n) {
+    cg_shape_ s;
+    memset(&s, 0, sizeof s);
+    s.sampled_n = cg_sampled_n_(op, n, NULL);
+    s.transformed_n = cg_transformed_n_(op, s.sampled_n);
+    s.max_selected = cg_max_selected_(op, s.transformed_n);
+    s.values_per_index = cg_values_per_index_(op);
+    s.is_matrix = cg_is_matrix_op_(op);
+    if (s.is_matrix) {
+        s.rows = cg_matrix_rows_(op);
+        s.cols = cg_matrix_cols_(op);
+        s.r = cg_matrix_r_(op);
+    }
+    return s;
 }
 
 /* src/core/presets.h */
@@ -7396,66 +7520,6 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put32_(p + 144, cg_as_bits_(info->threshold));
 }
 
-/* k = clamp(floor(ratio*n + 0.5), 1, n), or the count asked for */
-static uint64_t cg_k_from_ratio_(float ratio, uint64_t asked, uint64_t n) {
-    double want = (double)ratio * (double)n;
-    uint64_t k;
-    CG_NO_FMA_(want);
-    want += 0.5;
-    k = asked ? asked : want >= (double)n ? n : (uint64_t)want;
-    return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
-}
-/* What the sample leaves; tag NULL: at most. */
-static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
-    if (op->sample.id == CG_SAMPLE_PERMK) { /* whole groups of `size`, and perhaps a place in the last */
-        uint64_t groups = n / op->sample.size, rest = n % op->sample.size;
-        return groups +
-            (rest && (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
-    }
-    if (!op->sample.id) return n;
-    return cg_k_from_ratio_(op->sample.value, cg_has_fixed_k_(op) ? 0 : op->k, n);
-}
-static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_sat_(v / to + (v % to != 0), to); }
-/* What the transform makes of them. */
-static uint64_t cg_transformed_n_(const cg_op *op, uint64_t drawn) {
-    switch (op->transform.id) {
-    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_ROTATE_BLOCK_);
-    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_BLOCK_);
-    case CG_TRANSFORM_LOWRANK:
-    case CG_TRANSFORM_ATOMO:
-        return cg_mul_sat_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_r_(op));
-    default: return drawn;
-    }
-}
-static int cg_matrix_shape_fits_(const cg_op *op, uint64_t n) {
-    return !cg_is_matrix_op_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
-}
-/* At most so many are selected of `turned`. */
-static uint64_t cg_max_selected_(const cg_op *op, uint64_t turned) {
-    uint64_t chunk = op->select.size, k;
-    switch (op->select.id) {
-    case CG_SELECT_TOPK:
-    case CG_SELECT_MSTOPK: return cg_k_from_ratio_(op->select.value, op->k, turned);
-    case CG_SELECT_SIDE: return cg_k_from_ratio_(op->select.value, 0, turned);
-    case CG_SELECT_DGC:
-    case CG_SELECT_SIDCO:
-        k = cg_k_from_ratio_(op->select.value, 0, turned);
-        return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
-    case CG_SELECT_CHUNKED:
-        return turned / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) +
-            cg_k_from_ratio_(op->select.value, 0, turned % chunk);
-    default: return turned;
-    }
-}
-/* Whole blocks are selected by one index each. */
-static uint64_t cg_values_per_index_(const cg_op *op) {
-    return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1;
-}
-static uint64_t cg_index_count_(const cg_op *op, uint64_t values) {
-    uint64_t u = cg_values_per_index_(op);
-    return values / u + (values % u != 0);
-}
-
 /* Indices: Elias-Fano with l low bits each, or a bitmap. */
 static unsigned cg_elias_fano_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
 static uint64_t cg_elias_fano_low_bytes_(uint64_t drawn, uint64_t k) {
@@ -7616,9 +7680,6 @@ typedef struct cg_quantizer_ {
     uint32_t stored_limit;
 } cg_quantizer_;
 
-static float cg_saturate64_(double d) { /* to f32, never Inf */
-    return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
-}
 /* Magnitudes below 2^-80 are brought up by 2^100 before anything is divided by them. */
 CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MASK_) < 0x17800000u; }
 #define CG_POW2_100_ 1.2676506002282294e30f       /* 2^100 */
@@ -8927,28 +8988,6 @@ static cg_status cg_select_dgc_(const cg_selector_ *p) {
     return cg_select_by_estimate_(p, (size_t)cg_k_from_ratio_(ratio, 0, p->n),
         cg_as_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_ABS_MASK_, cg_both_signs_)));
 }
-/* Natural logarithm: x = m*2^e, then the series of artanh; good to 1e-15. */
-static double cg_ln_(double x) {
-    double s, s2, t = 0.0, e = 0.0;
-    while (x < 0.7071067811865476) {
-        x *= 2.0;
-        e -= 0.6931471805599453;
-    }
-    while (x > 1.4142135623730951) {
-        x *= 0.5;
-        e += 0.6931471805599453;
-    }
-    s = (x - 1.0) / (x + 1.0);
-    s2 = s * s;
-    for (int i = 25; i >= 1; i -= 2) {
-        t *= s2;
-        CG_NO_FMA_(t);
-        t += 1.0 / (double)i;
-    }
-    t *= 2.0 * s;
-    CG_NO_FMA_(t);
-    return t + e;
-}
 /* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
 static cg_status cg_select_sidco_(const cg_selector_ *p) {
     const size_t k = (size_t)cg_k_from_ratio_(p->info->op.select.value, 0, p->n);
@@ -9600,9 +9639,6 @@ static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size
 
 /* src/core/matrix.h */
 /* ---- >>matrix: what stands between the pipeline and the factors ---- */
-
-static size_t cg_matrix_rows_(const cg_op *op) { return op->transform.size; }
-static size_t cg_matrix_cols_(const cg_op *op) { return (size_t)op->transform.value; }
 
 /* Factors p (rows of rank values), then q (rank rows of cols), at the start of room. */
 static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *room) {

@@ -17,14 +17,14 @@ header() { # header NAME ROOM...
 }
 
 header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h core/base/fp_begin.h \
-    core/base/bits.h core/base/environment.h core/random.h \
+    core/base/bits.h core/base/math.h core/base/environment.h core/random.h \
     core/kernels/table.h core/kernels/formats.h core/kernels/levels.h core/kernels/pack.h core/kernels/filter.h \
     core/kernels/decode.h core/kernels/axpby.h core/kernels/rotate.h core/kernels/sums.h core/kernels/lookup.h \
     core/kernels/dct.h core/kernels/fp8.h core/kernels/natural.h core/kernels/dynamic8.h core/kernels/vote.h \
     core/kernels/matrix.h core/kernels/dispatch.h \
     core/codes/bits.h core/codes/huffman.h core/codes/elias.h core/codes/quartic.h core/codes/symbols.h \
     core/codes/floats.h core/codes/golomb.h core/lowrank.h core/atomo.h \
-    core/stages.h core/presets.h core/text.h core/packet.h \
+    core/stages.h core/shape.h core/presets.h core/text.h core/packet.h \
     core/quantize/scales.h core/quantize/formats.h core/quantize/lloyd.h core/quantize/rows.h core/layout.h \
     core/sample.h core/transform.h core/source.h \
     core/select/topk.h core/select/thresholds.h core/select/wangni.h core/select/others.h core/indices.h core/matrix.h \
@@ -34,11 +34,13 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h cor
 header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h core/base/fp_begin.h \
     exchange/ranks.h exchange/collectives.h exchange/rules.h exchange/memory.h exchange/opening.h exchange/packets.h \
     exchange/resume.h exchange/blend.h exchange/allgather.h exchange/server.h exchange/ring.h exchange/lists.h \
-    exchange/merge.h exchange/region.h exchange/sums.h exchange/exchange.h exchange/layers.h core/base/fp_end.h core/base/end.h
-
-header compgrad_ef.h ef/manual.h ef/api.h ef/begin.h core/base/fp_begin.h ef/kinds.h ef/omega.h ef/schedule.h ef/plan.h \
-    ef/bytes.h ef/step.h ef/lazy.h ef/ends.h ef/compress.h ef/commit.h ef/exchange.h ef/changes.h ef/blobs.h \
+    exchange/merge.h exchange/region.h exchange/sums.h exchange/exchange.h exchange/layers.h \
     core/base/fp_end.h core/base/end.h
 
-header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/fp_begin.h sketch/hash.h sketch/kernels.h \
-    sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/protocols.h core/base/fp_end.h core/base/end.h
+header compgrad_ef.h ef/manual.h ef/api.h ef/begin.h core/base/fp_begin.h ef/kinds.h ef/omega.h ef/schedule.h \
+    ef/plan.h ef/bytes.h ef/step.h ef/lazy.h ef/ends.h ef/compress.h ef/commit.h ef/exchange.h ef/changes.h ef/blobs.h \
+    core/base/fp_end.h core/base/end.h
+
+header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/fp_begin.h sketch/hash.h \
+    sketch/kernels.h sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/protocols.h \
+    core/base/fp_end.h core/base/end.h

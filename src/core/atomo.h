@@ -220,10 +220,6 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
     return CG_OK;
 }
 
-/* Of an operator on matrices. */
-static unsigned cg_matrix_r_(const cg_op *op) {
-    return cg_matrix_r_clamp_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
-}
 static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
     const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
     return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_bytes_(rows, cols, op->transform.arg)

@@ -1,8 +1,5 @@
 /* ---- >>matrix: what stands between the pipeline and the factors ---- */
 
-static size_t cg_matrix_rows_(const cg_op *op) { return op->transform.size; }
-static size_t cg_matrix_cols_(const cg_op *op) { return (size_t)op->transform.value; }
-
 /* Factors p (rows of rank values), then q (rank rows of cols), at the start of room. */
 static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *room) {
     const size_t rows = cg_matrix_rows_(&info->op), cols = cg_matrix_cols_(&info->op);

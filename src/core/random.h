@@ -1,12 +1,5 @@
 /* ---- >>random: a pure function of (tag, position); part of the wire format ---- */
 
-#define CG_GOLDEN_ 0x9E3779B97F4A7C15u
-
-CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
 static uint64_t cg_shared_key_(const cg_tag *tag) {
     uint64_t z = cg_mix64_(tag->seed + CG_GOLDEN_);
     z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));

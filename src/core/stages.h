@@ -101,7 +101,6 @@ static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
     return NULL;
 }
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
-static int cg_is_finite_(float f) { return (cg_as_bits_(f) & CG_ABS_MASK_) < CG_INF_BITS_; }
 static int cg_stage_is_empty_(const cg_stage *s) {
     return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
 }

@@ -44,12 +44,14 @@ void *memmove(void *to, const void *from, size_t bytes);
 #if defined(__GNUC__) || defined(__clang__)
 #  define CG_INLINE_ static inline __attribute__((always_inline, unused))
 #  define CG_NOINLINE_ static __attribute__((noinline)) /* so that its stack is not there all the time */
+#  define CG_OFFERED_ static __attribute__((unused))    /* for other headers: this one alone may not call it */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
 #  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)
 #else
 #  define CG_INLINE_ static inline
 #  define CG_NOINLINE_ static
+#  define CG_OFFERED_ static
 #  define CG_LIKELY_(c) (c)
 #  define CG_PREFETCH_(p) ((void)(p))
 #  define CG_PREFETCH_WRITE_(p) ((void)(p))

@@ -7,60 +7,6 @@
 #define CG_TILE_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
 #define CG_PANEL_ 32u                      /* vectors that are multiplied with a matrix at once */
 
-CG_INLINE_ double cg_times64_(double a, double b) {
-    double p = a * b;
-    CG_NO_FMA_(p);
-    return p;
-}
-CG_INLINE_ uint64_t cg_as_bits64_(double d) {
-    uint64_t u;
-    memcpy(&u, &d, 8);
-    return u;
-}
-CG_INLINE_ double cg_as_double_(uint64_t u) {
-    double d;
-    memcpy(&d, &u, 8);
-    return d;
-}
-CG_INLINE_ int cg_is_finite64_(double d) { return (cg_as_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
-
-#if CG_AVX2_ && defined(__SSE2__)
-CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
-#elif CG_NEON_
-CG_INLINE_ double cg_sqrt_(double x) {
-    double r;
-    __asm__("fsqrt %d0, %d1" : "=w"(r) : "w"(x));
-    return r;
-}
-#else
-/* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
-static double cg_sqrt_(double x) {
-    uint64_t u = cg_as_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
-    int exponent = (int)(u >> 52);
-    if (u == 0 || u >> 63) return 0.0;
-    if (exponent) {
-        rest |= (uint64_t)1 << 52;
-    } else {
-        int up = 52 - (int)cg_log2_(rest);
-        rest <<= up;
-        exponent = 1 - up;
-    }
-    exponent -= 1023;
-    rest <<= 1 + (exponent & 1); /* an even exponent is left, and room for the bit that rounds */
-    exponent -= exponent & 1;
-    for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, rest <<= 1) {
-        uint64_t t = sum + bit;
-        if (t <= rest) {
-            sum = t + bit;
-            rest -= t;
-            root += bit;
-        }
-    }
-    root = (root + (root & 1)) >> 1; /* a tie would need a square of 107 bits */
-    return cg_as_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
-}
-#endif
-
 /* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_TILE_COLS_; rows of m are stride apart. The values of q
    are f32's. */
 static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,

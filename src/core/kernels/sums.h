@@ -108,8 +108,6 @@ static void cg_lane_sum_neon_(const float *v, size_t n, int what, double *lanes)
    it is alpha*d that fades so, and beta is 1. All of it waits for memory, so that is asked ahead; d is not where
    its squares are asked for: then it has just been made. */
 enum { CG_AXPBY_NO_SQUARES_, CG_AXPBY_SQUARES_Y_, CG_AXPBY_SQUARES_X_, CG_AXPBY_FADE_X_ };
-#define CG_FADE_BITS_ 0x0d800000u /* the bits of 2^-100 */
-CG_INLINE_ float cg_faded_(float v) { return (cg_as_bits_(v) & CG_ABS_MASK_) < CG_FADE_BITS_ ? 0.0f : v; }
 static void cg_axpby_fading_scalar_(
     const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
     if (squares == CG_AXPBY_FADE_X_)

@@ -38,9 +38,6 @@ typedef struct cg_quantizer_ {
     uint32_t stored_limit;
 } cg_quantizer_;
 
-static float cg_saturate64_(double d) { /* to f32, never Inf */
-    return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
-}
 /* Magnitudes below 2^-80 are brought up by 2^100 before anything is divided by them. */
 CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MASK_) < 0x17800000u; }
 #define CG_POW2_100_ 1.2676506002282294e30f       /* 2^100 */

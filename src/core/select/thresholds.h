@@ -87,28 +87,6 @@ static cg_status cg_select_dgc_(const cg_selector_ *p) {
     return cg_select_by_estimate_(p, (size_t)cg_k_from_ratio_(ratio, 0, p->n),
         cg_as_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_ABS_MASK_, cg_both_signs_)));
 }
-/* Natural logarithm: x = m*2^e, then the series of artanh; good to 1e-15. */
-static double cg_ln_(double x) {
-    double s, s2, t = 0.0, e = 0.0;
-    while (x < 0.7071067811865476) {
-        x *= 2.0;
-        e -= 0.6931471805599453;
-    }
-    while (x > 1.4142135623730951) {
-        x *= 0.5;
-        e += 0.6931471805599453;
-    }
-    s = (x - 1.0) / (x + 1.0);
-    s2 = s * s;
-    for (int i = 25; i >= 1; i -= 2) {
-        t *= s2;
-        CG_NO_FMA_(t);
-        t += 1.0 / (double)i;
-    }
-    t *= 2.0 * s;
-    CG_NO_FMA_(t);
-    return t + e;
-}
 /* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
 static cg_status cg_select_sidco_(const cg_selector_ *p) {
     const size_t k = (size_t)cg_k_from_ratio_(p->info->op.select.value, 0, p->n);
