@@ -108,6 +108,7 @@
    CONFIGURATION, before the include:
      COMPGRAD_IMPLEMENTATION   compile the code here (one file of the program)
      COMPGRAD_STATIC           ... as static functions, private to that file
+     COMPGRAD_LINKED           the code is in another object of the program: COMPGRAD_IMPLEMENTATION has no effect here
      COMPGRAD_NO_SIMD          plain C only
      COMPGRAD_OPENMP           use OpenMP, where the compiler has it on
      COMPGRAD_ASSERT(c)        checks inside the library; default: none
@@ -410,7 +411,7 @@ CG_API_ const char *cg_isa_name(cg_isa isa);
 #endif /* COMPGRAD_H */
 
 /* ============================================================================================== */
-#ifdef COMPGRAD_IMPLEMENTATION
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_LINKED)
 #ifndef COMPGRAD_IMPLEMENTED_          /* so that a second include with the macro still set does no harm */
 #define COMPGRAD_IMPLEMENTED_
 

@@ -198,7 +198,7 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
 #endif /* COMPGRAD_EF_H */
 
 /* ============================================================================================== */
-#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EF_IMPLEMENTED_)
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_LINKED) && !defined(COMPGRAD_EF_IMPLEMENTED_)
 #define COMPGRAD_EF_IMPLEMENTED_
 
 #if defined(__clang__)               /* as in compgrad.h: no bit depends on the includer's flags */

@@ -215,7 +215,7 @@ struct cg_exchange_state {
 #endif /* COMPGRAD_EXCHANGE_H */
 
 /* ============================================================================================== */
-#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EXCHANGE_IMPLEMENTED_)
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_LINKED) && !defined(COMPGRAD_EXCHANGE_IMPLEMENTED_)
 #define COMPGRAD_EXCHANGE_IMPLEMENTED_
 
 #if defined(__clang__)               /* as in compgrad.h: no bit depends on the includer's flags */

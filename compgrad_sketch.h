@@ -130,7 +130,7 @@ CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exch
 #endif /* COMPGRAD_SKETCH_H */
 
 /* ============================================================================================== */
-#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_SKETCH_IMPLEMENTED_)
+#if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_LINKED) && !defined(COMPGRAD_SKETCH_IMPLEMENTED_)
 #define COMPGRAD_SKETCH_IMPLEMENTED_
 
 #if defined(__clang__)               /* as in compgrad.h: no bit depends on the includer's flags */
