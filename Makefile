@@ -16,7 +16,8 @@ help:
 	@echo 'make train      the same with a LeNet on Fashion-MNIST, in half an hour  (TRAIN="--method dgc --epochs 2"; TRAIN=--help: all options)'
 	@echo 'make results    what bench/results holds: every method, three seeds'
 	@echo 'make operators  compress a realistic gradient with every operator: bits, error, GB/s'
-	@echo 'make test       run all tests                  (GREATEST=path: with that greatest.h)'
+	@echo 'make test       every test once, in three minutes         (T=topk: those with that in their name; GREATEST=path: with that greatest.h)'
+	@echo 'make test-long  more repetitions and sizes, other compilers, sanitizers, fuzzers, other machines under qemu; half an hour'
 	@echo 'make bench      speed against the memory, plain C, dense exchanges, e += g and textbook sketches  (BENCH=--quick: a short one);'
 	@echo '                on real gradients too, after make train TRAIN="--method dense --dump-gradients bench/out/gradients"'
 	@echo 'make examples   build and run examples/'
@@ -26,7 +27,10 @@ help:
 	@echo 'CC and CFLAGS are $(CC) and $(CFLAGS).'
 
 test:
-	CC='$(CC)' GREATEST='$(GREATEST)' sh tests/run.sh
+	@CC='$(CC)' GREATEST='$(GREATEST)' MAKE='$(MAKE)' sh tests/run.sh '$(T)'
+
+test-long:
+	@CG_TEST=long CC='$(CC)' GREATEST='$(GREATEST)' MAKE='$(MAKE)' sh tests/run.sh '$(T)'
 
 demo: build/train
 	@mkdir -p bench/out
@@ -64,17 +68,29 @@ bench: build/bench build/exchange build/ef build/sketch
 examples: $(EXAMPLES)
 	@set -e; for e in $(EXAMPLES); do echo "== $$e"; $$e; done
 
-build/%: bench/%.c $(HEADERS) $(wildcard examples/*.h bench/*.h) | build
-	$(CC) -std=c99 $(CFLAGS) $(MARK) -I. $< -o $@ $(LDFLAGS) -pthread -lm
+# The implementation is compiled once for each set of flags; the programs link it.
+object = build/compgrad-$(firstword $(shell echo '$(CC) $(CFLAGS) $(1)' | cksum)).o
+OBJECT  := $(call object)
+THREADS := $(call object,-fopenmp -DCOMPGRAD_OPENMP)
+LINKED   = -std=c99 $(CFLAGS) -DCOMPGRAD_LINKED $(MARK) -I.
 
-build/train_mpi: bench/train.c $(HEADERS) $(wildcard examples/*.h bench/*.h) | build
-	$(MPICC) -std=c99 $(CFLAGS) $(MARK) -DTRAIN_MPI -I. $< -o $@ $(LDFLAGS) -pthread -lm
+$(OBJECT): tests/build/impl.c $(HEADERS) | build
+	$(CC) -std=c99 $(CFLAGS) -I. -c $< -o $@
 
-build/sketch_threads: bench/sketch.c $(HEADERS) | build
-	$(CC) -std=c99 $(CFLAGS) -fopenmp -DCOMPGRAD_OPENMP -I. $< -o $@ $(LDFLAGS) -lm
+$(THREADS): tests/build/impl.c $(HEADERS) | build
+	$(CC) -std=c99 $(CFLAGS) -fopenmp -DCOMPGRAD_OPENMP -I. -c $< -o $@
 
-build/examples/%: examples/%.c $(HEADERS) $(wildcard examples/*.h) | build
-	$(CC) -std=c99 $(CFLAGS) -I. $< -o $@ $(LDFLAGS) -pthread
+build/%: bench/%.c $(OBJECT) $(wildcard examples/*.h bench/*.h) | build
+	$(CC) $(LINKED) $< $(OBJECT) -o $@ $(LDFLAGS) -pthread -lm
+
+build/train_mpi: bench/train.c $(OBJECT) $(wildcard examples/*.h bench/*.h) | build
+	$(MPICC) $(LINKED) -DTRAIN_MPI $< $(OBJECT) -o $@ $(LDFLAGS) -pthread -lm
+
+build/sketch_threads: bench/sketch.c $(THREADS) | build
+	$(CC) $(LINKED) -fopenmp -DCOMPGRAD_OPENMP $< $(THREADS) -o $@ $(LDFLAGS) -lm
+
+build/examples/%: examples/%.c $(OBJECT) $(wildcard examples/*.h) | build
+	$(CC) $(LINKED) $< $(OBJECT) -o $@ $(LDFLAGS) -pthread
 
 build:
 	@mkdir -p build/examples
@@ -89,4 +105,4 @@ install:
 clean:
 	rm -rf build bench/out
 
-.PHONY: help test demo train results operators bench examples headers install clean
+.PHONY: help test test-long demo train results operators bench examples headers install clean

@@ -165,7 +165,8 @@ static void sim_run(sim *s) {
         cg_status status;
         if (!k->mem) {
             k->bytes = cg_exchange_memory(&k->desc, &k->transport, k->n);
-            if (k->bytes > CG_STATE_ROOM_) k->bytes -= CG_STATE_ROOM_;         /* the state is here: not a byte more than start needs */
+            const size_t state = (sizeof(cg_exchange_state) + 63) / 64 * 64;  /* is here: not a byte more than start needs */
+            if (k->bytes > state) k->bytes -= state;
             k->mem = malloc(k->bytes ? k->bytes : 1);
             memset(k->mem, 0xa5, k->bytes);
         }

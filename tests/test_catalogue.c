@@ -12,13 +12,14 @@
 #include "ref.h"
 #include "ops.h"
 #include "greatest.h"
+#include "tier.h"
 
 static const size_t SIZES[] = { 0, 1, 7, 31, 33, 64, 1000, 1025, 2049, 70000 };
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES, KEYS = 240, PROJECTIONS = 8, COMPOSITIONS = 600, MAX_ROWS = 128 };
 static const double SIGMAS = 4.5;                   /* 7e-6 a comparison, a few thousand comparisons */
 static const cg_tag TAG = { 12, 34, 56, 1 };
 static char note[400];
-static int quick;                                   /* CG_TEST_QUICK: a sanitizer or an emulator runs this */
+static int quick;                                   /* not CG_TEST=long */
 
 #define SAY(...) (snprintf(note, sizeof note, __VA_ARGS__), note)
 
@@ -1765,7 +1766,7 @@ GREATEST_MAIN_DEFS();
 
 int main(int argc, char **argv)
 {
-    quick = getenv("CG_TEST_QUICK") != NULL;
+    quick = !long_test();
     fill_table();
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(presets);

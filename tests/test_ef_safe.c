@@ -4,6 +4,7 @@
    something rounds the bound is counted (see roundings). */
 #include "examples/transport_threads.h"
 #include "greatest.h"
+#include "tier.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
 #include <math.h>
@@ -13,7 +14,7 @@ static int many = N;                                /* floats of a vector, at mo
 #define FLOATS (sizeof(float) * (size_t)many)
 static int warming;                                 /* four dense steps, then other ratios for twenty */
 static int trusting;                                /* desc.finite */
-static int quick;                                   /* CG_TEST_QUICK: a sanitizer or an emulator runs this */
+static int quick;                                   /* not CG_TEST=long */
 static char note[500];
 static uint64_t dice = 1;
 
@@ -1912,7 +1913,7 @@ GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
     static const int edges[] = { 0, 1, 63, 64, 65 };
     GREATEST_MAIN_BEGIN();
-    quick = getenv("CG_TEST_QUICK") != NULL;
+    quick = !long_test();
     for (int i = 0; i < PLANS; i++)
         for (int size = 1; size <= 3; size++)
             for (int seed = 1; seed <= (quick ? 2 : 4); seed++) RUN_TESTp(schedule, &plans[i], size, (uint64_t)(seed * 1000 + i));

@@ -5,13 +5,14 @@
 #include <math.h>
 #include <stdio.h>
 #include "greatest.h"
+#include "tier.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
 
 enum { MOST = 8, LONG = 1024 };
 #define ULP 0x1p-24                                     /* one rounding of a float, relative */
 #define WARMUP_BITS UINT64_C(0xc19ed187340dc412)
-static int quick;                                       /* CG_TEST_QUICK: a sanitizer or an emulator runs this */
+static int quick;                                       /* not CG_TEST=long */
 static uint64_t state;
 
 static double uniform(void) {                           /* in (-1, 1) */
@@ -1313,7 +1314,7 @@ SUITE(around) {
 GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
-    quick = getenv("CG_TEST_QUICK") != NULL;
+    quick = !long_test();
     crew = (team *)calloc(1, sizeof *crew);
     way = (road *)calloc(1, sizeof *way);
     if (!crew || !way) return 1;

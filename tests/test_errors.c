@@ -4,10 +4,11 @@
 #include "ref.h"
 #include "ops.h"
 #include "greatest.h"
+#include "tier.h"
 
 static const cg_tag TAG = { 11, 22, 33, 44 };
 static char note[256];
-static size_t stride = 1;       /* of the bits that are flipped; CG_TEST_QUICK: every 5th, so that all places in a byte have their turn */
+static size_t stride = 1;       /* of the bits that are flipped; not CG_TEST=long: every 5th, so that all places in a byte have their turn */
 
 #define EXPECT(what, cond)                                                                          \
     do {                                                                                            \
@@ -464,7 +465,7 @@ GREATEST_MAIN_DEFS();
 int main(int argc, char **argv)
 {
     GREATEST_MAIN_BEGIN();
-    if (getenv("CG_TEST_QUICK")) stride = 5;
+    if (!long_test()) stride = 5;
     RUN_SUITE(arguments);
     RUN_SUITE(damage);
     GREATEST_MAIN_END();

@@ -7,9 +7,13 @@
      notes, lengths    a wrong length means a message of another size than its sender's: the transport notices, or times out.
      raw sums          linear and the values of shared are plain floats, without a checksum: a changed float is a changed result, and ranks
                        may differ. Only NaN is noticed. Whoever cannot trust his network's checksums takes another route. */
+#undef COMPGRAD_LINKED                  /* private names: a copy of its own */
+#define COMPGRAD_STATIC
 #define COMPGRAD_IMPLEMENTATION
 #include "sim.h"
 #include "greatest.h"
+#define TIER_SPARED
+#include "tier.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #  define ADDRESS_SANITIZER
@@ -426,12 +430,13 @@ static int callback_fails(int r, int io, int after) {
     return sound(0);
 }
 TEST failing_callbacks(const plan *p) {
+    static unsigned turn;
     int tried = 0;
     EACH_BED(p, {
         for (int r = 0; r < b.size; r++)
             for (int io = 0; io < b.ios[r]; io++)
                 for (int after = 0; after < 2; after++)
-                    if (!callback_fails(r, io, after)) FAILm(note);
+                    if (!spared(&turn, 3) && !callback_fails(r, io, after)) FAILm(note);
         if (!recovers()) FAILm(note);
     });
     ASSERT(tried > 0);
@@ -516,11 +521,12 @@ static int commits(guilt g, int guilty) {
     return recovers();
 }
 TEST failing_ranks(const plan *p) {
+    static unsigned turn;
     int tried = 0;
     EACH_BED(p, {
         for (int r = 0; r < b.size; r++)
             for (int g = 0; g < GUILTS; g++)
-                if (!commits((guilt)g, r)) FAILm(note);
+                if (!spared(&turn, 5) && !commits((guilt)g, r)) FAILm(note);
     });
     ASSERT(tried > 0);
     PASS();
@@ -720,6 +726,8 @@ static int wants_records(int how) { return how < NEXT_STEP || how >= RECORD_STAT
                 for (int io = 0; io < b.ios[r]; io++)                                                                             \
                     for (int how = 0; b.seen[r][io].what == (carries) && how < DAMAGES; how++)                                    \
                         for (int again = 0; wanted(how) && again < (times); again++) {                                            \
+                            static unsigned turn;                                                                                 \
+                            if (damages && spared(&turn, 5)) continue;                                                            \
                             const trace seen = b.seen[r][io];                                                                     \
                             arrives_changed(r, io, how);                                                                          \
                             damages++;                                                                                            \
@@ -1064,7 +1072,7 @@ SUITE(order) {
 GREATEST_MAIN_DEFS();
 
 int main(int argc, char **argv) {
-    quick = getenv("CG_TEST_QUICK") != NULL;
+    quick = !long_test();
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(order);
     RUN_SUITE(callbacks);

@@ -1,6 +1,9 @@
 /* Where an exchange ends: more ranks than a refused one has memory to speak to, sums beyond the largest float, weights next to
    nothing, and a leader that lies. */
 #include "greatest.h"
+#undef COMPGRAD_LINKED                  /* private names: a copy of its own */
+#define COMPGRAD_STATIC
+#define COMPGRAD_NO_SIMD                 /* nothing here depends on it, and it is quicker to build */
 #define COMPGRAD_IMPLEMENTATION
 #include "sim.h"
 

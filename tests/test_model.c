@@ -9,10 +9,11 @@
 #include "compgrad_ef.h"
 #include "compgrad_sketch.h"
 #include "greatest.h"
+#include "tier.h"
 
 enum { MOST = 8, GUARD = 256, TAIL = 64, WARM = 128 };
 static const uint32_t SIGNALLING = 0x7fa00001u;
-static int quick;                               /* CG_TEST_QUICK: a sanitizer or an emulator runs this */
+static int quick;                               /* not CG_TEST=long */
 static char note[400];
 #define SAY(...) (snprintf(note, sizeof note, __VA_ARGS__), note)
 
@@ -994,7 +995,7 @@ SUITE(sketches) {
 
 GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
-    quick = getenv("CG_TEST_QUICK") != NULL;
+    quick = !long_test();
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(routes);
     RUN_SUITE(errors);

@@ -8,6 +8,8 @@
 #include "ref.h"
 #include "ops.h"
 #include "greatest.h"
+#define TIER_SPARED
+#include "tier.h"
 
 static const cg_tag TAG = { UINT64_C(0x0123456789ABCDEF), 77, 5, 2 };
 /* around the sizes where methods change: a chunk, DGC's strides, a block, DGC's one in a hundred */
@@ -507,20 +509,23 @@ TEST every_selection(int kind, size_t n)
 
 TEST every_size(int kind)
 {
+    static unsigned turn;
     size_t i;
     int again;
     for (i = 0; i < SMALL_COUNT; i++)
-        for (again = 0; again < (SMALL[i] < 300 ? 9 : 3); again++) CHECK_CALL(every_selection(kind, SMALL[i]));
-    for (i = (size_t)kind % 2; i < LARGE_COUNT; i += 2) CHECK_CALL(every_selection(kind, LARGE[i]));
+        for (again = 0; again < (!long_test() ? 1 : SMALL[i] < 300 ? 9 : 3); again++) CHECK_CALL(every_selection(kind, SMALL[i]));
+    for (i = (size_t)kind % 2; i < LARGE_COUNT; i += 2) if (!spared(&turn, 7)) CHECK_CALL(every_selection(kind, LARGE[i]));
     PASS();
 }
 
 /* At the size where DGC's stride stops growing and beyond a block, all ratios. */
 TEST estimates_at_every_ratio(int kind, size_t n)
 {
+    static unsigned turn;
     size_t r;
     ref_fill((ref_kind)kind, 3, x, n);
     for (r = 0; r < RATIO_COUNT; r++) {
+        if (spared(&turn, 5)) continue;
         CHECK_CALL(judged(cg_dgc(RATIOS[r]), near_the_ratio, kind, n));
         CHECK_CALL(judged(cg_sidco(RATIOS[r]), sidco_is, kind, n));
     }

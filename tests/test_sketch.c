@@ -5,6 +5,7 @@
    Seeds are fixed, so nothing here fails by chance from run to run. The limits are those that a truly random hash would break with a probability
    of CHANCE in a whole family of checks (Hoeffding for sums of signs, Bernstein for counts, Wilson and Hilferty for chi-square). */
 #include "greatest.h"
+#include "tier.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_sketch.h"
 #include <math.h>
@@ -15,7 +16,7 @@
 
 enum { LINE = 256, ROWS_MOST = 15, RED = 64 };
 static const double CHANCE = 1e-6;
-static int quick;                               /* CG_TEST_QUICK: a sanitizer or an emulator runs this */
+static int quick;                               /* not CG_TEST=long */
 static char note[300];                          /* what went wrong */
 
 #define TRY(call) do { if (!(call)) FAILm(note); } while (0)
@@ -1034,7 +1035,7 @@ TEST quality(void) {
     static float x[Q_N], y[Q_N];
     figures f[LOAD_COUNT][4], apart_by[LOAD_COUNT];
     box b;
-    const int seeds = quick ? 20 : 60;
+    const int seeds = quick ? 10 : 60;
     int bad = 0;
     memset(f, 0, sizeof f), memset(apart_by, 0, sizeof apart_by);
     TRY(box_open(&b, describe(Q_ROWS, Q_COLS, Q_N, 0, 0)));
@@ -1459,7 +1460,7 @@ GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
     static const size_t COLS[] = { 256, 512, 768, 1280 };
     GREATEST_MAIN_BEGIN();
-    quick = getenv("CG_TEST_QUICK") != NULL;
+    quick = !long_test();
     for (int i = 0; i < 4; i++) RUN_TESTp(one_line, COLS[i]);
     RUN_TESTp(one_line, (size_t)1);
     for (int i = 0; i < 4; i++) RUN_TESTp(spread, COLS[i]);

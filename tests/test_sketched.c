@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <sys/wait.h>
 #include "greatest.h"
+#include "tier.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_sketch.h"
 #include "compgrad_ef.h"
 
 enum { RANKS = 32, STEPS = 30 };
-static int quick;                                       /* CG_TEST_QUICK: a sanitizer or an emulator runs this */
+static int quick;                                       /* not CG_TEST=long */
 static char said[200];
 #define SAY(...) (snprintf(said, sizeof said, __VA_ARGS__), said)
 
@@ -1049,7 +1050,7 @@ SUITE(trained) {
 
 GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
-    quick = getenv("CG_TEST_QUICK") != NULL;
+    quick = !long_test();
     trouble = (trial *)room(sizeof *trouble);
     sane = (trial *)room(sizeof *sane);
     GREATEST_MAIN_BEGIN();

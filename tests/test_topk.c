@@ -5,6 +5,7 @@
 #include "ref.h"
 #include "ops.h"
 #include "greatest.h"
+#include "tier.h"
 
 #if defined(__linux__) && SIZE_MAX > 0xffffffffu
 #  include <sys/mman.h>
@@ -230,15 +231,16 @@ TEST giant(size_t beyond, const char *text)
 SUITE(topk_giant)
 {
     RUN_TESTp(giant, (size_t)0, "topk:k=4|eliasfano");         /* a multiple of 2^32 exactly */
-    RUN_TESTp(giant, (size_t)3, "topk:k=9|f16");               /* some zeros come along: the first ones */
+    if (long_test()) RUN_TESTp(giant, (size_t)3, "topk:k=9|f16");               /* some zeros come along: the first ones */
 }
 
 SUITE(topk_large)
 {
     int k;
+    RUN_TEST1(finds_nonfinite, REF_LAPLACE);
+    if (!long_test()) return;
     for (k = 0; k < REF_KINDS; k++) RUN_TESTp(some_k, k, (size_t)BIG);
     for (k = 0; k < 10; k++) RUN_TESTp(adversaries, k, (size_t)BIG);
-    RUN_TEST1(finds_nonfinite, REF_LAPLACE);
     RUN_TEST1(finds_nonfinite, REF_ZEROS);
     RUN_TEST1(finds_nonfinite, REF_HUGE);
     RUN_TEST1(finds_nonfinite, REF_CONSTANT);
@@ -251,10 +253,8 @@ int main(int argc, char **argv)
     GREATEST_MAIN_BEGIN();
     x = (float *)ref_alloc(BIG * sizeof *x);
     RUN_SUITE(topk);
-    if (!getenv("CG_TEST_QUICK")) {                 /* where everything is slow */
-        RUN_SUITE(topk_large);
-        RUN_SUITE(topk_giant);
-    }
+    RUN_SUITE(topk_large);
+    RUN_SUITE(topk_giant);
     free(x);
     GREATEST_MAIN_END();
 }

@@ -1,2 +1,27 @@
-# The golden packets as built plainly.
-golden "$CC -O2" $CC -std=c99 -O2 $WARN
+# Every configuration and optimisation gives the golden packets' bits. Pieces: one build each, and "each" of what they join.
+assert="-DCOMPGRAD_ASSERT(c)=((c)?(void)0:abort())"
+native() {      # native OPTION...: contraction to FMA, other vector widths, -ffast-math in our own file
+    if takes $CC "$@"; then golden "$*" $CC "$@"; else skip "$CC does not take $*"; fi
+}
+case $piece in
+plain)          # with -ffast-math in another object, where it makes the linker add start code that turns denormals off
+    linked cc tests/golden.c build/test/cc/golden && count "golden, $CC -O2" build/test/cc/golden "$GOLDEN"
+    if takes $CC -ffast-math; then
+        built "fast-math link" $CC -std=c99 -O1 -DCOMPGRAD_LINKED -I. -Itests -c tests/golden.c -o "$tmp/golden.o" &&
+            built "fast-math link" $CC -ffast-math "$tmp/golden.o" $object -o "$tmp/golden" &&
+            count "golden, another object with -ffast-math" "$tmp/golden" "$GOLDEN"
+    fi ;;
+fast) native -O3 -ffast-math -march=native -std=gnu99 ;;
+assert) golden "-O0, COMPGRAD_ASSERT" $CC -std=c99 -O0 -include stdlib.h "$assert" ;;
+static) golden "COMPGRAD_STATIC and NO_SIMD" $CC -std=c99 -O1 $WARN -DCOMPGRAD_STATIC -DCOMPGRAD_NO_SIMD ;;
+each)
+    golden "-O0" $CC -std=c99 -O0
+    golden "COMPGRAD_NO_SIMD" $CC -std=c99 -O2 $WARN -DCOMPGRAD_NO_SIMD
+    golden "COMPGRAD_STATIC" $CC -std=c99 -O2 $WARN -DCOMPGRAD_STATIC
+    golden "COMPGRAD_ASSERT" $CC -std=c99 -O2 -include stdlib.h "$assert" ;;
+native)
+    native -O3 -march=native
+    native -O3 -march=native -std=gnu99
+    native -O2 -ffast-math
+    native -O3 -ffast-math -march=native ;;
+esac

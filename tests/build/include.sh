@@ -1,4 +1,5 @@
-# The header included many times, and as several copies in one program; as C and as C++.
+# The header included many times, and as several copies in one program; as C and as C++. Pieces: c, c++, and one for each
+# compiler and standard of C++, such as clang++.c++17.
 copies() {      # copies NAME COMPILER OPTION...: two private copies, one public, and one file that uses that
     copies_name=$1; shift
     for copy in copy_a copy_b copy_c; do
@@ -10,21 +11,36 @@ copies() {      # copies NAME COMPILER OPTION...: two private copies, one public
     built "$copies_name" $1 "$tmp/copies.o" "$tmp"/copy_[abc].o -o "$tmp/copies" || return
     check "$copies_name" "$tmp/copies"
 }
-
-includes() {    # includes NAME COMPILER OPTION...
-    includes_name=$1; shift
-    built "$includes_name: included 5 times" "$@" -I. tests/build/many.c -o "$tmp/many" &&
-        check "$includes_name: included 5 times" "$tmp/many"
-    copies "$includes_name: 4 copies" "$@"
+many() {        # many NAME COMPILER OPTION...
+    many_name=$1; shift
+    built "$many_name: included 5 times" "$@" -I. tests/build/many.c -o "$tmp/many" && check "$many_name: included 5 times" "$tmp/many"
+}
+# with CALL COMPILER STANDARD OPTION...: if the compiler is here, and takes that
+with() {
+    call=$1 cxx=$2 std=$3; shift 3
+    if ! has "$cxx"; then skip "no $cxx: header as $std"
+    elif ! takes $cxx -x c++ -std=$std; then skip "$cxx does not take -std=$std"
+    else $call "$cxx $std" $cxx -x c++ -std=$std $WARN "$@"
+    fi
+}
+reads() {       # reads NAME COMPILER OPTION...: no code is made
+    reads_name=$1; shift
+    check "$reads_name: no warning" "$@" -fsyntax-only -I. tests/build/impl.c
 }
 
-includes "$CC c99" $CC -std=c99 $WARN
-for cxx in "$CXX" clang++; do
-    [ "$cxx" = clang++ ] && [ "$CXX" = clang++ ] && continue
-    for std in c++11 c++17 c++20; do
-        if ! has "$cxx"; then skip "no $cxx: header as $std"
-        elif ! takes $cxx -x c++ -std=$std; then skip "$cxx does not take -std=$std"
-        else includes "$cxx $std" $cxx -x c++ -std=$std $WARN
-        fi
-    done
-done
+# Copies are copies without SIMD too, and quicker to build.
+case $piece in
+c)
+    many "$CC c99" $CC -std=c99 $WARN
+    copies "$CC c99: 4 copies" $CC -std=c99 $WARN -DCOMPGRAD_NO_SIMD ;;
+c++)
+    with many "$CXX" c++11
+    with "copies" "$CXX" c++11 -DCOMPGRAD_NO_SIMD
+    for std in c++17 c++20; do with reads "$CXX" $std; done
+    for std in c++11 c++17 c++20; do with reads clang++ $std; done ;;
+*)
+    cxx=${piece%.*} std=${piece##*.}
+    [ $cxx = cxx ] && cxx=$CXX
+    with many "$cxx" $std
+    with copies "$cxx" $std ;;
+esac

@@ -1,4 +1,4 @@
-# Sourced by tests/run.sh and .ci/run, at the top of the repository: counting, and a folder for what is built.
+# Sourced by what runs tests, at the top of the repository: counting, compiling, and a folder for what is left behind.
 CC=${CC:-cc}
 CXX=${CXX:-c++}
 GOLDEN=${GOLDEN:-tests/golden}
@@ -9,6 +9,8 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 
 has() { command -v "${1%% *}" >/dev/null 2>&1; }      # $CC may be "ccache gcc"
+long() { [ "${CG_TEST:-}" = long ]; }                 # make test-long: see tests/run.sh
+limit() { if has timeout; then timeout "$@"; else shift; "$@"; fi; }
 
 # takes COMPILER OPTION...: whether the compiler can make a program with these options, silently
 takes() {
@@ -69,6 +71,50 @@ built() {
     echo "FAIL: $built_name does not compile: $*"
     head -n 40 "$tmp/log"
     return 1
+}
+
+# made NAME FILE COMMAND...: as built; COMMAND makes FILE, and is not run again as long as it and what it reads are the same
+made() {
+    made_name=$1 file=$2 reads=; shift 2
+    for word in "$@"; do case $word in *.c | *.cc | *.o) [ "$word" = "$file" ] || reads="$reads $word" ;; esac; done
+    [ -f "$file" ] && [ "$(cat "$file.made" 2>/dev/null)" = "$*" ] &&
+        [ -z "$(find $reads compgrad*.h tests/*.h bench/*.h examples/*.h -newer "$file")" ] && return
+    mkdir -p "${file%/*}" && rm -f "$file" "$file.made"
+    built "$made_name" "$@" && echo "$*" >"$file.made"
+}
+
+# ---- one object of the implementation for many programs ----
+
+clang=clang-14
+has $clang || clang=clang
+# config NAME: $compiler with its options, $optimise for the object, $run what runs its programs
+config() {
+    optimise=-O2 run=
+    case $1 in
+    cc) compiler="$CC -std=c99" ;;
+    openmp) compiler="$CC -std=c99 -fopenmp -DCOMPGRAD_OPENMP"; long || optimise=-O1 ;;
+    asan) compiler="$clang -std=c99 -g -fsanitize=address,undefined -fno-sanitize-recover=all" optimise=-O1 ;;
+    tsan) compiler="$clang -std=c99 -g -fsanitize=thread" optimise=-O1 ;;
+    aarch64 | s390x) compiler="$1-linux-gnu-gcc -std=c99 -static" run=qemu-$1 ;;
+    *) echo "no configuration $1"; return 1 ;;
+    esac
+    object=build/test/$1/compgrad.o
+}
+
+# object CONFIG: makes its object; where the compiler can, with a list of the stack that each function needs beside it
+object() {
+    config $1 || return
+    usage=
+    if takes $compiler -c -fstack-usage; then usage=-fstack-usage; fi
+    made "the implementation, $1" $object $compiler $optimise $WARN $usage -I. -c tests/build/impl.c -o $object
+}
+
+# linked CONFIG SOURCE FILE OPTION...: a program that links the object of that configuration. The programs themselves are
+# compiled with -O1: it takes half as long, and what they call is in the object
+linked() {
+    config $1 || return
+    linked_source=$2 linked_file=$3; shift 3
+    made "$linked_source" "$linked_file" $compiler -O1 $WARN -DCOMPGRAD_LINKED -I. -Itests "$linked_source" $object -o "$linked_file" "$@"
 }
 
 # golden NAME COMPILER OPTION...: the golden packets and floats come out of this build too

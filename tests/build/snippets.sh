@@ -1,4 +1,4 @@
-# Every piece of C that the documentation shows compiles and runs, every example by its own first line.
+# Every piece of C that the documentation shows compiles and runs.
 wrap() {        # wrap FILE: a program, or functions, as they are; else preprocessor lines first, the rest as a main
     grep -q 'int main' "$1" && { cat "$1"; return; }
     printf '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n'
@@ -95,9 +95,11 @@ END
 
 snippet() {     # snippet NAME FILE
     wrap "$2" >"$tmp/snippet.c"
-    built "$1" $CC -std=c99 -Wall -Wextra -Werror -O1 -I. "$tmp/snippet.c" -o "$tmp/snippet" -lm && check "$1" "$tmp/snippet"
+    built "$1" $CC -std=c99 -Wall -Wextra -Werror -O1 -DCOMPGRAD_LINKED -I. "$tmp/snippet.c" $object -o "$tmp/snippet" -lm &&
+        check "$1" "$tmp/snippet"
 }
 
+config cc
 awk 'NR > 20 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad.h >"$tmp/header.txt"
 snippet "the code in the first 20 lines of compgrad.h" "$tmp/header.txt"
 awk 'NR > 25 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad_exchange.h >"$tmp/header.txt"
@@ -117,22 +119,3 @@ if [ -f README.md ]; then
 else
     skip "no README.md"
 fi
-
-example() {     # example FILE: the command in its first line, in a copy of the repository; then the program
-    command=$(sed -n '1{s,^/[*/] *,,;s, *\*/.*,,;p;}' "$1")
-    case $command in
-    "cc "*) command="$CC ${command#cc }" ;;
-    "c++ "*) has "$CXX" || { skip "no $CXX: $1"; return; }; command="$CXX ${command#c++ }" ;;
-    "mpicc "* | "mpicxx "*) return ;;       # tests/net
-    *) check "$1 opens with its compile command" false; return ;;
-    esac
-    dir=$tmp/clone
-    case $command in *examples/*) ;; *) dir=$dir/examples ;; esac
-    case $command in *-fopenmp*) openmp $CC || { skip "$CC has no -fopenmp: $1"; return; } ;; esac
-    case $command in *'&&'*) ;; *) out=$(echo "$command" | sed -n 's/.* -o *\([^ ]*\).*/\1/p'); command="$command && ./${out:-a.out}" ;; esac
-    check "$1" sh -c "cd '$dir' && $command"
-}
-mkdir -p "$tmp/clone" && cp -R compgrad*.h examples "$tmp/clone"
-for f in examples/*.c examples/*.cpp; do
-    [ -f "$f" ] && example "$f"
-done

@@ -9,6 +9,7 @@
 #include "compgrad_ef.h"
 #include "compgrad_sketch.h"
 #include "sim.h"
+#include "tier.h"
 
 enum { STACK = 1 << 18, LIMIT = 40 << 10, PAINT = 0xa5 };
 static unsigned char stack[STACK];
@@ -268,7 +269,7 @@ int main(void) {
         for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) routes(ways[i]);
         memories();
         sketches(5, 0), sketches(4, 300), sketches(15, 300);
-        for (long i = 0; i < 3L * 4 * 15 * 26 * 6; i++) {
+        for (long i = 0; i < 3L * 4 * 15 * 26 * 6; i += long_test() ? 1 : 7) {
             char text[192];
             long at = i;
             const long sizes[5] = { 3, 4, 15, 26, 6 };

@@ -1,15 +1,10 @@
-# sh tests/net/train.sh, or sourced by tests/run.sh: bench/train.c with every method, between threads, processes and MPI ranks; killed and
-# resumed; with files that are damaged and options that make no sense. What comes out has to have the same bits every time.
-train_alone=
-if ! command -v built >/dev/null 2>&1; then
-    cd "$(dirname "$0")/../.." || exit 1
-    . tests/build/lib.sh
-    train_alone=1
-fi
+# bench/train.c with every method, between threads, processes and MPI ranks; killed and resumed; with files that are damaged
+# and options that make no sense. What comes out has to have the same bits every time.
+train=build/test/cc/train               # made by object/train
 td=$tmp/train.d                         # what a run leaves
 fashion=$(sed -n 's/^#define DATA_FASHION "\(.*\)".*/\1/p' bench/data.h)
 
-glyphs() { timeout 120 "$tmp/train" --data glyphs --net small "$@" >"$td/out" 2>"$td/err"; }
+glyphs() { timeout 120 "$train" --data glyphs --net small "$@" >"$td/out" 2>"$td/err"; }
 fine() { glyphs "$@" || { echo "exit status $?:"; cat "$td/out" "$td/err"; return 1; }; }
 
 # facts CSV: its lines without the codec's share and the seconds, which are never the same
@@ -122,8 +117,8 @@ mpi_killed() {
 # train_with NAME COMPILER LAUNCHER OPTION...; -O1: it is quicker to build, and bits must not depend on it
 train_with() {
     mpi=$1 compiler=$2; shift 2
-    built "train, $mpi" $compiler -std=c99 -O1 $WARN -DTRAIN_MPI -I. bench/train.c -o "$tmp/train_mpi" -pthread -lm || return
-    for ranks in 3 4; do check "train: $ranks ranks of $mpi give the bits of threads, every method" by_mpi $ranks "$@"; done
+    built "train, $mpi" $compiler -std=c99 -O1 $WARN -DTRAIN_MPI -DCOMPGRAD_LINKED -I. bench/train.c $object -o "$tmp/train_mpi" -pthread -lm || return
+    for ranks in $mpi_counts; do check "train: $ranks ranks of $mpi give the bits of threads, every method" by_mpi $ranks "$@"; done
     check "train: data that $mpi's ranks cannot read" mpi_refuses "$@"
     case " $*" in *oversubscribe*) check "train: a rank of $mpi is killed, and the job is resumed" mpi_killed "$@" ;; esac
     rm -f "$tmp/train_mpi" "$td/mpi.csv"
@@ -151,7 +146,7 @@ children() { ps -A -o pid= -o ppid= | awk -v parent="$1" '$2 == parent { print $
 # begin OPTION...: a run in the background; $trainer is its process. Its exit status will be in rc
 begin() {
     rm -f "$td/rc"
-    { timeout 120 "$tmp/train" --data glyphs --net small "$@" >"$td/out" 2>"$td/err"; echo $? >"$td/rc"; } &
+    { timeout 120 "$train" --data glyphs --net small "$@" >"$td/out" 2>"$td/err"; echo $? >"$td/rc"; } &
     shell=$! trainer=
     until [ -n "$trainer" ] || [ -s "$td/rc" ]; do for p in $(children $shell); do trainer=$(children $p); done; done
 }
@@ -216,7 +211,7 @@ resumed() {                             # CSV OPTION...
     resumed_csv=$1; shift
     fine $long "$@" --resume --checkpoint "$ck" --csv "$td/resumed.csv" && same "$resumed_csv" "$td/resumed.csv"
 }
-after_all() { resumed "$td/long.csv" --transport tcp && went_on $last; }
+after_all() { resumed "$td/long.csv" --method $table --transport tcp && went_on $last; }
 # threads_killed METHOD TRANSPORT: all workers at once; resumed by that transport
 threads_killed() {
     fine $long --method $1 --checkpoint "$ck" --csv "$td/long-$1.csv" || return
@@ -275,9 +270,9 @@ no_sockets() {                          # the system's own reason
     [ $status -eq 2 ] && [ "$(grep -c '^train: .*Too many open files' "$td/err")" -eq 1 ]
 }
 finished() {                            # at once, with the same table
-    fine $long --transport tcp --checkpoint "$td/ck.long" --csv "$td/long.csv" || return
+    fine $long --method $table --transport tcp --checkpoint "$td/ck.long" --csv "$td/long.csv" || return
     sed -n '/^method /,$p' "$td/out" >"$td/table"
-    fine $long --resume --checkpoint "$td/ck.long" --csv "$td/finished.csv" || return
+    fine $long --method $table --resume --checkpoint "$td/ck.long" --csv "$td/finished.csv" || return
     sed -n '/^method /,$p' "$td/out" | sed "s,finished.csv,long.csv," | diff "$td/table" - && sed '/^#/d' "$td/long.csv" >"$td/one" &&
         sed '/^#/d' "$td/finished.csv" | diff "$td/one" - && ! grep epoch.*loss "$td/out"
 }
@@ -350,7 +345,7 @@ unwritten() {
 }
 # Code that is not the same does not go on with a checkpoint; make tells both programs of the same code
 other_code() {
-    $CC -std=c99 -O0 -DTRAIN_BUILD='"1234567"' -I. bench/train.c -o "$tmp/train_other" -pthread -lm || return
+    $CC -std=c99 -O0 -DTRAIN_BUILD='"1234567"' -DCOMPGRAD_LINKED -I. bench/train.c $object -o "$tmp/train_other" -pthread -lm || return
     timeout 120 "$tmp/train_other" --data glyphs --net small $long --method efsign --resume --checkpoint "$td/ck.long" >"$td/out" 2>"$td/err"
     status=$?
     cat "$td/out" "$td/err"
@@ -365,6 +360,10 @@ own_probe() {                           # is not removed, whatever a user calls 
 }
 
 train_resume() {
+    table=dense,topk,sketched,efsign killed=topk flips="25 -1" flips0=590 cuts=5000
+    if long; then
+        table=$(echo $methods | tr ' ' ,) killed="topk dgc sketched powersgd vote" flips="0 9 25 46 70 -1" flips0="30 590" cuts="1 5000"
+    fi
     check "train: a finished table comes back at once" finished
     check "train: resumed with another batch: refused" refused "batch 16" "batch 32" --batch 32
     check "train: resumed with other epochs: refused" refused "6 epochs" "7 epochs" --epochs 7
@@ -378,13 +377,13 @@ train_resume() {
     check "train: resumed by processes with other epochs: refused" refused "6 epochs" "7 epochs" --epochs 7 --transport tcp
     if ! has ps; then skip "no ps: train, killed workers"; return; fi
     ck=$td/ck.strike number=0 last=
-    for m in $methods; do
-        check "train: worker $((number % 4)) is killed while $m trains, the others end" strike $m $((number % 4))
+    for m in $(echo $table | tr , ' '); do
+        check "train: worker $((number % 4)) is killed while $m trains, the others end" strike $m $((number % 4)) --method $table
         number=$((number + 1))
     done
     check "train: after all that, resumed: as if nothing had been" after_all
     ck=$td/ck.threads way=tcp
-    for m in topk dgc sketched powersgd vote efsign; do
+    for m in $killed efsign; do
         check "train: a process is killed while $m trains, and resumed by $way" threads_killed $m $way
         if [ $way = tcp ]; then way=threads; else way=tcp; fi
     done
@@ -401,9 +400,9 @@ train_resume() {
         if midway efsign; then break; fi
     done
     check "train: it was killed midway" midway efsign
-    for at in 0 9 25 46 70 -1; do check "train: a checkpoint with a bit flipped at $at is not taken" damaged flip $at 2; done
-    for at in 30 590; do check "train: a checkpoint of worker 0 with a bit flipped at $at is not taken" damaged flip $at 0; done
-    for less in 1 5000; do check "train: a checkpoint that is $less bytes too short is not taken" damaged cut_short $less 1; done
+    for at in $flips; do check "train: a checkpoint with a bit flipped at $at is not taken" damaged flip $at 2; done
+    for at in $flips0; do check "train: a checkpoint of worker 0 with a bit flipped at $at is not taken" damaged flip $at 0; done
+    for less in $cuts; do check "train: a checkpoint that is $less bytes too short is not taken" damaged cut_short $less 1; done
     check "train: a damaged file of the end is not taken" damaged_end flip 590
     check "train: a short file of the end is not taken" damaged_end cut_short 3
     check "train: old files of another run do not stop a resume" old_files
@@ -414,7 +413,7 @@ train_resume() {
 # wrong PATTERN OPTION...: exit status 2, the reason on stderr, no table and no training
 wrong() {
     pattern=$1; shift
-    timeout 60 "$tmp/train" --checkpoint "$td/ck.wrong" "$@" >"$td/out" 2>"$td/err"
+    timeout 60 "$train" --checkpoint "$td/ck.wrong" "$@" >"$td/out" 2>"$td/err"
     status=$?
     cat "$td/out" "$td/err"
     [ $status -eq 2 ] && [ ! -s "$td/out" ] && grep -q -e "$pattern" "$td/err" && [ "$(grep -c '^train: ' "$td/err")" -eq 1 ]
@@ -431,10 +430,10 @@ idx() {
         { printf '\000\000\010\001\000\000\000\'$(printf %03o $2); i=0; while [ $i -lt $2 ]; do printf '\'$(printf %03o $((i % 10))); i=$((i + 1)); done; } >"$1/$part-labels-idx1-ubyte"
     done
 }
-own_data() { timeout 60 "$tmp/train" --data "$td/idx" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own"; }
+own_data() { timeout 60 "$train" --data "$td/idx" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own"; }
 other_labels() {                        # is not the same data
     cp -r "$td/idx" "$td/other" && flip "$td/other/train-labels-idx1-ubyte" 20 || return
-    timeout 60 "$tmp/train" --data "$td/other" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own" --resume \
+    timeout 60 "$train" --data "$td/other" --net small --workers 3 --batch 4 --epochs 2 --method dense,topk --checkpoint "$td/ck.own" --resume \
         >"$td/out" 2>"$td/err"
     status=$?
     cat "$td/out" "$td/err"
@@ -554,7 +553,7 @@ plain() {
 bar() {
     for columns in 0 100 72; do         # 0: unknown, which counts as 80
         most=$((columns ? columns - 1 : 79))
-        timeout 60 script -qec "stty cols $columns; '$tmp/train' --data glyphs --net small --workers 2 --epochs 2 --method dense,topk-alone \
+        timeout 60 script -qec "stty cols $columns; '$train' --data glyphs --net small --workers 2 --epochs 2 --method dense,topk-alone \
             --checkpoint '$td/ck.bar'" /dev/null </dev/null >"$td/out" || return
         od -c "$td/out" | tail -n 40
         tr '\r' '\n' <"$td/out" | tr -d '\033' | sed 's/^\[K//' | grep ' left$' >"$td/bars"
@@ -563,12 +562,11 @@ bar() {
     done
 }
 real_images() {
-    timeout 120 "$tmp/train" --net lenet --workers 2 --batch 64 --epochs 1 --method dense --checkpoint "$td/ck.real" --csv "$td/real.csv" && above "$td/real.csv" .8 dense
+    timeout 120 "$train" --net lenet --workers 2 --batch 64 --epochs 1 --method dense --checkpoint "$td/ck.real" --csv "$td/real.csv" && above "$td/real.csv" .8 dense
 }
 
 train_shows() {
     check "train: --help has every option" helped
-    check "train: --csv has a line per epoch and method, of as many columns as its head" csv_lines "$td/all4.csv"
     check "train: --plot" plotted --workers 4 --epochs 3 --method dense,topk,topk-alone,sketched
     check "train: --plot of the whole and of layers" plotted --workers 2 --epochs 1 --method dense,topk --whole --layerwise
     check "train: they share a colour" grep -q "c0 d0 pair' data-s='topk/layers'" "$td/plot-loss.svg"
@@ -578,7 +576,7 @@ train_shows() {
     check "train: advice" advised
     check "train: the command in the table can be pasted" again
     check "train: --dump-gradients" dumped
-    if built "bench" $CC -std=c99 -O1 $WARN -I. bench/bench.c -o "$tmp/bench" -pthread -lm; then
+    if linked cc bench/bench.c "$tmp/bench" -pthread -lm; then
         check "bench: --gradients, of what train has dumped" measured
     fi
     check "train: plain lines in a file" plain
@@ -588,29 +586,37 @@ train_shows() {
     else skip "no $fashion: train with lenet"; fi
 }
 
-if ! has timeout; then
-    skip "no timeout: train"
-elif mkdir "$td" && built "train" $CC -std=c99 -O2 $WARN -I. bench/train.c -o "$tmp/train" -pthread -lm; then
-    "$tmp/train" --help >"$td/help"
-    methods=$(sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' "$td/help")
+train_methods() {
     check "train: a dozen methods in --help" [ "$(echo $methods | wc -w)" -ge 12 ]
-    for n in 1 3 4; do check "train: every method, $n workers" all_train $n; done
-    for n in 3 4; do check "train: and they learn, $n workers" learnt $n; done
+    for n in $counts; do check "train: every method, $n workers" all_train $n; done
+    for n in ${counts#1 }; do check "train: and they learn, $n workers" learnt $n; done
     check "train: dense learns with one worker" above "$td/all1.csv" .87 dense
     check "train: top-k needs its memory" memory_helps
     check "train: the same weights again" hash_repeats
     check "train: other seeds, other weights" seeds_differ
-    for n in 1 3 4; do
+    for n in $counts; do
         check "train: $n workers as threads" by_threads $n
         check "train: $n processes give the bits of threads, every method" by_tcp $n
     done
     check "train: layers are not the whole" parts_differ
     check "train: methods that know only one of them" one_way
-    check "train: the same over two epochs" longer_tcp 4
-    train_mpi
-    train_resume
-    train_wrong
-    train_shows
-    rm -rf "$td" "$tmp/train"
+    long && check "train: the same over two epochs" longer_tcp 4
+    check "train: --csv has a line per epoch and method, of as many columns as its head" csv_lines "$td/all4.csv"
+}
+
+config cc
+counts="1 4" mpi_counts=3
+if long; then counts="1 3 4" mpi_counts="3 4"; fi
+if ! has timeout; then
+    skip "no timeout: train"
+elif mkdir "$td"; then
+    "$train" --help >"$td/help"
+    methods=$(sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' "$td/help")
+    case $piece in
+    methods) train_methods ;;
+    mpi) for n in $mpi_counts; do by_threads $n; done; train_mpi ;;
+    resume) train_resume ;;
+    wrong) train_wrong ;;
+    shows) train_shows ;;
+    esac
 fi
-if [ -n "$train_alone" ]; then closing; fi
