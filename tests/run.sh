@@ -27,7 +27,7 @@ else
     jobs net/train.resume net/train.methods test_exchange test_select build/freestanding test_quantizers net/mpi net/train.mpi
     jobs build/golden.static build/golden.assert build/openmp net/train.wrong net/train.shows net/tcp build/fuzz net/gloo
     jobs $(programs tests/test_*.c)
-    jobs build/golden.plain build/pollution build/stack build/snippets
+    jobs build/golden.plain build/pollution build/stack build/snippets build/rooms
 fi
 [ -n "$list" ] || { echo "no test has \"$filter\" in its name"; exit 1; }
 

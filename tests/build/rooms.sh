@@ -1,0 +1,40 @@
+# The source tree: headers are what make headers gives; rooms are short, narrow and formatted, stand on the map, open with a door, and
+# use of another header only what its doors list. Sourced by tests/run.sh.
+
+# The rooms of src/headers.sh, in their order.
+rooms() {
+    sed -e ':a' -e '/\\$/{' -e 'N' -e 's/\\\n//' -e 'ta' -e '}' src/headers.sh |
+        awk '$1 == "header" { for (i = 3; i <= NF; i++) if (!seen[$i]++) print "src/" $i }'
+}
+same_headers() {
+    mkdir -p "$tmp/headers" && sh src/headers.sh "$tmp/headers" || return 1
+    for h in compgrad*.h; do cmp "$h" "$tmp/headers/$h" || { echo "run make headers, and commit $h with src/"; return 1; }; done
+    for h in "$tmp/headers"/*; do [ -f "${h##*/}" ] || { echo "no ${h##*/}"; return 1; }; done
+}
+all_listed() { # every file is a room of some header, and on the map
+    rooms | sort >"$tmp/listed"
+    find src -name '*.h' | sort >"$tmp/files"
+    diff "$tmp/listed" "$tmp/files" || { echo "src/headers.sh and the files in src/ differ"; return 1; }
+    sed 's,^src/,,' "$tmp/files" | while read -r room; do
+        grep -q -F "\`$room\`" src/README.md || { echo "src/README.md does not name $room"; return 1; }
+    done
+}
+short() { find src -name '*.h' -exec awk 'FNR == 701 { print FILENAME " is longer"; bad = 1 } END { exit bad }' {} +; }
+narrow() { # characters, not bytes: what continues one in UTF-8 does not count
+    find src tests bench examples \( -name '*.[ch]' -o -name '*.cc' -o -name '*.sh' -o -name '*.awk' \) ! -name greatest.h |
+        LC_ALL=C xargs awk '{ gsub(/[\200-\277]/, "") } length > 120 { print FILENAME ":" FNR ": " length; bad = 1 } END { exit bad }'
+}
+doors() { rooms | xargs awk -f tests/build/rooms.awk; }
+formatted() {
+    find src tests bench examples \( -name '*.[ch]' -o -name '*.cc' \) ! -name greatest.h -exec clang-format --dry-run --Werror {} +
+}
+
+check "compgrad*.h are what src/ gives" same_headers
+check "every file of src/ is in a header and on the map" all_listed
+check "no room is longer than 700 lines" short
+check "no line is longer than 120 columns" narrow
+check "rooms open with doors, and headers use of each other what those offer" doors && grep 'private names' "$tmp/log"
+case $(clang-format --version 2>/dev/null) in
+*"version 14."*) check "the tree is formatted" formatted ;;
+*) skip "no clang-format 14: the tree's format" ;;
+esac
