@@ -683,7 +683,8 @@ CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info
    The packets must belong to one vector (equal n, seed, step and tensor) and have equal samples and transforms, and all
    or none of them a selection; otherwise CG_E_MISMATCH. The sum is again a packet:
      - packets with a selection are merged by index, into 32-bit floats;
-     - packed packets with equal scales (see cg_extra.scale) are added as integers, if 16 bits hold the sum;
+     - packed levels around zero (absmax, levels, terngrad, trits, flexpoint, flex16) of equal steps are added as
+       integers, if 16 bits hold the sum; cg_extra.scale makes steps equal;
      - all others are added as 32-bit floats, in the order given, and transformed back only when the sum is decoded.
    CG_E_UNSUPPORTED: PermK and matrices. On error *len is 0. */
 
