@@ -1,123 +1,241 @@
 /* compgrad.h: made of the files in src/ by "make headers"; change those, not this one. */
 
 /* src/core/manual.h */
-/* compgrad.h - gradient compression in one header.                    version 0.1.0, MIT licence
-
-   One vector, one moment: turn n floats into a small packet and back.
+/* compgrad.h - gradient compression in one header.                                        version 0.1.0, MIT licence
+   Turns a vector of n floats into a small packet, and a packet back into n floats.
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
        #include "compgrad.h"
 
-       cg_op  op  = cg_then(cg_topk(0.01f), cg_f16());  // the 1 % largest, each as a half float
+       cg_op  op  = cg_then(cg_topk(0.01f), cg_f16());  // keep the largest 1 % of the values, each as a half float
        cg_tag tag = { 42, step, layer, rank };          // seed, step, tensor, rank
        size_t cap = cg_bound(&op, n), len;
        void  *packet = malloc(cap), *scratch = malloc(cg_scratch(&op, n));
 
        cg_status s = cg_compress(&op, &tag, grad, n, packet, cap, &len, scratch, cg_scratch(&op, n));
        if (s != CG_OK) { puts(cg_status_str(s)); return 1; }
-       // ... send len bytes, receive somebody's packet, add a quarter of what is in it:
+       // ... send the len bytes of the packet; whoever receives them adds a quarter of the gradient to a sum:
        s = cg_decompress_add(packet, len, 0.25f, sum, n);
 
-   THE IDEA. An operator is a row of stages; every named method is a choice in each slot.
+   THE IDEA. An operator is a row of five stages. Every published method is one choice for each stage:
 
        x --> sample --> transform --> select --> quantize --> code --> packet
 
-   cg_then(a, b) fills from b the slots that a left empty, so any sample, any transform, any selection, any
-   quantizer and any code combine. The same thing as text: cg_op_parse(&op, "randk:0.1|topk:0.01|absmax:4:512|huffman").
+     sample     keeps a random subset. Every rank computes it from the tag, so no indices are sent.
+     transform  rotates the vector at random, takes frequencies, or factors a matrix.
+     select     keeps some of the values, and sends their indices.
+     quantize   writes each value in a few bits, often with a scale for each bucket of neighbouring values.
+     code       writes indices or values in another, lossless way.
 
-   OPERATORS, as text; as C the same with cg_ in front, e.g. cg_topk(0.01f). In each line: bits per element; U unbiased with
-   variance w|x|^2, or B biased with error (1-d)|x|^2 (w, d as known: * for a normal vector, else for any); paper; when to use it.
-   B = values to a scale, r = fraction kept, s = levels, n = elements. Add 8*CG_HEADER_BYTES/n bits for the header.
+   Each stage sees the output of the stage before it as a dense vector. A stage that is left out passes values on as
+   they are: an operator of zeros sends 32-bit floats.
 
-   quantizers
-     dense                32             exact                          the default; |huffman: 26 to 28, exact all the same
-     f16  bf16            16             B d > 1-2^-22, 1-2^-18         no convergence risk; bf16 if the range matters more
-     absmax:b:B           b + 32/B       U w <= B/(4L^2), L = 2^(b-1)-1 (b = 1: w <= B) the workhorse: 8 bits need no memory, 4 bits little
-     minmax:b:B           b + 64/B       U w <= B/(2(2^b-1)^2)          values far from symmetric (Suresh 17)
-     klevel:b:B           ~2             U w <= B/(2(2^b-1)^2)          the same over sqrt(2)|x|, Huffman coded (Suresh 17)
-     flexpoint:b:B flex16 b + 32/B       B d > .9998* at 8 bits         integers that hardware or sums like (Koester 17)
-     levels:s[:B] qsgd:s  log2(2s+1)+32/B U w <= min(B/s^2, sqrt(B)/s)  QSGD (Alistarh 17); qsgd: whole vector, Elias omega;
-                                                                        :max for max-norm buckets (QSGDinf, CGX)
-     terngrad[:clip]      2; |quartic .. U w <= (sqrt(n)-1)/2; clip: B  layer by layer, with cg_extra.scale shared (Wen 17)
-     trits:s  threelc:s   <= 1.6         B d = .05* at s = 1            3LC (Lim 19), quartic and zero-run code; with memory
-     strom:tau            2              B d by tau, .65* at sigma      fixed threshold (Strom 15, MXNet 2-bit); with memory
-     sign                 1              B no magnitude                 majority vote, cg_vote (Bernstein 18)
-     efsign               1              B d = |x|_1^2/(n |x|_2^2)      with memory: the best of one bit (Karimireddy 19)
-     onebit[:B]           1 + 64/B       B d >= efsign's, .63*          1-bit SGD, two means per column (Seide 14); with memory
-     natural              9              U w = 1/8                      no scale, no pass before: exponents (Horvath 19)
-     dither:b[:B][:max]   b + 32/B       U w = 1/8 + below the least    natural dithering: fine near zero (Horvath 19)
-     dynamic8[:B]         8 + 32/B       B d > .999*                    7 decades in a byte (Dettmers 16)
-     e4m3[:B] e5m2[:B]    8 + 32/B       B d > 0.998*, 0.99*            fp8 with a scale; cg_fp8()
-     mxe4m3 mxe5m2 mxfp4  8.25, 4.25     B d > .998* .995* .98*         OCP microscaling, as other tools read it
-     nf4[:B]              4 + 32/B       B d > 0.99*                    normal quantiles (QLoRA)
-     mean                 0              B d = mean^2/mean square       what sbc sends
-   rotated: a random rotation makes any vector look normal, so few bits serve all of them
-     rotate:1 or 2        (transform)    orthonormal                    before any quantizer; 2 rounds where U is promised
-     srq:b                b + 64/1024    U w <= (2 ln 1024 + 2)/(2^b-1)^2 stochastic rotated (Suresh 17)
-     drive  eden:b        b + 32/1024    nearly U, w = .571 .133 .0358 .0096* best error per bit, no memory needed (Vargaftik 21, 22);
-                                         for b = 1 2 3 4                b in steps of 1/32; b < 1 of a random sample
-     dct                  (transform)    orthonormal                    64 neighbours to frequencies, before chunked
-   selections: all but wangni are B and need memory; d = share of |x|^2 kept: >= r for topk, mstopk, chunked, >= 0.8 r for dgc, sidco
-     topk:r               r(34 - log2 r) B                              the standard (Aji 17, Stich 18); exact, ties to the lowest
-     threshold:v          as top-k       B                              you know the scale
-     dgc:r  sidco:r       as top-k       B; 0.8 r to 1.3 r are kept     threshold from a sample / from a fit (Lin 18, Abdelmoniem 21)
-     mstopk:r             as top-k       B                              30 bisections (Shi 21)
-     chunked:C:r          as top-k       B                              the largest of every C (SparseLoCo, DeMo)
-     sides:r  side:r      as top-k       B                              above and below zero apart; what adaq and sbc select
-     wangni:r wangnivar:e as top-k       U, U w = e                     probabilities by magnitude (Wangni 18)
-     bins:B               ..             B; cg_extra.aux: gradient       what adacomp selects (Chen 18)
-     variance:a           ..             B; cg_extra.aux: variance       where x^2 > a v (Tsuzuku 18)
-     blocks:B             ..             exact                          B values at once, if not all zero (OmniReduce 21)
-     given                32 k/n         B; cg_extra.support             somebody else's indices (AR-Top-k, Tyagi 23)
-   samples: no indices travel, packets of one key add
-     randk:r              32 r           U w = n/k - 1                  (Konecny 16); :unscaled is B with d = r, for memory
-     permk:N              32/N           U w = N - 1                    N ranks cover the vector (Szlendak 21)
-   compositions that have a name
-     stc:r                r(9.1 at 1 %)  B  top-k, one magnitude, Golomb (Sattler 19)
-     sbc:r                r(8.1 at 1 %)  B  one side, one mean, Golomb (Sattler 18)
-     adaq:r               r(9.6 at 1 %)  B  two sides, two means (Dryden 16)
-     adacomp:B            ..             B  bins, one magnitude (Chen 18)
-     qsparse:r:s          ..             B  top-k, then QSGD levels (Basu 19)
-     cocktail:p:r:b       ..             B  random sample, top-k, levels (Wang 23)
-     demo:r               ..             B  frequencies of 64, the largest of them (Peng 24)
-   matrices, row-major
-     lowrank:k:rows:cols  32k(1/rows+1/cols)  B  one power iteration (PowerSGD, Vogels 19); with memory
-     atomo:k:rows:cols    the same            U  k singular triples, drawn by size (Wang 18); takes m^3 steps, m the smaller
-                                                 side: 0.3 s for 512, 3 s for 1024
-   codes: eliasfano bitmap golomb for indices (default: the shorter of the first two); gamma delta omega huffman quartic for values
-   flags: nearest (not at random: B), unscaled, max, clip, norm as above.
-   Memory means error feedback: what was not sent is added to the next gradient. A biased operator loses it otherwise. An
-   unbiased one with w > 1 expands, and must not be used with memory as it is: take unscaled, or divide by 1 + w.
+   COMPOSING. cg_then(a, b) takes the stages of a and of b. The same operator as text, for files and command lines, is
+   cg_op_parse(&op, "randk:0.1|topk:0.01|absmax:4:512|huffman"). Any sample, transform, selection, quantizer and code
+   go together, except that
+     - no stage may be given twice; indices and values can have one code each;
+     - lowrank and atomo are complete operators: no stage can be added to them;
+     - given, bins and variance take neither a sample nor a transform; lloyd needs rotate, and takes no selection;
+     - a code for indices needs a selection that sends indices;
+     - a code for values fits every quantizer but f16, flex16, natural, sign, efsign, lloyd, mean and your own; with
+       dense and bf16 it must be huffman, which codes their exponents; quartic needs a quantizer of three levels
+       (terngrad, trits, strom, absmax:2, flexpoint:2 or levels:1).
+   If an operator breaks these rules, cg_bound returns 0, and cg_compress, cg_op_parse and cg_op_print return CG_E_ARG.
 
-   MEMORY. The caller owns every buffer; nothing here allocates, and there are no globals but one
-   word that caches which SIMD instructions the CPU has. cg_bound(op, n) bytes always suffice for
-   a packet and cg_scratch(op, n) bytes for scratch (0 without a selection, a matrix or a codec of yours). Any
-   alignment and any n is fine, 0 included. Nothing beyond a stated capacity is ever touched.
-   At most 40 KiB of stack, if the compiler optimises.
+   MEMORY. The caller owns every buffer, and no function allocates. There are no globals, except one word that caches
+   which SIMD instructions the CPU has. cg_bound(op, n) bytes always suffice for a packet, and cg_scratch(op, n) bytes
+   for the scratch of cg_compress; decoding needs no scratch. cg_scratch is 0 unless the operator has a selection, a
+   matrix, or a sample or transform before a codec of your own. Buffers may have any alignment, and n may be any
+   number, 0 included. Nothing beyond a stated capacity is read or written. Functions use at most 40 KiB of stack if
+   the compiler optimises.
 
-   ERRORS. Every function that can fail returns a cg_status; 0 is success, and cg_status_str says
-   what to do. NaN or Inf in x is refused (CG_E_NONFINITE) before anything can remember it; a
-   sampling operator, or `given`, looks only at the values it would send. A packet may be any bytes at all:
-   decoding returns an error or a result, never reads or writes out of range, and leaves y as it
-   was unless it returns CG_OK (or CG_DECODE_DIRECT allowed otherwise). The checksum finds accidents; it is not what makes decoding safe.
+   ERRORS. Every function that can fail returns a cg_status; CG_OK is 0, and cg_status_str says what to do about the
+   others. cg_compress refuses NaN and Inf with CG_E_NONFINITE. (An operator with a sample, or with given, checks only
+   the values that it would send.) A decoder accepts any bytes at all: it returns an error or a result, never reads or
+   writes out of range, and changes y only if it returns CG_OK; CG_DECODE_DIRECT gives up the last of these. The
+   checksum finds accidents; the decoder's safety does not depend on it.
 
-   THREADS. Every function is re-entrant. With COMPGRAD_OPENMP (and -fopenmp) large vectors are
-   split by blocks over threads; that changes no bit of any result.
+   THREADS. Every function is re-entrant. With COMPGRAD_OPENMP (and -fopenmp) several threads share the work on large
+   vectors; no bit of any result depends on their number.
 
-   DETERMINISM. Same input, operator and tag give the same packet and the same floats on every
-   CPU, compiler, thread count and byte order. The rounding mode, flush-to-zero and -ffast-math
-   of the caller do not matter, and are restored. Random numbers are a function of (tag, index).
+   DETERMINISM. The same input, operator and tag give the same packet, and the same packet gives the same floats, on
+   every CPU, compiler, number of threads and byte order. Results do not depend on the caller's rounding mode,
+   flush-to-zero setting or -ffast-math; the caller's settings are restored. Random numbers are a function of the tag
+   and the index.
 
-   CONFIGURATION, before the include:
-     COMPGRAD_IMPLEMENTATION   compile the code here (one file of the program)
+   ERROR FEEDBACK. A biased operator drops a part of the gradient. Error feedback (compgrad_ef.h) keeps that part, the
+   residual, and adds it to the next gradient; without it training stalls. An unbiased operator with omega > 1 would
+   make the residual grow without bound: use it :unscaled, or divide its result by 1 + omega, as compgrad_ef.h does.
+
+   CONFIGURATION, defined before the include:
+     COMPGRAD_IMPLEMENTATION   compile the functions here, in one file of the program
      COMPGRAD_STATIC           ... as static functions, private to that file
-     COMPGRAD_LINKED           the implementation is in another object of the program: COMPGRAD_IMPLEMENTATION has no effect
-     COMPGRAD_NO_SIMD          plain C only
-     COMPGRAD_OPENMP           use OpenMP, where the compiler has it on
-     COMPGRAD_ASSERT(c)        checks inside the library; default: none
-   Needs memcpy, memset and memmove from outside (tcc also its own runtime); works with -ffreestanding.
+     COMPGRAD_LINKED           another object of the program has the functions: COMPGRAD_IMPLEMENTATION has no effect
+     COMPGRAD_NO_SIMD          plain C, without SIMD instructions
+     COMPGRAD_OPENMP           use OpenMP, if the compiler has it switched on
+     COMPGRAD_ASSERT(c)        how to check a condition inside the library; default: not at all
+   The functions need memcpy, memset and memmove from outside (with tcc also its runtime); -ffreestanding works.
 
-   THE PACKET, little-endian, no padding but zeros, every section a multiple of 4 bytes:
+   OPERATORS. The text of an operator is its name and its parameters. In C it is a function with cg_ before the name
+   and the same parameters in the same order: topk:0.01 is cg_topk(0.01f). Text and C differ in these places:
+
+     text                            C
+     a|b                             cg_then(a, b)
+     a|golomb (or another code)      cg_coded(a, CG_CODE_GOLOMB)
+     absmax:4:512:nearest            cg_nearest(cg_absmax(4, 512)): to nearest (biased); by default rounding is random
+     levels:7:512:max                cg_maxnorm(cg_levels(7, 0), 512); likewise dither
+     minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
+     terngrad:clip                   cg_clipped(cg_terngrad())
+     randk:0.01:unscaled             cg_unscaled(cg_randk(0.01f)); likewise permk
+     topk:k=100                      cg_topk(1) with k = 100 in the cg_op; likewise mstopk and randk
+     chunked:64:0.1                  cg_chunked(0.1f, 64)
+     lowrank:4:512:256               cg_lowrank(512, 256, 4); likewise atomo
+     levels:7  dither:4  onebit      cg_levels(7, 0), cg_dither(4, 0), cg_onebit(0): the vector is one bucket
+     e4m3  e5m2                      cg_e4m3(512), cg_e5m2(512), which are also cg_fp8() and cg_fp8_e5m2()
+     dynamic8:256  nf4:32            cg_dynamic8(), cg_nf4() with quantize.size = 256 or 32
+     side:r  mean                    no function: they are parts of cg_sbc
+
+   The columns of the table:
+     text      [..] may be left out
+     bits      per element of x, without the header, which adds 8*CG_HEADER_BYTES/n
+     bias      "unbiased" means that the expected decoded vector D(x) is x; "nearly", that a small bias remains
+     omega     of an unbiased operator: the expectation of |D(x) - x|^2 is at most omega |x|^2
+     delta     of a biased operator: |D(x) - x|^2 is at most (1 - delta) |x|^2
+     *         for a vector of normally distributed values; without the star, for any vector
+   and the names in it: bits = bits per value, bucket = number of values that share a scale, L = 2^(bits-1) - 1, s =
+   levels on either side of zero, r = fraction of values kept, p = fraction sampled, k = number of values kept, n =
+   elements of x, mult = multiplier of the largest magnitude, tau = threshold, sigma = standard deviation.
+
+     text                    bits              bias      omega or delta             use (source)
+   quantizers
+     dense                   32                exact                                the default; dense|huffman takes 26
+                                                                                    to 28 bits and is exact, too
+     f16  bf16               16                biased    > 1-2^-22  > 1-2^-18       no convergence risk; bf16 where
+                                                                                    range matters more than precision
+     absmax:bits:bucket      bits + 32/bucket  unbiased  <= bucket/(4 L^2); 1 bit:  the workhorse: 8 bits need no error
+                                                         <= bucket                  feedback, 4 bits hardly any
+     minmax:bits:bucket      bits + 64/bucket  unbiased  <= bucket/(2 (2^bits-1)^2) values far from symmetric about 0
+                                                                                    (Suresh 17)
+     klevel:bits:bucket      about 2           unbiased  <= bucket/(2 (2^bits-1)^2) minmax with a range of sqrt(2) |x|,
+                                                                                    Huffman coded (Suresh 17)
+     flexpoint:bits:bucket   bits + 32/bucket  biased    > .9998* at 8 bits         integers times a power of two, for
+                                                                                    hardware and for sums (Koester 17)
+     flex16:bucket           16 + 32/bucket    biased                               the same with 16 bits
+     levels:s[:bucket]       ceil(log2(2s+1))  unbiased  <= min(bucket/s^2,         QSGD levels of the L2 norm (Alistarh
+                             + 32/bucket                        sqrt(bucket)/s)     17); :max of the largest magnitude
+                                                                                    (QSGDinf, CGX)
+     qsgd:s                  varies            unbiased  as levels:s                levels:s of the whole vector in the
+                                                                                    Elias omega code
+     terngrad                2                 unbiased  <= (sqrt(n)-1)/2           layer by layer, with one scale for
+                                                                                    all ranks in cg_extra.scale (Wen
+                                                                                    17); fewer bits with |quartic
+     terngrad:clip           2                 biased                               clips at 2.5 standard deviations
+                                                                                    (Wen 17)
+     trits:mult              2; threelc <= 1.6 biased    .05* at mult = 1           3LC (Lim 19), 1 <= mult < 2; threelc
+     threelc:mult                                                                   is trits in the quartic code
+     strom:tau               2                 biased    .65* at tau = sigma        fixed threshold (Strom 15, MXNet
+                                                                                    2-bit)
+     sign                    1                 biased    none: it has no magnitude  majority vote, see cg_vote
+                                                                                    (Bernstein 18)
+     efsign                  1                 biased    |x|_1^2/(n |x|_2^2)        with error feedback the best of one
+                                                                                    bit (Karimireddy 19)
+     onebit[:column]         1 + 64/column     biased    >= that of efsign; .63*    1-bit SGD: two means per column
+                                                                                    (Seide 14)
+     natural                 9                 unbiased  1/8                        powers of two: no scale, so no pass
+                                                                                    to find one (Horvath 19)
+     dither:bits[:bucket]    bits + 32/bucket  unbiased  1/8 + sqrt(bucket)         natural dithering: fine steps near
+                                                               / 2^(2^(bits-1)-2)   zero (Horvath 19); also with :max
+     dynamic8[:bucket]       8 + 32/bucket     biased    > .999*                    seven decades in a byte (Dettmers
+                                                                                    16)
+     e4m3[:bucket]           8 + 32/bucket     biased    > .998*                    fp8 with a scale per bucket (512 if
+                                                                                    left out); also called fp8
+     e5m2[:bucket]           8 + 32/bucket     biased    > .99*                     the same with more range; also
+                                                                                    called fp8_e5m2
+     mxe4m3  mxe5m2  mxfp4   8.25  8.25  4.25  biased    > .998*  > .995*  > .98*   OCP microscaling (MX) numbers and
+                                                                                    scales, as other tools read them
+     nf4[:bucket]            4 + 32/bucket     biased    > .99*                     16 normal quantiles, 64 to a bucket
+                                                                                    if left out (QLoRA)
+     lloyd:bits              bits + 32/1024    nearly    as eden                    Lloyd-Max levels; only after rotate,
+                                                                                    without a selection
+     mean                    0                 biased    mean^2/mean square         one value for all; part of sbc
+     user:id:arg:size:value  as the codec says                                      your own quantizer, see cg_codec
+   rotations and frequencies: a random rotation makes any vector look normal, so few bits suffice for all of them
+     rotate:1  rotate:2      (transform)                                            orthonormal, in blocks of 1024;
+                                                                                    before any quantizer; 2 rounds where
+                                                                                    no bias is wanted
+     srq:bits                bits + 64/1024    unbiased  <= (2 ln 1024 + 2)         stochastic rotated quantization
+                                                            / (2^bits-1)^2          (Suresh 17)
+     eden:bits               bits + 32/1024    nearly    .571* .133* .0358* .0096*  best error per bit, needs no error
+                                                         for 1 2 3 4 bits           feedback (Vargaftik 22); 0 < bits <=
+                                                                                    4 in steps of 1/32; below 1 bit of a
+                                                                                    random sample
+     drive                   1 + 32/1024       nearly    .571*                      eden:1 (Vargaftik 21)
+     dct                     (transform)                                            orthonormal DCT-II in blocks of 64,
+                                                                                    before chunked
+   selections: values are sent with their indices; delta is the share of |x|^2 that is sent
+     topk:r                  r (34 - log2 r)   biased    >= r                       the standard (Aji 17, Stich 18);
+                                                                                    exact; of equal magnitudes the
+                                                                                    lowest index is kept
+     threshold:tau           as topk           biased                               values with |x| > tau; for a known
+                                                                                    scale
+     dgc:r  sidco:r          as topk           biased    >= 0.8 r                   threshold from a sample (Lin 18) or
+                                                                                    a fit (Abdelmoniem 21); they keep
+                                                                                    0.8 r to 1.3 r
+     mstopk:r                as topk           biased    >= r                       threshold by 30 bisections (Shi 21)
+     chunked:chunk:r         as topk           biased    >= r                       the largest of every chunk
+                                                                                    (SparseLoCo, DeMo)
+     sides:r  side:r         as topk           biased                               the largest on each side of zero (as
+                                                                                    in adaq), or on the side with the
+                                                                                    larger mean (as in sbc)
+     wangni:r                as topk           unbiased  <= 1/r - 1                 keeps a value with a probability by
+                                                                                    its magnitude, r of them on average
+                                                                                    (Wangni 18)
+     wangnivar:epsilon       as topk           unbiased  epsilon                    the fewest values for that omega
+                                                                                    (Wangni 18)
+     bins:bin                varies            biased                               the selection of adacomp (Chen 18);
+                                                                                    cg_extra.aux is the gradient; every
+                                                                                    value becomes + or - the mean
+                                                                                    maximum of the bins
+     variance:alpha          varies            biased                               values with x^2 > alpha v;
+                                                                                    cg_extra.aux is the variance v
+                                                                                    (Tsuzuku 18)
+     blocks:block            varies            exact                                drops blocks of that many values
+                                                                                    that are all zero (OmniReduce 21)
+     given                   32 k/n            biased                               the indices of the packet
+                                                                                    cg_extra.support (AR-Top-k, Tyagi
+                                                                                    23)
+   samples: a subset that every rank computes from the tag, so that no indices are sent
+     randk:r                 32 r              unbiased  n/k - 1                    one value of each of k strata, times
+                                                                                    n/k (Konecny 16); all ranks keep the
+                                                                                    same indices, so their packets add
+                                                                                    up
+     randk:r:unscaled        32 r              biased    r                          without the factor n/k, for error
+                                                                                    feedback
+     permk:workers           32/workers        unbiased  workers - 1                every rank keeps another value of
+                                                                                    each group of `workers` neighbours
+                                                                                    (Szlendak 21); also :unscaled
+   named compositions
+     stc:r                   9.1 r at r = .01  biased                               topk:r|efsign|golomb (Sattler 19)
+     sbc:r                   8.1 r at r = .01  biased                               side:r|mean|golomb (Sattler 18)
+     adaq:r                  9.6 r at r = .01  biased                               sides:r|onebit (Dryden 16)
+     adacomp:bin             varies            biased                               bins:bin|efsign (Chen 18)
+     qsparse:r:s             varies            biased                               topk:r|levels:s (Basu 19)
+     cocktail:p:r:bits       varies            biased                               randk:p:unscaled|topk:r|
+                                                                                    absmax:bits:512:nearest (Wang 23)
+     demo_dct:r              varies            biased                               dct|chunked:64:r (DeMo, Peng 24)
+   matrices, row-major, n = rows*cols: no other stage may be added
+     lowrank:rank:rows:cols  32 rank           biased                               two factors by one power iteration
+                             (1/rows + 1/cols)                                      (PowerSGD, Vogels 19); rank <= 64
+     atomo:budget:rows:cols  32 budget         unbiased  <= m/budget - 1            budget singular triples, chosen at
+                             (1/rows + 1/cols)                                      random by size (Wang 18); takes m^3
+                                                                                    steps, m = min(rows, cols): 0.3 s
+                                                                                    for m = 512, 3 s for 1024
+
+   Codes for indices are eliasfano, bitmap and golomb; the default is the shorter of the first two. Codes for values
+   are gamma, delta and omega (Elias), huffman and quartic; the default is packed bits. Every selection but wangni,
+   wangnivar and blocks needs error feedback, and so do trits, strom, efsign, onebit, lowrank and randk:r:unscaled.
+
+   THE PACKET. Little-endian; every section is a multiple of 4 bytes long, and all padding is zeros.
 
      byte 0        4  5  6    8                              80       88      96      104
          +---------+--+--+----+------------------------------+--------+--------+--------+
@@ -125,7 +243,7 @@
          +---------+--+--+----+------------------------------+--------+--------+--------+
         104       112      120    124    128         136         144         148  152        168
          +--------+--------+------+------+-----------+-----------+-----------+----+----------+
-         | seed   | step   |tensor| rank | v. bytes  | ix. bytes | threshold | 0  | checksum |
+         | seed   | step   |tensor| rank | val. bytes| ix. bytes | threshold | 0  | checksum |
          +--------+--------+------+------+-----------+-----------+-----------+----+----------+
         168
          +----------------+---------------------+----------------------------+
@@ -133,28 +251,35 @@
          +----------------+---------------------+----------------------------+
           <------------- value bytes ----------> <------ index bytes ------->
 
-     v          1, the version of the format
-     ix         how indices are written: 0 none, 1 Elias-Fano, 2 bitmap, 3 Golomb-Rice
-     stage      id u8, flags u8, arg u16, size u32, value f32: sample, transform, select, quantize,
-                code (id: of indices, arg: of values), and one that must be zero
-     n          values in x; drawn: what the sample left of them; k: how many were coded. A transform makes `turned` of
-                drawn: whole blocks of 1024 or 64, or the factors of a matrix (rows of rank values, then rank rows)
-     threshold  smallest magnitude that top-k and its kin kept, else 0
-     scales     per bucket f32, or for MX a byte; filled to 4 bytes
-     codes      packed: value j at bits [j*b, j*b+b), least significant bit first. natural: per 2048 values the exponents,
-                a byte each, then the signs, a bit each. lloyd: per 1024 values first those with the bit more
-                with a code: a u32 for every piece of 8192 values (of f32 and bf16: 2048), its form in bits 30..31 (0 packed
-                as above, 1 dense, 2 sparse) and its exact length in bits, then the pieces, each in whole u32 words; what
-                the forms look like stands at >>codes
-     Elias-Fano of k indices below `turned` (or its blocks), l = floor(log2(turned/k)): the k low parts of l bits each, filled
-                to 4 bytes; then a bit string with bit (index>>l)+i set for the i-th index, filled to 4 bytes
-     bitmap     bit i set if value i is coded
-     Golomb     each index as the number of those skipped before it, g: g>>b zeros, a one, the b low bits of g; filled to 4
-                bytes; b the least with (1 - k/turned)^(2^b) < (sqrt(5)-1)/2
-     checksum   two 64-bit sums over the packet as u32 words w[0..M), the checksum itself as zeros:
-                A = sum w[i], B = sum (M-i)*w[i], modulo 2^64. A change within any two words less
-                than 16 GiB apart shows (d1+d2 = 0 and (i-j)*d1 = 0 mod 2^64 force d1 = 0), so
-                every one- and two-bit error and every burst of up to 33 bits does. */
+     v          version of the format: 1
+     ix         code of the indices: 0 none, 1 Elias-Fano, 2 bitmap, 3 Golomb-Rice
+     stage      id u8, flags u8, arg u16, size u32, value f32. The stages are sample, transform, select, quantize, code
+                (id is the code of the indices, arg the code of the values), and one stage that must be zero
+     n          length of x
+     drawn      sampled length: how many of the n values the sample kept; n without a sample
+     k          how many values were quantized: without a selection the transformed length. That is `drawn`, rounded up
+                to whole blocks of 1024 (rotate) or 64 (dct); for a matrix it is rank*(rows + cols): the left factor as
+                `rows` rows of `rank` values, then the right factor as `rank` rows of `cols` values, where `rank` is at
+                most min(rows, cols)
+     threshold  the smallest magnitude kept by topk, mstopk, dgc or sidco; otherwise 0
+     scales     f32 for each bucket (minmax and onebit: two); for MX formats a byte for each bucket
+     codes      packed: value j takes the `bits` bits from bit j*bits on, least significant bit first.
+                natural: for every 2048 values the exponents, a byte each, then the signs, a bit each.
+                lloyd: for every 1024 values, first the values that have one bit more, then the others.
+                With a code for values: a u32 for every piece of 8192 values (2048 for dense and bf16), then the pieces,
+                each in whole u32 words. The u32 has the form of its piece in bits 30..31 (0 packed as above, 1 dense,
+                2 sparse) and the exact length of the piece in bits below them. The comments at >>codes in this file
+                describe the forms
+     indices    Elias-Fano: k indices below N (the transformed length; with `blocks`, indices and N count blocks). Let
+                l = floor(log2(N/k)): the l low bits of each index, padded to 4 bytes; then a bit string in which bit
+                (index>>l) + i is set for the i-th index, padded to 4 bytes.
+                Bitmap: bit i is set if value i is in the packet.
+                Golomb-Rice: for each index the number g of values skipped before it, as g>>c zeros, a one, and the c
+                low bits of g; padded to 4 bytes. c is the least number with (1 - k/N)^(2^c) < (sqrt(5)-1)/2
+     checksum   two 64-bit sums over the packet as u32 words w[0..M), with the checksum itself taken as zeros:
+                the sum of w[i] and the sum of (M-i)*w[i], modulo 2^64. They reveal any change within two words less
+                than 16 GiB apart (d1 + d2 = 0 and (i-j)*d1 = 0 mod 2^64 force d1 = 0), and so every one- and two-bit
+                error and every burst of up to 33 bits. */
 
 /* src/core/api.h */
 #ifndef COMPGRAD_H
@@ -187,13 +312,13 @@
 #endif
 #ifdef __cplusplus
 #  define CG_ZERO \
-    {} /* cg_extra side = CG_ZERO; silent in C and in C++ */
+    {} /* initialises a struct to zeros, as in cg_extra e = CG_ZERO, without a warning in C or C++ */
 #else
 #  define CG_ZERO \
     { 0 }
 #endif
 
-/* ---- status ---- */
+/* ---- status: 0 is success. The numbers are part of the interface and stay as they are. ---- */
 
 #define CG_STATUS_LIST_(X)                                                                     \
   X(CG_OK, 0, "ok")                                                                            \
@@ -226,24 +351,29 @@ typedef enum cg_status {
         CG_STATUS_FORCE_INT_ = 0x7fffffff
 } cg_status;
 
+/* One sentence that says what happened and what to do. Any value is allowed; the result is never NULL. */
 CG_API_ const char *cg_status_str(cg_status status);
+/* CG_VERSION_STRING of the compiled implementation. */
 CG_API_ const char *cg_version(void);
 
-/* ---- operators: plain data, all zero = dense f32 ---- */
+/* ---- operators ----
+   An operator is plain data: copy it, compare it, fill it in yourself or with the functions below. All zeros send
+   32-bit floats. */
 
-typedef struct cg_stage { /* what fills one slot */
-    uint8_t id;           /* 0: the slot is empty */
-    uint8_t flags;        /* CG_FLAG_* */
-    uint16_t arg;         /* bits */
-    uint32_t size;        /* bucket: values that share a scale */
-    float value;          /* ratio kept, or threshold */
+typedef struct cg_stage {
+    uint8_t id;    /* one of CG_SAMPLE_*, CG_TRANSFORM_*, CG_SELECT_*, CG_QUANTIZE_*; 0: no stage */
+    uint8_t flags; /* CG_FLAG_* */
+    uint16_t arg;  /* number of bits, levels or rounds; rank of a matrix */
+    uint32_t size; /* values in a bucket, chunk, bin or block; ranks of PermK; rows of a matrix */
+    float value;   /* fraction kept, threshold or another real parameter; columns of a matrix */
 } cg_stage;
 
 typedef struct cg_op {
-    cg_stage sample, transform, select, quantize, code, spare;
-    /* 0: from the ratio; else how many values top-k keeps, or random-k without one (at most all) */
+    cg_stage sample, transform, select, quantize, code, spare; /* spare must be zero */
+    /* Number of values kept, in place of a fraction: by topk or mstopk if the operator has one of them, otherwise by
+       randk. Larger than the vector: all values. 0: the fraction decides. */
     uint64_t k;
-    uint64_t reserved; /* 0 */
+    uint64_t reserved; /* must be 0 */
 } cg_op;
 
 enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2 };
@@ -289,9 +419,9 @@ enum {
     CG_QUANTIZE_NF4,
     CG_QUANTIZE_LLOYD,
     CG_QUANTIZE_FLEX16,
-    CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */
+    CG_QUANTIZE_USER = 128 /* 128 to 255: the id of a cg_codec */
 };
-enum { /* as 0.1 called them */
+enum { /* names of version 0.1 */
     CG_SELECT_WANGNI_VARIANCE = CG_SELECT_WANGNIVAR,
     CG_SELECT_ADACOMP = CG_SELECT_BINS,
     CG_QUANTIZE_TERNARY = CG_QUANTIZE_TERNGRAD,
@@ -300,20 +430,20 @@ enum { /* as 0.1 called them */
     CG_QUANTIZE_STEPS16 = CG_QUANTIZE_FLEX16,
     CG_QUANTIZE_THREELC = CG_QUANTIZE_TRITS
 };
-enum {
-    CG_FLAG_UNSCALED = 1 /* sample */,
-    CG_FLAG_NEAREST = 1 /* quantize */,
-    CG_FLAG_MAX = 2 /* of qsgd and dither: the largest magnitude, not the L2 norm */,
-    CG_FLAG_CLIP = 2 /* of terngrad: at 2.5 sigma */,
-    CG_FLAG_NORM = 2 /* of minmax: the range is sqrt(2) times the L2 norm */
+enum { /* flags of a stage; what a bit means depends on the stage */
+    CG_FLAG_UNSCALED = 1 /* samples: without the factor that makes them unbiased */,
+    CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
+    CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
+    CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
+    CG_FLAG_NORM = 2 /* minmax: a range of sqrt(2) times the L2 norm */
 };
 typedef enum cg_coding {
-    /* of indices; auto: the shorter of the first two */
+    /* codes for indices; CG_CODE_AUTO is the shorter of Elias-Fano and bitmap */
     CG_CODE_AUTO = 0,
     CG_CODE_ELIAS_FANO = 1,
     CG_CODE_BITMAP = 2,
     CG_CODE_GOLOMB = 3,
-    /* of values */
+    /* codes for values */
     CG_CODE_PACKED = 16,
     CG_CODE_GAMMA,
     CG_CODE_DELTA,
@@ -322,189 +452,271 @@ typedef enum cg_coding {
     CG_CODE_QUARTIC
 } cg_coding;
 
+/* Functions that make operators. They accept any argument: if one is out of range, the operator is refused later, by
+   cg_bound (0) and cg_compress (CG_E_ARG). A bucket is the number of consecutive values that share a scale. "At random"
+   means unbiased, by random numbers that follow from the tag. */
+
 /* quantizers */
-CG_API_ cg_op cg_dense(void);
-CG_API_ cg_op cg_f16(void);
-CG_API_ cg_op cg_bf16(void);
-CG_API_ cg_op cg_absmax(int bits, uint32_t bucket); /* levels of the bucket's largest magnitude */
-CG_API_ cg_op cg_minmax(int bits, uint32_t bucket); /* levels from the bucket's minimum to its maximum */
-/* the same over sqrt(2) times the L2 norm, Huffman coded (Suresh) */
+CG_API_ cg_op cg_dense(void); /* 32-bit floats */
+CG_API_ cg_op cg_f16(void);   /* IEEE half precision */
+CG_API_ cg_op cg_bf16(void);  /* the upper 16 bits of a float, rounded to nearest */
+/* 1 to 8 bits: evenly spaced levels between - and + the largest magnitude of the bucket, rounded at random */
+CG_API_ cg_op cg_absmax(int bits, uint32_t bucket);
+/* 1 to 8 bits: evenly spaced levels from the minimum to the maximum of the bucket, rounded at random */
+CG_API_ cg_op cg_minmax(int bits, uint32_t bucket);
+/* cg_minmax with a range of sqrt(2) times the L2 norm of the bucket, Huffman coded */
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);
-CG_API_ cg_op cg_flexpoint(
-    int bits, uint32_t bucket);           /* integers of 2..8 or 16 bits times a power of two, to nearest */
-CG_API_ cg_op cg_flex16(uint32_t bucket); /* the same with 16 bits */
-/* 0..levels of a bucket's L2 norm, either sign; bucket 0: the whole vector */
+/* integers of 2 to 8 or 16 bits times a power of two per bucket, rounded to nearest */
+CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket);
+/* cg_flexpoint with 16 bits */
+CG_API_ cg_op cg_flex16(uint32_t bucket);
+/* 1 to 127 levels from 0 to the L2 norm of the bucket, with a sign, rounded at random; bucket 0: the whole vector */
 CG_API_ cg_op cg_levels(int levels, uint32_t bucket);
-CG_API_ cg_op cg_qsgd(int levels);                  /* cg_levels of the whole vector, Elias omega */
-CG_API_ cg_op cg_sign(void);                        /* +1 or -1; the sign of zero is + */
-CG_API_ cg_op cg_efsign(void);                      /* sign times the mean magnitude */
-CG_API_ cg_op cg_onebit(uint32_t column);           /* by sign one of two means; 0: one column */
-CG_API_ cg_op cg_terngrad(void);                    /* -s, 0 or s with s the largest magnitude */
-CG_API_ cg_op cg_trits(float s);                    /* to nearest of -m, 0, m with m = s * largest, 1 <= s < 2 */
-CG_API_ cg_op cg_threelc(float s);                  /* cg_trits in quartic code */
-CG_API_ cg_op cg_strom(float tau);                  /* +-tau where |x| > tau, else 0; 2 bits */
-CG_API_ cg_op cg_natural(void);                     /* powers of two, 9 bits */
-CG_API_ cg_op cg_dither(int bits, uint32_t bucket); /* the L2 norm times powers of two; 0: one bucket */
-CG_API_ cg_op cg_dynamic8(void);                    /* Dettmers' 8-bit numbers, largest = 1 */
-CG_API_ cg_op cg_e4m3(uint32_t bucket);             /* fp8 with a scale per bucket */
-CG_API_ cg_op cg_e5m2(uint32_t bucket);
-CG_API_ cg_op cg_fp8(void);      /* cg_e4m3(512) */
-CG_API_ cg_op cg_fp8_e5m2(void); /* cg_e5m2(512) */
-CG_API_ cg_op cg_mxfp4(void);    /* OCP microscaling: 32 to a power of two */
+/* cg_levels of the whole vector, in the Elias omega code */
+CG_API_ cg_op cg_qsgd(int levels);
+CG_API_ cg_op cg_sign(void);   /* +1 or -1; zero becomes +1 */
+CG_API_ cg_op cg_efsign(void); /* the sign times the mean magnitude of the vector */
+/* each value becomes the mean of the negative or of the other values of its column; column 0: the whole vector */
+CG_API_ cg_op cg_onebit(uint32_t column);
+/* -max, 0 or max, at random, where max is the largest magnitude of the vector */
+CG_API_ cg_op cg_terngrad(void);
+/* the nearest of -m, 0 and m, where m is s times the largest magnitude, 1 <= s < 2 */
+CG_API_ cg_op cg_trits(float s);
+CG_API_ cg_op cg_threelc(float s); /* cg_trits in the quartic code */
+CG_API_ cg_op cg_strom(float tau); /* -tau or tau where |x| > tau, otherwise 0 */
+CG_API_ cg_op cg_natural(void);    /* powers of two, rounded at random */
+/* 2 to 8 bits: the L2 norm of the bucket times powers of two, rounded at random; bucket 0: the whole vector */
+CG_API_ cg_op cg_dither(int bits, uint32_t bucket);
+/* Dettmers' dynamic 8-bit numbers, relative to the largest magnitude of the vector */
+CG_API_ cg_op cg_dynamic8(void);
+CG_API_ cg_op cg_e4m3(uint32_t bucket); /* fp8 E4M3 with a scale for each bucket */
+CG_API_ cg_op cg_e5m2(uint32_t bucket); /* fp8 E5M2 with a scale for each bucket */
+CG_API_ cg_op cg_fp8(void);             /* cg_e4m3(512) */
+CG_API_ cg_op cg_fp8_e5m2(void);        /* cg_e5m2(512) */
+/* OCP microscaling formats: 32 values share a power of two */
+CG_API_ cg_op cg_mxfp4(void);
 CG_API_ cg_op cg_mxe4m3(void);
 CG_API_ cg_op cg_mxe5m2(void);
-CG_API_ cg_op cg_nf4(void); /* 16 normal quantiles, 64 to a scale */
-/* 2 to 16 normal quantiles, 1 to 4 bits in steps of 1/32; after cg_rotate */
+CG_API_ cg_op cg_nf4(void); /* 4-bit normal quantiles; 64 values share a scale */
+/* Lloyd-Max levels of the normal distribution, 1 to 4 bits in steps of 1/32; needs cg_rotate before it */
 CG_API_ cg_op cg_lloyd(float bits);
-CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value); /* a cg_codec of yours */
-/* selections; a ratio is the fraction kept */
-CG_API_ cg_op cg_topk(float ratio);          /* largest magnitudes; of equals, the lowest index */
-CG_API_ cg_op cg_threshold(float magnitude); /* all with |x| > magnitude */
-CG_API_ cg_op cg_dgc(float ratio);           /* a threshold from a sample; 0.8 to 1.3 of the ratio */
-CG_API_ cg_op cg_mstopk(float ratio);        /* a threshold by bisection */
-/* a threshold from fitted exponentials; 0.8 to 1.3 of the ratio */
+/* the cg_codec with this id, 128 to 255; arg (0 to 65535), size and value are passed on to it */
+CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value);
+
+/* selections; ratio is the fraction of the values to keep, 0 < ratio <= 1, rounded to at least one value */
+CG_API_ cg_op cg_topk(float ratio);          /* the largest magnitudes; of equal ones those with the lowest indices */
+CG_API_ cg_op cg_threshold(float magnitude); /* all values with |x| > magnitude */
+/* |x| above a threshold that is estimated from a sample; keeps 0.8 to 1.3 times the ratio */
+CG_API_ cg_op cg_dgc(float ratio);
+/* |x| above a threshold found by bisection, filled up to exactly the ratio */
+CG_API_ cg_op cg_mstopk(float ratio);
+/* |x| above a threshold from fitted exponential distributions; keeps 0.8 to 1.3 times the ratio */
 CG_API_ cg_op cg_sidco(float ratio);
-CG_API_ cg_op cg_wangni(float ratio);      /* each with a probability by its magnitude; so many on average */
-CG_API_ cg_op cg_wangnivar(float epsilon); /* the fewest for a variance of epsilon |x|^2 */
-CG_API_ cg_op cg_bins(uint32_t bin);       /* what adacomp selects */
-CG_API_ cg_op cg_sides(float ratio);       /* the largest above and below zero */
-CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk); /* the largest of every chunk */
+/* unbiased: each value with a probability that grows with its magnitude; keeps the ratio on average */
+CG_API_ cg_op cg_wangni(float ratio);
+/* the same with the fewest values whose expected squared error is at most epsilon |x|^2 */
+CG_API_ cg_op cg_wangnivar(float epsilon);
+/* AdaComp's selection: values that, with the gradient cg_extra.aux added once more, reach the largest magnitude of
+   their bin */
+CG_API_ cg_op cg_bins(uint32_t bin);
+/* the largest of the positive and the largest of the negative values, the ratio of each */
+CG_API_ cg_op cg_sides(float ratio);
+CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk); /* cg_topk within every chunk */
 CG_API_ cg_op cg_blocks(uint32_t block);               /* blocks that are not all zero */
-/* where the packet cg_extra.support has values; carries no indices */
+/* the indices of the packet cg_extra.support; sends no indices of its own */
 CG_API_ cg_op cg_given(void);
-CG_API_ cg_op cg_variance(float alpha); /* where x^2 > alpha * cg_extra.aux */
-/* samples, from the tag: no indices travel */
-CG_API_ cg_op cg_randk(float ratio); /* one of every n/k, times n/k */
-/* every rank another one of `workers` neighbours, times workers */
+CG_API_ cg_op cg_variance(float alpha); /* values with x^2 > alpha times their variance, cg_extra.aux */
+
+/* samples: all ranks compute them from the tag, so no indices are sent */
+CG_API_ cg_op cg_randk(float ratio); /* a random value of each of k strata, times n/k; k is ratio*n, rounded */
+/* rank i, below workers, keeps its own random one of every group of `workers` neighbours, times workers */
 CG_API_ cg_op cg_permk(uint32_t workers);
+
 /* transforms */
-CG_API_ cg_op cg_rotate(int rounds); /* 1 or 2 of random signs and Hadamard, in blocks of 1024 */
+CG_API_ cg_op cg_rotate(int rounds); /* 1 or 2 rounds of random signs and a Hadamard matrix, in blocks of 1024 */
 CG_API_ cg_op cg_dct(void);          /* DCT-II in blocks of 64 */
-/* two factors of a row-major matrix: one power iteration */
+/* x is a row-major matrix of rows*cols = n values; sends two factors of rank 1 to 64, from one power iteration */
 CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank);
-/* so many of its singular triples, drawn so that the mean is right */
+/* x as before; sends at most `budget` (1 to 64) singular triples, chosen at random so that the result is unbiased */
 CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget);
-/* compositions that have a name */
-CG_API_ cg_op cg_srq(int bits); /* rotated, then minmax */
-CG_API_ cg_op cg_drive(void);   /* rotated, then signs, scaled to be unbiased */
-/* the same with 1 to 4 bits, in steps of 1/32; below 1 of a random sample */
+
+/* named compositions */
+CG_API_ cg_op cg_srq(int bits); /* cg_rotate(1), then cg_minmax */
+CG_API_ cg_op cg_drive(void);   /* cg_eden(1) */
+/* cg_rotate(2), then cg_lloyd; 0 < bits <= 4, rounded to 1/32; below 1 bit, cg_randk(bits) comes first */
 CG_API_ cg_op cg_eden(float bits);
-CG_API_ cg_op cg_demo_dct(float ratio);            /* the largest of 64 frequencies */
-CG_API_ cg_op cg_stc(float ratio);                 /* top-k as signs of one magnitude, Golomb */
-CG_API_ cg_op cg_sbc(float ratio);                 /* the largest above or below zero, as their mean, Golomb */
-CG_API_ cg_op cg_adaq(float ratio);                /* the largest above and below zero, as their two means */
-CG_API_ cg_op cg_adacomp(uint32_t bin);            /* by bins; cg_extra.aux: the latest gradient, part of x */
-CG_API_ cg_op cg_qsparse(float ratio, int levels); /* top-k, then levels of its L2 norm */
-CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits); /* random sample, top-k of it, levels */
-/* as 0.1 called them */
+CG_API_ cg_op cg_demo_dct(float ratio); /* cg_dct, then cg_chunked by 64 */
+CG_API_ cg_op cg_stc(float ratio);      /* cg_topk, then cg_efsign, Golomb coded */
+/* the largest positive or the largest negative values, whichever have the larger mean, as that mean; Golomb coded */
+CG_API_ cg_op cg_sbc(float ratio);
+CG_API_ cg_op cg_adaq(float ratio); /* cg_sides, then cg_onebit(0) */
+/* cg_bins, then cg_efsign; x is the residual with the gradient added, cg_extra.aux the gradient alone */
+CG_API_ cg_op cg_adacomp(uint32_t bin);
+CG_API_ cg_op cg_qsparse(float ratio, int levels); /* cg_topk, then cg_levels of the kept values */
+/* cg_randk(sampled) unscaled, then cg_topk, then cg_absmax(bits, 512) to nearest */
+CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits);
+
+/* names of version 0.1 */
 CG_API_ cg_op cg_mxfp8(void);                    /* cg_mxe4m3 */
 CG_API_ cg_op cg_mxfp8_e5m2(void);               /* cg_mxe5m2 */
 CG_API_ cg_op cg_wangni_variance(float epsilon); /* cg_wangnivar */
 CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
-/* changes */
-CG_API_ cg_op cg_nearest(cg_op op);                  /* rounds to nearest, not at random */
-CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket); /* qsgd, dither: of the largest magnitude of every bucket */
-CG_API_ cg_op cg_clipped(cg_op op);                  /* terngrad: what is beyond 2.5 standard deviations is cut off */
-CG_API_ cg_op cg_unscaled(cg_op op);                 /* random-k without the n/k */
-CG_API_ cg_op cg_coded(cg_op op, cg_coding coding);  /* same values, another code */
-CG_API_ cg_op cg_then(cg_op first, cg_op second);    /* the slots of both; no slot twice */
+
+/* Functions that change an operator. */
+/* rounding to nearest: absmax, minmax, terngrad, levels, natural, dither */
+CG_API_ cg_op cg_nearest(cg_op op);
+/* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
+CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
+CG_API_ cg_op cg_clipped(cg_op op);                 /* terngrad: values are clipped at 2.5 standard deviations */
+CG_API_ cg_op cg_unscaled(cg_op op);                /* samples: without the factor n/k */
+CG_API_ cg_op cg_coded(cg_op op, cg_coding coding); /* the same values in another code */
+/* The stages of both. If both have the same stage, the result is refused by cg_bound and cg_compress. */
+CG_API_ cg_op cg_then(cg_op first, cg_op second);
+
+/* Reads an operator from text such as "topk:0.01|absmax:4:512|golomb". On CG_E_ARG *op is all zeros. */
 CG_API_ CG_CHECKED_ cg_status cg_op_parse(cg_op *op, const char *text);
-CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap); /* 160 bytes suffice */
+/* Writes the text of an operator, with its final 0; 160 bytes always suffice. cg_op_parse reads the same operator back.
+   CG_E_CAPACITY: cap is too small. CG_E_ARG: the operator is not valid. After an error the text is empty. */
+CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);
 
 /* ---- compress and decode ---- */
 
-typedef struct cg_tag {    /* travels in the packet; NULL = zeros */
-    uint64_t seed, step;   /* shared randomness is a function of (seed, step, tensor), */
-    uint32_t tensor, rank; /* private randomness (rounding) of that and rank */
+/* Says which vector this is. It travels in the packet; a NULL pointer to a tag means zeros. Random numbers that all
+   ranks share (sample, rotation) follow from seed, step and tensor; those of one rank (rounding) also from rank. Let
+   every vector of a step have its own tensor, and change step with every step. */
+typedef struct cg_tag {
+    uint64_t seed, step;
+    uint32_t tensor, rank;
 } cg_tag;
 
-/* Your own quantizer: const data, id 128..255, used through cg_extra.codecs. It sees the values that
-   sample and selection left, as a dense vector. decode is asked for values [first, first + count),
-   first a multiple of 2048 and count at most 2048, in any order, more than once, and with OpenMP by
-   several threads; it must accept any bytes: return CG_OK with finite values, or CG_E_CORRUPT. Its
-   len is what compress wrote, filled with zeros to a multiple of 4. x and in may lie at any address;
-   bound must not shrink as n grows. */
+/* Your own quantizer: constant data, passed in cg_extra.codecs, used by cg_user(id, ...). It sees the output of sample,
+   transform and selection as a dense vector of n values. x, in and out may have any alignment. */
 typedef struct cg_codec {
-    uint8_t id;
-    size_t (*bound)(const struct cg_codec *self, const cg_stage *stage, size_t n); /* 0: bad parameters */
+    uint8_t id; /* 128 to 255 */
+    /* Bytes that compress needs at most for n values; must not decrease as n grows. 0: bad parameters. */
+    size_t (*bound)(const struct cg_codec *self, const cg_stage *stage, size_t n);
+    /* Writes x[0..n), which are finite, to out, at most cap bytes, and their number to *len. */
     cg_status (*compress)(const struct cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x,
         size_t n, void *out, size_t cap, size_t *len);
+    /* Writes values [first, first + count) of n to out; first is a multiple of 2048, count at most 2048. len is the
+       length from compress, rounded up to a multiple of 4 with zeros. Calls come in any order, more than once, and with
+       OpenMP from several threads. Must accept any bytes, and return CG_OK with finite values, or CG_E_CORRUPT. */
     cg_status (*decode)(const struct cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n,
         size_t first, size_t count, float *out);
-    const void *user;
+    const void *user; /* for your use */
 } cg_codec;
 
-enum { CG_DECODE_DIRECT = 1 }; /* dense packets in one pass; if one turns out corrupt, y is unspecified */
+/* cg_extra.flags: decode dense packets in one pass, while the checksum is computed. If the packet turns out to be
+   corrupt, y has been written to: it is then unspecified. */
+enum { CG_DECODE_DIRECT = 1 };
 
-typedef struct cg_extra { /* what encoding or decoding may know beside; NULL = nothing */
-    const float *aux;     /* n floats: the gradient in x (cg_adacomp), or its variance (cg_variance) */
-    const float *scale;   /* scales that all ranks agreed on, in the packet's order, instead of the vector's own */
-    const void *support;  /* a packet whose index set is the selection (cg_given), to compress and to decode */
+/* Optional inputs of encoding and decoding. A NULL pointer to it, or zeros, means none. Encoding returns
+   CG_E_UNSUPPORTED for an input that the operator cannot use, and CG_E_ARG if one that it needs is missing. */
+typedef struct cg_extra {
+    /* n floats for cg_bins and cg_adacomp (the gradient that is part of x) or cg_variance (the variance of x) */
+    const float *aux;
+    /* Scales that all ranks agreed on, in place of the vector's own, in the order of the packet. */
+    const float *scale;
+    /* cg_given: a packet with indices of its own. Decoding needs the same packet as encoding. */
+    const void *support;
     size_t support_len;
-    const cg_codec *const *codecs;
+    const cg_codec *const *codecs; /* pointers to your own quantizers */
     size_t codec_count;
-    uint32_t flags; /* CG_DECODE_* */
+    uint32_t flags; /* CG_DECODE_DIRECT */
 } cg_extra;
-typedef cg_extra cg_side; /* as 0.1 called it */
+typedef cg_extra cg_side; /* the name of version 0.1 */
 
+/* Contents of a packet's header. */
 typedef struct cg_info {
     cg_op op;
     cg_tag tag;
-    uint64_t n, drawn, k; /* as in the packet's header */
-    uint32_t index_code;
-    float threshold;
-    size_t value_bytes, index_bytes, packet_bytes;
+    /* length of the vector; sampled length, that is, how many values the sample kept; number of values in the packet */
+    uint64_t n, drawn, k;
+    uint32_t index_code; /* CG_CODE_ELIAS_FANO, CG_CODE_BITMAP or CG_CODE_GOLOMB; 0: no indices */
+    float threshold;     /* smallest magnitude that topk, mstopk, dgc or sidco kept; otherwise 0 */
+    size_t value_bytes, index_bytes, packet_bytes; /* packet_bytes: the whole packet */
 } cg_info;
 
-/* A packet of (op, n) is never larger; 0: bad operator, or the size overflows. */
+/* The most bytes that a packet of n values can take. 0: the operator is not valid, does not fit n (a matrix), or the
+   size overflows. */
 CG_API_ size_t cg_bound(const cg_op *op, size_t n);
+/* The same with cg_extra, which an operator with a codec of your own needs. */
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n);
-/* Bytes of scratch that cg_compress needs; 0 = none (or a bad operator, which cg_bound tells). */
+/* Bytes of scratch that cg_compress needs for n values; 0: none, or the operator is not valid (then cg_bound is 0). */
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
 
-/* x[0..n) to packet[0..*len). Succeeds if cap >= cg_bound() and x is finite. On error *len is 0. */
+/* Writes x[0..n) as a packet, and its length to *len.
+   Requires: x may be NULL only if n is 0. scratch may be NULL only if scratch_bytes is 0. x, packet and scratch must
+   not overlap.
+   Guarantees: succeeds if op is valid, cap >= cg_bound(op, n), scratch_bytes >= cg_scratch(op, n) and all values are
+   finite. Writes nothing beyond cap and scratch_bytes, and does not change x. On error *len is 0, and the contents
+   of packet are unspecified.
+   Returns: CG_E_ARG, CG_E_CAPACITY (cap or scratch too small), CG_E_NONFINITE; with PermK, CG_E_ARG if tag->rank is
+   not below the number of workers. */
 CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+/* The same with cg_extra; then cg_bound_with gives the capacity. */
 CG_API_ CG_CHECKED_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x,
     size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 
-/* y = beta*y + alpha*D(packet), alpha and beta finite; y is not read if beta is 0. The other two are this one. */
+/* y = beta*y + alpha*D, where D is the vector that the packet decodes to.
+   Requires: alpha and beta finite; n as it was when the packet was made; len the exact length of the packet. If beta
+   is 0, y is not read and may be uninitialised.
+   Guarantees: packet may hold any bytes. Nothing is read beyond len or written beyond n, and y changes only if the
+   result is CG_OK (see CG_DECODE_DIRECT).
+   Returns: CG_E_ARG; CG_E_CORRUPT; CG_E_VERSION (unknown format, stage or codec); CG_E_MISMATCH (other n or
+   support). */
 CG_API_ CG_CHECKED_ cg_status cg_decode(
     const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n);
+/* y = D: cg_decode with alpha 1 and beta 0 */
 CG_API_ CG_CHECKED_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n);
+/* y = y + weight*D: cg_decode with alpha = weight and beta 1 */
 CG_API_ CG_CHECKED_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n);
-/* y[i] = 0 for every i that the packet has a value for. */
+/* Sets y[i] to 0 for every index i that the packet has a value for; all of y if the packet is dense. Same contract as
+   cg_decode. CG_E_UNSUPPORTED for a packet of cg_given: pass its support instead. */
 CG_API_ CG_CHECKED_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n);
-/* Reads and checks the header alone: the first CG_HEADER_BYTES are enough to learn packet_bytes. */
+/* Reads and checks the header alone, neither the checksum nor the values. len may be as short as CG_HEADER_BYTES, so
+   that a receiver can learn packet_bytes before it has the rest. */
 CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info);
 
-/* ---- packets added without leaving their domain: one vector (n, seed, step, tensor), one sample, one transform
-   The result is a packet like any other. Sparse packets merge by index; packed packets of one grid (equal scales:
-   cg_extra.scale) add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one
-   inverse transform when the result is decoded. cg_vote: of up to 1024 cg_sign packets the majority's sign, + for
-   a tie. CG_E_UNSUPPORTED: PermK, matrices. */
+/* ---- adding packets without decoding them ----
+   The packets must belong to one vector (equal n, seed, step and tensor) and have equal samples and transforms, and all
+   or none of them a selection; otherwise CG_E_MISMATCH. The sum is again a packet:
+     - packets with a selection are merged by index, into 32-bit floats;
+     - packed levels around zero (absmax, levels, terngrad, trits, flexpoint, flex16) of equal steps are added as
+       integers, if 16 bits hold the sum; cg_extra.scale makes steps equal;
+     - all others are added as 32-bit floats, in the order given, and transformed back only when the sum is decoded.
+   CG_E_UNSUPPORTED: PermK and matrices. On error *len is 0. */
+
+/* Bytes that cg_reduce needs for the sum of these packets, and for scratch. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(
     const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch);
+/* Writes the sum of the packets. Succeeds if cap and scratch_bytes are at least what cg_reduce_plan says and no
+   packet is corrupt. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+/* Writes the majority of up to 1024 cg_sign packets without indices, as a cg_sign packet; a tie gives +. The
+   length of one of them suffices for cap. */
 CG_API_ CG_CHECKED_ cg_status cg_vote(
     const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len);
 
-/* ---- 16-bit gradients: nearest even; what is too large becomes the largest finite value, Inf and
-        NaN stay what they are --------------------------------------------------------------- */
+/* ---- 16-bit floats, as uint16_t in the byte order of the machine ----
+   Conversion to 16 bits rounds to nearest, ties to even. Finite values that are too large become the largest finite
+   value; Inf and NaN stay Inf and NaN. */
 
 CG_API_ void cg_f16_from_f32(const float *x, size_t n, uint16_t *half);
 CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x);
 CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half);
 CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x);
 
-/* ---- SIMD: found at run time; all give the same bits, so this is for tests and curiosity ---- */
+/* ---- SIMD, for tests: the best instructions are found at run time, and all of them give the same bits ---- */
 
 typedef enum cg_isa { CG_ISA_AUTO = 0, CG_ISA_SCALAR = 1, CG_ISA_AVX2 = 2, CG_ISA_NEON = 3 } cg_isa;
-CG_API_ int cg_isa_found(cg_isa isa); /* 1 if this build and CPU have it */
-CG_API_ cg_isa cg_isa_used(void);
-CG_API_ CG_CHECKED_ cg_status cg_isa_force(cg_isa isa); /* AUTO undoes it; CG_E_UNSUPPORTED if not found */
-CG_API_ const char *cg_isa_name(cg_isa isa);
+CG_API_ int cg_isa_found(cg_isa isa); /* 1 if this build and this CPU have it, otherwise 0 */
+CG_API_ cg_isa cg_isa_used(void);     /* the one in use; never CG_ISA_AUTO */
+/* Uses this one from now on, in all threads; CG_ISA_AUTO: the best again. CG_E_UNSUPPORTED: it was not found. */
+CG_API_ CG_CHECKED_ cg_status cg_isa_force(cg_isa isa);
+CG_API_ const char *cg_isa_name(cg_isa isa); /* "avx2", for example */
 
 #endif /* COMPGRAD_H */
 

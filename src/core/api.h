@@ -28,13 +28,13 @@
 #endif
 #ifdef __cplusplus
 #  define CG_ZERO \
-    {} /* cg_extra side = CG_ZERO; silent in C and in C++ */
+    {} /* initialises a struct to zeros, as in cg_extra e = CG_ZERO, without a warning in C or C++ */
 #else
 #  define CG_ZERO \
     { 0 }
 #endif
 
-/* ---- status ---- */
+/* ---- status: 0 is success. The numbers are part of the interface and stay as they are. ---- */
 
 #define CG_STATUS_LIST_(X)                                                                     \
   X(CG_OK, 0, "ok")                                                                            \
@@ -67,24 +67,29 @@ typedef enum cg_status {
         CG_STATUS_FORCE_INT_ = 0x7fffffff
 } cg_status;
 
+/* One sentence that says what happened and what to do. Any value is allowed; the result is never NULL. */
 CG_API_ const char *cg_status_str(cg_status status);
+/* CG_VERSION_STRING of the compiled implementation. */
 CG_API_ const char *cg_version(void);
 
-/* ---- operators: plain data, all zero = dense f32 ---- */
+/* ---- operators ----
+   An operator is plain data: copy it, compare it, fill it in yourself or with the functions below. All zeros send
+   32-bit floats. */
 
-typedef struct cg_stage { /* what fills one slot */
-    uint8_t id;           /* 0: the slot is empty */
-    uint8_t flags;        /* CG_FLAG_* */
-    uint16_t arg;         /* bits */
-    uint32_t size;        /* bucket: values that share a scale */
-    float value;          /* ratio kept, or threshold */
+typedef struct cg_stage {
+    uint8_t id;    /* one of CG_SAMPLE_*, CG_TRANSFORM_*, CG_SELECT_*, CG_QUANTIZE_*; 0: no stage */
+    uint8_t flags; /* CG_FLAG_* */
+    uint16_t arg;  /* number of bits, levels or rounds; rank of a matrix */
+    uint32_t size; /* values in a bucket, chunk, bin or block; ranks of PermK; rows of a matrix */
+    float value;   /* fraction kept, threshold or another real parameter; columns of a matrix */
 } cg_stage;
 
 typedef struct cg_op {
-    cg_stage sample, transform, select, quantize, code, spare;
-    /* 0: from the ratio; else how many values top-k keeps, or random-k without one (at most all) */
+    cg_stage sample, transform, select, quantize, code, spare; /* spare must be zero */
+    /* Number of values kept, in place of a fraction: by topk or mstopk if the operator has one of them, otherwise by
+       randk. Larger than the vector: all values. 0: the fraction decides. */
     uint64_t k;
-    uint64_t reserved; /* 0 */
+    uint64_t reserved; /* must be 0 */
 } cg_op;
 
 enum { CG_SAMPLE_RANDK = 1, CG_SAMPLE_PERMK = 2 };
@@ -130,9 +135,9 @@ enum {
     CG_QUANTIZE_NF4,
     CG_QUANTIZE_LLOYD,
     CG_QUANTIZE_FLEX16,
-    CG_QUANTIZE_USER = 128 /* to 255: cg_codec.id */
+    CG_QUANTIZE_USER = 128 /* 128 to 255: the id of a cg_codec */
 };
-enum { /* as 0.1 called them */
+enum { /* names of version 0.1 */
     CG_SELECT_WANGNI_VARIANCE = CG_SELECT_WANGNIVAR,
     CG_SELECT_ADACOMP = CG_SELECT_BINS,
     CG_QUANTIZE_TERNARY = CG_QUANTIZE_TERNGRAD,
@@ -141,20 +146,20 @@ enum { /* as 0.1 called them */
     CG_QUANTIZE_STEPS16 = CG_QUANTIZE_FLEX16,
     CG_QUANTIZE_THREELC = CG_QUANTIZE_TRITS
 };
-enum {
-    CG_FLAG_UNSCALED = 1 /* sample */,
-    CG_FLAG_NEAREST = 1 /* quantize */,
-    CG_FLAG_MAX = 2 /* of qsgd and dither: the largest magnitude, not the L2 norm */,
-    CG_FLAG_CLIP = 2 /* of terngrad: at 2.5 sigma */,
-    CG_FLAG_NORM = 2 /* of minmax: the range is sqrt(2) times the L2 norm */
+enum { /* flags of a stage; what a bit means depends on the stage */
+    CG_FLAG_UNSCALED = 1 /* samples: without the factor that makes them unbiased */,
+    CG_FLAG_NEAREST = 1 /* quantizers: round to nearest instead of at random */,
+    CG_FLAG_MAX = 2 /* levels, dither: relative to the largest magnitude instead of the L2 norm */,
+    CG_FLAG_CLIP = 2 /* terngrad: clip at 2.5 standard deviations */,
+    CG_FLAG_NORM = 2 /* minmax: a range of sqrt(2) times the L2 norm */
 };
 typedef enum cg_coding {
-    /* of indices; auto: the shorter of the first two */
+    /* codes for indices; CG_CODE_AUTO is the shorter of Elias-Fano and bitmap */
     CG_CODE_AUTO = 0,
     CG_CODE_ELIAS_FANO = 1,
     CG_CODE_BITMAP = 2,
     CG_CODE_GOLOMB = 3,
-    /* of values */
+    /* codes for values */
     CG_CODE_PACKED = 16,
     CG_CODE_GAMMA,
     CG_CODE_DELTA,
@@ -163,188 +168,270 @@ typedef enum cg_coding {
     CG_CODE_QUARTIC
 } cg_coding;
 
+/* Functions that make operators. They accept any argument: if one is out of range, the operator is refused later, by
+   cg_bound (0) and cg_compress (CG_E_ARG). A bucket is the number of consecutive values that share a scale. "At random"
+   means unbiased, by random numbers that follow from the tag. */
+
 /* quantizers */
-CG_API_ cg_op cg_dense(void);
-CG_API_ cg_op cg_f16(void);
-CG_API_ cg_op cg_bf16(void);
-CG_API_ cg_op cg_absmax(int bits, uint32_t bucket); /* levels of the bucket's largest magnitude */
-CG_API_ cg_op cg_minmax(int bits, uint32_t bucket); /* levels from the bucket's minimum to its maximum */
-/* the same over sqrt(2) times the L2 norm, Huffman coded (Suresh) */
+CG_API_ cg_op cg_dense(void); /* 32-bit floats */
+CG_API_ cg_op cg_f16(void);   /* IEEE half precision */
+CG_API_ cg_op cg_bf16(void);  /* the upper 16 bits of a float, rounded to nearest */
+/* 1 to 8 bits: evenly spaced levels between - and + the largest magnitude of the bucket, rounded at random */
+CG_API_ cg_op cg_absmax(int bits, uint32_t bucket);
+/* 1 to 8 bits: evenly spaced levels from the minimum to the maximum of the bucket, rounded at random */
+CG_API_ cg_op cg_minmax(int bits, uint32_t bucket);
+/* cg_minmax with a range of sqrt(2) times the L2 norm of the bucket, Huffman coded */
 CG_API_ cg_op cg_klevel(int bits, uint32_t bucket);
-CG_API_ cg_op cg_flexpoint(
-    int bits, uint32_t bucket);           /* integers of 2..8 or 16 bits times a power of two, to nearest */
-CG_API_ cg_op cg_flex16(uint32_t bucket); /* the same with 16 bits */
-/* 0..levels of a bucket's L2 norm, either sign; bucket 0: the whole vector */
+/* integers of 2 to 8 or 16 bits times a power of two per bucket, rounded to nearest */
+CG_API_ cg_op cg_flexpoint(int bits, uint32_t bucket);
+/* cg_flexpoint with 16 bits */
+CG_API_ cg_op cg_flex16(uint32_t bucket);
+/* 1 to 127 levels from 0 to the L2 norm of the bucket, with a sign, rounded at random; bucket 0: the whole vector */
 CG_API_ cg_op cg_levels(int levels, uint32_t bucket);
-CG_API_ cg_op cg_qsgd(int levels);                  /* cg_levels of the whole vector, Elias omega */
-CG_API_ cg_op cg_sign(void);                        /* +1 or -1; the sign of zero is + */
-CG_API_ cg_op cg_efsign(void);                      /* sign times the mean magnitude */
-CG_API_ cg_op cg_onebit(uint32_t column);           /* by sign one of two means; 0: one column */
-CG_API_ cg_op cg_terngrad(void);                    /* -s, 0 or s with s the largest magnitude */
-CG_API_ cg_op cg_trits(float s);                    /* to nearest of -m, 0, m with m = s * largest, 1 <= s < 2 */
-CG_API_ cg_op cg_threelc(float s);                  /* cg_trits in quartic code */
-CG_API_ cg_op cg_strom(float tau);                  /* +-tau where |x| > tau, else 0; 2 bits */
-CG_API_ cg_op cg_natural(void);                     /* powers of two, 9 bits */
-CG_API_ cg_op cg_dither(int bits, uint32_t bucket); /* the L2 norm times powers of two; 0: one bucket */
-CG_API_ cg_op cg_dynamic8(void);                    /* Dettmers' 8-bit numbers, largest = 1 */
-CG_API_ cg_op cg_e4m3(uint32_t bucket);             /* fp8 with a scale per bucket */
-CG_API_ cg_op cg_e5m2(uint32_t bucket);
-CG_API_ cg_op cg_fp8(void);      /* cg_e4m3(512) */
-CG_API_ cg_op cg_fp8_e5m2(void); /* cg_e5m2(512) */
-CG_API_ cg_op cg_mxfp4(void);    /* OCP microscaling: 32 to a power of two */
+/* cg_levels of the whole vector, in the Elias omega code */
+CG_API_ cg_op cg_qsgd(int levels);
+CG_API_ cg_op cg_sign(void);   /* +1 or -1; zero becomes +1 */
+CG_API_ cg_op cg_efsign(void); /* the sign times the mean magnitude of the vector */
+/* each value becomes the mean of the negative or of the other values of its column; column 0: the whole vector */
+CG_API_ cg_op cg_onebit(uint32_t column);
+/* -max, 0 or max, at random, where max is the largest magnitude of the vector */
+CG_API_ cg_op cg_terngrad(void);
+/* the nearest of -m, 0 and m, where m is s times the largest magnitude, 1 <= s < 2 */
+CG_API_ cg_op cg_trits(float s);
+CG_API_ cg_op cg_threelc(float s); /* cg_trits in the quartic code */
+CG_API_ cg_op cg_strom(float tau); /* -tau or tau where |x| > tau, otherwise 0 */
+CG_API_ cg_op cg_natural(void);    /* powers of two, rounded at random */
+/* 2 to 8 bits: the L2 norm of the bucket times powers of two, rounded at random; bucket 0: the whole vector */
+CG_API_ cg_op cg_dither(int bits, uint32_t bucket);
+/* Dettmers' dynamic 8-bit numbers, relative to the largest magnitude of the vector */
+CG_API_ cg_op cg_dynamic8(void);
+CG_API_ cg_op cg_e4m3(uint32_t bucket); /* fp8 E4M3 with a scale for each bucket */
+CG_API_ cg_op cg_e5m2(uint32_t bucket); /* fp8 E5M2 with a scale for each bucket */
+CG_API_ cg_op cg_fp8(void);             /* cg_e4m3(512) */
+CG_API_ cg_op cg_fp8_e5m2(void);        /* cg_e5m2(512) */
+/* OCP microscaling formats: 32 values share a power of two */
+CG_API_ cg_op cg_mxfp4(void);
 CG_API_ cg_op cg_mxe4m3(void);
 CG_API_ cg_op cg_mxe5m2(void);
-CG_API_ cg_op cg_nf4(void); /* 16 normal quantiles, 64 to a scale */
-/* 2 to 16 normal quantiles, 1 to 4 bits in steps of 1/32; after cg_rotate */
+CG_API_ cg_op cg_nf4(void); /* 4-bit normal quantiles; 64 values share a scale */
+/* Lloyd-Max levels of the normal distribution, 1 to 4 bits in steps of 1/32; needs cg_rotate before it */
 CG_API_ cg_op cg_lloyd(float bits);
-CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value); /* a cg_codec of yours */
-/* selections; a ratio is the fraction kept */
-CG_API_ cg_op cg_topk(float ratio);          /* largest magnitudes; of equals, the lowest index */
-CG_API_ cg_op cg_threshold(float magnitude); /* all with |x| > magnitude */
-CG_API_ cg_op cg_dgc(float ratio);           /* a threshold from a sample; 0.8 to 1.3 of the ratio */
-CG_API_ cg_op cg_mstopk(float ratio);        /* a threshold by bisection */
-/* a threshold from fitted exponentials; 0.8 to 1.3 of the ratio */
+/* the cg_codec with this id, 128 to 255; arg (0 to 65535), size and value are passed on to it */
+CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value);
+
+/* selections; ratio is the fraction of the values to keep, 0 < ratio <= 1, rounded to at least one value */
+CG_API_ cg_op cg_topk(float ratio);          /* the largest magnitudes; of equal ones those with the lowest indices */
+CG_API_ cg_op cg_threshold(float magnitude); /* all values with |x| > magnitude */
+/* |x| above a threshold that is estimated from a sample; keeps 0.8 to 1.3 times the ratio */
+CG_API_ cg_op cg_dgc(float ratio);
+/* |x| above a threshold found by bisection, filled up to exactly the ratio */
+CG_API_ cg_op cg_mstopk(float ratio);
+/* |x| above a threshold from fitted exponential distributions; keeps 0.8 to 1.3 times the ratio */
 CG_API_ cg_op cg_sidco(float ratio);
-CG_API_ cg_op cg_wangni(float ratio);      /* each with a probability by its magnitude; so many on average */
-CG_API_ cg_op cg_wangnivar(float epsilon); /* the fewest for a variance of epsilon |x|^2 */
-CG_API_ cg_op cg_bins(uint32_t bin);       /* what adacomp selects */
-CG_API_ cg_op cg_sides(float ratio);       /* the largest above and below zero */
-CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk); /* the largest of every chunk */
+/* unbiased: each value with a probability that grows with its magnitude; keeps the ratio on average */
+CG_API_ cg_op cg_wangni(float ratio);
+/* the same with the fewest values whose expected squared error is at most epsilon |x|^2 */
+CG_API_ cg_op cg_wangnivar(float epsilon);
+/* AdaComp's selection: values that, with the gradient cg_extra.aux added once more, reach the largest magnitude of
+   their bin */
+CG_API_ cg_op cg_bins(uint32_t bin);
+/* the largest of the positive and the largest of the negative values, the ratio of each */
+CG_API_ cg_op cg_sides(float ratio);
+CG_API_ cg_op cg_chunked(float ratio, uint32_t chunk); /* cg_topk within every chunk */
 CG_API_ cg_op cg_blocks(uint32_t block);               /* blocks that are not all zero */
-/* where the packet cg_extra.support has values; carries no indices */
+/* the indices of the packet cg_extra.support; sends no indices of its own */
 CG_API_ cg_op cg_given(void);
-CG_API_ cg_op cg_variance(float alpha); /* where x^2 > alpha * cg_extra.aux */
-/* samples, from the tag: no indices travel */
-CG_API_ cg_op cg_randk(float ratio); /* one of every n/k, times n/k */
-/* every rank another one of `workers` neighbours, times workers */
+CG_API_ cg_op cg_variance(float alpha); /* values with x^2 > alpha times their variance, cg_extra.aux */
+
+/* samples: all ranks compute them from the tag, so no indices are sent */
+CG_API_ cg_op cg_randk(float ratio); /* a random value of each of k strata, times n/k; k is ratio*n, rounded */
+/* rank i, below workers, keeps its own random one of every group of `workers` neighbours, times workers */
 CG_API_ cg_op cg_permk(uint32_t workers);
+
 /* transforms */
-CG_API_ cg_op cg_rotate(int rounds); /* 1 or 2 of random signs and Hadamard, in blocks of 1024 */
+CG_API_ cg_op cg_rotate(int rounds); /* 1 or 2 rounds of random signs and a Hadamard matrix, in blocks of 1024 */
 CG_API_ cg_op cg_dct(void);          /* DCT-II in blocks of 64 */
-/* two factors of a row-major matrix: one power iteration */
+/* x is a row-major matrix of rows*cols = n values; sends two factors of rank 1 to 64, from one power iteration */
 CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank);
-/* so many of its singular triples, drawn so that the mean is right */
+/* x as before; sends at most `budget` (1 to 64) singular triples, chosen at random so that the result is unbiased */
 CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget);
-/* compositions that have a name */
-CG_API_ cg_op cg_srq(int bits); /* rotated, then minmax */
-CG_API_ cg_op cg_drive(void);   /* rotated, then signs, scaled to be unbiased */
-/* the same with 1 to 4 bits, in steps of 1/32; below 1 of a random sample */
+
+/* named compositions */
+CG_API_ cg_op cg_srq(int bits); /* cg_rotate(1), then cg_minmax */
+CG_API_ cg_op cg_drive(void);   /* cg_eden(1) */
+/* cg_rotate(2), then cg_lloyd; 0 < bits <= 4, rounded to 1/32; below 1 bit, cg_randk(bits) comes first */
 CG_API_ cg_op cg_eden(float bits);
-CG_API_ cg_op cg_demo_dct(float ratio);            /* the largest of 64 frequencies */
-CG_API_ cg_op cg_stc(float ratio);                 /* top-k as signs of one magnitude, Golomb */
-CG_API_ cg_op cg_sbc(float ratio);                 /* the largest above or below zero, as their mean, Golomb */
-CG_API_ cg_op cg_adaq(float ratio);                /* the largest above and below zero, as their two means */
-CG_API_ cg_op cg_adacomp(uint32_t bin);            /* by bins; cg_extra.aux: the latest gradient, part of x */
-CG_API_ cg_op cg_qsparse(float ratio, int levels); /* top-k, then levels of its L2 norm */
-CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits); /* random sample, top-k of it, levels */
-/* as 0.1 called them */
+CG_API_ cg_op cg_demo_dct(float ratio); /* cg_dct, then cg_chunked by 64 */
+CG_API_ cg_op cg_stc(float ratio);      /* cg_topk, then cg_efsign, Golomb coded */
+/* the largest positive or the largest negative values, whichever have the larger mean, as that mean; Golomb coded */
+CG_API_ cg_op cg_sbc(float ratio);
+CG_API_ cg_op cg_adaq(float ratio); /* cg_sides, then cg_onebit(0) */
+/* cg_bins, then cg_efsign; x is the residual with the gradient added, cg_extra.aux the gradient alone */
+CG_API_ cg_op cg_adacomp(uint32_t bin);
+CG_API_ cg_op cg_qsparse(float ratio, int levels); /* cg_topk, then cg_levels of the kept values */
+/* cg_randk(sampled) unscaled, then cg_topk, then cg_absmax(bits, 512) to nearest */
+CG_API_ cg_op cg_cocktail(float sampled, float ratio, int bits);
+
+/* names of version 0.1 */
 CG_API_ cg_op cg_mxfp8(void);                    /* cg_mxe4m3 */
 CG_API_ cg_op cg_mxfp8_e5m2(void);               /* cg_mxe5m2 */
 CG_API_ cg_op cg_wangni_variance(float epsilon); /* cg_wangnivar */
 CG_API_ cg_op cg_demo(float ratio);              /* cg_demo_dct */
-/* changes */
-CG_API_ cg_op cg_nearest(cg_op op);                  /* rounds to nearest, not at random */
-CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket); /* qsgd, dither: of the largest magnitude of every bucket */
-CG_API_ cg_op cg_clipped(cg_op op);                  /* terngrad: what is beyond 2.5 standard deviations is cut off */
-CG_API_ cg_op cg_unscaled(cg_op op);                 /* random-k without the n/k */
-CG_API_ cg_op cg_coded(cg_op op, cg_coding coding);  /* same values, another code */
-CG_API_ cg_op cg_then(cg_op first, cg_op second);    /* the slots of both; no slot twice */
+
+/* Functions that change an operator. */
+/* rounding to nearest: absmax, minmax, terngrad, levels, natural, dither */
+CG_API_ cg_op cg_nearest(cg_op op);
+/* levels (and qsgd), dither: relative to the largest magnitude of each bucket instead of the L2 norm */
+CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket);
+CG_API_ cg_op cg_clipped(cg_op op);                 /* terngrad: values are clipped at 2.5 standard deviations */
+CG_API_ cg_op cg_unscaled(cg_op op);                /* samples: without the factor n/k */
+CG_API_ cg_op cg_coded(cg_op op, cg_coding coding); /* the same values in another code */
+/* The stages of both. If both have the same stage, the result is refused by cg_bound and cg_compress. */
+CG_API_ cg_op cg_then(cg_op first, cg_op second);
+
+/* Reads an operator from text such as "topk:0.01|absmax:4:512|golomb". On CG_E_ARG *op is all zeros. */
 CG_API_ CG_CHECKED_ cg_status cg_op_parse(cg_op *op, const char *text);
-CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap); /* 160 bytes suffice */
+/* Writes the text of an operator, with its final 0; 160 bytes always suffice. cg_op_parse reads the same operator back.
+   CG_E_CAPACITY: cap is too small. CG_E_ARG: the operator is not valid. After an error the text is empty. */
+CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);
 
 /* ---- compress and decode ---- */
 
-typedef struct cg_tag {    /* travels in the packet; NULL = zeros */
-    uint64_t seed, step;   /* shared randomness is a function of (seed, step, tensor), */
-    uint32_t tensor, rank; /* private randomness (rounding) of that and rank */
+/* Says which vector this is. It travels in the packet; a NULL pointer to a tag means zeros. Random numbers that all
+   ranks share (sample, rotation) follow from seed, step and tensor; those of one rank (rounding) also from rank. Let
+   every vector of a step have its own tensor, and change step with every step. */
+typedef struct cg_tag {
+    uint64_t seed, step;
+    uint32_t tensor, rank;
 } cg_tag;
 
-/* Your own quantizer: const data, id 128..255, used through cg_extra.codecs. It sees the values that
-   sample and selection left, as a dense vector. decode is asked for values [first, first + count),
-   first a multiple of 2048 and count at most 2048, in any order, more than once, and with OpenMP by
-   several threads; it must accept any bytes: return CG_OK with finite values, or CG_E_CORRUPT. Its
-   len is what compress wrote, filled with zeros to a multiple of 4. x and in may lie at any address;
-   bound must not shrink as n grows. */
+/* Your own quantizer: constant data, passed in cg_extra.codecs, used by cg_user(id, ...). It sees the output of sample,
+   transform and selection as a dense vector of n values. x, in and out may have any alignment. */
 typedef struct cg_codec {
-    uint8_t id;
-    size_t (*bound)(const struct cg_codec *self, const cg_stage *stage, size_t n); /* 0: bad parameters */
+    uint8_t id; /* 128 to 255 */
+    /* Bytes that compress needs at most for n values; must not decrease as n grows. 0: bad parameters. */
+    size_t (*bound)(const struct cg_codec *self, const cg_stage *stage, size_t n);
+    /* Writes x[0..n), which are finite, to out, at most cap bytes, and their number to *len. */
     cg_status (*compress)(const struct cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x,
         size_t n, void *out, size_t cap, size_t *len);
+    /* Writes values [first, first + count) of n to out; first is a multiple of 2048, count at most 2048. len is the
+       length from compress, rounded up to a multiple of 4 with zeros. Calls come in any order, more than once, and with
+       OpenMP from several threads. Must accept any bytes, and return CG_OK with finite values, or CG_E_CORRUPT. */
     cg_status (*decode)(const struct cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n,
         size_t first, size_t count, float *out);
-    const void *user;
+    const void *user; /* for your use */
 } cg_codec;
 
-enum { CG_DECODE_DIRECT = 1 }; /* dense packets in one pass; if one turns out corrupt, y is unspecified */
+/* cg_extra.flags: decode dense packets in one pass, while the checksum is computed. If the packet turns out to be
+   corrupt, y has been written to: it is then unspecified. */
+enum { CG_DECODE_DIRECT = 1 };
 
-typedef struct cg_extra { /* what encoding or decoding may know beside; NULL = nothing */
-    const float *aux;     /* n floats: the gradient in x (cg_adacomp), or its variance (cg_variance) */
-    const float *scale;   /* scales that all ranks agreed on, in the packet's order, instead of the vector's own */
-    const void *support;  /* a packet whose index set is the selection (cg_given), to compress and to decode */
+/* Optional inputs of encoding and decoding. A NULL pointer to it, or zeros, means none. Encoding returns
+   CG_E_UNSUPPORTED for an input that the operator cannot use, and CG_E_ARG if one that it needs is missing. */
+typedef struct cg_extra {
+    /* n floats for cg_bins and cg_adacomp (the gradient that is part of x) or cg_variance (the variance of x) */
+    const float *aux;
+    /* Scales that all ranks agreed on, in place of the vector's own, in the order of the packet. */
+    const float *scale;
+    /* cg_given: a packet with indices of its own. Decoding needs the same packet as encoding. */
+    const void *support;
     size_t support_len;
-    const cg_codec *const *codecs;
+    const cg_codec *const *codecs; /* pointers to your own quantizers */
     size_t codec_count;
-    uint32_t flags; /* CG_DECODE_* */
+    uint32_t flags; /* CG_DECODE_DIRECT */
 } cg_extra;
-typedef cg_extra cg_side; /* as 0.1 called it */
+typedef cg_extra cg_side; /* the name of version 0.1 */
 
+/* Contents of a packet's header. */
 typedef struct cg_info {
     cg_op op;
     cg_tag tag;
-    uint64_t n, drawn, k; /* as in the packet's header */
-    uint32_t index_code;
-    float threshold;
-    size_t value_bytes, index_bytes, packet_bytes;
+    /* length of the vector; sampled length, that is, how many values the sample kept; number of values in the packet */
+    uint64_t n, drawn, k;
+    uint32_t index_code; /* CG_CODE_ELIAS_FANO, CG_CODE_BITMAP or CG_CODE_GOLOMB; 0: no indices */
+    float threshold;     /* smallest magnitude that topk, mstopk, dgc or sidco kept; otherwise 0 */
+    size_t value_bytes, index_bytes, packet_bytes; /* packet_bytes: the whole packet */
 } cg_info;
 
-/* A packet of (op, n) is never larger; 0: bad operator, or the size overflows. */
+/* The most bytes that a packet of n values can take. 0: the operator is not valid, does not fit n (a matrix), or the
+   size overflows. */
 CG_API_ size_t cg_bound(const cg_op *op, size_t n);
+/* The same with cg_extra, which an operator with a codec of your own needs. */
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n);
-/* Bytes of scratch that cg_compress needs; 0 = none (or a bad operator, which cg_bound tells). */
+/* Bytes of scratch that cg_compress needs for n values; 0: none, or the operator is not valid (then cg_bound is 0). */
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
 
-/* x[0..n) to packet[0..*len). Succeeds if cap >= cg_bound() and x is finite. On error *len is 0. */
+/* Writes x[0..n) as a packet, and its length to *len.
+   Requires: x may be NULL only if n is 0. scratch may be NULL only if scratch_bytes is 0. x, packet and scratch must
+   not overlap.
+   Guarantees: succeeds if op is valid, cap >= cg_bound(op, n), scratch_bytes >= cg_scratch(op, n) and all values are
+   finite. Writes nothing beyond cap and scratch_bytes, and does not change x. On error *len is 0, and the contents
+   of packet are unspecified.
+   Returns: CG_E_ARG, CG_E_CAPACITY (cap or scratch too small), CG_E_NONFINITE; with PermK, CG_E_ARG if tag->rank is
+   not below the number of workers. */
 CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+/* The same with cg_extra; then cg_bound_with gives the capacity. */
 CG_API_ CG_CHECKED_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x,
     size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 
-/* y = beta*y + alpha*D(packet), alpha and beta finite; y is not read if beta is 0. The other two are this one. */
+/* y = beta*y + alpha*D, where D is the vector that the packet decodes to.
+   Requires: alpha and beta finite; n as it was when the packet was made; len the exact length of the packet. If beta
+   is 0, y is not read and may be uninitialised.
+   Guarantees: packet may hold any bytes. Nothing is read beyond len or written beyond n, and y changes only if the
+   result is CG_OK (see CG_DECODE_DIRECT).
+   Returns: CG_E_ARG; CG_E_CORRUPT; CG_E_VERSION (unknown format, stage or codec); CG_E_MISMATCH (other n or
+   support). */
 CG_API_ CG_CHECKED_ cg_status cg_decode(
     const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n);
+/* y = D: cg_decode with alpha 1 and beta 0 */
 CG_API_ CG_CHECKED_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t n);
+/* y = y + weight*D: cg_decode with alpha = weight and beta 1 */
 CG_API_ CG_CHECKED_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n);
-/* y[i] = 0 for every i that the packet has a value for. */
+/* Sets y[i] to 0 for every index i that the packet has a value for; all of y if the packet is dense. Same contract as
+   cg_decode. CG_E_UNSUPPORTED for a packet of cg_given: pass its support instead. */
 CG_API_ CG_CHECKED_ cg_status cg_clear(const void *packet, size_t len, float *y, size_t n);
-/* Reads and checks the header alone: the first CG_HEADER_BYTES are enough to learn packet_bytes. */
+/* Reads and checks the header alone, neither the checksum nor the values. len may be as short as CG_HEADER_BYTES, so
+   that a receiver can learn packet_bytes before it has the rest. */
 CG_API_ CG_CHECKED_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info);
 
-/* ---- packets added without leaving their domain: one vector (n, seed, step, tensor), one sample, one transform
-   The result is a packet like any other. Sparse packets merge by index; packed packets of one grid (equal scales:
-   cg_extra.scale) add as integers, if 16 bits hold the sum; all others as f32, in their order: y = y + d, then one
-   inverse transform when the result is decoded. cg_vote: of up to 1024 cg_sign packets the majority's sign, + for
-   a tie. CG_E_UNSUPPORTED: PermK, matrices. */
+/* ---- adding packets without decoding them ----
+   The packets must belong to one vector (equal n, seed, step and tensor) and have equal samples and transforms, and all
+   or none of them a selection; otherwise CG_E_MISMATCH. The sum is again a packet:
+     - packets with a selection are merged by index, into 32-bit floats;
+     - packed levels around zero (absmax, levels, terngrad, trits, flexpoint, flex16) of equal steps are added as
+       integers, if 16 bits hold the sum; cg_extra.scale makes steps equal;
+     - all others are added as 32-bit floats, in the order given, and transformed back only when the sum is decoded.
+   CG_E_UNSUPPORTED: PermK and matrices. On error *len is 0. */
+
+/* Bytes that cg_reduce needs for the sum of these packets, and for scratch. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce_plan(
     const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch);
+/* Writes the sum of the packets. Succeeds if cap and scratch_bytes are at least what cg_reduce_plan says and no
+   packet is corrupt. */
 CG_API_ CG_CHECKED_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+/* Writes the majority of up to 1024 cg_sign packets without indices, as a cg_sign packet; a tie gives +. The
+   length of one of them suffices for cap. */
 CG_API_ CG_CHECKED_ cg_status cg_vote(
     const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap, size_t *len);
 
-/* ---- 16-bit gradients: nearest even; what is too large becomes the largest finite value, Inf and
-        NaN stay what they are --------------------------------------------------------------- */
+/* ---- 16-bit floats, as uint16_t in the byte order of the machine ----
+   Conversion to 16 bits rounds to nearest, ties to even. Finite values that are too large become the largest finite
+   value; Inf and NaN stay Inf and NaN. */
 
 CG_API_ void cg_f16_from_f32(const float *x, size_t n, uint16_t *half);
 CG_API_ void cg_f16_to_f32(const uint16_t *half, size_t n, float *x);
 CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half);
 CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x);
 
-/* ---- SIMD: found at run time; all give the same bits, so this is for tests and curiosity ---- */
+/* ---- SIMD, for tests: the best instructions are found at run time, and all of them give the same bits ---- */
 
 typedef enum cg_isa { CG_ISA_AUTO = 0, CG_ISA_SCALAR = 1, CG_ISA_AVX2 = 2, CG_ISA_NEON = 3 } cg_isa;
-CG_API_ int cg_isa_found(cg_isa isa); /* 1 if this build and CPU have it */
-CG_API_ cg_isa cg_isa_used(void);
-CG_API_ CG_CHECKED_ cg_status cg_isa_force(cg_isa isa); /* AUTO undoes it; CG_E_UNSUPPORTED if not found */
-CG_API_ const char *cg_isa_name(cg_isa isa);
+CG_API_ int cg_isa_found(cg_isa isa); /* 1 if this build and this CPU have it, otherwise 0 */
+CG_API_ cg_isa cg_isa_used(void);     /* the one in use; never CG_ISA_AUTO */
+/* Uses this one from now on, in all threads; CG_ISA_AUTO: the best again. CG_E_UNSUPPORTED: it was not found. */
+CG_API_ CG_CHECKED_ cg_status cg_isa_force(cg_isa isa);
+CG_API_ const char *cg_isa_name(cg_isa isa); /* "avx2", for example */
 
 #endif /* COMPGRAD_H */

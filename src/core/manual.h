@@ -1,120 +1,238 @@
-/* compgrad.h - gradient compression in one header.                    version 0.1.0, MIT licence
-
-   One vector, one moment: turn n floats into a small packet and back.
+/* compgrad.h - gradient compression in one header.                                        version 0.1.0, MIT licence
+   Turns a vector of n floats into a small packet, and a packet back into n floats.
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
        #include "compgrad.h"
 
-       cg_op  op  = cg_then(cg_topk(0.01f), cg_f16());  // the 1 % largest, each as a half float
+       cg_op  op  = cg_then(cg_topk(0.01f), cg_f16());  // keep the largest 1 % of the values, each as a half float
        cg_tag tag = { 42, step, layer, rank };          // seed, step, tensor, rank
        size_t cap = cg_bound(&op, n), len;
        void  *packet = malloc(cap), *scratch = malloc(cg_scratch(&op, n));
 
        cg_status s = cg_compress(&op, &tag, grad, n, packet, cap, &len, scratch, cg_scratch(&op, n));
        if (s != CG_OK) { puts(cg_status_str(s)); return 1; }
-       // ... send len bytes, receive somebody's packet, add a quarter of what is in it:
+       // ... send the len bytes of the packet; whoever receives them adds a quarter of the gradient to a sum:
        s = cg_decompress_add(packet, len, 0.25f, sum, n);
 
-   THE IDEA. An operator is a row of stages; every named method is a choice in each slot.
+   THE IDEA. An operator is a row of five stages. Every published method is one choice for each stage:
 
        x --> sample --> transform --> select --> quantize --> code --> packet
 
-   cg_then(a, b) fills from b the slots that a left empty, so any sample, any transform, any selection, any
-   quantizer and any code combine. The same thing as text: cg_op_parse(&op, "randk:0.1|topk:0.01|absmax:4:512|huffman").
+     sample     keeps a random subset. Every rank computes it from the tag, so no indices are sent.
+     transform  rotates the vector at random, takes frequencies, or factors a matrix.
+     select     keeps some of the values, and sends their indices.
+     quantize   writes each value in a few bits, often with a scale for each bucket of neighbouring values.
+     code       writes indices or values in another, lossless way.
 
-   OPERATORS, as text; as C the same with cg_ in front, e.g. cg_topk(0.01f). In each line: bits per element; U unbiased with
-   variance w|x|^2, or B biased with error (1-d)|x|^2 (w, d as known: * for a normal vector, else for any); paper; when to use it.
-   B = values to a scale, r = fraction kept, s = levels, n = elements. Add 8*CG_HEADER_BYTES/n bits for the header.
+   Each stage sees the output of the stage before it as a dense vector. A stage that is left out passes values on as
+   they are: an operator of zeros sends 32-bit floats.
 
-   quantizers
-     dense                32             exact                          the default; |huffman: 26 to 28, exact all the same
-     f16  bf16            16             B d > 1-2^-22, 1-2^-18         no convergence risk; bf16 if the range matters more
-     absmax:b:B           b + 32/B       U w <= B/(4L^2), L = 2^(b-1)-1 (b = 1: w <= B) the workhorse: 8 bits need no memory, 4 bits little
-     minmax:b:B           b + 64/B       U w <= B/(2(2^b-1)^2)          values far from symmetric (Suresh 17)
-     klevel:b:B           ~2             U w <= B/(2(2^b-1)^2)          the same over sqrt(2)|x|, Huffman coded (Suresh 17)
-     flexpoint:b:B flex16 b + 32/B       B d > .9998* at 8 bits         integers that hardware or sums like (Koester 17)
-     levels:s[:B] qsgd:s  log2(2s+1)+32/B U w <= min(B/s^2, sqrt(B)/s)  QSGD (Alistarh 17); qsgd: whole vector, Elias omega;
-                                                                        :max for max-norm buckets (QSGDinf, CGX)
-     terngrad[:clip]      2; |quartic .. U w <= (sqrt(n)-1)/2; clip: B  layer by layer, with cg_extra.scale shared (Wen 17)
-     trits:s  threelc:s   <= 1.6         B d = .05* at s = 1            3LC (Lim 19), quartic and zero-run code; with memory
-     strom:tau            2              B d by tau, .65* at sigma      fixed threshold (Strom 15, MXNet 2-bit); with memory
-     sign                 1              B no magnitude                 majority vote, cg_vote (Bernstein 18)
-     efsign               1              B d = |x|_1^2/(n |x|_2^2)      with memory: the best of one bit (Karimireddy 19)
-     onebit[:B]           1 + 64/B       B d >= efsign's, .63*          1-bit SGD, two means per column (Seide 14); with memory
-     natural              9              U w = 1/8                      no scale, no pass before: exponents (Horvath 19)
-     dither:b[:B][:max]   b + 32/B       U w = 1/8 + below the least    natural dithering: fine near zero (Horvath 19)
-     dynamic8[:B]         8 + 32/B       B d > .999*                    7 decades in a byte (Dettmers 16)
-     e4m3[:B] e5m2[:B]    8 + 32/B       B d > 0.998*, 0.99*            fp8 with a scale; cg_fp8()
-     mxe4m3 mxe5m2 mxfp4  8.25, 4.25     B d > .998* .995* .98*         OCP microscaling, as other tools read it
-     nf4[:B]              4 + 32/B       B d > 0.99*                    normal quantiles (QLoRA)
-     mean                 0              B d = mean^2/mean square       what sbc sends
-   rotated: a random rotation makes any vector look normal, so few bits serve all of them
-     rotate:1 or 2        (transform)    orthonormal                    before any quantizer; 2 rounds where U is promised
-     srq:b                b + 64/1024    U w <= (2 ln 1024 + 2)/(2^b-1)^2 stochastic rotated (Suresh 17)
-     drive  eden:b        b + 32/1024    nearly U, w = .571 .133 .0358 .0096* best error per bit, no memory needed (Vargaftik 21, 22);
-                                         for b = 1 2 3 4                b in steps of 1/32; b < 1 of a random sample
-     dct                  (transform)    orthonormal                    64 neighbours to frequencies, before chunked
-   selections: all but wangni are B and need memory; d = share of |x|^2 kept: >= r for topk, mstopk, chunked, >= 0.8 r for dgc, sidco
-     topk:r               r(34 - log2 r) B                              the standard (Aji 17, Stich 18); exact, ties to the lowest
-     threshold:v          as top-k       B                              you know the scale
-     dgc:r  sidco:r       as top-k       B; 0.8 r to 1.3 r are kept     threshold from a sample / from a fit (Lin 18, Abdelmoniem 21)
-     mstopk:r             as top-k       B                              30 bisections (Shi 21)
-     chunked:C:r          as top-k       B                              the largest of every C (SparseLoCo, DeMo)
-     sides:r  side:r      as top-k       B                              above and below zero apart; what adaq and sbc select
-     wangni:r wangnivar:e as top-k       U, U w = e                     probabilities by magnitude (Wangni 18)
-     bins:B               ..             B; cg_extra.aux: gradient       what adacomp selects (Chen 18)
-     variance:a           ..             B; cg_extra.aux: variance       where x^2 > a v (Tsuzuku 18)
-     blocks:B             ..             exact                          B values at once, if not all zero (OmniReduce 21)
-     given                32 k/n         B; cg_extra.support             somebody else's indices (AR-Top-k, Tyagi 23)
-   samples: no indices travel, packets of one key add
-     randk:r              32 r           U w = n/k - 1                  (Konecny 16); :unscaled is B with d = r, for memory
-     permk:N              32/N           U w = N - 1                    N ranks cover the vector (Szlendak 21)
-   compositions that have a name
-     stc:r                r(9.1 at 1 %)  B  top-k, one magnitude, Golomb (Sattler 19)
-     sbc:r                r(8.1 at 1 %)  B  one side, one mean, Golomb (Sattler 18)
-     adaq:r               r(9.6 at 1 %)  B  two sides, two means (Dryden 16)
-     adacomp:B            ..             B  bins, one magnitude (Chen 18)
-     qsparse:r:s          ..             B  top-k, then QSGD levels (Basu 19)
-     cocktail:p:r:b       ..             B  random sample, top-k, levels (Wang 23)
-     demo:r               ..             B  frequencies of 64, the largest of them (Peng 24)
-   matrices, row-major
-     lowrank:k:rows:cols  32k(1/rows+1/cols)  B  one power iteration (PowerSGD, Vogels 19); with memory
-     atomo:k:rows:cols    the same            U  k singular triples, drawn by size (Wang 18); takes m^3 steps, m the smaller
-                                                 side: 0.3 s for 512, 3 s for 1024
-   codes: eliasfano bitmap golomb for indices (default: the shorter of the first two); gamma delta omega huffman quartic for values
-   flags: nearest (not at random: B), unscaled, max, clip, norm as above.
-   Memory means error feedback: what was not sent is added to the next gradient. A biased operator loses it otherwise. An
-   unbiased one with w > 1 expands, and must not be used with memory as it is: take unscaled, or divide by 1 + w.
+   COMPOSING. cg_then(a, b) takes the stages of a and of b. The same operator as text, for files and command lines, is
+   cg_op_parse(&op, "randk:0.1|topk:0.01|absmax:4:512|huffman"). Any sample, transform, selection, quantizer and code
+   go together, except that
+     - no stage may be given twice; indices and values can have one code each;
+     - lowrank and atomo are complete operators: no stage can be added to them;
+     - given, bins and variance take neither a sample nor a transform; lloyd needs rotate, and takes no selection;
+     - a code for indices needs a selection that sends indices;
+     - a code for values fits every quantizer but f16, flex16, natural, sign, efsign, lloyd, mean and your own; with
+       dense and bf16 it must be huffman, which codes their exponents; quartic needs a quantizer of three levels
+       (terngrad, trits, strom, absmax:2, flexpoint:2 or levels:1).
+   If an operator breaks these rules, cg_bound returns 0, and cg_compress, cg_op_parse and cg_op_print return CG_E_ARG.
 
-   MEMORY. The caller owns every buffer; nothing here allocates, and there are no globals but one
-   word that caches which SIMD instructions the CPU has. cg_bound(op, n) bytes always suffice for
-   a packet and cg_scratch(op, n) bytes for scratch (0 without a selection, a matrix or a codec of yours). Any
-   alignment and any n is fine, 0 included. Nothing beyond a stated capacity is ever touched.
-   At most 40 KiB of stack, if the compiler optimises.
+   MEMORY. The caller owns every buffer, and no function allocates. There are no globals, except one word that caches
+   which SIMD instructions the CPU has. cg_bound(op, n) bytes always suffice for a packet, and cg_scratch(op, n) bytes
+   for the scratch of cg_compress; decoding needs no scratch. cg_scratch is 0 unless the operator has a selection, a
+   matrix, or a sample or transform before a codec of your own. Buffers may have any alignment, and n may be any
+   number, 0 included. Nothing beyond a stated capacity is read or written. Functions use at most 40 KiB of stack if
+   the compiler optimises.
 
-   ERRORS. Every function that can fail returns a cg_status; 0 is success, and cg_status_str says
-   what to do. NaN or Inf in x is refused (CG_E_NONFINITE) before anything can remember it; a
-   sampling operator, or `given`, looks only at the values it would send. A packet may be any bytes at all:
-   decoding returns an error or a result, never reads or writes out of range, and leaves y as it
-   was unless it returns CG_OK (or CG_DECODE_DIRECT allowed otherwise). The checksum finds accidents; it is not what makes decoding safe.
+   ERRORS. Every function that can fail returns a cg_status; CG_OK is 0, and cg_status_str says what to do about the
+   others. cg_compress refuses NaN and Inf with CG_E_NONFINITE. (An operator with a sample, or with given, checks only
+   the values that it would send.) A decoder accepts any bytes at all: it returns an error or a result, never reads or
+   writes out of range, and changes y only if it returns CG_OK; CG_DECODE_DIRECT gives up the last of these. The
+   checksum finds accidents; the decoder's safety does not depend on it.
 
-   THREADS. Every function is re-entrant. With COMPGRAD_OPENMP (and -fopenmp) large vectors are
-   split by blocks over threads; that changes no bit of any result.
+   THREADS. Every function is re-entrant. With COMPGRAD_OPENMP (and -fopenmp) several threads share the work on large
+   vectors; no bit of any result depends on their number.
 
-   DETERMINISM. Same input, operator and tag give the same packet and the same floats on every
-   CPU, compiler, thread count and byte order. The rounding mode, flush-to-zero and -ffast-math
-   of the caller do not matter, and are restored. Random numbers are a function of (tag, index).
+   DETERMINISM. The same input, operator and tag give the same packet, and the same packet gives the same floats, on
+   every CPU, compiler, number of threads and byte order. Results do not depend on the caller's rounding mode,
+   flush-to-zero setting or -ffast-math; the caller's settings are restored. Random numbers are a function of the tag
+   and the index.
 
-   CONFIGURATION, before the include:
-     COMPGRAD_IMPLEMENTATION   compile the code here (one file of the program)
+   ERROR FEEDBACK. A biased operator drops a part of the gradient. Error feedback (compgrad_ef.h) keeps that part, the
+   residual, and adds it to the next gradient; without it training stalls. An unbiased operator with omega > 1 would
+   make the residual grow without bound: use it :unscaled, or divide its result by 1 + omega, as compgrad_ef.h does.
+
+   CONFIGURATION, defined before the include:
+     COMPGRAD_IMPLEMENTATION   compile the functions here, in one file of the program
      COMPGRAD_STATIC           ... as static functions, private to that file
-     COMPGRAD_LINKED           the implementation is in another object of the program: COMPGRAD_IMPLEMENTATION has no effect
-     COMPGRAD_NO_SIMD          plain C only
-     COMPGRAD_OPENMP           use OpenMP, where the compiler has it on
-     COMPGRAD_ASSERT(c)        checks inside the library; default: none
-   Needs memcpy, memset and memmove from outside (tcc also its own runtime); works with -ffreestanding.
+     COMPGRAD_LINKED           another object of the program has the functions: COMPGRAD_IMPLEMENTATION has no effect
+     COMPGRAD_NO_SIMD          plain C, without SIMD instructions
+     COMPGRAD_OPENMP           use OpenMP, if the compiler has it switched on
+     COMPGRAD_ASSERT(c)        how to check a condition inside the library; default: not at all
+   The functions need memcpy, memset and memmove from outside (with tcc also its runtime); -ffreestanding works.
 
-   THE PACKET, little-endian, no padding but zeros, every section a multiple of 4 bytes:
+   OPERATORS. The text of an operator is its name and its parameters. In C it is a function with cg_ before the name
+   and the same parameters in the same order: topk:0.01 is cg_topk(0.01f). Text and C differ in these places:
+
+     text                            C
+     a|b                             cg_then(a, b)
+     a|golomb (or another code)      cg_coded(a, CG_CODE_GOLOMB)
+     absmax:4:512:nearest            cg_nearest(cg_absmax(4, 512)): to nearest (biased); by default rounding is random
+     levels:7:512:max                cg_maxnorm(cg_levels(7, 0), 512); likewise dither
+     minmax:4:512:norm               cg_minmax(4, 512) with quantize.flags = CG_FLAG_NORM: the range is sqrt(2) |x|
+     terngrad:clip                   cg_clipped(cg_terngrad())
+     randk:0.01:unscaled             cg_unscaled(cg_randk(0.01f)); likewise permk
+     topk:k=100                      cg_topk(1) with k = 100 in the cg_op; likewise mstopk and randk
+     chunked:64:0.1                  cg_chunked(0.1f, 64)
+     lowrank:4:512:256               cg_lowrank(512, 256, 4); likewise atomo
+     levels:7  dither:4  onebit      cg_levels(7, 0), cg_dither(4, 0), cg_onebit(0): the vector is one bucket
+     e4m3  e5m2                      cg_e4m3(512), cg_e5m2(512), which are also cg_fp8() and cg_fp8_e5m2()
+     dynamic8:256  nf4:32            cg_dynamic8(), cg_nf4() with quantize.size = 256 or 32
+     side:r  mean                    no function: they are parts of cg_sbc
+
+   The columns of the table:
+     text      [..] may be left out
+     bits      per element of x, without the header, which adds 8*CG_HEADER_BYTES/n
+     bias      "unbiased" means that the expected decoded vector D(x) is x; "nearly", that a small bias remains
+     omega     of an unbiased operator: the expectation of |D(x) - x|^2 is at most omega |x|^2
+     delta     of a biased operator: |D(x) - x|^2 is at most (1 - delta) |x|^2
+     *         for a vector of normally distributed values; without the star, for any vector
+   and the names in it: bits = bits per value, bucket = number of values that share a scale, L = 2^(bits-1) - 1, s =
+   levels on either side of zero, r = fraction of values kept, p = fraction sampled, k = number of values kept, n =
+   elements of x, mult = multiplier of the largest magnitude, tau = threshold, sigma = standard deviation.
+
+     text                    bits              bias      omega or delta             use (source)
+   quantizers
+     dense                   32                exact                                the default; dense|huffman takes 26
+                                                                                    to 28 bits and is exact, too
+     f16  bf16               16                biased    > 1-2^-22  > 1-2^-18       no convergence risk; bf16 where
+                                                                                    range matters more than precision
+     absmax:bits:bucket      bits + 32/bucket  unbiased  <= bucket/(4 L^2); 1 bit:  the workhorse: 8 bits need no error
+                                                         <= bucket                  feedback, 4 bits hardly any
+     minmax:bits:bucket      bits + 64/bucket  unbiased  <= bucket/(2 (2^bits-1)^2) values far from symmetric about 0
+                                                                                    (Suresh 17)
+     klevel:bits:bucket      about 2           unbiased  <= bucket/(2 (2^bits-1)^2) minmax with a range of sqrt(2) |x|,
+                                                                                    Huffman coded (Suresh 17)
+     flexpoint:bits:bucket   bits + 32/bucket  biased    > .9998* at 8 bits         integers times a power of two, for
+                                                                                    hardware and for sums (Koester 17)
+     flex16:bucket           16 + 32/bucket    biased                               the same with 16 bits
+     levels:s[:bucket]       ceil(log2(2s+1))  unbiased  <= min(bucket/s^2,         QSGD levels of the L2 norm (Alistarh
+                             + 32/bucket                        sqrt(bucket)/s)     17); :max of the largest magnitude
+                                                                                    (QSGDinf, CGX)
+     qsgd:s                  varies            unbiased  as levels:s                levels:s of the whole vector in the
+                                                                                    Elias omega code
+     terngrad                2                 unbiased  <= (sqrt(n)-1)/2           layer by layer, with one scale for
+                                                                                    all ranks in cg_extra.scale (Wen
+                                                                                    17); fewer bits with |quartic
+     terngrad:clip           2                 biased                               clips at 2.5 standard deviations
+                                                                                    (Wen 17)
+     trits:mult              2; threelc <= 1.6 biased    .05* at mult = 1           3LC (Lim 19), 1 <= mult < 2; threelc
+     threelc:mult                                                                   is trits in the quartic code
+     strom:tau               2                 biased    .65* at tau = sigma        fixed threshold (Strom 15, MXNet
+                                                                                    2-bit)
+     sign                    1                 biased    none: it has no magnitude  majority vote, see cg_vote
+                                                                                    (Bernstein 18)
+     efsign                  1                 biased    |x|_1^2/(n |x|_2^2)        with error feedback the best of one
+                                                                                    bit (Karimireddy 19)
+     onebit[:column]         1 + 64/column     biased    >= that of efsign; .63*    1-bit SGD: two means per column
+                                                                                    (Seide 14)
+     natural                 9                 unbiased  1/8                        powers of two: no scale, so no pass
+                                                                                    to find one (Horvath 19)
+     dither:bits[:bucket]    bits + 32/bucket  unbiased  1/8 + sqrt(bucket)         natural dithering: fine steps near
+                                                               / 2^(2^(bits-1)-2)   zero (Horvath 19); also with :max
+     dynamic8[:bucket]       8 + 32/bucket     biased    > .999*                    seven decades in a byte (Dettmers
+                                                                                    16)
+     e4m3[:bucket]           8 + 32/bucket     biased    > .998*                    fp8 with a scale per bucket (512 if
+                                                                                    left out); also called fp8
+     e5m2[:bucket]           8 + 32/bucket     biased    > .99*                     the same with more range; also
+                                                                                    called fp8_e5m2
+     mxe4m3  mxe5m2  mxfp4   8.25  8.25  4.25  biased    > .998*  > .995*  > .98*   OCP microscaling (MX) numbers and
+                                                                                    scales, as other tools read them
+     nf4[:bucket]            4 + 32/bucket     biased    > .99*                     16 normal quantiles, 64 to a bucket
+                                                                                    if left out (QLoRA)
+     lloyd:bits              bits + 32/1024    nearly    as eden                    Lloyd-Max levels; only after rotate,
+                                                                                    without a selection
+     mean                    0                 biased    mean^2/mean square         one value for all; part of sbc
+     user:id:arg:size:value  as the codec says                                      your own quantizer, see cg_codec
+   rotations and frequencies: a random rotation makes any vector look normal, so few bits suffice for all of them
+     rotate:1  rotate:2      (transform)                                            orthonormal, in blocks of 1024;
+                                                                                    before any quantizer; 2 rounds where
+                                                                                    no bias is wanted
+     srq:bits                bits + 64/1024    unbiased  <= (2 ln 1024 + 2)         stochastic rotated quantization
+                                                            / (2^bits-1)^2          (Suresh 17)
+     eden:bits               bits + 32/1024    nearly    .571* .133* .0358* .0096*  best error per bit, needs no error
+                                                         for 1 2 3 4 bits           feedback (Vargaftik 22); 0 < bits <=
+                                                                                    4 in steps of 1/32; below 1 bit of a
+                                                                                    random sample
+     drive                   1 + 32/1024       nearly    .571*                      eden:1 (Vargaftik 21)
+     dct                     (transform)                                            orthonormal DCT-II in blocks of 64,
+                                                                                    before chunked
+   selections: values are sent with their indices; delta is the share of |x|^2 that is sent
+     topk:r                  r (34 - log2 r)   biased    >= r                       the standard (Aji 17, Stich 18);
+                                                                                    exact; of equal magnitudes the
+                                                                                    lowest index is kept
+     threshold:tau           as topk           biased                               values with |x| > tau; for a known
+                                                                                    scale
+     dgc:r  sidco:r          as topk           biased    >= 0.8 r                   threshold from a sample (Lin 18) or
+                                                                                    a fit (Abdelmoniem 21); they keep
+                                                                                    0.8 r to 1.3 r
+     mstopk:r                as topk           biased    >= r                       threshold by 30 bisections (Shi 21)
+     chunked:chunk:r         as topk           biased    >= r                       the largest of every chunk
+                                                                                    (SparseLoCo, DeMo)
+     sides:r  side:r         as topk           biased                               the largest on each side of zero (as
+                                                                                    in adaq), or on the side with the
+                                                                                    larger mean (as in sbc)
+     wangni:r                as topk           unbiased  <= 1/r - 1                 keeps a value with a probability by
+                                                                                    its magnitude, r of them on average
+                                                                                    (Wangni 18)
+     wangnivar:epsilon       as topk           unbiased  epsilon                    the fewest values for that omega
+                                                                                    (Wangni 18)
+     bins:bin                varies            biased                               the selection of adacomp (Chen 18);
+                                                                                    cg_extra.aux is the gradient; every
+                                                                                    value becomes + or - the mean
+                                                                                    maximum of the bins
+     variance:alpha          varies            biased                               values with x^2 > alpha v;
+                                                                                    cg_extra.aux is the variance v
+                                                                                    (Tsuzuku 18)
+     blocks:block            varies            exact                                drops blocks of that many values
+                                                                                    that are all zero (OmniReduce 21)
+     given                   32 k/n            biased                               the indices of the packet
+                                                                                    cg_extra.support (AR-Top-k, Tyagi
+                                                                                    23)
+   samples: a subset that every rank computes from the tag, so that no indices are sent
+     randk:r                 32 r              unbiased  n/k - 1                    one value of each of k strata, times
+                                                                                    n/k (Konecny 16); all ranks keep the
+                                                                                    same indices, so their packets add
+                                                                                    up
+     randk:r:unscaled        32 r              biased    r                          without the factor n/k, for error
+                                                                                    feedback
+     permk:workers           32/workers        unbiased  workers - 1                every rank keeps another value of
+                                                                                    each group of `workers` neighbours
+                                                                                    (Szlendak 21); also :unscaled
+   named compositions
+     stc:r                   9.1 r at r = .01  biased                               topk:r|efsign|golomb (Sattler 19)
+     sbc:r                   8.1 r at r = .01  biased                               side:r|mean|golomb (Sattler 18)
+     adaq:r                  9.6 r at r = .01  biased                               sides:r|onebit (Dryden 16)
+     adacomp:bin             varies            biased                               bins:bin|efsign (Chen 18)
+     qsparse:r:s             varies            biased                               topk:r|levels:s (Basu 19)
+     cocktail:p:r:bits       varies            biased                               randk:p:unscaled|topk:r|
+                                                                                    absmax:bits:512:nearest (Wang 23)
+     demo_dct:r              varies            biased                               dct|chunked:64:r (DeMo, Peng 24)
+   matrices, row-major, n = rows*cols: no other stage may be added
+     lowrank:rank:rows:cols  32 rank           biased                               two factors by one power iteration
+                             (1/rows + 1/cols)                                      (PowerSGD, Vogels 19); rank <= 64
+     atomo:budget:rows:cols  32 budget         unbiased  <= m/budget - 1            budget singular triples, chosen at
+                             (1/rows + 1/cols)                                      random by size (Wang 18); takes m^3
+                                                                                    steps, m = min(rows, cols): 0.3 s
+                                                                                    for m = 512, 3 s for 1024
+
+   Codes for indices are eliasfano, bitmap and golomb; the default is the shorter of the first two. Codes for values
+   are gamma, delta and omega (Elias), huffman and quartic; the default is packed bits. Every selection but wangni,
+   wangnivar and blocks needs error feedback, and so do trits, strom, efsign, onebit, lowrank and randk:r:unscaled.
+
+   THE PACKET. Little-endian; every section is a multiple of 4 bytes long, and all padding is zeros.
 
      byte 0        4  5  6    8                              80       88      96      104
          +---------+--+--+----+------------------------------+--------+--------+--------+
@@ -122,7 +240,7 @@
          +---------+--+--+----+------------------------------+--------+--------+--------+
         104       112      120    124    128         136         144         148  152        168
          +--------+--------+------+------+-----------+-----------+-----------+----+----------+
-         | seed   | step   |tensor| rank | v. bytes  | ix. bytes | threshold | 0  | checksum |
+         | seed   | step   |tensor| rank | val. bytes| ix. bytes | threshold | 0  | checksum |
          +--------+--------+------+------+-----------+-----------+-----------+----+----------+
         168
          +----------------+---------------------+----------------------------+
@@ -130,25 +248,32 @@
          +----------------+---------------------+----------------------------+
           <------------- value bytes ----------> <------ index bytes ------->
 
-     v          1, the version of the format
-     ix         how indices are written: 0 none, 1 Elias-Fano, 2 bitmap, 3 Golomb-Rice
-     stage      id u8, flags u8, arg u16, size u32, value f32: sample, transform, select, quantize,
-                code (id: of indices, arg: of values), and one that must be zero
-     n          values in x; drawn: what the sample left of them; k: how many were coded. A transform makes `turned` of
-                drawn: whole blocks of 1024 or 64, or the factors of a matrix (rows of rank values, then rank rows)
-     threshold  smallest magnitude that top-k and its kin kept, else 0
-     scales     per bucket f32, or for MX a byte; filled to 4 bytes
-     codes      packed: value j at bits [j*b, j*b+b), least significant bit first. natural: per 2048 values the exponents,
-                a byte each, then the signs, a bit each. lloyd: per 1024 values first those with the bit more
-                with a code: a u32 for every piece of 8192 values (of f32 and bf16: 2048), its form in bits 30..31 (0 packed
-                as above, 1 dense, 2 sparse) and its exact length in bits, then the pieces, each in whole u32 words; what
-                the forms look like stands at >>codes
-     Elias-Fano of k indices below `turned` (or its blocks), l = floor(log2(turned/k)): the k low parts of l bits each, filled
-                to 4 bytes; then a bit string with bit (index>>l)+i set for the i-th index, filled to 4 bytes
-     bitmap     bit i set if value i is coded
-     Golomb     each index as the number of those skipped before it, g: g>>b zeros, a one, the b low bits of g; filled to 4
-                bytes; b the least with (1 - k/turned)^(2^b) < (sqrt(5)-1)/2
-     checksum   two 64-bit sums over the packet as u32 words w[0..M), the checksum itself as zeros:
-                A = sum w[i], B = sum (M-i)*w[i], modulo 2^64. A change within any two words less
-                than 16 GiB apart shows (d1+d2 = 0 and (i-j)*d1 = 0 mod 2^64 force d1 = 0), so
-                every one- and two-bit error and every burst of up to 33 bits does. */
+     v          version of the format: 1
+     ix         code of the indices: 0 none, 1 Elias-Fano, 2 bitmap, 3 Golomb-Rice
+     stage      id u8, flags u8, arg u16, size u32, value f32. The stages are sample, transform, select, quantize, code
+                (id is the code of the indices, arg the code of the values), and one stage that must be zero
+     n          length of x
+     drawn      sampled length: how many of the n values the sample kept; n without a sample
+     k          how many values were quantized: without a selection the transformed length. That is `drawn`, rounded up
+                to whole blocks of 1024 (rotate) or 64 (dct); for a matrix it is rank*(rows + cols): the left factor as
+                `rows` rows of `rank` values, then the right factor as `rank` rows of `cols` values, where `rank` is at
+                most min(rows, cols)
+     threshold  the smallest magnitude kept by topk, mstopk, dgc or sidco; otherwise 0
+     scales     f32 for each bucket (minmax and onebit: two); for MX formats a byte for each bucket
+     codes      packed: value j takes the `bits` bits from bit j*bits on, least significant bit first.
+                natural: for every 2048 values the exponents, a byte each, then the signs, a bit each.
+                lloyd: for every 1024 values, first the values that have one bit more, then the others.
+                With a code for values: a u32 for every piece of 8192 values (2048 for dense and bf16), then the pieces,
+                each in whole u32 words. The u32 has the form of its piece in bits 30..31 (0 packed as above, 1 dense,
+                2 sparse) and the exact length of the piece in bits below them. The comments at >>codes in this file
+                describe the forms
+     indices    Elias-Fano: k indices below N (the transformed length; with `blocks`, indices and N count blocks). Let
+                l = floor(log2(N/k)): the l low bits of each index, padded to 4 bytes; then a bit string in which bit
+                (index>>l) + i is set for the i-th index, padded to 4 bytes.
+                Bitmap: bit i is set if value i is in the packet.
+                Golomb-Rice: for each index the number g of values skipped before it, as g>>c zeros, a one, and the c
+                low bits of g; padded to 4 bytes. c is the least number with (1 - k/N)^(2^c) < (sqrt(5)-1)/2
+     checksum   two 64-bit sums over the packet as u32 words w[0..M), with the checksum itself taken as zeros:
+                the sum of w[i] and the sum of (M-i)*w[i], modulo 2^64. They reveal any change within two words less
+                than 16 GiB apart (d1 + d2 = 0 and (i-j)*d1 = 0 mod 2^64 force d1 = 0), and so every one- and two-bit
+                error and every burst of up to 33 bits. */
