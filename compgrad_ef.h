@@ -292,7 +292,13 @@ static const cg_ef_row_ cg_ef_rows_[] = {
 };
 #define CG_EF_MAGIC_ 0x66656763u /* "cgef" */
 #define CG_EF_HUGE_ 1e37f        /* from here on sums are watched */
-enum { CG_EF_BUCKET_ = 64, CG_EF_MAX_STAGES_ = 4096, CG_EF_HEADER_BYTES_ = 256, CG_EF_VERSION_ = 1 };
+enum {
+    CG_EF_BUCKET_ = 64,
+    CG_EF_MAX_STAGES_ = 4096,
+    CG_EF_HEADER_BYTES_ = 256,
+    CG_EF_SEAL_OFFSET_ = 240,
+    CG_EF_VERSION_ = 1
+};
 
 static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return &cg_ef_rows_[d->kind]; }
 static int cg_ef_has_trait_(const cg_ef_desc *d, int what) { return (cg_ef_row_of_(d)->flags & what) != 0; }
@@ -331,19 +337,18 @@ static double cg_omega_quantize_(const cg_stage *q, double k) {
     }
 }
 static double cg_omega_(const cg_op *op, size_t n) {
+    const cg_shape_ shape = cg_shape_of_(op, n);
     double grows = 1.0;
-    uint64_t drawn = cg_sampled_n_(op, n, NULL), turned = cg_transformed_n_(op, drawn);
-    if (!n || !turned) return 0.0;
+    if (!n || !shape.transformed_n) return 0.0;
     if (op->sample.id && !(op->sample.flags & CG_FLAG_UNSCALED))
-        grows *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)drawn;
+        grows *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)shape.sampled_n;
     if (op->transform.id == CG_TRANSFORM_ATOMO) {
-        const double rows = (double)cg_matrix_rows_(op), cols = (double)cg_matrix_cols_(op),
-                     least = cg_min_f64_(rows, cols) / (double)cg_matrix_r_(op);
+        const double least = cg_min_f64_((double)shape.rows, (double)shape.cols) / (double)shape.r;
         grows *= least > 1.0 ? least : 1.0;
     }
     if (op->select.id == CG_SELECT_WANGNI) grows *= 1.0 / (double)op->select.value;
     if (op->select.id == CG_SELECT_WANGNIVAR) grows *= 1.0 + (double)op->select.value;
-    return grows * (1.0 + cg_omega_quantize_(&op->quantize, (double)cg_max_selected_(op, turned))) - 1.0;
+    return grows * (1.0 + cg_omega_quantize_(&op->quantize, (double)shape.max_selected)) - 1.0;
 }
 /* No value is off by as much as the largest of its bucket: then memory cannot grow, whatever w is. */
 static int cg_quantizer_is_contractive_(const cg_stage *q, int turned) {
@@ -424,7 +429,7 @@ static void cg_op_set_ratio_(cg_op *op, float ratio) {
 static float cg_op_effective_ratio_(const cg_op *op, size_t n) {
     cg_op copy = *op;
     const cg_stage *s = cg_op_ratio_stage_(&copy);
-    return !s ? 1.0f : op->k && n ? (float)((double)cg_k_from_ratio_(0.0f, op->k, n) / (double)n) : s->value;
+    return !s ? 1.0f : op->k && n ? (float)((double)(op->k < n ? op->k : n) / (double)n) : s->value;
 }
 static cg_op cg_ef_warmup_op_(const cg_ef_desc *d, cg_op op, uint64_t step) {
     const float before = cg_op_effective_ratio_(&op, d->n), after = cg_warmup_ratio_(&d->warmup, before, step);
@@ -451,8 +456,8 @@ static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
 /* ---- >>plan ---- */
 
 /* Must a stage see all of p at once, with no scratch of its own for it? */
-static int cg_ef_needs_whole_vector_(const cg_op *op) {
-    if (cg_is_matrix_op_(op)) return 1;
+static int cg_ef_needs_whole_vector_(const cg_op *op, const cg_shape_ *shape) {
+    if (shape->is_matrix) return 1;
     return !op->sample.id && !op->transform.id &&
         (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_codec_(&op->quantize));
 }
@@ -462,20 +467,23 @@ typedef struct cg_ef_needs_ {
     int whole_vector;
 } cg_ef_needs_;
 static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
-    const uint64_t bytes = cg_op_check_(&op) == CG_OK ? cg_scratch_bytes_(&op, d->n) : 0;
     /* a user's codec is not at hand here */
-    const uint64_t most = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);
+    const uint64_t most = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound(&op, d->n);
     const cg_op dense = cg_dense();
+    uint64_t bytes;
+    cg_shape_ shape;
     if (cg_op_check_(&op) != CG_OK || !most) return CG_E_ARG;
+    bytes = cg_scratch_bytes_(&op, d->n);
+    shape = cg_shape_of_(&op, d->n);
     if (op.select.id == CG_SELECT_BINS && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
     if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
     if (bytes > needs->scratch_bytes) needs->scratch_bytes = bytes;
     if (most > needs->packet_bytes) needs->packet_bytes = most;
-    if (cg_ef_needs_whole_vector_(&op) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_matrix_cols_(&op) * cg_matrix_r_(&op) > needs->warm_count)
-        needs->warm_count = cg_matrix_cols_(&op) * cg_matrix_r_(&op);
+    if (cg_ef_needs_whole_vector_(&op, &shape) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if (op.transform.id == CG_TRANSFORM_LOWRANK && shape.cols * shape.r > needs->warm_count)
+        needs->warm_count = shape.cols * shape.r;
     return CG_OK;
 }
 /* An operator, at all ratios that warm-up gives it. */
@@ -609,19 +617,16 @@ static float cg_residual8_scale_get_(const uint8_t *at) {
 static void cg_residual8_decode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, float *out) {
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
     const float scale = cg_residual8_scale_get_(cg_residual8_scale_at_(ef, bucket));
-    cg_quantizer_of_(&cg_residual8_stage_)
-        ->decode(kernels, &cg_residual8_stage_, &scale, ef->bytes + first, many, out, 0);
+    cg_bucket_dequantize_(kernels, &cg_residual8_stage_, scale, ef->bytes + first, many, out);
 }
 static void cg_residual8_encode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, const float *v) {
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
-    const cg_key_ none = cg_block_key_(0, 0);
     uint8_t *at = cg_residual8_scale_at_(ef, bucket);
     const uint32_t top = (kernels->absmax_bits(v, many) + 0xffffu) >> 16, half = top > 0x7f7fu ? 0x7f7fu : top;
     const float scale = cg_as_float_(half << 16);
     at[0] = (uint8_t)half;
     at[1] = (uint8_t)(half >> 8);
-    cg_quantizer_of_(&cg_residual8_stage_)
-        ->encode(kernels, &cg_residual8_stage_, &scale, none, 0, v, many, ef->bytes + first, NULL);
+    cg_bucket_quantize_(kernels, &cg_residual8_stage_, scale, v, many, ef->bytes + first);
 }
 /* e = by v + keep e, for [first, first + many) of it; any stretch. */
 static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, float by, const float *v, float keep) {
@@ -631,7 +636,7 @@ static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, floa
         const size_t bucket = i / CG_EF_BUCKET_, at = i % CG_EF_BUCKET_;
         some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
         cg_residual8_decode_(kernels, ef, bucket, e);
-        kernels->axpby_fading(cg_at_(v, i - first), some, by, keep, e + at, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(kernels, cg_at_(v, i - first), some, by, keep, e + at);
         for (size_t j = at; j < at + some; j++) e[j] = cg_saturate_(e[j]);
         cg_residual8_encode_(kernels, ef, bucket, e);
     }
@@ -692,29 +697,16 @@ typedef struct cg_ef_step_ {
     /* p = pa g + pb e; then e = qa g + qb e, unless p takes its place */
     float p_from_g, p_from_e, e_from_g, e_from_e;
     int may_overflow;   /* a sum may be too large */
+    int whole_vector;   /* p must be materialized in ef->whole before it is compressed */
     float laq_range[2]; /* LAQ */
 } cg_ef_step_;
 
-/* A pass over the vector: by blocks, over threads; returns the sum of what run returns. */
-static double cg_ef_pass_sized_(
-    double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
-    cg_producer_ fill = CG_ZERO;
-    cg_source_ src = CG_ZERO;
-    fill.make = run;
-    fill.user = user;
-    fill.n = n;
-    fill.step = unit;
-    src.producer = &fill;
-    src.x = x;
-    if (n) cg_producer_make_all_(&src);
-    return fill.energy;
-}
 static double cg_ef_pass_(double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n) {
-    return cg_ef_pass_sized_(run, user, x, n, CG_CHUNK_);
+    return cg_vector_pass_(run, user, x, n, CG_CHUNK_);
 }
 static double cg_ef_pass_energy_(const void *user, size_t first, size_t many, float *x) {
     (void)first;
-    return cg_lane_sum_of_(((const cg_ef_step_ *)user)->kernels, x, many, CG_SUM_SQUARES_);
+    return cg_energy_(((const cg_ef_step_ *)user)->kernels, x, many);
 }
 /* 1 for a block with something huge, much more if it is not finite */
 static double cg_ef_pass_count_huge_(const void *user, size_t first, size_t many, float *x) {
@@ -736,18 +728,10 @@ static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, si
 /* Kinds whose p takes the place of the error: one chunk of it. */
 static double cg_ef_axpby_fading_(
     const cg_ef_step_ *st, const float *d, size_t many, float alpha, float beta, float *y) {
-    double lanes[16] = { 0.0 };
-    st->kernels->axpby_fading(
-        d, many, alpha, beta, y, st->may_overflow ? CG_AXPBY_NO_SQUARES_ : CG_AXPBY_SQUARES_Y_, lanes);
-    if (!st->may_overflow) return cg_lanes_reduce_(lanes);
+    if (!st->may_overflow) return cg_axpby_fading_energy_y_(st->kernels, d, many, alpha, beta, y);
+    cg_axpby_fading_(st->kernels, d, many, alpha, beta, y);
     cg_ef_saturate_(st, y, many);
-    return cg_lane_sum_of_(st->kernels, y, many, CG_SUM_SQUARES_);
-}
-/* e = e + by m, for memory m; |e|^2 */
-static double cg_ef_axpy_fading_(const cg_kernels_ *k, const float *m, size_t many, float by, float *e) {
-    double lanes[16] = { 0.0 };
-    k->axpby_fading(m, many, by, 1.0f, e, CG_AXPBY_FADE_X_, lanes);
-    return cg_lanes_reduce_(lanes);
+    return cg_energy_(st->kernels, y, many);
 }
 static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     const cg_ef *ef = st->ef;
@@ -758,23 +742,22 @@ static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_
     double energy;
     switch (d->kind) {
     case CG_EF_MOMENTUM:
-        k->axpby_fading(g, many, d->nesterov ? cg_times_(m, a) : a, m, u, CG_AXPBY_NO_SQUARES_, NULL);
-        if (d->nesterov) k->axpby_fading(u, many, 1.0f, 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(k, g, many, d->nesterov ? cg_times_(m, a) : a, m, u);
+        if (d->nesterov) cg_axpby_fading_(k, u, many, 1.0f, 1.0f, e);
         energy = d->nesterov ? cg_ef_axpby_fading_(st, g, many, a, 1.0f, e)
                              : cg_ef_axpby_fading_(st, u, many, 1.0f, 1.0f, e);
         cg_ef_saturate_(st, u, many);
         return energy;
     case CG_EF_SIGNUM: return cg_ef_axpby_fading_(st, g, many, cg_times_(a, 1.0f - m), m, e);
     case CG_EF_VARIANCE:
-        if (st->variance)
-            k->axpby_fading(cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u, CG_AXPBY_NO_SQUARES_, NULL);
+        if (st->variance) cg_axpby_fading_(k, cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u);
         cg_ef_saturate_(st, u, many);
         return cg_ef_axpby_fading_(st, g, many, a, 1.0f, e);
     case CG_EF_ONEBIT_ADAM:
-        k->axpby_fading(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
-        energy = cg_ef_axpy_fading_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
+        cg_axpby_fading_(k, g, many, cg_times_(a, 1.0f - m), 1.0f, e);
+        energy = cg_axpy_faded_energy_y_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
         cg_ef_saturate_(st, e, many);
-        return st->may_overflow ? cg_lane_sum_of_(k, e, many, CG_SUM_SQUARES_) : energy;
+        return st->may_overflow ? cg_energy_(k, e, many) : energy;
     default: return cg_ef_axpby_fading_(st, g, many, a, cg_ef_decay_(d), e);
     }
 }
@@ -810,9 +793,9 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         /* h does not fade */
         if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
             st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
-        else st->kernels->axpby_fading(g, some, st->p_from_g, st->p_from_e, p, CG_AXPBY_NO_SQUARES_, NULL);
+        else cg_axpby_fading_(st->kernels, g, some, st->p_from_g, st->p_from_e, p);
         cg_ef_saturate_(st, p, some);
-        energy += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        energy += cg_energy_(st->kernels, p, some);
     }
     return energy;
 }
@@ -846,8 +829,7 @@ CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, s
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
         if (st->ef->bytes) cg_residual8_axpby_(st->ef, first + i, some, st->e_from_g, g, st->e_from_e);
         else {
-            st->kernels->axpby_fading(
-                g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i), CG_AXPBY_NO_SQUARES_, NULL);
+            cg_axpby_fading_(st->kernels, g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i));
             cg_ef_saturate_(st, cg_at_mut_(e, i), some);
         }
     }
@@ -861,8 +843,8 @@ static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t ma
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        st->kernels->axpby_fading(g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
-            st->ef->desc.momentum, cg_at_mut_(v, i), CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(st->kernels, g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
+            st->ef->desc.momentum, cg_at_mut_(v, i));
         cg_ef_saturate_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;
@@ -877,7 +859,7 @@ typedef struct cg_ef_factor_ctx_ {
 static double cg_ef_scale_chunk_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
     static const float zero[CG_EF_BUCKET_] = { 0.0f };
-    if (!b->ef || !b->ef->bytes) b->kernels->axpby_fading(e, many, 0.0f, b->factor, e, CG_AXPBY_NO_SQUARES_, NULL);
+    if (!b->ef || !b->ef->bytes) cg_axpby_fading_(b->kernels, e, many, 0.0f, b->factor, e);
     else
         for (size_t i = 0; i < many; i += CG_EF_BUCKET_)
             cg_residual8_axpby_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->factor);
@@ -952,25 +934,26 @@ static cg_status cg_ef_step_check_(
     st->g = grad;
     s = cg_ef_needs_of_op_(d, st->op, &needs);
     if (s != CG_OK) return s;
-    if (needs.scratch_bytes > ef->scratch_bytes ||
-        (cg_ef_needs_whole_vector_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
+    if (needs.scratch_bytes > ef->scratch_bytes || (needs.whole_vector && !ef->whole) ||
+        needs.warm_count > ef->warm_count)
         return CG_E_MEMORY;
-    if (needs.warm_count > ef->warm_count) return CG_E_MEMORY;
+    st->whole_vector = needs.whole_vector;
     if (d->kind == CG_EF_VARIANCE) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
         st->side.aux = st->op.select.id == CG_SELECT_VARIANCE ? ef->vector[1] : NULL;
         if (d->n &&
-            cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
+            cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
     } else if (st->op.select.id == CG_SELECT_BINS && !st->side.aux) st->side.aux = grad;
-    if (cg_extra_check_(&st->op, &st->side) != CG_OK) return cg_extra_check_(&st->op, &st->side);
+    s = cg_extra_check_(&st->op, &st->side);
+    if (s != CG_OK) return s;
     /* one pass for both: squares of floats do not overflow a double */
     if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
         *squares = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
         seen = !cg_is_finite64_(*squares) ? 1e100 : cg_sqrt_(*squares) >= (double)CG_EF_HUGE_ ? 1.0 : 0.0;
     } else if (!d->finite) {
-        seen = cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
+        seen = cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
     }
     if (seen >= 1e100) return CG_E_NONFINITE;
     if (d->clip != 0.0f) {
@@ -1016,7 +999,7 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) { /* p is there */
 }
 /* Where the k-th largest will be in the next step, and a little below: a quarter more than k are to pass. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
-    const size_t k = (size_t)cg_max_selected_(op, ef->desc.n);
+    const size_t k = (size_t)cg_shape_of_(op, ef->desc.n).max_selected;
     const float last = cg_as_float_(fill->threshold_hint);
     float next = cg_times_(threshold, 0.97f);
     if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
@@ -1048,7 +1031,7 @@ static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
 
 static double cg_ef_energy_dense_(const void *user, size_t first, size_t many, const float *v) {
     (void)first;
-    return cg_lane_sum_of_(((const cg_ef_step_ *)user)->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(((const cg_ef_step_ *)user)->kernels, v, many);
 }
 static double cg_ef_energy_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
     (void)at;
@@ -1062,9 +1045,9 @@ CG_NOINLINE_ double cg_ef_error_dense_(const void *user, size_t first, size_t ma
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_CHUNK_, many - i);
         cg_ef_compensate_(st, first + i, some, p);
-        sum -= cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        sum -= cg_energy_(st->kernels, p, some);
         st->kernels->axpby(cg_at_(v, i), some, -1.0f, 1.0f, p, 0);
-        sum += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        sum += cg_energy_(st->kernels, p, some);
     }
     return sum;
 }
@@ -1111,7 +1094,7 @@ static void cg_ef_step_end_(cg_ef *ef) { /* a step is over */
 }
 static double cg_ef_subtract_mean_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
-    cg_ef_axpy_fading_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->factor, e);
+    cg_axpy_faded_energy_y_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->factor, e);
     for (size_t i = 0; i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
@@ -1139,7 +1122,7 @@ static cg_status cg_ef_pack_(
     const cg_ef_desc *d = &ef->desc;
     const float *x = cg_ef_in_place_(d) ? ef->vector[0] : st->g;
     cg_producer_ *by = fill;
-    const int whole = fill->lazy && cg_ef_needs_whole_vector_(&st->op);
+    const int whole = fill->lazy && st->whole_vector;
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
     if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
         !st->op.transform.id && st->op.quantize.size >= d->n) {
@@ -1161,6 +1144,7 @@ static cg_status cg_ef_compress_(
     cg_ef_step_ st;
     cg_producer_ fill;
     double squares;
+    size_t bound;
     cg_status s;
     if (!len) return CG_E_ARG;
     *len = 0;
@@ -1168,14 +1152,12 @@ static cg_status cg_ef_compress_(
     if (!tag) tag = &none;
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &squares);
     if (s != CG_OK) return s;
-    if (!cg_bound_(&st.op, &st.side, ef->desc.n)) return CG_E_ARG;
-    if (cap < cg_bound_(&st.op, &st.side, ef->desc.n) || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
+    bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
+    if (!bound) return CG_E_ARG;
+    if (cap < bound || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
     if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size) return CG_E_ARG;
-    if (st.op.select.id == CG_SELECT_GIVEN) {
-        cg_decoder_ set;
-        s = cg_support_open_(&set, &st.side, ef->desc.n);
-        if (s != CG_OK) return s;
-    }
+    if (st.op.select.id == CG_SELECT_GIVEN) s = cg_support_check_(&st.side, ef->desc.n);
+    if (s != CG_OK) return s;
     cg_ef_step_begin_(ef, &st);
     fill = cg_ef_producer_(ef, &st);
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
@@ -1223,12 +1205,11 @@ static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many,
     if (c->ef->bytes) cg_residual8_axpby_(c->ef, at, many, -c->subtract_factor, v, 1.0f);
     else {
         float *e = cg_at_mut_(c->ef->vector[0], at);
-        double lanes[16] = { 0.0 };
-        c->kernels->axpby_fading(v, many, -c->subtract_factor, 1.0f, e, CG_AXPBY_SQUARES_X_, lanes);
+        const double energy = cg_axpby_fading_energy_x_(c->kernels, v, many, -c->subtract_factor, 1.0f, e);
         for (size_t i = 0; c->may_overflow && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
-        return cg_lanes_reduce_(lanes);
+        return energy;
     }
-    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(c->kernels, v, many);
 }
 static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
@@ -1242,7 +1223,7 @@ static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_
         cg_store_(e, j, cg_saturate_(cg_plus_(cg_load_(e, j), cg_times_(-c->subtract_factor, v[i]))));
         if (u) cg_store_(u, j, 0.0f);
     }
-    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(c->kernels, v, many);
 }
 /* One packet, or several that cover the vector one after the other. What is done with each depends on sink; NULL:
    it is verified. */
@@ -1252,7 +1233,7 @@ static cg_status cg_ef_for_each_packet_(
     cg_status s = used ? CG_OK : CG_E_ARG;
     cg_info info;
     for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
-        s = cg_header_get_(used + at, len - at, &info);
+        s = cg_inspect(used + at, len - at, &info);
         if (s == CG_OK && info.n > ef->desc.n - done) s = CG_E_MISMATCH;
         if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
         c->packet_start = done;
@@ -1308,7 +1289,7 @@ static cg_status cg_ef_commit_now_(
     sink.energy = 0.0;
     if (cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) && d->n) {
         if (!mean) return CG_E_ARG;
-        huge = cg_ef_pass_sized_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
+        huge = cg_vector_pass_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
         if (huge >= 1e100) return CG_E_NONFINITE;
     }
     if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
@@ -1393,7 +1374,7 @@ static uint64_t cg_ef_buffer_bytes_of_(
     if (!r->exchange_bytes) return 0;
     if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), up) & ~up;
     if (ef->desc.kind == CG_EF_LAQ)
-        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
+        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&x.op, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
     return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
@@ -1717,19 +1698,11 @@ static uint8_t *cg_ef_write_floats_(uint8_t *p, const float *v, size_t n) {
     for (size_t i = 0; v && i < n; i++, p += 4) cg_put32_(p, cg_as_bits_(v[i]));
     return p;
 }
-static cg_checksum_ cg_ef_blob_checksum_(const uint8_t *p, size_t len) {
-    static const uint8_t zeros[16] = { 0 };
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    cg_checksum_ sum = cg_checksum_of_(kernels, p, 240);
-    sum = cg_checksum_concat_(sum, cg_checksum_of_(kernels, zeros, 16));
-    return cg_checksum_concat_(sum, cg_checksum_of_(kernels, p + CG_EF_HEADER_BYTES_, len - CG_EF_HEADER_BYTES_));
-}
 static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *len) {
     const size_t n = ef->desc.n, bytes = cg_size_or_zero_(cg_ef_blob_bytes_(ef)),
                  codes = cg_size_or_zero_(cg_residual8_saved_bytes_(n)),
                  have = n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_);
     uint8_t *p = buf + CG_EF_HEADER_BYTES_;
-    cg_checksum_ sum;
     if (ef->pending) return CG_E_STATE;
     if (cap < bytes) return CG_E_CAPACITY;
     memset(buf, 0, CG_EF_HEADER_BYTES_);
@@ -1763,9 +1736,7 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
     p = cg_ef_write_floats_(p, ef->vector[2], n);
     p = cg_ef_write_floats_(p, ef->carry, ef->desc.carry);
     cg_ef_write_floats_(p, ef->warm, ef->warm_count);
-    sum = cg_ef_blob_checksum_(buf, bytes);
-    cg_put64_(buf + 240, sum.a);
-    cg_put64_(buf + 248, sum.b);
+    cg_seal_put_(buf, bytes, CG_EF_SEAL_OFFSET_);
     *len = bytes;
     return CG_OK;
 }
@@ -1789,11 +1760,9 @@ static int cg_floats_finite_(const uint8_t *p, uint64_t count) {
 static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len, int alone) {
     const size_t n = ef->desc.n;
     uint64_t carry, first, warm, floats;
-    cg_checksum_ sum;
     if (!p) return CG_E_ARG;
     if (len < CG_EF_HEADER_BYTES_ || len % 4 || cg_get32_(p) != CG_EF_MAGIC_) return CG_E_CORRUPT;
-    sum = cg_ef_blob_checksum_(p, len);
-    if (sum.a != cg_get64_(p + 240) || sum.b != cg_get64_(p + 248)) return CG_E_CORRUPT;
+    if (!cg_seal_is_intact_(p, len, CG_EF_SEAL_OFFSET_)) return CG_E_CORRUPT;
     if (cg_get32_(p + 4) != CG_EF_VERSION_) return CG_E_VERSION;
     first = cg_get64_(p + 48);
     carry = cg_get64_(p + 56);
@@ -1814,7 +1783,7 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
     if (!(cg_as_float_(cg_get32_(p + 192)) > 0.0f && cg_as_float_(cg_get32_(p + 192)) <= 1.0f) ||
         !cg_floats_finite_(p + 196, 2))
         return CG_E_CORRUPT;
-    for (size_t i = 204; i < 240; i++)
+    for (size_t i = 204; i < CG_EF_SEAL_OFFSET_; i++)
         if (p[i]) return CG_E_CORRUPT;
     if (ef->bytes) {
         for (size_t b = 0; b < (n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_; b++)
@@ -1868,7 +1837,7 @@ static double cg_ef_blob_value_(const cg_ef *ef, const uint8_t *p, int w, size_t
     if (w == 0 && ef->bytes) {
         const float by = cg_residual8_scale_get_(p + n + 2 * (i / CG_EF_BUCKET_));
         float f;
-        cg_quantizer_of_(&cg_residual8_stage_)->decode(cg_kernels_now_(), &cg_residual8_stage_, &by, p + i, 1, &f, 0);
+        cg_bucket_dequantize_(cg_kernels_now_(), &cg_residual8_stage_, by, p + i, 1, &f);
         return (double)f / scale;
     }
     p += codes;

@@ -677,19 +677,11 @@ static double cg_sketch_estimate_range_(const void *user, size_t first, size_t m
     return 0.0;
 }
 CG_API_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n) {
-    cg_producer_ fill = CG_ZERO;
-    cg_source_ src = CG_ZERO;
     cg_fenv_ env;
     if (!sketch || (!y && n)) return CG_E_ARG;
     if (n != sketch->desc.n) return CG_E_MISMATCH;
     env = cg_fenv_enter_();
-    fill.make = cg_sketch_estimate_range_;
-    fill.user = sketch;
-    fill.n = n;
-    fill.step = CG_BLOCK_;
-    src.producer = &fill;
-    src.x = y;
-    if (n) cg_producer_make_all_(&src);
+    cg_vector_pass_(cg_sketch_estimate_range_, sketch, y, n, CG_BLOCK_);
     cg_fenv_leave_(env);
     return CG_OK;
 }
@@ -701,8 +693,7 @@ static double cg_sketch_norm_(const cg_sketch *s) {
         int j = r;
         double sum = 0.0;
         for (size_t i = 0; i < s->desc.cols; i += CG_BLOCK_)
-            sum += cg_lane_sum_of_(kernels, s->cells + (size_t)r * s->desc.cols + i,
-                cg_min_(CG_BLOCK_, s->desc.cols - i), CG_SUM_SQUARES_);
+            sum += cg_energy_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i));
         for (; j > 0 && v[j - 1] > sum; j--) v[j] = v[j - 1];
         v[j] = sum;
     }
@@ -738,13 +729,15 @@ static cg_op cg_heavy_search_op_(size_t k) {
 }
 CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k) {
     const cg_op op = cg_heavy_search_op_(k);
-    return sketch ? cg_size_or_zero_(cg_scratch_bytes_(&op, sketch->desc.n)) : 0;
+    return sketch ? cg_scratch(&op, sketch->desc.n) : 0;
 }
 static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, size_t k, void *scratch, size_t bytes) {
+    size_t need;
     memset(h, 0, sizeof *h);
     h->sketch = s;
     h->op = cg_heavy_search_op_(k);
-    if (cg_scratch_bytes_(&h->op, s->desc.n) > bytes) return CG_E_CAPACITY;
+    need = cg_scratch(&h->op, s->desc.n);
+    if (!need || need > bytes) return CG_E_CAPACITY;
     if (!scratch && s->desc.n) return CG_E_ARG;
     cg_list_in_scratch_(&h->list, &h->op, s->desc.n, scratch);
     h->fill.make = cg_sketch_estimate_range_;
@@ -1112,12 +1105,11 @@ CG_API_ size_t cg_sketched_exchange_memory(
     return need ? cg_size_or_zero_(cg_add_sat_(need, 64)) : 0;
 }
 /* Of `count` the k with the largest values (of equals the first), in their order. */
-static size_t cg_sketched_topk_(uint64_t *index, float *value, size_t count, size_t k, float *work) {
+static size_t cg_sketched_topk_(uint64_t *index, float *value, size_t count, size_t k) {
     size_t left = k, kept = 0;
     uint32_t key;
     if (count <= k) return count;
-    memcpy(work, value, 4 * count);
-    key = cg_kth_(work, count, &left, 0, CG_ABS_MASK_, cg_both_signs_);
+    key = cg_kth_magnitude_(value, count, &left);
     for (size_t i = 0; i < count; i++) {
         const uint32_t m = cg_as_bits_(value[i]) & CG_ABS_MASK_;
         if (m < key || (m == key && !left)) continue;
@@ -1146,8 +1138,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     if (s != CG_OK || !need)
         return cg_exchange_or_fail_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
     cg_sketched_buffers_plan_(&sgd->sketch, most, desc, t, 1, (uint8_t *)mem + skip, &r);
-    if (n && sgd->velocity)
-        kernels->axpby_fading(grad, n, 1.0f, d->momentum, sgd->velocity, CG_AXPBY_NO_SQUARES_, NULL);
+    if (n && sgd->velocity) cg_axpby_fading_(kernels, grad, n, 1.0f, d->momentum, sgd->velocity);
     if (n && sgd->velocity) cg_clamp_all_(sgd->velocity, n);
     if (n) kernels->axpby(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
     if (n) cg_clamp_all_(sgd->error, n);
@@ -1165,7 +1156,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     s = cg_exchange_or_fail_(&road, t, r.value, most, r.exchange, r.exchange_bytes, s, &one);
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
-    kept = cg_sketched_topk_(r.index, r.value, most, d->k, (float *)(void *)r.scratch);
+    kept = cg_sketched_topk_(r.index, r.value, most, d->k);
     cg_sparse_apply_(desc, r.index, r.value, kept, grad, n);
     for (size_t i = 0; i < kept; i++) {
         cg_store_(sgd->error, (size_t)r.index[i], 0.0f);
@@ -1225,7 +1216,6 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
                  cells = sgd->fresh.count;
     const float rate = d->rate != 0.0f ? d->rate : 1.0f;
     float chunk[CG_CHUNK_];
-    double lanes[16] = { 0.0 }; /* not asked for */
     cg_exchange_desc road = cg_f32_mean_step_desc_(desc);
     cg_sketched_buffers_ r;
     cg_report one;
@@ -1242,7 +1232,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
     /* the new momentum, not yet in its place */
-    kernels->axpby_fading(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, CG_AXPBY_FADE_X_, lanes);
+    cg_axpy_faded_energy_y_(kernels, sgd->momentum.cells, cells, d->momentum, sgd->fresh.cells);
     for (size_t i = 0; i < cells && s == CG_OK; i += CG_CHUNK_) { /* and the new error is finite, too */
         const size_t many = cg_min_(CG_CHUNK_, cells - i);
         memcpy(chunk, sgd->error.cells + i, 4 * many);

@@ -36,19 +36,11 @@ static uint8_t *cg_ef_write_floats_(uint8_t *p, const float *v, size_t n) {
     for (size_t i = 0; v && i < n; i++, p += 4) cg_put32_(p, cg_as_bits_(v[i]));
     return p;
 }
-static cg_checksum_ cg_ef_blob_checksum_(const uint8_t *p, size_t len) {
-    static const uint8_t zeros[16] = { 0 };
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    cg_checksum_ sum = cg_checksum_of_(kernels, p, 240);
-    sum = cg_checksum_concat_(sum, cg_checksum_of_(kernels, zeros, 16));
-    return cg_checksum_concat_(sum, cg_checksum_of_(kernels, p + CG_EF_HEADER_BYTES_, len - CG_EF_HEADER_BYTES_));
-}
 static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *len) {
     const size_t n = ef->desc.n, bytes = cg_size_or_zero_(cg_ef_blob_bytes_(ef)),
                  codes = cg_size_or_zero_(cg_residual8_saved_bytes_(n)),
                  have = n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_);
     uint8_t *p = buf + CG_EF_HEADER_BYTES_;
-    cg_checksum_ sum;
     if (ef->pending) return CG_E_STATE;
     if (cap < bytes) return CG_E_CAPACITY;
     memset(buf, 0, CG_EF_HEADER_BYTES_);
@@ -82,9 +74,7 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
     p = cg_ef_write_floats_(p, ef->vector[2], n);
     p = cg_ef_write_floats_(p, ef->carry, ef->desc.carry);
     cg_ef_write_floats_(p, ef->warm, ef->warm_count);
-    sum = cg_ef_blob_checksum_(buf, bytes);
-    cg_put64_(buf + 240, sum.a);
-    cg_put64_(buf + 248, sum.b);
+    cg_seal_put_(buf, bytes, CG_EF_SEAL_OFFSET_);
     *len = bytes;
     return CG_OK;
 }
@@ -108,11 +98,9 @@ static int cg_floats_finite_(const uint8_t *p, uint64_t count) {
 static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len, int alone) {
     const size_t n = ef->desc.n;
     uint64_t carry, first, warm, floats;
-    cg_checksum_ sum;
     if (!p) return CG_E_ARG;
     if (len < CG_EF_HEADER_BYTES_ || len % 4 || cg_get32_(p) != CG_EF_MAGIC_) return CG_E_CORRUPT;
-    sum = cg_ef_blob_checksum_(p, len);
-    if (sum.a != cg_get64_(p + 240) || sum.b != cg_get64_(p + 248)) return CG_E_CORRUPT;
+    if (!cg_seal_is_intact_(p, len, CG_EF_SEAL_OFFSET_)) return CG_E_CORRUPT;
     if (cg_get32_(p + 4) != CG_EF_VERSION_) return CG_E_VERSION;
     first = cg_get64_(p + 48);
     carry = cg_get64_(p + 56);
@@ -133,7 +121,7 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
     if (!(cg_as_float_(cg_get32_(p + 192)) > 0.0f && cg_as_float_(cg_get32_(p + 192)) <= 1.0f) ||
         !cg_floats_finite_(p + 196, 2))
         return CG_E_CORRUPT;
-    for (size_t i = 204; i < 240; i++)
+    for (size_t i = 204; i < CG_EF_SEAL_OFFSET_; i++)
         if (p[i]) return CG_E_CORRUPT;
     if (ef->bytes) {
         for (size_t b = 0; b < (n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_; b++)
@@ -187,7 +175,7 @@ static double cg_ef_blob_value_(const cg_ef *ef, const uint8_t *p, int w, size_t
     if (w == 0 && ef->bytes) {
         const float by = cg_residual8_scale_get_(p + n + 2 * (i / CG_EF_BUCKET_));
         float f;
-        cg_quantizer_of_(&cg_residual8_stage_)->decode(cg_kernels_now_(), &cg_residual8_stage_, &by, p + i, 1, &f, 0);
+        cg_bucket_dequantize_(cg_kernels_now_(), &cg_residual8_stage_, by, p + i, 1, &f);
         return (double)f / scale;
     }
     p += codes;

@@ -8,19 +8,16 @@ static float cg_residual8_scale_get_(const uint8_t *at) {
 static void cg_residual8_decode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, float *out) {
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
     const float scale = cg_residual8_scale_get_(cg_residual8_scale_at_(ef, bucket));
-    cg_quantizer_of_(&cg_residual8_stage_)
-        ->decode(kernels, &cg_residual8_stage_, &scale, ef->bytes + first, many, out, 0);
+    cg_bucket_dequantize_(kernels, &cg_residual8_stage_, scale, ef->bytes + first, many, out);
 }
 static void cg_residual8_encode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, const float *v) {
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
-    const cg_key_ none = cg_block_key_(0, 0);
     uint8_t *at = cg_residual8_scale_at_(ef, bucket);
     const uint32_t top = (kernels->absmax_bits(v, many) + 0xffffu) >> 16, half = top > 0x7f7fu ? 0x7f7fu : top;
     const float scale = cg_as_float_(half << 16);
     at[0] = (uint8_t)half;
     at[1] = (uint8_t)(half >> 8);
-    cg_quantizer_of_(&cg_residual8_stage_)
-        ->encode(kernels, &cg_residual8_stage_, &scale, none, 0, v, many, ef->bytes + first, NULL);
+    cg_bucket_quantize_(kernels, &cg_residual8_stage_, scale, v, many, ef->bytes + first);
 }
 /* e = by v + keep e, for [first, first + many) of it; any stretch. */
 static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, float by, const float *v, float keep) {
@@ -30,7 +27,7 @@ static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, floa
         const size_t bucket = i / CG_EF_BUCKET_, at = i % CG_EF_BUCKET_;
         some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
         cg_residual8_decode_(kernels, ef, bucket, e);
-        kernels->axpby_fading(cg_at_(v, i - first), some, by, keep, e + at, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(kernels, cg_at_(v, i - first), some, by, keep, e + at);
         for (size_t j = at; j < at + some; j++) e[j] = cg_saturate_(e[j]);
         cg_residual8_encode_(kernels, ef, bucket, e);
     }

@@ -14,12 +14,11 @@ static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many,
     if (c->ef->bytes) cg_residual8_axpby_(c->ef, at, many, -c->subtract_factor, v, 1.0f);
     else {
         float *e = cg_at_mut_(c->ef->vector[0], at);
-        double lanes[16] = { 0.0 };
-        c->kernels->axpby_fading(v, many, -c->subtract_factor, 1.0f, e, CG_AXPBY_SQUARES_X_, lanes);
+        const double energy = cg_axpby_fading_energy_x_(c->kernels, v, many, -c->subtract_factor, 1.0f, e);
         for (size_t i = 0; c->may_overflow && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
-        return cg_lanes_reduce_(lanes);
+        return energy;
     }
-    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(c->kernels, v, many);
 }
 static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
@@ -33,7 +32,7 @@ static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_
         cg_store_(e, j, cg_saturate_(cg_plus_(cg_load_(e, j), cg_times_(-c->subtract_factor, v[i]))));
         if (u) cg_store_(u, j, 0.0f);
     }
-    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(c->kernels, v, many);
 }
 /* One packet, or several that cover the vector one after the other. What is done with each depends on sink; NULL:
    it is verified. */
@@ -43,7 +42,7 @@ static cg_status cg_ef_for_each_packet_(
     cg_status s = used ? CG_OK : CG_E_ARG;
     cg_info info;
     for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
-        s = cg_header_get_(used + at, len - at, &info);
+        s = cg_inspect(used + at, len - at, &info);
         if (s == CG_OK && info.n > ef->desc.n - done) s = CG_E_MISMATCH;
         if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
         c->packet_start = done;
@@ -99,7 +98,7 @@ static cg_status cg_ef_commit_now_(
     sink.energy = 0.0;
     if (cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) && d->n) {
         if (!mean) return CG_E_ARG;
-        huge = cg_ef_pass_sized_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
+        huge = cg_vector_pass_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
         if (huge >= 1e100) return CG_E_NONFINITE;
     }
     if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);

@@ -6,7 +6,7 @@ static cg_status cg_ef_pack_(
     const cg_ef_desc *d = &ef->desc;
     const float *x = cg_ef_in_place_(d) ? ef->vector[0] : st->g;
     cg_producer_ *by = fill;
-    const int whole = fill->lazy && cg_ef_needs_whole_vector_(&st->op);
+    const int whole = fill->lazy && st->whole_vector;
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
     if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
         !st->op.transform.id && st->op.quantize.size >= d->n) {
@@ -28,6 +28,7 @@ static cg_status cg_ef_compress_(
     cg_ef_step_ st;
     cg_producer_ fill;
     double squares;
+    size_t bound;
     cg_status s;
     if (!len) return CG_E_ARG;
     *len = 0;
@@ -35,14 +36,12 @@ static cg_status cg_ef_compress_(
     if (!tag) tag = &none;
     s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &squares);
     if (s != CG_OK) return s;
-    if (!cg_bound_(&st.op, &st.side, ef->desc.n)) return CG_E_ARG;
-    if (cap < cg_bound_(&st.op, &st.side, ef->desc.n) || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
+    bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
+    if (!bound) return CG_E_ARG;
+    if (cap < bound || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
     if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size) return CG_E_ARG;
-    if (st.op.select.id == CG_SELECT_GIVEN) {
-        cg_decoder_ set;
-        s = cg_support_open_(&set, &st.side, ef->desc.n);
-        if (s != CG_OK) return s;
-    }
+    if (st.op.select.id == CG_SELECT_GIVEN) s = cg_support_check_(&st.side, ef->desc.n);
+    if (s != CG_OK) return s;
     cg_ef_step_begin_(ef, &st);
     fill = cg_ef_producer_(ef, &st);
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);

@@ -7,7 +7,7 @@ static void cg_ef_step_end_(cg_ef *ef) { /* a step is over */
 }
 static double cg_ef_subtract_mean_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
-    cg_ef_axpy_fading_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->factor, e);
+    cg_axpy_faded_energy_y_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->factor, e);
     for (size_t i = 0; i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }

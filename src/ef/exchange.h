@@ -29,7 +29,7 @@ static uint64_t cg_ef_buffer_bytes_of_(
     if (!r->exchange_bytes) return 0;
     if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), up) & ~up;
     if (ef->desc.kind == CG_EF_LAQ)
-        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
+        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&x.op, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
     return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {

@@ -28,7 +28,13 @@ static const cg_ef_row_ cg_ef_rows_[] = {
 };
 #define CG_EF_MAGIC_ 0x66656763u /* "cgef" */
 #define CG_EF_HUGE_ 1e37f        /* from here on sums are watched */
-enum { CG_EF_BUCKET_ = 64, CG_EF_MAX_STAGES_ = 4096, CG_EF_HEADER_BYTES_ = 256, CG_EF_VERSION_ = 1 };
+enum {
+    CG_EF_BUCKET_ = 64,
+    CG_EF_MAX_STAGES_ = 4096,
+    CG_EF_HEADER_BYTES_ = 256,
+    CG_EF_SEAL_OFFSET_ = 240,
+    CG_EF_VERSION_ = 1
+};
 
 static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return &cg_ef_rows_[d->kind]; }
 static int cg_ef_has_trait_(const cg_ef_desc *d, int what) { return (cg_ef_row_of_(d)->flags & what) != 0; }

@@ -2,7 +2,7 @@
 
 static double cg_ef_energy_dense_(const void *user, size_t first, size_t many, const float *v) {
     (void)first;
-    return cg_lane_sum_of_(((const cg_ef_step_ *)user)->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(((const cg_ef_step_ *)user)->kernels, v, many);
 }
 static double cg_ef_energy_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
     (void)at;
@@ -16,9 +16,9 @@ CG_NOINLINE_ double cg_ef_error_dense_(const void *user, size_t first, size_t ma
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_CHUNK_, many - i);
         cg_ef_compensate_(st, first + i, some, p);
-        sum -= cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        sum -= cg_energy_(st->kernels, p, some);
         st->kernels->axpby(cg_at_(v, i), some, -1.0f, 1.0f, p, 0);
-        sum += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        sum += cg_energy_(st->kernels, p, some);
     }
     return sum;
 }

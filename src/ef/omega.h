@@ -26,19 +26,18 @@ static double cg_omega_quantize_(const cg_stage *q, double k) {
     }
 }
 static double cg_omega_(const cg_op *op, size_t n) {
+    const cg_shape_ shape = cg_shape_of_(op, n);
     double grows = 1.0;
-    uint64_t drawn = cg_sampled_n_(op, n, NULL), turned = cg_transformed_n_(op, drawn);
-    if (!n || !turned) return 0.0;
+    if (!n || !shape.transformed_n) return 0.0;
     if (op->sample.id && !(op->sample.flags & CG_FLAG_UNSCALED))
-        grows *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)drawn;
+        grows *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)shape.sampled_n;
     if (op->transform.id == CG_TRANSFORM_ATOMO) {
-        const double rows = (double)cg_matrix_rows_(op), cols = (double)cg_matrix_cols_(op),
-                     least = cg_min_f64_(rows, cols) / (double)cg_matrix_r_(op);
+        const double least = cg_min_f64_((double)shape.rows, (double)shape.cols) / (double)shape.r;
         grows *= least > 1.0 ? least : 1.0;
     }
     if (op->select.id == CG_SELECT_WANGNI) grows *= 1.0 / (double)op->select.value;
     if (op->select.id == CG_SELECT_WANGNIVAR) grows *= 1.0 + (double)op->select.value;
-    return grows * (1.0 + cg_omega_quantize_(&op->quantize, (double)cg_max_selected_(op, turned))) - 1.0;
+    return grows * (1.0 + cg_omega_quantize_(&op->quantize, (double)shape.max_selected)) - 1.0;
 }
 /* No value is off by as much as the largest of its bucket: then memory cannot grow, whatever w is. */
 static int cg_quantizer_is_contractive_(const cg_stage *q, int turned) {

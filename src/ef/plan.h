@@ -1,8 +1,8 @@
 /* ---- >>plan ---- */
 
 /* Must a stage see all of p at once, with no scratch of its own for it? */
-static int cg_ef_needs_whole_vector_(const cg_op *op) {
-    if (cg_is_matrix_op_(op)) return 1;
+static int cg_ef_needs_whole_vector_(const cg_op *op, const cg_shape_ *shape) {
+    if (shape->is_matrix) return 1;
     return !op->sample.id && !op->transform.id &&
         (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_codec_(&op->quantize));
 }
@@ -12,20 +12,23 @@ typedef struct cg_ef_needs_ {
     int whole_vector;
 } cg_ef_needs_;
 static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
-    const uint64_t bytes = cg_op_check_(&op) == CG_OK ? cg_scratch_bytes_(&op, d->n) : 0;
     /* a user's codec is not at hand here */
-    const uint64_t most = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);
+    const uint64_t most = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound(&op, d->n);
     const cg_op dense = cg_dense();
+    uint64_t bytes;
+    cg_shape_ shape;
     if (cg_op_check_(&op) != CG_OK || !most) return CG_E_ARG;
+    bytes = cg_scratch_bytes_(&op, d->n);
+    shape = cg_shape_of_(&op, d->n);
     if (op.select.id == CG_SELECT_BINS && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
     if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
     if (bytes > needs->scratch_bytes) needs->scratch_bytes = bytes;
     if (most > needs->packet_bytes) needs->packet_bytes = most;
-    if (cg_ef_needs_whole_vector_(&op) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_matrix_cols_(&op) * cg_matrix_r_(&op) > needs->warm_count)
-        needs->warm_count = cg_matrix_cols_(&op) * cg_matrix_r_(&op);
+    if (cg_ef_needs_whole_vector_(&op, &shape) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if (op.transform.id == CG_TRANSFORM_LOWRANK && shape.cols * shape.r > needs->warm_count)
+        needs->warm_count = shape.cols * shape.r;
     return CG_OK;
 }
 /* An operator, at all ratios that warm-up gives it. */

@@ -58,7 +58,7 @@ static void cg_op_set_ratio_(cg_op *op, float ratio) {
 static float cg_op_effective_ratio_(const cg_op *op, size_t n) {
     cg_op copy = *op;
     const cg_stage *s = cg_op_ratio_stage_(&copy);
-    return !s ? 1.0f : op->k && n ? (float)((double)cg_k_from_ratio_(0.0f, op->k, n) / (double)n) : s->value;
+    return !s ? 1.0f : op->k && n ? (float)((double)(op->k < n ? op->k : n) / (double)n) : s->value;
 }
 static cg_op cg_ef_warmup_op_(const cg_ef_desc *d, cg_op op, uint64_t step) {
     const float before = cg_op_effective_ratio_(&op, d->n), after = cg_warmup_ratio_(&d->warmup, before, step);

@@ -11,29 +11,16 @@ typedef struct cg_ef_step_ {
     /* p = pa g + pb e; then e = qa g + qb e, unless p takes its place */
     float p_from_g, p_from_e, e_from_g, e_from_e;
     int may_overflow;   /* a sum may be too large */
+    int whole_vector;   /* p must be materialized in ef->whole before it is compressed */
     float laq_range[2]; /* LAQ */
 } cg_ef_step_;
 
-/* A pass over the vector: by blocks, over threads; returns the sum of what run returns. */
-static double cg_ef_pass_sized_(
-    double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
-    cg_producer_ fill = CG_ZERO;
-    cg_source_ src = CG_ZERO;
-    fill.make = run;
-    fill.user = user;
-    fill.n = n;
-    fill.step = unit;
-    src.producer = &fill;
-    src.x = x;
-    if (n) cg_producer_make_all_(&src);
-    return fill.energy;
-}
 static double cg_ef_pass_(double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n) {
-    return cg_ef_pass_sized_(run, user, x, n, CG_CHUNK_);
+    return cg_vector_pass_(run, user, x, n, CG_CHUNK_);
 }
 static double cg_ef_pass_energy_(const void *user, size_t first, size_t many, float *x) {
     (void)first;
-    return cg_lane_sum_of_(((const cg_ef_step_ *)user)->kernels, x, many, CG_SUM_SQUARES_);
+    return cg_energy_(((const cg_ef_step_ *)user)->kernels, x, many);
 }
 /* 1 for a block with something huge, much more if it is not finite */
 static double cg_ef_pass_count_huge_(const void *user, size_t first, size_t many, float *x) {
@@ -55,18 +42,10 @@ static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, si
 /* Kinds whose p takes the place of the error: one chunk of it. */
 static double cg_ef_axpby_fading_(
     const cg_ef_step_ *st, const float *d, size_t many, float alpha, float beta, float *y) {
-    double lanes[16] = { 0.0 };
-    st->kernels->axpby_fading(
-        d, many, alpha, beta, y, st->may_overflow ? CG_AXPBY_NO_SQUARES_ : CG_AXPBY_SQUARES_Y_, lanes);
-    if (!st->may_overflow) return cg_lanes_reduce_(lanes);
+    if (!st->may_overflow) return cg_axpby_fading_energy_y_(st->kernels, d, many, alpha, beta, y);
+    cg_axpby_fading_(st->kernels, d, many, alpha, beta, y);
     cg_ef_saturate_(st, y, many);
-    return cg_lane_sum_of_(st->kernels, y, many, CG_SUM_SQUARES_);
-}
-/* e = e + by m, for memory m; |e|^2 */
-static double cg_ef_axpy_fading_(const cg_kernels_ *k, const float *m, size_t many, float by, float *e) {
-    double lanes[16] = { 0.0 };
-    k->axpby_fading(m, many, by, 1.0f, e, CG_AXPBY_FADE_X_, lanes);
-    return cg_lanes_reduce_(lanes);
+    return cg_energy_(st->kernels, y, many);
 }
 static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     const cg_ef *ef = st->ef;
@@ -77,23 +56,22 @@ static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_
     double energy;
     switch (d->kind) {
     case CG_EF_MOMENTUM:
-        k->axpby_fading(g, many, d->nesterov ? cg_times_(m, a) : a, m, u, CG_AXPBY_NO_SQUARES_, NULL);
-        if (d->nesterov) k->axpby_fading(u, many, 1.0f, 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(k, g, many, d->nesterov ? cg_times_(m, a) : a, m, u);
+        if (d->nesterov) cg_axpby_fading_(k, u, many, 1.0f, 1.0f, e);
         energy = d->nesterov ? cg_ef_axpby_fading_(st, g, many, a, 1.0f, e)
                              : cg_ef_axpby_fading_(st, u, many, 1.0f, 1.0f, e);
         cg_ef_saturate_(st, u, many);
         return energy;
     case CG_EF_SIGNUM: return cg_ef_axpby_fading_(st, g, many, cg_times_(a, 1.0f - m), m, e);
     case CG_EF_VARIANCE:
-        if (st->variance)
-            k->axpby_fading(cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u, CG_AXPBY_NO_SQUARES_, NULL);
+        if (st->variance) cg_axpby_fading_(k, cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u);
         cg_ef_saturate_(st, u, many);
         return cg_ef_axpby_fading_(st, g, many, a, 1.0f, e);
     case CG_EF_ONEBIT_ADAM:
-        k->axpby_fading(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
-        energy = cg_ef_axpy_fading_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
+        cg_axpby_fading_(k, g, many, cg_times_(a, 1.0f - m), 1.0f, e);
+        energy = cg_axpy_faded_energy_y_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
         cg_ef_saturate_(st, e, many);
-        return st->may_overflow ? cg_lane_sum_of_(k, e, many, CG_SUM_SQUARES_) : energy;
+        return st->may_overflow ? cg_energy_(k, e, many) : energy;
     default: return cg_ef_axpby_fading_(st, g, many, a, cg_ef_decay_(d), e);
     }
 }
@@ -129,9 +107,9 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         /* h does not fade */
         if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
             st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
-        else st->kernels->axpby_fading(g, some, st->p_from_g, st->p_from_e, p, CG_AXPBY_NO_SQUARES_, NULL);
+        else cg_axpby_fading_(st->kernels, g, some, st->p_from_g, st->p_from_e, p);
         cg_ef_saturate_(st, p, some);
-        energy += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        energy += cg_energy_(st->kernels, p, some);
     }
     return energy;
 }
@@ -165,8 +143,7 @@ CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, s
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
         if (st->ef->bytes) cg_residual8_axpby_(st->ef, first + i, some, st->e_from_g, g, st->e_from_e);
         else {
-            st->kernels->axpby_fading(
-                g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i), CG_AXPBY_NO_SQUARES_, NULL);
+            cg_axpby_fading_(st->kernels, g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i));
             cg_ef_saturate_(st, cg_at_mut_(e, i), some);
         }
     }
@@ -180,8 +157,8 @@ static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t ma
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        st->kernels->axpby_fading(g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
-            st->ef->desc.momentum, cg_at_mut_(v, i), CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(st->kernels, g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
+            st->ef->desc.momentum, cg_at_mut_(v, i));
         cg_ef_saturate_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;
@@ -196,7 +173,7 @@ typedef struct cg_ef_factor_ctx_ {
 static double cg_ef_scale_chunk_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
     static const float zero[CG_EF_BUCKET_] = { 0.0f };
-    if (!b->ef || !b->ef->bytes) b->kernels->axpby_fading(e, many, 0.0f, b->factor, e, CG_AXPBY_NO_SQUARES_, NULL);
+    if (!b->ef || !b->ef->bytes) cg_axpby_fading_(b->kernels, e, many, 0.0f, b->factor, e);
     else
         for (size_t i = 0; i < many; i += CG_EF_BUCKET_)
             cg_residual8_axpby_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->factor);
@@ -271,25 +248,26 @@ static cg_status cg_ef_step_check_(
     st->g = grad;
     s = cg_ef_needs_of_op_(d, st->op, &needs);
     if (s != CG_OK) return s;
-    if (needs.scratch_bytes > ef->scratch_bytes ||
-        (cg_ef_needs_whole_vector_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
+    if (needs.scratch_bytes > ef->scratch_bytes || (needs.whole_vector && !ef->whole) ||
+        needs.warm_count > ef->warm_count)
         return CG_E_MEMORY;
-    if (needs.warm_count > ef->warm_count) return CG_E_MEMORY;
+    st->whole_vector = needs.whole_vector;
     if (d->kind == CG_EF_VARIANCE) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
         st->side.aux = st->op.select.id == CG_SELECT_VARIANCE ? ef->vector[1] : NULL;
         if (d->n &&
-            cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
+            cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
     } else if (st->op.select.id == CG_SELECT_BINS && !st->side.aux) st->side.aux = grad;
-    if (cg_extra_check_(&st->op, &st->side) != CG_OK) return cg_extra_check_(&st->op, &st->side);
+    s = cg_extra_check_(&st->op, &st->side);
+    if (s != CG_OK) return s;
     /* one pass for both: squares of floats do not overflow a double */
     if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
         *squares = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
         seen = !cg_is_finite64_(*squares) ? 1e100 : cg_sqrt_(*squares) >= (double)CG_EF_HUGE_ ? 1.0 : 0.0;
     } else if (!d->finite) {
-        seen = cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
+        seen = cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
     }
     if (seen >= 1e100) return CG_E_NONFINITE;
     if (d->clip != 0.0f) {
@@ -335,7 +313,7 @@ static void cg_ef_record_energy_(cg_ef *ef, double energy) { /* p is there */
 }
 /* Where the k-th largest will be in the next step, and a little below: a quarter more than k are to pass. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
-    const size_t k = (size_t)cg_max_selected_(op, ef->desc.n);
+    const size_t k = (size_t)cg_shape_of_(op, ef->desc.n).max_selected;
     const float last = cg_as_float_(fill->threshold_hint);
     float next = cg_times_(threshold, 0.97f);
     if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;

@@ -41,19 +41,11 @@ static double cg_sketch_estimate_range_(const void *user, size_t first, size_t m
     return 0.0;
 }
 CG_API_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n) {
-    cg_producer_ fill = CG_ZERO;
-    cg_source_ src = CG_ZERO;
     cg_fenv_ env;
     if (!sketch || (!y && n)) return CG_E_ARG;
     if (n != sketch->desc.n) return CG_E_MISMATCH;
     env = cg_fenv_enter_();
-    fill.make = cg_sketch_estimate_range_;
-    fill.user = sketch;
-    fill.n = n;
-    fill.step = CG_BLOCK_;
-    src.producer = &fill;
-    src.x = y;
-    if (n) cg_producer_make_all_(&src);
+    cg_vector_pass_(cg_sketch_estimate_range_, sketch, y, n, CG_BLOCK_);
     cg_fenv_leave_(env);
     return CG_OK;
 }
@@ -65,8 +57,7 @@ static double cg_sketch_norm_(const cg_sketch *s) {
         int j = r;
         double sum = 0.0;
         for (size_t i = 0; i < s->desc.cols; i += CG_BLOCK_)
-            sum += cg_lane_sum_of_(kernels, s->cells + (size_t)r * s->desc.cols + i,
-                cg_min_(CG_BLOCK_, s->desc.cols - i), CG_SUM_SQUARES_);
+            sum += cg_energy_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i));
         for (; j > 0 && v[j - 1] > sum; j--) v[j] = v[j - 1];
         v[j] = sum;
     }

@@ -19,13 +19,15 @@ static cg_op cg_heavy_search_op_(size_t k) {
 }
 CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k) {
     const cg_op op = cg_heavy_search_op_(k);
-    return sketch ? cg_size_or_zero_(cg_scratch_bytes_(&op, sketch->desc.n)) : 0;
+    return sketch ? cg_scratch(&op, sketch->desc.n) : 0;
 }
 static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, size_t k, void *scratch, size_t bytes) {
+    size_t need;
     memset(h, 0, sizeof *h);
     h->sketch = s;
     h->op = cg_heavy_search_op_(k);
-    if (cg_scratch_bytes_(&h->op, s->desc.n) > bytes) return CG_E_CAPACITY;
+    need = cg_scratch(&h->op, s->desc.n);
+    if (!need || need > bytes) return CG_E_CAPACITY;
     if (!scratch && s->desc.n) return CG_E_ARG;
     cg_list_in_scratch_(&h->list, &h->op, s->desc.n, scratch);
     h->fill.make = cg_sketch_estimate_range_;

@@ -137,12 +137,11 @@ CG_API_ size_t cg_sketched_exchange_memory(
     return need ? cg_size_or_zero_(cg_add_sat_(need, 64)) : 0;
 }
 /* Of `count` the k with the largest values (of equals the first), in their order. */
-static size_t cg_sketched_topk_(uint64_t *index, float *value, size_t count, size_t k, float *work) {
+static size_t cg_sketched_topk_(uint64_t *index, float *value, size_t count, size_t k) {
     size_t left = k, kept = 0;
     uint32_t key;
     if (count <= k) return count;
-    memcpy(work, value, 4 * count);
-    key = cg_kth_(work, count, &left, 0, CG_ABS_MASK_, cg_both_signs_);
+    key = cg_kth_magnitude_(value, count, &left);
     for (size_t i = 0; i < count; i++) {
         const uint32_t m = cg_as_bits_(value[i]) & CG_ABS_MASK_;
         if (m < key || (m == key && !left)) continue;
@@ -171,8 +170,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     if (s != CG_OK || !need)
         return cg_exchange_or_fail_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
     cg_sketched_buffers_plan_(&sgd->sketch, most, desc, t, 1, (uint8_t *)mem + skip, &r);
-    if (n && sgd->velocity)
-        kernels->axpby_fading(grad, n, 1.0f, d->momentum, sgd->velocity, CG_AXPBY_NO_SQUARES_, NULL);
+    if (n && sgd->velocity) cg_axpby_fading_(kernels, grad, n, 1.0f, d->momentum, sgd->velocity);
     if (n && sgd->velocity) cg_clamp_all_(sgd->velocity, n);
     if (n) kernels->axpby(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
     if (n) cg_clamp_all_(sgd->error, n);
@@ -190,7 +188,7 @@ static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc 
     s = cg_exchange_or_fail_(&road, t, r.value, most, r.exchange, r.exchange_bytes, s, &one);
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
-    kept = cg_sketched_topk_(r.index, r.value, most, d->k, (float *)(void *)r.scratch);
+    kept = cg_sketched_topk_(r.index, r.value, most, d->k);
     cg_sparse_apply_(desc, r.index, r.value, kept, grad, n);
     for (size_t i = 0; i < kept; i++) {
         cg_store_(sgd->error, (size_t)r.index[i], 0.0f);
@@ -250,7 +248,6 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
                  cells = sgd->fresh.count;
     const float rate = d->rate != 0.0f ? d->rate : 1.0f;
     float chunk[CG_CHUNK_];
-    double lanes[16] = { 0.0 }; /* not asked for */
     cg_exchange_desc road = cg_f32_mean_step_desc_(desc);
     cg_sketched_buffers_ r;
     cg_report one;
@@ -267,7 +264,7 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
     cg_report_add_(report, &one);
     if (s != CG_OK) return s;
     /* the new momentum, not yet in its place */
-    kernels->axpby_fading(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, CG_AXPBY_FADE_X_, lanes);
+    cg_axpy_faded_energy_y_(kernels, sgd->momentum.cells, cells, d->momentum, sgd->fresh.cells);
     for (size_t i = 0; i < cells && s == CG_OK; i += CG_CHUNK_) { /* and the new error is finite, too */
         const size_t many = cg_min_(CG_CHUNK_, cells - i);
         memcpy(chunk, sgd->error.cells + i, 4 * many);
