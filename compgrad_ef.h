@@ -417,7 +417,7 @@ static double cg_exp_(double x) {
     for (; halvings > 0; halvings--) sum *= sum;
     return sum;
 }
-/* The ratio of a step, counted from the first that is not dense. A CG_WARMUP_TABLE must have its table. */
+/* The ratio of a step, counted from the start of the warm-up. A CG_WARMUP_TABLE must have its table. */
 static float cg_warmup_ratio_(const cg_warmup *w, float ratio, uint64_t step) {
     const uint64_t stage = step / (w->period ? w->period : 1);
     double progress, quarter = 1.0;

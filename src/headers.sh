@@ -42,5 +42,5 @@ header compgrad_ef.h ef/manual.h ef/api.h ef/begin.h core/base/fp_begin.h ef/kin
     ef/save.h core/base/fp_end.h core/base/end.h
 
 header compgrad_sketch.h sketch/manual.h sketch/api.h sketch/begin.h core/base/fp_begin.h sketch/hash.h \
-    sketch/kernels.h sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/protocols.h \
-    core/base/fp_end.h core/base/end.h
+    sketch/kernels.h sketch/sketch.h sketch/estimate.h sketch/heavy.h sketch/packets.h sketch/exchange.h \
+    sketch/sketched.h sketch/fetched.h core/base/fp_end.h core/base/end.h
