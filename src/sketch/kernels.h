@@ -192,7 +192,7 @@ CG_TARGET_AVX2_ static void cg_line_estimate_avx2_(const cg_line_target_ *p, int
 /* What the functions below get as avx2: asked once per call, not per line. */
 static int cg_sketch_use_avx2_(void) {
 #if CG_AVX2_
-    return cg_kernels_now_()->isa == CG_ISA_AVX2;
+    return cg_isa_used() == CG_ISA_AVX2;
 #else
     return 0;
 #endif
