@@ -3142,6 +3142,33 @@ static void cg_axpby_fading_neon_(
 }
 #endif
 
+/* axpby_fading for other headers; x and y may have any alignment. Without squares y may be x itself. */
+CG_OFFERED_ void cg_axpby_fading_(
+    const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float beta, float *y) {
+    kernels->axpby_fading(x, n, alpha, beta, y, CG_AXPBY_NO_SQUARES_, NULL);
+}
+/* The same; returns the sum of squares of the new y. */
+CG_OFFERED_ double cg_axpby_fading_energy_y_(
+    const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float beta, float *y) {
+    double lanes[16] = { 0.0 };
+    kernels->axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_Y_, lanes);
+    return cg_lanes_reduce_(lanes);
+}
+/* The same; returns the sum of squares of x, which should be in the cache: it is not prefetched. */
+CG_OFFERED_ double cg_axpby_fading_energy_x_(
+    const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float beta, float *y) {
+    double lanes[16] = { 0.0 };
+    kernels->axpby_fading(x, n, alpha, beta, y, CG_AXPBY_SQUARES_X_, lanes);
+    return cg_lanes_reduce_(lanes);
+}
+/* y = y + alpha*x, where alpha*x counts as 0 below 2^-100; returns the sum of squares of the new y. */
+CG_OFFERED_ double cg_axpy_faded_energy_y_(
+    const cg_kernels_ *kernels, const float *x, size_t n, float alpha, float *y) {
+    double lanes[16] = { 0.0 };
+    kernels->axpby_fading(x, n, alpha, 1.0f, y, CG_AXPBY_FADE_X_, lanes);
+    return cg_lanes_reduce_(lanes);
+}
+
 /* src/core/kernels/lookup.h */
 /* grade: how many of `count` ascending limits |v|*inv is above, and the sign. With lanes, centre[grade]*|v| is
    added to them. */
@@ -7850,6 +7877,24 @@ static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *inf
     cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
     return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
 }
+/* A seal: the checksum of p[0, len), 16 bytes at `offset` that count as zeros while it is computed, for other headers
+   that save state. len and offset are multiples of 4, and offset + 16 <= len. */
+CG_OFFERED_ cg_checksum_ cg_seal_of_(const uint8_t *p, size_t len, size_t offset) {
+    static const uint8_t zeros[16] = { 0 };
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    cg_checksum_ sum = cg_checksum_of_(kernels, p, offset);
+    sum = cg_checksum_concat_(sum, cg_checksum_of_(kernels, zeros, 16));
+    return cg_checksum_concat_(sum, cg_checksum_of_(kernels, p + offset + 16, len - offset - 16));
+}
+CG_OFFERED_ void cg_seal_put_(uint8_t *p, size_t len, size_t offset) {
+    const cg_checksum_ sum = cg_seal_of_(p, len, offset);
+    cg_put64_(p + offset, sum.a);
+    cg_put64_(p + offset + 8, sum.b);
+}
+CG_OFFERED_ int cg_seal_is_intact_(const uint8_t *p, size_t len, size_t offset) {
+    const cg_checksum_ sum = cg_seal_of_(p, len, offset);
+    return sum.a == cg_get64_(p + offset) && sum.b == cg_get64_(p + offset + 8);
+}
 
 /* src/core/quantize/scales.h */
 /* ---- >>quantizers: a row each
@@ -8048,6 +8093,11 @@ static int cg_legal_range_(const float *scales) {
     return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]) && scales[0] <= scales[1];
 }
 static int cg_legal_finite2_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
+/* Sum of squares of n values, in the order of sums of this library (16 lanes, folded by halves); Inf or NaN if one of
+   them is. */
+CG_OFFERED_ double cg_energy_(const cg_kernels_ *kernels, const float *v, size_t n) {
+    return cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
+}
 
 /* src/core/quantize/formats.h */
 #define CG_ENCODE_FN_(name)                                                                                 \
@@ -8493,6 +8543,18 @@ static int cg_value_code_fits_(const cg_op *op) {
     cg_alphabet_ a;
     if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;
     return cg_alphabet_of_(&op->quantize, &a) && cg_code_fits_alphabet_(op->code.arg, &a);
+}
+/* One bucket by itself, for other headers that store values as codes. The stage must round to nearest, have one scale
+   and leave a byte per value (absmax:8:B:nearest): codes has n bytes. Values must be finite; a magnitude above the
+   scale is stored as the scale. */
+CG_OFFERED_ void cg_bucket_quantize_(
+    const cg_kernels_ *kernels, const cg_stage *stage, float scale, const float *v, size_t n, uint8_t *codes) {
+    const cg_key_ unused = { 0, 0 }; /* no noise where rounding is to nearest */
+    cg_quantizer_of_(stage)->encode(kernels, stage, &scale, unused, 0, v, n, codes, NULL);
+}
+CG_OFFERED_ void cg_bucket_dequantize_(
+    const cg_kernels_ *kernels, const cg_stage *stage, float scale, const uint8_t *codes, size_t n, float *out) {
+    cg_quantizer_of_(stage)->decode(kernels, stage, &scale, codes, n, out, 0);
 }
 
 /* src/core/layout.h */
@@ -9108,6 +9170,11 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
         }
     }
     return kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
+}
+/* The rank-th largest magnitude of n values (rank from 1 to n), as bits. *rank becomes its place among its equals:
+   so many of them belong to the *rank largest. */
+CG_OFFERED_ uint32_t cg_kth_magnitude_(const float *v, size_t n, size_t *rank) {
+    return cg_kth_(v, n, rank, 0, CG_ABS_MASK_, cg_both_signs_);
 }
 
 /* src/core/select/thresholds.h */
@@ -10225,6 +10292,22 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
     *sum = cg_checksum_concat_(*sum, codes);
     return CG_OK;
 }
+/* A pass over x for other headers: calls make(user, first, many, x + first) for all of [0, n), `step` values at a time
+   (a chunk or a block), blocks spread over threads; returns the sum of what make returns, in the order of blocks.
+   make may read x, write it, or both; calls for different blocks must not depend on each other. */
+CG_OFFERED_ double cg_vector_pass_(
+    double (*make)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t step) {
+    cg_producer_ producer = CG_ZERO;
+    cg_source_ source = CG_ZERO;
+    producer.make = make;
+    producer.user = user;
+    producer.n = n;
+    producer.step = step;
+    source.producer = &producer;
+    source.x = x;
+    cg_producer_make_all_(&source);
+    return producer.energy;
+}
 
 /* src/core/compress.h */
 /* Sizes of a packet whose selection left k values (or will leave at most k). */
@@ -11146,6 +11229,11 @@ CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
     cg_status s = !packet || !info ? CG_E_ARG : cg_header_get_((const uint8_t *)packet, len, info);
     cg_fenv_leave_(env);
     return s;
+}
+/* Whether side->support can be the support of n values: CG_OK, or what cg_compress_with would return for it. */
+CG_OFFERED_ cg_status cg_support_check_(const cg_extra *side, size_t n) {
+    cg_decoder_ set;
+    return cg_support_open_(&set, side, n);
 }
 
 /* src/core/reduce.h */

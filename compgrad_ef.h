@@ -78,6 +78,11 @@
    the mean over ranks of what is pending stays what it was. */
 
 /* src/ef/api.h */
+/* api: the public declarations of error feedback, of training state between steps
+
+   Offers   cg_ef, cg_ef_desc and the calls on them; cg_warmup, cg_ef_rule
+   Needs    compgrad_exchange.h
+   Touches  nothing */
 #include "compgrad_exchange.h" /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_EF_H
@@ -243,7 +248,11 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
 #endif /* COMPGRAD_EF_H */
 
 /* src/ef/begin.h */
-/* ============================================================================================== */
+/* begin: opens the implementation of error feedback, for the one file that defines COMPGRAD_IMPLEMENTATION
+
+   Offers   nothing
+   Needs    compgrad_exchange.h, whose implementation comes first
+   Touches  nothing */
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EF_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
 #  define COMPGRAD_EF_IMPLEMENTED_
 
@@ -262,55 +271,75 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
 #endif
 
 /* src/ef/kinds.h */
-/* ---- >>kinds: a row each ---- */
+/* kinds: the kinds of error feedback, one row of traits each, and the constants of the header
+
+   Offers   cg_ef_has_trait_ and the traits, cg_ef_has_velocity_, cg_ef_in_place_, cg_ef_decay_; constants
+   Needs    api
+   Touches  nothing
+   All of them need a description whose kind is in range (cg_ef_check_). */
 
 enum {
-    CG_EF_IN_PLACE_ = 1 /* p takes the error's place */,
-    CG_EF_HAS_VELOCITY_ = 2 /* a second vector */,
-    CG_EF_KEEPS_RECEIVED_ = 4 /* remembers results */,
-    CG_EF_DIFFERENCE_ = 8 /* p = g - h */,
-    CG_EF_ALLOWS_8BIT_ = 16 /* may be kept in 8 bits */,
-    CG_EF_TAKES_MOMENTUM_ = 32 /* a momentum */
+    CG_EF_IN_PLACE_ = 1,       /* p is stored over the residual e; the others make p chunk by chunk */
+    CG_EF_HAS_VELOCITY_ = 2,   /* keeps a second vector: u, or the variance v */
+    CG_EF_KEEPS_RECEIVED_ = 4, /* keeps the mean that all ranks received: H, or M */
+    CG_EF_DIFFERENCE_ = 8,     /* p = g - h: vector[0] is a shift h, no residual, and not divided by 1 + w */
+    CG_EF_ALLOWS_8BIT_ = 16,   /* the residual may be kept in 8 bits (desc.bytes) */
+    CG_EF_TAKES_MOMENTUM_ = 32 /* desc.momentum may be set; EF21 takes one as well, and then has a velocity */
 };
 typedef struct cg_ef_row_ {
-    uint8_t flags;
-    float decay;
+    uint8_t flags; /* traits, CG_EF_IN_PLACE_ and on */
+    float decay;   /* where desc.decay is 0 */
 } cg_ef_row_;
-static const cg_ef_row_ cg_ef_rows_[] = {
-    /* by cg_ef_kind */
-    { CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f },
-    { CG_EF_ALLOWS_8BIT_, 0.8f },
-    { CG_EF_ALLOWS_8BIT_, 0.1f },
-    { CG_EF_ALLOWS_8BIT_, 0.9f },
-    { CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_TAKES_MOMENTUM_, 1.0f },
-    { CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_, 1.0f },
-    { CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_, 0.999f },
-    { CG_EF_DIFFERENCE_ | CG_EF_KEEPS_RECEIVED_, 1.0f },
-    { CG_EF_DIFFERENCE_ | CG_EF_KEEPS_RECEIVED_, 1.0f },
-    { CG_EF_DIFFERENCE_ | CG_EF_KEEPS_RECEIVED_, 1.0f },
-    { CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_, 1.0f },
+/* clang-format off */
+static const cg_ef_row_ cg_ef_rows_[] = { /* by cg_ef_kind */
+    /* CLASSIC     */ { CG_EF_IN_PLACE_ | CG_EF_ALLOWS_8BIT_, 1.0f },
+    /* LOCO        */ { CG_EF_ALLOWS_8BIT_, 0.8f },
+    /* SCALECOM    */ { CG_EF_ALLOWS_8BIT_, 0.1f },
+    /* ECQ         */ { CG_EF_ALLOWS_8BIT_, 0.9f },
+    /* MOMENTUM    */ { CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_ | CG_EF_TAKES_MOMENTUM_, 1.0f },
+    /* SIGNUM      */ { CG_EF_IN_PLACE_ | CG_EF_TAKES_MOMENTUM_, 1.0f },
+    /* VARIANCE    */ { CG_EF_IN_PLACE_ | CG_EF_HAS_VELOCITY_, 0.999f },
+    /* EF21        */ { CG_EF_DIFFERENCE_ | CG_EF_KEEPS_RECEIVED_, 1.0f },
+    /* DIANA       */ { CG_EF_DIFFERENCE_ | CG_EF_KEEPS_RECEIVED_, 1.0f },
+    /* LAQ         */ { CG_EF_DIFFERENCE_ | CG_EF_KEEPS_RECEIVED_, 1.0f },
+    /* ONEBIT_ADAM */ { CG_EF_IN_PLACE_ | CG_EF_KEEPS_RECEIVED_ | CG_EF_TAKES_MOMENTUM_, 1.0f },
 };
-#define CG_EF_MAGIC_ 0x66656763u /* "cgef" */
-#define CG_EF_HUGE_ 1e37f        /* from here on sums are watched */
-enum { CG_EF_BUCKET_ = 64, CG_EF_MAX_STAGES_ = 4096, CG_EF_HEADER_BYTES_ = 256, CG_EF_VERSION_ = 1 };
+/* clang-format on */
+#define CG_EF_MAGIC_ 0x66656763u /* "cgef", the first bytes of saved state */
+#define CG_EF_HUGE_ 1e37f        /* from this magnitude on a sum of two values may leave the float range */
+enum {
+    CG_EF_BUCKET_ = 64,        /* values that share a scale in an 8-bit residual */
+    CG_EF_MAX_STAGES_ = 4096,  /* of a warm-up */
+    CG_EF_HEADER_BYTES_ = 256, /* of saved state */
+    CG_EF_SEAL_OFFSET_ = 240,  /* byte of the checksum in it */
+    CG_EF_VERSION_ = 1
+};
 
 static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return &cg_ef_rows_[d->kind]; }
-static int cg_ef_has_trait_(const cg_ef_desc *d, int what) { return (cg_ef_row_of_(d)->flags & what) != 0; }
+static int cg_ef_has_trait_(const cg_ef_desc *d, int trait) { return (cg_ef_row_of_(d)->flags & trait) != 0; }
 static int cg_ef_has_velocity_(const cg_ef_desc *d) {
     return cg_ef_has_trait_(d, CG_EF_HAS_VELOCITY_) || (d->kind == CG_EF_EF21 && d->momentum != 0.0f);
 }
+/* Whether p is stored over the residual. An 8-bit residual has no room for p. */
 static int cg_ef_in_place_(const cg_ef_desc *d) { return cg_ef_has_trait_(d, CG_EF_IN_PLACE_) && !d->bytes; }
 static float cg_ef_decay_(const cg_ef_desc *d) { return d->decay != 0.0f ? d->decay : cg_ef_row_of_(d)->decay; }
 
 /* src/ef/omega.h */
-/* ---- >>omega: how much an unbiased operator may add, E|C(x) - x|^2 <= w |x|^2; 0 for others ---- */
+/* omega: the variance w of an unbiased operator, E|C(x) - x|^2 <= w |x|^2, and the scale that bounds a residual
+
+   Offers   cg_omega_, cg_ef_scale_
+   Needs    kinds; shape of core
+   Touches  nothing
+   The operator must be legal (cg_op_check_). w is 0 for biased operators. The residual of an operator with w >= 1
+   would grow without bound, so p is divided by 1 + w, which makes the operator contractive. */
 
 static double cg_min_f64_(double a, double b) { return a < b ? a : b; }
+/* w of a quantizer alone, for k values. */
 static double cg_omega_quantize_(const cg_stage *q, double k) {
     const double bucket = q->size && (double)q->size < k ? (double)q->size : k, root = cg_sqrt_(bucket),
                  s = (double)q->arg;
     const double levels = q->id == CG_QUANTIZE_LEVELS ? s : (double)((1 << (q->arg & 15)) - 1);
-    double least = 1.0;
+    double lowest_level = 1.0; /* DITHER: its smallest level but 0, a power of 1/2 */
     if (q->flags & CG_FLAG_NEAREST) return 0.0;
     switch (q->id) {
     case CG_QUANTIZE_ABSMAX:
@@ -323,36 +352,38 @@ static double cg_omega_quantize_(const cg_stage *q, double k) {
         return q->arg == 1 ? (root - 1.0) / 2.0 : bucket / (4.0 * s * s);
     case CG_QUANTIZE_TERNGRAD: return q->flags & CG_FLAG_CLIP ? 0.0 : (root - 1.0) / 2.0;
     case CG_QUANTIZE_DITHER:
-        for (int i = 2; i < 1 << (q->arg - 1); i++) least *= 0.5;
-        return 0.125 + root * least;
+        for (int i = 2; i < 1 << (q->arg - 1); i++) lowest_level *= 0.5;
+        return 0.125 + root * lowest_level;
     case CG_QUANTIZE_NATURAL: return 0.125;
     case CG_QUANTIZE_LLOYD: return q->value < 2.0f ? 0.571 : q->value < 3.0f ? 0.133 : 0.036;
     default: return 0.0;
     }
 }
+/* w of the whole operator on n values: the stages' factors 1 + w are multiplied. */
 static double cg_omega_(const cg_op *op, size_t n) {
-    double grows = 1.0;
-    uint64_t drawn = cg_sampled_n_(op, n, NULL), turned = cg_transformed_n_(op, drawn);
-    if (!n || !turned) return 0.0;
+    const cg_shape_ shape = cg_shape_of_(op, n);
+    double inflation = 1.0; /* E|C(x)|^2 <= inflation |x|^2 */
+    if (!n || !shape.transformed_n) return 0.0;
     if (op->sample.id && !(op->sample.flags & CG_FLAG_UNSCALED))
-        grows *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)drawn;
+        inflation *= op->sample.id == CG_SAMPLE_PERMK ? (double)op->sample.size : (double)n / (double)shape.sampled_n;
     if (op->transform.id == CG_TRANSFORM_ATOMO) {
-        const double rows = (double)cg_matrix_rows_(op), cols = (double)cg_matrix_cols_(op),
-                     least = cg_min_f64_(rows, cols) / (double)cg_matrix_r_(op);
-        grows *= least > 1.0 ? least : 1.0;
+        const double rank_ratio = cg_min_f64_((double)shape.rows, (double)shape.cols) / (double)shape.r;
+        inflation *= rank_ratio > 1.0 ? rank_ratio : 1.0;
     }
-    if (op->select.id == CG_SELECT_WANGNI) grows *= 1.0 / (double)op->select.value;
-    if (op->select.id == CG_SELECT_WANGNIVAR) grows *= 1.0 + (double)op->select.value;
-    return grows * (1.0 + cg_omega_quantize_(&op->quantize, (double)cg_max_selected_(op, turned))) - 1.0;
+    if (op->select.id == CG_SELECT_WANGNI) inflation *= 1.0 / (double)op->select.value;
+    if (op->select.id == CG_SELECT_WANGNIVAR) inflation *= 1.0 + (double)op->select.value;
+    return inflation * (1.0 + cg_omega_quantize_(&op->quantize, (double)shape.max_selected)) - 1.0;
 }
-/* No value is off by as much as the largest of its bucket: then memory cannot grow, whatever w is. */
-static int cg_quantizer_is_contractive_(const cg_stage *q, int turned) {
-    const unsigned least = turned ? 3 : 2; /* bits; rotated, in the mean of squares */
+/* Whether every value stays closer to itself than the largest magnitude of its bucket. Then the residual cannot grow,
+   whatever w is. transformed: a transform comes before the quantizer. */
+static int cg_quantizer_is_contractive_(const cg_stage *q, int transformed) {
+    const unsigned min_bits = transformed ? 3 : 2; /* after a rotation the bound holds for the mean of squares */
     if (q->id == CG_QUANTIZE_ABSMAX) return q->arg >= 3;
-    if (q->id == CG_QUANTIZE_MINMAX) return q->arg >= least && !(q->flags & CG_FLAG_NORM);
+    if (q->id == CG_QUANTIZE_MINMAX) return q->arg >= min_bits && !(q->flags & CG_FLAG_NORM);
     return q->id == CG_QUANTIZE_LEVELS && (q->flags & CG_FLAG_MAX) && q->arg >= 2;
 }
-/* What memory, and what is compressed, is multiplied by. */
+/* The factor of p and of the residual for this operator, in (0, 1]: 1 / (1 + w) where w >= 1, else 1. DIANA and SIGNUM
+   take operators as they are. */
 static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op) {
     cg_op rest = *op;
     double w;
@@ -364,33 +395,40 @@ static float cg_ef_scale_(const cg_ef_desc *d, const cg_op *op) {
 }
 
 /* src/ef/schedule.h */
-/* ---- >>schedule: the operator of a step ---- */
+/* schedule: the operator of a step, from rules, policy, dense steps and warm-up
 
-/* e^x, x <= 0: halved until the series is short, then squared back. */
+   Offers   cg_ef_op_, cg_ef_warmup_op_, cg_op_ratio_stage_, cg_op_set_ratio_
+   Needs    kinds; math of core/base
+   Touches  nothing but its arguments; calls the user's policy
+   The operator depends on the description, the tag and n alone, so that all ranks arrive at the same one. */
+
+/* e^x for x <= 0, the same bits everywhere: x is halved until a series of 18 terms is exact enough, and the sum is
+   squared as often. */
 static double cg_exp_(double x) {
     double sum = 1.0, term = 1.0;
-    int halves = 0;
+    int halvings = 0;
     if (x < -700.0) return 0.0;
-    for (; x < -0.5; x *= 0.5) halves++;
+    for (; x < -0.5; x *= 0.5) halvings++;
     for (int i = 1; i <= 18; i++) {
         term *= x / (double)i;
         CG_NO_FMA_(term);
         sum += term;
     }
-    for (; halves > 0; halves--) sum *= sum;
+    for (; halvings > 0; halvings--) sum *= sum;
     return sum;
 }
+/* The ratio of a step, counted from the start of the warm-up. A CG_WARMUP_TABLE must have its table. */
 static float cg_warmup_ratio_(const cg_warmup *w, float ratio, uint64_t step) {
     const uint64_t stage = step / (w->period ? w->period : 1);
-    double part, quarter = 1.0;
+    double progress, quarter = 1.0;
     if (w->kind == CG_WARMUP_NONE || stage >= w->stages || !(ratio > 0.0f)) return ratio;
-    part = (double)(stage + 1) / ((double)w->stages + 1.0);
+    progress = (double)(stage + 1) / ((double)w->stages + 1.0);
     switch (w->kind) {
-    case CG_WARMUP_POWER: return (float)cg_exp_(part * cg_ln_((double)ratio));
+    case CG_WARMUP_POWER: return (float)cg_exp_(progress * cg_ln_((double)ratio));
     case CG_WARMUP_QUARTERS:
         for (uint64_t i = 0; i <= stage && quarter > (double)ratio; i++) quarter *= 0.25;
         return quarter > (double)ratio ? (float)quarter : ratio;
-    case CG_WARMUP_LINEAR: return (float)(1.0 - cg_times64_(part, 1.0 - (double)ratio));
+    case CG_WARMUP_LINEAR: return (float)(1.0 - cg_times64_(progress, 1.0 - (double)ratio));
     default: return w->table[stage];
     }
 }
@@ -401,7 +439,7 @@ CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t ste
     cg_fenv_leave_(env);
     return r;
 }
-/* The stage whose value is the ratio kept, or NULL. */
+/* The stage whose value is the ratio of values kept, or NULL if the operator has none. */
 static cg_stage *cg_op_ratio_stage_(cg_op *op) {
     switch (op->select.id) {
     case CG_SELECT_TOPK:
@@ -415,22 +453,27 @@ static cg_stage *cg_op_ratio_stage_(cg_op *op) {
     default: return op->sample.id == CG_SAMPLE_RANDK ? &op->sample : NULL;
     }
 }
+/* Sets the ratio, in place of a count in op->k; nothing happens to an operator without a ratio. */
 static void cg_op_set_ratio_(cg_op *op, float ratio) {
     cg_stage *s = cg_op_ratio_stage_(op);
     if (!s) return;
     s->value = ratio;
     op->k = 0;
 }
+/* The ratio kept of n values, be it given as a ratio or as op->k; 1 for an operator without a ratio. */
 static float cg_op_effective_ratio_(const cg_op *op, size_t n) {
     cg_op copy = *op;
     const cg_stage *s = cg_op_ratio_stage_(&copy);
-    return !s ? 1.0f : op->k && n ? (float)((double)cg_k_from_ratio_(0.0f, op->k, n) / (double)n) : s->value;
+    return !s ? 1.0f : op->k && n ? (float)((double)(op->k < n ? op->k : n) / (double)n) : s->value;
 }
+/* op with the warm-up's ratio at this step, counted from the first that is not dense. */
 static cg_op cg_ef_warmup_op_(const cg_ef_desc *d, cg_op op, uint64_t step) {
     const float before = cg_op_effective_ratio_(&op, d->n), after = cg_warmup_ratio_(&d->warmup, before, step);
     if (after != before) cg_op_set_ratio_(&op, after);
     return op;
 }
+/* The operator of the step in tag (NULL: zeros). It may be illegal, if the policy gave it. A random sample is used
+   unscaled, as its n/k would make the residual grow; only DIANA and SIGNUM take it scaled. */
 static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
     const cg_tag none = CG_ZERO;
     cg_op op = d->op;
@@ -448,37 +491,48 @@ static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
 }
 
 /* src/ef/plan.h */
-/* ---- >>plan ---- */
+/* plan: checks a description, and lays out the memory of its state
 
-/* Must a stage see all of p at once, with no scratch of its own for it? */
-static int cg_ef_needs_whole_vector_(const cg_op *op) {
-    if (cg_is_matrix_op_(op)) return 1;
+   Offers   cg_ef_check_, cg_ef_needs_of_op_, cg_ef_needs_; the public init, reset, sizes and simple queries
+   Needs    kinds, schedule; shape of core; the arena of exchange
+   Touches  the state and the memory it is given
+   The caller's memory holds, each from a multiple of 64 bytes on: residual (floats, or codes and scales), velocity,
+   received, warm, carry, whole, scratch. */
+
+/* Must a stage see all of p at once, where the operator has no scratch to hold it? */
+static int cg_ef_needs_whole_vector_(const cg_op *op, const cg_shape_ *shape) {
+    if (shape->is_matrix) return 1;
     return !op->sample.id && !op->transform.id &&
         (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_codec_(&op->quantize));
 }
+/* The most that any operator of a description needs. */
 typedef struct cg_ef_needs_ {
-    uint64_t scratch_bytes, packet_bytes;
-    size_t warm_count;
-    int whole_vector;
+    uint64_t scratch_bytes, packet_bytes; /* packet_bytes: 1 for a codec of the user's, whose bound is not known here */
+    size_t warm_count;                    /* floats of a low-rank operator's right factor */
+    int whole_vector;                     /* p is stored nowhere, and must be in ef->whole to be compressed */
 } cg_ef_needs_;
+/* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_UNSUPPORTED: it does not go with the
+   kind, the clipping or the rate. *needs is changed only on success. */
 static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
-    const uint64_t bytes = cg_op_check_(&op) == CG_OK ? cg_scratch_bytes_(&op, d->n) : 0;
-    /* a user's codec is not at hand here */
-    const uint64_t most = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);
+    const uint64_t packet_bound = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound(&op, d->n);
     const cg_op dense = cg_dense();
-    if (cg_op_check_(&op) != CG_OK || !most) return CG_E_ARG;
+    uint64_t scratch_bytes;
+    cg_shape_ shape;
+    if (cg_op_check_(&op) != CG_OK || !packet_bound) return CG_E_ARG;
+    scratch_bytes = cg_scratch_bytes_(&op, d->n);
+    shape = cg_shape_of_(&op, d->n);
     if (op.select.id == CG_SELECT_BINS && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
     if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
-    if (bytes > needs->scratch_bytes) needs->scratch_bytes = bytes;
-    if (most > needs->packet_bytes) needs->packet_bytes = most;
-    if (cg_ef_needs_whole_vector_(&op) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_matrix_cols_(&op) * cg_matrix_r_(&op) > needs->warm_count)
-        needs->warm_count = cg_matrix_cols_(&op) * cg_matrix_r_(&op);
+    if (scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = scratch_bytes;
+    if (packet_bound > needs->packet_bytes) needs->packet_bytes = packet_bound;
+    if (cg_ef_needs_whole_vector_(&op, &shape) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if (op.transform.id == CG_TRANSFORM_LOWRANK && shape.cols * shape.r > needs->warm_count)
+        needs->warm_count = shape.cols * shape.r;
     return CG_OK;
 }
-/* An operator, at all ratios that warm-up gives it. */
+/* The same for an operator at all ratios that the warm-up gives it. */
 static cg_status cg_ef_needs_of_schedule_(const cg_ef_desc *d, const cg_op *op, cg_ef_needs_ *needs) {
     cg_status s = cg_ef_needs_of_op_(d, *op, needs);
     for (uint32_t i = 0; i < d->warmup.stages && s == CG_OK && d->warmup.kind; i++)
@@ -486,6 +540,7 @@ static cg_status cg_ef_needs_of_schedule_(const cg_ef_desc *d, const cg_op *op, 
     return s;
 }
 static int cg_ef_is_fraction_(float f) { return f >= 0.0f && f <= 1.0f; }
+/* Checks everything in a description, which may be NULL, but what only a policy can tell; fills *needs in. */
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     cg_status s;
     memset(needs, 0, sizeof *needs);
@@ -505,7 +560,7 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
         return CG_E_UNSUPPORTED;
     if ((d->nesterov && d->kind != CG_EF_MOMENTUM) || (d->bytes && !cg_ef_has_trait_(d, CG_EF_ALLOWS_8BIT_)))
         return CG_E_UNSUPPORTED;
-    /* that is no error */
+    /* a shift or a momentum is no residual that could be forgotten */
     if (d->reset && (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) || d->kind == CG_EF_SIGNUM)) return CG_E_UNSUPPORTED;
     if (d->kind == CG_EF_LAQ && d->laq_step == 0.0f) return CG_E_ARG;
     s = cg_ef_needs_of_schedule_(d, &d->op, needs);
@@ -513,25 +568,26 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), needs);
     return s;
 }
-/* Places, and the sum of them. */
+/* Sets the pointers of ef into the memory from base on (a multiple of 64, or NULL to measure). Returns the bytes
+   needed; the number saturates and does not wrap around. */
 static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *needs, uint8_t *base) {
     const uint64_t vector = cg_mul_sat_(4, d->n);
-    cg_arena_ c;
-    c.base = base;
-    c.bytes = 0;
-    ef->vector[0] = d->bytes ? NULL : (float *)(void *)cg_arena_take_(&c, vector);
-    ef->bytes = d->bytes
-        ? cg_arena_take_(&c, cg_add_sat_(d->n, cg_mul_sat_(2, cg_add_sat_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)))
-        : NULL;
-    ef->vector[1] = cg_ef_has_velocity_(d) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->warm = needs->warm_count ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, needs->warm_count)) : NULL;
-    ef->carry = d->carry ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, d->carry)) : NULL;
-    ef->whole = needs->whole_vector ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->scratch = needs->scratch_bytes ? cg_arena_take_(&c, needs->scratch_bytes) : NULL;
+    cg_arena_ arena;
+    arena.base = base;
+    arena.bytes = 0;
+    ef->vector[0] = d->bytes ? NULL : (float *)(void *)cg_arena_take_(&arena, vector);
+    ef->bytes = d->bytes ? cg_arena_take_(&arena,
+                               cg_add_sat_(d->n, cg_mul_sat_(2, cg_add_sat_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)))
+                         : NULL;
+    ef->vector[1] = cg_ef_has_velocity_(d) ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
+    ef->vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
+    ef->warm = needs->warm_count ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, needs->warm_count)) : NULL;
+    ef->carry = d->carry ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, d->carry)) : NULL;
+    ef->whole = needs->whole_vector ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
+    ef->scratch = needs->scratch_bytes ? cg_arena_take_(&arena, needs->scratch_bytes) : NULL;
     ef->warm_count = needs->warm_count;
     ef->scratch_bytes = cg_size_or_zero_(needs->scratch_bytes);
-    return c.bytes;
+    return arena.bytes;
 }
 CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc) {
     const cg_fenv_ env = cg_fenv_enter_();
@@ -568,7 +624,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
 }
 CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes) {
     const cg_fenv_ env = cg_fenv_enter_();
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     cg_ef_needs_ needs;
     uint64_t need = 0;
     cg_status s = !ef ? CG_E_ARG : cg_ef_check_(desc, &needs);
@@ -576,12 +632,12 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
         memset(ef, 0, sizeof *ef);
         need = cg_ef_plan_(ef, desc, &needs, NULL);
         if (need > SIZE_MAX / 2) s = CG_E_ARG;
-        else if (need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
+        else if (need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
     }
     if (s == CG_OK) {
         ef->desc = *desc;
-        /* vectors of no values are somewhere, too */
-        cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + skip : (uint8_t *)ef->moved);
+        /* vectors of no values need a pointer that is not NULL: it is never followed */
+        cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + align_pad : (uint8_t *)ef->moved);
         cg_ef_reset(ef);
     }
     cg_fenv_leave_(env);
@@ -598,59 +654,69 @@ CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag) {
     return op;
 }
 
-/* src/ef/bytes.h */
-/* ---- >>bytes in memory: 64 values share a scale, the upper half of a float, rounded up ---- */
+/* src/ef/residual8.h */
+/* residual8: the residual in 8 bits, for desc.bytes
+
+   Offers   cg_residual8_encode_, _read_, _axpby_, _add_sparse_, _scale_get_, cg_residual8_stage_; the public cg_ef_read
+   Needs    kinds; quantize and kernels of core
+   Touches  ef->bytes
+   ef->bytes holds n codes, then a little-endian u16 for each of ceil(n / 64) buckets: its scale, the upper half of a
+   float, rounded up so that no value is cut off. Every write of a bucket rounds all of it once. */
 
 static const cg_stage cg_residual8_stage_ = { CG_QUANTIZE_ABSMAX, CG_FLAG_NEAREST, 8, CG_EF_BUCKET_, 0.0f };
 static uint8_t *cg_residual8_scale_at_(const cg_ef *ef, size_t bucket) { return ef->bytes + ef->desc.n + 2 * bucket; }
 static float cg_residual8_scale_get_(const uint8_t *at) {
     return cg_as_float_((uint32_t)at[0] << 16 | (uint32_t)at[1] << 24);
 }
+/* out gets the values of a bucket: 64, of the last bucket what there is. */
 static void cg_residual8_decode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, float *out) {
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
     const float scale = cg_residual8_scale_get_(cg_residual8_scale_at_(ef, bucket));
-    cg_quantizer_of_(&cg_residual8_stage_)
-        ->decode(kernels, &cg_residual8_stage_, &scale, ef->bytes + first, many, out, 0);
+    cg_bucket_dequantize_(kernels, &cg_residual8_stage_, scale, ef->bytes + first, many, out);
 }
+/* The values of v, which must be finite, become a bucket: its scale and its codes are written. */
 static void cg_residual8_encode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, const float *v) {
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
-    const cg_key_ none = cg_block_key_(0, 0);
     uint8_t *at = cg_residual8_scale_at_(ef, bucket);
-    const uint32_t top = (kernels->absmax_bits(v, many) + 0xffffu) >> 16, half = top > 0x7f7fu ? 0x7f7fu : top;
-    const float scale = cg_as_float_(half << 16);
-    at[0] = (uint8_t)half;
-    at[1] = (uint8_t)(half >> 8);
-    cg_quantizer_of_(&cg_residual8_stage_)
-        ->encode(kernels, &cg_residual8_stage_, &scale, none, 0, v, many, ef->bytes + first, NULL);
+    /* 0x7f7f is the upper half of the largest float */
+    const uint32_t scale_up16 = (kernels->absmax_bits(v, many) + 0xffffu) >> 16,
+                   scale16 = scale_up16 > 0x7f7fu ? 0x7f7fu : scale_up16;
+    const float scale = cg_as_float_(scale16 << 16);
+    at[0] = (uint8_t)scale16;
+    at[1] = (uint8_t)(scale16 >> 8);
+    cg_bucket_quantize_(kernels, &cg_residual8_stage_, scale, v, many, ef->bytes + first);
 }
-/* e = by v + keep e, for [first, first + many) of it; any stretch. */
-static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, float by, const float *v, float keep) {
+/* e = alpha v + beta e for coordinates [first, first + many), which may begin and end inside a bucket. v holds `many`
+   values. beta e fades as in cg_axpby_fading_, and sums too large for a float become the largest. */
+static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, float alpha, const float *v, float beta) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     float e[CG_EF_BUCKET_];
     for (size_t i = first, some; i < first + many; i += some) {
         const size_t bucket = i / CG_EF_BUCKET_, at = i % CG_EF_BUCKET_;
         some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
         cg_residual8_decode_(kernels, ef, bucket, e);
-        kernels->axpby_fading(cg_at_(v, i - first), some, by, keep, e + at, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(kernels, cg_at_(v, i - first), some, alpha, beta, e + at);
         for (size_t j = at; j < at + some; j++) e[j] = cg_saturate_(e[j]);
         cg_residual8_encode_(kernels, ef, bucket, e);
     }
 }
-/* e = e + by v at ascending places: what lies in one bucket is rounded once. */
+/* e = e + factor v at the coordinates base + index[i], which must ascend: so all that lie in one bucket are rounded
+   once. */
 static void cg_residual8_add_sparse_(
-    const cg_ef *ef, size_t base, const uint64_t *at, size_t many, float by, const float *v) {
+    const cg_ef *ef, size_t base, const uint64_t *index, size_t many, float factor, const float *v) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     float e[CG_EF_BUCKET_];
     for (size_t i = 0; i < many;) {
-        const size_t bucket = (base + (size_t)at[i]) / CG_EF_BUCKET_;
+        const size_t bucket = (base + (size_t)index[i]) / CG_EF_BUCKET_;
         cg_residual8_decode_(kernels, ef, bucket, e);
-        for (; i < many && (base + (size_t)at[i]) / CG_EF_BUCKET_ == bucket; i++) {
-            float *to = e + (base + (size_t)at[i]) % CG_EF_BUCKET_;
-            *to = cg_saturate_(cg_plus_(*to, cg_times_(by, v[i])));
+        for (; i < many && (base + (size_t)index[i]) / CG_EF_BUCKET_ == bucket; i++) {
+            float *to = e + (base + (size_t)index[i]) % CG_EF_BUCKET_;
+            *to = cg_saturate_(cg_plus_(*to, cg_times_(factor, v[i])));
         }
         cg_residual8_encode_(kernels, ef, bucket, e);
     }
 }
+/* The values of coordinates [first, first + many), any stretch, in out. */
 static void cg_residual8_read_(const cg_ef *ef, size_t first, size_t many, float *out) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     float e[CG_EF_BUCKET_];
@@ -679,53 +745,51 @@ CG_API_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n) {
 }
 
 /* src/ef/step.h */
-/* ---- >>step: from the gradient to p ---- */
+/* step: from the gradient to p, the compensated gradient that is compressed
+
+   Offers   cg_ef_step_ and its life: cg_ef_step_check_, cg_ef_step_begin_, then p by cg_ef_producer_ or by the passes
+            cg_ef_compensate_ and cg_ef_residual_accumulate_, then cg_ef_record_energy_; cg_ef_scale_vector_
+   Needs    plan, omega, residual8; producers, passes, kernels of core
+   Touches  the vectors of the state, and its scale, hint and stats; cg_ef_step_check_ only the stats
+   g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h), u the velocity (vector[1]). In
+   kinds that work in place p is stored over e. The others make p chunk by chunk, as often as it is asked for, and
+   e changes afterwards, by a pass of its own. */
 
 typedef struct cg_ef_step_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
-    cg_op op;
-    cg_extra side;
-    const float *g, *variance;
-    /* g is multiplied by a; before that cut at +-limit, if that is not 0 */
-    float grad_scale, clip_limit;
-    /* p = pa g + pb e; then e = qa g + qb e, unless p takes its place */
-    float p_from_g, p_from_e, e_from_g, e_from_e;
-    int may_overflow;   /* a sum may be too large */
-    float laq_range[2]; /* LAQ */
+    cg_op op;                 /* of this step */
+    cg_extra side;            /* what the operator may know beside p */
+    const float *g;           /* the gradient; of EF21 with momentum its running mean */
+    const float *variance;    /* VARIANCE: n variances of this step's gradient, or NULL */
+    float grad_scale;         /* g is multiplied by it: rate, norm clipping, 1 / (1 + w) */
+    float clip_limit;         /* before that values of g are cut off at +-clip_limit; 0: they are not */
+    float p_from_g, p_from_e; /* p = p_from_g g + p_from_e e */
+    float e_from_g, e_from_e; /* then e = e_from_g g + e_from_e e, unless p takes its place */
+    int may_overflow;         /* a sum may leave the float range: it is then set to the largest float */
+    int whole_vector;         /* p must be materialized in ef->whole before it is compressed */
+    float laq_range[2];       /* LAQ: its quantizer's range, -max|p| and max|p| */
 } cg_ef_step_;
 
-/* A pass over the vector: by blocks, over threads; returns the sum of what run returns. */
-static double cg_ef_pass_sized_(
-    double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
-    cg_producer_ fill = CG_ZERO;
-    cg_source_ src = CG_ZERO;
-    fill.make = run;
-    fill.user = user;
-    fill.n = n;
-    fill.step = unit;
-    src.producer = &fill;
-    src.x = x;
-    if (n) cg_producer_make_all_(&src);
-    return fill.energy;
-}
-static double cg_ef_pass_(double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n) {
-    return cg_ef_pass_sized_(run, user, x, n, CG_CHUNK_);
+/* A pass over x by chunks; see cg_vector_pass_. Functions for passes have the signature of a producer's make. */
+static double cg_ef_pass_(double (*make)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n) {
+    return cg_vector_pass_(make, user, x, n, CG_CHUNK_);
 }
 static double cg_ef_pass_energy_(const void *user, size_t first, size_t many, float *x) {
     (void)first;
-    return cg_lane_sum_of_(((const cg_ef_step_ *)user)->kernels, x, many, CG_SUM_SQUARES_);
+    return cg_energy_(((const cg_ef_step_ *)user)->kernels, x, many);
 }
-/* 1 for a block with something huge, much more if it is not finite */
+/* Of a block: 1 if a magnitude reaches CG_EF_HUGE_, 1e100 if a value is not finite, else 0. */
 static double cg_ef_pass_count_huge_(const void *user, size_t first, size_t many, float *x) {
-    const uint32_t top = ((const cg_ef_step_ *)user)->kernels->absmax_bits(x, many);
+    const uint32_t absmax_bits = ((const cg_ef_step_ *)user)->kernels->absmax_bits(x, many);
     (void)first;
-    return top >= CG_INF_BITS_ ? 1e100 : top >= cg_as_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
+    return absmax_bits >= CG_INF_BITS_ ? 1e100 : absmax_bits >= cg_as_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
 }
 static void cg_ef_saturate_(const cg_ef_step_ *st, float *v, size_t many) {
     if (st->may_overflow)
         for (size_t i = 0; i < many; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
+/* The gradient's values cut off at +-clip_limit, in buf, which has room for `many`. */
 static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, size_t many, float *buf) {
     for (size_t i = 0; i < many; i++) {
         const float f = cg_load_(g, i);
@@ -733,56 +797,51 @@ static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, si
     }
     return buf;
 }
-/* Kinds whose p takes the place of the error: one chunk of it. */
+/* y = beta y + alpha x, saturated where sums may overflow; returns |y|^2. */
 static double cg_ef_axpby_fading_(
-    const cg_ef_step_ *st, const float *d, size_t many, float alpha, float beta, float *y) {
-    double lanes[16] = { 0.0 };
-    st->kernels->axpby_fading(
-        d, many, alpha, beta, y, st->may_overflow ? CG_AXPBY_NO_SQUARES_ : CG_AXPBY_SQUARES_Y_, lanes);
-    if (!st->may_overflow) return cg_lanes_reduce_(lanes);
+    const cg_ef_step_ *st, const float *x, size_t many, float alpha, float beta, float *y) {
+    if (!st->may_overflow) return cg_axpby_fading_energy_y_(st->kernels, x, many, alpha, beta, y);
+    cg_axpby_fading_(st->kernels, x, many, alpha, beta, y);
     cg_ef_saturate_(st, y, many);
-    return cg_lane_sum_of_(st->kernels, y, many, CG_SUM_SQUARES_);
+    return cg_energy_(st->kernels, y, many);
 }
-/* e = e + by m, for memory m; |e|^2 */
-static double cg_ef_axpy_fading_(const cg_kernels_ *k, const float *m, size_t many, float by, float *e) {
-    double lanes[16] = { 0.0 };
-    k->axpby_fading(m, many, by, 1.0f, e, CG_AXPBY_FADE_X_, lanes);
-    return cg_lanes_reduce_(lanes);
-}
+/* One chunk of a kind that works in place: e becomes p, and u what the kind makes of it; returns |p|^2. first is the
+   chunk's place in the vector, g and e point at the chunk itself. */
 static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     const cg_ef *ef = st->ef;
     const cg_ef_desc *d = &ef->desc;
-    const cg_kernels_ *k = st->kernels;
+    const cg_kernels_ *kernels = st->kernels;
     const float m = d->momentum, a = st->grad_scale;
     float *u = ef->vector[1] ? cg_at_mut_(ef->vector[1], first) : NULL;
     double energy;
     switch (d->kind) {
     case CG_EF_MOMENTUM:
-        k->axpby_fading(g, many, d->nesterov ? cg_times_(m, a) : a, m, u, CG_AXPBY_NO_SQUARES_, NULL);
-        if (d->nesterov) k->axpby_fading(u, many, 1.0f, 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(kernels, g, many, d->nesterov ? cg_times_(m, a) : a, m, u);
+        if (d->nesterov) cg_axpby_fading_(kernels, u, many, 1.0f, 1.0f, e);
         energy = d->nesterov ? cg_ef_axpby_fading_(st, g, many, a, 1.0f, e)
                              : cg_ef_axpby_fading_(st, u, many, 1.0f, 1.0f, e);
         cg_ef_saturate_(st, u, many);
         return energy;
     case CG_EF_SIGNUM: return cg_ef_axpby_fading_(st, g, many, cg_times_(a, 1.0f - m), m, e);
     case CG_EF_VARIANCE:
-        if (st->variance)
-            k->axpby_fading(cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u, CG_AXPBY_NO_SQUARES_, NULL);
+        if (st->variance) cg_axpby_fading_(kernels, cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u);
         cg_ef_saturate_(st, u, many);
         return cg_ef_axpby_fading_(st, g, many, a, 1.0f, e);
     case CG_EF_ONEBIT_ADAM:
-        k->axpby_fading(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
-        energy = cg_ef_axpy_fading_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
+        cg_axpby_fading_(kernels, g, many, cg_times_(a, 1.0f - m), 1.0f, e);
+        energy = cg_axpy_faded_energy_y_(kernels, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
         cg_ef_saturate_(st, e, many);
-        return st->may_overflow ? cg_lane_sum_of_(k, e, many, CG_SUM_SQUARES_) : energy;
+        return st->may_overflow ? cg_energy_(kernels, e, many) : energy;
     default: return cg_ef_axpby_fading_(st, g, many, a, cg_ef_decay_(d), e);
     }
 }
+/* A function of its own, so that its buffer is on the stack only where values are clipped. */
 CG_NOINLINE_ double cg_ef_compensate_chunk_clipped_(
     const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     float buf[CG_CHUNK_];
     return cg_ef_compensate_chunk_(st, first, many, cg_ef_clip_values_(st, g, many, buf), e);
 }
+/* make of kinds that work in place: out must be e itself from `first` on, and becomes p. Once per value and step. */
 static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     double energy = 0.0;
@@ -794,7 +853,7 @@ static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t 
     }
     return energy;
 }
-/* The others: out = p, memory as it is. */
+/* make of the other kinds: out = p, and the state stays as it is, so that any stretch may be asked for at any time. */
 CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     const cg_ef *ef = st->ef;
@@ -807,36 +866,38 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         if (ef->bytes) cg_residual8_read_(ef, first + i, some, p);
         else memcpy(p, cg_at_(ef->vector[0], first + i), 4 * some);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        /* h does not fade */
+        /* a shift does not fade */
         if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
             st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
-        else st->kernels->axpby_fading(g, some, st->p_from_g, st->p_from_e, p, CG_AXPBY_NO_SQUARES_, NULL);
+        else cg_axpby_fading_(st->kernels, g, some, st->p_from_g, st->p_from_e, p);
         cg_ef_saturate_(st, p, some);
-        energy += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        energy += cg_energy_(st->kernels, p, some);
     }
     return energy;
 }
-/* |p|^2, before it is asked for. */
-CG_NOINLINE_ double cg_ef_compensated_energy_(const void *user, size_t first, size_t many, float *none) {
+/* The same for |p|^2 alone: p is made and thrown away. The pass needs some pointer, which is not looked at. */
+CG_NOINLINE_ double cg_ef_compensated_energy_(const void *user, size_t first, size_t many, float *unused) {
     float p[CG_CHUNK_];
     double energy = 0.0;
-    (void)none;
+    (void)unused;
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_CHUNK_, many - i);
         energy += cg_ef_compensate_(user, first + i, some, p);
     }
     return energy;
 }
+/* max|p| */
 static float cg_ef_compensated_absmax_(const cg_ef_step_ *st, size_t n) {
     float p[CG_CHUNK_];
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         cg_ef_compensate_(st, i, cg_min_(CG_CHUNK_, n - i), p);
-        top = cg_max32_(top, st->kernels->absmax_bits(p, cg_min_(CG_CHUNK_, n - i)));
+        absmax_bits = cg_max32_(absmax_bits, st->kernels->absmax_bits(p, cg_min_(CG_CHUNK_, n - i)));
     }
-    return cg_as_float_(top);
+    return cg_as_float_(absmax_bits);
 }
-/* ... and what stays of it: e = qa g + qb e. */
+/* Pass of kinds that do not work in place, once a step, when p is not needed any more: e = e_from_g g + e_from_e e. An
+   8-bit residual is written in ef->bytes, and the argument e not looked at. */
 CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     float buf[CG_CHUNK_];
@@ -846,14 +907,13 @@ CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, s
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
         if (st->ef->bytes) cg_residual8_axpby_(st->ef, first + i, some, st->e_from_g, g, st->e_from_e);
         else {
-            st->kernels->axpby_fading(
-                g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i), CG_AXPBY_NO_SQUARES_, NULL);
+            cg_axpby_fading_(st->kernels, g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i));
             cg_ef_saturate_(st, cg_at_mut_(e, i), some);
         }
     }
     return 0.0;
 }
-/* EF21 with momentum: a running mean of g. */
+/* Pass of EF21 with momentum: v = momentum v + (1 - momentum) g, a running mean of gradients. */
 static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t many, float *v) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     float buf[64];
@@ -861,49 +921,53 @@ static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t ma
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        st->kernels->axpby_fading(g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
-            st->ef->desc.momentum, cg_at_mut_(v, i), CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(st->kernels, g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
+            st->ef->desc.momentum, cg_at_mut_(v, i));
         cg_ef_saturate_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;
 }
-/* for passes: the error, or if it is in bytes something that is not looked at */
+/* What passes over the residual get as their vector: its floats, or of an 8-bit residual a pointer that they must not
+   look at. */
 static float *cg_ef_pass_vector_(const cg_ef *ef) { return ef->vector[0] ? ef->vector[0] : (float *)(void *)ef->bytes; }
 typedef struct cg_ef_factor_ctx_ {
     const cg_kernels_ *kernels;
-    const cg_ef *ef;
+    const cg_ef *ef; /* in cg_ef_scale_chunk_ NULL, unless the vector is the residual */
     float factor;
 } cg_ef_factor_ctx_;
+/* Pass: e = factor e, which fades below 2^-100 unless factor is 1. */
 static double cg_ef_scale_chunk_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
     static const float zero[CG_EF_BUCKET_] = { 0.0f };
-    if (!b->ef || !b->ef->bytes) b->kernels->axpby_fading(e, many, 0.0f, b->factor, e, CG_AXPBY_NO_SQUARES_, NULL);
+    if (!b->ef || !b->ef->bytes) cg_axpby_fading_(b->kernels, e, many, 0.0f, b->factor, e);
     else
         for (size_t i = 0; i < many; i += CG_EF_BUCKET_)
             cg_residual8_axpby_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->factor);
     for (size_t i = 0; (!b->ef || !b->ef->bytes) && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
-/* A vector times `by`; which 0: the error, in whatever form. */
-static void cg_ef_scale_vector_(cg_ef *ef, int which, float by) {
+/* Multiplies vector[which], if there is one, by factor; which 0: the residual, as floats or in 8 bits. */
+static void cg_ef_scale_vector_(cg_ef *ef, int which, float factor) {
     cg_ef_factor_ctx_ b;
     b.kernels = cg_kernels_now_();
     b.ef = which ? NULL : ef;
-    b.factor = by;
+    b.factor = factor;
     if (which ? ef->vector[which] != NULL : 1)
         cg_ef_pass_(cg_ef_scale_chunk_, &b, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
 }
-static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) { /* by which D goes into h and H */
+/* The factor by which a contribution D enters the shift h and the received H. */
+static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) {
     if (d->kind != CG_EF_DIANA) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
 }
+/* p_from_g and the other three, for kinds that do not work in place; scale: the operator's 1 / (1 + w). */
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     const cg_ef_desc *d = &st->ef->desc;
     const float decay = cg_ef_decay_(d), a = st->grad_scale;
-    const float by = d->kind == CG_EF_LOCO ? 1.0f - decay : decay;
+    const float e_rate = d->kind == CG_EF_LOCO ? 1.0f - decay : decay;
     st->p_from_g = a;
     st->p_from_e = 1.0f;
-    st->e_from_g = cg_times_(by, a);
+    st->e_from_g = cg_times_(e_rate, a);
     st->e_from_e = 1.0f;
     if (d->kind == CG_EF_CLASSIC) {
         st->p_from_e = st->e_from_e = decay;
@@ -914,14 +978,14 @@ static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
         st->e_from_g = a;
         st->e_from_e = decay;
     }
-    /* h is not divided */
+    /* h itself is not divided by 1 + w, the difference is */
     if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
         st->p_from_g = cg_times_(a, scale);
         st->p_from_e = -scale;
         st->e_from_g = 0.0f;
     }
 }
-/* By which D is taken from the error. */
+/* The factor by which a contribution D is subtracted from e at commit; negative where it is added to a shift. */
 static float cg_ef_subtract_factor_(const cg_ef *ef) {
     const cg_ef_desc *d = &ef->desc;
     if (d->kind == CG_EF_SIGNUM) return 0.0f;
@@ -929,18 +993,19 @@ static float cg_ef_subtract_factor_(const cg_ef *ef) {
     if (d->kind == CG_EF_LOCO) return cg_times_(1.0f - cg_ef_decay_(d), ef->scale);
     return d->kind == CG_EF_SCALECOM ? cg_times_(cg_ef_decay_(d), ef->scale) : ef->scale;
 }
-/* Everything that can be wrong, before memory changes; and the gradient's norm, if somebody asks. */
-static cg_status cg_ef_step_check_(
-    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int norm, cg_ef_step_ *st, double *squares) {
+/* Finds everything that can be wrong with a step before a vector changes, and prepares *st. want_norm: *grad_energy
+   becomes |grad|^2, which is 0 otherwise unless clipping needs it. The stats are cleared, and have the clipping. */
+static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int want_norm,
+    cg_ef_step_ *st, double *grad_energy) {
     const cg_ef_desc *d = &ef->desc;
     const double workers = d->workers > 1 ? (double)d->workers : 1.0;
-    double seen = 0.0;
+    double huge = 0.0; /* how many blocks have huge values; 1e100 or more: some value is not finite */
     float clip = 1.0f;
     cg_ef_needs_ needs;
     cg_status s;
     memset(st, 0, sizeof *st);
     memset(&needs, 0, sizeof needs);
-    *squares = 0.0;
+    *grad_energy = 0.0;
     if (ef->pending) return CG_E_STATE;
     memset(&ef->stats, 0, sizeof ef->stats);
     ef->stats.clipped = 1.0f;
@@ -952,39 +1017,43 @@ static cg_status cg_ef_step_check_(
     st->g = grad;
     s = cg_ef_needs_of_op_(d, st->op, &needs);
     if (s != CG_OK) return s;
-    if (needs.scratch_bytes > ef->scratch_bytes ||
-        (cg_ef_needs_whole_vector_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
-        return CG_E_MEMORY;
-    if (needs.warm_count > ef->warm_count) return CG_E_MEMORY;
+    if (needs.scratch_bytes > ef->scratch_bytes || (needs.whole_vector && !ef->whole) ||
+        needs.warm_count > ef->warm_count)
+        return CG_E_MEMORY; /* an operator of the policy's that init did not see */
+    st->whole_vector = needs.whole_vector;
     if (d->kind == CG_EF_VARIANCE) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
+        /* the caller gives the variance of this gradient, the operator sees that of p */
         st->side.aux = st->op.select.id == CG_SELECT_VARIANCE ? ef->vector[1] : NULL;
         if (d->n &&
-            cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
+            cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
     } else if (st->op.select.id == CG_SELECT_BINS && !st->side.aux) st->side.aux = grad;
-    if (cg_extra_check_(&st->op, &st->side) != CG_OK) return cg_extra_check_(&st->op, &st->side);
-    /* one pass for both: squares of floats do not overflow a double */
-    if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
-        *squares = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
-        seen = !cg_is_finite64_(*squares) ? 1e100 : cg_sqrt_(*squares) >= (double)CG_EF_HUGE_ ? 1.0 : 0.0;
+    s = cg_extra_check_(&st->op, &st->side);
+    if (s != CG_OK) return s;
+    /* one pass for norm and finite check: squares of floats do not overflow a double */
+    if (want_norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
+        *grad_energy = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
+        huge = !cg_is_finite64_(*grad_energy) ? 1e100 : cg_sqrt_(*grad_energy) >= (double)CG_EF_HUGE_ ? 1.0 : 0.0;
     } else if (!d->finite) {
-        seen = cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
+        huge = cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
     }
-    if (seen >= 1e100) return CG_E_NONFINITE;
+    if (huge >= 1e100) return CG_E_NONFINITE;
     if (d->clip != 0.0f) {
-        const double most = (double)d->clip / cg_sqrt_(workers), have = cg_sqrt_(*squares);
-        if (d->clip_by == CG_CLIP_VALUE) st->clip_limit = (float)most;
-        else if (have > most) clip = (float)(most / have);
+        const double limit = (double)d->clip / cg_sqrt_(workers), grad_norm = cg_sqrt_(*grad_energy);
+        if (d->clip_by == CG_CLIP_VALUE) st->clip_limit = (float)limit;
+        else if (grad_norm > limit) clip = (float)(limit / grad_norm);
     }
     ef->stats.clipped = clip;
     st->grad_scale = cg_times_(d->rate != 0.0f ? d->rate : 1.0f, clip);
-    st->may_overflow = seen > 0.0 || ef->reach >= (double)CG_EF_HUGE_ ||
+    st->may_overflow = huge > 0.0 || ef->reach >= (double)CG_EF_HUGE_ ||
         (cg_as_bits_(st->grad_scale) & CG_ABS_MASK_) > cg_as_bits_(4.0f);
     return CG_OK;
 }
-/* From here on memory changes: to this step's scale, and for EF21 the mean of gradients. */
+/* Begins a step that cg_ef_step_check_ found good: vectors are brought to this operator's scale, EF21 with momentum
+   takes the gradient into its running mean, and *st gets its coefficients. From here on the step must end in a commit
+   or a rollback, unless nothing was put into the state yet. */
 static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
     const float scale = cg_ef_scale_(d, &st->op);
@@ -1006,32 +1075,35 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     }
     cg_ef_set_coefficients_(st, scale);
 }
-static void cg_ef_record_energy_(cg_ef *ef, double energy) { /* p is there */
-    const double size = cg_sqrt_(energy);
-    /* the velocity is the difference of two */
-    ef->reach = (cg_ef_in_place_(&ef->desc) ? ef->size : ef->reach) + size;
-    ef->size = size;
+/* p has been made, with |p|^2 = energy: the gradient is in the state, or will be. */
+static void cg_ef_record_energy_(cg_ef *ef, double energy) {
+    const double norm = cg_sqrt_(energy);
+    /* in place, e is p, and u the difference of p and what was left of the last p */
+    ef->reach = (cg_ef_in_place_(&ef->desc) ? ef->size : ef->reach) + norm;
+    ef->size = norm;
     ef->stats.put = energy / ((double)ef->scale * (double)ef->scale);
     ef->stats.kept = 1;
 }
-/* Where the k-th largest will be in the next step, and a little below: a quarter more than k are to pass. */
+/* After a top-k of p whose k-th magnitude was `threshold`: ef->hint becomes a magnitude that about 5/4 k values should
+   reach in the next step, so that one filter pass finds them all. Other operators leave the hint as it is. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
-    const size_t k = (size_t)cg_max_selected_(op, ef->desc.n);
-    const float last = cg_as_float_(fill->threshold_hint);
-    float next = cg_times_(threshold, 0.97f);
+    const size_t k = (size_t)cg_shape_of_(op, ef->desc.n).max_selected;
+    const float last_hint = cg_as_float_(fill->threshold_hint);
+    float next_hint = cg_times_(threshold, 0.97f);
     if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
-    if (fill->threshold_hint && fill->reached_hint > k &&
-        last < threshold) /* they lie evenly below the threshold, about */
-        next = cg_plus_(threshold,
-            -cg_times_(cg_plus_(threshold, -last), (float)(0.25 * (double)k / (double)(fill->reached_hint - k))));
-    if (next < cg_times_(threshold, 0.8f)) next = cg_times_(threshold, 0.8f);
-    if (ef->threshold > 0.0f) { /* it moves on as it moved */
+    /* magnitudes between hint and threshold are taken to lie evenly */
+    if (fill->threshold_hint && fill->reached_hint > k && last_hint < threshold)
+        next_hint = cg_plus_(threshold,
+            -cg_times_(cg_plus_(threshold, -last_hint), (float)(0.25 * (double)k / (double)(fill->reached_hint - k))));
+    if (next_hint < cg_times_(threshold, 0.8f)) next_hint = cg_times_(threshold, 0.8f);
+    if (ef->threshold > 0.0f) { /* a threshold that falls is expected to fall as much again */
         float drift = threshold / ef->threshold;
-        if (drift > 0.9f && drift < 1.0f) next = cg_times_(next, drift);
+        if (drift > 0.9f && drift < 1.0f) next_hint = cg_times_(next_hint, drift);
     }
-    ef->hint = next;
+    ef->hint = next_hint;
     ef->threshold = threshold;
 }
+/* What makes p for a compressor. It refers to *st, which must live as long. */
 static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
     cg_producer_ fill = CG_ZERO;
     fill.user = st;
@@ -1043,18 +1115,23 @@ static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
     return fill;
 }
 
-/* src/ef/lazy.h */
-/* ---- >>lazy: LAQ sends only what is worth it ---- */
+/* src/ef/laq.h */
+/* laq: LAQ sends a packet only where it moves the model enough
 
+   Offers   cg_ef_laq_should_send_; the sinks cg_ef_energy_dense_ and cg_ef_energy_sparse_; the public cg_ef_moved
+   Needs    step; decoding into a sink of core
+   Touches  ef->error; cg_ef_moved the ring of the last ten moves */
+
+/* Sinks for decoded values; user is a cg_ef_step_. The first two return |v|^2. */
 static double cg_ef_energy_dense_(const void *user, size_t first, size_t many, const float *v) {
     (void)first;
-    return cg_lane_sum_of_(((const cg_ef_step_ *)user)->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(((const cg_ef_step_ *)user)->kernels, v, many);
 }
-static double cg_ef_energy_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
-    (void)at;
+static double cg_ef_energy_sparse_(const void *user, const uint64_t *index, size_t many, const float *v) {
+    (void)index;
     return cg_ef_energy_dense_(user, 0, many, v);
 }
-/* |p - v|^2 - |p|^2 */
+/* |p - v|^2 - |p|^2 over these coordinates: added to |p|^2 it gives the error of a packet, dense or sparse. */
 CG_NOINLINE_ double cg_ef_error_dense_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     float p[CG_CHUNK_];
@@ -1062,17 +1139,18 @@ CG_NOINLINE_ double cg_ef_error_dense_(const void *user, size_t first, size_t ma
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_CHUNK_, many - i);
         cg_ef_compensate_(st, first + i, some, p);
-        sum -= cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        sum -= cg_energy_(st->kernels, p, some);
         st->kernels->axpby(cg_at_(v, i), some, -1.0f, 1.0f, p, 0);
-        sum += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        sum += cg_energy_(st->kernels, p, some);
     }
     return sum;
 }
-static double cg_ef_error_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
+static double cg_ef_error_sparse_(const void *user, const uint64_t *index, size_t many, const float *v) {
     double sum = 0.0;
-    for (size_t i = 0; i < many; i++) sum += cg_ef_error_dense_(user, (size_t)at[i], 1, v + i);
+    for (size_t i = 0; i < many; i++) sum += cg_ef_error_dense_(user, (size_t)index[i], 1, v + i);
     return sum;
 }
+/* The sum of what a pair of sinks returns for the values of a packet that this step has made. */
 static double cg_ef_packet_reduce_(const cg_ef_step_ *st, const void *packet, size_t len,
     double (*dense)(const void *, size_t, size_t, const float *),
     double (*sparse)(const void *, const uint64_t *, size_t, const float *)) {
@@ -1084,16 +1162,18 @@ static double cg_ef_packet_reduce_(const cg_ef_step_ *st, const void *packet, si
     return cg_decode_to_(&st->side, packet, len, 1.0f, 1.0f, NULL, &sink, st->ef->desc.n, 1) == CG_OK ? sink.energy
                                                                                                       : 0.0;
 }
-/* Is it? Also: what the packet would leave, in ef->error. */
+/* Whether a packet is worth sending (Sun 19): |D|^2 >= weight/10 sum of |moved|^2 / step^2 + 3 (its error + the
+   error when last sent), or nothing was sent for too long. put: |p|^2. ef->error becomes the packet's, |p - D|^2. */
 static int cg_ef_laq_should_send_(cg_ef *ef, const cg_ef_step_ *st, double put, const void *packet, size_t len) {
     const cg_ef_desc *d = &ef->desc;
     const double weight = d->laq_weight != 0.0f ? (double)d->laq_weight : 0.8, step = (double)d->laq_step;
     const double sent = cg_ef_packet_reduce_(st, packet, len, cg_ef_energy_dense_, cg_ef_energy_sparse_);
-    double moved = 0.0, left = put + cg_ef_packet_reduce_(st, packet, len, cg_ef_error_dense_, cg_ef_error_sparse_);
-    ef->error = left > 0.0 ? left : 0.0;
-    for (int i = 0; i < 10; i++) moved += ef->moved[i];
+    double model_moves = 0.0,
+           error = put + cg_ef_packet_reduce_(st, packet, len, cg_ef_error_dense_, cg_ef_error_sparse_);
+    ef->error = error > 0.0 ? error : 0.0;
+    for (int i = 0; i < 10; i++) model_moves += ef->moved[i];
     if (ef->silent >= (d->laq_patience ? d->laq_patience : 100) || ef->steps == 0) return 1;
-    return sent >= weight / 10.0 * moved / (step * step) + 3.0 * (ef->error + ef->error_sent);
+    return sent >= weight / 10.0 * model_moves / (step * step) + 3.0 * (ef->error + ef->error_sent);
 }
 CG_API_ cg_status cg_ef_moved(cg_ef *ef, double squared) {
     if (!ef || !(squared >= 0.0 && squared <= 1.7976931348623157e308)) return CG_E_ARG;
@@ -1101,21 +1181,29 @@ CG_API_ cg_status cg_ef_moved(cg_ef *ef, double squared) {
     return CG_OK;
 }
 
-/* src/ef/ends.h */
-/* ---- >>ends of a step ---- */
+/* src/ef/rollback.h */
+/* rollback: how a step ends, and how it ends when its packet was not used
 
-static void cg_ef_step_end_(cg_ef *ef) { /* a step is over */
+   Offers   cg_ef_step_end_, cg_ef_rollback_now_
+   Needs    step
+   Touches  the residual, the velocity, the counters and the stats of the state
+   When a step has begun the gradient is in the residual already, so a rollback has little to do. */
+
+/* Counts a step, committed or rolled back; every desc.reset steps the residual is forgotten. */
+static void cg_ef_step_end_(cg_ef *ef) {
     ef->pending = 0;
     ef->steps++;
     if (ef->desc.reset && ef->steps % ef->desc.reset == 0) cg_ef_scale_vector_(ef, 0, 0.0f);
 }
+/* Pass: e = e + factor M, saturated; user is a cg_ef_factor_ctx_. */
 static double cg_ef_subtract_mean_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
-    cg_ef_axpy_fading_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->factor, e);
+    cg_axpy_faded_energy_y_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->factor, e);
     for (size_t i = 0; i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
-/* Nothing was sent: only what the kind would add again must go. */
+/* Ends a step with D = 0. The residual keeps p; only what the kind would add a second time in the next step is taken
+   back: the momentum M of ONEBIT_ADAM. The variance decays as in a step. */
 static void cg_ef_rollback_now_(cg_ef *ef) {
     if (ef->desc.kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(&ef->desc));
     if (ef->desc.kind == CG_EF_ONEBIT_ADAM) {
@@ -1131,16 +1219,22 @@ static void cg_ef_rollback_now_(cg_ef *ef) {
 }
 
 /* src/ef/compress.h */
-/* ---- >>compress ---- */
+/* compress: a step's packet, for a wire of the caller's own
 
-/* The packet, and p's squares; memory changes only in place. */
+   Offers   cg_ef_pack_, cg_packet_threshold_; the public cg_ef_compress and cg_ef_compress_with
+   Needs    step, laq, rollback; cg_compress_checked_ of core
+   Touches  the state, the packet, and ef->scratch and ef->whole */
+
+/* Compresses p into packet. *fill is what makes p; fill->energy becomes |p|^2. Kinds that work in place have p in the
+   residual afterwards (fill->started says whether some of it is there, if this fails); the others leave e as it is. */
 static cg_status cg_ef_pack_(
     cg_ef *ef, cg_ef_step_ *st, cg_producer_ *fill, const cg_tag *tag, void *packet, size_t cap, size_t *len) {
     const cg_ef_desc *d = &ef->desc;
     const float *x = cg_ef_in_place_(d) ? ef->vector[0] : st->g;
-    cg_producer_ *by = fill;
-    const int whole = fill->lazy && cg_ef_needs_whole_vector_(&st->op);
+    cg_producer_ *source = fill;
+    const int whole = fill->lazy && st->whole_vector;
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
+    /* LAQ's grid is symmetric: its one bucket gets the scales +-max|p| */
     if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
         !st->op.transform.id && st->op.quantize.size >= d->n) {
         st->laq_range[1] = cg_ef_compensated_absmax_(st, d->n);
@@ -1150,32 +1244,35 @@ static cg_status cg_ef_pack_(
     if (whole) {
         fill->energy = cg_ef_pass_(cg_ef_compensate_, st, ef->whole, d->n);
         x = ef->whole;
-        by = NULL;
+        source = NULL;
     }
-    return cg_compress_checked_(&st->op, tag, &st->side, x, by, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
+    return cg_compress_checked_(
+        &st->op, tag, &st->side, x, source, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
 }
+/* The field of a packet's header that holds the k-th magnitude of its top-k. */
 static float cg_packet_threshold_(const void *packet) { return cg_as_float_(cg_get32_((const uint8_t *)packet + 144)); }
+/* On an error the state means what it did before, unless a codec of the user's failed after p had been made: then the
+   step is rolled back, and the gradient stays in the residual. */
 static cg_status cg_ef_compress_(
     cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len) {
     const cg_tag none = CG_ZERO;
     cg_ef_step_ st;
     cg_producer_ fill;
-    double squares;
+    double grad_energy;
+    size_t bound;
     cg_status s;
     if (!len) return CG_E_ARG;
     *len = 0;
     if (!ef || !packet) return CG_E_ARG;
     if (!tag) tag = &none;
-    s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &squares);
+    s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);
     if (s != CG_OK) return s;
-    if (!cg_bound_(&st.op, &st.side, ef->desc.n)) return CG_E_ARG;
-    if (cap < cg_bound_(&st.op, &st.side, ef->desc.n) || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
+    bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
+    if (!bound) return CG_E_ARG;
+    if (cap < bound || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
     if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size) return CG_E_ARG;
-    if (st.op.select.id == CG_SELECT_GIVEN) {
-        cg_decoder_ set;
-        s = cg_support_open_(&set, &st.side, ef->desc.n);
-        if (s != CG_OK) return s;
-    }
+    if (st.op.select.id == CG_SELECT_GIVEN) s = cg_support_check_(&st.side, ef->desc.n);
+    if (s != CG_OK) return s;
     cg_ef_step_begin_(ef, &st);
     fill = cg_ef_producer_(ef, &st);
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
@@ -1188,7 +1285,8 @@ static cg_status cg_ef_compress_(
     if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &st, cg_ef_pass_vector_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
-    if (s != CG_OK && (fill.started || st.g != grad)) { /* a codec of the user's */
+    /* a codec of the user's failed, with p in the residual or the gradient in EF21's running mean */
+    if (s != CG_OK && (fill.started || st.g != grad)) {
         cg_ef_record_energy_(ef, fill.energy);
         cg_ef_rollback_now_(ef);
     }
@@ -1207,95 +1305,109 @@ CG_API_ cg_status cg_ef_compress(
 }
 
 /* src/ef/commit.h */
-/* ---- >>commit ---- */
+/* commit: takes what was used of a step out of the residual
+
+   Offers   cg_ef_commit_now_; the public cg_ef_commit, cg_ef_commit_with and cg_ef_rollback
+   Needs    step, laq, rollback; decoding into a sink of core; cg_packet_check_ of exchange
+   Touches  all vectors of the state, its counters and stats, and the caller's mean
+   The contribution D of a rank is what its packet, or the packet that was used in its place, decodes to. Nothing
+   changes before the packet has been verified. */
 
 typedef struct cg_ef_commit_ctx_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
-    size_t packet_start;
-    float subtract_factor;
-    int may_overflow;
+    size_t packet_start;   /* coordinate where the packet being decoded begins */
+    float subtract_factor; /* e = e - subtract_factor D */
+    int may_overflow;      /* sums may leave the float range: they are set to the largest float */
 } cg_ef_commit_ctx_;
+/* Sinks: subtract decoded values from e, and return the sum of their squares. Where values were sent the variance
+   starts anew; the velocity of MOMENTUM does so only where a selection was sent (momentum factor masking of DGC). */
 static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
-    const size_t at = c->packet_start + first;
-    if (c->ef->desc.kind == CG_EF_VARIANCE) memset(cg_at_mut_(c->ef->vector[1], at), 0, 4 * many);
-    if (c->ef->bytes) cg_residual8_axpby_(c->ef, at, many, -c->subtract_factor, v, 1.0f);
+    const size_t start = c->packet_start + first;
+    if (c->ef->desc.kind == CG_EF_VARIANCE) memset(cg_at_mut_(c->ef->vector[1], start), 0, 4 * many);
+    if (c->ef->bytes) cg_residual8_axpby_(c->ef, start, many, -c->subtract_factor, v, 1.0f);
     else {
-        float *e = cg_at_mut_(c->ef->vector[0], at);
-        double lanes[16] = { 0.0 };
-        c->kernels->axpby_fading(v, many, -c->subtract_factor, 1.0f, e, CG_AXPBY_SQUARES_X_, lanes);
+        float *e = cg_at_mut_(c->ef->vector[0], start);
+        const double energy = cg_axpby_fading_energy_x_(c->kernels, v, many, -c->subtract_factor, 1.0f, e);
         for (size_t i = 0; c->may_overflow && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
-        return cg_lanes_reduce_(lanes);
+        return energy;
     }
-    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(c->kernels, v, many);
 }
-static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
+static double cg_ef_subtract_sparse_(const void *user, const uint64_t *index, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
-    const int masks = c->ef->desc.kind == CG_EF_MOMENTUM || c->ef->desc.kind == CG_EF_VARIANCE;
-    float *e = c->ef->vector[0], *u = masks ? c->ef->vector[1] : NULL;
-    for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->packet_start + (size_t)at[i]));
-    for (size_t i = 0; u && i < many; i++) CG_PREFETCH_(cg_at_(u, c->packet_start + (size_t)at[i]));
-    if (c->ef->bytes) cg_residual8_add_sparse_(c->ef, c->packet_start, at, many, -c->subtract_factor, v);
+    const int clears_velocity = c->ef->desc.kind == CG_EF_MOMENTUM || c->ef->desc.kind == CG_EF_VARIANCE;
+    float *e = c->ef->vector[0], *velocity = clears_velocity ? c->ef->vector[1] : NULL;
+    for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->packet_start + (size_t)index[i]));
+    for (size_t i = 0; velocity && i < many; i++) CG_PREFETCH_(cg_at_(velocity, c->packet_start + (size_t)index[i]));
+    if (c->ef->bytes) cg_residual8_add_sparse_(c->ef, c->packet_start, index, many, -c->subtract_factor, v);
     for (size_t i = 0; e && i < many; i++) {
-        const size_t j = c->packet_start + (size_t)at[i];
+        const size_t j = c->packet_start + (size_t)index[i];
         cg_store_(e, j, cg_saturate_(cg_plus_(cg_load_(e, j), cg_times_(-c->subtract_factor, v[i]))));
-        if (u) cg_store_(u, j, 0.0f);
+        if (velocity) cg_store_(velocity, j, 0.0f);
     }
-    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(c->kernels, v, many);
 }
-/* One packet, or several that cover the vector one after the other. What is done with each depends on sink; NULL:
-   it is verified. */
+/* Goes over used[0, len): one packet of n values, or several, one after the other, that cover the vector in order (as
+   stripes do). With a sink each is decoded into it, and must have been verified; without, each is verified. c says to
+   sinks where a packet begins. CG_E_MISMATCH: the packets do not cover exactly n values. */
 static cg_status cg_ef_for_each_packet_(
     const cg_ef *ef, const cg_extra *side, const uint8_t *used, size_t len, cg_ef_commit_ctx_ *c, cg_sink_ *sink) {
-    size_t at = 0, done = 0;
+    size_t offset = 0, values_done = 0;
     cg_status s = used ? CG_OK : CG_E_ARG;
     cg_info info;
-    for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
-        s = cg_header_get_(used + at, len - at, &info);
-        if (s == CG_OK && info.n > ef->desc.n - done) s = CG_E_MISMATCH;
-        if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
-        c->packet_start = done;
+    for (; offset < len && s == CG_OK; offset += info.packet_bytes, values_done += (size_t)info.n) {
+        s = cg_inspect(used + offset, len - offset, &info);
+        if (s == CG_OK && info.n > ef->desc.n - values_done) s = CG_E_MISMATCH;
+        if (s == CG_OK && info.packet_bytes > len - offset) s = CG_E_CORRUPT;
+        c->packet_start = values_done;
         if (s == CG_OK)
-            s = sink ? cg_decode_to_(side, used + at, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
-                     : cg_packet_check_(side, used + at, info.packet_bytes, (size_t)info.n);
+            s = sink ? cg_decode_to_(side, used + offset, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
+                     : cg_packet_check_(side, used + offset, info.packet_bytes, (size_t)info.n);
     }
-    return s == CG_OK && (done != ef->desc.n || len == 0) ? CG_E_MISMATCH : s;
+    return s == CG_OK && (values_done != ef->desc.n || len == 0) ? CG_E_MISMATCH : s;
 }
 typedef struct cg_ef_apply_mean_ctx_ {
     const cg_ef *ef;
-    float *mean;
+    float *mean; /* n floats: in, the mean of contributions; out, the result */
     int may_overflow;
 } cg_ef_apply_mean_ctx_;
-static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *h) {
+/* Pass over received: kinds with p = g - h have the result H + mean and then H = H + received_by mean; ONEBIT_ADAM has
+   M = mean, which is the result. */
+static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *received) {
     const cg_ef_apply_mean_ctx_ *r = (const cg_ef_apply_mean_ctx_ *)user;
     const cg_kernels_ *kernels = cg_kernels_now_();
     float *mean = cg_at_mut_(r->mean, first), buf[CG_EF_BUCKET_];
+    /* the result is the new H or M */
     if (r->ef->received_by == 1.0f || !cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) {
-        if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(h, many, 1.0f, 1.0f, mean, 0);
+        if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
         for (size_t i = 0; r->may_overflow && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
-        memcpy(h, mean, 4 * many);
+        memcpy(received, mean, 4 * many);
         return 0.0;
     }
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_EF_BUCKET_, many - i);
         memcpy(buf, cg_at_(mean, i), 4 * some);
-        kernels->axpby(cg_at_(h, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
-        kernels->axpby(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(h, i), 0);
+        kernels->axpby(cg_at_(received, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
+        kernels->axpby(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(received, i), 0);
         for (size_t j = i; r->may_overflow && j < i + some; j++) {
             cg_store_(mean, j, cg_saturate_(cg_load_(mean, j)));
-            cg_store_(h, j, cg_saturate_(cg_load_(h, j)));
+            cg_store_(received, j, cg_saturate_(cg_load_(received, j)));
         }
     }
     return 0.0;
 }
+/* Commits the step with used[0, len) as its contribution. mean: what kinds that keep what they received need, n floats,
+   and for some becomes the result; other kinds do not look at it. verified: the packets have been. On an error from the
+   mean or from verification nothing has changed, and the step is still open. */
 static cg_status cg_ef_commit_now_(
     cg_ef *ef, const cg_extra *side, const void *used, size_t len, float *mean, int verified) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
     cg_ef_commit_ctx_ c;
     cg_sink_ sink;
-    double huge = 0.0;
+    double huge_blocks = 0.0; /* of the mean; see cg_ef_pass_count_huge_ */
     cg_status s = CG_OK;
     memset(&st, 0, sizeof st);
     st.kernels = c.kernels = cg_kernels_now_();
@@ -1308,13 +1420,13 @@ static cg_status cg_ef_commit_now_(
     sink.energy = 0.0;
     if (cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) && d->n) {
         if (!mean) return CG_E_ARG;
-        huge = cg_ef_pass_sized_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
-        if (huge >= 1e100) return CG_E_NONFINITE;
+        huge_blocks = cg_vector_pass_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
+        if (huge_blocks >= 1e100) return CG_E_NONFINITE;
     }
     if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
     if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
-    if (c.subtract_factor == 0.0f) { /* nothing to take, only to measure */
+    if (c.subtract_factor == 0.0f) { /* nothing to subtract, only |D|^2 to measure */
         sink.take_dense = cg_ef_energy_dense_;
         sink.take_sparse = cg_ef_energy_sparse_;
         sink.user = &st;
@@ -1324,7 +1436,7 @@ static cg_status cg_ef_commit_now_(
         cg_ef_apply_mean_ctx_ r;
         r.ef = ef;
         r.mean = mean;
-        r.may_overflow = c.may_overflow || huge > 0.0;
+        r.may_overflow = c.may_overflow || huge_blocks > 0.0;
         cg_ef_pass_(cg_ef_apply_mean_, &r, ef->vector[2], d->n);
     }
     ef->stats.sent = sink.energy;
@@ -1362,38 +1474,53 @@ CG_API_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len) {
 }
 
 /* src/ef/exchange.h */
-/* ---- >>exchange ---- */
+/* exchange: one call from the gradient to the result, for one vector or for many layers
 
-/* desc as ef has it, for that step. */
+   Offers   the public cg_ef_exchange, cg_ef_exchange_layers and their memory
+   Needs    compress, commit; the state, stripes, rules and layers of exchange
+   Touches  the state, grad, the caller's memory, the report
+   prepare finds what can be refused before the state changes, begin puts the gradient into the state, the exchange
+   runs, finish commits or rolls back. A rank that refuses still takes part in the exchange, with its status, so that
+   the others hear of it. */
+
+/* The caller's description as changed for this step: operator, warm and carry are ef's, into is left to
+   cg_ef_exchange_begin_, and the route is one that takes the operator. */
 static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc) {
-    const cg_op dense = cg_dense(); /* of dense steps, which some routes do not take */
-    cg_exchange_desc x = *desc;
-    x.op = cg_ef_op_(&ef->desc, &desc->tag);
-    x.into = NULL;
-    x.warm = x.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
-    x.carry = ef->carry;
-    /* a dense step of VARIANCE */
-    if (x.side && x.side->aux && x.op.select.id != CG_SELECT_BINS && x.op.select.id != CG_SELECT_VARIANCE)
-        x.side = NULL;
-    if (ef->desc.kind == CG_EF_LAQ && x.route == CG_ROUTE_AUTO) x.route = CG_ROUTE_ALLGATHER;
-    if (cg_same_op_(&x.op, &dense) &&
-        (x.route == CG_ROUTE_MERGE || x.route == CG_ROUTE_SHARED || x.route == CG_ROUTE_REGION))
-        x.route = CG_ROUTE_AUTO;
-    return x;
+    const cg_op dense = cg_dense();
+    cg_exchange_desc step_desc = *desc;
+    step_desc.op = cg_ef_op_(&ef->desc, &desc->tag);
+    step_desc.into = NULL;
+    step_desc.warm = step_desc.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
+    step_desc.carry = ef->carry;
+    /* a dense step of VARIANCE has no use for aux */
+    if (step_desc.side && step_desc.side->aux && step_desc.op.select.id != CG_SELECT_BINS &&
+        step_desc.op.select.id != CG_SELECT_VARIANCE)
+        step_desc.side = NULL;
+    if (ef->desc.kind == CG_EF_LAQ && step_desc.route == CG_ROUTE_AUTO) step_desc.route = CG_ROUTE_ALLGATHER;
+    /* routes that need indices refuse a dense step */
+    if (cg_same_op_(&step_desc.op, &dense) &&
+        (step_desc.route == CG_ROUTE_MERGE || step_desc.route == CG_ROUTE_SHARED || step_desc.route == CG_ROUTE_REGION))
+        step_desc.route = CG_ROUTE_AUTO;
+    return step_desc;
 }
+/* Parts of the caller's memory, in bytes; each but the last a multiple of 64. */
 typedef struct cg_ef_buffer_bytes_ {
-    uint64_t vector_bytes, packet_bytes, exchange_bytes;
+    uint64_t vector_bytes;   /* p, of kinds that do not work in place */
+    uint64_t packet_bytes;   /* LAQ's trial packet */
+    uint64_t exchange_bytes; /* what cg_exchange_memory says; 0: the exchange is refused */
 } cg_ef_buffer_bytes_;
+/* Fills *r in; returns the sum with room to align it, or 0 if the exchange is refused. */
 static uint64_t cg_ef_buffer_bytes_of_(
     const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *r) {
-    const cg_exchange_desc x = cg_ef_step_desc_(ef, desc);
-    const uint64_t up = 63;
+    const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc);
+    const uint64_t align = 63;
     memset(r, 0, sizeof *r);
-    r->exchange_bytes = cg_exchange_memory(&x, transport, ef->desc.n);
+    r->exchange_bytes = cg_exchange_memory(&step_desc, transport, ef->desc.n);
     if (!r->exchange_bytes) return 0;
-    if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), up) & ~up;
+    if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
     if (ef->desc.kind == CG_EF_LAQ)
-        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
+        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&step_desc.op, ef->desc.n), CG_HEADER_BYTES), align) &
+            ~align;
     return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
@@ -1406,7 +1533,7 @@ CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *de
     cg_fenv_leave_(env);
     return bytes;
 }
-/* LAQ: would it be sent? */
+/* LAQ: compresses p on trial into packet; ef->stats.silent says whether the real one is to be withheld. */
 static cg_status cg_ef_laq_decide_(cg_ef *ef, cg_ef_step_ *st, const cg_tag *tag, uint8_t *packet, size_t cap) {
     cg_producer_ fill = cg_ef_producer_(ef, st);
     size_t len;
@@ -1415,72 +1542,81 @@ static cg_status cg_ef_laq_decide_(cg_ef *ef, cg_ef_step_ *st, const cg_tag *tag
     if (s == CG_OK) ef->stats.silent = !cg_ef_laq_should_send_(ef, st, fill.energy, packet, len);
     return s;
 }
+/* One exchange under way. It refers to itself (desc.side), so it must not be moved. */
 typedef struct cg_ef_exchange_ctx_ {
     cg_ef_step_ step;
-    cg_exchange_desc desc, caller_desc;
+    cg_exchange_desc desc;        /* as changed for this step */
+    cg_exchange_desc caller_desc; /* as the caller gave it */
     cg_ef_buffer_bytes_ buffers;
-    cg_producer_ fill;
-    float *p, *grad;
-    double grad_energy;
+    cg_producer_ fill;  /* makes p in place during the exchange; fill.make NULL: p has been made */
+    float *p, *grad;    /* grad: of layers, the caller's */
+    double grad_energy; /* |grad|^2, where the score asks for it */
 } cg_ef_exchange_ctx_;
 
-/* Everything that can be refused, with memory as it is. */
-static cg_status cg_ef_exchange_prepare_(
-    cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, const float *grad, cg_ef_exchange_ctx_ *r) {
+/* Finds everything that can be refused on this rank, and prepares *ctx, which is valid even on an error. Of the state
+   only the stats change. */
+static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
+    const float *grad, cg_ef_exchange_ctx_ *ctx) {
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
     cg_status s;
-    memset(r, 0, sizeof *r);
-    r->caller_desc = *desc;
-    r->desc = cg_ef_step_desc_(ef, desc);
-    cg_ef_buffer_bytes_of_(ef, desc, transport, &r->buffers);
-    s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &r->step, &r->grad_energy);
-    r->desc.side = &r->step.side;
-    if (s == CG_OK && ef->carry && cg_exchange_carry(&r->desc, transport, ef->desc.n) > ef->desc.carry) s = CG_E_MEMORY;
+    memset(ctx, 0, sizeof *ctx);
+    ctx->caller_desc = *desc;
+    ctx->desc = cg_ef_step_desc_(ef, desc);
+    cg_ef_buffer_bytes_of_(ef, desc, transport, &ctx->buffers);
+    s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &ctx->step, &ctx->grad_energy);
+    ctx->desc.side = &ctx->step.side;
+    if (s == CG_OK && ef->carry && cg_exchange_carry(&ctx->desc, transport, ef->desc.n) > ef->desc.carry)
+        s = CG_E_MEMORY;
     if (s == CG_OK && !cg_rate_ok_(desc)) s = CG_E_ARG;
-    if (s == CG_OK && r->step.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->step.op.sample.size)
+    if (s == CG_OK && ctx->step.op.sample.id == CG_SAMPLE_PERMK &&
+        (uint32_t)transport->rank >= ctx->step.op.sample.size)
         s = CG_E_ARG;
     return s;
 }
-/* p is made, or will be by r->fill; room: for p and for a packet of LAQ's. */
+/* Begins the step: from here on the state changes. p is made in ctx->p, or will be by ctx->fill. buffer has
+   vector_bytes and packet_bytes of ctx->buffers. An error (of LAQ's trial) is for the exchange to tell the others. */
 static cg_status cg_ef_exchange_begin_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
-    float *grad, uint8_t *room, cg_ef_exchange_ctx_ *r) {
+    float *grad, uint8_t *buffer, cg_ef_exchange_ctx_ *ctx) {
     const size_t n = ef->desc.n;
     cg_status s = CG_OK;
-    cg_ef_step_begin_(ef, &r->step);
-    r->desc.into = grad;
-    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) r->desc.model = NULL; /* their result is made of the mean */
-    r->p = n ? ef->vector[0] : grad;
+    cg_ef_step_begin_(ef, &ctx->step);
+    ctx->desc.into = grad;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_))
+        ctx->desc.model = NULL; /* finish makes their result of the mean */
+    ctx->p = n ? ef->vector[0] : grad;
     if (desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f) {
-        const double norm = cg_sqrt_(r->grad_energy);
+        const double norm = cg_sqrt_(ctx->grad_energy);
         ef->score = ef->score > 0.0 ? cg_times64_(0.9, ef->score) + cg_times64_(0.1, norm) : norm;
-        r->desc.score = cg_saturate64_(ef->score);
+        ctx->desc.score = cg_saturate64_(ef->score);
     }
     if (cg_ef_in_place_(&ef->desc)) {
-        r->fill = cg_ef_producer_(ef, &r->step);
+        ctx->fill = cg_ef_producer_(ef, &ctx->step);
         return CG_OK;
     }
-    r->p = n ? (float *)(void *)room : grad;
+    ctx->p = n ? (float *)(void *)buffer : grad;
     if (ef->desc.kind == CG_EF_LAQ) {
         cg_tag tag = desc->tag;
         tag.rank = (uint32_t)transport->rank;
         s = cg_ef_laq_decide_(
-            ef, &r->step, &tag, room + (size_t)r->buffers.vector_bytes, (size_t)r->buffers.packet_bytes);
-        if (ef->stats.silent) r->desc.flags |= CG_ABSTAIN;
+            ef, &ctx->step, &tag, buffer + (size_t)ctx->buffers.vector_bytes, (size_t)ctx->buffers.packet_bytes);
+        if (ef->stats.silent) ctx->desc.flags |= CG_ABSTAIN;
     }
-    cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &r->step, r->p, n));
+    cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &ctx->step, ctx->p, n));
     if (!cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
-        cg_ef_pass_(cg_ef_residual_accumulate_, &r->step, cg_ef_pass_vector_(ef), n);
+        cg_ef_pass_(cg_ef_residual_accumulate_, &ctx->step, cg_ef_pass_vector_(ef), n);
     return s;
 }
+/* Commits if the exchange succeeded, and rolls back otherwise. grad holds the mean, for the kinds that need it, and
+   becomes the result. */
 static cg_status cg_ef_exchange_finish_(
-    cg_ef *ef, const cg_ef_exchange_ctx_ *r, cg_status s, cg_report *report, float *grad) {
+    cg_ef *ef, const cg_ef_exchange_ctx_ *ctx, cg_status s, cg_report *report, float *grad) {
     if (s == CG_OK) {
-        s = cg_ef_commit_now_(ef, &r->step.side, report->used, report->used_len, grad, 1);
+        s = cg_ef_commit_now_(ef, &ctx->step.side, report->used, report->used_len, grad, 1);
         if (s == CG_OK) {
-            if (!r->desc.model) cg_model_step_(&r->caller_desc, grad, ef->desc.n);
+            if (!ctx->desc.model) cg_model_step_(&ctx->caller_desc, grad, ef->desc.n);
             return CG_OK;
         }
-        /* all that can be wrong with it */
+        /* packets are verified and the mean is there: that is all that can be wrong */
         report->why = "the result is not finite: the sum over ranks is too large";
         report->used = NULL;
         report->used_len = 0;
@@ -1490,15 +1626,16 @@ static cg_status cg_ef_exchange_finish_(
 }
 static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
     void *mem, size_t bytes, cg_report *report) {
-    const size_t n = ef->desc.n, skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    uint8_t *at = mem ? (uint8_t *)mem + skip : NULL;
+    const size_t n = ef->desc.n, align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    uint8_t *at = mem ? (uint8_t *)mem + align_pad : NULL;
     cg_exchange_state *x;
     cg_ef_exchange_ctx_ r;
     cg_status s = cg_ef_exchange_prepare_(ef, desc, transport, grad, &r);
     const uint64_t need = cg_add_sat_(
         cg_add_sat_(r.buffers.vector_bytes, r.buffers.packet_bytes), r.buffers.exchange_bytes);
-    if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
-    /* the others must hear of it */
+    if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < align_pad || bytes - align_pad < need))
+        s = CG_E_MEMORY;
+    /* refused: the others must hear of it */
     if (s != CG_OK || !r.buffers.exchange_bytes)
         return cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
@@ -1529,15 +1666,19 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 }
 
 /* Layers: as one by one, but that all exchanges are opened together. */
+
+/* layer->desc becomes the description of this step. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
     layer->desc = cg_ef_step_desc_(ef, &layer->desc);
     layer->n = ef->desc.n;
 }
+/* Bytes of a layer beside its exchange. */
 static uint64_t cg_ef_layer_buffer_bytes_(const cg_ef *ef, const cg_layer *layer, const cg_transport *t) {
-    cg_ef_buffer_bytes_ rooms;
-    cg_ef_buffer_bytes_of_(ef, &layer->desc, t, &rooms);
-    return cg_add_sat_(rooms.vector_bytes, rooms.packet_bytes);
+    cg_ef_buffer_bytes_ buffers;
+    cg_ef_buffer_bytes_of_(ef, &layer->desc, t, &buffers);
+    return cg_add_sat_(buffers.vector_bytes, buffers.packet_bytes);
 }
+/* Bytes of all layers beside their exchanges: an array of contexts, then each layer's buffers. */
 static uint64_t cg_ef_layers_buffer_bytes_(
     cg_ef *const *efs, const cg_layer *layers, size_t count, const cg_transport *t) {
     uint64_t bytes = (cg_mul_sat_(count, sizeof(cg_ef_exchange_ctx_)) + 63) & ~(uint64_t)63;
@@ -1558,47 +1699,49 @@ CG_API_ size_t cg_ef_layers_memory(
     cg_fenv_leave_(env);
     return bytes;
 }
+/* mem has what cg_ef_layers_memory asks for. If a layer is refused here, no gradient enters a state: the exchange of
+   layers only tells the others, and all layers have that status. */
 static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *t, void *mem, size_t bytes, cg_report *report) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    cg_ef_exchange_ctx_ *runs = (cg_ef_exchange_ctx_ *)(void *)((uint8_t *)mem + skip);
-    uint8_t *at = (uint8_t *)mem + skip + ((count * sizeof(cg_ef_exchange_ctx_) + 63) & ~(size_t)63);
+    const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    cg_ef_exchange_ctx_ *ctxs = (cg_ef_exchange_ctx_ *)(void *)((uint8_t *)mem + align_pad);
+    uint8_t *buffer = (uint8_t *)mem + align_pad + ((count * sizeof(cg_ef_exchange_ctx_) + 63) & ~(size_t)63);
     cg_status failed = CG_OK, s;
-    size_t who = count, room;
-    for (size_t i = 0; i < count; i++) { /* all of them, before any memory changes */
-        s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &runs[i]);
+    size_t refused_layer = count, bytes_left;
+    for (size_t i = 0; i < count; i++) { /* all of them, before any state changes */
+        s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i]);
         for (size_t j = 0; j < i && s == CG_OK; j++)
             if (efs[j] == efs[i]) s = CG_E_ARG;
         if (s != CG_OK && failed == CG_OK) {
             failed = s;
-            who = i;
+            refused_layer = i;
         }
     }
     for (size_t i = 0; i < count; i++) {
-        cg_ef_exchange_ctx_ *r = &runs[i];
-        r->grad = layers[i].x;
-        layers[i].desc = r->desc;
-        if (failed != CG_OK || !r->buffers.exchange_bytes) {
-            layers[i].x = i == who ? NULL : layers[i].x;
+        cg_ef_exchange_ctx_ *ctx = &ctxs[i];
+        ctx->grad = layers[i].x;
+        layers[i].desc = ctx->desc;
+        if (failed != CG_OK || !ctx->buffers.exchange_bytes) {
+            layers[i].x = i == refused_layer ? NULL : layers[i].x;
             continue;
         }
-        s = cg_ef_exchange_begin_(efs[i], &r->caller_desc, t, r->grad, at, r);
-        if (r->fill.make)
-            cg_ef_record_energy_(efs[i], cg_ef_pass_(cg_ef_compensate_in_place_, &r->step, r->p, efs[i]->desc.n));
-        layers[i].desc = r->desc;
-        layers[i].x = s == CG_OK ? r->p : NULL;
-        at += (size_t)(r->buffers.vector_bytes + r->buffers.packet_bytes);
+        s = cg_ef_exchange_begin_(efs[i], &ctx->caller_desc, t, ctx->grad, buffer, ctx);
+        if (ctx->fill.make)
+            cg_ef_record_energy_(efs[i], cg_ef_pass_(cg_ef_compensate_in_place_, &ctx->step, ctx->p, efs[i]->desc.n));
+        layers[i].desc = ctx->desc;
+        layers[i].x = s == CG_OK ? ctx->p : NULL;
+        buffer += (size_t)(ctx->buffers.vector_bytes + ctx->buffers.packet_bytes);
     }
-    room = bytes - (size_t)(at - (uint8_t *)mem);
-    s = cg_exchange_layers(layers, count, small, t, at, room, report);
+    bytes_left = bytes - (size_t)(buffer - (uint8_t *)mem);
+    s = cg_exchange_layers(layers, count, small, t, buffer, bytes_left, report);
     for (size_t i = 0; i < count; i++) {
         if (efs[i]->carry && layers[i].report.route == CG_ROUTE_SCATTER)
             efs[i]->carry_first = cg_stripe_offset_(layers[i].n, (size_t)t->size, (size_t)t->rank);
-        layers[i].x = runs[i].grad;
-        layers[i].desc = runs[i].caller_desc;
+        layers[i].x = ctxs[i].grad;
+        layers[i].desc = ctxs[i].caller_desc;
         if (failed == CG_OK && efs[i]->stats.kept)
             layers[i].status = cg_ef_exchange_finish_(
-                efs[i], &runs[i], layers[i].status, &layers[i].report, runs[i].grad);
+                efs[i], &ctxs[i], layers[i].status, &layers[i].report, ctxs[i].grad);
         if (layers[i].status != CG_OK && s == CG_OK) s = layers[i].status;
     }
     if (failed == CG_OK) return s;
@@ -1613,7 +1756,7 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
     cg_status s;
     if (report) memset(report, 0, sizeof *report);
     if ((count && (!efs || !layers)) || !transport) return CG_E_ARG;
-    /* tells the others */
+    /* with no memory the exchange of layers refuses, and tells the others */
     if (!need || !mem || bytes < need) return cg_exchange_layers(layers, count, small, transport, NULL, 0, report);
     env = cg_fenv_enter_();
     s = cg_ef_exchange_layers_(efs, layers, count, small, transport, mem, bytes, report);
@@ -1621,8 +1764,12 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
     return s;
 }
 
-/* src/ef/changes.h */
-/* ---- >>changes ---- */
+/* src/ef/adjust.h */
+/* adjust: what may be changed between two steps, and the update of 1-bit Adam
+
+   Offers   the public cg_ef_rescale, cg_ef_set_rate, cg_ef_set_ratio and cg_ef_precondition
+   Needs    plan, schedule, step
+   Touches  the residual and the carry (cg_ef_rescale), the description in the state, the caller's out */
 
 CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     cg_fenv_ env;
@@ -1636,7 +1783,7 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
         ef->carry[i] = cg_saturate_(factor == 1.0f ? v : cg_faded_(v));
     }
     ef->reach *= factor < 0.0f ? -(double)factor : (double)factor;
-    ef->hint = ef->threshold = 0.0f;
+    ef->hint = ef->threshold = 0.0f; /* magnitudes of p will be others */
     cg_fenv_leave_(env);
     return CG_OK;
 }
@@ -1668,8 +1815,9 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
     const cg_fenv_ env = cg_fenv_enter_();
     double sum = 0.0;
     for (size_t i = 0; i < n; i++) {
-        const double v = (double)cg_load_(variance, i), by = v > 0.0 ? 1.0 / (cg_sqrt_(v) + (double)epsilon) : 0.0;
-        const float u = cg_saturate_((float)((double)cg_load_(momentum, i) * by));
+        const double v = (double)cg_load_(variance, i),
+                     inv_root = v > 0.0 ? 1.0 / (cg_sqrt_(v) + (double)epsilon) : 0.0;
+        const float u = cg_saturate_((float)((double)cg_load_(momentum, i) * inv_root));
         cg_store_(out, i, u);
         sum += cg_times64_((double)u, (double)u);
     }
@@ -1678,14 +1826,19 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
     return sum;
 }
 
-/* src/ef/blobs.h */
-/* ---- >>blobs: little-endian, every part in whole words
+/* src/ef/save.h */
+/* save: the state as bytes, the same on every machine, and back
 
-   byte 0  "cgef"  4 version  8 kind  12 parts present (bit 0 error, 1 velocity, 2 received, 3 error in bytes)
+   Offers   the public cg_ef_save_bytes, cg_ef_save, cg_ef_load and cg_ef_load_mean
+   Needs    residual8; seals of core
+   Touches  the caller's buffer; loading all of the state but its description
+   A blob is little-endian, every part in whole words. Nothing is loaded before all blobs have been checked.
+
+   byte 0  "cgef"  4 version  8 kind  12 parts present (bit 0 residual, 1 velocity, 2 received, 3 residual in 8 bits)
        16 n  24 steps  32 silent  40 moves  48 first of carry  56 floats of carry  64 floats of warm
        72 moved, ten doubles  152 error  160 error when sent  168 score  176 reach  184 size (doubles)
        192 scale  196 hint  200 threshold (floats)  204 zeros to 240  240 checksum of everything else, as of a packet
-   256 error, velocity, received (floats; or n codes and the scales of 64, filled to a word), carry, warm */
+   256 residual, velocity, received (floats; or n codes and the scales of 64, filled to a word), carry, warm */
 
 static void cg_put_double_(uint8_t *p, double v) {
     uint64_t u;
@@ -1698,9 +1851,11 @@ static double cg_get_double_(const uint8_t *p) {
     memcpy(&v, &u, 8);
     return v;
 }
+/* Bytes of an 8-bit residual of n values in a blob: codes and scales, filled to a word. */
 static uint64_t cg_residual8_saved_bytes_(size_t n) {
     return (cg_add_sat_(n, cg_mul_sat_(2, cg_add_sat_(n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)) + 3) & ~(uint64_t)3;
 }
+/* The word at byte 12: which sections this state has. */
 static uint32_t cg_ef_section_mask_(const cg_ef *ef) {
     return (ef->vector[0] ? 1u : 0u) | (ef->vector[1] ? 2u : 0u) | (ef->vector[2] ? 4u : 0u) | (ef->bytes ? 8u : 0u);
 }
@@ -1713,23 +1868,16 @@ static uint64_t cg_ef_blob_bytes_(const cg_ef *ef) {
 }
 CG_API_ size_t cg_ef_save_bytes(const cg_ef *ef) { return ef ? cg_size_or_zero_(cg_ef_blob_bytes_(ef)) : 0; }
 
+/* Writes n floats at p, nothing if v is NULL; returns where the next section begins. */
 static uint8_t *cg_ef_write_floats_(uint8_t *p, const float *v, size_t n) {
     for (size_t i = 0; v && i < n; i++, p += 4) cg_put32_(p, cg_as_bits_(v[i]));
     return p;
 }
-static cg_checksum_ cg_ef_blob_checksum_(const uint8_t *p, size_t len) {
-    static const uint8_t zeros[16] = { 0 };
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    cg_checksum_ sum = cg_checksum_of_(kernels, p, 240);
-    sum = cg_checksum_concat_(sum, cg_checksum_of_(kernels, zeros, 16));
-    return cg_checksum_concat_(sum, cg_checksum_of_(kernels, p + CG_EF_HEADER_BYTES_, len - CG_EF_HEADER_BYTES_));
-}
 static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *len) {
     const size_t n = ef->desc.n, bytes = cg_size_or_zero_(cg_ef_blob_bytes_(ef)),
-                 codes = cg_size_or_zero_(cg_residual8_saved_bytes_(n)),
-                 have = n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_);
+                 padded_bytes = cg_size_or_zero_(cg_residual8_saved_bytes_(n)),
+                 used_bytes = n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_); /* both of the 8-bit residual */
     uint8_t *p = buf + CG_EF_HEADER_BYTES_;
-    cg_checksum_ sum;
     if (ef->pending) return CG_E_STATE;
     if (cap < bytes) return CG_E_CAPACITY;
     memset(buf, 0, CG_EF_HEADER_BYTES_);
@@ -1755,17 +1903,15 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
     cg_put32_(buf + 200, cg_as_bits_(ef->threshold));
     p = cg_ef_write_floats_(p, ef->vector[0], n);
     if (ef->bytes) {
-        memcpy(p, ef->bytes, have);
-        memset(p + have, 0, codes - have);
-        p += codes;
+        memcpy(p, ef->bytes, used_bytes);
+        memset(p + used_bytes, 0, padded_bytes - used_bytes);
+        p += padded_bytes;
     }
     p = cg_ef_write_floats_(p, ef->vector[1], n);
     p = cg_ef_write_floats_(p, ef->vector[2], n);
     p = cg_ef_write_floats_(p, ef->carry, ef->desc.carry);
     cg_ef_write_floats_(p, ef->warm, ef->warm_count);
-    sum = cg_ef_blob_checksum_(buf, bytes);
-    cg_put64_(buf + 240, sum.a);
-    cg_put64_(buf + 248, sum.b);
+    cg_seal_put_(buf, bytes, CG_EF_SEAL_OFFSET_);
     *len = bytes;
     return CG_OK;
 }
@@ -1780,20 +1926,21 @@ CG_API_ cg_status cg_ef_save(const cg_ef *ef, void *buf, size_t cap, size_t *len
     return s;
 }
 static int cg_ef_is_nonnegative_(double v) { return v >= 0.0 && v <= 1.7976931348623157e308; }
+/* Whether `count` little-endian floats at p are finite. */
 static int cg_floats_finite_(const uint8_t *p, uint64_t count) {
     for (uint64_t i = 0; i < count; i++)
         if (!cg_is_finite_(cg_as_float_(cg_get32_(p + 4 * (size_t)i)))) return 0;
     return 1;
 }
-/* Everything that can be wrong with a blob. alone: it is taken as it is, and its carry must fit. */
-static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len, int alone) {
+/* Finds everything that can be wrong with a blob for this state; p may be NULL. exact: it is loaded as it is, so its
+   carry must be as long as this state's. Otherwise it is one of several to be averaged, which may come from ranks with
+   carries of other lengths. */
+static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len, int exact) {
     const size_t n = ef->desc.n;
     uint64_t carry, first, warm, floats;
-    cg_checksum_ sum;
     if (!p) return CG_E_ARG;
     if (len < CG_EF_HEADER_BYTES_ || len % 4 || cg_get32_(p) != CG_EF_MAGIC_) return CG_E_CORRUPT;
-    sum = cg_ef_blob_checksum_(p, len);
-    if (sum.a != cg_get64_(p + 240) || sum.b != cg_get64_(p + 248)) return CG_E_CORRUPT;
+    if (!cg_seal_is_intact_(p, len, CG_EF_SEAL_OFFSET_)) return CG_E_CORRUPT;
     if (cg_get32_(p + 4) != CG_EF_VERSION_) return CG_E_VERSION;
     first = cg_get64_(p + 48);
     carry = cg_get64_(p + 56);
@@ -1801,7 +1948,7 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
     if (cg_get32_(p + 8) != ef->desc.kind || cg_get32_(p + 12) != cg_ef_section_mask_(ef) || cg_get64_(p + 16) != n ||
         warm != ef->warm_count)
         return CG_E_MISMATCH;
-    if (alone ? carry != (ef->carry ? ef->desc.carry : 0) : carry && (carry > n || first > n - (size_t)carry))
+    if (exact ? carry != (ef->carry ? ef->desc.carry : 0) : carry && (carry > n || first > n - (size_t)carry))
         return CG_E_MISMATCH;
     floats = cg_add_sat_(carry, warm);
     for (int i = 0; i < 3; i++)
@@ -1814,7 +1961,7 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
     if (!(cg_as_float_(cg_get32_(p + 192)) > 0.0f && cg_as_float_(cg_get32_(p + 192)) <= 1.0f) ||
         !cg_floats_finite_(p + 196, 2))
         return CG_E_CORRUPT;
-    for (size_t i = 204; i < 240; i++)
+    for (size_t i = 204; i < CG_EF_SEAL_OFFSET_; i++)
         if (p[i]) return CG_E_CORRUPT;
     if (ef->bytes) {
         for (size_t b = 0; b < (n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_; b++)
@@ -1839,10 +1986,12 @@ static void cg_ef_load_header_(cg_ef *ef, const uint8_t *p) {
     ef->hint = cg_as_float_(cg_get32_(p + 196));
     ef->threshold = cg_as_float_(cg_get32_(p + 200));
 }
+/* Reads n floats from p, nothing if v is NULL; returns where the next section begins. */
 static const uint8_t *cg_ef_read_floats_(const uint8_t *p, float *v, size_t n) {
     for (size_t i = 0; v && i < n; i++, p += 4) v[i] = cg_as_float_(cg_get32_(p));
     return p;
 }
+/* Loads a blob that has been checked. A carry of another length is skipped. */
 static void cg_ef_load_one_(cg_ef *ef, const uint8_t *blob) {
     const size_t n = ef->desc.n;
     const uint8_t *p = blob + CG_EF_HEADER_BYTES_;
@@ -1858,25 +2007,26 @@ static void cg_ef_load_one_(cg_ef *ef, const uint8_t *blob) {
     cg_ef_read_floats_(p, ef->warm, ef->warm_count);
     cg_ef_load_header_(ef, blob);
 }
-/* What blob q says of value i of part w (0 error, 1 velocity, 2 received): in units that do not depend on its scale. */
-static double cg_ef_blob_value_(const cg_ef *ef, const uint8_t *p, int w, size_t i) {
-    const size_t n = ef->desc.n, codes = ef->bytes ? cg_size_or_zero_(cg_residual8_saved_bytes_(n)) : 0;
-    double scale = w == 2 || cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 1.0
-                                                                            : (double)cg_as_float_(cg_get32_(p + 192));
-    if (w == 1 && ef->desc.kind == CG_EF_VARIANCE) scale *= scale;
+/* Value i of a vector in a blob (which: 0 residual, 1 velocity, 2 received), divided by the blob's scale: vectors are
+   stored times 1 / (1 + w) of the last operator, a variance times its square; shifts and received are not. */
+static double cg_ef_blob_value_(const cg_ef *ef, const uint8_t *p, int which, size_t i) {
+    const size_t n = ef->desc.n, padded_bytes = ef->bytes ? cg_size_or_zero_(cg_residual8_saved_bytes_(n)) : 0;
+    double scale =
+        which == 2 || cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 1.0 : (double)cg_as_float_(cg_get32_(p + 192));
+    if (which == 1 && ef->desc.kind == CG_EF_VARIANCE) scale *= scale;
     p += CG_EF_HEADER_BYTES_;
-    if (w == 0 && ef->bytes) {
-        const float by = cg_residual8_scale_get_(p + n + 2 * (i / CG_EF_BUCKET_));
+    if (which == 0 && ef->bytes) {
+        const float bucket_scale = cg_residual8_scale_get_(p + n + 2 * (i / CG_EF_BUCKET_));
         float f;
-        cg_quantizer_of_(&cg_residual8_stage_)->decode(cg_kernels_now_(), &cg_residual8_stage_, &by, p + i, 1, &f, 0);
+        cg_bucket_dequantize_(cg_kernels_now_(), &cg_residual8_stage_, bucket_scale, p + i, 1, &f);
         return (double)f / scale;
     }
-    p += codes;
-    for (int v = 0; v < w; v++)
+    p += padded_bytes;
+    for (int v = 0; v < which; v++)
         if (ef->vector[v]) p += 4 * n;
     return (double)cg_as_float_(cg_get32_(p + 4 * i)) / scale;
 }
-/* Second legs end here: what one has kept of a mean, every rank gets. */
+/* Value i of a blob's carry, which is 0 outside of the rank's stripe. */
 static double cg_ef_blob_carry_(const cg_ef *ef, const uint8_t *p, size_t i) {
     const uint64_t first = cg_get64_(p + 48), many = cg_get64_(p + 56), warm = cg_get64_(p + 64);
     const size_t len = cg_size_or_zero_(cg_ef_blob_bytes_(ef)) - 4 * (ef->carry ? ef->desc.carry : 0) +
@@ -1884,45 +2034,51 @@ static double cg_ef_blob_carry_(const cg_ef *ef, const uint8_t *p, size_t i) {
     if (i < first || i - first >= many) return 0.0;
     return (double)cg_as_float_(cg_get32_(p + len - 4 * (size_t)(warm + many) + 4 * (i - (size_t)first)));
 }
-static float cg_ef_blobs_mean_(const cg_ef *ef, const void *const *bufs, size_t count, int w, size_t i) {
+/* The mean over blobs of value i of a vector. A carry is what one rank withheld of a mean: `count` times it is added to
+   the sum, so that every rank has it in its residual. */
+static float cg_ef_blobs_mean_(const cg_ef *ef, const void *const *bufs, size_t count, int which, size_t i) {
     const int differs = cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_);
     double sum = 0.0;
-    for (size_t q = 0; q < count; q++) {
-        /* the mean of all h is H, but for a carry */
-        sum += cg_ef_blob_value_(ef, (const uint8_t *)bufs[q], differs && w == 0 ? 2 : w, i);
-        if (w == 0 && !differs) sum += cg_times64_((double)count, cg_ef_blob_carry_(ef, (const uint8_t *)bufs[q], i));
+    for (size_t blob = 0; blob < count; blob++) {
+        /* the mean of all shifts h is H, but for carries */
+        sum += cg_ef_blob_value_(ef, (const uint8_t *)bufs[blob], differs && which == 0 ? 2 : which, i);
+        if (which == 0 && !differs)
+            sum += cg_times64_((double)count, cg_ef_blob_carry_(ef, (const uint8_t *)bufs[blob], i));
     }
     return cg_saturate_((float)(sum / (double)count));
 }
+/* Loads the mean of blobs that have been checked: counters and warm from the first, vectors averaged at scale 1, and no
+   carry is left. */
 static void cg_ef_load_mean_(cg_ef *ef, const void *const *bufs, size_t count) {
     const size_t n = ef->desc.n;
     float e[CG_EF_BUCKET_];
     double reach = 0.0;
     cg_ef_load_one_(ef, (const uint8_t *)bufs[0]);
-    for (int w = 0; w < 3; w++)
-        for (size_t i = 0; ef->vector[w] && i < n; i++) ef->vector[w][i] = cg_ef_blobs_mean_(ef, bufs, count, w, i);
+    for (int which = 0; which < 3; which++)
+        for (size_t i = 0; ef->vector[which] && i < n; i++)
+            ef->vector[which][i] = cg_ef_blobs_mean_(ef, bufs, count, which, i);
     for (size_t i = 0; ef->bytes && i < n; i++) {
         e[i % CG_EF_BUCKET_] = cg_ef_blobs_mean_(ef, bufs, count, 0, i);
         if (i % CG_EF_BUCKET_ == CG_EF_BUCKET_ - 1 || i == n - 1)
             cg_residual8_encode_(cg_kernels_now_(), ef, i / CG_EF_BUCKET_, e);
     }
-    for (size_t q = 0; q < count; q++) {
-        const double one = cg_get_double_((const uint8_t *)bufs[q] + 176);
+    for (size_t blob = 0; blob < count; blob++) {
+        const double one = cg_get_double_((const uint8_t *)bufs[blob] + 176);
         reach = one > reach ? one : reach;
     }
     if (ef->carry) memset(ef->carry, 0, 4 * ef->desc.carry);
     ef->scale = 1.0f;
     ef->reach = 2.0 * reach;
 }
-static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count, int alone) {
+static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count, int exact) {
     cg_fenv_ env;
     cg_status s = CG_OK;
     if (!ef || !bufs || !lens || !count) return CG_E_ARG;
     if (ef->pending) return CG_E_STATE;
     env = cg_fenv_enter_();
-    for (size_t q = 0; q < count && s == CG_OK; q++)
-        s = cg_ef_blob_check_(ef, (const uint8_t *)bufs[q], lens[q], alone);
-    if (s == CG_OK && alone) cg_ef_load_one_(ef, (const uint8_t *)bufs[0]);
+    for (size_t blob = 0; blob < count && s == CG_OK; blob++)
+        s = cg_ef_blob_check_(ef, (const uint8_t *)bufs[blob], lens[blob], exact);
+    if (s == CG_OK && exact) cg_ef_load_one_(ef, (const uint8_t *)bufs[0]);
     else if (s == CG_OK) cg_ef_load_mean_(ef, bufs, count);
     cg_fenv_leave_(env);
     return s;

@@ -46,6 +46,11 @@
    refused; if a cell's sum becomes too large for a float, heavy and pack return CG_E_NONFINITE. With COMPGRAD_OPENMP adding and estimating use all threads. MEMORY is the caller's, any alignment; nothing allocates. */
 
 /* src/sketch/api.h */
+/* api: the public declarations of sketches and of the protocols with them
+
+   Offers   cg_sketch, cg_sketched, cg_fetched, and the calls on them
+   Needs    compgrad_exchange.h
+   Touches  nothing */
 #include "compgrad_exchange.h" /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_SKETCH_H
@@ -165,7 +170,11 @@ CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exch
 #endif /* COMPGRAD_SKETCH_H */
 
 /* src/sketch/begin.h */
-/* ============================================================================================== */
+/* begin: opens the implementation of sketches, for the one file that defines COMPGRAD_IMPLEMENTATION
+
+   Offers   nothing
+   Needs    compgrad_exchange.h, whose implementation comes first
+   Touches  nothing */
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_SKETCH_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
 #  define COMPGRAD_SKETCH_IMPLEMENTED_
 
@@ -184,17 +193,24 @@ CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exch
 #endif
 
 /* src/sketch/hash.h */
-/* ---- >>hash: where a line goes, and with which signs ---- */
+/* hash: which cells a line of coordinates goes to, and with which signs
+
+   Offers   cg_line_target_ and cg_line_target_of_, cg_row_key_, cg_line_hash_; signs and weights of coordinates;
+            cg_group_count_ and cg_group_cell_
+   Needs    random of core
+   Touches  nothing
+   A line is 256 neighbouring coordinates, which a row moves together to one slot of 256 cells: coordinate i of the line
+   to cell i ^ xor_mask of the slot, with a sign of its own. All of it is a function of seed, row and line. */
 
 enum { CG_SKETCH_MAX_ROWS_ = 15 };
-#define CG_SKETCH_LINE_ 256u /* neighbours that move together */
+#define CG_SKETCH_LINE_ 256u /* coordinates of a line, and cells of a slot */
 
-/* of a line in a row; ahead: cells that will be needed next */
+/* Where a row takes a line. */
 typedef struct cg_line_target_ {
-    float *cells;
-    uint32_t xor_mask;
-    cg_key_ sign_key;
-    const float *prefetch;
+    float *cells;          /* the first of 256 */
+    uint32_t xor_mask;     /* 8 bits, XORed to the offset in the line */
+    cg_key_ sign_key;      /* of the line's 256 signs, and of its weights in groups */
+    const float *prefetch; /* 256 cells that will be needed next, or these */
 } cg_line_target_;
 
 static uint64_t cg_row_key_(const cg_sketch *s, int row) {
@@ -202,6 +218,7 @@ static uint64_t cg_row_key_(const cg_sketch *s, int row) {
 }
 static size_t cg_row_slots_(const cg_sketch *s) { return s->desc.cols / CG_SKETCH_LINE_; }
 static uint64_t cg_line_hash_(uint64_t row_key, uint64_t line) { return cg_mix64_(row_key + (line + 1) * CG_GOLDEN_); }
+/* Upper half of the hash: the slot; lowest 8 bits: xor_mask. */
 static size_t cg_line_slot_(const cg_sketch *s, uint64_t hash) {
     return (size_t)((hash >> 32) * (uint64_t)cg_row_slots_(s) >> 32);
 }
@@ -213,29 +230,32 @@ static cg_line_target_ cg_line_target_of_(const cg_sketch *s, int row, uint64_t 
     p.prefetch = p.cells;
     return p;
 }
-/* Lane e of a line is bit e / 8 (from the top) of word e % 8: eight lanes have their signs in eight words. One
-   round more than for rounding, where products of four bits do not matter. */
+/* Word i of a line's random bits. One multiplication more than noise for rounding gets, where products of four bits do
+   not matter; the norm's estimate needs them. */
 CG_INLINE_ uint32_t cg_sign_word_(cg_key_ key, unsigned i) {
     const uint32_t h = cg_hash32_(key, i) * 0x31848BABu;
     return h ^ h >> 15;
 }
-CG_INLINE_ uint32_t cg_line_bit_(cg_key_ key, unsigned e, unsigned set) {
-    return cg_sign_word_(key, 8 * set + (e & 7u)) << (e >> 3) & 0x80000000u;
+/* The random bit of an offset in the line, as a sign bit: bit offset / 8 (from the top) of word offset % 8, so that
+   eight neighbours have theirs in eight words. word_set: 0 signs, 1 and 2 weights. */
+CG_INLINE_ uint32_t cg_line_bit_(cg_key_ key, unsigned offset, unsigned word_set) {
+    return cg_sign_word_(key, 8 * word_set + (offset & 7u)) << (offset >> 3) & 0x80000000u;
 }
-CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned e) { return cg_line_bit_(key, e, 0); }
-/* In sums of groups a value counts 1/2, 1, 3/2 or 2 times: with signs alone, two equal ones would cancel in all
-   rows once in 2^rows. */
-CG_INLINE_ float cg_group_weight_(cg_key_ key, unsigned e) {
-    return (cg_line_bit_(key, e, 1) ? 1.0f : 0.5f) + (cg_line_bit_(key, e, 2) ? 1.0f : 0.0f);
+CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned offset) { return cg_line_bit_(key, offset, 0); }
+/* In the sum of a group a value is multiplied by 1/2, 1, 3/2 or 2: with signs alone, two equal values would cancel in
+   all rows once in 2^rows. */
+CG_INLINE_ float cg_group_weight_(cg_key_ key, unsigned offset) {
+    return (cg_line_bit_(key, offset, 1) ? 1.0f : 0.5f) + (cg_line_bit_(key, offset, 2) ? 1.0f : 0.0f);
 }
 CG_INLINE_ float cg_xor_sign_(float v, uint32_t sign) { return cg_as_float_(cg_as_bits_(v) ^ sign); }
 
-/* Groups: level 1 are lines, level 2 lines of lines, ... */
+/* Groups of a level: 256^level coordinates each. Those of level 1 are the lines, of level 2 lines of lines, ... */
 static size_t cg_group_count_(const cg_sketch *s, int level) {
     size_t many = s->desc.n;
     for (int l = 0; l < level; l++) many = many / CG_SKETCH_LINE_ + (many % CG_SKETCH_LINE_ != 0);
     return many;
 }
+/* The cell of a group in a row, level from 1; *sign becomes the group's sign bit. */
 static float *cg_group_cell_(const cg_sketch *s, int row, int level, uint64_t group, uint32_t *sign) {
     const uint64_t h = cg_line_hash_(cg_mix64_(cg_row_key_(s, row) + (uint64_t)level), group);
     *sign = (uint32_t)h & 0x80000000u;
@@ -245,23 +265,32 @@ static float *cg_group_cell_(const cg_sketch *s, int row, int level, uint64_t gr
 }
 
 /* src/sketch/kernels.h */
-/* ---- >>kernels of a line: the scalar ones are what they mean ---- */
+/* kernels: adding a line to cells, projecting it to a number, estimating it from cells
 
+   Offers   cg_line_add_, cg_line_project_, cg_line_estimate_, cg_coordinate_estimate_, cg_sketch_use_avx2_
+   Needs    hash; AVX2 helpers of core
+   Touches  the cells of its targets, or its out
+   The scalar kernel is the specification; AVX2 returns the same bits, for whole lines of 256. x and out may have any
+   alignment, cells are aligned to floats. */
+
+/* Adds weight times `many` values to the cells of one target. */
 static void cg_line_add_scalar_(const cg_line_target_ *p, const float *x, size_t many, float weight) {
-    for (unsigned e = 0; e < many; e++) {
-        float *cell = p->cells + (e ^ p->xor_mask);
-        *cell = cg_plus_(*cell, cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->sign_key, e)));
+    for (unsigned offset = 0; offset < many; offset++) {
+        float *cell = p->cells + (offset ^ p->xor_mask);
+        *cell = cg_plus_(
+            *cell, cg_xor_sign_(cg_times_(cg_load_(x, offset), weight), cg_sign_bit_(p->sign_key, offset)));
     }
 }
-/* The signed sum: eight lanes, then lanes 4 apart, 2 apart, and neighbours. */
+/* The line as a part of groups: the sum of its values, each with its sign and weight. The order of additions is fixed:
+   eight lanes, then lanes 4 apart, 2 apart, and neighbours. */
 static float cg_line_project_scalar_(const cg_line_target_ *p, const float *x, size_t many, float weight) {
     float lane[8] = { 0.0f };
-    for (unsigned e = 0; e < many; e++)
-        lane[e & 7] = cg_plus_(lane[e & 7],
-            cg_times_(cg_xor_sign_(cg_times_(cg_load_(x, e), weight), cg_sign_bit_(p->sign_key, e)),
-                cg_group_weight_(p->sign_key, e)));
+    for (unsigned offset = 0; offset < many; offset++)
+        lane[offset & 7] = cg_plus_(lane[offset & 7],
+            cg_times_(cg_xor_sign_(cg_times_(cg_load_(x, offset), weight), cg_sign_bit_(p->sign_key, offset)),
+                cg_group_weight_(p->sign_key, offset)));
     for (unsigned step = 4; step; step /= 2)
-        for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
+        for (unsigned offset = 0; offset < step; offset++) lane[offset] = cg_plus_(lane[offset], lane[offset + step]);
     return lane[0];
 }
 CG_INLINE_ float cg_min_f32_(float a, float b) { return a < b ? a : b; }
@@ -269,6 +298,7 @@ CG_INLINE_ float cg_max_f32_(float a, float b) { return a > b ? a : b; }
 CG_INLINE_ float cg_median3_(float a, float b, float c) {
     return cg_max_f32_(cg_min_f32_(a, b), cg_min_f32_(cg_max_f32_(a, b), c));
 }
+/* The median of v[0, rows), which may be reordered; of an even number the mean of the two in the middle. */
 static float cg_median_(float *v, int rows) {
     if (rows == 3) return cg_median3_(v[0], v[1], v[2]);
     if (rows == 5)
@@ -282,64 +312,71 @@ static float cg_median_(float *v, int rows) {
         }
     return rows & 1 ? v[rows / 2] : cg_times_(cg_plus_(v[rows / 2 - 1], v[rows / 2]), 0.5f);
 }
-static float cg_coordinate_estimate_(const cg_line_target_ *p, int rows, unsigned e) {
+/* The estimate of one coordinate from the targets of its line in all rows. */
+static float cg_coordinate_estimate_(const cg_line_target_ *p, int rows, unsigned offset) {
     float v[CG_SKETCH_MAX_ROWS_];
-    for (int r = 0; r < rows; r++) v[r] = cg_xor_sign_(p[r].cells[e ^ p[r].xor_mask], cg_sign_bit_(p[r].sign_key, e));
+    for (int r = 0; r < rows; r++)
+        v[r] = cg_xor_sign_(p[r].cells[offset ^ p[r].xor_mask], cg_sign_bit_(p[r].sign_key, offset));
     return cg_median_(v, rows);
 }
 static void cg_line_estimate_scalar_(const cg_line_target_ *p, int rows, size_t many, float *out) {
-    for (unsigned e = 0; e < many; e++) cg_store_(out, e, cg_coordinate_estimate_(p, rows, e));
+    for (unsigned offset = 0; offset < many; offset++) cg_store_(out, offset, cg_coordinate_estimate_(p, rows, offset));
 }
-#if defined(__GNUC__) && !defined(__clang__) && \
-    __GNUC__ >= 8 /* or -O2 keeps a loop over rows, and their vectors in memory */
+/* Without it gcc -O2 keeps loops over rows as loops, and the vectors of the rows on the stack. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8
 #  define CG_UNROLL_ROWS_ _Pragma("GCC unroll 7")
 #else
 #  define CG_UNROLL_ROWS_
 #endif
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_xor_permutation_avx2_(uint32_t flip) { /* lane i to lane i ^ flip, of eight */
-    return _mm256_xor_si256(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)(flip & 7u)));
+/* The permutation that takes lane i of eight to lane i ^ (xor_mask & 7). */
+CG_AVX2_INLINE_ __m256i cg_xor_permutation_avx2_(uint32_t xor_mask) {
+    return _mm256_xor_si256(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32((int)(xor_mask & 7u)));
 }
-/* with the signs of its eight lanes, the top bits of words */
+/* v with each lane's sign flipped where the top bit of its word is set. */
 CG_AVX2_INLINE_ __m256 cg_xor_sign8_avx2_(__m256 v, __m256i words) {
     return _mm256_xor_ps(v, _mm256_and_ps(_mm256_castsi256_ps(words), _mm256_set1_ps(-0.0f)));
 }
-CG_AVX2_INLINE_ __m256i cg_sign_words8_avx2_(cg_key_ key, unsigned set) {
-    const __m256i h = _mm256_mullo_epi32(cg_hash8_avx2_(key, 8 * set), _mm256_set1_epi32(0x31848BAB));
+/* cg_sign_word_ of eight words. The top bits are those of offsets 0 to 7; each doubling of the words brings the next
+   eight offsets to the top. */
+CG_AVX2_INLINE_ __m256i cg_sign_words8_avx2_(cg_key_ key, unsigned word_set) {
+    const __m256i h = _mm256_mullo_epi32(cg_hash8_avx2_(key, 8 * word_set), _mm256_set1_epi32(0x31848BAB));
     return _mm256_xor_si256(h, _mm256_srli_epi32(h, 15));
 }
-CG_AVX2_INLINE_ __m256 cg_value_if_msb8_avx2_(__m256i words, float value) { /* value where the top bit is set, or 0 */
+/* value where the top bit of the word is set, else 0. */
+CG_AVX2_INLINE_ __m256 cg_value_if_msb8_avx2_(__m256i words, float value) {
     return _mm256_and_ps(_mm256_castsi256_ps(_mm256_srai_epi32(words, 31)), _mm256_set1_ps(value));
 }
+/* Adds a line to at most five rows, so that words and permutations stay in registers. */
 CG_AVX2_INLINE_ void cg_line_add8_avx2_(const cg_line_target_ *p, int rows, const float *x, float weight) {
-    __m256i words[5], cross[5];
+    __m256i words[5], permute[5];
     float *cells[5];
-    const float *ahead[5];
-    unsigned high[5];
+    const float *prefetch[5];
+    unsigned block_xor[5];
     CG_UNROLL_ROWS_
     for (int r = 0; r < rows; r++) {
         words[r] = cg_sign_words8_avx2_(p[r].sign_key, 0);
-        cross[r] = cg_xor_permutation_avx2_(p[r].xor_mask);
+        permute[r] = cg_xor_permutation_avx2_(p[r].xor_mask);
         cells[r] = p[r].cells;
-        ahead[r] = p[r].prefetch;
-        high[r] = p[r].xor_mask >> 3;
+        prefetch[r] = p[r].prefetch;
+        block_xor[r] = p[r].xor_mask >> 3;
     }
     for (unsigned vec = 0; vec < 32; vec++) {
         const __m256 v = cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), _mm256_set1_ps(weight));
         if (!(vec & 1)) CG_PREFETCH_(cg_at_(x, 8 * (size_t)vec + 512));
         CG_UNROLL_ROWS_
         for (int r = 0; r < rows; r++) {
-            float *to = cells[r] + 8 * (vec ^ high[r]);
+            float *to = cells[r] + 8 * (vec ^ block_xor[r]);
             _mm256_storeu_ps(to,
                 _mm256_add_ps(
-                    _mm256_loadu_ps(to), _mm256_permutevar8x32_ps(cg_xor_sign8_avx2_(v, words[r]), cross[r])));
+                    _mm256_loadu_ps(to), _mm256_permutevar8x32_ps(cg_xor_sign8_avx2_(v, words[r]), permute[r])));
             words[r] = _mm256_add_epi32(words[r], words[r]);
-            if (!(vec & 1)) CG_PREFETCH_WRITE_(ahead[r] + 8 * vec);
+            if (!(vec & 1)) CG_PREFETCH_WRITE_(prefetch[r] + 8 * vec);
         }
     }
 }
 CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_line_target_ *p, int rows, const float *x, float weight) {
-    for (; rows > 0; rows -= 5, p += 5) switch (rows) { /* known numbers unroll */
+    for (; rows > 0; rows -= 5, p += 5) switch (rows) { /* constants, so that loops over rows unroll */
         case 1: cg_line_add8_avx2_(p, 1, x, weight); break;
         case 2: cg_line_add8_avx2_(p, 2, x, weight); break;
         case 3: cg_line_add8_avx2_(p, 3, x, weight); break;
@@ -348,28 +385,29 @@ CG_TARGET_AVX2_ static void cg_line_add_avx2_(const cg_line_target_ *p, int rows
         }
 }
 CG_TARGET_AVX2_ static float cg_line_project_avx2_(const cg_line_target_ *p, const float *x, float weight) {
-    __m256i words = cg_sign_words8_avx2_(p->sign_key, 0), half = cg_sign_words8_avx2_(p->sign_key, 1),
-            full = cg_sign_words8_avx2_(p->sign_key, 2);
+    __m256i words = cg_sign_words8_avx2_(p->sign_key, 0), weight_half = cg_sign_words8_avx2_(p->sign_key, 1),
+            weight_one = cg_sign_words8_avx2_(p->sign_key, 2);
     const __m256 w = _mm256_set1_ps(weight);
     __m256 sum = _mm256_setzero_ps();
     float lane[8];
     for (int vec = 0; vec < 32; vec++) {
-        const __m256 share = _mm256_add_ps(_mm256_add_ps(_mm256_set1_ps(0.5f), cg_value_if_msb8_avx2_(half, 0.5f)),
-            cg_value_if_msb8_avx2_(full, 1.0f));
+        const __m256 group_weight = _mm256_add_ps(
+            _mm256_add_ps(_mm256_set1_ps(0.5f), cg_value_if_msb8_avx2_(weight_half, 0.5f)),
+            cg_value_if_msb8_avx2_(weight_one, 1.0f));
         sum = _mm256_add_ps(sum,
             cg_mul8_avx2_(
                 cg_xor_sign8_avx2_(cg_mul8_avx2_(_mm256_castsi256_ps(cg_load8_avx2_(x, 8 * (size_t)vec)), w), words),
-                share));
+                group_weight));
         words = _mm256_add_epi32(words, words);
-        half = _mm256_add_epi32(half, half);
-        full = _mm256_add_epi32(full, full);
+        weight_half = _mm256_add_epi32(weight_half, weight_half);
+        weight_one = _mm256_add_epi32(weight_one, weight_one);
     }
     _mm256_storeu_ps(lane, sum);
     for (unsigned step = 4; step; step /= 2)
-        for (unsigned e = 0; e < step; e++) lane[e] = cg_plus_(lane[e], lane[e + step]);
+        for (unsigned i = 0; i < step; i++) lane[i] = cg_plus_(lane[i], lane[i + step]);
     return lane[0];
 }
-#  define CG_MIN8_(a, b) _mm256_min_ps(a, b) /* a < b ? a : b, as above */
+#  define CG_MIN8_(a, b) _mm256_min_ps(a, b) /* a < b ? a : b, as cg_min_f32_ */
 #  define CG_MAX8_(a, b) _mm256_max_ps(a, b)
 CG_AVX2_INLINE_ __m256 cg_median3x8_avx2_(__m256 a, __m256 b, __m256 c) {
     return CG_MAX8_(CG_MIN8_(a, b), CG_MIN8_(CG_MAX8_(a, b), c));
@@ -388,18 +426,19 @@ CG_AVX2_INLINE_ __m256 cg_median8_avx2_(__m256 *v, int rows) {
     return rows & 1 ? v[rows / 2] : _mm256_mul_ps(_mm256_add_ps(v[rows / 2 - 1], v[rows / 2]), _mm256_set1_ps(0.5f));
 }
 CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_line_target_ *p, int rows, float *out) {
-    __m256i words[CG_SKETCH_MAX_ROWS_], cross[CG_SKETCH_MAX_ROWS_];
+    __m256i words[CG_SKETCH_MAX_ROWS_], permute[CG_SKETCH_MAX_ROWS_];
     CG_UNROLL_ROWS_
     for (int r = 0; r < rows; r++) {
         words[r] = cg_sign_words8_avx2_(p[r].sign_key, 0);
-        cross[r] = cg_xor_permutation_avx2_(p[r].xor_mask);
+        permute[r] = cg_xor_permutation_avx2_(p[r].xor_mask);
     }
     for (int vec = 0; vec < 32; vec++) {
         __m256 v[CG_SKETCH_MAX_ROWS_];
         CG_UNROLL_ROWS_
         for (int r = 0; r < rows; r++) {
             v[r] = cg_xor_sign8_avx2_(
-                _mm256_permutevar8x32_ps(_mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].xor_mask >> 3))), cross[r]),
+                _mm256_permutevar8x32_ps(
+                    _mm256_loadu_ps(p[r].cells + 8 * (vec ^ (int)(p[r].xor_mask >> 3))), permute[r]),
                 words[r]);
             words[r] = _mm256_add_epi32(words[r], words[r]);
             if (!(vec & 1)) CG_PREFETCH_(p[r].prefetch + 8 * vec);
@@ -408,7 +447,7 @@ CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_line_target_ *p, int rows,
     }
 }
 CG_TARGET_AVX2_ static void cg_line_estimate_avx2_(const cg_line_target_ *p, int rows, float *out) {
-    switch (rows) { /* known numbers unroll */
+    switch (rows) { /* constants, so that loops over rows unroll */
     case 1: cg_line_estimate8_avx2_(p, 1, out); break;
     case 3: cg_line_estimate8_avx2_(p, 3, out); break;
     case 5: cg_line_estimate8_avx2_(p, 5, out); break;
@@ -417,13 +456,15 @@ CG_TARGET_AVX2_ static void cg_line_estimate_avx2_(const cg_line_target_ *p, int
     }
 }
 #endif
+/* What the functions below get as avx2: asked once per call, not per line. */
 static int cg_sketch_use_avx2_(void) {
 #if CG_AVX2_
-    return cg_kernels_now_()->isa == CG_ISA_AVX2;
+    return cg_isa_used() == CG_ISA_AVX2;
 #else
     return 0;
 #endif
 }
+/* Adds weight times a line of `many` values, at most 256, to `rows` targets. */
 static void cg_line_add_(const cg_line_target_ *p, int rows, const float *x, size_t many, float weight, int avx2) {
 #if CG_AVX2_
     if (avx2 && many == CG_SKETCH_LINE_) {
@@ -434,6 +475,7 @@ static void cg_line_add_(const cg_line_target_ *p, int rows, const float *x, siz
     (void)avx2;
     for (int r = 0; r < rows; r++) cg_line_add_scalar_(p + r, x, many, weight);
 }
+/* The line's part of the sum of its groups in one row. */
 static float cg_line_project_(const cg_line_target_ *p, const float *x, size_t many, float weight, int avx2) {
 #if CG_AVX2_
     if (avx2 && many == CG_SKETCH_LINE_) return cg_line_project_avx2_(p, x, weight);
@@ -441,6 +483,7 @@ static float cg_line_project_(const cg_line_target_ *p, const float *x, size_t m
     (void)avx2;
     return cg_line_project_scalar_(p, x, many, weight);
 }
+/* Estimates of the first `many` coordinates of a line, from its targets in all rows. */
 static void cg_line_estimate_(const cg_line_target_ *p, int rows, size_t many, float *out, int avx2) {
 #if CG_AVX2_
     if (avx2 && many == CG_SKETCH_LINE_) {
@@ -453,8 +496,15 @@ static void cg_line_estimate_(const cg_line_target_ *p, int rows, size_t many, f
 }
 
 /* src/sketch/sketch.h */
-/* ---- >>sketch ---- */
+/* sketch: the table of cells: its shape, and what is added to it
 
+   Offers   cg_line_len_; the public calls that make, clear, fill, add, scale and zero a sketch
+   Needs    hash, kernels; threads and kernels of core
+   Touches  the cells of the sketch
+   Every cell gets its additions in the order of lines, at any number of threads, so that bits do not depend on it. */
+
+/* Fills *s in from a description, which may be NULL, but for the cells: cols rounded up to whole slots, levels and
+   count. */
 static cg_status cg_sketch_shape_(const cg_sketch_desc *d, cg_sketch *s) {
     uint64_t cells;
     memset(s, 0, sizeof *s);
@@ -477,12 +527,12 @@ CG_API_ size_t cg_sketch_memory(const cg_sketch_desc *desc) {
 }
 CG_API_ void cg_sketch_clear(cg_sketch *sketch) { memset(sketch->cells, 0, 4 * sketch->count); }
 CG_API_ cg_status cg_sketch_init(cg_sketch *sketch, const cg_sketch_desc *desc, void *mem, size_t bytes) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     cg_sketch s;
     cg_status status = sketch ? cg_sketch_shape_(desc, &s) : CG_E_ARG;
     if (status != CG_OK) return status;
-    if (!mem || bytes < skip || bytes - skip < 4 * s.count) return CG_E_MEMORY;
-    s.cells = (float *)(void *)((uint8_t *)mem + skip);
+    if (!mem || bytes < align_pad || bytes - align_pad < 4 * s.count) return CG_E_MEMORY;
+    s.cells = (float *)(void *)((uint8_t *)mem + align_pad);
     *sketch = s;
     cg_sketch_clear(sketch);
     return CG_OK;
@@ -490,17 +540,19 @@ CG_API_ cg_status cg_sketch_init(cg_sketch *sketch, const cg_sketch_desc *desc, 
 static size_t cg_sketch_lines_(const cg_sketch *s) {
     return s->desc.n / CG_SKETCH_LINE_ + (s->desc.n % CG_SKETCH_LINE_ != 0);
 }
+/* Coordinates of a line: 256, of the last line what there is. */
 static size_t cg_line_len_(const cg_sketch *s, uint64_t line) {
     return cg_min_(CG_SKETCH_LINE_, s->desc.n - (size_t)line * CG_SKETCH_LINE_);
 }
 
-/* Every thread goes over all lines, and has an equal share of the cells: some rows, and a part of one or two more.
-   So cells are added to in the order of lines, however many threads there are. */
-CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weight, int part, int parts) {
-    const size_t lines = cg_sketch_lines_(s), wide = cg_row_slots_(s), all = wide * (size_t)s->desc.rows;
-    const size_t from = all / (size_t)parts * (size_t)part,
-                 to = part + 1 < parts ? all / (size_t)parts * (size_t)(part + 1) : all;
-    const int first = (int)(from / wide), end = (int)((to + wide - 1) / wide), avx2 = cg_sketch_use_avx2_();
+/* One thread's share of an addition: it goes over all lines, and adds to an equal share of the slots: some rows, and
+   parts of one or two more. */
+CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weight, int thread, int threads) {
+    const size_t lines = cg_sketch_lines_(s), row_slots = cg_row_slots_(s), slots = row_slots * (size_t)s->desc.rows;
+    const size_t from = slots / (size_t)threads * (size_t)thread,
+                 to = thread + 1 < threads ? slots / (size_t)threads * (size_t)(thread + 1) : slots;
+    const int first = (int)(from / row_slots), end = (int)((to + row_slots - 1) / row_slots),
+              avx2 = cg_sketch_use_avx2_();
     uint64_t key[CG_SKETCH_MAX_ROWS_];
     cg_line_target_ next[CG_SKETCH_MAX_ROWS_], p[CG_SKETCH_MAX_ROWS_];
     cg_fenv_ env = cg_fenv_enter_();
@@ -509,32 +561,34 @@ CG_NOINLINE_ void cg_sketch_add_slice_(cg_sketch *s, const float *x, float weigh
         next[r] = cg_line_target_of_(s, r, cg_line_hash_(key[r], 0));
     }
     for (size_t line = 0; line < lines; line++) {
-        int mine = 0;
-        for (int r = first; r < end; r++) { /* without a branch: nobody could foresee it */
-            const int here = next[r].cells >= s->cells + from * CG_SKETCH_LINE_ &&
+        int hits = 0;
+        for (int r = first; r < end; r++) { /* without a branch, which could not be predicted */
+            const int in_slice = next[r].cells >= s->cells + from * CG_SKETCH_LINE_ &&
                 next[r].cells < s->cells + to * CG_SKETCH_LINE_;
-            p[mine] = next[r];
+            p[hits] = next[r];
             next[r] = cg_line_target_of_(s, r, cg_line_hash_(key[r], line + 1));
             if (next[r].cells >= s->cells + from * CG_SKETCH_LINE_ && next[r].cells < s->cells + to * CG_SKETCH_LINE_)
-                p[mine].prefetch = next[r].cells;
-            mine += here;
+                p[hits].prefetch = next[r].cells;
+            hits += in_slice;
         }
-        cg_line_add_(p, mine, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight, avx2);
+        cg_line_add_(p, hits, cg_at_(x, line * CG_SKETCH_LINE_), cg_line_len_(s, line), weight, avx2);
     }
     cg_fenv_leave_(env);
 }
+/* Adds what a line amounts to in this row to its group at every level. */
 static void cg_group_add_(cg_sketch *s, int row, uint64_t line, float sum) {
     for (int level = 1; level <= s->levels; level++, line /= CG_SKETCH_LINE_) {
         uint32_t sign;
         float *cell = cg_group_cell_(s, row, level, line, &sign);
-        sum = cg_xor_sign_(sum, sign); /* of this level, on top of those below */
+        sum = cg_xor_sign_(sum, sign); /* this level's sign, on top of those of the levels below */
         *cell = cg_plus_(*cell, sum);
     }
 }
-/* a part of the rows */
-CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weight, int part, int parts) {
+/* One thread's share of an addition to groups: some of the rows. */
+CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weight, int thread, int threads) {
     const size_t lines = cg_sketch_lines_(s);
-    const int from = s->desc.rows * part / parts, to = s->desc.rows * (part + 1) / parts, avx2 = cg_sketch_use_avx2_();
+    const int from = s->desc.rows * thread / threads, to = s->desc.rows * (thread + 1) / threads,
+              avx2 = cg_sketch_use_avx2_();
     cg_fenv_ env = cg_fenv_enter_();
     for (size_t line = 0; line < lines && from < to; line++)
         for (int r = from; r < to; r++) {
@@ -544,15 +598,17 @@ CG_NOINLINE_ void cg_sketch_add_groups_(cg_sketch *s, const float *x, float weig
         }
     cg_fenv_leave_(env);
 }
-/* All of a part finite? */
-static int cg_slice_finite_(const float *x, size_t n, int part, int parts) {
+/* Whether all values of a thread's share of x are finite. */
+static int cg_slice_finite_(const float *x, size_t n, int thread, int threads) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    const size_t to = n / (size_t)parts * (size_t)part +
-        (part + 1 == parts ? n - n / (size_t)parts * (size_t)part : n / (size_t)parts);
-    for (size_t i = n / (size_t)parts * (size_t)part; i < to; i += CG_BLOCK_)
+    const size_t to = n / (size_t)threads * (size_t)thread +
+        (thread + 1 == threads ? n - n / (size_t)threads * (size_t)thread : n / (size_t)threads);
+    for (size_t i = n / (size_t)threads * (size_t)thread; i < to; i += CG_BLOCK_)
         if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, to - i)) >= CG_INF_BITS_) return 0;
     return 1;
 }
+/* Nothing is added unless all values are finite. `many` is the number of threads: CG_PARALLEL_ looks at a variable of
+   that name. */
 static cg_status cg_sketch_add_(cg_sketch *s, const float *x, size_t n, float weight) {
     const int many = cg_thread_count_();
     int finite[64];
@@ -575,6 +631,7 @@ CG_API_ cg_status cg_sketch_add(cg_sketch *sketch, const float *x, size_t n, flo
     cg_fenv_leave_(env);
     return s;
 }
+/* CG_E_ARG unless all indices are below n. */
 static cg_status cg_sketch_list_check_(const cg_sketch *s, const uint64_t *index, size_t count) {
     if (!s || (!index && count)) return CG_E_ARG;
     for (size_t i = 0; i < count; i++)
@@ -591,18 +648,19 @@ CG_API_ cg_status cg_sketch_add_list(
     for (size_t i = 0; i < count && s == CG_OK; i++)
         for (int r = 0; r < sketch->desc.rows; r++) {
             const uint64_t line = index[i] / CG_SKETCH_LINE_;
-            const unsigned e = (unsigned)(index[i] % CG_SKETCH_LINE_);
+            const unsigned offset = (unsigned)(index[i] % CG_SKETCH_LINE_);
             const cg_line_target_ p = cg_line_target_of_(sketch, r, cg_line_hash_(cg_row_key_(sketch, r), line));
-            const float v = cg_xor_sign_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.sign_key, e));
-            p.cells[e ^ p.xor_mask] = cg_plus_(p.cells[e ^ p.xor_mask], v);
-            if (sketch->levels) cg_group_add_(sketch, r, line, cg_times_(v, cg_group_weight_(p.sign_key, e)));
+            const float v = cg_xor_sign_(cg_times_(cg_load_(value, i), weight), cg_sign_bit_(p.sign_key, offset));
+            p.cells[offset ^ p.xor_mask] = cg_plus_(p.cells[offset ^ p.xor_mask], v);
+            if (sketch->levels) cg_group_add_(sketch, r, line, cg_times_(v, cg_group_weight_(p.sign_key, offset)));
         }
     cg_fenv_leave_(env);
     return s;
 }
 CG_API_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_t count) {
     cg_status s = cg_sketch_list_check_(sketch, index, count);
-    if (s == CG_OK && sketch->levels) s = CG_E_UNSUPPORTED; /* groups would still have what is gone */
+    if (s == CG_OK && sketch->levels)
+        s = CG_E_UNSUPPORTED; /* groups hold sums of many coordinates: one cannot be taken out */
     for (size_t i = 0; i < count && s == CG_OK; i++)
         for (int r = 0; r < sketch->desc.rows; r++) {
             const cg_line_target_ p = cg_line_target_of_(
@@ -634,14 +692,20 @@ CG_API_ cg_status cg_sketch_scale(cg_sketch *sketch, float by) {
 }
 
 /* src/sketch/estimate.h */
-/* ---- >>estimates ---- */
+/* estimate: coordinates and norm of the sketched vector, from the cells
 
+   Offers   cg_sketch_estimate_, cg_sketch_estimate_range_, cg_sketch_norm_; the public calls of the same names
+   Needs    hash, kernels, sketch; passes and energies of core
+   Touches  nothing but its out */
+
+/* The targets of a line in all rows; keys: of all rows. A line beyond the last one is fine: it has cells, too. */
 static void cg_line_targets_(const cg_sketch *s, const uint64_t *keys, uint64_t line, cg_line_target_ *p) {
     for (int r = 0; r < s->desc.rows; r++) p[r] = cg_line_target_of_(s, r, cg_line_hash_(keys[r], line));
 }
 static void cg_row_keys_(const cg_sketch *s, uint64_t *keys) {
     for (int r = 0; r < s->desc.rows; r++) keys[r] = cg_row_key_(s, r);
 }
+/* The estimate of coordinate i. */
 static float cg_sketch_estimate_(const cg_sketch *s, uint64_t i) {
     uint64_t keys[CG_SKETCH_MAX_ROWS_];
     cg_line_target_ p[CG_SKETCH_MAX_ROWS_];
@@ -655,7 +719,8 @@ CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i) {
     cg_fenv_leave_(env);
     return v;
 }
-/* Estimates of [first, first + many), whole lines but for the end, or a single one: what cg_producer_ asks for. */
+/* make of a lazy producer, and of a pass; user is the sketch. Estimates of coordinates [first, first + many) in out, by
+   lines if first begins one, and one after the other if it does not; returns 0. */
 static double cg_sketch_estimate_range_(const void *user, size_t first, size_t many, float *out) {
     const cg_sketch *s = (const cg_sketch *)user;
     const int avx2 = cg_sketch_use_avx2_();
@@ -677,32 +742,24 @@ static double cg_sketch_estimate_range_(const void *user, size_t first, size_t m
     return 0.0;
 }
 CG_API_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n) {
-    cg_producer_ fill = CG_ZERO;
-    cg_source_ src = CG_ZERO;
     cg_fenv_ env;
     if (!sketch || (!y && n)) return CG_E_ARG;
     if (n != sketch->desc.n) return CG_E_MISMATCH;
     env = cg_fenv_enter_();
-    fill.make = cg_sketch_estimate_range_;
-    fill.user = sketch;
-    fill.n = n;
-    fill.step = CG_BLOCK_;
-    src.producer = &fill;
-    src.x = y;
-    if (n) cg_producer_make_all_(&src);
+    cg_vector_pass_(cg_sketch_estimate_range_, sketch, y, n, CG_BLOCK_);
     cg_fenv_leave_(env);
     return CG_OK;
 }
+/* The root of the median over rows of the energy of the row's cells; not finite if cells overflowed. */
 static double cg_sketch_norm_(const cg_sketch *s) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const int rows = s->desc.rows;
-    double v[CG_SKETCH_MAX_ROWS_], middle;
+    double v[CG_SKETCH_MAX_ROWS_], middle; /* v: sorted */
     for (int r = 0; r < rows; r++) {
         int j = r;
         double sum = 0.0;
         for (size_t i = 0; i < s->desc.cols; i += CG_BLOCK_)
-            sum += cg_lane_sum_of_(kernels, s->cells + (size_t)r * s->desc.cols + i,
-                cg_min_(CG_BLOCK_, s->desc.cols - i), CG_SUM_SQUARES_);
+            sum += cg_energy_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i));
         for (; j > 0 && v[j - 1] > sum; j--) v[j] = v[j - 1];
         v[j] = sum;
     }
@@ -717,20 +774,30 @@ CG_API_ double cg_sketch_norm(const cg_sketch *sketch) {
 }
 
 /* src/sketch/heavy.h */
-/* ---- >>heavy ---- */
+/* heavy: the heaviest coordinates of a sketch
 
+   Offers   the public cg_sketch_heavy, cg_sketch_heavy_above, cg_sketch_heavymix and their scratch
+   Needs    sketch, estimate; lists and top-k selection of core
+   Touches  the caller's index, value and scratch
+   Estimates are values that a lazy producer makes, so top-k of core searches them as it would a vector, in one or a few
+   passes over all coordinates. With groups a search from the top level down comes first: it opens only groups with
+   enough energy. It is reliable for magnitudes above 4 |x| / sqrt(min(cols, groups)), and gives up where it would cost
+   more than a full pass. */
+
+/* One search. It refers to itself, so it must not be moved. */
 typedef struct cg_heavy_search_ {
-    cg_op op;
-    cg_info info;
-    cg_list_ list;
-    cg_producer_ fill;
-    cg_selector_ picker;
+    cg_op op;            /* top-k, for the sizes of the list */
+    cg_info info;        /* where the selection leaves its threshold */
+    cg_list_ list;       /* what was found, in the caller's scratch; ascending by index */
+    cg_producer_ fill;   /* makes estimates */
+    cg_selector_ picker; /* top-k of them */
     const cg_sketch *sketch;
-    uint32_t threshold_bits;
-    double threshold;
-    uint64_t visits_left;
+    uint32_t threshold_bits; /* of a search by groups: the smallest magnitude looked for, as float bits rounded up */
+    double threshold;        /* the same, not rounded */
+    uint64_t visits_left;    /* groups that may still be looked at */
 } cg_heavy_search_;
 
+/* Top-k as an operator: cg_scratch and cg_list_in_scratch_ read k and the kind of list from it. */
 static cg_op cg_heavy_search_op_(size_t k) {
     cg_op op = cg_topk(1.0f);
     op.k = k ? k : 1;
@@ -738,13 +805,16 @@ static cg_op cg_heavy_search_op_(size_t k) {
 }
 CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k) {
     const cg_op op = cg_heavy_search_op_(k);
-    return sketch ? cg_size_or_zero_(cg_scratch_bytes_(&op, sketch->desc.n)) : 0;
+    return sketch ? cg_scratch(&op, sketch->desc.n) : 0;
 }
+/* Prepares a search for up to k coordinates, k from 1; no cell is read yet. CG_E_CAPACITY: scratch is too small. */
 static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, size_t k, void *scratch, size_t bytes) {
+    size_t need;
     memset(h, 0, sizeof *h);
     h->sketch = s;
     h->op = cg_heavy_search_op_(k);
-    if (cg_scratch_bytes_(&h->op, s->desc.n) > bytes) return CG_E_CAPACITY;
+    need = cg_scratch(&h->op, s->desc.n);
+    if (!need || need > bytes) return CG_E_CAPACITY;
     if (!scratch && s->desc.n) return CG_E_ARG;
     cg_list_in_scratch_(&h->list, &h->op, s->desc.n, scratch);
     h->fill.make = cg_sketch_estimate_range_;
@@ -759,17 +829,19 @@ static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, 
     h->picker.info = &h->info;
     return CG_OK;
 }
-/* Has a group the energy of a value of `least`? Its cells in all rows; too few is rare, too many only costs time. */
-static int cg_group_may_be_heavy_(const cg_sketch *s, int level, uint64_t group, double least) {
+/* Whether a group may hold a value of that magnitude: the mean energy of its cells over rows is at least 1/16 of the
+   value's. That a group is missed is rare; one too many only costs time. */
+static int cg_group_may_be_heavy_(const cg_sketch *s, int level, uint64_t group, double threshold) {
     double sum = 0.0;
     uint32_t sign;
     for (int r = 0; r < s->desc.rows; r++) {
         const double c = (double)*cg_group_cell_(s, r, level, group, &sign);
         sum += c * c;
     }
-    return sum * 16.0 >= cg_times64_(least, least) * (double)s->desc.rows;
+    return sum * 16.0 >= cg_times64_(threshold, threshold) * (double)s->desc.rows;
 }
-/* All of a group that reach the bound, ascending; 0: they do not fit, or it takes too long. */
+/* Adds all coordinates of a group whose estimates reach the threshold to the list, ascending. 0: the list is full, or
+   the visits are used up. list.block_sum is the segment of 2^32 indices that has begun. */
 static int cg_heavy_search_group_(cg_heavy_search_ *h, int level, uint64_t group) {
     const cg_sketch *s = h->sketch;
     float line[CG_SKETCH_LINE_];
@@ -778,36 +850,38 @@ static int cg_heavy_search_group_(cg_heavy_search_ *h, int level, uint64_t group
     if (level == 1) {
         const size_t many = cg_line_len_(s, group), first = (size_t)group * CG_SKETCH_LINE_;
         cg_sketch_estimate_range_(s, first, many, line);
-        for (size_t e = 0; e < many; e++)
-            if ((cg_as_bits_(line[e]) & CG_ABS_MASK_) >= h->threshold_bits) {
-                while (h->list.block_sum < (double)((uint64_t)(first + e) >> 32))
+        for (size_t offset = 0; offset < many; offset++)
+            if ((cg_as_bits_(line[offset]) & CG_ABS_MASK_) >= h->threshold_bits) {
+                while (h->list.block_sum < (double)((uint64_t)(first + offset) >> 32))
                     h->list.segment_start[(size_t)(h->list.block_sum += 1.0)] = h->list.count;
-                cg_list_add_(&h->list, first + e, line[e]);
+                cg_list_add_(&h->list, first + offset, line[offset]);
             }
         return h->list.count <= h->list.capacity;
     }
-    for (uint64_t c = group * CG_SKETCH_LINE_; c < (group + 1) * CG_SKETCH_LINE_ && c < cg_group_count_(s, level - 1);
-         c++)
-        if (!cg_heavy_search_group_(h, level - 1, c)) return 0;
+    for (uint64_t child = group * CG_SKETCH_LINE_;
+         child < (group + 1) * CG_SKETCH_LINE_ && child < cg_group_count_(s, level - 1); child++)
+        if (!cg_heavy_search_group_(h, level - 1, child)) return 0;
     return 1;
 }
-/* By groups: is that possible, and has it been done? Costs at most about what looking at every coordinate does. */
-static int cg_heavy_search_groups_(cg_heavy_search_ *h, double least) {
+/* The list becomes all coordinates of at least that magnitude, found by groups. 0: there are no groups, the list is too
+   short, or it would cost more than to look at every coordinate; the list is then unspecified. */
+static int cg_heavy_search_groups_(cg_heavy_search_ *h, double threshold) {
     const cg_sketch *s = h->sketch;
-    if (!s->levels || least <= 0.0) return 0;
-    h->threshold = least;
-    h->threshold_bits = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_;
-    h->threshold_bits += (double)cg_as_float_(h->threshold_bits) < least;
+    if (!s->levels || threshold <= 0.0) return 0;
+    h->threshold = threshold;
+    h->threshold_bits = cg_as_bits_(cg_saturate64_(threshold)) & CG_ABS_MASK_;
+    h->threshold_bits += (double)cg_as_float_(h->threshold_bits) < threshold;
     h->visits_left = s->desc.n / 64;
     h->list.count = 0;
-    h->list.block_sum = 0.0; /* the segment of 2^32 that has begun */
+    h->list.block_sum = 0.0; /* the segment that has begun */
     h->list.segment_start[0] = 0;
-    for (uint64_t g = 0; g < cg_group_count_(s, s->levels); g++)
-        if (!cg_heavy_search_group_(h, s->levels, g)) return 0;
+    for (uint64_t group = 0; group < cg_group_count_(s, s->levels); group++)
+        if (!cg_heavy_search_group_(h, s->levels, group)) return 0;
     for (uint64_t seg = (uint64_t)h->list.block_sum + 1; seg <= h->list.segment_count; seg++)
         h->list.segment_start[seg] = h->list.count;
     return 1;
 }
+/* Writes the list to the caller's arrays, which have room for list.count. */
 static void cg_heavy_search_output_(const cg_heavy_search_ *h, uint64_t *index, float *value) {
     for (uint64_t seg = 0; seg < h->list.segment_count; seg++)
         for (size_t i = (size_t)h->list.segment_start[seg]; i < (size_t)h->list.segment_start[seg + 1]; i++) {
@@ -815,12 +889,14 @@ static void cg_heavy_search_output_(const cg_heavy_search_ *h, uint64_t *index, 
             cg_store_(value, i, h->list.value[i]);
         }
 }
+/* The list becomes the k heaviest, k from 1 to n: by groups, with a threshold that is halved while it finds too few and
+   is reliable, or else by a full search. */
 static cg_status cg_heavy_search_topk_(cg_heavy_search_ *h, size_t k) {
     const cg_sketch *s = h->sketch;
     const double norm = s->levels ? cg_sketch_norm_(s) : 0.0,
-                 sure = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
-    for (double least = norm / cg_sqrt_((double)k); s->levels && least >= sure; least *= 0.5)
-        if (!cg_heavy_search_groups_(h, least)) break;
+                 reliable = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
+    for (double threshold = norm / cg_sqrt_((double)k); s->levels && threshold >= reliable; threshold *= 0.5)
+        if (!cg_heavy_search_groups_(h, threshold)) break;
         else if (h->list.count >= k) {
             cg_list_keep_topk_(&h->picker, k, h->threshold_bits);
             return CG_OK;
@@ -842,20 +918,21 @@ CG_API_ cg_status cg_sketch_heavy(
     cg_fenv_leave_(env);
     return s;
 }
-/* All of at least `least`, but no more than the k largest. */
-static cg_status cg_heavy_search_above_(cg_heavy_search_ *h, double least, size_t k) {
-    const double sure = h->sketch->levels
+/* The list becomes all coordinates of at least that magnitude, but no more than the k largest. */
+static cg_status cg_heavy_search_above_(cg_heavy_search_ *h, double threshold, size_t k) {
+    const double reliable = h->sketch->levels
         ? 4.0 * cg_sketch_norm_(h->sketch) / cg_sqrt_((double)cg_min_(h->sketch->desc.cols, h->sketch->desc.groups))
         : 0.0;
-    const uint32_t about = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_,
-                   bound = about + ((double)cg_as_float_(about) < least);
-    if (!(h->sketch->levels && least >= sure && cg_heavy_search_groups_(h, least)) &&
-        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->sketch->desc.n, bound, &h->list))
-        return cg_select_topk_(&h->picker, k); /* too many: all of the largest are above it */
+    const uint32_t rounded = cg_as_bits_(cg_saturate64_(threshold)) & CG_ABS_MASK_,
+                   threshold_bits = rounded + ((double)cg_as_float_(rounded) < threshold);
+    if (!(h->sketch->levels && threshold >= reliable && cg_heavy_search_groups_(h, threshold)) &&
+        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->sketch->desc.n, threshold_bits, &h->list))
+        return cg_select_topk_(&h->picker, k); /* more than fit reach the threshold, so the k largest do */
     if (h->picker.kernels->absmax_bits(h->list.value, h->list.count) >= CG_INF_BITS_) return CG_E_NONFINITE;
-    if (h->list.count > k) cg_list_keep_topk_(&h->picker, k, bound);
+    if (h->list.count > k) cg_list_keep_topk_(&h->picker, k, threshold_bits);
     return CG_OK;
 }
+/* As the public call, with arguments that have been checked. */
 static cg_status cg_sketch_heavy_above_(const cg_sketch *s, double tau, size_t k, uint64_t *index, float *value,
     size_t *count, void *scratch, size_t scratch_bytes) {
     const double norm = cg_sketch_norm_(s);
@@ -884,32 +961,36 @@ CG_API_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, siz
     cg_fenv_leave_(env);
     return s;
 }
-/* The rest of k: of the coordinates that are not in the list, numbered in their order as a circle, one of every
-   stretch of about equal length. The circle begins anywhere, so all have the same chance, though stretches differ
-   by one. */
-static uint64_t cg_heavymix_sample_(uint64_t key, uint64_t j, uint64_t others, uint64_t more) {
-    const uint64_t begin = j * (others / more) + j * (others % more) / more,
-                   end = (j + 1) * (others / more) + (j + 1) * (others % more) / more;
+/* HEAVYMIX fills up with random ones of the coordinates that are not heavy. These `others` are numbered in their order,
+   as a circle that begins at a random one, and cut into fill_count stretches of about equal length; each stretch gives
+   one. So all have the same chance, though lengths differ by one. Returns what stretch j gives, in [0, 2 others):
+   modulo `others` it is a number on the circle. */
+static uint64_t cg_heavymix_sample_(uint64_t key, uint64_t j, uint64_t others, uint64_t fill_count) {
+    const uint64_t begin = j * (others / fill_count) + j * (others % fill_count) / fill_count,
+                   end = (j + 1) * (others / fill_count) + (j + 1) * (others % fill_count) / fill_count;
     return cg_mix64_(key) % others + begin + cg_mix64_(key + (j + 1) * CG_GOLDEN_) % (end - begin);
 }
+/* index and value hold `heavy` coordinates, ascending, and are filled up to k, still ascending. heavy < k <= n. */
 static void cg_heavymix_fill_(const cg_sketch *s, size_t heavy, size_t k, uint64_t key, uint64_t *index, float *value) {
-    const uint64_t others = s->desc.n - heavy, more = k - heavy;
-    uint64_t inside = 0; /* stretches whose choice is not beyond the end */
+    const uint64_t others = s->desc.n - heavy, fill_count = k - heavy;
+    uint64_t unwrapped = 0; /* the first stretches, whose numbers are below `others` */
     size_t h = heavy, at = k;
-    while (inside < more && cg_heavymix_sample_(key, inside, others, more) < others) inside++;
-    for (uint64_t i = 0; i < more; i++) { /* from behind, into the same arrays */
-        const uint64_t which =
-            cg_heavymix_sample_(key, i < inside ? inside - 1 - i : more - 1 - (i - inside), others, more) % others;
-        /* h heavy ones at most are below it, if the last of them is above */
-        while (h && index[h - 1] >= which + h) {
+    while (unwrapped < fill_count && cg_heavymix_sample_(key, unwrapped, others, fill_count) < others) unwrapped++;
+    for (uint64_t i = 0; i < fill_count; i++) { /* from the largest down, into the same arrays from their ends */
+        const uint64_t other = cg_heavymix_sample_(key,
+                                   i < unwrapped ? unwrapped - 1 - i : fill_count - 1 - (i - unwrapped), others,
+                                   fill_count) %
+            others;
+        /* its coordinate is other + the number of heavy ones below it: those above it move to the end first */
+        while (h && index[h - 1] >= other + h) {
             h--;
             at--;
             index[at] = index[h];
             value[at] = value[h];
         }
         at--;
-        index[at] = which + h;
-        value[at] = cg_sketch_estimate_(s, which + h);
+        index[at] = other + h;
+        value[at] = cg_sketch_estimate_(s, other + h);
     }
 }
 CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index,
@@ -929,8 +1010,13 @@ CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg
 }
 
 /* src/sketch/packets.h */
-/* ---- >>packets ---- */
+/* packets: a sketch as a packet of its cells
 
+   Offers   cg_sketch_fingerprint_; the public calls that pack, unpack, save and load
+   Needs    sketch; cg_packet_check_ of exchange
+   Touches  the caller's packet, or the cells */
+
+/* A hash of the description, for the seed of a packet's tag: cells of another description must not be added. */
 static uint64_t cg_sketch_fingerprint_(const cg_sketch *s) {
     uint64_t h = cg_mix64_(s->desc.seed + CG_GOLDEN_);
     h = cg_mix64_(h ^ (uint64_t)s->desc.rows);
@@ -959,7 +1045,7 @@ CG_API_ cg_status cg_sketch_unpack(cg_sketch *sketch, const void *packet, size_t
     if (!sketch) return CG_E_ARG;
     s = cg_inspect(packet, len, &info);
     if (s == CG_OK && (info.n != sketch->count || info.tag.seed != cg_sketch_fingerprint_(sketch))) {
-        s = cg_packet_check_(NULL, packet, len, (size_t)info.n); /* of another sketch, if it is intact */
+        s = cg_packet_check_(NULL, packet, len, (size_t)info.n); /* a packet that is intact is of another sketch */
         return s == CG_OK ? CG_E_MISMATCH : s;
     }
     return s == CG_OK ? cg_decode(NULL, packet, len, alpha, beta, sketch->cells, sketch->count) : s;
@@ -972,14 +1058,20 @@ CG_API_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len)
     return cg_sketch_unpack(sketch, buf, len, 1.0f, 0.0f);
 }
 
-/* src/sketch/protocols.h */
-/* ---- >>exchange ---- */
+/* src/sketch/exchange.h */
+/* exchange: the mean of a sketch over ranks, and what both protocols with sketches need
 
-/* The tag says which sketch it is: other descriptions on other ranks are a mismatch in the first round. */
-static cg_exchange_desc cg_sketch_step_desc_(const cg_sketch *s, const cg_exchange_desc *desc, uint64_t more) {
+   Offers   cg_sketch_step_desc_, cg_f32_mean_step_desc_, cg_report_add_, cg_check_finite_, cg_clamp_all_,
+            cg_sparse_apply_; the public cg_sketch_exchange and its memory
+   Needs    packets; kernels of core; the step of a model of exchange
+   Touches  the cells, the caller's memory and report */
+
+/* The caller's description for cells of this sketch. The tag's seed says which sketch it is, and salt what else must
+   agree: ranks with others are told of a mismatch in the first round. */
+static cg_exchange_desc cg_sketch_step_desc_(const cg_sketch *s, const cg_exchange_desc *desc, uint64_t salt) {
     cg_exchange_desc d = *desc;
-    d.tag.seed = cg_mix64_(d.tag.seed ^ cg_mix64_(cg_sketch_fingerprint_(s) ^ more));
-    d.model = NULL; /* cells are no gradient */
+    d.tag.seed = cg_mix64_(d.tag.seed ^ cg_mix64_(cg_sketch_fingerprint_(s) ^ salt));
+    d.model = NULL; /* a model does not take a step by cells */
     return d;
 }
 CG_API_ size_t cg_sketch_exchange_memory(
@@ -997,6 +1089,7 @@ CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *
     return cg_exchange(&d, transport, sketch->cells, sketch->count, mem, bytes, report);
 }
 
+/* *all becomes the report of the last round, with bytes and rounds of all. */
 static void cg_report_add_(cg_report *all, const cg_report *one) {
     const uint64_t out = all->bytes_out, in = all->bytes_in;
     const uint32_t rounds = all->rounds;
@@ -1004,7 +1097,7 @@ static void cg_report_add_(cg_report *all, const cg_report *one) {
     all->bytes_out += out;
     all->bytes_in += in;
     all->rounds += rounds;
-    all->used = NULL; /* of cells: of no use to anybody */
+    all->used = NULL; /* a packet of cells, which nobody can commit */
     all->used_len = 0;
 }
 static cg_status cg_check_finite_(const float *x, size_t n) {
@@ -1014,16 +1107,16 @@ static cg_status cg_check_finite_(const float *x, size_t n) {
     return CG_OK;
 }
 #define CG_CLAMP_LIMIT_ 7.922816251426434e28f /* 2^96: sums of 2^30 of them are still floats */
-/* what has grown beyond that is cut off, or no later sum would be finite */
+/* Cuts off what has grown beyond that: otherwise no later sum would be finite. */
 static void cg_clamp_all_(float *x, size_t n) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i += CG_BLOCK_)
-        top = cg_max32_(top, kernels->absmax_bits(x + i, cg_min_(CG_BLOCK_, n - i)));
-    for (size_t i = 0; top > cg_as_bits_(CG_CLAMP_LIMIT_) && i < n; i++)
+        absmax_bits = cg_max32_(absmax_bits, kernels->absmax_bits(x + i, cg_min_(CG_BLOCK_, n - i)));
+    for (size_t i = 0; absmax_bits > cg_as_bits_(CG_CLAMP_LIMIT_) && i < n; i++)
         x[i] = x[i] > CG_CLAMP_LIMIT_ ? CG_CLAMP_LIMIT_ : x[i] < -CG_CLAMP_LIMIT_ ? -CG_CLAMP_LIMIT_ : x[i];
 }
-/* A sparse vector in place of y, or to the model. */
+/* Writes a sparse vector over y[0, n), or takes a step of the model by it and leaves y. */
 static void cg_sparse_apply_(
     const cg_exchange_desc *d, const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
     if (n && !d->model) memset(y, 0, 4 * n);
@@ -1033,7 +1126,8 @@ static void cg_sparse_apply_(
         else cg_store_(y, at, value[i]);
     }
 }
-static cg_exchange_desc cg_f32_mean_step_desc_(const cg_exchange_desc *desc) { /* f32, as a mean */
+/* A plain mean of f32 by the caller's route, tag and leader. */
+static cg_exchange_desc cg_f32_mean_step_desc_(const cg_exchange_desc *desc) {
     cg_exchange_desc d = CG_ZERO;
     d.route = desc->route;
     d.tag = desc->tag;
@@ -1041,7 +1135,17 @@ static cg_exchange_desc cg_f32_mean_step_desc_(const cg_exchange_desc *desc) { /
     return d;
 }
 
-static size_t cg_sketched_candidates_(const cg_sketched_desc *d) { /* candidates */
+/* src/sketch/sketched.h */
+/* sketched: Sketched-SGD, and indices that ranks agree on by a sketch
+
+   Offers   cg_sketched_buffers_plan_, which fetched uses too; the public cg_sketched_ calls
+   Needs    heavy, exchange; the arena and cg_exchange_or_fail_ of exchange
+   Touches  the state (error, velocity, sketch), grad, the caller's memory and report
+   A step has two rounds: the mean of sketches, whose heaviest coordinates are the candidates, the same on all ranks;
+   then the mean of the candidates' values. */
+
+/* How many coordinates the second round exchanges: candidates * k, at most n. */
+static size_t cg_sketched_candidates_(const cg_sketched_desc *d) {
     const uint64_t many = cg_mul_sat_(d->k, (uint64_t)(d->candidates ? d->candidates : 4));
     return many < d->sketch.n ? (size_t)many : d->sketch.n;
 }
@@ -1050,58 +1154,64 @@ static cg_status cg_sketched_check_(const cg_sketched_desc *d) {
         return CG_E_ARG;
     return cg_sketch_memory(&d->sketch) ? CG_OK : CG_E_ARG;
 }
-static uint64_t cg_sketched_plan_(cg_sketched *sgd, const cg_sketched_desc *d, uint8_t *base, uint8_t **cells) {
+/* Sets error and velocity into the memory from base on (a multiple of 64, or NULL to measure), and *cells_mem to the
+   sketch's part of it; returns the bytes needed, which saturate. */
+static uint64_t cg_sketched_plan_(cg_sketched *sgd, const cg_sketched_desc *d, uint8_t *base, uint8_t **cells_mem) {
     const uint64_t vector = cg_mul_sat_(4, d->sketch.n);
-    cg_arena_ c;
-    c.base = base;
-    c.bytes = 0;
-    sgd->error = (float *)(void *)cg_arena_take_(&c, vector);
-    sgd->velocity = d->momentum != 0.0f ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    *cells = cg_arena_take_(&c, cg_sketch_memory(&d->sketch));
-    return c.bytes;
+    cg_arena_ arena;
+    arena.base = base;
+    arena.bytes = 0;
+    sgd->error = (float *)(void *)cg_arena_take_(&arena, vector);
+    sgd->velocity = d->momentum != 0.0f ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
+    *cells_mem = cg_arena_take_(&arena, cg_sketch_memory(&d->sketch));
+    return arena.bytes;
 }
 CG_API_ size_t cg_sketched_memory(const cg_sketched_desc *desc) {
     cg_sketched sgd;
-    uint8_t *cells;
+    uint8_t *cells_mem;
     return cg_sketched_check_(desc) == CG_OK
-        ? cg_size_or_zero_(cg_add_sat_(cg_sketched_plan_(&sgd, desc, NULL, &cells), 64))
+        ? cg_size_or_zero_(cg_add_sat_(cg_sketched_plan_(&sgd, desc, NULL, &cells_mem), 64))
         : 0;
 }
 CG_API_ cg_status cg_sketched_init(cg_sketched *sgd, const cg_sketched_desc *desc, void *mem, size_t bytes) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    uint8_t *cells;
+    const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    uint8_t *cells_mem;
     cg_status s = sgd ? cg_sketched_check_(desc) : CG_E_ARG;
     if (s != CG_OK) return s;
     memset(sgd, 0, sizeof *sgd);
-    if (!mem || bytes < skip || bytes - skip < cg_sketched_plan_(sgd, desc, NULL, &cells)) return CG_E_MEMORY;
-    cg_sketched_plan_(sgd, desc, (uint8_t *)mem + skip, &cells);
+    if (!mem || bytes < align_pad || bytes - align_pad < cg_sketched_plan_(sgd, desc, NULL, &cells_mem))
+        return CG_E_MEMORY;
+    cg_sketched_plan_(sgd, desc, (uint8_t *)mem + align_pad, &cells_mem);
     sgd->desc = *desc;
     if (desc->sketch.n) memset(sgd->error, 0, 4 * desc->sketch.n);
     if (sgd->velocity) memset(sgd->velocity, 0, 4 * desc->sketch.n);
-    return cg_sketch_init(&sgd->sketch, &desc->sketch, cells, cg_sketch_memory(&desc->sketch));
+    return cg_sketch_init(&sgd->sketch, &desc->sketch, cells_mem, cg_sketch_memory(&desc->sketch));
 }
+/* Parts of the caller's memory for one exchange. */
 typedef struct cg_sketched_buffers_ {
-    uint64_t *index;
-    float *value;
+    uint64_t *index; /* of the heaviest coordinates */
+    float *value;    /* and their estimates, then their values */
     uint8_t *scratch, *exchange;
-    size_t scratch_bytes, exchange_bytes;
+    size_t scratch_bytes, exchange_bytes; /* exchange_bytes: enough for either round */
 } cg_sketched_buffers_;
-static uint64_t cg_sketched_buffers_plan_(const cg_sketch *s, size_t most, const cg_exchange_desc *desc,
-    const cg_transport *t, int twice, uint8_t *base, cg_sketched_buffers_ *r) {
-    const cg_exchange_desc road = cg_f32_mean_step_desc_(desc);
-    const uint64_t first = cg_exchange_memory(&road, t, s->count),
-                   second = twice ? cg_exchange_memory(&road, t, most) : 0;
-    cg_arena_ c;
-    c.base = base;
-    c.bytes = 0;
-    if (!first || (twice && !second)) return 0;
-    r->index = (uint64_t *)(void *)cg_arena_take_(&c, cg_mul_sat_(8, most));
-    r->value = (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, most));
-    r->scratch_bytes = cg_sketch_heavy_scratch(s, most);
-    r->scratch = cg_arena_take_(&c, r->scratch_bytes);
+/* Lays out *r for max_count coordinates from base on (a multiple of 64, or NULL to measure); returns the bytes needed,
+   or 0 if the exchange is refused. two_rounds: values of the coordinates are exchanged, too (not in FetchSGD). */
+static uint64_t cg_sketched_buffers_plan_(const cg_sketch *s, size_t max_count, const cg_exchange_desc *desc,
+    const cg_transport *t, int two_rounds, uint8_t *base, cg_sketched_buffers_ *r) {
+    const cg_exchange_desc step_desc = cg_f32_mean_step_desc_(desc);
+    const uint64_t first = cg_exchange_memory(&step_desc, t, s->count),
+                   second = two_rounds ? cg_exchange_memory(&step_desc, t, max_count) : 0;
+    cg_arena_ arena;
+    arena.base = base;
+    arena.bytes = 0;
+    if (!first || (two_rounds && !second)) return 0;
+    r->index = (uint64_t *)(void *)cg_arena_take_(&arena, cg_mul_sat_(8, max_count));
+    r->value = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, max_count));
+    r->scratch_bytes = cg_sketch_heavy_scratch(s, max_count);
+    r->scratch = cg_arena_take_(&arena, r->scratch_bytes);
     r->exchange_bytes = cg_size_or_zero_(first > second ? first : second);
-    r->exchange = cg_arena_take_(&c, r->exchange_bytes);
-    return c.bytes;
+    r->exchange = cg_arena_take_(&arena, r->exchange_bytes);
+    return arena.bytes;
 }
 CG_API_ size_t cg_sketched_exchange_memory(
     const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport) {
@@ -1111,61 +1221,64 @@ CG_API_ size_t cg_sketched_exchange_memory(
     need = cg_sketched_buffers_plan_(&sgd->sketch, cg_sketched_candidates_(&sgd->desc), desc, transport, 1, NULL, &r);
     return need ? cg_size_or_zero_(cg_add_sat_(need, 64)) : 0;
 }
-/* Of `count` the k with the largest values (of equals the first), in their order. */
-static size_t cg_sketched_topk_(uint64_t *index, float *value, size_t count, size_t k, float *work) {
-    size_t left = k, kept = 0;
-    uint32_t key;
+/* Keeps of `count` coordinates the k with the largest magnitudes (of equals the first), in their order; returns how
+   many are left. */
+static size_t cg_sketched_topk_(uint64_t *index, float *value, size_t count, size_t k) {
+    size_t ties_left = k, kept = 0;
+    uint32_t kth_bits;
     if (count <= k) return count;
-    memcpy(work, value, 4 * count);
-    key = cg_kth_(work, count, &left, 0, CG_ABS_MASK_, cg_both_signs_);
+    kth_bits = cg_kth_magnitude_(value, count, &ties_left);
     for (size_t i = 0; i < count; i++) {
         const uint32_t m = cg_as_bits_(value[i]) & CG_ABS_MASK_;
-        if (m < key || (m == key && !left)) continue;
-        if (m == key) left--;
+        if (m < kth_bits || (m == kth_bits && !ties_left)) continue;
+        if (m == kth_bits) ties_left--;
         index[kept] = index[i];
         value[kept++] = value[i];
     }
     return kept;
 }
+/* An error of this rank is its status in the next round, so that the others hear of it. Once the gradient is in error
+   and velocity it stays there. */
 static cg_status cg_sketched_exchange_(cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *t,
     float *grad, void *mem, size_t bytes, cg_report *report) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const cg_sketched_desc *d = &sgd->desc;
-    const size_t n = d->sketch.n, most = cg_sketched_candidates_(d), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    const uint64_t more = cg_mix64_(d->k) ^ cg_mix64_((uint64_t)most + 1) ^ (uint64_t)(d->mix != 0) ^
+    const size_t n = d->sketch.n, candidates = cg_sketched_candidates_(d),
+                 align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    const uint64_t salt = cg_mix64_(d->k) ^ cg_mix64_((uint64_t)candidates + 1) ^ (uint64_t)(d->mix != 0) ^
         cg_mix64_(d->sketch.seed);
-    cg_exchange_desc road = cg_f32_mean_step_desc_(desc);
+    cg_exchange_desc step_desc = cg_f32_mean_step_desc_(desc);
     cg_sketched_buffers_ r;
-    cg_report one;
+    cg_report round_report;
     size_t kept;
-    uint64_t need = cg_sketched_buffers_plan_(&sgd->sketch, most, desc, t, 1, NULL, &r);
+    uint64_t need = cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, NULL, &r);
     cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
     sgd->sketch.desc.seed = d->sketch.seed;
-    road = cg_sketch_step_desc_(&sgd->sketch, &road, more);
-    if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
+    step_desc = cg_sketch_step_desc_(&sgd->sketch, &step_desc, salt);
+    if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
     if (s != CG_OK || !need)
-        return cg_exchange_or_fail_(&road, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
-    cg_sketched_buffers_plan_(&sgd->sketch, most, desc, t, 1, (uint8_t *)mem + skip, &r);
-    if (n && sgd->velocity)
-        kernels->axpby_fading(grad, n, 1.0f, d->momentum, sgd->velocity, CG_AXPBY_NO_SQUARES_, NULL);
+        return cg_exchange_or_fail_(&step_desc, t, sgd->sketch.cells, sgd->sketch.count, mem, bytes, s, report);
+    cg_sketched_buffers_plan_(&sgd->sketch, candidates, desc, t, 1, (uint8_t *)mem + align_pad, &r);
+    if (n && sgd->velocity) cg_axpby_fading_(kernels, grad, n, 1.0f, d->momentum, sgd->velocity);
     if (n && sgd->velocity) cg_clamp_all_(sgd->velocity, n);
     if (n) kernels->axpby(sgd->velocity ? sgd->velocity : grad, n, 1.0f, 1.0f, sgd->error, 0);
     if (n) cg_clamp_all_(sgd->error, n);
-    /* who collides with whom changes with every step */
+    /* another hash in every step, so that coordinates that collide do not collide for ever */
     sgd->sketch.desc.seed = cg_mix64_(d->sketch.seed ^ cg_mix64_(desc->tag.step + 1));
     cg_sketch_clear(&sgd->sketch);
     s = cg_sketch_add(&sgd->sketch, sgd->error, n, 1.0f);
-    s = cg_exchange_or_fail_(&road, t, sgd->sketch.cells, sgd->sketch.count, r.exchange, r.exchange_bytes, s, &one);
-    cg_report_add_(report, &one);
+    s = cg_exchange_or_fail_(
+        &step_desc, t, sgd->sketch.cells, sgd->sketch.count, r.exchange, r.exchange_bytes, s, &round_report);
+    cg_report_add_(report, &round_report);
     if (s != CG_OK) return s;
-    s = d->mix ? cg_sketch_heavymix(&sgd->sketch, most, &desc->tag, r.index, r.value, r.scratch, r.scratch_bytes)
-               : cg_sketch_heavy(&sgd->sketch, most, r.index, r.value, r.scratch, r.scratch_bytes);
-    for (size_t i = 0; i < most && s == CG_OK; i++) r.value[i] = cg_load_(sgd->error, (size_t)r.index[i]);
-    road.tag.seed = cg_mix64_(road.tag.seed); /* the second round */
-    s = cg_exchange_or_fail_(&road, t, r.value, most, r.exchange, r.exchange_bytes, s, &one);
-    cg_report_add_(report, &one);
+    s = d->mix ? cg_sketch_heavymix(&sgd->sketch, candidates, &desc->tag, r.index, r.value, r.scratch, r.scratch_bytes)
+               : cg_sketch_heavy(&sgd->sketch, candidates, r.index, r.value, r.scratch, r.scratch_bytes);
+    for (size_t i = 0; i < candidates && s == CG_OK; i++) r.value[i] = cg_load_(sgd->error, (size_t)r.index[i]);
+    step_desc.tag.seed = cg_mix64_(step_desc.tag.seed); /* the second round */
+    s = cg_exchange_or_fail_(&step_desc, t, r.value, candidates, r.exchange, r.exchange_bytes, s, &round_report);
+    cg_report_add_(report, &round_report);
     if (s != CG_OK) return s;
-    kept = cg_sketched_topk_(r.index, r.value, most, d->k, (float *)(void *)r.scratch);
+    kept = cg_sketched_topk_(r.index, r.value, candidates, d->k);
     cg_sparse_apply_(desc, r.index, r.value, kept, grad, n);
     for (size_t i = 0; i < kept; i++) {
         cg_store_(sgd->error, (size_t)r.index[i], 0.0f);
@@ -1186,6 +1299,15 @@ CG_API_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc 
     cg_fenv_leave_(env);
     return s;
 }
+
+/* src/sketch/fetched.h */
+/* fetched: FetchSGD, with momentum and error in sketches that are the same on all ranks
+
+   Offers   the public cg_fetched_ calls
+   Needs    heavy, exchange, sketched; cg_exchange_or_fail_ of exchange
+   Touches  the state (three sketches), grad, the caller's memory and report
+   One round: the mean of sketches of gradients. What follows is computed by every rank alike. `fresh` holds this step's
+   sketch and then the new momentum, until it is known that everything stays finite. */
 
 static cg_status cg_fetched_check_(const cg_fetched_desc *d) {
     if (!d || !(d->momentum >= 0.0f && d->momentum < 1.0f) || !cg_is_finite_(d->rate) || !d->k) return CG_E_ARG;
@@ -1217,34 +1339,36 @@ CG_API_ size_t cg_fetched_exchange_memory(
         &sgd->fresh, cg_min_(sgd->desc.k, sgd->desc.sketch.n), desc, transport, 0, NULL, &r);
     return need ? cg_size_or_zero_(cg_add_sat_(need, 64)) : 0;
 }
+/* On any error the state is as it was, but for fresh, which holds nothing between steps. */
 static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
     void *mem, size_t bytes, cg_report *report) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const cg_fetched_desc *d = &sgd->desc;
-    const size_t n = d->sketch.n, k = cg_min_(d->k, n), skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0,
-                 cells = sgd->fresh.count;
+    const size_t n = d->sketch.n, k = cg_min_(d->k, n), align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0,
+                 cell_count = sgd->fresh.count;
     const float rate = d->rate != 0.0f ? d->rate : 1.0f;
     float chunk[CG_CHUNK_];
-    double lanes[16] = { 0.0 }; /* not asked for */
-    cg_exchange_desc road = cg_f32_mean_step_desc_(desc);
+    cg_exchange_desc step_desc = cg_f32_mean_step_desc_(desc);
     cg_sketched_buffers_ r;
-    cg_report one;
+    cg_report round_report;
     uint64_t need = cg_sketched_buffers_plan_(&sgd->fresh, k, desc, t, 0, NULL, &r);
     cg_status s = (!grad && n) || !cg_rate_ok_(desc) ? CG_E_ARG : cg_check_finite_(grad, n);
-    road = cg_sketch_step_desc_(
-        &sgd->fresh, &road, cg_mix64_(d->k) ^ cg_as_bits_(d->momentum) ^ (uint64_t)cg_as_bits_(rate) << 32);
-    if (s == CG_OK && need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
-    if (s != CG_OK || !need) return cg_exchange_or_fail_(&road, t, sgd->fresh.cells, cells, mem, bytes, s, report);
-    cg_sketched_buffers_plan_(&sgd->fresh, k, desc, t, 0, (uint8_t *)mem + skip, &r);
+    step_desc = cg_sketch_step_desc_(
+        &sgd->fresh, &step_desc, cg_mix64_(d->k) ^ cg_as_bits_(d->momentum) ^ (uint64_t)cg_as_bits_(rate) << 32);
+    if (s == CG_OK && need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
+    if (s != CG_OK || !need)
+        return cg_exchange_or_fail_(&step_desc, t, sgd->fresh.cells, cell_count, mem, bytes, s, report);
+    cg_sketched_buffers_plan_(&sgd->fresh, k, desc, t, 0, (uint8_t *)mem + align_pad, &r);
     cg_sketch_clear(&sgd->fresh);
     s = cg_sketch_add(&sgd->fresh, grad, n, 1.0f);
-    s = cg_exchange_or_fail_(&road, t, sgd->fresh.cells, cells, r.exchange, r.exchange_bytes, s, &one);
-    cg_report_add_(report, &one);
+    s = cg_exchange_or_fail_(
+        &step_desc, t, sgd->fresh.cells, cell_count, r.exchange, r.exchange_bytes, s, &round_report);
+    cg_report_add_(report, &round_report);
     if (s != CG_OK) return s;
-    /* the new momentum, not yet in its place */
-    kernels->axpby_fading(sgd->momentum.cells, cells, d->momentum, 1.0f, sgd->fresh.cells, CG_AXPBY_FADE_X_, lanes);
-    for (size_t i = 0; i < cells && s == CG_OK; i += CG_CHUNK_) { /* and the new error is finite, too */
-        const size_t many = cg_min_(CG_CHUNK_, cells - i);
+    /* the new momentum, in fresh: momentum stays as it is until all is known to be finite */
+    cg_axpy_faded_energy_y_(kernels, sgd->momentum.cells, cell_count, d->momentum, sgd->fresh.cells);
+    for (size_t i = 0; i < cell_count && s == CG_OK; i += CG_CHUNK_) { /* is the new error finite, too? */
+        const size_t many = cg_min_(CG_CHUNK_, cell_count - i);
         memcpy(chunk, sgd->error.cells + i, 4 * many);
         kernels->axpby(sgd->fresh.cells + i, many, rate, 1.0f, chunk, 0);
         if (kernels->absmax_bits(chunk, many) >= CG_INF_BITS_) s = CG_E_NONFINITE;
@@ -1254,8 +1378,8 @@ static cg_status cg_fetched_exchange_(cg_fetched *sgd, const cg_exchange_desc *d
         report->why = "the sums of sketches have become too large for floats";
         return s;
     }
-    memcpy(sgd->momentum.cells, sgd->fresh.cells, 4 * cells);
-    kernels->axpby(sgd->momentum.cells, cells, rate, 1.0f, sgd->error.cells, 0);
+    memcpy(sgd->momentum.cells, sgd->fresh.cells, 4 * cell_count);
+    kernels->axpby(sgd->momentum.cells, cell_count, rate, 1.0f, sgd->error.cells, 0);
     s = cg_sketch_heavy(&sgd->error, k, r.index, r.value, r.scratch, r.scratch_bytes);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->error, r.index, k);
     if (s == CG_OK) s = cg_sketch_zero(&sgd->momentum, r.index, k);

@@ -162,3 +162,8 @@ CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
     cg_fenv_leave_(env);
     return s;
 }
+/* Whether side->support can be the support of n values: CG_OK, or what cg_compress_with would return for it. */
+CG_OFFERED_ cg_status cg_support_check_(const cg_extra *side, size_t n) {
+    cg_decoder_ set;
+    return cg_support_open_(&set, side, n);
+}

@@ -356,3 +356,19 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
     *sum = cg_checksum_concat_(*sum, codes);
     return CG_OK;
 }
+/* A pass over x for other headers: calls make(user, first, many, x + first) for all of [0, n), `step` values at a time
+   (a chunk or a block), blocks spread over threads; returns the sum of what make returns, in the order of blocks.
+   make may read x, write it, or both; calls for different blocks must not depend on each other. */
+CG_OFFERED_ double cg_vector_pass_(
+    double (*make)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t step) {
+    cg_producer_ producer = CG_ZERO;
+    cg_source_ source = CG_ZERO;
+    producer.make = make;
+    producer.user = user;
+    producer.n = n;
+    producer.step = step;
+    source.producer = &producer;
+    source.x = x;
+    cg_producer_make_all_(&source);
+    return producer.energy;
+}

@@ -158,3 +158,21 @@ static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *inf
     cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
     return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
 }
+/* A seal: the checksum of p[0, len), 16 bytes at `offset` that count as zeros while it is computed, for other headers
+   that save state. len and offset are multiples of 4, and offset + 16 <= len. */
+CG_OFFERED_ cg_checksum_ cg_seal_of_(const uint8_t *p, size_t len, size_t offset) {
+    static const uint8_t zeros[16] = { 0 };
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    cg_checksum_ sum = cg_checksum_of_(kernels, p, offset);
+    sum = cg_checksum_concat_(sum, cg_checksum_of_(kernels, zeros, 16));
+    return cg_checksum_concat_(sum, cg_checksum_of_(kernels, p + offset + 16, len - offset - 16));
+}
+CG_OFFERED_ void cg_seal_put_(uint8_t *p, size_t len, size_t offset) {
+    const cg_checksum_ sum = cg_seal_of_(p, len, offset);
+    cg_put64_(p + offset, sum.a);
+    cg_put64_(p + offset + 8, sum.b);
+}
+CG_OFFERED_ int cg_seal_is_intact_(const uint8_t *p, size_t len, size_t offset) {
+    const cg_checksum_ sum = cg_seal_of_(p, len, offset);
+    return sum.a == cg_get64_(p + offset) && sum.b == cg_get64_(p + offset + 8);
+}

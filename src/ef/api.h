@@ -1,3 +1,8 @@
+/* api: the public declarations of error feedback, of training state between steps
+
+   Offers   cg_ef, cg_ef_desc and the calls on them; cg_warmup, cg_ef_rule
+   Needs    compgrad_exchange.h
+   Touches  nothing */
 #include "compgrad_exchange.h" /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_EF_H

@@ -1,92 +1,106 @@
-/* ---- >>commit ---- */
+/* commit: takes what was used of a step out of the residual
+
+   Offers   cg_ef_commit_now_; the public cg_ef_commit, cg_ef_commit_with and cg_ef_rollback
+   Needs    step, laq, rollback; decoding into a sink of core; cg_packet_check_ of exchange
+   Touches  all vectors of the state, its counters and stats, and the caller's mean
+   The contribution D of a rank is what its packet, or the packet that was used in its place, decodes to. Nothing
+   changes before the packet has been verified. */
 
 typedef struct cg_ef_commit_ctx_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
-    size_t packet_start;
-    float subtract_factor;
-    int may_overflow;
+    size_t packet_start;   /* coordinate where the packet being decoded begins */
+    float subtract_factor; /* e = e - subtract_factor D */
+    int may_overflow;      /* sums may leave the float range: they are set to the largest float */
 } cg_ef_commit_ctx_;
+/* Sinks: subtract decoded values from e, and return the sum of their squares. Where values were sent the variance
+   starts anew; the velocity of MOMENTUM does so only where a selection was sent (momentum factor masking of DGC). */
 static double cg_ef_subtract_dense_(const void *user, size_t first, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
-    const size_t at = c->packet_start + first;
-    if (c->ef->desc.kind == CG_EF_VARIANCE) memset(cg_at_mut_(c->ef->vector[1], at), 0, 4 * many);
-    if (c->ef->bytes) cg_residual8_axpby_(c->ef, at, many, -c->subtract_factor, v, 1.0f);
+    const size_t start = c->packet_start + first;
+    if (c->ef->desc.kind == CG_EF_VARIANCE) memset(cg_at_mut_(c->ef->vector[1], start), 0, 4 * many);
+    if (c->ef->bytes) cg_residual8_axpby_(c->ef, start, many, -c->subtract_factor, v, 1.0f);
     else {
-        float *e = cg_at_mut_(c->ef->vector[0], at);
-        double lanes[16] = { 0.0 };
-        c->kernels->axpby_fading(v, many, -c->subtract_factor, 1.0f, e, CG_AXPBY_SQUARES_X_, lanes);
+        float *e = cg_at_mut_(c->ef->vector[0], start);
+        const double energy = cg_axpby_fading_energy_x_(c->kernels, v, many, -c->subtract_factor, 1.0f, e);
         for (size_t i = 0; c->may_overflow && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
-        return cg_lanes_reduce_(lanes);
+        return energy;
     }
-    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(c->kernels, v, many);
 }
-static double cg_ef_subtract_sparse_(const void *user, const uint64_t *at, size_t many, const float *v) {
+static double cg_ef_subtract_sparse_(const void *user, const uint64_t *index, size_t many, const float *v) {
     const cg_ef_commit_ctx_ *c = (const cg_ef_commit_ctx_ *)user;
-    const int masks = c->ef->desc.kind == CG_EF_MOMENTUM || c->ef->desc.kind == CG_EF_VARIANCE;
-    float *e = c->ef->vector[0], *u = masks ? c->ef->vector[1] : NULL;
-    for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->packet_start + (size_t)at[i]));
-    for (size_t i = 0; u && i < many; i++) CG_PREFETCH_(cg_at_(u, c->packet_start + (size_t)at[i]));
-    if (c->ef->bytes) cg_residual8_add_sparse_(c->ef, c->packet_start, at, many, -c->subtract_factor, v);
+    const int clears_velocity = c->ef->desc.kind == CG_EF_MOMENTUM || c->ef->desc.kind == CG_EF_VARIANCE;
+    float *e = c->ef->vector[0], *velocity = clears_velocity ? c->ef->vector[1] : NULL;
+    for (size_t i = 0; e && i < many; i++) CG_PREFETCH_(cg_at_(e, c->packet_start + (size_t)index[i]));
+    for (size_t i = 0; velocity && i < many; i++) CG_PREFETCH_(cg_at_(velocity, c->packet_start + (size_t)index[i]));
+    if (c->ef->bytes) cg_residual8_add_sparse_(c->ef, c->packet_start, index, many, -c->subtract_factor, v);
     for (size_t i = 0; e && i < many; i++) {
-        const size_t j = c->packet_start + (size_t)at[i];
+        const size_t j = c->packet_start + (size_t)index[i];
         cg_store_(e, j, cg_saturate_(cg_plus_(cg_load_(e, j), cg_times_(-c->subtract_factor, v[i]))));
-        if (u) cg_store_(u, j, 0.0f);
+        if (velocity) cg_store_(velocity, j, 0.0f);
     }
-    return cg_lane_sum_of_(c->kernels, v, many, CG_SUM_SQUARES_);
+    return cg_energy_(c->kernels, v, many);
 }
-/* One packet, or several that cover the vector one after the other. What is done with each depends on sink; NULL:
-   it is verified. */
+/* Goes over used[0, len): one packet of n values, or several, one after the other, that cover the vector in order (as
+   stripes do). With a sink each is decoded into it, and must have been verified; without, each is verified. c says to
+   sinks where a packet begins. CG_E_MISMATCH: the packets do not cover exactly n values. */
 static cg_status cg_ef_for_each_packet_(
     const cg_ef *ef, const cg_extra *side, const uint8_t *used, size_t len, cg_ef_commit_ctx_ *c, cg_sink_ *sink) {
-    size_t at = 0, done = 0;
+    size_t offset = 0, values_done = 0;
     cg_status s = used ? CG_OK : CG_E_ARG;
     cg_info info;
-    for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
-        s = cg_header_get_(used + at, len - at, &info);
-        if (s == CG_OK && info.n > ef->desc.n - done) s = CG_E_MISMATCH;
-        if (s == CG_OK && info.packet_bytes > len - at) s = CG_E_CORRUPT;
-        c->packet_start = done;
+    for (; offset < len && s == CG_OK; offset += info.packet_bytes, values_done += (size_t)info.n) {
+        s = cg_inspect(used + offset, len - offset, &info);
+        if (s == CG_OK && info.n > ef->desc.n - values_done) s = CG_E_MISMATCH;
+        if (s == CG_OK && info.packet_bytes > len - offset) s = CG_E_CORRUPT;
+        c->packet_start = values_done;
         if (s == CG_OK)
-            s = sink ? cg_decode_to_(side, used + at, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
-                     : cg_packet_check_(side, used + at, info.packet_bytes, (size_t)info.n);
+            s = sink ? cg_decode_to_(side, used + offset, info.packet_bytes, 1.0f, 1.0f, NULL, sink, (size_t)info.n, 1)
+                     : cg_packet_check_(side, used + offset, info.packet_bytes, (size_t)info.n);
     }
-    return s == CG_OK && (done != ef->desc.n || len == 0) ? CG_E_MISMATCH : s;
+    return s == CG_OK && (values_done != ef->desc.n || len == 0) ? CG_E_MISMATCH : s;
 }
 typedef struct cg_ef_apply_mean_ctx_ {
     const cg_ef *ef;
-    float *mean;
+    float *mean; /* n floats: in, the mean of contributions; out, the result */
     int may_overflow;
 } cg_ef_apply_mean_ctx_;
-static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *h) {
+/* Pass over received: kinds with p = g - h have the result H + mean and then H = H + received_by mean; ONEBIT_ADAM has
+   M = mean, which is the result. */
+static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *received) {
     const cg_ef_apply_mean_ctx_ *r = (const cg_ef_apply_mean_ctx_ *)user;
     const cg_kernels_ *kernels = cg_kernels_now_();
     float *mean = cg_at_mut_(r->mean, first), buf[CG_EF_BUCKET_];
+    /* the result is the new H or M */
     if (r->ef->received_by == 1.0f || !cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) {
-        if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(h, many, 1.0f, 1.0f, mean, 0);
+        if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
         for (size_t i = 0; r->may_overflow && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
-        memcpy(h, mean, 4 * many);
+        memcpy(received, mean, 4 * many);
         return 0.0;
     }
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_EF_BUCKET_, many - i);
         memcpy(buf, cg_at_(mean, i), 4 * some);
-        kernels->axpby(cg_at_(h, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
-        kernels->axpby(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(h, i), 0);
+        kernels->axpby(cg_at_(received, i), some, 1.0f, 1.0f, cg_at_mut_(mean, i), 0);
+        kernels->axpby(buf, some, r->ef->received_by, 1.0f, cg_at_mut_(received, i), 0);
         for (size_t j = i; r->may_overflow && j < i + some; j++) {
             cg_store_(mean, j, cg_saturate_(cg_load_(mean, j)));
-            cg_store_(h, j, cg_saturate_(cg_load_(h, j)));
+            cg_store_(received, j, cg_saturate_(cg_load_(received, j)));
         }
     }
     return 0.0;
 }
+/* Commits the step with used[0, len) as its contribution. mean: what kinds that keep what they received need, n floats,
+   and for some becomes the result; other kinds do not look at it. verified: the packets have been. On an error from the
+   mean or from verification nothing has changed, and the step is still open. */
 static cg_status cg_ef_commit_now_(
     cg_ef *ef, const cg_extra *side, const void *used, size_t len, float *mean, int verified) {
     const cg_ef_desc *d = &ef->desc;
     cg_ef_step_ st;
     cg_ef_commit_ctx_ c;
     cg_sink_ sink;
-    double huge = 0.0;
+    double huge_blocks = 0.0; /* of the mean; see cg_ef_pass_count_huge_ */
     cg_status s = CG_OK;
     memset(&st, 0, sizeof st);
     st.kernels = c.kernels = cg_kernels_now_();
@@ -99,13 +113,13 @@ static cg_status cg_ef_commit_now_(
     sink.energy = 0.0;
     if (cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) && d->n) {
         if (!mean) return CG_E_ARG;
-        huge = cg_ef_pass_sized_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
-        if (huge >= 1e100) return CG_E_NONFINITE;
+        huge_blocks = cg_vector_pass_(cg_ef_pass_count_huge_, &st, mean, d->n, CG_BLOCK_);
+        if (huge_blocks >= 1e100) return CG_E_NONFINITE;
     }
     if (!verified) s = cg_ef_for_each_packet_(ef, side, (const uint8_t *)used, len, &c, NULL);
     if (s != CG_OK) return s;
     if (d->kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(d));
-    if (c.subtract_factor == 0.0f) { /* nothing to take, only to measure */
+    if (c.subtract_factor == 0.0f) { /* nothing to subtract, only |D|^2 to measure */
         sink.take_dense = cg_ef_energy_dense_;
         sink.take_sparse = cg_ef_energy_sparse_;
         sink.user = &st;
@@ -115,7 +129,7 @@ static cg_status cg_ef_commit_now_(
         cg_ef_apply_mean_ctx_ r;
         r.ef = ef;
         r.mean = mean;
-        r.may_overflow = c.may_overflow || huge > 0.0;
+        r.may_overflow = c.may_overflow || huge_blocks > 0.0;
         cg_ef_pass_(cg_ef_apply_mean_, &r, ef->vector[2], d->n);
     }
     ef->stats.sent = sink.energy;

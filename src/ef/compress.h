@@ -1,13 +1,19 @@
-/* ---- >>compress ---- */
+/* compress: a step's packet, for a wire of the caller's own
 
-/* The packet, and p's squares; memory changes only in place. */
+   Offers   cg_ef_pack_, cg_packet_threshold_; the public cg_ef_compress and cg_ef_compress_with
+   Needs    step, laq, rollback; cg_compress_checked_ of core
+   Touches  the state, the packet, and ef->scratch and ef->whole */
+
+/* Compresses p into packet. *fill is what makes p; fill->energy becomes |p|^2. Kinds that work in place have p in the
+   residual afterwards (fill->started says whether some of it is there, if this fails); the others leave e as it is. */
 static cg_status cg_ef_pack_(
     cg_ef *ef, cg_ef_step_ *st, cg_producer_ *fill, const cg_tag *tag, void *packet, size_t cap, size_t *len) {
     const cg_ef_desc *d = &ef->desc;
     const float *x = cg_ef_in_place_(d) ? ef->vector[0] : st->g;
-    cg_producer_ *by = fill;
-    const int whole = fill->lazy && cg_ef_needs_whole_vector_(&st->op);
+    cg_producer_ *source = fill;
+    const int whole = fill->lazy && st->whole_vector;
     if (fill->lazy && !whole) fill->energy = cg_ef_pass_(cg_ef_compensated_energy_, st, cg_ef_pass_vector_(ef), d->n);
+    /* LAQ's grid is symmetric: its one bucket gets the scales +-max|p| */
     if (d->kind == CG_EF_LAQ && st->op.quantize.id == CG_QUANTIZE_MINMAX && !st->op.select.id && !st->op.sample.id &&
         !st->op.transform.id && st->op.quantize.size >= d->n) {
         st->laq_range[1] = cg_ef_compensated_absmax_(st, d->n);
@@ -17,32 +23,35 @@ static cg_status cg_ef_pack_(
     if (whole) {
         fill->energy = cg_ef_pass_(cg_ef_compensate_, st, ef->whole, d->n);
         x = ef->whole;
-        by = NULL;
+        source = NULL;
     }
-    return cg_compress_checked_(&st->op, tag, &st->side, x, by, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
+    return cg_compress_checked_(
+        &st->op, tag, &st->side, x, source, d->n, packet, cap, len, ef->scratch, ef->scratch_bytes);
 }
+/* The field of a packet's header that holds the k-th magnitude of its top-k. */
 static float cg_packet_threshold_(const void *packet) { return cg_as_float_(cg_get32_((const uint8_t *)packet + 144)); }
+/* On an error the state means what it did before, unless a codec of the user's failed after p had been made: then the
+   step is rolled back, and the gradient stays in the residual. */
 static cg_status cg_ef_compress_(
     cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len) {
     const cg_tag none = CG_ZERO;
     cg_ef_step_ st;
     cg_producer_ fill;
-    double squares;
+    double grad_energy;
+    size_t bound;
     cg_status s;
     if (!len) return CG_E_ARG;
     *len = 0;
     if (!ef || !packet) return CG_E_ARG;
     if (!tag) tag = &none;
-    s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &squares);
+    s = cg_ef_step_check_(ef, tag, side, grad, 0, &st, &grad_energy);
     if (s != CG_OK) return s;
-    if (!cg_bound_(&st.op, &st.side, ef->desc.n)) return CG_E_ARG;
-    if (cap < cg_bound_(&st.op, &st.side, ef->desc.n) || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
+    bound = cg_bound_with(&st.op, &st.side, ef->desc.n);
+    if (!bound) return CG_E_ARG;
+    if (cap < bound || cap < CG_HEADER_BYTES) return CG_E_CAPACITY;
     if (st.op.sample.id == CG_SAMPLE_PERMK && tag->rank >= st.op.sample.size) return CG_E_ARG;
-    if (st.op.select.id == CG_SELECT_GIVEN) {
-        cg_decoder_ set;
-        s = cg_support_open_(&set, &st.side, ef->desc.n);
-        if (s != CG_OK) return s;
-    }
+    if (st.op.select.id == CG_SELECT_GIVEN) s = cg_support_check_(&st.side, ef->desc.n);
+    if (s != CG_OK) return s;
     cg_ef_step_begin_(ef, &st);
     fill = cg_ef_producer_(ef, &st);
     s = cg_ef_pack_(ef, &st, &fill, tag, packet, cap, len);
@@ -55,7 +64,8 @@ static cg_status cg_ef_compress_(
     if (s == CG_OK && fill.lazy && !cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
         cg_ef_pass_(cg_ef_residual_accumulate_, &st, cg_ef_pass_vector_(ef), ef->desc.n);
     ef->pending = s == CG_OK;
-    if (s != CG_OK && (fill.started || st.g != grad)) { /* a codec of the user's */
+    /* a codec of the user's failed, with p in the residual or the gradient in EF21's running mean */
+    if (s != CG_OK && (fill.started || st.g != grad)) {
         cg_ef_record_energy_(ef, fill.energy);
         cg_ef_rollback_now_(ef);
     }

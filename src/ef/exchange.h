@@ -1,35 +1,50 @@
-/* ---- >>exchange ---- */
+/* exchange: one call from the gradient to the result, for one vector or for many layers
 
-/* desc as ef has it, for that step. */
+   Offers   the public cg_ef_exchange, cg_ef_exchange_layers and their memory
+   Needs    compress, commit; the state, stripes, rules and layers of exchange
+   Touches  the state, grad, the caller's memory, the report
+   prepare finds what can be refused before the state changes, begin puts the gradient into the state, the exchange
+   runs, finish commits or rolls back. A rank that refuses still takes part in the exchange, with its status, so that
+   the others hear of it. */
+
+/* The caller's description as changed for this step: operator, warm and carry are ef's, into is left to
+   cg_ef_exchange_begin_, and the route is one that takes the operator. */
 static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc) {
-    const cg_op dense = cg_dense(); /* of dense steps, which some routes do not take */
-    cg_exchange_desc x = *desc;
-    x.op = cg_ef_op_(&ef->desc, &desc->tag);
-    x.into = NULL;
-    x.warm = x.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
-    x.carry = ef->carry;
-    /* a dense step of VARIANCE */
-    if (x.side && x.side->aux && x.op.select.id != CG_SELECT_BINS && x.op.select.id != CG_SELECT_VARIANCE)
-        x.side = NULL;
-    if (ef->desc.kind == CG_EF_LAQ && x.route == CG_ROUTE_AUTO) x.route = CG_ROUTE_ALLGATHER;
-    if (cg_same_op_(&x.op, &dense) &&
-        (x.route == CG_ROUTE_MERGE || x.route == CG_ROUTE_SHARED || x.route == CG_ROUTE_REGION))
-        x.route = CG_ROUTE_AUTO;
-    return x;
+    const cg_op dense = cg_dense();
+    cg_exchange_desc step_desc = *desc;
+    step_desc.op = cg_ef_op_(&ef->desc, &desc->tag);
+    step_desc.into = NULL;
+    step_desc.warm = step_desc.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
+    step_desc.carry = ef->carry;
+    /* a dense step of VARIANCE has no use for aux */
+    if (step_desc.side && step_desc.side->aux && step_desc.op.select.id != CG_SELECT_BINS &&
+        step_desc.op.select.id != CG_SELECT_VARIANCE)
+        step_desc.side = NULL;
+    if (ef->desc.kind == CG_EF_LAQ && step_desc.route == CG_ROUTE_AUTO) step_desc.route = CG_ROUTE_ALLGATHER;
+    /* routes that need indices refuse a dense step */
+    if (cg_same_op_(&step_desc.op, &dense) &&
+        (step_desc.route == CG_ROUTE_MERGE || step_desc.route == CG_ROUTE_SHARED || step_desc.route == CG_ROUTE_REGION))
+        step_desc.route = CG_ROUTE_AUTO;
+    return step_desc;
 }
+/* Parts of the caller's memory, in bytes; each but the last a multiple of 64. */
 typedef struct cg_ef_buffer_bytes_ {
-    uint64_t vector_bytes, packet_bytes, exchange_bytes;
+    uint64_t vector_bytes;   /* p, of kinds that do not work in place */
+    uint64_t packet_bytes;   /* LAQ's trial packet */
+    uint64_t exchange_bytes; /* what cg_exchange_memory says; 0: the exchange is refused */
 } cg_ef_buffer_bytes_;
+/* Fills *r in; returns the sum with room to align it, or 0 if the exchange is refused. */
 static uint64_t cg_ef_buffer_bytes_of_(
     const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, cg_ef_buffer_bytes_ *r) {
-    const cg_exchange_desc x = cg_ef_step_desc_(ef, desc);
-    const uint64_t up = 63;
+    const cg_exchange_desc step_desc = cg_ef_step_desc_(ef, desc);
+    const uint64_t align = 63;
     memset(r, 0, sizeof *r);
-    r->exchange_bytes = cg_exchange_memory(&x, transport, ef->desc.n);
+    r->exchange_bytes = cg_exchange_memory(&step_desc, transport, ef->desc.n);
     if (!r->exchange_bytes) return 0;
-    if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), up) & ~up;
+    if (!cg_ef_in_place_(&ef->desc)) r->vector_bytes = cg_add_sat_(cg_mul_sat_(4, ef->desc.n), align) & ~align;
     if (ef->desc.kind == CG_EF_LAQ)
-        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound_(&x.op, NULL, ef->desc.n), CG_HEADER_BYTES), up) & ~up;
+        r->packet_bytes = cg_add_sat_(cg_add_sat_(cg_bound(&step_desc.op, ef->desc.n), CG_HEADER_BYTES), align) &
+            ~align;
     return cg_add_sat_(cg_add_sat_(cg_add_sat_(r->vector_bytes, r->packet_bytes), r->exchange_bytes), 64);
 }
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
@@ -42,7 +57,7 @@ CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *de
     cg_fenv_leave_(env);
     return bytes;
 }
-/* LAQ: would it be sent? */
+/* LAQ: compresses p on trial into packet; ef->stats.silent says whether the real one is to be withheld. */
 static cg_status cg_ef_laq_decide_(cg_ef *ef, cg_ef_step_ *st, const cg_tag *tag, uint8_t *packet, size_t cap) {
     cg_producer_ fill = cg_ef_producer_(ef, st);
     size_t len;
@@ -51,72 +66,81 @@ static cg_status cg_ef_laq_decide_(cg_ef *ef, cg_ef_step_ *st, const cg_tag *tag
     if (s == CG_OK) ef->stats.silent = !cg_ef_laq_should_send_(ef, st, fill.energy, packet, len);
     return s;
 }
+/* One exchange under way. It refers to itself (desc.side), so it must not be moved. */
 typedef struct cg_ef_exchange_ctx_ {
     cg_ef_step_ step;
-    cg_exchange_desc desc, caller_desc;
+    cg_exchange_desc desc;        /* as changed for this step */
+    cg_exchange_desc caller_desc; /* as the caller gave it */
     cg_ef_buffer_bytes_ buffers;
-    cg_producer_ fill;
-    float *p, *grad;
-    double grad_energy;
+    cg_producer_ fill;  /* makes p in place during the exchange; fill.make NULL: p has been made */
+    float *p, *grad;    /* grad: of layers, the caller's */
+    double grad_energy; /* |grad|^2, where the score asks for it */
 } cg_ef_exchange_ctx_;
 
-/* Everything that can be refused, with memory as it is. */
-static cg_status cg_ef_exchange_prepare_(
-    cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, const float *grad, cg_ef_exchange_ctx_ *r) {
+/* Finds everything that can be refused on this rank, and prepares *ctx, which is valid even on an error. Of the state
+   only the stats change. */
+static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
+    const float *grad, cg_ef_exchange_ctx_ *ctx) {
     const int scored = desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f;
     cg_status s;
-    memset(r, 0, sizeof *r);
-    r->caller_desc = *desc;
-    r->desc = cg_ef_step_desc_(ef, desc);
-    cg_ef_buffer_bytes_of_(ef, desc, transport, &r->buffers);
-    s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &r->step, &r->grad_energy);
-    r->desc.side = &r->step.side;
-    if (s == CG_OK && ef->carry && cg_exchange_carry(&r->desc, transport, ef->desc.n) > ef->desc.carry) s = CG_E_MEMORY;
+    memset(ctx, 0, sizeof *ctx);
+    ctx->caller_desc = *desc;
+    ctx->desc = cg_ef_step_desc_(ef, desc);
+    cg_ef_buffer_bytes_of_(ef, desc, transport, &ctx->buffers);
+    s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &ctx->step, &ctx->grad_energy);
+    ctx->desc.side = &ctx->step.side;
+    if (s == CG_OK && ef->carry && cg_exchange_carry(&ctx->desc, transport, ef->desc.n) > ef->desc.carry)
+        s = CG_E_MEMORY;
     if (s == CG_OK && !cg_rate_ok_(desc)) s = CG_E_ARG;
-    if (s == CG_OK && r->step.op.sample.id == CG_SAMPLE_PERMK && (uint32_t)transport->rank >= r->step.op.sample.size)
+    if (s == CG_OK && ctx->step.op.sample.id == CG_SAMPLE_PERMK &&
+        (uint32_t)transport->rank >= ctx->step.op.sample.size)
         s = CG_E_ARG;
     return s;
 }
-/* p is made, or will be by r->fill; room: for p and for a packet of LAQ's. */
+/* Begins the step: from here on the state changes. p is made in ctx->p, or will be by ctx->fill. buffer has
+   vector_bytes and packet_bytes of ctx->buffers. An error (of LAQ's trial) is for the exchange to tell the others. */
 static cg_status cg_ef_exchange_begin_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
-    float *grad, uint8_t *room, cg_ef_exchange_ctx_ *r) {
+    float *grad, uint8_t *buffer, cg_ef_exchange_ctx_ *ctx) {
     const size_t n = ef->desc.n;
     cg_status s = CG_OK;
-    cg_ef_step_begin_(ef, &r->step);
-    r->desc.into = grad;
-    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_)) r->desc.model = NULL; /* their result is made of the mean */
-    r->p = n ? ef->vector[0] : grad;
+    cg_ef_step_begin_(ef, &ctx->step);
+    ctx->desc.into = grad;
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_))
+        ctx->desc.model = NULL; /* finish makes their result of the mean */
+    ctx->p = n ? ef->vector[0] : grad;
     if (desc->leader == CG_LEADER_BY_SCORE && desc->score == 0.0f) {
-        const double norm = cg_sqrt_(r->grad_energy);
+        const double norm = cg_sqrt_(ctx->grad_energy);
         ef->score = ef->score > 0.0 ? cg_times64_(0.9, ef->score) + cg_times64_(0.1, norm) : norm;
-        r->desc.score = cg_saturate64_(ef->score);
+        ctx->desc.score = cg_saturate64_(ef->score);
     }
     if (cg_ef_in_place_(&ef->desc)) {
-        r->fill = cg_ef_producer_(ef, &r->step);
+        ctx->fill = cg_ef_producer_(ef, &ctx->step);
         return CG_OK;
     }
-    r->p = n ? (float *)(void *)room : grad;
+    ctx->p = n ? (float *)(void *)buffer : grad;
     if (ef->desc.kind == CG_EF_LAQ) {
         cg_tag tag = desc->tag;
         tag.rank = (uint32_t)transport->rank;
         s = cg_ef_laq_decide_(
-            ef, &r->step, &tag, room + (size_t)r->buffers.vector_bytes, (size_t)r->buffers.packet_bytes);
-        if (ef->stats.silent) r->desc.flags |= CG_ABSTAIN;
+            ef, &ctx->step, &tag, buffer + (size_t)ctx->buffers.vector_bytes, (size_t)ctx->buffers.packet_bytes);
+        if (ef->stats.silent) ctx->desc.flags |= CG_ABSTAIN;
     }
-    cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &r->step, r->p, n));
+    cg_ef_record_energy_(ef, cg_ef_pass_(cg_ef_compensate_, &ctx->step, ctx->p, n));
     if (!cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
-        cg_ef_pass_(cg_ef_residual_accumulate_, &r->step, cg_ef_pass_vector_(ef), n);
+        cg_ef_pass_(cg_ef_residual_accumulate_, &ctx->step, cg_ef_pass_vector_(ef), n);
     return s;
 }
+/* Commits if the exchange succeeded, and rolls back otherwise. grad holds the mean, for the kinds that need it, and
+   becomes the result. */
 static cg_status cg_ef_exchange_finish_(
-    cg_ef *ef, const cg_ef_exchange_ctx_ *r, cg_status s, cg_report *report, float *grad) {
+    cg_ef *ef, const cg_ef_exchange_ctx_ *ctx, cg_status s, cg_report *report, float *grad) {
     if (s == CG_OK) {
-        s = cg_ef_commit_now_(ef, &r->step.side, report->used, report->used_len, grad, 1);
+        s = cg_ef_commit_now_(ef, &ctx->step.side, report->used, report->used_len, grad, 1);
         if (s == CG_OK) {
-            if (!r->desc.model) cg_model_step_(&r->caller_desc, grad, ef->desc.n);
+            if (!ctx->desc.model) cg_model_step_(&ctx->caller_desc, grad, ef->desc.n);
             return CG_OK;
         }
-        /* all that can be wrong with it */
+        /* packets are verified and the mean is there: that is all that can be wrong */
         report->why = "the result is not finite: the sum over ranks is too large";
         report->used = NULL;
         report->used_len = 0;
@@ -126,15 +150,16 @@ static cg_status cg_ef_exchange_finish_(
 }
 static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,
     void *mem, size_t bytes, cg_report *report) {
-    const size_t n = ef->desc.n, skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    uint8_t *at = mem ? (uint8_t *)mem + skip : NULL;
+    const size_t n = ef->desc.n, align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    uint8_t *at = mem ? (uint8_t *)mem + align_pad : NULL;
     cg_exchange_state *x;
     cg_ef_exchange_ctx_ r;
     cg_status s = cg_ef_exchange_prepare_(ef, desc, transport, grad, &r);
     const uint64_t need = cg_add_sat_(
         cg_add_sat_(r.buffers.vector_bytes, r.buffers.packet_bytes), r.buffers.exchange_bytes);
-    if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
-    /* the others must hear of it */
+    if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < align_pad || bytes - align_pad < need))
+        s = CG_E_MEMORY;
+    /* refused: the others must hear of it */
     if (s != CG_OK || !r.buffers.exchange_bytes)
         return cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
@@ -165,15 +190,19 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 }
 
 /* Layers: as one by one, but that all exchanges are opened together. */
+
+/* layer->desc becomes the description of this step. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
     layer->desc = cg_ef_step_desc_(ef, &layer->desc);
     layer->n = ef->desc.n;
 }
+/* Bytes of a layer beside its exchange. */
 static uint64_t cg_ef_layer_buffer_bytes_(const cg_ef *ef, const cg_layer *layer, const cg_transport *t) {
-    cg_ef_buffer_bytes_ rooms;
-    cg_ef_buffer_bytes_of_(ef, &layer->desc, t, &rooms);
-    return cg_add_sat_(rooms.vector_bytes, rooms.packet_bytes);
+    cg_ef_buffer_bytes_ buffers;
+    cg_ef_buffer_bytes_of_(ef, &layer->desc, t, &buffers);
+    return cg_add_sat_(buffers.vector_bytes, buffers.packet_bytes);
 }
+/* Bytes of all layers beside their exchanges: an array of contexts, then each layer's buffers. */
 static uint64_t cg_ef_layers_buffer_bytes_(
     cg_ef *const *efs, const cg_layer *layers, size_t count, const cg_transport *t) {
     uint64_t bytes = (cg_mul_sat_(count, sizeof(cg_ef_exchange_ctx_)) + 63) & ~(uint64_t)63;
@@ -194,47 +223,49 @@ CG_API_ size_t cg_ef_layers_memory(
     cg_fenv_leave_(env);
     return bytes;
 }
+/* mem has what cg_ef_layers_memory asks for. If a layer is refused here, no gradient enters a state: the exchange of
+   layers only tells the others, and all layers have that status. */
 static cg_status cg_ef_exchange_layers_(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *t, void *mem, size_t bytes, cg_report *report) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    cg_ef_exchange_ctx_ *runs = (cg_ef_exchange_ctx_ *)(void *)((uint8_t *)mem + skip);
-    uint8_t *at = (uint8_t *)mem + skip + ((count * sizeof(cg_ef_exchange_ctx_) + 63) & ~(size_t)63);
+    const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    cg_ef_exchange_ctx_ *ctxs = (cg_ef_exchange_ctx_ *)(void *)((uint8_t *)mem + align_pad);
+    uint8_t *buffer = (uint8_t *)mem + align_pad + ((count * sizeof(cg_ef_exchange_ctx_) + 63) & ~(size_t)63);
     cg_status failed = CG_OK, s;
-    size_t who = count, room;
-    for (size_t i = 0; i < count; i++) { /* all of them, before any memory changes */
-        s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &runs[i]);
+    size_t refused_layer = count, bytes_left;
+    for (size_t i = 0; i < count; i++) { /* all of them, before any state changes */
+        s = cg_ef_exchange_prepare_(efs[i], &layers[i].desc, t, layers[i].x, &ctxs[i]);
         for (size_t j = 0; j < i && s == CG_OK; j++)
             if (efs[j] == efs[i]) s = CG_E_ARG;
         if (s != CG_OK && failed == CG_OK) {
             failed = s;
-            who = i;
+            refused_layer = i;
         }
     }
     for (size_t i = 0; i < count; i++) {
-        cg_ef_exchange_ctx_ *r = &runs[i];
-        r->grad = layers[i].x;
-        layers[i].desc = r->desc;
-        if (failed != CG_OK || !r->buffers.exchange_bytes) {
-            layers[i].x = i == who ? NULL : layers[i].x;
+        cg_ef_exchange_ctx_ *ctx = &ctxs[i];
+        ctx->grad = layers[i].x;
+        layers[i].desc = ctx->desc;
+        if (failed != CG_OK || !ctx->buffers.exchange_bytes) {
+            layers[i].x = i == refused_layer ? NULL : layers[i].x;
             continue;
         }
-        s = cg_ef_exchange_begin_(efs[i], &r->caller_desc, t, r->grad, at, r);
-        if (r->fill.make)
-            cg_ef_record_energy_(efs[i], cg_ef_pass_(cg_ef_compensate_in_place_, &r->step, r->p, efs[i]->desc.n));
-        layers[i].desc = r->desc;
-        layers[i].x = s == CG_OK ? r->p : NULL;
-        at += (size_t)(r->buffers.vector_bytes + r->buffers.packet_bytes);
+        s = cg_ef_exchange_begin_(efs[i], &ctx->caller_desc, t, ctx->grad, buffer, ctx);
+        if (ctx->fill.make)
+            cg_ef_record_energy_(efs[i], cg_ef_pass_(cg_ef_compensate_in_place_, &ctx->step, ctx->p, efs[i]->desc.n));
+        layers[i].desc = ctx->desc;
+        layers[i].x = s == CG_OK ? ctx->p : NULL;
+        buffer += (size_t)(ctx->buffers.vector_bytes + ctx->buffers.packet_bytes);
     }
-    room = bytes - (size_t)(at - (uint8_t *)mem);
-    s = cg_exchange_layers(layers, count, small, t, at, room, report);
+    bytes_left = bytes - (size_t)(buffer - (uint8_t *)mem);
+    s = cg_exchange_layers(layers, count, small, t, buffer, bytes_left, report);
     for (size_t i = 0; i < count; i++) {
         if (efs[i]->carry && layers[i].report.route == CG_ROUTE_SCATTER)
             efs[i]->carry_first = cg_stripe_offset_(layers[i].n, (size_t)t->size, (size_t)t->rank);
-        layers[i].x = runs[i].grad;
-        layers[i].desc = runs[i].caller_desc;
+        layers[i].x = ctxs[i].grad;
+        layers[i].desc = ctxs[i].caller_desc;
         if (failed == CG_OK && efs[i]->stats.kept)
             layers[i].status = cg_ef_exchange_finish_(
-                efs[i], &runs[i], layers[i].status, &layers[i].report, runs[i].grad);
+                efs[i], &ctxs[i], layers[i].status, &layers[i].report, ctxs[i].grad);
         if (layers[i].status != CG_OK && s == CG_OK) s = layers[i].status;
     }
     if (failed == CG_OK) return s;
@@ -249,7 +280,7 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
     cg_status s;
     if (report) memset(report, 0, sizeof *report);
     if ((count && (!efs || !layers)) || !transport) return CG_E_ARG;
-    /* tells the others */
+    /* with no memory the exchange of layers refuses, and tells the others */
     if (!need || !mem || bytes < need) return cg_exchange_layers(layers, count, small, transport, NULL, 0, report);
     env = cg_fenv_enter_();
     s = cg_ef_exchange_layers_(efs, layers, count, small, transport, mem, bytes, report);

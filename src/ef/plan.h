@@ -1,34 +1,45 @@
-/* ---- >>plan ---- */
+/* plan: checks a description, and lays out the memory of its state
 
-/* Must a stage see all of p at once, with no scratch of its own for it? */
-static int cg_ef_needs_whole_vector_(const cg_op *op) {
-    if (cg_is_matrix_op_(op)) return 1;
+   Offers   cg_ef_check_, cg_ef_needs_of_op_, cg_ef_needs_; the public init, reset, sizes and simple queries
+   Needs    kinds, schedule; shape of core; the arena of exchange
+   Touches  the state and the memory it is given
+   The caller's memory holds, each from a multiple of 64 bytes on: residual (floats, or codes and scales), velocity,
+   received, warm, carry, whole, scratch. */
+
+/* Must a stage see all of p at once, where the operator has no scratch to hold it? */
+static int cg_ef_needs_whole_vector_(const cg_op *op, const cg_shape_ *shape) {
+    if (shape->is_matrix) return 1;
     return !op->sample.id && !op->transform.id &&
         (op->select.id ? op->select.id != CG_SELECT_TOPK : cg_is_user_codec_(&op->quantize));
 }
+/* The most that any operator of a description needs. */
 typedef struct cg_ef_needs_ {
-    uint64_t scratch_bytes, packet_bytes;
-    size_t warm_count;
-    int whole_vector;
+    uint64_t scratch_bytes, packet_bytes; /* packet_bytes: 1 for a codec of the user's, whose bound is not known here */
+    size_t warm_count;                    /* floats of a low-rank operator's right factor */
+    int whole_vector;                     /* p is stored nowhere, and must be in ef->whole to be compressed */
 } cg_ef_needs_;
+/* Raises *needs to what op needs. CG_E_ARG: op is illegal or too large. CG_E_UNSUPPORTED: it does not go with the
+   kind, the clipping or the rate. *needs is changed only on success. */
 static cg_status cg_ef_needs_of_op_(const cg_ef_desc *d, cg_op op, cg_ef_needs_ *needs) {
-    const uint64_t bytes = cg_op_check_(&op) == CG_OK ? cg_scratch_bytes_(&op, d->n) : 0;
-    /* a user's codec is not at hand here */
-    const uint64_t most = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound_(&op, NULL, d->n);
+    const uint64_t packet_bound = cg_is_user_codec_(&op.quantize) ? 1 : cg_bound(&op, d->n);
     const cg_op dense = cg_dense();
-    if (cg_op_check_(&op) != CG_OK || !most) return CG_E_ARG;
+    uint64_t scratch_bytes;
+    cg_shape_ shape;
+    if (cg_op_check_(&op) != CG_OK || !packet_bound) return CG_E_ARG;
+    scratch_bytes = cg_scratch_bytes_(&op, d->n);
+    shape = cg_shape_of_(&op, d->n);
     if (op.select.id == CG_SELECT_BINS && (d->clip != 0.0f || (d->rate != 0.0f && d->rate != 1.0f)))
         return CG_E_UNSUPPORTED;
     if ((op.select.id == CG_SELECT_VARIANCE) != (d->kind == CG_EF_VARIANCE) && !cg_same_op_(&op, &dense))
         return CG_E_UNSUPPORTED;
-    if (bytes > needs->scratch_bytes) needs->scratch_bytes = bytes;
-    if (most > needs->packet_bytes) needs->packet_bytes = most;
-    if (cg_ef_needs_whole_vector_(&op) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
-    if (op.transform.id == CG_TRANSFORM_LOWRANK && cg_matrix_cols_(&op) * cg_matrix_r_(&op) > needs->warm_count)
-        needs->warm_count = cg_matrix_cols_(&op) * cg_matrix_r_(&op);
+    if (scratch_bytes > needs->scratch_bytes) needs->scratch_bytes = scratch_bytes;
+    if (packet_bound > needs->packet_bytes) needs->packet_bytes = packet_bound;
+    if (cg_ef_needs_whole_vector_(&op, &shape) && !cg_ef_in_place_(d)) needs->whole_vector = 1;
+    if (op.transform.id == CG_TRANSFORM_LOWRANK && shape.cols * shape.r > needs->warm_count)
+        needs->warm_count = shape.cols * shape.r;
     return CG_OK;
 }
-/* An operator, at all ratios that warm-up gives it. */
+/* The same for an operator at all ratios that the warm-up gives it. */
 static cg_status cg_ef_needs_of_schedule_(const cg_ef_desc *d, const cg_op *op, cg_ef_needs_ *needs) {
     cg_status s = cg_ef_needs_of_op_(d, *op, needs);
     for (uint32_t i = 0; i < d->warmup.stages && s == CG_OK && d->warmup.kind; i++)
@@ -36,6 +47,7 @@ static cg_status cg_ef_needs_of_schedule_(const cg_ef_desc *d, const cg_op *op, 
     return s;
 }
 static int cg_ef_is_fraction_(float f) { return f >= 0.0f && f <= 1.0f; }
+/* Checks everything in a description, which may be NULL, but what only a policy can tell; fills *needs in. */
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     cg_status s;
     memset(needs, 0, sizeof *needs);
@@ -55,7 +67,7 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
         return CG_E_UNSUPPORTED;
     if ((d->nesterov && d->kind != CG_EF_MOMENTUM) || (d->bytes && !cg_ef_has_trait_(d, CG_EF_ALLOWS_8BIT_)))
         return CG_E_UNSUPPORTED;
-    /* that is no error */
+    /* a shift or a momentum is no residual that could be forgotten */
     if (d->reset && (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_) || d->kind == CG_EF_SIGNUM)) return CG_E_UNSUPPORTED;
     if (d->kind == CG_EF_LAQ && d->laq_step == 0.0f) return CG_E_ARG;
     s = cg_ef_needs_of_schedule_(d, &d->op, needs);
@@ -63,25 +75,26 @@ static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     if (s == CG_OK && (d->dense_steps || d->n < d->small)) s = cg_ef_needs_of_op_(d, cg_dense(), needs);
     return s;
 }
-/* Places, and the sum of them. */
+/* Sets the pointers of ef into the memory from base on (a multiple of 64, or NULL to measure). Returns the bytes
+   needed; the number saturates and does not wrap around. */
 static uint64_t cg_ef_plan_(cg_ef *ef, const cg_ef_desc *d, const cg_ef_needs_ *needs, uint8_t *base) {
     const uint64_t vector = cg_mul_sat_(4, d->n);
-    cg_arena_ c;
-    c.base = base;
-    c.bytes = 0;
-    ef->vector[0] = d->bytes ? NULL : (float *)(void *)cg_arena_take_(&c, vector);
-    ef->bytes = d->bytes
-        ? cg_arena_take_(&c, cg_add_sat_(d->n, cg_mul_sat_(2, cg_add_sat_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)))
-        : NULL;
-    ef->vector[1] = cg_ef_has_velocity_(d) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->warm = needs->warm_count ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, needs->warm_count)) : NULL;
-    ef->carry = d->carry ? (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, d->carry)) : NULL;
-    ef->whole = needs->whole_vector ? (float *)(void *)cg_arena_take_(&c, vector) : NULL;
-    ef->scratch = needs->scratch_bytes ? cg_arena_take_(&c, needs->scratch_bytes) : NULL;
+    cg_arena_ arena;
+    arena.base = base;
+    arena.bytes = 0;
+    ef->vector[0] = d->bytes ? NULL : (float *)(void *)cg_arena_take_(&arena, vector);
+    ef->bytes = d->bytes ? cg_arena_take_(&arena,
+                               cg_add_sat_(d->n, cg_mul_sat_(2, cg_add_sat_(d->n, CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_)))
+                         : NULL;
+    ef->vector[1] = cg_ef_has_velocity_(d) ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
+    ef->vector[2] = cg_ef_has_trait_(d, CG_EF_KEEPS_RECEIVED_) ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
+    ef->warm = needs->warm_count ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, needs->warm_count)) : NULL;
+    ef->carry = d->carry ? (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, d->carry)) : NULL;
+    ef->whole = needs->whole_vector ? (float *)(void *)cg_arena_take_(&arena, vector) : NULL;
+    ef->scratch = needs->scratch_bytes ? cg_arena_take_(&arena, needs->scratch_bytes) : NULL;
     ef->warm_count = needs->warm_count;
     ef->scratch_bytes = cg_size_or_zero_(needs->scratch_bytes);
-    return c.bytes;
+    return arena.bytes;
 }
 CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc) {
     const cg_fenv_ env = cg_fenv_enter_();
@@ -118,7 +131,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
 }
 CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes) {
     const cg_fenv_ env = cg_fenv_enter_();
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    const size_t align_pad = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     cg_ef_needs_ needs;
     uint64_t need = 0;
     cg_status s = !ef ? CG_E_ARG : cg_ef_check_(desc, &needs);
@@ -126,12 +139,12 @@ CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_
         memset(ef, 0, sizeof *ef);
         need = cg_ef_plan_(ef, desc, &needs, NULL);
         if (need > SIZE_MAX / 2) s = CG_E_ARG;
-        else if (need && (!mem || bytes < skip || bytes - skip < need)) s = CG_E_MEMORY;
+        else if (need && (!mem || bytes < align_pad || bytes - align_pad < need)) s = CG_E_MEMORY;
     }
     if (s == CG_OK) {
         ef->desc = *desc;
-        /* vectors of no values are somewhere, too */
-        cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + skip : (uint8_t *)ef->moved);
+        /* vectors of no values need a pointer that is not NULL: it is never followed */
+        cg_ef_plan_(ef, desc, &needs, need ? (uint8_t *)mem + align_pad : (uint8_t *)ef->moved);
         cg_ef_reset(ef);
     }
     cg_fenv_leave_(env);

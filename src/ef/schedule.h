@@ -1,30 +1,37 @@
-/* ---- >>schedule: the operator of a step ---- */
+/* schedule: the operator of a step, from rules, policy, dense steps and warm-up
 
-/* e^x, x <= 0: halved until the series is short, then squared back. */
+   Offers   cg_ef_op_, cg_ef_warmup_op_, cg_op_ratio_stage_, cg_op_set_ratio_
+   Needs    kinds; math of core/base
+   Touches  nothing but its arguments; calls the user's policy
+   The operator depends on the description, the tag and n alone, so that all ranks arrive at the same one. */
+
+/* e^x for x <= 0, the same bits everywhere: x is halved until a series of 18 terms is exact enough, and the sum is
+   squared as often. */
 static double cg_exp_(double x) {
     double sum = 1.0, term = 1.0;
-    int halves = 0;
+    int halvings = 0;
     if (x < -700.0) return 0.0;
-    for (; x < -0.5; x *= 0.5) halves++;
+    for (; x < -0.5; x *= 0.5) halvings++;
     for (int i = 1; i <= 18; i++) {
         term *= x / (double)i;
         CG_NO_FMA_(term);
         sum += term;
     }
-    for (; halves > 0; halves--) sum *= sum;
+    for (; halvings > 0; halvings--) sum *= sum;
     return sum;
 }
+/* The ratio of a step, counted from the start of the warm-up. A CG_WARMUP_TABLE must have its table. */
 static float cg_warmup_ratio_(const cg_warmup *w, float ratio, uint64_t step) {
     const uint64_t stage = step / (w->period ? w->period : 1);
-    double part, quarter = 1.0;
+    double progress, quarter = 1.0;
     if (w->kind == CG_WARMUP_NONE || stage >= w->stages || !(ratio > 0.0f)) return ratio;
-    part = (double)(stage + 1) / ((double)w->stages + 1.0);
+    progress = (double)(stage + 1) / ((double)w->stages + 1.0);
     switch (w->kind) {
-    case CG_WARMUP_POWER: return (float)cg_exp_(part * cg_ln_((double)ratio));
+    case CG_WARMUP_POWER: return (float)cg_exp_(progress * cg_ln_((double)ratio));
     case CG_WARMUP_QUARTERS:
         for (uint64_t i = 0; i <= stage && quarter > (double)ratio; i++) quarter *= 0.25;
         return quarter > (double)ratio ? (float)quarter : ratio;
-    case CG_WARMUP_LINEAR: return (float)(1.0 - cg_times64_(part, 1.0 - (double)ratio));
+    case CG_WARMUP_LINEAR: return (float)(1.0 - cg_times64_(progress, 1.0 - (double)ratio));
     default: return w->table[stage];
     }
 }
@@ -35,7 +42,7 @@ CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t ste
     cg_fenv_leave_(env);
     return r;
 }
-/* The stage whose value is the ratio kept, or NULL. */
+/* The stage whose value is the ratio of values kept, or NULL if the operator has none. */
 static cg_stage *cg_op_ratio_stage_(cg_op *op) {
     switch (op->select.id) {
     case CG_SELECT_TOPK:
@@ -49,22 +56,27 @@ static cg_stage *cg_op_ratio_stage_(cg_op *op) {
     default: return op->sample.id == CG_SAMPLE_RANDK ? &op->sample : NULL;
     }
 }
+/* Sets the ratio, in place of a count in op->k; nothing happens to an operator without a ratio. */
 static void cg_op_set_ratio_(cg_op *op, float ratio) {
     cg_stage *s = cg_op_ratio_stage_(op);
     if (!s) return;
     s->value = ratio;
     op->k = 0;
 }
+/* The ratio kept of n values, be it given as a ratio or as op->k; 1 for an operator without a ratio. */
 static float cg_op_effective_ratio_(const cg_op *op, size_t n) {
     cg_op copy = *op;
     const cg_stage *s = cg_op_ratio_stage_(&copy);
-    return !s ? 1.0f : op->k && n ? (float)((double)cg_k_from_ratio_(0.0f, op->k, n) / (double)n) : s->value;
+    return !s ? 1.0f : op->k && n ? (float)((double)(op->k < n ? op->k : n) / (double)n) : s->value;
 }
+/* op with the warm-up's ratio at this step, counted from the first that is not dense. */
 static cg_op cg_ef_warmup_op_(const cg_ef_desc *d, cg_op op, uint64_t step) {
     const float before = cg_op_effective_ratio_(&op, d->n), after = cg_warmup_ratio_(&d->warmup, before, step);
     if (after != before) cg_op_set_ratio_(&op, after);
     return op;
 }
+/* The operator of the step in tag (NULL: zeros). It may be illegal, if the policy gave it. A random sample is used
+   unscaled, as its n/k would make the residual grow; only DIANA and SIGNUM take it scaled. */
 static cg_op cg_ef_op_(const cg_ef_desc *d, const cg_tag *tag) {
     const cg_tag none = CG_ZERO;
     cg_op op = d->op;

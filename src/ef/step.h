@@ -1,50 +1,48 @@
-/* ---- >>step: from the gradient to p ---- */
+/* step: from the gradient to p, the compensated gradient that is compressed
+
+   Offers   cg_ef_step_ and its life: cg_ef_step_check_, cg_ef_step_begin_, then p by cg_ef_producer_ or by the passes
+            cg_ef_compensate_ and cg_ef_residual_accumulate_, then cg_ef_record_energy_; cg_ef_scale_vector_
+   Needs    plan, omega, residual8; producers, passes, kernels of core
+   Touches  the vectors of the state, and its scale, hint and stats; cg_ef_step_check_ only the stats
+   g is the gradient, e the residual (vector[0]; of kinds with p = g - h the shift h), u the velocity (vector[1]). In
+   kinds that work in place p is stored over e. The others make p chunk by chunk, as often as it is asked for, and
+   e changes afterwards, by a pass of its own. */
 
 typedef struct cg_ef_step_ {
     const cg_kernels_ *kernels;
     const cg_ef *ef;
-    cg_op op;
-    cg_extra side;
-    const float *g, *variance;
-    /* g is multiplied by a; before that cut at +-limit, if that is not 0 */
-    float grad_scale, clip_limit;
-    /* p = pa g + pb e; then e = qa g + qb e, unless p takes its place */
-    float p_from_g, p_from_e, e_from_g, e_from_e;
-    int may_overflow;   /* a sum may be too large */
-    float laq_range[2]; /* LAQ */
+    cg_op op;                 /* of this step */
+    cg_extra side;            /* what the operator may know beside p */
+    const float *g;           /* the gradient; of EF21 with momentum its running mean */
+    const float *variance;    /* VARIANCE: n variances of this step's gradient, or NULL */
+    float grad_scale;         /* g is multiplied by it: rate, norm clipping, 1 / (1 + w) */
+    float clip_limit;         /* before that values of g are cut off at +-clip_limit; 0: they are not */
+    float p_from_g, p_from_e; /* p = p_from_g g + p_from_e e */
+    float e_from_g, e_from_e; /* then e = e_from_g g + e_from_e e, unless p takes its place */
+    int may_overflow;         /* a sum may leave the float range: it is then set to the largest float */
+    int whole_vector;         /* p must be materialized in ef->whole before it is compressed */
+    float laq_range[2];       /* LAQ: its quantizer's range, -max|p| and max|p| */
 } cg_ef_step_;
 
-/* A pass over the vector: by blocks, over threads; returns the sum of what run returns. */
-static double cg_ef_pass_sized_(
-    double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n, size_t unit) {
-    cg_producer_ fill = CG_ZERO;
-    cg_source_ src = CG_ZERO;
-    fill.make = run;
-    fill.user = user;
-    fill.n = n;
-    fill.step = unit;
-    src.producer = &fill;
-    src.x = x;
-    if (n) cg_producer_make_all_(&src);
-    return fill.energy;
-}
-static double cg_ef_pass_(double (*run)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n) {
-    return cg_ef_pass_sized_(run, user, x, n, CG_CHUNK_);
+/* A pass over x by chunks; see cg_vector_pass_. Functions for passes have the signature of a producer's make. */
+static double cg_ef_pass_(double (*make)(const void *, size_t, size_t, float *), const void *user, float *x, size_t n) {
+    return cg_vector_pass_(make, user, x, n, CG_CHUNK_);
 }
 static double cg_ef_pass_energy_(const void *user, size_t first, size_t many, float *x) {
     (void)first;
-    return cg_lane_sum_of_(((const cg_ef_step_ *)user)->kernels, x, many, CG_SUM_SQUARES_);
+    return cg_energy_(((const cg_ef_step_ *)user)->kernels, x, many);
 }
-/* 1 for a block with something huge, much more if it is not finite */
+/* Of a block: 1 if a magnitude reaches CG_EF_HUGE_, 1e100 if a value is not finite, else 0. */
 static double cg_ef_pass_count_huge_(const void *user, size_t first, size_t many, float *x) {
-    const uint32_t top = ((const cg_ef_step_ *)user)->kernels->absmax_bits(x, many);
+    const uint32_t absmax_bits = ((const cg_ef_step_ *)user)->kernels->absmax_bits(x, many);
     (void)first;
-    return top >= CG_INF_BITS_ ? 1e100 : top >= cg_as_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
+    return absmax_bits >= CG_INF_BITS_ ? 1e100 : absmax_bits >= cg_as_bits_(CG_EF_HUGE_) ? 1.0 : 0.0;
 }
 static void cg_ef_saturate_(const cg_ef_step_ *st, float *v, size_t many) {
     if (st->may_overflow)
         for (size_t i = 0; i < many; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
+/* The gradient's values cut off at +-clip_limit, in buf, which has room for `many`. */
 static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, size_t many, float *buf) {
     for (size_t i = 0; i < many; i++) {
         const float f = cg_load_(g, i);
@@ -52,56 +50,51 @@ static const float *cg_ef_clip_values_(const cg_ef_step_ *st, const float *g, si
     }
     return buf;
 }
-/* Kinds whose p takes the place of the error: one chunk of it. */
+/* y = beta y + alpha x, saturated where sums may overflow; returns |y|^2. */
 static double cg_ef_axpby_fading_(
-    const cg_ef_step_ *st, const float *d, size_t many, float alpha, float beta, float *y) {
-    double lanes[16] = { 0.0 };
-    st->kernels->axpby_fading(
-        d, many, alpha, beta, y, st->may_overflow ? CG_AXPBY_NO_SQUARES_ : CG_AXPBY_SQUARES_Y_, lanes);
-    if (!st->may_overflow) return cg_lanes_reduce_(lanes);
+    const cg_ef_step_ *st, const float *x, size_t many, float alpha, float beta, float *y) {
+    if (!st->may_overflow) return cg_axpby_fading_energy_y_(st->kernels, x, many, alpha, beta, y);
+    cg_axpby_fading_(st->kernels, x, many, alpha, beta, y);
     cg_ef_saturate_(st, y, many);
-    return cg_lane_sum_of_(st->kernels, y, many, CG_SUM_SQUARES_);
+    return cg_energy_(st->kernels, y, many);
 }
-/* e = e + by m, for memory m; |e|^2 */
-static double cg_ef_axpy_fading_(const cg_kernels_ *k, const float *m, size_t many, float by, float *e) {
-    double lanes[16] = { 0.0 };
-    k->axpby_fading(m, many, by, 1.0f, e, CG_AXPBY_FADE_X_, lanes);
-    return cg_lanes_reduce_(lanes);
-}
+/* One chunk of a kind that works in place: e becomes p, and u what the kind makes of it; returns |p|^2. first is the
+   chunk's place in the vector, g and e point at the chunk itself. */
 static double cg_ef_compensate_chunk_(const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     const cg_ef *ef = st->ef;
     const cg_ef_desc *d = &ef->desc;
-    const cg_kernels_ *k = st->kernels;
+    const cg_kernels_ *kernels = st->kernels;
     const float m = d->momentum, a = st->grad_scale;
     float *u = ef->vector[1] ? cg_at_mut_(ef->vector[1], first) : NULL;
     double energy;
     switch (d->kind) {
     case CG_EF_MOMENTUM:
-        k->axpby_fading(g, many, d->nesterov ? cg_times_(m, a) : a, m, u, CG_AXPBY_NO_SQUARES_, NULL);
-        if (d->nesterov) k->axpby_fading(u, many, 1.0f, 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(kernels, g, many, d->nesterov ? cg_times_(m, a) : a, m, u);
+        if (d->nesterov) cg_axpby_fading_(kernels, u, many, 1.0f, 1.0f, e);
         energy = d->nesterov ? cg_ef_axpby_fading_(st, g, many, a, 1.0f, e)
                              : cg_ef_axpby_fading_(st, u, many, 1.0f, 1.0f, e);
         cg_ef_saturate_(st, u, many);
         return energy;
     case CG_EF_SIGNUM: return cg_ef_axpby_fading_(st, g, many, cg_times_(a, 1.0f - m), m, e);
     case CG_EF_VARIANCE:
-        if (st->variance)
-            k->axpby_fading(cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u, CG_AXPBY_NO_SQUARES_, NULL);
+        if (st->variance) cg_axpby_fading_(kernels, cg_at_(st->variance, first), many, cg_times_(a, a), 1.0f, u);
         cg_ef_saturate_(st, u, many);
         return cg_ef_axpby_fading_(st, g, many, a, 1.0f, e);
     case CG_EF_ONEBIT_ADAM:
-        k->axpby_fading(g, many, cg_times_(a, 1.0f - m), 1.0f, e, CG_AXPBY_NO_SQUARES_, NULL);
-        energy = cg_ef_axpy_fading_(k, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
+        cg_axpby_fading_(kernels, g, many, cg_times_(a, 1.0f - m), 1.0f, e);
+        energy = cg_axpy_faded_energy_y_(kernels, cg_at_(ef->vector[2], first), many, cg_times_(ef->scale, m), e);
         cg_ef_saturate_(st, e, many);
-        return st->may_overflow ? cg_lane_sum_of_(k, e, many, CG_SUM_SQUARES_) : energy;
+        return st->may_overflow ? cg_energy_(kernels, e, many) : energy;
     default: return cg_ef_axpby_fading_(st, g, many, a, cg_ef_decay_(d), e);
     }
 }
+/* A function of its own, so that its buffer is on the stack only where values are clipped. */
 CG_NOINLINE_ double cg_ef_compensate_chunk_clipped_(
     const cg_ef_step_ *st, size_t first, size_t many, const float *g, float *e) {
     float buf[CG_CHUNK_];
     return cg_ef_compensate_chunk_(st, first, many, cg_ef_clip_values_(st, g, many, buf), e);
 }
+/* make of kinds that work in place: out must be e itself from `first` on, and becomes p. Once per value and step. */
 static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     double energy = 0.0;
@@ -113,7 +106,7 @@ static double cg_ef_compensate_in_place_(const void *user, size_t first, size_t 
     }
     return energy;
 }
-/* The others: out = p, memory as it is. */
+/* make of the other kinds: out = p, and the state stays as it is, so that any stretch may be asked for at any time. */
 CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t many, float *out) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     const cg_ef *ef = st->ef;
@@ -126,36 +119,38 @@ CG_NOINLINE_ double cg_ef_compensate_(const void *user, size_t first, size_t man
         if (ef->bytes) cg_residual8_read_(ef, first + i, some, p);
         else memcpy(p, cg_at_(ef->vector[0], first + i), 4 * some);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        /* h does not fade */
+        /* a shift does not fade */
         if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_))
             st->kernels->axpby(g, some, st->p_from_g, st->p_from_e, p, 0);
-        else st->kernels->axpby_fading(g, some, st->p_from_g, st->p_from_e, p, CG_AXPBY_NO_SQUARES_, NULL);
+        else cg_axpby_fading_(st->kernels, g, some, st->p_from_g, st->p_from_e, p);
         cg_ef_saturate_(st, p, some);
-        energy += cg_lane_sum_of_(st->kernels, p, some, CG_SUM_SQUARES_);
+        energy += cg_energy_(st->kernels, p, some);
     }
     return energy;
 }
-/* |p|^2, before it is asked for. */
-CG_NOINLINE_ double cg_ef_compensated_energy_(const void *user, size_t first, size_t many, float *none) {
+/* The same for |p|^2 alone: p is made and thrown away. The pass needs some pointer, which is not looked at. */
+CG_NOINLINE_ double cg_ef_compensated_energy_(const void *user, size_t first, size_t many, float *unused) {
     float p[CG_CHUNK_];
     double energy = 0.0;
-    (void)none;
+    (void)unused;
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_CHUNK_, many - i);
         energy += cg_ef_compensate_(user, first + i, some, p);
     }
     return energy;
 }
+/* max|p| */
 static float cg_ef_compensated_absmax_(const cg_ef_step_ *st, size_t n) {
     float p[CG_CHUNK_];
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         cg_ef_compensate_(st, i, cg_min_(CG_CHUNK_, n - i), p);
-        top = cg_max32_(top, st->kernels->absmax_bits(p, cg_min_(CG_CHUNK_, n - i)));
+        absmax_bits = cg_max32_(absmax_bits, st->kernels->absmax_bits(p, cg_min_(CG_CHUNK_, n - i)));
     }
-    return cg_as_float_(top);
+    return cg_as_float_(absmax_bits);
 }
-/* ... and what stays of it: e = qa g + qb e. */
+/* Pass of kinds that do not work in place, once a step, when p is not needed any more: e = e_from_g g + e_from_e e. An
+   8-bit residual is written in ef->bytes, and the argument e not looked at. */
 CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     float buf[CG_CHUNK_];
@@ -165,14 +160,13 @@ CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, s
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
         if (st->ef->bytes) cg_residual8_axpby_(st->ef, first + i, some, st->e_from_g, g, st->e_from_e);
         else {
-            st->kernels->axpby_fading(
-                g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i), CG_AXPBY_NO_SQUARES_, NULL);
+            cg_axpby_fading_(st->kernels, g, some, st->e_from_g, st->e_from_e, cg_at_mut_(e, i));
             cg_ef_saturate_(st, cg_at_mut_(e, i), some);
         }
     }
     return 0.0;
 }
-/* EF21 with momentum: a running mean of g. */
+/* Pass of EF21 with momentum: v = momentum v + (1 - momentum) g, a running mean of gradients. */
 static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t many, float *v) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
     float buf[64];
@@ -180,49 +174,53 @@ static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t ma
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        st->kernels->axpby_fading(g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
-            st->ef->desc.momentum, cg_at_mut_(v, i), CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(st->kernels, g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
+            st->ef->desc.momentum, cg_at_mut_(v, i));
         cg_ef_saturate_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;
 }
-/* for passes: the error, or if it is in bytes something that is not looked at */
+/* What passes over the residual get as their vector: its floats, or of an 8-bit residual a pointer that they must not
+   look at. */
 static float *cg_ef_pass_vector_(const cg_ef *ef) { return ef->vector[0] ? ef->vector[0] : (float *)(void *)ef->bytes; }
 typedef struct cg_ef_factor_ctx_ {
     const cg_kernels_ *kernels;
-    const cg_ef *ef;
+    const cg_ef *ef; /* in cg_ef_scale_chunk_ NULL, unless the vector is the residual */
     float factor;
 } cg_ef_factor_ctx_;
+/* Pass: e = factor e, which fades below 2^-100 unless factor is 1. */
 static double cg_ef_scale_chunk_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
     static const float zero[CG_EF_BUCKET_] = { 0.0f };
-    if (!b->ef || !b->ef->bytes) b->kernels->axpby_fading(e, many, 0.0f, b->factor, e, CG_AXPBY_NO_SQUARES_, NULL);
+    if (!b->ef || !b->ef->bytes) cg_axpby_fading_(b->kernels, e, many, 0.0f, b->factor, e);
     else
         for (size_t i = 0; i < many; i += CG_EF_BUCKET_)
             cg_residual8_axpby_(b->ef, first + i, cg_min_(CG_EF_BUCKET_, many - i), 1.0f, zero, b->factor);
     for (size_t i = 0; (!b->ef || !b->ef->bytes) && i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
-/* A vector times `by`; which 0: the error, in whatever form. */
-static void cg_ef_scale_vector_(cg_ef *ef, int which, float by) {
+/* Multiplies vector[which], if there is one, by factor; which 0: the residual, as floats or in 8 bits. */
+static void cg_ef_scale_vector_(cg_ef *ef, int which, float factor) {
     cg_ef_factor_ctx_ b;
     b.kernels = cg_kernels_now_();
     b.ef = which ? NULL : ef;
-    b.factor = by;
+    b.factor = factor;
     if (which ? ef->vector[which] != NULL : 1)
         cg_ef_pass_(cg_ef_scale_chunk_, &b, which ? ef->vector[which] : cg_ef_pass_vector_(ef), ef->desc.n);
 }
-static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) { /* by which D goes into h and H */
+/* The factor by which a contribution D enters the shift h and the received H. */
+static float cg_ef_shift_rate_(const cg_ef_desc *d, const cg_op *op) {
     if (d->kind != CG_EF_DIANA) return 1.0f;
     return d->alpha != 0.0f ? d->alpha : (float)(1.0 / (1.0 + cg_omega_(op, d->n)));
 }
+/* p_from_g and the other three, for kinds that do not work in place; scale: the operator's 1 / (1 + w). */
 static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
     const cg_ef_desc *d = &st->ef->desc;
     const float decay = cg_ef_decay_(d), a = st->grad_scale;
-    const float by = d->kind == CG_EF_LOCO ? 1.0f - decay : decay;
+    const float e_rate = d->kind == CG_EF_LOCO ? 1.0f - decay : decay;
     st->p_from_g = a;
     st->p_from_e = 1.0f;
-    st->e_from_g = cg_times_(by, a);
+    st->e_from_g = cg_times_(e_rate, a);
     st->e_from_e = 1.0f;
     if (d->kind == CG_EF_CLASSIC) {
         st->p_from_e = st->e_from_e = decay;
@@ -233,14 +231,14 @@ static void cg_ef_set_coefficients_(cg_ef_step_ *st, float scale) {
         st->e_from_g = a;
         st->e_from_e = decay;
     }
-    /* h is not divided */
+    /* h itself is not divided by 1 + w, the difference is */
     if (cg_ef_has_trait_(d, CG_EF_DIFFERENCE_)) {
         st->p_from_g = cg_times_(a, scale);
         st->p_from_e = -scale;
         st->e_from_g = 0.0f;
     }
 }
-/* By which D is taken from the error. */
+/* The factor by which a contribution D is subtracted from e at commit; negative where it is added to a shift. */
 static float cg_ef_subtract_factor_(const cg_ef *ef) {
     const cg_ef_desc *d = &ef->desc;
     if (d->kind == CG_EF_SIGNUM) return 0.0f;
@@ -248,18 +246,19 @@ static float cg_ef_subtract_factor_(const cg_ef *ef) {
     if (d->kind == CG_EF_LOCO) return cg_times_(1.0f - cg_ef_decay_(d), ef->scale);
     return d->kind == CG_EF_SCALECOM ? cg_times_(cg_ef_decay_(d), ef->scale) : ef->scale;
 }
-/* Everything that can be wrong, before memory changes; and the gradient's norm, if somebody asks. */
-static cg_status cg_ef_step_check_(
-    cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int norm, cg_ef_step_ *st, double *squares) {
+/* Finds everything that can be wrong with a step before a vector changes, and prepares *st. want_norm: *grad_energy
+   becomes |grad|^2, which is 0 otherwise unless clipping needs it. The stats are cleared, and have the clipping. */
+static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, int want_norm,
+    cg_ef_step_ *st, double *grad_energy) {
     const cg_ef_desc *d = &ef->desc;
     const double workers = d->workers > 1 ? (double)d->workers : 1.0;
-    double seen = 0.0;
+    double huge = 0.0; /* how many blocks have huge values; 1e100 or more: some value is not finite */
     float clip = 1.0f;
     cg_ef_needs_ needs;
     cg_status s;
     memset(st, 0, sizeof *st);
     memset(&needs, 0, sizeof needs);
-    *squares = 0.0;
+    *grad_energy = 0.0;
     if (ef->pending) return CG_E_STATE;
     memset(&ef->stats, 0, sizeof ef->stats);
     ef->stats.clipped = 1.0f;
@@ -271,39 +270,43 @@ static cg_status cg_ef_step_check_(
     st->g = grad;
     s = cg_ef_needs_of_op_(d, st->op, &needs);
     if (s != CG_OK) return s;
-    if (needs.scratch_bytes > ef->scratch_bytes ||
-        (cg_ef_needs_whole_vector_(&st->op) && !cg_ef_in_place_(d) && !ef->whole))
-        return CG_E_MEMORY;
-    if (needs.warm_count > ef->warm_count) return CG_E_MEMORY;
+    if (needs.scratch_bytes > ef->scratch_bytes || (needs.whole_vector && !ef->whole) ||
+        needs.warm_count > ef->warm_count)
+        return CG_E_MEMORY; /* an operator of the policy's that init did not see */
+    st->whole_vector = needs.whole_vector;
     if (d->kind == CG_EF_VARIANCE) {
         if (!st->side.aux && d->n) return CG_E_ARG;
         st->variance = st->side.aux;
+        /* the caller gives the variance of this gradient, the operator sees that of p */
         st->side.aux = st->op.select.id == CG_SELECT_VARIANCE ? ef->vector[1] : NULL;
         if (d->n &&
-            cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
+            cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)st->variance, d->n, CG_BLOCK_) > 0.0)
             return CG_E_NONFINITE;
     } else if (st->op.select.id == CG_SELECT_BINS && !st->side.aux) st->side.aux = grad;
-    if (cg_extra_check_(&st->op, &st->side) != CG_OK) return cg_extra_check_(&st->op, &st->side);
-    /* one pass for both: squares of floats do not overflow a double */
-    if (norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
-        *squares = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
-        seen = !cg_is_finite64_(*squares) ? 1e100 : cg_sqrt_(*squares) >= (double)CG_EF_HUGE_ ? 1.0 : 0.0;
+    s = cg_extra_check_(&st->op, &st->side);
+    if (s != CG_OK) return s;
+    /* one pass for norm and finite check: squares of floats do not overflow a double */
+    if (want_norm || (d->clip != 0.0f && d->clip_by == CG_CLIP_NORM)) {
+        *grad_energy = cg_ef_pass_(cg_ef_pass_energy_, st, (float *)(uintptr_t)grad, d->n);
+        huge = !cg_is_finite64_(*grad_energy) ? 1e100 : cg_sqrt_(*grad_energy) >= (double)CG_EF_HUGE_ ? 1.0 : 0.0;
     } else if (!d->finite) {
-        seen = cg_ef_pass_sized_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
+        huge = cg_vector_pass_(cg_ef_pass_count_huge_, st, (float *)(uintptr_t)grad, d->n, CG_BLOCK_);
     }
-    if (seen >= 1e100) return CG_E_NONFINITE;
+    if (huge >= 1e100) return CG_E_NONFINITE;
     if (d->clip != 0.0f) {
-        const double most = (double)d->clip / cg_sqrt_(workers), have = cg_sqrt_(*squares);
-        if (d->clip_by == CG_CLIP_VALUE) st->clip_limit = (float)most;
-        else if (have > most) clip = (float)(most / have);
+        const double limit = (double)d->clip / cg_sqrt_(workers), grad_norm = cg_sqrt_(*grad_energy);
+        if (d->clip_by == CG_CLIP_VALUE) st->clip_limit = (float)limit;
+        else if (grad_norm > limit) clip = (float)(limit / grad_norm);
     }
     ef->stats.clipped = clip;
     st->grad_scale = cg_times_(d->rate != 0.0f ? d->rate : 1.0f, clip);
-    st->may_overflow = seen > 0.0 || ef->reach >= (double)CG_EF_HUGE_ ||
+    st->may_overflow = huge > 0.0 || ef->reach >= (double)CG_EF_HUGE_ ||
         (cg_as_bits_(st->grad_scale) & CG_ABS_MASK_) > cg_as_bits_(4.0f);
     return CG_OK;
 }
-/* From here on memory changes: to this step's scale, and for EF21 the mean of gradients. */
+/* Begins a step that cg_ef_step_check_ found good: vectors are brought to this operator's scale, EF21 with momentum
+   takes the gradient into its running mean, and *st gets its coefficients. From here on the step must end in a commit
+   or a rollback, unless nothing was put into the state yet. */
 static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     const cg_ef_desc *d = &ef->desc;
     const float scale = cg_ef_scale_(d, &st->op);
@@ -325,32 +328,35 @@ static void cg_ef_step_begin_(cg_ef *ef, cg_ef_step_ *st) {
     }
     cg_ef_set_coefficients_(st, scale);
 }
-static void cg_ef_record_energy_(cg_ef *ef, double energy) { /* p is there */
-    const double size = cg_sqrt_(energy);
-    /* the velocity is the difference of two */
-    ef->reach = (cg_ef_in_place_(&ef->desc) ? ef->size : ef->reach) + size;
-    ef->size = size;
+/* p has been made, with |p|^2 = energy: the gradient is in the state, or will be. */
+static void cg_ef_record_energy_(cg_ef *ef, double energy) {
+    const double norm = cg_sqrt_(energy);
+    /* in place, e is p, and u the difference of p and what was left of the last p */
+    ef->reach = (cg_ef_in_place_(&ef->desc) ? ef->size : ef->reach) + norm;
+    ef->size = norm;
     ef->stats.put = energy / ((double)ef->scale * (double)ef->scale);
     ef->stats.kept = 1;
 }
-/* Where the k-th largest will be in the next step, and a little below: a quarter more than k are to pass. */
+/* After a top-k of p whose k-th magnitude was `threshold`: ef->hint becomes a magnitude that about 5/4 k values should
+   reach in the next step, so that one filter pass finds them all. Other operators leave the hint as it is. */
 static void cg_ef_update_hint_(cg_ef *ef, const cg_op *op, const cg_producer_ *fill, float threshold) {
-    const size_t k = (size_t)cg_max_selected_(op, ef->desc.n);
-    const float last = cg_as_float_(fill->threshold_hint);
-    float next = cg_times_(threshold, 0.97f);
+    const size_t k = (size_t)cg_shape_of_(op, ef->desc.n).max_selected;
+    const float last_hint = cg_as_float_(fill->threshold_hint);
+    float next_hint = cg_times_(threshold, 0.97f);
     if (op->select.id != CG_SELECT_TOPK || op->sample.id || op->transform.id) return;
-    if (fill->threshold_hint && fill->reached_hint > k &&
-        last < threshold) /* they lie evenly below the threshold, about */
-        next = cg_plus_(threshold,
-            -cg_times_(cg_plus_(threshold, -last), (float)(0.25 * (double)k / (double)(fill->reached_hint - k))));
-    if (next < cg_times_(threshold, 0.8f)) next = cg_times_(threshold, 0.8f);
-    if (ef->threshold > 0.0f) { /* it moves on as it moved */
+    /* magnitudes between hint and threshold are taken to lie evenly */
+    if (fill->threshold_hint && fill->reached_hint > k && last_hint < threshold)
+        next_hint = cg_plus_(threshold,
+            -cg_times_(cg_plus_(threshold, -last_hint), (float)(0.25 * (double)k / (double)(fill->reached_hint - k))));
+    if (next_hint < cg_times_(threshold, 0.8f)) next_hint = cg_times_(threshold, 0.8f);
+    if (ef->threshold > 0.0f) { /* a threshold that falls is expected to fall as much again */
         float drift = threshold / ef->threshold;
-        if (drift > 0.9f && drift < 1.0f) next = cg_times_(next, drift);
+        if (drift > 0.9f && drift < 1.0f) next_hint = cg_times_(next_hint, drift);
     }
-    ef->hint = next;
+    ef->hint = next_hint;
     ef->threshold = threshold;
 }
+/* What makes p for a compressor. It refers to *st, which must live as long. */
 static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
     cg_producer_ fill = CG_ZERO;
     fill.user = st;

@@ -1,3 +1,8 @@
+/* api: the public declarations of sketches and of the protocols with them
+
+   Offers   cg_sketch, cg_sketched, cg_fetched, and the calls on them
+   Needs    compgrad_exchange.h
+   Touches  nothing */
 #include "compgrad_exchange.h" /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_SKETCH_H

@@ -1,11 +1,17 @@
-/* ---- >>estimates ---- */
+/* estimate: coordinates and norm of the sketched vector, from the cells
 
+   Offers   cg_sketch_estimate_, cg_sketch_estimate_range_, cg_sketch_norm_; the public calls of the same names
+   Needs    hash, kernels, sketch; passes and energies of core
+   Touches  nothing but its out */
+
+/* The targets of a line in all rows; keys: of all rows. A line beyond the last one is fine: it has cells, too. */
 static void cg_line_targets_(const cg_sketch *s, const uint64_t *keys, uint64_t line, cg_line_target_ *p) {
     for (int r = 0; r < s->desc.rows; r++) p[r] = cg_line_target_of_(s, r, cg_line_hash_(keys[r], line));
 }
 static void cg_row_keys_(const cg_sketch *s, uint64_t *keys) {
     for (int r = 0; r < s->desc.rows; r++) keys[r] = cg_row_key_(s, r);
 }
+/* The estimate of coordinate i. */
 static float cg_sketch_estimate_(const cg_sketch *s, uint64_t i) {
     uint64_t keys[CG_SKETCH_MAX_ROWS_];
     cg_line_target_ p[CG_SKETCH_MAX_ROWS_];
@@ -19,7 +25,8 @@ CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i) {
     cg_fenv_leave_(env);
     return v;
 }
-/* Estimates of [first, first + many), whole lines but for the end, or a single one: what cg_producer_ asks for. */
+/* make of a lazy producer, and of a pass; user is the sketch. Estimates of coordinates [first, first + many) in out, by
+   lines if first begins one, and one after the other if it does not; returns 0. */
 static double cg_sketch_estimate_range_(const void *user, size_t first, size_t many, float *out) {
     const cg_sketch *s = (const cg_sketch *)user;
     const int avx2 = cg_sketch_use_avx2_();
@@ -41,32 +48,24 @@ static double cg_sketch_estimate_range_(const void *user, size_t first, size_t m
     return 0.0;
 }
 CG_API_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n) {
-    cg_producer_ fill = CG_ZERO;
-    cg_source_ src = CG_ZERO;
     cg_fenv_ env;
     if (!sketch || (!y && n)) return CG_E_ARG;
     if (n != sketch->desc.n) return CG_E_MISMATCH;
     env = cg_fenv_enter_();
-    fill.make = cg_sketch_estimate_range_;
-    fill.user = sketch;
-    fill.n = n;
-    fill.step = CG_BLOCK_;
-    src.producer = &fill;
-    src.x = y;
-    if (n) cg_producer_make_all_(&src);
+    cg_vector_pass_(cg_sketch_estimate_range_, sketch, y, n, CG_BLOCK_);
     cg_fenv_leave_(env);
     return CG_OK;
 }
+/* The root of the median over rows of the energy of the row's cells; not finite if cells overflowed. */
 static double cg_sketch_norm_(const cg_sketch *s) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     const int rows = s->desc.rows;
-    double v[CG_SKETCH_MAX_ROWS_], middle;
+    double v[CG_SKETCH_MAX_ROWS_], middle; /* v: sorted */
     for (int r = 0; r < rows; r++) {
         int j = r;
         double sum = 0.0;
         for (size_t i = 0; i < s->desc.cols; i += CG_BLOCK_)
-            sum += cg_lane_sum_of_(kernels, s->cells + (size_t)r * s->desc.cols + i,
-                cg_min_(CG_BLOCK_, s->desc.cols - i), CG_SUM_SQUARES_);
+            sum += cg_energy_(kernels, s->cells + (size_t)r * s->desc.cols + i, cg_min_(CG_BLOCK_, s->desc.cols - i));
         for (; j > 0 && v[j - 1] > sum; j--) v[j] = v[j - 1];
         v[j] = sum;
     }

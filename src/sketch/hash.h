@@ -1,14 +1,21 @@
-/* ---- >>hash: where a line goes, and with which signs ---- */
+/* hash: which cells a line of coordinates goes to, and with which signs
+
+   Offers   cg_line_target_ and cg_line_target_of_, cg_row_key_, cg_line_hash_; signs and weights of coordinates;
+            cg_group_count_ and cg_group_cell_
+   Needs    random of core
+   Touches  nothing
+   A line is 256 neighbouring coordinates, which a row moves together to one slot of 256 cells: coordinate i of the line
+   to cell i ^ xor_mask of the slot, with a sign of its own. All of it is a function of seed, row and line. */
 
 enum { CG_SKETCH_MAX_ROWS_ = 15 };
-#define CG_SKETCH_LINE_ 256u /* neighbours that move together */
+#define CG_SKETCH_LINE_ 256u /* coordinates of a line, and cells of a slot */
 
-/* of a line in a row; ahead: cells that will be needed next */
+/* Where a row takes a line. */
 typedef struct cg_line_target_ {
-    float *cells;
-    uint32_t xor_mask;
-    cg_key_ sign_key;
-    const float *prefetch;
+    float *cells;          /* the first of 256 */
+    uint32_t xor_mask;     /* 8 bits, XORed to the offset in the line */
+    cg_key_ sign_key;      /* of the line's 256 signs, and of its weights in groups */
+    const float *prefetch; /* 256 cells that will be needed next, or these */
 } cg_line_target_;
 
 static uint64_t cg_row_key_(const cg_sketch *s, int row) {
@@ -16,6 +23,7 @@ static uint64_t cg_row_key_(const cg_sketch *s, int row) {
 }
 static size_t cg_row_slots_(const cg_sketch *s) { return s->desc.cols / CG_SKETCH_LINE_; }
 static uint64_t cg_line_hash_(uint64_t row_key, uint64_t line) { return cg_mix64_(row_key + (line + 1) * CG_GOLDEN_); }
+/* Upper half of the hash: the slot; lowest 8 bits: xor_mask. */
 static size_t cg_line_slot_(const cg_sketch *s, uint64_t hash) {
     return (size_t)((hash >> 32) * (uint64_t)cg_row_slots_(s) >> 32);
 }
@@ -27,29 +35,32 @@ static cg_line_target_ cg_line_target_of_(const cg_sketch *s, int row, uint64_t 
     p.prefetch = p.cells;
     return p;
 }
-/* Lane e of a line is bit e / 8 (from the top) of word e % 8: eight lanes have their signs in eight words. One
-   round more than for rounding, where products of four bits do not matter. */
+/* Word i of a line's random bits. One multiplication more than noise for rounding gets, where products of four bits do
+   not matter; the norm's estimate needs them. */
 CG_INLINE_ uint32_t cg_sign_word_(cg_key_ key, unsigned i) {
     const uint32_t h = cg_hash32_(key, i) * 0x31848BABu;
     return h ^ h >> 15;
 }
-CG_INLINE_ uint32_t cg_line_bit_(cg_key_ key, unsigned e, unsigned set) {
-    return cg_sign_word_(key, 8 * set + (e & 7u)) << (e >> 3) & 0x80000000u;
+/* The random bit of an offset in the line, as a sign bit: bit offset / 8 (from the top) of word offset % 8, so that
+   eight neighbours have theirs in eight words. word_set: 0 signs, 1 and 2 weights. */
+CG_INLINE_ uint32_t cg_line_bit_(cg_key_ key, unsigned offset, unsigned word_set) {
+    return cg_sign_word_(key, 8 * word_set + (offset & 7u)) << (offset >> 3) & 0x80000000u;
 }
-CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned e) { return cg_line_bit_(key, e, 0); }
-/* In sums of groups a value counts 1/2, 1, 3/2 or 2 times: with signs alone, two equal ones would cancel in all
-   rows once in 2^rows. */
-CG_INLINE_ float cg_group_weight_(cg_key_ key, unsigned e) {
-    return (cg_line_bit_(key, e, 1) ? 1.0f : 0.5f) + (cg_line_bit_(key, e, 2) ? 1.0f : 0.0f);
+CG_INLINE_ uint32_t cg_sign_bit_(cg_key_ key, unsigned offset) { return cg_line_bit_(key, offset, 0); }
+/* In the sum of a group a value is multiplied by 1/2, 1, 3/2 or 2: with signs alone, two equal values would cancel in
+   all rows once in 2^rows. */
+CG_INLINE_ float cg_group_weight_(cg_key_ key, unsigned offset) {
+    return (cg_line_bit_(key, offset, 1) ? 1.0f : 0.5f) + (cg_line_bit_(key, offset, 2) ? 1.0f : 0.0f);
 }
 CG_INLINE_ float cg_xor_sign_(float v, uint32_t sign) { return cg_as_float_(cg_as_bits_(v) ^ sign); }
 
-/* Groups: level 1 are lines, level 2 lines of lines, ... */
+/* Groups of a level: 256^level coordinates each. Those of level 1 are the lines, of level 2 lines of lines, ... */
 static size_t cg_group_count_(const cg_sketch *s, int level) {
     size_t many = s->desc.n;
     for (int l = 0; l < level; l++) many = many / CG_SKETCH_LINE_ + (many % CG_SKETCH_LINE_ != 0);
     return many;
 }
+/* The cell of a group in a row, level from 1; *sign becomes the group's sign bit. */
 static float *cg_group_cell_(const cg_sketch *s, int row, int level, uint64_t group, uint32_t *sign) {
     const uint64_t h = cg_line_hash_(cg_mix64_(cg_row_key_(s, row) + (uint64_t)level), group);
     *sign = (uint32_t)h & 0x80000000u;

@@ -1,17 +1,27 @@
-/* ---- >>heavy ---- */
+/* heavy: the heaviest coordinates of a sketch
 
+   Offers   the public cg_sketch_heavy, cg_sketch_heavy_above, cg_sketch_heavymix and their scratch
+   Needs    sketch, estimate; lists and top-k selection of core
+   Touches  the caller's index, value and scratch
+   Estimates are values that a lazy producer makes, so top-k of core searches them as it would a vector, in one or a few
+   passes over all coordinates. With groups a search from the top level down comes first: it opens only groups with
+   enough energy. It is reliable for magnitudes above 4 |x| / sqrt(min(cols, groups)), and gives up where it would cost
+   more than a full pass. */
+
+/* One search. It refers to itself, so it must not be moved. */
 typedef struct cg_heavy_search_ {
-    cg_op op;
-    cg_info info;
-    cg_list_ list;
-    cg_producer_ fill;
-    cg_selector_ picker;
+    cg_op op;            /* top-k, for the sizes of the list */
+    cg_info info;        /* where the selection leaves its threshold */
+    cg_list_ list;       /* what was found, in the caller's scratch; ascending by index */
+    cg_producer_ fill;   /* makes estimates */
+    cg_selector_ picker; /* top-k of them */
     const cg_sketch *sketch;
-    uint32_t threshold_bits;
-    double threshold;
-    uint64_t visits_left;
+    uint32_t threshold_bits; /* of a search by groups: the smallest magnitude looked for, as float bits rounded up */
+    double threshold;        /* the same, not rounded */
+    uint64_t visits_left;    /* groups that may still be looked at */
 } cg_heavy_search_;
 
+/* Top-k as an operator: cg_scratch and cg_list_in_scratch_ read k and the kind of list from it. */
 static cg_op cg_heavy_search_op_(size_t k) {
     cg_op op = cg_topk(1.0f);
     op.k = k ? k : 1;
@@ -19,13 +29,16 @@ static cg_op cg_heavy_search_op_(size_t k) {
 }
 CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k) {
     const cg_op op = cg_heavy_search_op_(k);
-    return sketch ? cg_size_or_zero_(cg_scratch_bytes_(&op, sketch->desc.n)) : 0;
+    return sketch ? cg_scratch(&op, sketch->desc.n) : 0;
 }
+/* Prepares a search for up to k coordinates, k from 1; no cell is read yet. CG_E_CAPACITY: scratch is too small. */
 static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, size_t k, void *scratch, size_t bytes) {
+    size_t need;
     memset(h, 0, sizeof *h);
     h->sketch = s;
     h->op = cg_heavy_search_op_(k);
-    if (cg_scratch_bytes_(&h->op, s->desc.n) > bytes) return CG_E_CAPACITY;
+    need = cg_scratch(&h->op, s->desc.n);
+    if (!need || need > bytes) return CG_E_CAPACITY;
     if (!scratch && s->desc.n) return CG_E_ARG;
     cg_list_in_scratch_(&h->list, &h->op, s->desc.n, scratch);
     h->fill.make = cg_sketch_estimate_range_;
@@ -40,17 +53,19 @@ static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, 
     h->picker.info = &h->info;
     return CG_OK;
 }
-/* Has a group the energy of a value of `least`? Its cells in all rows; too few is rare, too many only costs time. */
-static int cg_group_may_be_heavy_(const cg_sketch *s, int level, uint64_t group, double least) {
+/* Whether a group may hold a value of that magnitude: the mean energy of its cells over rows is at least 1/16 of the
+   value's. That a group is missed is rare; one too many only costs time. */
+static int cg_group_may_be_heavy_(const cg_sketch *s, int level, uint64_t group, double threshold) {
     double sum = 0.0;
     uint32_t sign;
     for (int r = 0; r < s->desc.rows; r++) {
         const double c = (double)*cg_group_cell_(s, r, level, group, &sign);
         sum += c * c;
     }
-    return sum * 16.0 >= cg_times64_(least, least) * (double)s->desc.rows;
+    return sum * 16.0 >= cg_times64_(threshold, threshold) * (double)s->desc.rows;
 }
-/* All of a group that reach the bound, ascending; 0: they do not fit, or it takes too long. */
+/* Adds all coordinates of a group whose estimates reach the threshold to the list, ascending. 0: the list is full, or
+   the visits are used up. list.block_sum is the segment of 2^32 indices that has begun. */
 static int cg_heavy_search_group_(cg_heavy_search_ *h, int level, uint64_t group) {
     const cg_sketch *s = h->sketch;
     float line[CG_SKETCH_LINE_];
@@ -59,36 +74,38 @@ static int cg_heavy_search_group_(cg_heavy_search_ *h, int level, uint64_t group
     if (level == 1) {
         const size_t many = cg_line_len_(s, group), first = (size_t)group * CG_SKETCH_LINE_;
         cg_sketch_estimate_range_(s, first, many, line);
-        for (size_t e = 0; e < many; e++)
-            if ((cg_as_bits_(line[e]) & CG_ABS_MASK_) >= h->threshold_bits) {
-                while (h->list.block_sum < (double)((uint64_t)(first + e) >> 32))
+        for (size_t offset = 0; offset < many; offset++)
+            if ((cg_as_bits_(line[offset]) & CG_ABS_MASK_) >= h->threshold_bits) {
+                while (h->list.block_sum < (double)((uint64_t)(first + offset) >> 32))
                     h->list.segment_start[(size_t)(h->list.block_sum += 1.0)] = h->list.count;
-                cg_list_add_(&h->list, first + e, line[e]);
+                cg_list_add_(&h->list, first + offset, line[offset]);
             }
         return h->list.count <= h->list.capacity;
     }
-    for (uint64_t c = group * CG_SKETCH_LINE_; c < (group + 1) * CG_SKETCH_LINE_ && c < cg_group_count_(s, level - 1);
-         c++)
-        if (!cg_heavy_search_group_(h, level - 1, c)) return 0;
+    for (uint64_t child = group * CG_SKETCH_LINE_;
+         child < (group + 1) * CG_SKETCH_LINE_ && child < cg_group_count_(s, level - 1); child++)
+        if (!cg_heavy_search_group_(h, level - 1, child)) return 0;
     return 1;
 }
-/* By groups: is that possible, and has it been done? Costs at most about what looking at every coordinate does. */
-static int cg_heavy_search_groups_(cg_heavy_search_ *h, double least) {
+/* The list becomes all coordinates of at least that magnitude, found by groups. 0: there are no groups, the list is too
+   short, or it would cost more than to look at every coordinate; the list is then unspecified. */
+static int cg_heavy_search_groups_(cg_heavy_search_ *h, double threshold) {
     const cg_sketch *s = h->sketch;
-    if (!s->levels || least <= 0.0) return 0;
-    h->threshold = least;
-    h->threshold_bits = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_;
-    h->threshold_bits += (double)cg_as_float_(h->threshold_bits) < least;
+    if (!s->levels || threshold <= 0.0) return 0;
+    h->threshold = threshold;
+    h->threshold_bits = cg_as_bits_(cg_saturate64_(threshold)) & CG_ABS_MASK_;
+    h->threshold_bits += (double)cg_as_float_(h->threshold_bits) < threshold;
     h->visits_left = s->desc.n / 64;
     h->list.count = 0;
-    h->list.block_sum = 0.0; /* the segment of 2^32 that has begun */
+    h->list.block_sum = 0.0; /* the segment that has begun */
     h->list.segment_start[0] = 0;
-    for (uint64_t g = 0; g < cg_group_count_(s, s->levels); g++)
-        if (!cg_heavy_search_group_(h, s->levels, g)) return 0;
+    for (uint64_t group = 0; group < cg_group_count_(s, s->levels); group++)
+        if (!cg_heavy_search_group_(h, s->levels, group)) return 0;
     for (uint64_t seg = (uint64_t)h->list.block_sum + 1; seg <= h->list.segment_count; seg++)
         h->list.segment_start[seg] = h->list.count;
     return 1;
 }
+/* Writes the list to the caller's arrays, which have room for list.count. */
 static void cg_heavy_search_output_(const cg_heavy_search_ *h, uint64_t *index, float *value) {
     for (uint64_t seg = 0; seg < h->list.segment_count; seg++)
         for (size_t i = (size_t)h->list.segment_start[seg]; i < (size_t)h->list.segment_start[seg + 1]; i++) {
@@ -96,12 +113,14 @@ static void cg_heavy_search_output_(const cg_heavy_search_ *h, uint64_t *index, 
             cg_store_(value, i, h->list.value[i]);
         }
 }
+/* The list becomes the k heaviest, k from 1 to n: by groups, with a threshold that is halved while it finds too few and
+   is reliable, or else by a full search. */
 static cg_status cg_heavy_search_topk_(cg_heavy_search_ *h, size_t k) {
     const cg_sketch *s = h->sketch;
     const double norm = s->levels ? cg_sketch_norm_(s) : 0.0,
-                 sure = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
-    for (double least = norm / cg_sqrt_((double)k); s->levels && least >= sure; least *= 0.5)
-        if (!cg_heavy_search_groups_(h, least)) break;
+                 reliable = 4.0 * norm / cg_sqrt_((double)cg_min_(s->desc.cols, s->desc.groups ? s->desc.groups : 1));
+    for (double threshold = norm / cg_sqrt_((double)k); s->levels && threshold >= reliable; threshold *= 0.5)
+        if (!cg_heavy_search_groups_(h, threshold)) break;
         else if (h->list.count >= k) {
             cg_list_keep_topk_(&h->picker, k, h->threshold_bits);
             return CG_OK;
@@ -123,20 +142,21 @@ CG_API_ cg_status cg_sketch_heavy(
     cg_fenv_leave_(env);
     return s;
 }
-/* All of at least `least`, but no more than the k largest. */
-static cg_status cg_heavy_search_above_(cg_heavy_search_ *h, double least, size_t k) {
-    const double sure = h->sketch->levels
+/* The list becomes all coordinates of at least that magnitude, but no more than the k largest. */
+static cg_status cg_heavy_search_above_(cg_heavy_search_ *h, double threshold, size_t k) {
+    const double reliable = h->sketch->levels
         ? 4.0 * cg_sketch_norm_(h->sketch) / cg_sqrt_((double)cg_min_(h->sketch->desc.cols, h->sketch->desc.groups))
         : 0.0;
-    const uint32_t about = cg_as_bits_(cg_saturate64_(least)) & CG_ABS_MASK_,
-                   bound = about + ((double)cg_as_float_(about) < least);
-    if (!(h->sketch->levels && least >= sure && cg_heavy_search_groups_(h, least)) &&
-        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->sketch->desc.n, bound, &h->list))
-        return cg_select_topk_(&h->picker, k); /* too many: all of the largest are above it */
+    const uint32_t rounded = cg_as_bits_(cg_saturate64_(threshold)) & CG_ABS_MASK_,
+                   threshold_bits = rounded + ((double)cg_as_float_(rounded) < threshold);
+    if (!(h->sketch->levels && threshold >= reliable && cg_heavy_search_groups_(h, threshold)) &&
+        !cg_filter_lazy_(h->picker.kernels, &h->fill, h->sketch->desc.n, threshold_bits, &h->list))
+        return cg_select_topk_(&h->picker, k); /* more than fit reach the threshold, so the k largest do */
     if (h->picker.kernels->absmax_bits(h->list.value, h->list.count) >= CG_INF_BITS_) return CG_E_NONFINITE;
-    if (h->list.count > k) cg_list_keep_topk_(&h->picker, k, bound);
+    if (h->list.count > k) cg_list_keep_topk_(&h->picker, k, threshold_bits);
     return CG_OK;
 }
+/* As the public call, with arguments that have been checked. */
 static cg_status cg_sketch_heavy_above_(const cg_sketch *s, double tau, size_t k, uint64_t *index, float *value,
     size_t *count, void *scratch, size_t scratch_bytes) {
     const double norm = cg_sketch_norm_(s);
@@ -165,32 +185,36 @@ CG_API_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, siz
     cg_fenv_leave_(env);
     return s;
 }
-/* The rest of k: of the coordinates that are not in the list, numbered in their order as a circle, one of every
-   stretch of about equal length. The circle begins anywhere, so all have the same chance, though stretches differ
-   by one. */
-static uint64_t cg_heavymix_sample_(uint64_t key, uint64_t j, uint64_t others, uint64_t more) {
-    const uint64_t begin = j * (others / more) + j * (others % more) / more,
-                   end = (j + 1) * (others / more) + (j + 1) * (others % more) / more;
+/* HEAVYMIX fills up with random ones of the coordinates that are not heavy. These `others` are numbered in their order,
+   as a circle that begins at a random one, and cut into fill_count stretches of about equal length; each stretch gives
+   one. So all have the same chance, though lengths differ by one. Returns what stretch j gives, in [0, 2 others):
+   modulo `others` it is a number on the circle. */
+static uint64_t cg_heavymix_sample_(uint64_t key, uint64_t j, uint64_t others, uint64_t fill_count) {
+    const uint64_t begin = j * (others / fill_count) + j * (others % fill_count) / fill_count,
+                   end = (j + 1) * (others / fill_count) + (j + 1) * (others % fill_count) / fill_count;
     return cg_mix64_(key) % others + begin + cg_mix64_(key + (j + 1) * CG_GOLDEN_) % (end - begin);
 }
+/* index and value hold `heavy` coordinates, ascending, and are filled up to k, still ascending. heavy < k <= n. */
 static void cg_heavymix_fill_(const cg_sketch *s, size_t heavy, size_t k, uint64_t key, uint64_t *index, float *value) {
-    const uint64_t others = s->desc.n - heavy, more = k - heavy;
-    uint64_t inside = 0; /* stretches whose choice is not beyond the end */
+    const uint64_t others = s->desc.n - heavy, fill_count = k - heavy;
+    uint64_t unwrapped = 0; /* the first stretches, whose numbers are below `others` */
     size_t h = heavy, at = k;
-    while (inside < more && cg_heavymix_sample_(key, inside, others, more) < others) inside++;
-    for (uint64_t i = 0; i < more; i++) { /* from behind, into the same arrays */
-        const uint64_t which =
-            cg_heavymix_sample_(key, i < inside ? inside - 1 - i : more - 1 - (i - inside), others, more) % others;
-        /* h heavy ones at most are below it, if the last of them is above */
-        while (h && index[h - 1] >= which + h) {
+    while (unwrapped < fill_count && cg_heavymix_sample_(key, unwrapped, others, fill_count) < others) unwrapped++;
+    for (uint64_t i = 0; i < fill_count; i++) { /* from the largest down, into the same arrays from their ends */
+        const uint64_t other = cg_heavymix_sample_(key,
+                                   i < unwrapped ? unwrapped - 1 - i : fill_count - 1 - (i - unwrapped), others,
+                                   fill_count) %
+            others;
+        /* its coordinate is other + the number of heavy ones below it: those above it move to the end first */
+        while (h && index[h - 1] >= other + h) {
             h--;
             at--;
             index[at] = index[h];
             value[at] = value[h];
         }
         at--;
-        index[at] = which + h;
-        value[at] = cg_sketch_estimate_(s, which + h);
+        index[at] = other + h;
+        value[at] = cg_sketch_estimate_(s, other + h);
     }
 }
 CG_API_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index,

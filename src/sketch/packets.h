@@ -1,5 +1,10 @@
-/* ---- >>packets ---- */
+/* packets: a sketch as a packet of its cells
 
+   Offers   cg_sketch_fingerprint_; the public calls that pack, unpack, save and load
+   Needs    sketch; cg_packet_check_ of exchange
+   Touches  the caller's packet, or the cells */
+
+/* A hash of the description, for the seed of a packet's tag: cells of another description must not be added. */
 static uint64_t cg_sketch_fingerprint_(const cg_sketch *s) {
     uint64_t h = cg_mix64_(s->desc.seed + CG_GOLDEN_);
     h = cg_mix64_(h ^ (uint64_t)s->desc.rows);
@@ -28,7 +33,7 @@ CG_API_ cg_status cg_sketch_unpack(cg_sketch *sketch, const void *packet, size_t
     if (!sketch) return CG_E_ARG;
     s = cg_inspect(packet, len, &info);
     if (s == CG_OK && (info.n != sketch->count || info.tag.seed != cg_sketch_fingerprint_(sketch))) {
-        s = cg_packet_check_(NULL, packet, len, (size_t)info.n); /* of another sketch, if it is intact */
+        s = cg_packet_check_(NULL, packet, len, (size_t)info.n); /* a packet that is intact is of another sketch */
         return s == CG_OK ? CG_E_MISMATCH : s;
     }
     return s == CG_OK ? cg_decode(NULL, packet, len, alpha, beta, sketch->cells, sketch->count) : s;

@@ -146,3 +146,15 @@ static int cg_value_code_fits_(const cg_op *op) {
     if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;
     return cg_alphabet_of_(&op->quantize, &a) && cg_code_fits_alphabet_(op->code.arg, &a);
 }
+/* One bucket by itself, for other headers that store values as codes. The stage must round to nearest, have one scale
+   and leave a byte per value (absmax:8:B:nearest): codes has n bytes. Values must be finite; a magnitude above the
+   scale is stored as the scale. */
+CG_OFFERED_ void cg_bucket_quantize_(
+    const cg_kernels_ *kernels, const cg_stage *stage, float scale, const float *v, size_t n, uint8_t *codes) {
+    const cg_key_ unused = { 0, 0 }; /* no noise where rounding is to nearest */
+    cg_quantizer_of_(stage)->encode(kernels, stage, &scale, unused, 0, v, n, codes, NULL);
+}
+CG_OFFERED_ void cg_bucket_dequantize_(
+    const cg_kernels_ *kernels, const cg_stage *stage, float scale, const uint8_t *codes, size_t n, float *out) {
+    cg_quantizer_of_(stage)->decode(kernels, stage, &scale, codes, n, out, 0);
+}

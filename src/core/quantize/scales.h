@@ -194,3 +194,8 @@ static int cg_legal_range_(const float *scales) {
     return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]) && scales[0] <= scales[1];
 }
 static int cg_legal_finite2_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
+/* Sum of squares of n values, in the order of sums of this library (16 lanes, folded by halves); Inf or NaN if one of
+   them is. */
+CG_OFFERED_ double cg_energy_(const cg_kernels_ *kernels, const float *v, size_t n) {
+    return cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
+}

@@ -349,3 +349,8 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
     }
     return kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_ ? CG_E_NONFINITE : CG_OK;
 }
+/* The rank-th largest magnitude of n values (rank from 1 to n), as bits. *rank becomes its place among its equals:
+   so many of them belong to the *rank largest. */
+CG_OFFERED_ uint32_t cg_kth_magnitude_(const float *v, size_t n, size_t *rank) {
+    return cg_kth_(v, n, rank, 0, CG_ABS_MASK_, cg_both_signs_);
+}

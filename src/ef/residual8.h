@@ -1,55 +1,65 @@
-/* ---- >>bytes in memory: 64 values share a scale, the upper half of a float, rounded up ---- */
+/* residual8: the residual in 8 bits, for desc.bytes
+
+   Offers   cg_residual8_encode_, _read_, _axpby_, _add_sparse_, _scale_get_, cg_residual8_stage_; the public cg_ef_read
+   Needs    kinds; quantize and kernels of core
+   Touches  ef->bytes
+   ef->bytes holds n codes, then a little-endian u16 for each of ceil(n / 64) buckets: its scale, the upper half of a
+   float, rounded up so that no value is cut off. Every write of a bucket rounds all of it once. */
 
 static const cg_stage cg_residual8_stage_ = { CG_QUANTIZE_ABSMAX, CG_FLAG_NEAREST, 8, CG_EF_BUCKET_, 0.0f };
 static uint8_t *cg_residual8_scale_at_(const cg_ef *ef, size_t bucket) { return ef->bytes + ef->desc.n + 2 * bucket; }
 static float cg_residual8_scale_get_(const uint8_t *at) {
     return cg_as_float_((uint32_t)at[0] << 16 | (uint32_t)at[1] << 24);
 }
+/* out gets the values of a bucket: 64, of the last bucket what there is. */
 static void cg_residual8_decode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, float *out) {
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
     const float scale = cg_residual8_scale_get_(cg_residual8_scale_at_(ef, bucket));
-    cg_quantizer_of_(&cg_residual8_stage_)
-        ->decode(kernels, &cg_residual8_stage_, &scale, ef->bytes + first, many, out, 0);
+    cg_bucket_dequantize_(kernels, &cg_residual8_stage_, scale, ef->bytes + first, many, out);
 }
+/* The values of v, which must be finite, become a bucket: its scale and its codes are written. */
 static void cg_residual8_encode_(const cg_kernels_ *kernels, const cg_ef *ef, size_t bucket, const float *v) {
     const size_t first = bucket * CG_EF_BUCKET_, many = cg_min_(CG_EF_BUCKET_, ef->desc.n - first);
-    const cg_key_ none = cg_block_key_(0, 0);
     uint8_t *at = cg_residual8_scale_at_(ef, bucket);
-    const uint32_t top = (kernels->absmax_bits(v, many) + 0xffffu) >> 16, half = top > 0x7f7fu ? 0x7f7fu : top;
-    const float scale = cg_as_float_(half << 16);
-    at[0] = (uint8_t)half;
-    at[1] = (uint8_t)(half >> 8);
-    cg_quantizer_of_(&cg_residual8_stage_)
-        ->encode(kernels, &cg_residual8_stage_, &scale, none, 0, v, many, ef->bytes + first, NULL);
+    /* 0x7f7f is the upper half of the largest float */
+    const uint32_t scale_up16 = (kernels->absmax_bits(v, many) + 0xffffu) >> 16,
+                   scale16 = scale_up16 > 0x7f7fu ? 0x7f7fu : scale_up16;
+    const float scale = cg_as_float_(scale16 << 16);
+    at[0] = (uint8_t)scale16;
+    at[1] = (uint8_t)(scale16 >> 8);
+    cg_bucket_quantize_(kernels, &cg_residual8_stage_, scale, v, many, ef->bytes + first);
 }
-/* e = by v + keep e, for [first, first + many) of it; any stretch. */
-static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, float by, const float *v, float keep) {
+/* e = alpha v + beta e for coordinates [first, first + many), which may begin and end inside a bucket. v holds `many`
+   values. beta e fades as in cg_axpby_fading_, and sums too large for a float become the largest. */
+static void cg_residual8_axpby_(const cg_ef *ef, size_t first, size_t many, float alpha, const float *v, float beta) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     float e[CG_EF_BUCKET_];
     for (size_t i = first, some; i < first + many; i += some) {
         const size_t bucket = i / CG_EF_BUCKET_, at = i % CG_EF_BUCKET_;
         some = cg_min_(CG_EF_BUCKET_ - at, first + many - i);
         cg_residual8_decode_(kernels, ef, bucket, e);
-        kernels->axpby_fading(cg_at_(v, i - first), some, by, keep, e + at, CG_AXPBY_NO_SQUARES_, NULL);
+        cg_axpby_fading_(kernels, cg_at_(v, i - first), some, alpha, beta, e + at);
         for (size_t j = at; j < at + some; j++) e[j] = cg_saturate_(e[j]);
         cg_residual8_encode_(kernels, ef, bucket, e);
     }
 }
-/* e = e + by v at ascending places: what lies in one bucket is rounded once. */
+/* e = e + factor v at the coordinates base + index[i], which must ascend: so all that lie in one bucket are rounded
+   once. */
 static void cg_residual8_add_sparse_(
-    const cg_ef *ef, size_t base, const uint64_t *at, size_t many, float by, const float *v) {
+    const cg_ef *ef, size_t base, const uint64_t *index, size_t many, float factor, const float *v) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     float e[CG_EF_BUCKET_];
     for (size_t i = 0; i < many;) {
-        const size_t bucket = (base + (size_t)at[i]) / CG_EF_BUCKET_;
+        const size_t bucket = (base + (size_t)index[i]) / CG_EF_BUCKET_;
         cg_residual8_decode_(kernels, ef, bucket, e);
-        for (; i < many && (base + (size_t)at[i]) / CG_EF_BUCKET_ == bucket; i++) {
-            float *to = e + (base + (size_t)at[i]) % CG_EF_BUCKET_;
-            *to = cg_saturate_(cg_plus_(*to, cg_times_(by, v[i])));
+        for (; i < many && (base + (size_t)index[i]) / CG_EF_BUCKET_ == bucket; i++) {
+            float *to = e + (base + (size_t)index[i]) % CG_EF_BUCKET_;
+            *to = cg_saturate_(cg_plus_(*to, cg_times_(factor, v[i])));
         }
         cg_residual8_encode_(kernels, ef, bucket, e);
     }
 }
+/* The values of coordinates [first, first + many), any stretch, in out. */
 static void cg_residual8_read_(const cg_ef *ef, size_t first, size_t many, float *out) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     float e[CG_EF_BUCKET_];

@@ -1,4 +1,8 @@
-/* ---- >>changes ---- */
+/* adjust: what may be changed between two steps, and the update of 1-bit Adam
+
+   Offers   the public cg_ef_rescale, cg_ef_set_rate, cg_ef_set_ratio and cg_ef_precondition
+   Needs    plan, schedule, step
+   Touches  the residual and the carry (cg_ef_rescale), the description in the state, the caller's out */
 
 CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     cg_fenv_ env;
@@ -12,7 +16,7 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
         ef->carry[i] = cg_saturate_(factor == 1.0f ? v : cg_faded_(v));
     }
     ef->reach *= factor < 0.0f ? -(double)factor : (double)factor;
-    ef->hint = ef->threshold = 0.0f;
+    ef->hint = ef->threshold = 0.0f; /* magnitudes of p will be others */
     cg_fenv_leave_(env);
     return CG_OK;
 }
@@ -44,8 +48,9 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
     const cg_fenv_ env = cg_fenv_enter_();
     double sum = 0.0;
     for (size_t i = 0; i < n; i++) {
-        const double v = (double)cg_load_(variance, i), by = v > 0.0 ? 1.0 / (cg_sqrt_(v) + (double)epsilon) : 0.0;
-        const float u = cg_saturate_((float)((double)cg_load_(momentum, i) * by));
+        const double v = (double)cg_load_(variance, i),
+                     inv_root = v > 0.0 ? 1.0 / (cg_sqrt_(v) + (double)epsilon) : 0.0;
+        const float u = cg_saturate_((float)((double)cg_load_(momentum, i) * inv_root));
         cg_store_(out, i, u);
         sum += cg_times64_((double)u, (double)u);
     }

@@ -1,17 +1,25 @@
-/* ---- >>ends of a step ---- */
+/* rollback: how a step ends, and how it ends when its packet was not used
 
-static void cg_ef_step_end_(cg_ef *ef) { /* a step is over */
+   Offers   cg_ef_step_end_, cg_ef_rollback_now_
+   Needs    step
+   Touches  the residual, the velocity, the counters and the stats of the state
+   When a step has begun the gradient is in the residual already, so a rollback has little to do. */
+
+/* Counts a step, committed or rolled back; every desc.reset steps the residual is forgotten. */
+static void cg_ef_step_end_(cg_ef *ef) {
     ef->pending = 0;
     ef->steps++;
     if (ef->desc.reset && ef->steps % ef->desc.reset == 0) cg_ef_scale_vector_(ef, 0, 0.0f);
 }
+/* Pass: e = e + factor M, saturated; user is a cg_ef_factor_ctx_. */
 static double cg_ef_subtract_mean_(const void *user, size_t first, size_t many, float *e) {
     const cg_ef_factor_ctx_ *b = (const cg_ef_factor_ctx_ *)user;
-    cg_ef_axpy_fading_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->factor, e);
+    cg_axpy_faded_energy_y_(b->kernels, cg_at_(b->ef->vector[2], first), many, b->factor, e);
     for (size_t i = 0; i < many; i++) cg_store_(e, i, cg_saturate_(cg_load_(e, i)));
     return 0.0;
 }
-/* Nothing was sent: only what the kind would add again must go. */
+/* Ends a step with D = 0. The residual keeps p; only what the kind would add a second time in the next step is taken
+   back: the momentum M of ONEBIT_ADAM. The variance decays as in a step. */
 static void cg_ef_rollback_now_(cg_ef *ef) {
     if (ef->desc.kind == CG_EF_VARIANCE) cg_ef_scale_vector_(ef, 1, cg_ef_decay_(&ef->desc));
     if (ef->desc.kind == CG_EF_ONEBIT_ADAM) {

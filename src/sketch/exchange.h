@@ -1,0 +1,75 @@
+/* exchange: the mean of a sketch over ranks, and what both protocols with sketches need
+
+   Offers   cg_sketch_step_desc_, cg_f32_mean_step_desc_, cg_report_add_, cg_check_finite_, cg_clamp_all_,
+            cg_sparse_apply_; the public cg_sketch_exchange and its memory
+   Needs    packets; kernels of core; the step of a model of exchange
+   Touches  the cells, the caller's memory and report */
+
+/* The caller's description for cells of this sketch. The tag's seed says which sketch it is, and salt what else must
+   agree: ranks with others are told of a mismatch in the first round. */
+static cg_exchange_desc cg_sketch_step_desc_(const cg_sketch *s, const cg_exchange_desc *desc, uint64_t salt) {
+    cg_exchange_desc d = *desc;
+    d.tag.seed = cg_mix64_(d.tag.seed ^ cg_mix64_(cg_sketch_fingerprint_(s) ^ salt));
+    d.model = NULL; /* a model does not take a step by cells */
+    return d;
+}
+CG_API_ size_t cg_sketch_exchange_memory(
+    const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport) {
+    cg_exchange_desc d;
+    if (!sketch || !desc) return 0;
+    d = cg_sketch_step_desc_(sketch, desc, 0);
+    return cg_exchange_memory(&d, transport, sketch->count);
+}
+CG_API_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport,
+    void *mem, size_t bytes, cg_report *report) {
+    cg_exchange_desc d;
+    if (!sketch || !desc) return CG_E_ARG;
+    d = cg_sketch_step_desc_(sketch, desc, 0);
+    return cg_exchange(&d, transport, sketch->cells, sketch->count, mem, bytes, report);
+}
+
+/* *all becomes the report of the last round, with bytes and rounds of all. */
+static void cg_report_add_(cg_report *all, const cg_report *one) {
+    const uint64_t out = all->bytes_out, in = all->bytes_in;
+    const uint32_t rounds = all->rounds;
+    *all = *one;
+    all->bytes_out += out;
+    all->bytes_in += in;
+    all->rounds += rounds;
+    all->used = NULL; /* a packet of cells, which nobody can commit */
+    all->used_len = 0;
+}
+static cg_status cg_check_finite_(const float *x, size_t n) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    for (size_t i = 0; i < n; i += CG_BLOCK_)
+        if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    return CG_OK;
+}
+#define CG_CLAMP_LIMIT_ 7.922816251426434e28f /* 2^96: sums of 2^30 of them are still floats */
+/* Cuts off what has grown beyond that: otherwise no later sum would be finite. */
+static void cg_clamp_all_(float *x, size_t n) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    uint32_t absmax_bits = 0;
+    for (size_t i = 0; i < n; i += CG_BLOCK_)
+        absmax_bits = cg_max32_(absmax_bits, kernels->absmax_bits(x + i, cg_min_(CG_BLOCK_, n - i)));
+    for (size_t i = 0; absmax_bits > cg_as_bits_(CG_CLAMP_LIMIT_) && i < n; i++)
+        x[i] = x[i] > CG_CLAMP_LIMIT_ ? CG_CLAMP_LIMIT_ : x[i] < -CG_CLAMP_LIMIT_ ? -CG_CLAMP_LIMIT_ : x[i];
+}
+/* Writes a sparse vector over y[0, n), or takes a step of the model by it and leaves y. */
+static void cg_sparse_apply_(
+    const cg_exchange_desc *d, const uint64_t *index, const float *value, size_t count, float *y, size_t n) {
+    if (n && !d->model) memset(y, 0, 4 * n);
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = (size_t)index[i];
+        if (d->model) cg_model_step_at_(d, at, value[i]);
+        else cg_store_(y, at, value[i]);
+    }
+}
+/* A plain mean of f32 by the caller's route, tag and leader. */
+static cg_exchange_desc cg_f32_mean_step_desc_(const cg_exchange_desc *desc) {
+    cg_exchange_desc d = CG_ZERO;
+    d.route = desc->route;
+    d.tag = desc->tag;
+    d.leader = desc->leader;
+    return d;
+}
