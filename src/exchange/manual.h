@@ -34,8 +34,8 @@
      fold           how the vectors of all ranks become one result: mean, sum, vote, or mean of contributors
      route          the path that packets take, and where they are added
      stripe         one of N consecutive parts of x, each owned by one rank; it begins at a multiple of 64 values
-     first leg      takes packets to the rank that adds them
-     second leg     takes the reduced packet from there back to all ranks; desc.back is its operator
+     first leg      moves the packets to the ranks that add them
+     second leg     moves the reduced packets from there back to all ranks; desc.back is its operator
      carry          the residual of the second leg: what re-encoding a sum has lost, added to the next sum
      contribution   the part of a rank's x that is in the result; report.used holds it as packets
      opening record 64 bytes that each rank sends to all others before any packet moves
@@ -48,18 +48,19 @@
    identical bits on every rank. Otherwise compgrad does not use it for values, unless it is the only callback: then
    every rank takes rank 0's sum. N may be any number from 1.
 
-   ENCODING A SUM AGAIN. On the routes ring, tree, scatter and server a sum of packets is itself sent as a packet. If
-   encoding that sum loses something, no rank's residual would contain the loss. These routes therefore accept
+   ENCODING A SUM AGAIN. On the routes ring, tree, scatter and server a sum of packets is itself sent as a packet, and
+   encoding it may lose part of it. With desc.carry the loss goes into the next sum; without, it is subtracted from the
+   contribution of the rank that encodes. These routes accept
      operators whose packets add exactly: f32 values, or levels with agreed scales (CG_AGREE_SCALES), without weights;
-     unbiased operators, whose losses average out;
-     any operator with desc.carry, which keeps the loss for the next step.
+     sums encoded by an unbiased operator, desc.back or desc.op;
+     any other operator only with desc.carry.
    Everything else is refused with CG_E_UNSUPPORTED, and report.why says what to change.
 
    MEMORY. You own every buffer. cg_exchange needs cg_exchange_memory() bytes of any alignment and never allocates. The
    buffer holds nothing between two exchanges except report.used of the last one.
 
    RESULTS. All ranks get the same bits, whatever their CPU, compiler or byte order. Packets are added in rank order
-   (allgather, server, scatter) or in an order given by n and N alone.
+   (allgather, server, scatter) or in an order given by n and N alone; your own allreduce adds in its own order.
 
    CONTRIBUTION. report.used is one packet, or several that cover x from left to right; cg_used_decode decodes them.
    Subtract D(used) from the vector that you gave, and you have the error to feed back (compgrad_ef.h does this). For
@@ -89,29 +90,29 @@
    ROUTES. N ranks; n values in x; k values selected; m values after sample and transform; L bytes of a packet of the
    whole vector; R bytes of the reduced packet (the same as L unless desc.back or an exact sum makes it longer or
    shorter: a sparse sum has up to N k values). "sends" counts the bytes of the rank that sends most, in packets
-   alone; log2 N is rounded up.
-     route      sends                   what happens, and which operators it takes
-     allgather  (N-1) L                 Every packet goes to every rank, and every rank adds all of them. Takes any
-                                        operator.
-     ring       2 (N-1)/N R             Each stripe goes once around the ring; every rank decodes it, adds its own values
-                                        and encodes the sum. An allgather of the stripes follows. Takes no matrices,
-                                        PermK, given indices, op.k or side->scale.
-     tree       R log2 N (rank 0)       Whole vectors go up a binomial tree, decoded, added and encoded at every node. A
-                                        broadcast follows. Takes no matrices, PermK or given indices.
-     scatter    (N-1)/N (L + R)         Each stripe goes to its owner, which adds all N and encodes the sum. An allgather
-                                        of the stripes follows. Takes what ring takes. (CGX, qgZ, 1-bit SGD)
-     server     L; leader R log2 N      Packets go to the leader (rank 0 by default), which broadcasts their exact sum
-                or R (N-1)              or the mean encoded by desc.back. Takes no given indices.
-     merge      L log2 N (rank 0)       gTop-k: up a tree, two packets become the k largest values of their sum. Values
-                                        dropped there are missing from the contribution of the rank that drops them.
-                                        Takes f32 values of topk, mstopk, dgc and sidco, and no weights.
-     shared     L' log2 N (leader)      AR-Top-k: the leader broadcasts its indices (L' bytes), and an allreduce sums the
-                + 2 (N-1)/N 4 k         values of all ranks there. Takes f32 values of topk, mstopk, dgc, sidco, chunked.
-     region     about 2 (N-1)/N L       Ok-Topk: each rank sums one region of x; regions are cut so that they hold about
-                + 4096 (N-1)            equally many indices. The k largest sums of all regions survive. Takes what
-                                        merge takes.
-     linear     2 (N-1)/N 4 m           An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
-                                        rounds, low-rank (PowerSGD).
+   alone; log2 N is rounded up, and stands for N-1 if you give a broadcast callback.
+     route      sends                 what happens, and which operators it takes
+     allgather  (N-1) L               Every packet goes to every rank, and every rank adds all of them. Takes any
+                                      operator.
+     ring       2 (N-1)/N R           Each stripe goes once around the ring; every rank decodes it, adds its own values
+                                      and encodes the sum. An allgather of the stripes follows. Takes no matrices,
+                                      PermK, given indices, op.k or side->scale.
+     tree       R log2 N (rank 0)     Whole vectors go up a binomial tree, decoded, added and encoded at every node. A
+                                      broadcast follows. Takes no matrices, PermK or given indices.
+     scatter    (N-1)/N (L + R)       Each stripe goes to its owner, which adds all N and encodes the sum. An allgather
+                                      of the stripes follows. Takes what ring takes. (CGX, qgZ, 1-bit SGD)
+     server     L; leader R log2 N    Packets go to the leader (rank 0 by default), which broadcasts their exact sum
+                                      or the mean encoded by desc.back. Takes no given indices.
+     merge      L log2 N (rank 0)     gTop-k: up a tree, two packets become the k largest values of their sum. Values
+                                      dropped there are missing from the contribution of the rank that drops them.
+                                      Takes f32 values of topk, mstopk, dgc and sidco, and no weights.
+     shared     L' log2 N (leader)    AR-Top-k: the leader broadcasts its indices (L' bytes), and an allreduce sums the
+                + 2 (N-1)/N 4 k       values of all ranks there. Takes f32 values of topk, mstopk, dgc, sidco, chunked.
+     region     about 2 (N-1)/N L     Ok-Topk: each rank sums one region of x; regions are cut so that they hold about
+                + 4096 (N-1)          equally many indices. The k largest sums of all regions survive. Takes what
+                                      merge takes.
+     linear     2 (N-1)/N 4 m         An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
+                                      rounds, low-rank (PowerSGD).
      auto       the first of these rules that applies:
                   fold contributors, given, PermK, op.k or ATOMO                               allgather
                   low-rank; f32 values without selection or value code                         linear
