@@ -20,7 +20,7 @@
 
    An operator that keeps 1 % of a gradient loses the rest, and training with it stalls. Error feedback keeps the part
    that was not sent, the residual, and adds it to the next gradient. If you move packets yourself, call the two halves
-   of a step; the residual is updated only when you say what became of the packet:
+   of a step; nothing is subtracted from the residual before you say what became of the packet:
 
        s = cg_ef_compress(&ef, &tag, grad, packet, cap, &len);                  // cap: cg_ef_bound(&d)
        // ... send the packet; then call exactly one of these two:
@@ -31,7 +31,7 @@
      residual       the part of earlier gradients that has not been sent
      contribution   the part of the compressed vector that is in the result (report.used); often the whole packet
      pending        the time between cg_ef_compress and the commit or rollback that ends the step
-     expands        said of an unbiased operator whose error may exceed its input: E|C(x) - x|^2 = w |x|^2 with w >= 1
+     expands        said of an unbiased operator whose squared error may be above |x|^2: w |x|^2 on average, w >= 1
 
    OPERATORS THAT EXPAND (random-k scaled by n/k, QSGD with few levels, TernGrad) would let the residual grow without
    bound. cg_ef therefore takes random-k and PermK without their scaling, and divides other operators by 1 + w, unless
@@ -42,7 +42,7 @@
      4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM
      8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM; 12 n for EF21 with momentum
      n + n/32      CLASSIC, LOCO, SCALECOM and ECQ with desc.bytes: the residual in 8 bits
-   and the scratch of the operator, for a selection a list of about 2 k values. LOCO, SCALECOM, ECQ, EF21, DIANA, LAQ
+   and the scratch of the operator, for a selection of k values a list of about 2 k. LOCO, SCALECOM, ECQ, EF21, DIANA, LAQ
    and every kind with desc.bytes compute p (see KINDS) chunk by chunk and do not store it; a matrix operator, a codec
    of yours and any selection other than top-k need 4 n bytes more there. In 8 bits, compress and commit each round the
    residual by at most 1/250 of the largest of 64 neighbours; commit of a selection by at most twice that.
@@ -71,11 +71,12 @@
    decay: they shrink only by what is sent. (s of VARIANCE holds squares: gradients below 2^-50 are dropped there.)
 
    KINDS. g is the gradient after clipping, times desc.rate; p the vector that is compressed; D the decoded contribution
-   of this rank, and mean D its mean over ranks; e the residual; u a momentum; s a sum of variances; h this rank's part
-   of the result that all ranks know, H the mean of h over ranks; M the last result. "holds" is true after every step;
-   its sums run over all steps so far. A rollback is a step with D = 0 (ONEBIT_ADAM: e := e + (1 - momentum) g), so that
-   nothing is lost. EF21, DIANA, LAQ and ONEBIT_ADAM need mean D at commit; the first three turn it into the result.
-   Numbers after the formulas are the defaults, taken where the field of desc is 0.
+   of this rank, and mean D its mean over ranks; e the residual; u a momentum; s a sum of variances; h the estimate of
+   this rank's gradient that its packets improve, H the mean of all ranks' h, which every rank keeps; M the last result.
+   "holds" is true after every step; its sums run over all steps so far. A rollback is a step with D = 0 (ONEBIT_ADAM:
+   e := e + (1 - momentum) g), so that nothing is lost. EF21, DIANA, LAQ and ONEBIT_ADAM need mean D at commit; the
+   first three turn it into the result. Numbers after the formulas are the defaults, taken where a field of desc is 0;
+   b bits, r ratio, a, C and B are parameters of operators as in compgrad.h.
 
      CLASSIC      p = g + decay e              e := p - D                     decay 1
                   holds for decay 1: e + sum of D = sum of g
@@ -89,7 +90,7 @@
      ECQ          p = g + alpha e              e := decay e + g - D           alpha .2, decay .9
                   holds: e = sum of decay^age (g - D)                                           (Wu 18)
      MOMENTUM     u := momentum u + g          e := p - D, and u := 0 at the coordinates of a sparse D
-                  p = e + u                    holds: e + sum of D = sum of u as added to p
+                  p = e + u                    holds: e + sum of D = sum of all u that were added to p
                   DGC (Lin 18); desc.nesterov: u := momentum (u + g), p = e + u + g
      SIGNUM       u := momentum u + (1 - momentum) g                          nothing is subtracted
                   p = u                                                                         (Bernstein 18)
@@ -107,15 +108,16 @@
                   cg_ef_precondition
 
    THE SAVED STATE, little-endian, every section filled to a multiple of 4 bytes:
-     byte 0   "cgef"    4 version u32 = 1    8 kind u32    12 which sections follow u32: bit 0 A, 1 B, 2 C, 3 A8
+     byte 0   "cgef"    4 version u32 = 1    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
      byte 16  n u64    24 steps u64    32 silent steps in a row (LAQ) u64    40 calls of cg_ef_moved u64
      byte 48  first element of carry u64    56 floats of carry u64    64 floats of warm u64
      byte 72  last ten values of cg_ef_moved f64    152 error now f64    160 error when last sent f64 (LAQ)
      byte 168 score f64    176 bound of all magnitudes f64    184 |p| of the last step f64
      byte 192 scale f32    196 and 200 thresholds that speed up the next top-k f32    204 zeros
      byte 240 checksum of everything else, as in a packet
-     byte 256 A or A8: e, or u of SIGNUM, or h; B: u or s; C: H or M; then carry and warm. Values are f32, except in
-              A8: n codes of 8 bits, then a u16 for every 64 of them, the upper half of their f32 scale */
+     byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H or M.
+              Then carry and warm. All are f32, but e in 8 bits is n codes and then a u16 for every 64 of them, the
+              upper half of their f32 scale */
 
 /* src/ef/api.h */
 #include "compgrad_exchange.h" /* outside the guard: its implementation has to come before the one below */
