@@ -121,9 +121,9 @@ CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc);
 /* Bytes that suffice for every packet of cg_ef_compress; 0 as above. It does not know the packets of a policy, nor
    those of a codec of yours: use cg_bound_with for these. */
 CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc);
-/* Makes *ef with all state zero. mem may have any alignment and is yours; *ef and mem must stay in place as long as *ef
-   is used. CG_E_ARG: a value out of range. CG_E_UNSUPPORTED: a field that this kind or
-   operator cannot use. CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. */
+/* Makes *ef with all state zero. mem may have any alignment and is yours; *ef and mem must stay in place as long as
+   *ef is used. CG_E_ARG: a value out of range. CG_E_UNSUPPORTED: a field that this kind or operator cannot use.
+   CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes);
 /* Sets the state to zero, as after cg_ef_init; a pending step is forgotten, and desc stays as it is. */
 CG_API_ void cg_ef_reset(cg_ef *ef);
@@ -144,8 +144,9 @@ CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);
 
 /* Compresses grad[0..n) and the residual into packet[0..*len). Succeeds if cap >= cg_ef_bound() and grad is finite;
    the step is then pending, and exactly one cg_ef_commit or cg_ef_rollback must follow. grad is not kept. CG_E_STATE:
-   a step is pending already. After an error *len is 0 and the state is as it was, except after an error of a codec of
-   yours, which counts as a rollback (stats.kept is 1). */
+   a step is pending already. CG_E_CAPACITY: cap is too small for the operator of this step. After an error *len is 0
+   and the state is as it was, except after an error of a codec of yours, which counts as a rollback (stats.kept is
+   1). */
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress(
     cg_ef *ef, const cg_tag *tag, const float *grad, void *packet, size_t cap, size_t *len);
 /* The same with what the operator or kind needs beside: side->aux (VARIANCE: the variances of this step), support,

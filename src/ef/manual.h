@@ -39,10 +39,10 @@
      4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM
      8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM; 12 n for EF21 with momentum
      n + n/32      CLASSIC, LOCO, SCALECOM and ECQ with desc.bytes: the residual in 8 bits
-   and the scratch of the operator, for a selection of k values a list of about 2 k. LOCO, SCALECOM, ECQ, EF21, DIANA, LAQ
-   and every kind with desc.bytes compute p (see KINDS) chunk by chunk and do not store it; a matrix operator, a codec
-   of yours and any selection other than top-k need 4 n bytes more there. In 8 bits, compress and commit each round the
-   residual by at most 1/250 of the largest of 64 neighbours; commit of a selection by at most twice that.
+   and the scratch of the operator, for a selection of k values a list of about 2 k. LOCO, SCALECOM, ECQ, EF21, DIANA,
+   LAQ and every kind with desc.bytes compute p (see KINDS) chunk by chunk and do not store it; a matrix operator, a
+   codec of yours and any selection other than top-k need 4 n bytes more there. In 8 bits, compress and commit each
+   round the residual by at most 1/250 of the largest of 64 neighbours; commit of a selection by at most twice that.
 
    ERRORS
      cg_ef_compress   The state is as it was, and the gradient is not in it. Only if a codec of yours fails is the

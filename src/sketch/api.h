@@ -75,12 +75,12 @@ CG_API_ CG_CHECKED_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_o
    CG_E_MISMATCH: it is of a sketch with another n, rows, cols, groups or seed. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_unpack(
     cg_sketch *sketch, const void *packet, size_t len, float alpha, float beta);
-/* The same exactly and without scratch: an f32 packet. cap must be cg_sketch_bound() of cg_dense(). */
+/* The same exactly and without scratch: an f32 packet. cap must be at least cg_sketch_bound() of cg_dense(). */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_save(const cg_sketch *sketch, void *buf, size_t cap, size_t *len);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len);
 /* Replaces the cells by their mean over ranks (or another desc->fold), as cg_exchange with the cells as x: desc->op
-   compresses them, desc->route moves them, and desc->model is ignored. Different sketches on two ranks are
-   CG_E_MISMATCH. After an error the cells are as they were. */
+   compresses them, desc->route moves them, and desc->model is ignored (desc->into, if given, receives the result).
+   Different sketches on two ranks are CG_E_MISMATCH. After an error the cells are as they were. */
 CG_API_ size_t cg_sketch_exchange_memory(
     const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc,
