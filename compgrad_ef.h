@@ -1,81 +1,123 @@
 /* compgrad_ef.h: made of the files in src/ by "make headers"; change those, not this one. */
 
 /* src/ef/manual.h */
-/* compgrad_ef.h - what a worker remembers between steps.                        part of compgrad, MIT licence
+/* compgrad_ef.h - error feedback: the state that a worker keeps between steps.   part of compgrad, MIT licence
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
-       #include "compgrad_ef.h"                         // brings compgrad_exchange.h and compgrad.h with it
+       #include "compgrad_ef.h"                         // includes compgrad_exchange.h and compgrad.h
 
-       cg_ef_desc d = CG_ZERO;                          // zero = classic error feedback
+       cg_ef_desc d = CG_ZERO;                          // zero means classic error feedback
        d.op = cg_topk(0.01f);
        d.n = n;
-       void *memory = malloc(cg_ef_memory(&d));         // lives as long as training does
+       void *state = malloc(cg_ef_memory(&d));          // keep it for the whole training
        cg_ef ef;
-       cg_status s = cg_ef_init(&ef, &d, memory, cg_ef_memory(&d));
+       cg_status s = cg_ef_init(&ef, &d, state, cg_ef_memory(&d));
 
-       cg_exchange_desc x = CG_ZERO;                    // the road; the operator is ef's
+       cg_exchange_desc x = CG_ZERO;                    // route, fold and tag; the operator is that of ef
        x.tag.seed = 42; x.tag.step = step;
        size_t bytes = cg_ef_exchange_memory(&ef, &x, &transport);
-       s = cg_ef_exchange(&ef, &x, &transport, grad, mem, bytes, &report);      // grad := what the optimizer should use
+       s = cg_ef_exchange(&ef, &x, &transport, grad, mem, bytes, &report);      // grad := the vector for the optimizer
 
-   An operator that keeps 1 % of a gradient loses the rest, and training with it stalls. Error feedback adds what was not sent to
-   the next gradient. With a wire of your own, the same in pieces; nothing is forgotten before you say what became of the packet:
+   An operator that keeps 1 % of a gradient loses the rest, and training with it stalls. Error feedback keeps the part
+   that was not sent, the residual, and adds it to the next gradient. If you move packets yourself, call the two halves
+   of a step; nothing is subtracted from the residual before you say what became of the packet:
 
        s = cg_ef_compress(&ef, &tag, grad, packet, cap, &len);                  // cap: cg_ef_bound(&d)
-       // ... send it; then exactly one of
-       s = cg_ef_commit(&ef, packet, len, NULL);        // it counted (or the packet that did: cg_report.used)
-       s = cg_ef_rollback(&ef, packet, len);            // it did not: the gradient stays in memory, and goes with the next one
+       // ... send the packet; then call exactly one of these two:
+       s = cg_ef_commit(&ef, packet, len, NULL);        // the packet was used; pass cg_report.used if only a part was
+       s = cg_ef_rollback(&ef, packet, len);            // it was not used: the residual keeps the whole gradient
 
-   KINDS, with g the gradient (after clipping, times desc.rate), p what is compressed, D what counted, and what holds after every
-   step. A rollback is a step with D = 0 (ONEBIT_ADAM: e = e + (1 - momentum) g), so nothing is lost; do not give the same
-   gradient again.
+   WORDS
+     residual       the part of earlier gradients that has not been sent
+     contribution   the part of the compressed vector that is in the result (report.used); often the whole packet
+     pending        the time between cg_ef_compress and the commit or rollback that ends the step
+     expands        said of an unbiased operator whose squared error may be above |x|^2: w |x|^2 on average, w >= 1
 
-     CLASSIC      p = g + decay e              e = p - D                       e + sum of D = sum of g, if decay = 1 (its default)
-                  EF-SGD, EF-signSGD (Karimireddy 19), MEM-SGD (Stich 18: desc.rate = learning rate), PowerSGD (Vogels 19: a
-                  low-rank operator; exchanged, e is against the mean), SparseLoCo (decay .95, chunked:C:r|absmax:2:B:nearest), DeMo (decay .999, demo:r)
-     LOCO         p = g + e                    e = e + (1 - decay) (g - D)     e = (1 - decay) sum of (g - D) since the last reset
-                  (Xie 25) decay .8 by default; desc.reset forgets
-     SCALECOM     p = g + e                    e = e + decay (g - D)           e = decay sum of (g - D); decay .1 (Chen 20)
-     ECQ          p = g + alpha e              e = decay e + g - D             e = sum of decay^age (g - D); alpha .2, decay .9 (Wu 18)
-     MOMENTUM     u = momentum u + g           v = p - D, and u = 0 where      v + sum of D = sum of u (in p)
-                  p = v + u                    sent, if not all is             DGC (Lin 18); nesterov: u = momentum (u + g), p = v + u + g
-     SIGNUM       m = momentum m + (1 - momentum) g                            p = m, nothing is subtracted (Bernstein 18)
-     VARIANCE     r = r + g, v = v + side.aux  r = p - D; v = 0 where sent,    r + sum of D = sum of g (Tsuzuku 18; op: variance:a)
-                  p = r                        elsewhere v = decay v           decay .999
-     EF21         p = g - h                    h = h + D                       h = sum of D; mean of all h = H
-                  result H = H + mean of D     (Richtarik 21); with momentum: of a running mean of g (EF21-SGDM, Fatkhullin 23)
-     DIANA        p = g - h                    h = h + alpha D                 mean of all h = H; alpha 1/(1+w) by default
-                  result H + mean D            H = H + alpha mean of D         (Mishchenko 19)
-     LAQ          EF21 on a grid of +-max|p| (op: minmax:b:n:nearest, one bucket), and silent (an empty packet) unless it pays, but
-                  for the first step (Sun 19): tell how far the model moved with cg_ef_moved
-     ONEBIT_ADAM  p = momentum M + (1 - momentum) g + e     e = p - D          M = result. 1-bit Adam and LAMB (Tang 21) after
-                  their warm-up, with the variance frozen; update by cg_ef_precondition
+   OPERATORS THAT EXPAND (random-k scaled by n/k, QSGD with few levels, TernGrad) would let the residual grow without
+   bound. cg_ef therefore takes random-k and PermK without their scaling, and divides other operators by 1 + w, unless
+   the error of each value is below the largest of its bucket anyway (absmax of 3 bits and more). Residuals and momenta
+   are then stored multiplied by cg_ef_scale() = 1/(1 + w). DIANA and SIGNUM use every operator as it is.
 
-   Memory times a factor other than 1 (momentum, decay, ECQ's alpha, a change of scale) counts as 0 below 2^-100: what is not fed any more
-   would otherwise end in denormals, which are slow, and stay there. Times 1 nothing is lost, nor in p = g - h; what LOCO, SCALECOM and
-   DIANA remember only what is sent makes smaller, and it does not fade. (v of VARIANCE is a square: of gradients below 2^-50.)
-   EF21, DIANA, LAQ and ONEBIT_ADAM remember what was received, too: commit needs the mean over ranks of D, and for the first
-   three makes the result of it.
-   An operator that expands (random-k times n/k, QSGD of few levels, TernGrad: error above |x|^2) would make memory grow without
-   bound. Random-k and PermK are used unscaled, and others are divided by 1 + w: memory (but h) is then kept divided, too, by
-   cg_ef_scale(). DIANA takes them as they are.
+   MEMORY. You own the buffer of cg_ef_memory() bytes; nothing allocates. It holds, for n elements,
+     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM
+     8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM; 12 n for EF21 with momentum
+     n + n/32      CLASSIC, LOCO, SCALECOM and ECQ with desc.bytes: the residual in 8 bits
+   and the scratch of the operator, for a selection of k values a list of about 2 k. LOCO, SCALECOM, ECQ, EF21, DIANA,
+   LAQ and every kind with desc.bytes compute p (see KINDS) chunk by chunk and do not store it; a matrix operator, a
+   codec of yours and any selection other than top-k need 4 n bytes more there. In 8 bits, compress and commit each
+   round the residual by at most 1/250 of the largest of 64 neighbours; commit of a selection by at most twice that.
 
-   MEMORY. One float per element; two for MOMENTUM, VARIANCE, EF21, DIANA, LAQ and ONEBIT_ADAM, three for EF21 with momentum;
-   desc.bytes: CLASSIC, LOCO, SCALECOM and ECQ in one byte (and 1/32) per element. Beside that only what the operator needs as
-   scratch: for a selection a list of about 2 k. Kinds whose p is stored nowhere (all but CLASSIC, MOMENTUM, SIGNUM, VARIANCE and
-   ONEBIT_ADAM, or with bytes) make it chunk by chunk; with a selection other than top-k or with a matrix they need room for n
-   floats more.
-   With a byte, both compress and commit round, each by at most 1/250 of the largest of 64 neighbours (commit of a selection: at
-   most twice).
+   ERRORS
+     cg_ef_compress   The state is as it was, and the gradient is not in it. Only if a codec of yours fails is the
+                      gradient in the state, as after a rollback.
+     cg_ef_commit     The state is as it was, and the step is still pending: commit or roll back.
+     cg_ef_exchange   grad is as it was. cg_ef_stats.kept tells whether the gradient is in the state; if it is, do not
+                      give it again. One exception: if the sum over ranks is too large for a float, EF21, DIANA, LAQ and
+                      ONEBIT_ADAM leave it, with Inf, in grad.
+   NaN and Inf in grad are refused (CG_E_NONFINITE). Set desc.finite if you have checked grad yourself and no magnitude
+   is above 1e37; this saves a pass over it. Sums in the state that are too large for a float become the largest float.
 
-   ERRORS. If compress returns an error memory is as it was and the gradient is not in it; only if a codec of yours fails it is
-   there, as after a rollback. cg_ef_exchange returns an error with grad as it was (but for a sum over ranks that is no float any more,
-   where EF21 and its kin find Inf in the result), and the gradient in memory if it was put there (cg_ef_stats.kept). NaN and Inf in grad are refused; desc.finite says that you have looked (and that nothing is above 1e37), which
-   saves a pass. Sums too large for a float become the largest. After a commit that failed (a corrupt packet) commit or roll back.
+   THREADS. Every function is re-entrant; use one cg_ef from one thread at a time. With COMPGRAD_OPENMP the results have
+   the same bits at any number of threads.
 
-   SAVING. cg_ef_save writes everything that the next step depends on but desc, the same bytes on every machine; cg_ef_load takes it
-   back. cg_ef_load_mean gives a rank the mean of the blobs of N ranks (carries become part of the error): so N go on as M, and
-   the mean over ranks of what is pending stays what it was. */
+   SAVING. cg_ef_save writes everything that the next step depends on except desc, as the same bytes on every machine;
+   cg_ef_load restores it. To continue with another number of ranks, give every new rank the states of all old ranks by
+   cg_ef_load_mean: it takes their mean and adds the carries to the residual, so that the mean over ranks of what has
+   not been sent stays the same.
+
+   SMALL VALUES. Where state is multiplied by a factor other than 1 (momentum, decay, alpha of ECQ, a change of scale),
+   products below 2^-100 in magnitude become 0; otherwise values that only shrink would end as denormals, which are
+   slow. A factor of 1 drops nothing, nor does p = g - h. The residuals of LOCO and SCALECOM and the h of DIANA do not
+   decay: they shrink only by what is sent. (s of VARIANCE holds squares: gradients below 2^-50 are dropped there.)
+
+   KINDS. g is the gradient after clipping, times desc.rate; p the vector that is compressed; D the decoded contribution
+   of this rank, and mean D its mean over ranks; e the residual; u a momentum; s a sum of variances; h the estimate of
+   this rank's gradient that its packets improve, H the mean of all ranks' h, which every rank keeps; M the last result.
+   "holds" is true after every step; its sums run over all steps so far. A rollback is a step with D = 0 (ONEBIT_ADAM:
+   e := e + (1 - momentum) g), so that nothing is lost. EF21, DIANA, LAQ and ONEBIT_ADAM need mean D at commit; the
+   first three turn it into the result. Numbers after the formulas are the defaults, taken where a field of desc is 0;
+   b bits, r ratio, a, C and B are parameters of operators as in compgrad.h.
+
+     CLASSIC      p = g + decay e              e := p - D                     decay 1
+                  holds for decay 1: e + sum of D = sum of g
+                  EF-SGD, EF-signSGD (Karimireddy 19); MEM-SGD (Stich 18: desc.rate is the learning rate); PowerSGD
+                  (Vogels 19: a low-rank operator; in an exchange D is the mean, so e is the error against the mean);
+                  SparseLoCo (decay .95, chunked:C:r|absmax:2:B:nearest); DeMo (decay .999, demo_dct:r)
+     LOCO         p = g + e                    e := e + (1 - decay) (g - D)   decay .8
+                  holds: e = (1 - decay) sum of (g - D) since the last reset (desc.reset)       (Xie 25)
+     SCALECOM     p = g + e                    e := e + decay (g - D)         decay .1
+                  holds: e = decay sum of (g - D)                                               (Chen 20)
+     ECQ          p = g + alpha e              e := decay e + g - D           alpha .2, decay .9
+                  holds: e = sum of decay^age (g - D)                                           (Wu 18)
+     MOMENTUM     u := momentum u + g          e := p - D, and u := 0 at the coordinates of a sparse D
+                  p = e + u                    holds: e + sum of D = sum of all u that were added to p
+                  DGC (Lin 18); desc.nesterov: u := momentum (u + g), p = e + u + g
+     SIGNUM       u := momentum u + (1 - momentum) g                          nothing is subtracted
+                  p = u                                                                         (Bernstein 18)
+     VARIANCE     s := s + side.aux            e := p - D; s := 0 where sent, elsewhere decay s; decay .999
+                  p = e + g                    holds: e + sum of D = sum of g   (Tsuzuku 18; operator variance:a)
+     EF21         p = g - h                    h := h + D; result H := H + mean D
+                  holds: h = sum of D; mean of all h = H   (Richtarik 21); with momentum g is replaced by its running
+                  mean u, which starts at 0 (EF21-SGDM, Fatkhullin 23)
+     DIANA        p = g - h                    h := h + alpha D; result H + mean D, then H := H + alpha mean D
+                  holds: mean of all h = H     alpha 1/(1 + w)                                  (Mishchenko 19)
+     LAQ          as EF21, on a grid of +-max|p| (operator minmax:b:n:nearest, one bucket); except in the first step it
+                  sends an empty packet while sending does not pay (desc.laq_step, cg_ef_moved) (Sun 19)
+     ONEBIT_ADAM  p = e + momentum M + (1 - momentum) g     e := p - D        result M := mean D
+                  1-bit Adam and 1-bit LAMB (Tang 21) after their warm-up, with the variance frozen; update the model by
+                  cg_ef_precondition
+
+   THE SAVED STATE, little-endian, every section filled to a multiple of 4 bytes:
+     byte 0   "cgef"    4 version u32 = 1    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
+     byte 16  n u64    24 steps u64    32 silent steps in a row (LAQ) u64    40 calls of cg_ef_moved u64
+     byte 48  first element of carry u64    56 floats of carry u64    64 floats of warm u64
+     byte 72  last ten values of cg_ef_moved f64    152 error now f64    160 error when last sent f64 (LAQ)
+     byte 168 score f64    176 bound of all magnitudes f64    184 |p| of the last step f64
+     byte 192 scale f32    196 and 200 thresholds that speed up the next top-k f32    204 zeros
+     byte 240 checksum of everything else, as in a packet
+     byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H or M.
+              Then carry and warm. All are f32, but e in 8 bits is n codes and then a u16 for every 64 of them, the
+              upper half of their f32 scale */
 
 /* src/ef/api.h */
 /* api: the public declarations of error feedback, of training state between steps
@@ -88,7 +130,9 @@
 #ifndef COMPGRAD_EF_H
 #  define COMPGRAD_EF_H
 
-typedef enum cg_ef_kind {
+/* ---- description ---- */
+
+typedef enum cg_ef_kind { /* the table of kinds is in the manual above */
     CG_EF_CLASSIC = 0,
     CG_EF_LOCO,
     CG_EF_SCALECOM,
@@ -102,147 +146,209 @@ typedef enum cg_ef_kind {
     CG_EF_ONEBIT_ADAM
 } cg_ef_kind;
 
-/* The ratio kept in the first stages * period steps (by tag.step), in place of the operator's own. */
+/* Warm-up replaces the ratio of the operator in the first stages * period steps, counted by tag.step. */
 typedef enum cg_warmup_kind {
     CG_WARMUP_NONE = 0,
-    CG_WARMUP_POWER /* ratio^((stage+1)/(stages+1)), DGC */,
-    CG_WARMUP_QUARTERS /* 1/4, 1/16, ...: 75 %, 93.75 % less */,
+    CG_WARMUP_POWER /* ratio^((stage+1)/(stages+1)), as DGC does */,
+    CG_WARMUP_QUARTERS /* 1/4, 1/16, ...: 75 %, 93.75 %, ... of the values are dropped */,
     CG_WARMUP_LINEAR /* 1 - (1 - ratio) (stage+1)/(stages+1) */,
-    CG_WARMUP_TABLE
+    CG_WARMUP_TABLE /* table[stage] */
 } cg_warmup_kind;
 typedef struct cg_warmup {
     uint32_t kind, stages;
-    uint64_t period /* steps of a stage, an epoch; 0 = 1 */;
-    const float *table /* stages of them */;
+    uint64_t period /* steps in a stage, for example those of an epoch; 0 = 1 */;
+    const float *table /* CG_WARMUP_TABLE: `stages` ratios; must stay valid */;
 } cg_warmup;
+/* The ratio of that step, for an operator whose own ratio is `ratio`. */
 CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t step);
 
-/* The operator of some tensors: the first rule that applies. */
+/* An operator for some tensors. The first rule that applies replaces desc.op. */
 typedef struct cg_ef_rule {
-    uint32_t first, last /* tensors */;
-    size_t n_from /* and at least so long */;
+    uint32_t first, last /* applies to tag.tensor from first to last, both included */;
+    size_t n_from /* and only to vectors of at least so many values */;
     cg_op op;
 } cg_ef_rule;
 enum { CG_CLIP_NORM = 0, CG_CLIP_VALUE = 1 };
 
-typedef struct cg_ef_desc { /* zero = default */
+/* A zero field means its default. The struct is copied by cg_ef_init; the memory that its pointers name must stay
+   valid as long as the cg_ef is used. */
+typedef struct cg_ef_desc {
     cg_op op;
-    size_t n;
-    uint32_t kind; /* cg_ef_kind */
-    int workers;   /* N, for clipping; 0 = 1 */
-    float momentum;
-    int nesterov;     /* of MOMENTUM */
-    float clip;       /* of g, before everything else: at clip / sqrt(workers); 0: not */
-    float decay;      /* 0 = the kind's default */
-    int finite;       /* grad has been checked by the caller */
-    float rate;       /* g is multiplied by it; 0 = 1. cg_ef_set_rate changes it */
-    float alpha;      /* of ECQ and DIANA; 0 = the kind's default */
-    uint32_t clip_by; /* CG_CLIP_NORM of the whole vector, or CG_CLIP_VALUE */
-    int bytes;        /* memory in 8 bits: CLASSIC, LOCO, SCALECOM, ECQ */
-    uint64_t reset;   /* forget the error every so many steps; 0: never */
-    /* LAQ: the step size of the model; it is silent while |D|^2 < sum of laq_weight/10 |moved|^2 over the last */
+    size_t n;         /* values in every gradient */
+    uint32_t kind;    /* cg_ef_kind */
+    int workers;      /* number of ranks, read only by clip; 0 = 1 */
+    float momentum;   /* 0 <= momentum < 1; MOMENTUM, SIGNUM, EF21 and ONEBIT_ADAM only */
+    int nesterov;     /* not 0: Nesterov momentum; MOMENTUM only */
+    float clip;       /* the gradient is first clipped at clip / sqrt(workers); 0: no clipping */
+    float decay;      /* 0 to 1; 0 = the default of the kind */
+    int finite;       /* not 0: the caller guarantees that grad is finite and below 1e37 in magnitude */
+    float rate;       /* the gradient is multiplied by it; 0 = 1. cg_ef_set_rate changes it */
+    float alpha;      /* ECQ and DIANA, 0 to 1; 0 = the default of the kind */
+    uint32_t clip_by; /* CG_CLIP_NORM: the norm of the whole vector; CG_CLIP_VALUE: every value */
+    int bytes;        /* not 0: keep the residual in 8 bits; CLASSIC, LOCO, SCALECOM and ECQ only */
+    uint64_t reset;   /* set the residual to zero every so many steps; 0: never */
+    /* LAQ sends nothing while |D|^2 < laq_weight / 10 * (sum of cg_ef_moved over the last ten steps) / laq_step^2
+       + 3 (squared error now + squared error when last sent). laq_step: the learning rate of the model, not 0 */
     float laq_step;
-    float laq_weight;      /* ten steps / laq_step^2 + 3 (error now + error when last sent); 0 = .8 */
-    uint64_t laq_patience; /* at most so many silent steps in a row; 0 = 100 */
-    uint64_t dense_steps;  /* so many, by tag.step, are sent as they are */
-    size_t small;          /* shorter vectors always are */
-    cg_warmup warmup;      /* from then on */
+    float laq_weight;      /* 0 = .8 */
+    uint64_t laq_patience; /* after so many silent steps in a row LAQ sends in any case; 0 = 100 */
+    uint64_t dense_steps;  /* steps with tag.step < dense_steps send the whole vector as f32 */
+    size_t small;          /* vectors with fewer values always do */
+    cg_warmup warmup;      /* begins after the dense steps */
     const cg_ef_rule *rules;
     size_t rule_count;
-    /* has the last word, but for dense steps, small vectors and */
+    /* Chooses the operator of a step: `planned` is desc.op or that of a rule. NULL: takes `planned`. It is not asked
+       for dense steps and small vectors, and warm-up changes the ratio of its answer. It may be called more than once
+       for a step. It must give the same operator on all ranks, and none that needs more scratch than desc.op and the
+       rules */
     cg_op (*policy)(void *user, const cg_tag *tag, size_t n, cg_op planned);
-    /* warm-up; may be asked more than once; the same on all ranks, and no operator with more scratch than op or a
-       rule */
-    void *policy_user;
-    /* floats of second-leg memory (cg_exchange_carry) that cg_ef_exchange shall keep, and save */
+    void *policy_user; /* passed to policy */
+    /* floats of cg_exchange_desc.carry that cg_ef_exchange keeps, uses and saves: cg_exchange_carry(); 0: no carry */
     size_t carry;
 } cg_ef_desc;
 
 typedef struct cg_ef_stats { /* of the last step */
-    double put, sent;        /* |p|^2 and |D|^2 */
-    float gain;              /* sent / put; 0 if there is nothing */
-    float clipped;           /* g was multiplied by it */
-    int silent;              /* LAQ sent nothing */
-    int kept;                /* the gradient is in memory, sent or not */
+    double put, sent;        /* |p|^2, and |D|^2 of the contribution */
+    float gain;              /* sent / put; 0 if put is 0 */
+    float clipped;           /* the factor that clipping by norm applied, else 1 */
+    int silent;              /* 1: LAQ sent nothing */
+    int kept;                /* 1: the gradient has entered the state, whether or not it was sent */
 } cg_ef_stats;
 
-typedef struct cg_ef { /* yours; nothing in it is of interest but through the calls below */
+/* The state of one vector. You allocate it; read it only through the functions below. */
+typedef struct cg_ef {
     cg_ef_desc desc;
     cg_ef_stats stats;
-    uint64_t steps, silent; /* silent: in a row */
-    int pending;
-    float *vector[3];            /* error, velocity, received */
-    uint8_t *bytes;              /* the error in 8 bits: n codes, then a u16 of every 64 */
-    float *warm, *carry, *whole; /* low-rank; second leg; p, where it must be in one piece */
+    uint64_t steps, silent; /* silent: silent steps in a row */
+    int pending;            /* between compress and commit or rollback */
+    float *vector[3];       /* by CG_EF_ERROR, CG_EF_VELOCITY, CG_EF_RECEIVED; NULL if the kind has none */
+    uint8_t *bytes;         /* the residual in 8 bits: n codes, then a u16 scale for every 64 */
+    /* start of the low-rank iteration; residual of the second leg; p, where the operator needs all of it at once */
+    float *warm, *carry, *whole;
     size_t warm_count, carry_first;
     void *scratch;
     size_t scratch_bytes;
-    /* memory is this times what it means; for the next top-k, two; by which D goes into H */
+    /* factor of the stored residual; two thresholds for the next top-k; factor of D in h and H */
     float scale, hint, threshold, received_by;
-    double reach, size; /* no value in memory is larger; |p| of the last step */
+    double reach, size; /* a bound of all magnitudes in the state; |p| of the last step */
     double moved[10], error, error_sent, score;
     uint64_t moves;
 } cg_ef;
 
 enum {
-    CG_EF_ERROR = 0 /* e, v of MOMENTUM, m of SIGNUM, r, h */,
-    CG_EF_VELOCITY = 1 /* u; v of VARIANCE and EF21 */,
-    CG_EF_RECEIVED = 2 /* H, M */
+    CG_EF_ERROR = 0 /* the residual e; u of SIGNUM; h of EF21, DIANA and LAQ */,
+    CG_EF_VELOCITY = 1 /* u of MOMENTUM and of EF21 with momentum; s of VARIANCE */,
+    CG_EF_RECEIVED = 2 /* H of EF21, DIANA and LAQ; M of ONEBIT_ADAM */
 };
 
-/* 0: refused (cg_ef_init says why), or it overflows */
-CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc);
-CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc); /* no packet is larger, but a policy's may */
-CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes);
-CG_API_ void cg_ef_reset(cg_ef *ef);                  /* as after init */
-CG_API_ const float *cg_ef_residual(const cg_ef *ef); /* n floats; NULL if they are bytes: cg_ef_read */
-CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n);
-CG_API_ float cg_ef_scale(const cg_ef *ef); /* of the last step */
-CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
-CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef);            /* as 0.1 called it */
-CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag); /* the operator of that step */
+/* ---- state ---- */
 
+/* Bytes that cg_ef_init needs; 0: the description is refused (cg_ef_init returns why), or they overflow. */
+CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc);
+/* Bytes that suffice for every packet of cg_ef_compress; 0 as above. It does not know the packets of a policy, nor
+   those of a codec of yours: use cg_bound_with for these. */
+CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc);
+/* Makes *ef with all state zero. mem may have any alignment and is yours; *ef and mem must stay in place as long as
+   *ef is used. CG_E_ARG: a value out of range. CG_E_UNSUPPORTED: a field that this kind or operator cannot use.
+   CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes);
+/* Sets the state to zero, as after cg_ef_init; a pending step is forgotten, and desc stays as it is. */
+CG_API_ void cg_ef_reset(cg_ef *ef);
+/* The vector CG_EF_ERROR, n floats inside mem, multiplied by cg_ef_scale() except for h; NULL with desc.bytes (use
+   cg_ef_read). */
+CG_API_ const float *cg_ef_residual(const cg_ef *ef);
+/* out[0..n) := a vector of the state, as stored. CG_E_UNSUPPORTED: this kind does not have it. CG_E_MISMATCH: n is not
+   desc.n. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n);
+/* The factor by which the residual is stored since the last step: 1, or 1/(1 + w) of an operator that expands. */
+CG_API_ float cg_ef_scale(const cg_ef *ef);
+CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
+CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef); /* as 0.1 called it */
+/* The operator of the step with that tag, after rules, policy and warm-up; NULL: the tag is zero. */
+CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);
+
+/* ---- a step in two halves, for those who move packets themselves ---- */
+
+/* Compresses grad[0..n) and the residual into packet[0..*len). Succeeds if cap >= cg_ef_bound() and grad is finite;
+   the step is then pending, and exactly one cg_ef_commit or cg_ef_rollback must follow. grad is not kept. CG_E_STATE:
+   a step is pending already. CG_E_CAPACITY: cap is too small for the operator of this step. After an error *len is 0
+   and the state is as it was, except after an error of a codec of yours, which counts as a rollback (stats.kept is
+   1). */
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress(
     cg_ef *ef, const cg_tag *tag, const float *grad, void *packet, size_t cap, size_t *len);
+/* The same with what the operator or kind needs beside: side->aux (VARIANCE: the variances of this step), support,
+   codecs. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress_with(
     cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len);
+/* Ends the step: `used`, one packet or several that cover the vector from left to right, is this rank's contribution
+   and is subtracted from the residual. mean is needed by EF21, DIANA, LAQ and ONEBIT_ADAM, and ignored by the other
+   kinds: n floats, the mean over ranks of the contributions; EF21, DIANA and LAQ overwrite it with the result.
+   CG_E_STATE: no step is pending. After any other error nothing has changed, mean included, and the step is still
+   pending. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, float *mean);
+/* The same with side->support or side->codecs, where decoding `used` needs them. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit_with(
     cg_ef *ef, const cg_extra *side, const void *used, size_t used_len, float *mean);
-/* the packet may be NULL */
+/* Ends the step without a contribution: the gradient stays in the state; do not give it again. packet is not read and
+   may be NULL. CG_E_STATE: no step is pending. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len);
 
-/* Clip, momentum, compensate, compress, exchange, decompress, remember: desc.op, into, warm and carry are ef's;
-   score, if leader is CG_LEADER_BY_SCORE and it is 0, a running mean of |grad| (0.9 of it stays). A dense step
-   goes by auto where merge, shared or region would refuse it. desc.model takes the step at once, by desc.rate
-   (beside ef's own rate, if it has one); grad is then room, but the result all the same for EF21, DIANA, LAQ and
-   ONEBIT_ADAM (whose M is not preconditioned: take that step yourself). */
+/* ---- a step by an exchange ---- */
+
+/* Bytes of mem for cg_ef_exchange with this tag and route; 0: refused, or they overflow. Operators of other steps
+   (warm-up, dense steps) may need more. */
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport);
+/* A whole step: clips, adds momentum and residual, compresses, exchanges, and commits or rolls back. grad := the
+   result. ef provides op, into, warm and carry of desc. If leader is CG_LEADER_BY_SCORE and score is 0, the score is
+   a running mean of |grad| (0.9 of the old one plus 0.1 of the new). A dense step takes CG_ROUTE_AUTO in place of
+   merge, shared and region, and LAQ takes allgather in place of CG_ROUTE_AUTO. With desc->model the step ends with
+   model -= desc->rate * result, and grad is scratch; only EF21, DIANA, LAQ and ONEBIT_ADAM still leave the result
+   there. M of ONEBIT_ADAM is not preconditioned: update the model yourself instead. mem: as for cg_exchange. After an
+   error grad and model are as they were (one exception: see ERRORS above), and stats.kept tells whether the state has
+   the gradient. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
     float *grad, void *mem, size_t bytes, cg_report *report);
 
-/* Layer by layer, as cg_exchange_layers: layers[i].x is the gradient of efs[i], and desc is as for cg_ef_exchange
-   (op, n, warm and carry are filled in). If a gradient is refused here none is put in memory; if another rank
-   refuses, all of them are kept. */
+/* Bytes of mem for cg_ef_exchange_layers; 0: refused, or they overflow. Writes n and the op, route, warm, carry and
+   side of this step into layers[i]. */
 CG_API_ size_t cg_ef_layers_memory(
     cg_ef *const *efs, cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
+/* One step of several vectors, as cg_exchange_layers: layers[i].x is the gradient of efs[i] and receives its result,
+   and layers[i].desc is as for cg_ef_exchange. All efs must differ. As cg_ef_layers_memory does, it writes n, op,
+   route, warm, carry and side into layers[i]: set route and side again before every step. If this rank refuses one
+   gradient, no state changes; if another rank does, the states of this rank keep all gradients, as after a rollback.
+   A layer that fails later is rolled back alone. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
-/* the error, when a learning rate outside changes: by old / new */
+/* ---- changes between two steps: CG_E_STATE while a step is pending ---- */
+
+/* Multiplies residual and carry by factor. If the learning rate is applied after the exchange, call it with old rate /
+   new rate when that changes. CG_E_UNSUPPORTED: SIGNUM, EF21, DIANA and LAQ have no residual. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_rescale(cg_ef *ef, float factor);
-CG_API_ CG_CHECKED_ cg_status cg_ef_set_rate(cg_ef *ef, float rate);   /* not 0 */
-CG_API_ CG_CHECKED_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio); /* of desc.op; not above what init saw */
-/* LAQ: |model after - before|^2 of the step just done */
+/* Sets desc.rate: finite and not 0. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_set_rate(cg_ef *ef, float rate);
+/* Sets the ratio of desc.op. CG_E_UNSUPPORTED: it has none. CG_E_MEMORY: it needs more scratch than cg_ef_init was
+   given; ratios up to the one in desc do not. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio);
+/* LAQ, after every update of the model: squared = |model after - model before|^2. May be called at any time. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_moved(cg_ef *ef, double squared);
 
+/* ---- saving ---- */
+
+/* Bytes that cg_ef_save writes. */
 CG_API_ size_t cg_ef_save_bytes(const cg_ef *ef);
+/* Writes the state to buf[0..*len). CG_E_STATE: a step is pending. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_save(const cg_ef *ef, void *buf, size_t cap, size_t *len);
+/* Restores a saved state into an initialised *ef. buf may be any bytes. CG_E_MISMATCH: kind, n, operator or carry
+   differ from those of *ef. After an error *ef is as it was. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_load(cg_ef *ef, const void *buf, size_t len);
+/* Restores the mean of `count` saved states, for another number of ranks; carries become part of the residual. Errors
+   as cg_ef_load. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count);
 
-/* out = m / (sqrt(variance) + epsilon), and 0 where the variance is 0: an operator of one bit cannot send a zero.
-   Returns |out|, for LAMB's ratio. */
+/* out := momentum / (sqrt(variance) + epsilon), and 0 where the variance is 0, because an operator of one bit cannot
+   send a zero. out may be momentum. Returns |out|, for the trust ratio of LAMB. */
 CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, float epsilon, float *out, size_t n);
 
 #endif /* COMPGRAD_EF_H */

@@ -1,75 +1,159 @@
 /* compgrad_exchange.h: made of the files in src/ by "make headers"; change those, not this one. */
 
 /* src/exchange/manual.h */
-/* compgrad_exchange.h - the mean of everybody's gradient, over your own transport.   part of compgrad, MIT licence
+/* compgrad_exchange.h - the mean of all ranks' gradients, over your own transport.   part of compgrad, MIT licence
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
-       #include "compgrad_exchange.h"                   // brings compgrad.h with it
+       #include "compgrad_exchange.h"                   // includes compgrad.h
 
-       cg_transport t = CG_ZERO;                        // who am I, and how do bytes move?
+       cg_transport t = CG_ZERO;                        // which rank this is, and how it sends bytes
        t.rank = rank; t.size = ranks; t.user = &my_sockets;
-       t.sendrecv = my_sendrecv;                        // one callback is enough; what is NULL is built from what is there
+       t.sendrecv = my_sendrecv;                        // one callback is enough; the library builds the others from it
 
-       cg_exchange_desc d = CG_ZERO;                    // zero = default
+       cg_exchange_desc d = CG_ZERO;                    // a zero field means its default
        d.op = cg_topk(0.01f);
        d.tag.seed = 42; d.tag.step = step;
 
        size_t bytes = cg_exchange_memory(&d, &t, n);
-       void *mem = malloc(bytes);                       // once; every step uses it again
+       void *mem = malloc(bytes);                       // allocate once, use it in every step
        cg_report report;
        cg_status s = cg_exchange(&d, &t, grad, n, mem, bytes, &report);
        if (s != CG_OK) printf("rank %d: %s\n", report.rank, report.why);
-       // grad is now the mean over ranks of what top-k kept of each, the same bits on every rank
+       // grad is now the mean over ranks of the values that top-k kept of each gradient, with equal bits on every rank
 
-   An exchange compresses x with desc.op, moves packets along a route and decodes what comes back: x := the fold (mean, sum, vote)
-   over ranks of C(x). It never moves a byte itself: it asks for one message after the other (cg_io), and cg_exchange hands them
-   to your callbacks. People with non-blocking calls or a communication thread drive it themselves:
+   An exchange compresses x with the operator desc.op, moves the packets between ranks along a route, adds them, and
+   overwrites x with the result. It performs no I/O itself: it describes one message after the other in a cg_io, and
+   cg_exchange passes each one to your callbacks. If you have non-blocking calls or a communication thread, call
+   cg_exchange_next yourself and move the messages in any way you like:
 
        cg_exchange_state e; cg_io io; int code = 0;
-       s = cg_exchange_start(&e, &d, &t, grad, n, mem, bytes);                  // compresses; no I/O yet
-       while ((s = cg_exchange_next(&e, code, &io)) == CG_AGAIN) code = cg_io_run(&t, &io);     // or your own way to move it
+       s = cg_exchange_start(&e, &d, &t, grad, n, mem, bytes);          // compresses x, asks for no message yet
+       while ((s = cg_exchange_next(&e, code, &io)) == CG_AGAIN)        // io is the next message
+           code = cg_io_run(&t, &io);                                   // 0 when it has been sent and received
 
-   TRANSPORT. Any of the four callbacks may be NULL. Broadcast, allgather and allreduce are built from whatever is there (trees,
-   Bruck's allgather, a ring over sendrecv; an allreduce alone carries bytes as exact sums). Point-to-point routes (ring, tree,
-   scatter, merge, region) need sendrecv, and say so. Packets of different length need no allgatherv. An allreduce whose bits may
-   differ between ranks is not relied upon: say CG_ALLREDUCE_AGREES if yours does not. N may be any number from 1.
+   WORDS
+     rank           one of the N processes or threads that take part, 0 to N-1 as in MPI
+     packet         a compressed vector (compgrad.h); D(packet) is the vector that decoding it gives
+     fold           how the vectors of all ranks become one result: mean, sum, vote, or mean of contributors
+     route          the path that packets take, and where they are added
+     stripe         one of N consecutive parts of x, each owned by one rank; it begins at a multiple of 64 values
+     first leg      moves the packets to the ranks that add them
+     second leg     moves the reduced packets from there back to all ranks; desc.back is its operator
+     carry          the residual of the second leg: what re-encoding a sum has lost, added to the next sum
+     contribution   the part of a rank's x that is in the result; report.used holds it as packets
+     opening record 64 bytes that each rank sends to all others before any packet moves
 
-   ROUTES, N ranks, L bytes a packet of the whole vector, c floats of a sample; bytes that a rank sends, beside headers and notes
-     allgather   any operator. Every packet to everybody, added in rank order                        (N-1) L
-     ring        stripes travel once around, decoded, added to and encoded again at every hop         2 (N-1)/N L
-     tree        the same up a binomial tree, and back                                                L log2 N at the root
-     scatter     every stripe to its owner, which adds and encodes the sum (back); CGX, qgZ, 1-bit    2 (N-1)/N L
-     server      packets to the leader (rank 0); back: the exact sum, or desc.back of the mean         L; the leader N-1 or log2 N times its answer
-     merge       gTop-k: two packets become the k largest of their sum, up a tree; what a rank drops there it keeps (used)
-     shared      AR-Top-k: the leader's indices, everybody's values by allreduce                      L of indices + 2 (N-1)/N 4 k
-     region      Ok-Topk: every owner sums a region with about as many indices as any other, and the k largest of all survive
-     linear      an allreduce of f32 values: dense, random-k, rotations; low-rank in two rounds (PowerSGD)   2 (N-1)/N 4 c
-     auto        f32 without selection or low-rank: linear. Selections: allgather, unless that sends more than twice the dense
-                 vector: scatter. Quantizers: scatter if there are more than two ranks, it may be encoded twice, and packets are
-                 not small (64 KiB in all); otherwise allgather.
+   TRANSPORT. Any of the four callbacks may be NULL, as long as one is given. A broadcast, allgather or allreduce that
+   you do not give is built from the callbacks that you do: by binomial trees, Bruck's allgather and a ring over
+   sendrecv, or over allgather or broadcast; if allreduce is the only callback, bytes travel as sums of integers below
+   2^24, which are exact. The routes ring, tree, scatter, merge and region need sendrecv and return CG_E_UNSUPPORTED
+   without it. Packets of different lengths need no allgatherv. Set CG_ALLREDUCE_AGREES if your allreduce returns
+   identical bits on every rank. Otherwise compgrad does not use it for values, unless it is the only callback: then
+   every rank takes rank 0's sum. N may be any number from 1.
 
-   Encoding what was decoded and added loses something at every hop, and nobody remembers it. So ring, tree, scatter and the
-   server's answer are for operators whose sums are exact (f32 values; levels of agreed scales) or which are unbiased, or with
-   desc.carry, which remembers; all others are refused (CG_E_UNSUPPORTED, and report.why says it).
+   ENCODING A SUM AGAIN. On the routes ring, tree, scatter and server a sum of packets is itself sent as a packet, and
+   encoding it may lose part of it. With desc.carry the loss goes into the next sum; without, it is subtracted from the
+   contribution of the rank that encodes. These routes accept
+     operators whose packets add exactly: f32 values, or levels with agreed scales (CG_AGREE_SCALES), without weights;
+     sums encoded by an unbiased operator, desc.back or desc.op;
+     any other operator only with desc.carry.
+   Everything else is refused with CG_E_UNSUPPORTED, and report.why says what to change.
 
-   WHAT COUNTED. report.used is a packet, or several one after the other that cover x from left to right: D(used) is what of this
-   rank's x went into the result (cg_used_decode). On every route that takes a mean:
-       sum over ranks of D(used) + N * (sum of carries before - after) = N * mean           (to rounding; with weights: w D(used), W)
-   Subtract D(used) from what you put in and you have the error to feed back.
+   MEMORY. You own every buffer. cg_exchange needs cg_exchange_memory() bytes of any alignment and never allocates. The
+   buffer holds nothing between two exchanges except report.used of the last one.
 
-   ERRORS. The first round tells everybody the status, length, n, operator and tag of everybody: if any rank has failed (NaN, bad
-   argument) or does not match, all of them return an error in the same step: that rank its own, the others CG_E_PEER or
-   CG_E_MISMATCH with the rank in the report. A corrupt or foreign packet names its sender, and is passed on as a failure, so that
-   nobody waits. After a callback's non-zero return (CG_E_TRANSPORT, report.code) this rank stops. x, carry, warm and model are
-   written only after the last message. When only the very last message is lost ranks may disagree about success; the step in the tag
-   exposes that at the next exchange.
+   RESULTS. All ranks get the same bits, whatever their CPU, compiler or byte order. Packets are added in rank order
+   (allgather, server, scatter) or in an order given by n and N alone; your own allreduce adds in its own order.
 
-   MEMORY. cg_exchange_memory() bytes, no allocation. Results are the same bits on every rank, whatever its CPU or byte order.
+   CONTRIBUTION. report.used is one packet, or several that cover x from left to right; cg_used_decode decodes them.
+   Subtract D(used) from the vector that you gave, and you have the error to feed back (compgrad_ef.h does this). For
+   the fold mean on every route, up to rounding,
+       sum over ranks of D(used)   + N (sum over ranks of carry before - carry after) = N mean
+       sum over ranks of w D(used) + W (sum over ranks of carry before - carry after) = W mean        with weights
+   where w is a rank's weight and W the sum of all weights. For the fold sum the factor N or W of the carries is 1.
 
-   THE OPENING RECORD, 64 bytes, little-endian: "cgx1", status u32, n u64, hash of operators, route, fold and ranks u64, hash of
-   the tag u64, packet bytes u64, weight f32, score f32, largest scale f32, 0, and a hash of all that u64. A rank that failed later
-   sends "cgno", status u32, rank u32 and zeros in place of a packet. A note (where a length is not known) is length u64, status
-   u32, and the rank that failed u32, or if none has a check of what ranks have counted together (region), else 0. */
+   ERRORS. The opening records tell every rank the status, packet length, n, operator and tag of all ranks. If one rank
+   has failed (NaN in x, bad argument, too little memory) or its n, operator or tag differ, all ranks return an error in
+   the same step: the failed rank its own status, the others CG_E_PEER or CG_E_MISMATCH with that rank in report.rank.
+   For a corrupt packet, or one of another step or vector, report.rank is its sender. The rank that finds it sends a
+   failure packet in place of its own next packet, so that no rank waits for ever. If a callback returns non-zero this
+   rank stops with CG_E_TRANSPORT, and report.code is the value returned.
+   After any error x, carry, warm, into and model are unchanged, because they are written only after the last message.
+   If only the very last message is lost, some ranks may report success and others an error; no protocol can avoid
+   this. When the ranks that saw the error repeat the step, the tags differ, and the next exchange reports it.
+
+   THREADS. Every function is re-entrant; one exchange (state, mem, x) belongs to one thread at a time, and cg_exchange
+   calls the callbacks on the thread that called it. A cg_io has no channel number: run the exchanges of one transport
+   one after the other, in the same order on all ranks. Exchanges that run at the same time each need a transport of
+   their own, in MPI a communicator of their own.
+
+   SAVING. Nothing outlives an exchange except the floats behind desc.carry and desc.warm. Save these with the model;
+   cg_ef_save does it when a cg_ef owns them.
+
+   ROUTES. N ranks; n values in x; k values selected; m values after sample and transform; L bytes of a packet of the
+   whole vector; R bytes of the reduced packet (the same as L unless desc.back or an exact sum makes it longer or
+   shorter: a sparse sum has up to N k values). "sends" counts the bytes of the rank that sends most, in packets
+   alone; log2 N is rounded up, and stands for N-1 if you give a broadcast callback.
+     route      sends                 what happens, and which operators it takes
+     allgather  (N-1) L               Every packet goes to every rank, and every rank adds all of them. Takes any
+                                      operator.
+     ring       2 (N-1)/N R           Each stripe goes once around the ring; every rank decodes it, adds its own values
+                                      and encodes the sum. An allgather of the stripes follows. Takes no matrices,
+                                      PermK, given indices, op.k or side->scale.
+     tree       R log2 N (rank 0)     Whole vectors go up a binomial tree, decoded, added and encoded at every node. A
+                                      broadcast follows. Takes no matrices, PermK or given indices.
+     scatter    (N-1)/N (L + R)       Each stripe goes to its owner, which adds all N and encodes the sum. An allgather
+                                      of the stripes follows. Takes what ring takes. (CGX, qgZ, 1-bit SGD)
+     server     L; leader R log2 N    Packets go to the leader (rank 0 by default), which broadcasts their exact sum
+                                      or the mean encoded by desc.back. Takes no given indices.
+     merge      L log2 N (rank 0)     gTop-k: up a tree, two packets become the k largest values of their sum. Values
+                                      dropped there are missing from the contribution of the rank that drops them.
+                                      Takes f32 values of topk, mstopk, dgc and sidco, and no weights.
+     shared     L' log2 N (leader)    AR-Top-k: the leader broadcasts its indices (L' bytes), and an allreduce sums the
+                + 2 (N-1)/N 4 k       values of all ranks there. Takes f32 values of topk, mstopk, dgc, sidco, chunked.
+     region     about 2 (N-1)/N L     Ok-Topk: each rank sums one region of x; regions are cut so that they hold about
+                + 4096 (N-1)          equally many indices. The k largest sums of all regions survive. Takes what
+                                      merge takes.
+     linear     2 (N-1)/N 4 m         An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
+                                      rounds, low-rank (PowerSGD).
+     auto       the first of these rules that applies:
+                  fold contributors, given, PermK, op.k or ATOMO                               allgather
+                  low-rank; f32 values without selection or value code                         linear
+                  no sendrecv, N <= 2, (N-1) L <= 65536, or scales given in side               allgather
+                  fold vote                                                                    scatter
+                  a selection: of f32 values with (N-1) L > 8 n                                scatter, else allgather
+                  an unbiased operator, packets that add exactly, carry or back                scatter, else allgather
+
+   FOLDS. w is a rank's weight (desc.weight), W their sum, D its decoded packet.
+     mean          (sum of w D) / W     every route
+     sum           sum of w D           every route; a sum too large for f32 is Inf by allgather, and CG_E_NONFINITE
+                                        on the other routes
+     vote          majority of signs    cg_sign packets of up to 1024 ranks, + for a tie; no weights; allgather,
+                                        server or scatter
+     contributors  sum of D / ranks     each value is divided by the number of ranks whose packet has one there;
+                   that sent one        allgather; no weights
+
+   FORMATS, little-endian. The opening record:
+
+     byte 0        4        8        16       24       32       40       44       48       52       56       64
+         +---------+--------+--------+--------+--------+--------+--------+--------+--------+--------+--------+
+         | "cgx1"  | status | n      | desc   | tag    | bytes  | weight | score  | scale  | 0      | hash   |
+         +---------+--------+--------+--------+--------+--------+--------+--------+--------+--------+--------+
+
+     status   cg_status u32 of the sender; n u64
+     desc     hash u64 of N, both operators, route, fold, leader, CG_AGREE_SCALES and whether there are weights
+     tag      hash u64 of seed, step and tensor
+     bytes    u64, length of the sender's packets in all, 0 if they are made later
+     weight   f32; score f32; scale f32, if CG_AGREE_SCALES has a single scale to agree on
+     hash     u64 of the 56 bytes before it
+
+     Preamble, 16 bytes before a packet whose length the receiver cannot compute: length u64, status u32, then u32: the
+     rank that failed if status is not 0; otherwise a hash of the counts that all ranks agreed on (region) or 0.
+     Failure packet, of the length that the receiver expects: "cgno", status u32, rank that failed u32, zeros.
+     Scales to agree on, if there are several: f32 each, in the order of the packets.
+     Scatter, if packet lengths vary: N lengths u64 per rank. Region: N bounds u64, N lengths u64, then four times 256
+     counts u32 per rank. Allreduced values: f32, all NaN if the sender has failed.
+     cg_exchange_layers: one opening record whose tag is a hash over all layers, then one record for each exchange. */
 
 /* src/exchange/api.h */
 #include "compgrad.h" /* outside the guard: its implementation has to come before the one below */
@@ -77,20 +161,31 @@
 #ifndef COMPGRAD_EXCHANGE_H
 #  define COMPGRAD_EXCHANGE_H
 
-enum { CG_ALLREDUCE_AGREES = 1 }; /* cg_transport.flags: every rank gets the same bits from allreduce */
+/* ---- transport ---- */
 
-/* callbacks return 0 = ok; anything else is kept in cg_report.code. Sizes are exact on both sides */
+/* cg_transport.flags. Set CG_ALLREDUCE_AGREES if your allreduce returns identical bits on every rank; otherwise
+   compgrad does not use it for values where another callback is given. */
+enum { CG_ALLREDUCE_AGREES = 1 };
+
+/* Your callbacks. A callback returns 0 when its message has been sent and received completely; any other value ends
+   the exchange with CG_E_TRANSPORT and is kept in cg_report.code. Sender and receiver always name the same number of
+   bytes. Callbacks may be NULL as long as one is given; the library builds those that are missing. */
 typedef struct cg_transport {
-    void *user;
-    int rank, size;
-    uint32_t flags;
-    int (*allreduce)(void *user, float *inout, size_t n); /* sum */
-    /* all: rank after rank */
+    void *user;     /* passed to every callback, never read */
+    int rank, size; /* 0 <= rank < size */
+    uint32_t flags; /* CG_ALLREDUCE_AGREES or 0 */
+    /* inout := the sum of inout over all ranks */
+    int (*allreduce)(void *user, float *inout, size_t n);
+    /* all := the bytes_each bytes of every rank, in rank order; mine is not inside all */
     int (*allgather)(void *user, const void *mine, void *all, size_t bytes_each);
+    /* buf := buf of rank root */
     int (*broadcast)(void *user, void *buf, size_t bytes, int root);
-    /* both at once; < 0: none */
+    /* sends out to rank `to` and receives in from rank `from`, both at the same time; a negative rank means that there
+       is nothing to send, or nothing to receive */
     int (*sendrecv)(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from);
 } cg_transport;
+
+/* ---- what to exchange; the tables of routes and folds are in the manual above ---- */
 
 typedef enum cg_route {
     CG_ROUTE_AUTO = 0,
@@ -106,56 +201,67 @@ typedef enum cg_route {
 } cg_route;
 typedef enum cg_fold {
     CG_FOLD_MEAN = 0,
-    CG_FOLD_SUM /* by allgather it may come to Inf */,
-    CG_FOLD_VOTE /* of signs, + for a tie */,
-    CG_FOLD_CONTRIBUTORS /* mean of those that sent one */
+    CG_FOLD_SUM /* on the route allgather a sum too large for f32 is Inf */,
+    CG_FOLD_VOTE /* majority of signs, + for a tie */,
+    CG_FOLD_CONTRIBUTORS /* mean over the ranks whose packet has that value */
 } cg_fold;
 enum { CG_LEADER_BY_SCORE = -1 };
-/* desc.flags: quantize by the largest scale of all ranks; then levels add as integers */
+/* desc.flags */
 enum {
+    /* all ranks quantize with the largest scale of any rank, so that levels add as integers */
     CG_AGREE_SCALES = 1,
-    /* this rank counts, with nothing but zeros: x is not read. Allgather, mean or sum */
+    /* this rank contributes zeros: it counts in N, but its x is not read. Only for the route allgather with the fold
+       mean or sum, without CG_AGREE_SCALES */
     CG_ABSTAIN = 2
 };
 
-/* zero = default; the same on all ranks but for weight, score, carry, warm, CG_ABSTAIN, into and model */
+/* A zero field means its default. All fields must be equal on all ranks, except weight, score, carry, warm, side, into,
+   model and the flag CG_ABSTAIN. The struct is copied; the memory that its pointers name must stay valid until the
+   exchange has ended. */
 typedef struct cg_exchange_desc {
-    cg_op op;
-    /* operator of the second leg (server, scatter); NULL: exact sums where they are short, else op */
+    cg_op op; /* compresses x; zero: dense f32 */
+    /* Operator of the second leg on the routes server and scatter. NULL: the sum itself if packets add exactly;
+       otherwise f32 (server, or weighted f32 values) or op (scatter) */
     const cg_op *back;
-    uint32_t route, fold;
-    cg_tag tag;   /* rank is filled in */
-    float weight; /* 0 = 1, on all ranks or none: sum of w D, or divided by the sum of w */
-    /* r + 1: rank r; 0: rank 0 (server), or step % N (shared: STAR); CG_LEADER_BY_SCORE: the largest score (VAR) */
+    uint32_t route, fold; /* cg_route, cg_fold */
+    cg_tag tag;           /* seed, step and tensor; rank is filled in */
+    /* The factor of this rank in the fold: positive and not denormal. 0 means 1, and must be 0 on all ranks or none */
+    float weight;
+    /* r + 1: rank r leads. 0: rank 0 (server) or rank step % N (shared, STAR). CG_LEADER_BY_SCORE: the rank with the
+       largest score (VAR) */
     int leader;
-    float score;
-    /* cg_exchange_carry() floats, zero at first: the error of sums that were encoded again; route auto: on all
-       ranks or none */
+    float score; /* finite; matters only with CG_LEADER_BY_SCORE */
+    /* The residual of the second leg: cg_exchange_carry() floats, zeros before the first step; read and updated. With
+       CG_ROUTE_AUTO it must be given on all ranks or on none */
     float *carry;
-    /* low-rank: cols*rank floats, zero at first: where the next power iteration starts */
+    /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
-    const cg_extra *side;
-    uint32_t flags; /* CG_AGREE_SCALES, CG_ABSTAIN */
-    float *into;    /* n floats: where the result goes; NULL: x itself */
-    /* n floats apart from x and into: model -= rate * result, a step of SGD, in place of writing a result; into
-       (or x) is then room. A sparse f32 sum by allgather touches nothing else. A sum of Inf would get into it.
-       NULL: none */
+    const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
+    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN */
+    float *into;          /* n floats that receive the result; NULL: x receives it */
+    /* n floats that overlap neither x nor into, or NULL. If given, the exchange ends with a step of SGD,
+       model -= rate * result, instead of writing a result, and may use into (or x) as scratch. A sum of sparse f32
+       packets by allgather changes only the values of model that some rank sent, and leaves into and x alone. An Inf in
+       the result (CG_FOLD_SUM) reaches model. */
     float *model;
-    float rate; /* of model: finite, 0 is 0; the same on all ranks, which is not checked */
+    float rate; /* of model: finite, and 0 means 0; must be equal on all ranks, which is not checked */
 } cg_exchange_desc;
 
 typedef struct cg_report {
-    int rank;        /* who is to blame, or -1 */
-    int code;        /* of the callback */
-    const char *why; /* a sentence */
-    /* by sendrecv exactly. Of your collectives what they must move at least: allgather N-1 times mine out and all
-       the others' in, broadcast N-1 times out of the root, allreduce 2 (N-1)/N of its bytes both ways */
+    int rank;        /* the rank that caused the error, or -1 if that is unknown or there was none */
+    int code;        /* what the failed callback returned, else 0 */
+    const char *why; /* a sentence, constant text */
+    /* Bytes sent and received by this rank. Exact for sendrecv. For your own collectives the least that they can move:
+       allgather (N-1) bytes_each in both directions, broadcast N-1 times the buffer out of the root and once into every
+       other rank, allreduce 2 (N-1)/N of its bytes in both directions */
     uint64_t bytes_out, bytes_in;
-    uint32_t rounds;  /* callbacks called */
-    uint32_t route;   /* what AUTO chose */
-    const void *used; /* in mem, until mem is used again */
+    uint32_t rounds;  /* callbacks that succeeded */
+    uint32_t route;   /* the route taken, which CG_ROUTE_AUTO chose */
+    const void *used; /* this rank's contribution, in mem until mem is used again; NULL after an error */
     size_t used_len;
 } cg_report;
+
+/* ---- messages, for those who drive an exchange themselves ---- */
 
 typedef enum cg_io_kind {
     CG_IO_NONE = 0,
@@ -164,44 +270,62 @@ typedef enum cg_io_kind {
     CG_IO_BROADCAST,
     CG_IO_SENDRECV
 } cg_io_kind;
-typedef struct cg_io { /* what to move next */
-    uint32_t kind;
-    int to, from;    /* sendrecv: peers, < 0: none. broadcast: from is the root */
-    const void *out; /* sendrecv; allgather: mine */
+typedef struct cg_io { /* the next message; its buffers belong to the exchange */
+    uint32_t kind;     /* cg_io_kind: the callback that it corresponds to */
+    int to, from;      /* sendrecv: the two peers, negative: none. broadcast: from is the root */
+    const void *out;   /* sendrecv: bytes to send. allgather: mine */
     size_t out_bytes;
-    void *in;        /* sendrecv; allgather: all; allreduce: the floats; broadcast: the buffer */
-    size_t in_bytes; /* allgather: size * out_bytes; allreduce: 4 n */
+    void *in;        /* sendrecv: bytes to receive. allgather: all. allreduce: the floats. broadcast: the buffer */
+    size_t in_bytes; /* allgather: size * out_bytes. allreduce: 4 n */
 } cg_io;
 
-/* yours, and may not move; nothing in it is of interest but through the calls below */
+/* An exchange in progress. You allocate it and must not move it until the exchange has ended; read it only through the
+   functions below. */
 typedef struct cg_exchange_state cg_exchange_state;
 
-/* Bytes of mem; 0: this description is refused (cg_exchange with no memory tells everybody, and says why), or they
-   overflow. To be refused may be one rank's alone (a server without carry): of more than 16 ranks it then needs
-   some memory to tell the others. */
+/* ---- one exchange ---- */
+
+/* Bytes of mem that cg_exchange and cg_exchange_start need on this rank. 0: the sizes overflow, the transport has no
+   callback or a bad rank, or the description is refused. Call cg_exchange all the same: it tells the other ranks, for
+   which it needs no memory, and says why in its report. With more than 16 ranks telling them does need memory, and a
+   refused description gives those bytes instead of 0. One rank alone may be refused (a leader without carry). */
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n);
-/* Floats of desc.carry that this rank needs; 0: none. */
+/* Floats that desc.carry must have on this rank, computed as if carry were given; 0: none, or the description is
+   refused. */
 CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n);
+/* x[0..n) := the fold over all ranks. Every rank must call it, even one that has nothing to send; it returns when this
+   rank's last message has been moved. x and mem may have any alignment; x may be NULL only if n is 0; report may be
+   NULL. With fewer than cg_exchange_memory() bytes it tells the other ranks and returns CG_E_MEMORY (with more than 16
+   ranks, mem must have room for their opening records to do so). After an error x, into, model, carry and warm are
+   unchanged. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, void *mem, size_t bytes, cg_report *report);
 
-/* The same in pieces. start fails only where nothing can be said to the others; whatever else is wrong next will
-   tell them, and return. */
+/* ---- one exchange, message by message ---- */
+
+/* Begins an exchange: copies desc and transport, checks them and compresses x. Moves no message. state, x and mem must
+   stay in place and unchanged until cg_exchange_next has returned something other than CG_AGAIN. It fails only if the
+   other ranks cannot be told: a NULL argument, a bad rank, no callback (CG_E_ARG), or more than 16 ranks and mem too
+   small even for the opening. Every other error is sent to all ranks and returned by cg_exchange_next. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc,
     const cg_transport *transport, float *x, size_t n, void *mem, size_t bytes);
+/* CG_AGAIN: move the message *io, then call again with last_code = 0, or with your own error code if moving it failed.
+   CG_OK: the exchange has ended and x is the result. Any other status: it has ended with that error, and x is as it
+   was. last_code of the first call is ignored. CG_E_STATE: the exchange has not begun, or has ended before. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_io *io);
+/* Copies the report; complete after the exchange has ended, and valid as long as mem for report->used. */
 CG_API_ void cg_exchange_report(const cg_exchange_state *state, cg_report *report);
+/* Moves one message through the callback of its kind, which must be given; returns what the callback returns. */
 CG_API_ int cg_io_run(const cg_transport *transport, const cg_io *io);
 
-/* y = beta*y + alpha*D(used). */
+/* y = beta*y + alpha*D(used), for report.used. side: desc.side of the exchange, if op needs support or codecs. All
+   packets are verified first: after an error y is unchanged. CG_E_MISMATCH: they do not cover n values. */
 CG_API_ CG_CHECKED_ cg_status cg_used_decode(
     const cg_extra *side, const void *used, size_t len, float alpha, float beta, float *y, size_t n);
 
-/* Layer by layer: every layer has its own operator, route and tag; all of them open in two rounds, then one
-   exchange follows the other. Those shorter than `small` values (and with the fold and weight of the first of
-   them) travel together as one dense message. If a rank cannot even start a layer (NaN, a refused operator) none
-   is exchanged. A layer that fails later leaves its x and model as they were and does not keep the others from
-   being exchanged; the first failure is returned. The report adds up all of them. */
+/* ---- layer by layer ---- */
+
+/* One layer of cg_exchange_layers: you fill in desc, x and n, and it fills in status and report. */
 typedef struct cg_layer {
     cg_exchange_desc desc;
     float *x;
@@ -209,8 +333,16 @@ typedef struct cg_layer {
     cg_status status;
     cg_report report;
 } cg_layer;
+/* Bytes of mem for the same layers; 0: the sizes overflow, or the transport is unusable. */
 CG_API_ size_t cg_exchange_layers_memory(
     const cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
+/* Exchanges several vectors, each with an operator, route and tag of its own. All their opening records travel in two
+   allgathers; then one exchange follows the other. Layers with fewer than `small` values travel together as one dense
+   vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer.
+   If a rank cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later
+   keeps its x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT. Returns the first
+   failure. *report has the sums of bytes and rounds, and rank, code and why of that failure; each layer's used is in
+   layers[i].report. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 

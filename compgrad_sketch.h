@@ -1,10 +1,10 @@
 /* compgrad_sketch.h: made of the files in src/ by "make headers"; change those, not this one. */
 
 /* src/sketch/manual.h */
-/* compgrad_sketch.h - a linear count sketch, heavy hitters, Sketched-SGD and FetchSGD.    part of compgrad, MIT licence
+/* compgrad_sketch.h - a linear count sketch, heavy hitters, Sketched-SGD and FetchSGD.   part of compgrad, MIT licence
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
-       #include "compgrad_sketch.h"                     // brings compgrad_exchange.h and compgrad.h with it
+       #include "compgrad_sketch.h"                     // includes compgrad_exchange.h and compgrad.h
 
        cg_sketch_desc d = CG_ZERO;
        d.rows = 5; d.cols = n / 50; d.n = n; d.seed = 42;       // 10 times smaller than the gradient
@@ -12,38 +12,67 @@
        void *mem = malloc(cg_sketch_memory(&d));
        cg_status status = cg_sketch_init(&s, &d, mem, cg_sketch_memory(&d));
 
-       status = cg_sketch_add(&s, grad, n, 1.0f);       // sketches of one description add: workers sketch, sums of sketches are
-       status = cg_sketch_merge(&s, &other);            // sketches of sums
-       status = cg_sketch_heavy(&s, k, index, value, scratch, cg_sketch_heavy_scratch(&s, k));      // its k largest coordinates
+       status = cg_sketch_add(&s, grad, n, 1.0f);       // each worker sketches its own gradient;
+       status = cg_sketch_merge(&s, &other);            // the sum of two sketches is the sketch of the sum
+       status = cg_sketch_heavy(&s, k, index, value, scratch, cg_sketch_heavy_scratch(&s, k));  // its k largest values
 
-   One call for a training step of many ranks, each with all its memory in what you give it:
+   A whole training step of many ranks is one call; sgd and fetch live in memory that you give to their init functions:
 
-       status = cg_sketched_exchange(&sgd, &x, &transport, grad, mem, bytes, &report);     // Sketched-SGD, or agreed indices (ARC-Top-k)
+       status = cg_sketched_exchange(&sgd, &x, &transport, grad, mem, bytes, &report);     // Sketched-SGD, ARC-Top-k
        status = cg_fetched_exchange(&fetch, &x, &transport, grad, mem, bytes, &report);    // FetchSGD
 
-   WHAT IT DOES. Every row r has cols cells. Coordinate i is added to cell h_r(i) with sign s_r(i); its estimate is the median over
-   rows of s_r(i) times that cell (of an even number of rows, the mean of the two in the middle).
+   WORDS
+     coordinate     an element of the vector x, 0 to n-1
+     cell           a float of the sketch; there are rows * cols of them, and more with groups
+     line           256 consecutive coordinates, which are hashed together
+     slot           256 consecutive cells of a row; a line is added to one slot in every row
+     heavy hitter   a coordinate whose estimate is large compared with |x|
+     group          256, 65536, ... consecutive coordinates, for a search that need not estimate every coordinate
 
-   HASHING. Neighbours move together, in lines of 256, so that a row costs no more than an addition: row and line give (by a 64-bit
-   hash of the seed) a line of cells, eight bits that are XORed to the place in the line, and 256 signs. So in a row
+   ESTIMATES. In each row r, coordinate i is added to the cell h_r(i) with the sign s_r(i). Its estimate is the median
+   over the rows of s_r(i) times that cell; with an even number of rows, the mean of the two in the middle. With
+   cols >= 3/eps^2 and rows >= 8 ln(1/delta) + 1, an estimate is wrong by more than eps |x| with probability at most
+   delta (pairwise independence, Charikar 02).
+
+   HASHING. Whole lines move, so that adding a line to a row is one addition of two short vectors. For each row and line
+   a 64-bit hash of the seed gives the slot, eight bits that are XORed with the position in the line, and 256 signs.
+   Hence in one row
      two coordinates of one line never collide;
-     two of different lines do with probability 1/cols (cols/256 lines, 256 places), wherever they stand in theirs;
-     signs are + or - with equal probability, and independent of each other and of the cells, as far as the hash is random; the
-     norm below needs that of four at a time.
-   cols is rounded up to a multiple of 256 (see cg_sketch.desc). Collisions come 256 at a time: on vectors whose large values stand together
-   estimates are as good in the mean as with a hash per coordinate, but vary more from seed to seed.
-   With cols >= 3/e^2 and rows >= 8 ln(1/d) + 1 an estimate is off by more than e |x| with probability d at most (two-wise; Charikar 02).
+     two coordinates of different lines collide with probability 1/cols, whatever their positions: their lines share one
+     of cols/256 slots, and in it the two share one of 256 cells;
+     each sign is + or - with equal probability, independent of the other signs and of the cells as far as the hash is
+     random; cg_sketch_norm relies on this for any four signs.
+   cols is rounded up to a multiple of 256; cg_sketch.desc has the rounded value. Since 256 coordinates collide
+   together, estimates of a vector whose large values are adjacent are as good on average as with one hash per
+   coordinate, but vary more from seed to seed.
 
-   GROUPS. desc.groups cells per row and level (0: none) find heavy hitters without looking at every coordinate, for vectors of
-   billions: a sum of every 256, 65536, ... coordinates, with random signs and sizes, is sketched too, in a cell of its own (a plain sum
-   could cancel, a random one has the group's energy), and only groups with enough energy are looked into. cg_sketch_heavy does so
-   by itself where that is cheaper (if fewer than k are that heavy it looks at all: of vectors that are too long for it ask
-   cg_sketch_heavy_above). What it finds are the same coordinates and values, as long as those are above about
-   4 |x| / sqrt(min(cols, groups)).
+   GROUPS. With desc.groups > 0 the heavy hitters of a vector of billions of coordinates are found without estimating
+   each of them. For every group of 256, 65536, ... coordinates a sum with random signs and random weights is sketched,
+   in `groups` further cells per row and level. A random sum reflects the energy of its group, where a plain sum could
+   cancel. The search looks only into groups with enough energy. cg_sketch_heavy searches this way if that is
+   cheaper; when fewer than k coordinates are heavy enough it estimates all of them. For a vector that is too long for
+   that, call cg_sketch_heavy_above. Both searches find the same coordinates and values as long as the values are above
+   about 4 |x| / sqrt(min(cols, groups)).
 
-   NUMBERS. Sums are f32, line after line in the order given: small integers add exactly, in any order of merging; otherwise the order
-   decides the last bits, and a fixed order gives the same bits on every machine and at any number of threads. NaN and Inf are
-   refused; if a cell's sum becomes too large for a float, heavy and pack return CG_E_NONFINITE. With COMPGRAD_OPENMP adding and estimating use all threads. MEMORY is the caller's, any alignment; nothing allocates. */
+   MEMORY. You own every buffer, with any alignment; nothing allocates. A sketch needs 4 bytes per cell.
+
+   ERRORS. Arguments are checked before a cell changes: NaN and Inf in x (CG_E_NONFINITE), an index beyond n (CG_E_ARG),
+   a sketch or packet of another description (CG_E_MISMATCH). A sum in a cell may become too large for a float: then
+   packing the cells returns CG_E_NONFINITE, and so does a search for heavy hitters that meets an estimate or a norm
+   that is not finite.
+
+   RESULTS AND THREADS. Cells are f32 sums, added line by line in the given order. A fixed order gives the same bits on
+   every machine and at any number of threads; another order of merging may change the last bits, except for small
+   integers, whose sums are exact. Every function is re-entrant; use one sketch from one thread at a time. With
+   COMPGRAD_OPENMP, adding and estimating use all threads.
+
+   SAVING. cg_sketch_save and cg_sketch_load keep a sketch as an exact packet. cg_sketched and cg_fetched have no
+   functions of their own for this: save the arrays error and velocity of a cg_sketched (n floats each), and the
+   sketches momentum and error of a cg_fetched.
+
+   FORMAT. A sketch travels as an ordinary packet (compgrad.h) whose vector is its cells: rows * cols cells, row by row,
+   then for each level rows * groups cells. The seed in the tag of the packet is a hash of seed, rows, cols, n and
+   groups. */
 
 /* src/sketch/api.h */
 /* api: the public declarations of sketches and of the protocols with them
@@ -56,114 +85,150 @@
 #ifndef COMPGRAD_SKETCH_H
 #  define COMPGRAD_SKETCH_H
 
-typedef struct cg_sketch_desc {
-    int rows;    /* 1 to 15 */
-    size_t cols; /* cells of a row; a multiple of 256, or is made one */
-    size_t n;    /* coordinates, up to 2^40 */
-    uint64_t seed;
-    size_t groups; /* 0, or cells of a row for groups of coordinates, at every level */
+/* ---- one sketch ---- */
+
+typedef struct cg_sketch_desc { /* equal on all ranks; only sketches of equal descriptions can be added */
+    int rows;                   /* 1 to 15 */
+    size_t cols;                /* cells in a row, at least 1; rounded up to a multiple of 256 */
+    size_t n;                   /* coordinates, up to 2^40 */
+    uint64_t seed;              /* of the hash */
+    size_t groups;              /* cells per row and level for groups of coordinates; 0: no groups */
 } cg_sketch_desc;
 
-typedef struct cg_sketch { /* yours */
-    cg_sketch_desc desc;   /* cols as they are */
-    float *cells;          /* rows * cols, and levels * rows * groups; add and scale them as you like */
-    size_t count;          /* of all cells */
-    int levels;
+typedef struct cg_sketch { /* you allocate it */
+    cg_sketch_desc desc;   /* with cols rounded up */
+    float *cells;          /* rows * cols, then levels * rows * groups; inside mem, and you may add and scale them */
+    size_t count;          /* number of all cells */
+    int levels;            /* of groups; 0: no groups */
 } cg_sketch;
 
-CG_API_ size_t cg_sketch_memory(const cg_sketch_desc *desc); /* 0: refused, or it overflows */
+/* Bytes that cg_sketch_init needs; 0: the description is refused, or they overflow. */
+CG_API_ size_t cg_sketch_memory(const cg_sketch_desc *desc);
+/* Makes an empty sketch in mem, which is yours, may have any alignment and must stay in place. After an error *sketch
+   is as it was. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_init(cg_sketch *sketch, const cg_sketch_desc *desc, void *mem, size_t bytes);
-CG_API_ void cg_sketch_clear(cg_sketch *sketch);
-/* + weight * x. n is desc.n; of a list any number, in any order. */
+CG_API_ void cg_sketch_clear(cg_sketch *sketch); /* all cells := 0 */
+/* Adds weight * x. n must be desc.n (CG_E_MISMATCH). After an error no cell has changed. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_add(cg_sketch *sketch, const float *x, size_t n, float weight);
+/* Adds weight * value[j] to coordinate index[j], for j below count; indices in any order, and repeated if you like.
+   After an error no cell has changed. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_add_list(
     cg_sketch *sketch, const uint64_t *index, const float *value, size_t count, float weight);
-/* += ; CG_E_MISMATCH if they differ in n, rows, cols, groups or seed */
+/* to += from. CG_E_MISMATCH: they differ in n, rows, cols, groups or seed. CG_E_ARG: they are one sketch. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_merge(cg_sketch *to, const cg_sketch *from);
+/* Multiplies all cells by a finite number. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_scale(cg_sketch *sketch, float by);
-/* Cells that these coordinates touch become 0, in every row (FetchSGD); not with groups. */
+/* Sets the cells that these coordinates use to 0, in every row (FetchSGD). CG_E_UNSUPPORTED: the sketch has groups. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_zero(cg_sketch *sketch, const uint64_t *index, size_t count);
 
-CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i); /* 0 beyond n */
+/* The estimate of coordinate i; 0 if i is not below n. */
+CG_API_ float cg_sketch_estimate(const cg_sketch *sketch, uint64_t i);
+/* y[0..n) := the estimates of all coordinates; n must be desc.n (CG_E_MISMATCH). */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_estimate_all(const cg_sketch *sketch, float *y, size_t n);
-/* of x: the root of the median over rows of |cells|^2 */
+/* An estimate of |x|: the square root of the median over rows of the sum of squared cells. */
 CG_API_ double cg_sketch_norm(const cg_sketch *sketch);
 
-/* The k largest estimates (of equals the lowest index), ascending by index; min(k, n) of them. */
+/* ---- heavy hitters: index and value are yours, with room for min(k, n) each; results ascend by index ---- */
+
+/* Bytes of scratch for the three functions below. */
 CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k);
+/* The min(k, n) coordinates with the largest estimates in magnitude; of equal ones those with the lowest index. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy(
     const cg_sketch *sketch, size_t k, uint64_t *index, float *value, void *scratch, size_t scratch_bytes);
-/* All with |estimate| >= tau * norm, 0 < tau, but at most the k largest of them; ascending. None, if the norm is 0. */
+/* All coordinates with |estimate| >= tau * cg_sketch_norm, tau > 0, but at most the k largest of them; *count tells how
+   many. None if the norm is 0. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_heavy_above(const cg_sketch *sketch, double tau, size_t k, uint64_t *index,
     float *value, size_t *count, void *scratch, size_t scratch_bytes);
-/* HEAVYMIX: those above norm / sqrt(k), filled up to min(k, n) with random others, by the shared key of tag;
-   ascending. */
+/* HEAVYMIX: the coordinates with |estimate| >= norm / sqrt(k), and random other coordinates until there are min(k, n).
+   The random ones depend only on the shared key of tag (seed, step, tensor); NULL: a tag of zeros. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_heavymix(const cg_sketch *sketch, size_t k, const cg_tag *tag, uint64_t *index,
     float *value, void *scratch, size_t scratch_bytes);
 
-/* As a packet: the cells through any operator for `count` values (dense: exact). The tag's seed is replaced by a
-   hash of the description, so that a sketch of another n, rows, cols, groups or seed is CG_E_MISMATCH. cells =
-   beta*cells + alpha*D. */
+/* ---- sketches as packets ---- */
+
+/* cg_bound and cg_scratch of the operator for all `count` cells. */
 CG_API_ size_t cg_sketch_bound(const cg_sketch *sketch, const cg_op *op);
 CG_API_ size_t cg_sketch_scratch(const cg_sketch *sketch, const cg_op *op);
+/* Compresses the cells with any operator (dense is exact), as cg_compress. The seed of the tag is replaced by a hash of
+   the description, by which cg_sketch_unpack recognises the sketch. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_pack(const cg_sketch *sketch, const cg_op *op, const cg_tag *tag, void *packet,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
+/* cells = beta*cells + alpha*D(packet). The packet may be any bytes; after an error the cells are as they were.
+   CG_E_MISMATCH: it is of a sketch with another n, rows, cols, groups or seed. */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_unpack(
     cg_sketch *sketch, const void *packet, size_t len, float alpha, float beta);
-/* cap: cg_sketch_bound(sketch, dense) */
+/* The same exactly and without scratch: an f32 packet. cap must be at least cg_sketch_bound() of cg_dense(). */
 CG_API_ CG_CHECKED_ cg_status cg_sketch_save(const cg_sketch *sketch, void *buf, size_t cap, size_t *len);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_load(cg_sketch *sketch, const void *buf, size_t len);
-/* The mean (or sum: desc.fold) over ranks, by desc.route; desc.op: what cells are sent through; desc.model is not
-   used. */
+/* Replaces the cells by their mean over ranks (or another desc->fold), as cg_exchange with the cells as x: desc->op
+   compresses them, desc->route moves them, and desc->model is ignored (desc->into, if given, receives the result).
+   Different sketches on two ranks are CG_E_MISMATCH. After an error the cells are as they were. */
 CG_API_ size_t cg_sketch_exchange_memory(
     const cg_sketch *sketch, const cg_exchange_desc *desc, const cg_transport *transport);
 CG_API_ CG_CHECKED_ cg_status cg_sketch_exchange(cg_sketch *sketch, const cg_exchange_desc *desc,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
-/* ---- Sketched-SGD (Ivkin 19), and indices agreed on by a sketch (ARC-Top-k) u = momentum u + g, a = a + u; the
-   mean of S(a) over ranks; its `candidates` * k heaviest coordinates, the same on all ranks; of those the mean of
-   a, exactly; of that the k largest are the result, and a (and u) become 0 there. candidates 1: what the sketch
-   says is taken. mix: HEAVYMIX. The hash is another one in every step (by tag.step), so that nobody is hidden
-   behind the same neighbour for ever. Nothing is lost: a + what was taken of it = sum of u. Errors: grad as it
-   was, and the gradient in a unless it was refused here (NaN, memory, route). Values of a and u beyond 2^96 are
-   cut off there; momentum u counts as 0 below 2^-100. */
+/* ---- Sketched-SGD (Ivkin 19), and indices agreed on by a sketch (ARC-Top-k) ----
+
+   g is the gradient of this rank, u its momentum, e its residual. In every step
+     u := momentum u + g; e := e + u;
+     the ranks exchange the mean of the sketches of e, and all find the same candidates * k heaviest coordinates in it;
+     they exchange the exact mean of e at these coordinates, and the k largest values are the result;
+     there e and u become 0.
+   Nothing is lost: e + the values taken from it = the sum of all u. The hash changes in every step (by tag.step), so
+   that no coordinate stays hidden by the same collision. Values of e and u are limited to 2^96 in magnitude, and
+   momentum u becomes 0 below 2^-100. */
 typedef struct cg_sketched_desc {
     cg_sketch_desc sketch;
-    size_t k;
-    int candidates /* 0 = 4 */;
-    float momentum;
-    int mix;
+    size_t k;       /* coordinates in a result; at least 1 */
+    int candidates; /* coordinates whose exact means are compared, divided by k; 0 = 4; 1: the sketch alone decides */
+    float momentum; /* 0 <= momentum < 1 */
+    int mix;        /* not 0: the candidates are chosen by HEAVYMIX */
 } cg_sketched_desc;
-typedef struct cg_sketched {
+typedef struct cg_sketched { /* you allocate it; its arrays are inside mem */
     cg_sketched_desc desc;
     cg_sketch sketch;
-    float *error, *velocity;
+    float *error, *velocity; /* e and u, n floats each; velocity is NULL without momentum */
 } cg_sketched;
+/* Bytes that cg_sketched_init needs; 0: the description is refused, or they overflow. */
 CG_API_ size_t cg_sketched_memory(const cg_sketched_desc *desc);
+/* Makes *sgd with e and u zero. mem is yours, may have any alignment and must stay in place. */
 CG_API_ CG_CHECKED_ cg_status cg_sketched_init(cg_sketched *sgd, const cg_sketched_desc *desc, void *mem, size_t bytes);
+/* Bytes of mem for a step; 0: the route is refused, or they overflow. */
 CG_API_ size_t cg_sketched_exchange_memory(
     const cg_sketched *sgd, const cg_exchange_desc *desc, const cg_transport *transport);
+/* One step: grad[0..n) := the result, which is 0 except at k coordinates; with desc->model, model -= desc->rate *
+   result instead. Of desc it reads tag, route, leader, model and rate; the route must take dense vectors, such as auto,
+   linear or server. After an error grad and model are as they were. If this rank refused the gradient (NaN, memory,
+   route) u and e are as they were; otherwise they contain it: do not give it again. */
 CG_API_ CG_CHECKED_ cg_status cg_sketched_exchange(cg_sketched *sgd, const cg_exchange_desc *desc,
-    const cg_transport *transport, float *grad, void *mem, size_t bytes,
-    cg_report *report); /* desc: tag, route (auto, linear, server), model and rate */
+    const cg_transport *transport, float *grad, void *mem, size_t bytes, cg_report *report);
 
-/* ---- FetchSGD (Rothchild 20): momentum and error live in the sketch, the same on all ranks S_u = momentum S_u +
-   mean of S(g); S_e = S_e + rate S_u; the result is the k heaviest of S_e; cells that they touch become 0 in S_e
-   and S_u (subtracting their sketch, as the paper has it, diverges where the sketch is small). momentum S_u counts
-   as 0 below 2^-100. On any error the state is as it was. */
+/* ---- FetchSGD (Rothchild 20): momentum and residual are sketches, equal on all ranks ----
+
+   U and E are the sketches of momentum and residual, S(g) that of the gradient. In every step
+     U := momentum U + mean of S(g) over ranks; E := E + rate U;
+     the result is the k heaviest coordinates of E with their estimates;
+     the cells that these coordinates use become 0 in E and U.
+   The paper subtracts the sketch of the result instead, which diverges if the sketch is small. momentum U becomes 0
+   below 2^-100. */
 typedef struct cg_fetched_desc {
-    cg_sketch_desc sketch;
-    size_t k;
-    float momentum, rate /* 0 = 1; with a desc.model the step is by both rates */;
+    cg_sketch_desc sketch; /* without groups */
+    size_t k;              /* coordinates in a result; at least 1 */
+    float momentum, rate;  /* rate: 0 = 1; with desc->model the step is scaled by both rates */
 } cg_fetched_desc;
-typedef struct cg_fetched {
+typedef struct cg_fetched { /* you allocate it; its cells are inside mem */
     cg_fetched_desc desc;
-    cg_sketch momentum, error, fresh;
+    cg_sketch momentum, error, fresh; /* U, E, and room for the sketch of a gradient */
 } cg_fetched;
+/* Bytes that cg_fetched_init needs; 0: the description is refused, or they overflow. */
 CG_API_ size_t cg_fetched_memory(const cg_fetched_desc *desc);
+/* Makes *sgd with U and E zero. mem is yours, may have any alignment and must stay in place. */
 CG_API_ CG_CHECKED_ cg_status cg_fetched_init(cg_fetched *sgd, const cg_fetched_desc *desc, void *mem, size_t bytes);
+/* Bytes of mem for a step; 0: the route is refused, or they overflow. */
 CG_API_ size_t cg_fetched_exchange_memory(
     const cg_fetched *sgd, const cg_exchange_desc *desc, const cg_transport *transport);
+/* One step, as cg_sketched_exchange. After an error grad, model, U and E are as they were. */
 CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *desc,
     const cg_transport *transport, float *grad, void *mem, size_t bytes, cg_report *report);
 

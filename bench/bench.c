@@ -1472,11 +1472,11 @@ int main(int argc, char **argv)
 {
     static const char usage[] =
         "bench [--quick] [--n N] [--reps R] [--csv PATH] [--gradients DIR]\n"
-        "  --quick     n = 2^20 and few repetitions: does it run at all\n"
-        "  --n N       values in the vector (2^24; goals are judged from there on)\n"
-        "  --reps R    repetitions, of which the best counts (9)\n"
-        "  --csv PATH  where the figures go (bench/out/results.csv)\n"
-        "  --gradients DIR  measures on every *.f32 in DIR too; train --dump-gradients DIR writes them\n";
+        "  --quick     n = 2^20 and few repetitions: only shows that it runs\n"
+        "  --n N       values in the vector (default 2^24; goals are judged only from that on)\n"
+        "  --reps R    repetitions; the best time is reported (default 9)\n"
+        "  --csv PATH  file for the figures (default bench/out/results.csv)\n"
+        "  --gradients DIR  also measures every *.f32 file in DIR; train --dump-gradients DIR writes them\n";
     const char *path = "bench/out/results.csv", *folder = NULL;
     size_t n = GOAL_N, room, i;
     int reps = 9, a;

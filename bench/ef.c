@@ -1,8 +1,9 @@
 /* cc -O2 -I. bench/ef.c -o ef.out -lm && ./ef.out --csv ef.csv        (or: make bench)
 
-   What a step with memory takes, cg_ef_compress and cg_ef_commit of that packet, as a multiple of the loop that nobody can do
-   without: e += g. That loop runs beside every step, on buffers of the same kind, so that a busy machine slows both; and the
-   plain C that a user would write instead runs on the same gradients. One thread. */
+   The time of a step with error feedback (cg_ef_compress and cg_ef_commit of its packet) as a multiple of the time of
+   the loop e += g, which every implementation needs. That loop runs beside every step, on buffers of the same kind, so
+   that a busy machine slows both; and the plain C that a user would write instead runs on the same gradients. One
+   thread. */
 
 #define _POSIX_C_SOURCE 200809L
 #define COMPGRAD_IMPLEMENTATION
@@ -367,10 +368,10 @@ int main(int argc, char **argv)
 {
     static const char usage[] =
         "ef [--quick] [--n N] [--reps R] [--csv PATH]\n"
-        "  --quick     n = 2^20 and few repetitions: does it run at all\n"
-        "  --n N       values in the vector, a multiple of 65536 (2^24; goals are judged from there on)\n"
-        "  --reps R    steps measured, whose median counts (15)\n"
-        "  --csv PATH  where the figures go (bench/out/ef.csv)\n";
+        "  --quick     n = 2^20 and few repetitions: only shows that it runs\n"
+        "  --n N       values in the vector, a multiple of 65536 (default 2^24; goals are judged only from that on)\n"
+        "  --reps R    steps; the median of their times is reported (default 15)\n"
+        "  --csv PATH  file for the figures (default bench/out/ef.csv)\n";
     const char *path = "bench/out/ef.csv";
     size_t n = GOAL_N;
     int reps = 15, a;

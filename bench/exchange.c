@@ -1,7 +1,8 @@
 /* cc -O2 -I. bench/exchange.c -o exchange.out -lm -pthread && ./exchange.out --csv exchange.csv        (or: make bench)
 
-   What a whole exchange takes, against a dense one over the same transport in the same run: between threads, and with bench/shaped.sh
-   over TCP between machines that are 1 Gbit/s apart. And what adding up sparse packets takes, against the plainest C. */
+   The time of a whole exchange, compared with a dense one over the same transport in the same run: between threads,
+   and with bench/shaped.sh over TCP links of 1 Gbit/s. Also the time of adding sparse packets, compared with the
+   plainest C. */
 
 #define _POSIX_C_SOURCE 200809L
 #define COMPGRAD_IMPLEMENTATION
@@ -334,11 +335,11 @@ int main(int argc, char **argv)
 {
     static const char usage[] =
         "exchange [--quick] [--n N] [--reps R] [--csv PATH] [--tcp RANK host:port,host:port,...]\n"
-        "  --quick     n = 2^20 and few repetitions: does it run at all\n"
-        "  --n N       values in the vector (2^24, over TCP 2^22; goals are judged from there on)\n"
-        "  --reps R    repetitions, of which the best counts (9)\n"
-        "  --csv PATH  where the figures go (bench/out/exchange.csv); over TCP they are added to it\n"
-        "  --tcp       as one rank of several processes, see bench/shaped.sh\n";
+        "  --quick     n = 2^20 and few repetitions: only shows that it runs\n"
+        "  --n N       values in the vector (default 2^24, over TCP 2^22; goals are judged only from that on)\n"
+        "  --reps R    repetitions; the best time is reported (default 9)\n"
+        "  --csv PATH  file for the figures (default bench/out/exchange.csv); over TCP they are appended\n"
+        "  --tcp       run as one rank of several processes, see bench/shaped.sh\n";
     const char *path = "bench/out/exchange.csv", *addresses = NULL;
     size_t n = 0;
     float *base;

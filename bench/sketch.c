@@ -1,8 +1,9 @@
 /* cc -O2 -I. bench/sketch.c -o sketch.out -lm && ./sketch.out --csv sketch.csv        (or: make bench)
 
-   What a count sketch of 5 rows, 50 times narrower than the vector, takes: as a fraction of the speed at which the vector can be read,
-   and as a multiple of the loop from the textbook, which hashes every coordinate by itself. Reading runs beside every measurement, so
-   that a busy machine slows both. One thread; compiled with -fopenmp -DCOMPGRAD_OPENMP it compares two threads with one instead. */
+   The speed of a count sketch of 5 rows, each 50 times shorter than the vector: as a fraction of the speed at which
+   the vector can be read, and as a multiple of the textbook's loop, which hashes every coordinate separately. A
+   reading loop runs beside every measurement, so that a busy machine slows both. One thread; compiled with -fopenmp
+   -DCOMPGRAD_OPENMP the program compares two threads with one instead. */
 
 #define _POSIX_C_SOURCE 200809L
 #define COMPGRAD_IMPLEMENTATION
@@ -413,10 +414,10 @@ int main(int argc, char **argv)
 {
     static const char usage[] =
         "sketch [--quick] [--n N] [--reps R] [--csv PATH]\n"
-        "  --quick     n = 2^20 and few repetitions: does it run at all\n"
-        "  --n N       values in the vector, at least 65536 (2^24; goals are judged from there on)\n"
-        "  --reps R    calls measured, whose median counts, or of threads the best (15)\n"
-        "  --csv PATH  where the figures go (bench/out/sketch.csv); compiled for threads, after what is there\n";
+        "  --quick     n = 2^20 and few repetitions: only shows that it runs\n"
+        "  --n N       values in the vector, at least 65536 (default 2^24; goals are judged only from that on)\n"
+        "  --reps R    calls; their median time is reported, for threads the best (default 15)\n"
+        "  --csv PATH  file for the figures (default bench/out/sketch.csv); compiled for threads it appends to it\n";
     const char *path = "bench/out/sketch.csv";
     size_t n = GOAL_N;
     int reps = 15, a;

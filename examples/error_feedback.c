@@ -1,9 +1,10 @@
 /* cc -O2 -pthread -I. examples/error_feedback.c -o error_feedback && ./error_feedback
 
-   Four workers, here threads, minimise the mean of four functions whose minima are far apart, and tell each other only the 1 %
-   largest values of their gradients. Without memory they send what they disagree about, over and over, and the rest never. With
-   error feedback what was not sent is added to the next gradient, and all of it gets there. Half way the memory is saved and
-   loaded, as in a restart; nobody can tell from the figures. */
+   Four workers, here threads, minimise the mean of four functions whose minima are far apart, and exchange only the
+   1 % largest values of their gradients. Without error feedback they send the same large values again and again, which
+   cancel in the mean, and never the rest. With error feedback the values that were not sent, the residual, are added to
+   the next gradient, and all of them are sent in the end. Half way the residuals are saved and loaded, as in a restart;
+   the figures do not change. */
 
 #define _POSIX_C_SOURCE 200809L              /* for transport_threads.h, under -std=c99 */
 #define COMPGRAD_IMPLEMENTATION

@@ -1,10 +1,11 @@
 /* mpicc -O2 -I. examples/overlap_mpi.c -o overlap_mpi && mpirun -np 2 ./overlap_mpi
 
-   A backward pass computes the gradients of twelve layers, the last layer first. Either all of them are exchanged when it is over,
-   or each as soon as it is there, while the next one is computed: between slices of the computation one looks whether a message
-   has come and posts the next (cg_exchange_next, cg_mpi_io_start, cg_mpi_io_test). Compression and MPI's own copying need the same
-   core as the computation and cannot be hidden; waiting for the network can. On one machine there is little of that, so the second
-   line makes messages late as a link of 12.5 MB/s and 0.1 ms would (another speed: overlap_mpi MB/s). */
+   A backward pass computes the gradients of twelve layers, the last layer first. Either all of them are exchanged when
+   it is over, or each as soon as it is computed, during the computation of the next: between slices of the computation
+   the program tests whether a message has arrived and posts the next one (cg_exchange_next, cg_mpi_io_start,
+   cg_mpi_io_test). Compression and the copying inside MPI need the same core as the computation and cannot be hidden;
+   waiting for the network can. On one machine messages hardly wait, so the second line of the output delays them as a
+   link of 12.5 MB/s and 0.1 ms would (for another speed: overlap_mpi MB/s). */
 
 #define COMPGRAD_IMPLEMENTATION
 #include "transport_mpi.h"

@@ -1,10 +1,11 @@
 /* cc -O2 -pthread -I. examples/overlap_thread.c -o overlap_thread && ./overlap_thread
 
-   A backward pass computes the gradients of twelve layers, the last layer first. Either all of them are exchanged when it is over,
-   or a second thread of each rank takes them from a queue, in order, with the ordinary blocking cg_exchange, while the first goes
-   on computing. That needs no change of the computation, unlike examples/overlap_mpi.c, but a core for the second thread whenever
-   it compresses; waiting for the network costs none. Here the ranks are threads too, so the network is imitated: a message takes
-   as long as over a link of 12.5 MB/s and 0.1 ms (another speed: overlap_thread MB/s). */
+   A backward pass computes the gradients of twelve layers, the last layer first. Either all of them are exchanged when
+   it is over, or a second thread of each rank takes them from a queue and calls the ordinary blocking cg_exchange,
+   while the first thread goes on computing. Unlike examples/overlap_mpi.c this needs no change of the computation, but
+   the second thread needs a core while it compresses; while it waits for the network it needs none. Here the ranks are
+   threads too, so the network is imitated: a message takes as long as over a link of 12.5 MB/s and 0.1 ms (for another
+   speed: overlap_thread MB/s). */
 
 #define COMPGRAD_IMPLEMENTATION
 #include "transport_threads.h"

@@ -1,8 +1,9 @@
 /* cc -O2 -I. examples/own_wire_ef.c -o own_wire_ef && ./own_wire_ef
 
-   Error feedback over a wire of your own, which loses every fifth message. A worker compresses, sends, and then says what became
-   of the packet: commit if it arrived, rollback if not. Whatever happens, what arrived and what is still remembered add up to
-   all gradients there ever were; here, where all numbers are multiples of 1/16, to the last bit. */
+   Error feedback when you move the packets yourself, over a link that loses every fifth message. A worker compresses
+   its gradient, sends the packet, and then calls cg_ef_commit if the packet arrived or cg_ef_rollback if it did not.
+   Either way, the decoded packets that arrived plus the residual equal the sum of all gradients; to the last bit here,
+   because all numbers are multiples of 1/16. */
 
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"

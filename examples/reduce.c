@@ -1,7 +1,8 @@
 /* cc -O2 -I. examples/reduce.c -o reduce && ./reduce
 
-   A server that never decodes: four workers send packets, and what goes back is again a packet. Sparse ones merge by index;
-   TernGrad's, made with one scale that all agreed on, add as integers; signs are counted. */
+   A server that never decodes: four workers send packets, and the server answers with a packet. Sparse packets are
+   merged by index; TernGrad packets with one scale that all workers agreed on are added as integers; signs are
+   counted. */
 
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"

@@ -1,8 +1,8 @@
 /* cc -O2 -pthread -I. examples/sketch.c -o sketch && ./sketch
 
-   Four workers. First each makes a sketch of its gradient, nine times smaller; the sum of the sketches is the sketch of the sum, and
-   tells where that is large. Then, as threads, they train by Sketched-SGD: in every step the ranks agree by a sketch on one
-   coordinate of a thousand, exchange those, and remember the rest. */
+   Four workers. First each makes a sketch of its gradient, nine times smaller; the sum of the sketches is the sketch
+   of the sum, and shows where that sum is large. Then, as threads, they train by Sketched-SGD: in every step the ranks
+   agree by a sketch on one coordinate in a thousand, exchange the values there, and keep the others as residuals. */
 
 #define _POSIX_C_SOURCE 200809L              /* for transport_threads.h, under -std=c99 */
 #define COMPGRAD_IMPLEMENTATION

@@ -22,11 +22,12 @@
 
    The callbacks return MPI's error code: the communicator is a duplicate with MPI_ERRORS_RETURN. A wrong rank or a message of
    the wrong size is such an error (MPICH 4.0 hands the latter to MPI_COMM_WORLD's handler: set MPI_ERRORS_RETURN there too).
-   A rank that dies is not: mpirun ends the whole job, as MPI has no way to go on without it.
+   If a rank dies, the callbacks return no error: mpirun ends the whole job, as MPI has no way to continue without it.
 
-   Collectives must begin in the same order on all ranks, so one cg_mpi carries one exchange at a time; to have several
-   under way open one cg_mpi for each. The struct must not move while it is open. It has no lock: with threads, one cg_mpi
-   each and MPI_THREAD_MULTIPLE. MPI moves data only inside its calls: test about every millisecond. */
+   Collectives must begin in the same order on all ranks, so one cg_mpi carries one exchange at a time; for several
+   exchanges at the same time open one cg_mpi for each. The struct must not move while it is open. It has no lock: give
+   every thread a cg_mpi of its own, and initialise MPI with MPI_THREAD_MULTIPLE. MPI moves data only inside its calls,
+   so call cg_mpi_io_test about every millisecond. */
 
 #ifndef COMPGRAD_TRANSPORT_MPI_H
 #define COMPGRAD_TRANSPORT_MPI_H

@@ -11,13 +11,15 @@
    Or with threads of your own: cg_threads_open, one thread per rank, cg_threads_leave at the end of each, cg_threads_close.
    Needs POSIX threads: link with -pthread. Include it first, or compile with -D_POSIX_C_SOURCE=200809L (or -std=gnu99).
 
-   Nothing is copied on the way: a receiver copies out of the sender's buffer, so a call returns when its peers have come.
+   There is no buffer in between: a receiver copies from the sender's buffer, so a call returns only after its peers
+   have made theirs.
    allreduce adds in the order of the ranks, in parallel, and gives all of them the same bits. One sendrecv sends and receives
    at once, so shifts, cycles and swaps cannot block each other; a send alone waits for its receiver. One thread at a time may
    call for a rank.
 
-   Nobody hangs: callbacks return a code (cg_threads_error says what it means) after a timeout (60 s, cg_threads_timeout),
-   after cg_threads_abort, or when a rank they wait for has left. Different sizes of a matched pair are an error on both sides. */
+   No rank waits for ever: a callback returns a code (cg_threads_error says what it means) after a timeout (60 s, or
+   cg_threads_timeout), after cg_threads_abort, or when a rank that it waits for has left. If sender and receiver name
+   different sizes, both get an error. */
 
 #ifndef CG_TRANSPORT_THREADS_H
 #define CG_TRANSPORT_THREADS_H

@@ -8,7 +8,9 @@
 #ifndef COMPGRAD_EF_H
 #  define COMPGRAD_EF_H
 
-typedef enum cg_ef_kind {
+/* ---- description ---- */
+
+typedef enum cg_ef_kind { /* the table of kinds is in the manual above */
     CG_EF_CLASSIC = 0,
     CG_EF_LOCO,
     CG_EF_SCALECOM,
@@ -22,147 +24,209 @@ typedef enum cg_ef_kind {
     CG_EF_ONEBIT_ADAM
 } cg_ef_kind;
 
-/* The ratio kept in the first stages * period steps (by tag.step), in place of the operator's own. */
+/* Warm-up replaces the ratio of the operator in the first stages * period steps, counted by tag.step. */
 typedef enum cg_warmup_kind {
     CG_WARMUP_NONE = 0,
-    CG_WARMUP_POWER /* ratio^((stage+1)/(stages+1)), DGC */,
-    CG_WARMUP_QUARTERS /* 1/4, 1/16, ...: 75 %, 93.75 % less */,
+    CG_WARMUP_POWER /* ratio^((stage+1)/(stages+1)), as DGC does */,
+    CG_WARMUP_QUARTERS /* 1/4, 1/16, ...: 75 %, 93.75 %, ... of the values are dropped */,
     CG_WARMUP_LINEAR /* 1 - (1 - ratio) (stage+1)/(stages+1) */,
-    CG_WARMUP_TABLE
+    CG_WARMUP_TABLE /* table[stage] */
 } cg_warmup_kind;
 typedef struct cg_warmup {
     uint32_t kind, stages;
-    uint64_t period /* steps of a stage, an epoch; 0 = 1 */;
-    const float *table /* stages of them */;
+    uint64_t period /* steps in a stage, for example those of an epoch; 0 = 1 */;
+    const float *table /* CG_WARMUP_TABLE: `stages` ratios; must stay valid */;
 } cg_warmup;
+/* The ratio of that step, for an operator whose own ratio is `ratio`. */
 CG_API_ float cg_warmup_ratio(const cg_warmup *warmup, float ratio, uint64_t step);
 
-/* The operator of some tensors: the first rule that applies. */
+/* An operator for some tensors. The first rule that applies replaces desc.op. */
 typedef struct cg_ef_rule {
-    uint32_t first, last /* tensors */;
-    size_t n_from /* and at least so long */;
+    uint32_t first, last /* applies to tag.tensor from first to last, both included */;
+    size_t n_from /* and only to vectors of at least so many values */;
     cg_op op;
 } cg_ef_rule;
 enum { CG_CLIP_NORM = 0, CG_CLIP_VALUE = 1 };
 
-typedef struct cg_ef_desc { /* zero = default */
+/* A zero field means its default. The struct is copied by cg_ef_init; the memory that its pointers name must stay
+   valid as long as the cg_ef is used. */
+typedef struct cg_ef_desc {
     cg_op op;
-    size_t n;
-    uint32_t kind; /* cg_ef_kind */
-    int workers;   /* N, for clipping; 0 = 1 */
-    float momentum;
-    int nesterov;     /* of MOMENTUM */
-    float clip;       /* of g, before everything else: at clip / sqrt(workers); 0: not */
-    float decay;      /* 0 = the kind's default */
-    int finite;       /* grad has been checked by the caller */
-    float rate;       /* g is multiplied by it; 0 = 1. cg_ef_set_rate changes it */
-    float alpha;      /* of ECQ and DIANA; 0 = the kind's default */
-    uint32_t clip_by; /* CG_CLIP_NORM of the whole vector, or CG_CLIP_VALUE */
-    int bytes;        /* memory in 8 bits: CLASSIC, LOCO, SCALECOM, ECQ */
-    uint64_t reset;   /* forget the error every so many steps; 0: never */
-    /* LAQ: the step size of the model; it is silent while |D|^2 < sum of laq_weight/10 |moved|^2 over the last */
+    size_t n;         /* values in every gradient */
+    uint32_t kind;    /* cg_ef_kind */
+    int workers;      /* number of ranks, read only by clip; 0 = 1 */
+    float momentum;   /* 0 <= momentum < 1; MOMENTUM, SIGNUM, EF21 and ONEBIT_ADAM only */
+    int nesterov;     /* not 0: Nesterov momentum; MOMENTUM only */
+    float clip;       /* the gradient is first clipped at clip / sqrt(workers); 0: no clipping */
+    float decay;      /* 0 to 1; 0 = the default of the kind */
+    int finite;       /* not 0: the caller guarantees that grad is finite and below 1e37 in magnitude */
+    float rate;       /* the gradient is multiplied by it; 0 = 1. cg_ef_set_rate changes it */
+    float alpha;      /* ECQ and DIANA, 0 to 1; 0 = the default of the kind */
+    uint32_t clip_by; /* CG_CLIP_NORM: the norm of the whole vector; CG_CLIP_VALUE: every value */
+    int bytes;        /* not 0: keep the residual in 8 bits; CLASSIC, LOCO, SCALECOM and ECQ only */
+    uint64_t reset;   /* set the residual to zero every so many steps; 0: never */
+    /* LAQ sends nothing while |D|^2 < laq_weight / 10 * (sum of cg_ef_moved over the last ten steps) / laq_step^2
+       + 3 (squared error now + squared error when last sent). laq_step: the learning rate of the model, not 0 */
     float laq_step;
-    float laq_weight;      /* ten steps / laq_step^2 + 3 (error now + error when last sent); 0 = .8 */
-    uint64_t laq_patience; /* at most so many silent steps in a row; 0 = 100 */
-    uint64_t dense_steps;  /* so many, by tag.step, are sent as they are */
-    size_t small;          /* shorter vectors always are */
-    cg_warmup warmup;      /* from then on */
+    float laq_weight;      /* 0 = .8 */
+    uint64_t laq_patience; /* after so many silent steps in a row LAQ sends in any case; 0 = 100 */
+    uint64_t dense_steps;  /* steps with tag.step < dense_steps send the whole vector as f32 */
+    size_t small;          /* vectors with fewer values always do */
+    cg_warmup warmup;      /* begins after the dense steps */
     const cg_ef_rule *rules;
     size_t rule_count;
-    /* has the last word, but for dense steps, small vectors and */
+    /* Chooses the operator of a step: `planned` is desc.op or that of a rule. NULL: takes `planned`. It is not asked
+       for dense steps and small vectors, and warm-up changes the ratio of its answer. It may be called more than once
+       for a step. It must give the same operator on all ranks, and none that needs more scratch than desc.op and the
+       rules */
     cg_op (*policy)(void *user, const cg_tag *tag, size_t n, cg_op planned);
-    /* warm-up; may be asked more than once; the same on all ranks, and no operator with more scratch than op or a
-       rule */
-    void *policy_user;
-    /* floats of second-leg memory (cg_exchange_carry) that cg_ef_exchange shall keep, and save */
+    void *policy_user; /* passed to policy */
+    /* floats of cg_exchange_desc.carry that cg_ef_exchange keeps, uses and saves: cg_exchange_carry(); 0: no carry */
     size_t carry;
 } cg_ef_desc;
 
 typedef struct cg_ef_stats { /* of the last step */
-    double put, sent;        /* |p|^2 and |D|^2 */
-    float gain;              /* sent / put; 0 if there is nothing */
-    float clipped;           /* g was multiplied by it */
-    int silent;              /* LAQ sent nothing */
-    int kept;                /* the gradient is in memory, sent or not */
+    double put, sent;        /* |p|^2, and |D|^2 of the contribution */
+    float gain;              /* sent / put; 0 if put is 0 */
+    float clipped;           /* the factor that clipping by norm applied, else 1 */
+    int silent;              /* 1: LAQ sent nothing */
+    int kept;                /* 1: the gradient has entered the state, whether or not it was sent */
 } cg_ef_stats;
 
-typedef struct cg_ef { /* yours; nothing in it is of interest but through the calls below */
+/* The state of one vector. You allocate it; read it only through the functions below. */
+typedef struct cg_ef {
     cg_ef_desc desc;
     cg_ef_stats stats;
-    uint64_t steps, silent; /* silent: in a row */
-    int pending;
-    float *vector[3];            /* error, velocity, received */
-    uint8_t *bytes;              /* the error in 8 bits: n codes, then a u16 of every 64 */
-    float *warm, *carry, *whole; /* low-rank; second leg; p, where it must be in one piece */
+    uint64_t steps, silent; /* silent: silent steps in a row */
+    int pending;            /* between compress and commit or rollback */
+    float *vector[3];       /* by CG_EF_ERROR, CG_EF_VELOCITY, CG_EF_RECEIVED; NULL if the kind has none */
+    uint8_t *bytes;         /* the residual in 8 bits: n codes, then a u16 scale for every 64 */
+    /* start of the low-rank iteration; residual of the second leg; p, where the operator needs all of it at once */
+    float *warm, *carry, *whole;
     size_t warm_count, carry_first;
     void *scratch;
     size_t scratch_bytes;
-    /* memory is this times what it means; for the next top-k, two; by which D goes into H */
+    /* factor of the stored residual; two thresholds for the next top-k; factor of D in h and H */
     float scale, hint, threshold, received_by;
-    double reach, size; /* no value in memory is larger; |p| of the last step */
+    double reach, size; /* a bound of all magnitudes in the state; |p| of the last step */
     double moved[10], error, error_sent, score;
     uint64_t moves;
 } cg_ef;
 
 enum {
-    CG_EF_ERROR = 0 /* e, v of MOMENTUM, m of SIGNUM, r, h */,
-    CG_EF_VELOCITY = 1 /* u; v of VARIANCE and EF21 */,
-    CG_EF_RECEIVED = 2 /* H, M */
+    CG_EF_ERROR = 0 /* the residual e; u of SIGNUM; h of EF21, DIANA and LAQ */,
+    CG_EF_VELOCITY = 1 /* u of MOMENTUM and of EF21 with momentum; s of VARIANCE */,
+    CG_EF_RECEIVED = 2 /* H of EF21, DIANA and LAQ; M of ONEBIT_ADAM */
 };
 
-/* 0: refused (cg_ef_init says why), or it overflows */
-CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc);
-CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc); /* no packet is larger, but a policy's may */
-CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes);
-CG_API_ void cg_ef_reset(cg_ef *ef);                  /* as after init */
-CG_API_ const float *cg_ef_residual(const cg_ef *ef); /* n floats; NULL if they are bytes: cg_ef_read */
-CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n);
-CG_API_ float cg_ef_scale(const cg_ef *ef); /* of the last step */
-CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
-CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef);            /* as 0.1 called it */
-CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag); /* the operator of that step */
+/* ---- state ---- */
 
+/* Bytes that cg_ef_init needs; 0: the description is refused (cg_ef_init returns why), or they overflow. */
+CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc);
+/* Bytes that suffice for every packet of cg_ef_compress; 0 as above. It does not know the packets of a policy, nor
+   those of a codec of yours: use cg_bound_with for these. */
+CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc);
+/* Makes *ef with all state zero. mem may have any alignment and is yours; *ef and mem must stay in place as long as
+   *ef is used. CG_E_ARG: a value out of range. CG_E_UNSUPPORTED: a field that this kind or operator cannot use.
+   CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes);
+/* Sets the state to zero, as after cg_ef_init; a pending step is forgotten, and desc stays as it is. */
+CG_API_ void cg_ef_reset(cg_ef *ef);
+/* The vector CG_EF_ERROR, n floats inside mem, multiplied by cg_ef_scale() except for h; NULL with desc.bytes (use
+   cg_ef_read). */
+CG_API_ const float *cg_ef_residual(const cg_ef *ef);
+/* out[0..n) := a vector of the state, as stored. CG_E_UNSUPPORTED: this kind does not have it. CG_E_MISMATCH: n is not
+   desc.n. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_read(const cg_ef *ef, int which, float *out, size_t n);
+/* The factor by which the residual is stored since the last step: 1, or 1/(1 + w) of an operator that expands. */
+CG_API_ float cg_ef_scale(const cg_ef *ef);
+CG_API_ cg_ef_stats cg_ef_stats_of(const cg_ef *ef);
+CG_API_ cg_ef_stats cg_ef_last(const cg_ef *ef); /* as 0.1 called it */
+/* The operator of the step with that tag, after rules, policy and warm-up; NULL: the tag is zero. */
+CG_API_ cg_op cg_ef_op(const cg_ef *ef, const cg_tag *tag);
+
+/* ---- a step in two halves, for those who move packets themselves ---- */
+
+/* Compresses grad[0..n) and the residual into packet[0..*len). Succeeds if cap >= cg_ef_bound() and grad is finite;
+   the step is then pending, and exactly one cg_ef_commit or cg_ef_rollback must follow. grad is not kept. CG_E_STATE:
+   a step is pending already. CG_E_CAPACITY: cap is too small for the operator of this step. After an error *len is 0
+   and the state is as it was, except after an error of a codec of yours, which counts as a rollback (stats.kept is
+   1). */
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress(
     cg_ef *ef, const cg_tag *tag, const float *grad, void *packet, size_t cap, size_t *len);
+/* The same with what the operator or kind needs beside: side->aux (VARIANCE: the variances of this step), support,
+   codecs. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_compress_with(
     cg_ef *ef, const cg_tag *tag, const cg_extra *side, const float *grad, void *packet, size_t cap, size_t *len);
+/* Ends the step: `used`, one packet or several that cover the vector from left to right, is this rank's contribution
+   and is subtracted from the residual. mean is needed by EF21, DIANA, LAQ and ONEBIT_ADAM, and ignored by the other
+   kinds: n floats, the mean over ranks of the contributions; EF21, DIANA and LAQ overwrite it with the result.
+   CG_E_STATE: no step is pending. After any other error nothing has changed, mean included, and the step is still
+   pending. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit(cg_ef *ef, const void *used, size_t used_len, float *mean);
+/* The same with side->support or side->codecs, where decoding `used` needs them. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_commit_with(
     cg_ef *ef, const cg_extra *side, const void *used, size_t used_len, float *mean);
-/* the packet may be NULL */
+/* Ends the step without a contribution: the gradient stays in the state; do not give it again. packet is not read and
+   may be NULL. CG_E_STATE: no step is pending. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len);
 
-/* Clip, momentum, compensate, compress, exchange, decompress, remember: desc.op, into, warm and carry are ef's;
-   score, if leader is CG_LEADER_BY_SCORE and it is 0, a running mean of |grad| (0.9 of it stays). A dense step
-   goes by auto where merge, shared or region would refuse it. desc.model takes the step at once, by desc.rate
-   (beside ef's own rate, if it has one); grad is then room, but the result all the same for EF21, DIANA, LAQ and
-   ONEBIT_ADAM (whose M is not preconditioned: take that step yourself). */
+/* ---- a step by an exchange ---- */
+
+/* Bytes of mem for cg_ef_exchange with this tag and route; 0: refused, or they overflow. Operators of other steps
+   (warm-up, dense steps) may need more. */
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport);
+/* A whole step: clips, adds momentum and residual, compresses, exchanges, and commits or rolls back. grad := the
+   result. ef provides op, into, warm and carry of desc. If leader is CG_LEADER_BY_SCORE and score is 0, the score is
+   a running mean of |grad| (0.9 of the old one plus 0.1 of the new). A dense step takes CG_ROUTE_AUTO in place of
+   merge, shared and region, and LAQ takes allgather in place of CG_ROUTE_AUTO. With desc->model the step ends with
+   model -= desc->rate * result, and grad is scratch; only EF21, DIANA, LAQ and ONEBIT_ADAM still leave the result
+   there. M of ONEBIT_ADAM is not preconditioned: update the model yourself instead. mem: as for cg_exchange. After an
+   error grad and model are as they were (one exception: see ERRORS above), and stats.kept tells whether the state has
+   the gradient. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
     float *grad, void *mem, size_t bytes, cg_report *report);
 
-/* Layer by layer, as cg_exchange_layers: layers[i].x is the gradient of efs[i], and desc is as for cg_ef_exchange
-   (op, n, warm and carry are filled in). If a gradient is refused here none is put in memory; if another rank
-   refuses, all of them are kept. */
+/* Bytes of mem for cg_ef_exchange_layers; 0: refused, or they overflow. Writes n and the op, route, warm, carry and
+   side of this step into layers[i]. */
 CG_API_ size_t cg_ef_layers_memory(
     cg_ef *const *efs, cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
+/* One step of several vectors, as cg_exchange_layers: layers[i].x is the gradient of efs[i] and receives its result,
+   and layers[i].desc is as for cg_ef_exchange. All efs must differ. As cg_ef_layers_memory does, it writes n, op,
+   route, warm, carry and side into layers[i]: set route and side again before every step. If this rank refuses one
+   gradient, no state changes; if another rank does, the states of this rank keep all gradients, as after a rollback.
+   A layer that fails later is rolled back alone. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
-/* the error, when a learning rate outside changes: by old / new */
+/* ---- changes between two steps: CG_E_STATE while a step is pending ---- */
+
+/* Multiplies residual and carry by factor. If the learning rate is applied after the exchange, call it with old rate /
+   new rate when that changes. CG_E_UNSUPPORTED: SIGNUM, EF21, DIANA and LAQ have no residual. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_rescale(cg_ef *ef, float factor);
-CG_API_ CG_CHECKED_ cg_status cg_ef_set_rate(cg_ef *ef, float rate);   /* not 0 */
-CG_API_ CG_CHECKED_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio); /* of desc.op; not above what init saw */
-/* LAQ: |model after - before|^2 of the step just done */
+/* Sets desc.rate: finite and not 0. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_set_rate(cg_ef *ef, float rate);
+/* Sets the ratio of desc.op. CG_E_UNSUPPORTED: it has none. CG_E_MEMORY: it needs more scratch than cg_ef_init was
+   given; ratios up to the one in desc do not. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio);
+/* LAQ, after every update of the model: squared = |model after - model before|^2. May be called at any time. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_moved(cg_ef *ef, double squared);
 
+/* ---- saving ---- */
+
+/* Bytes that cg_ef_save writes. */
 CG_API_ size_t cg_ef_save_bytes(const cg_ef *ef);
+/* Writes the state to buf[0..*len). CG_E_STATE: a step is pending. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_save(const cg_ef *ef, void *buf, size_t cap, size_t *len);
+/* Restores a saved state into an initialised *ef. buf may be any bytes. CG_E_MISMATCH: kind, n, operator or carry
+   differ from those of *ef. After an error *ef is as it was. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_load(cg_ef *ef, const void *buf, size_t len);
+/* Restores the mean of `count` saved states, for another number of ranks; carries become part of the residual. Errors
+   as cg_ef_load. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count);
 
-/* out = m / (sqrt(variance) + epsilon), and 0 where the variance is 0: an operator of one bit cannot send a zero.
-   Returns |out|, for LAMB's ratio. */
+/* out := momentum / (sqrt(variance) + epsilon), and 0 where the variance is 0, because an operator of one bit cannot
+   send a zero. out may be momentum. Returns |out|, for the trust ratio of LAMB. */
 CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, float epsilon, float *out, size_t n);
 
 #endif /* COMPGRAD_EF_H */

@@ -1,75 +1,117 @@
-/* compgrad_ef.h - what a worker remembers between steps.                        part of compgrad, MIT licence
+/* compgrad_ef.h - error feedback: the state that a worker keeps between steps.   part of compgrad, MIT licence
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
-       #include "compgrad_ef.h"                         // brings compgrad_exchange.h and compgrad.h with it
+       #include "compgrad_ef.h"                         // includes compgrad_exchange.h and compgrad.h
 
-       cg_ef_desc d = CG_ZERO;                          // zero = classic error feedback
+       cg_ef_desc d = CG_ZERO;                          // zero means classic error feedback
        d.op = cg_topk(0.01f);
        d.n = n;
-       void *memory = malloc(cg_ef_memory(&d));         // lives as long as training does
+       void *state = malloc(cg_ef_memory(&d));          // keep it for the whole training
        cg_ef ef;
-       cg_status s = cg_ef_init(&ef, &d, memory, cg_ef_memory(&d));
+       cg_status s = cg_ef_init(&ef, &d, state, cg_ef_memory(&d));
 
-       cg_exchange_desc x = CG_ZERO;                    // the road; the operator is ef's
+       cg_exchange_desc x = CG_ZERO;                    // route, fold and tag; the operator is that of ef
        x.tag.seed = 42; x.tag.step = step;
        size_t bytes = cg_ef_exchange_memory(&ef, &x, &transport);
-       s = cg_ef_exchange(&ef, &x, &transport, grad, mem, bytes, &report);      // grad := what the optimizer should use
+       s = cg_ef_exchange(&ef, &x, &transport, grad, mem, bytes, &report);      // grad := the vector for the optimizer
 
-   An operator that keeps 1 % of a gradient loses the rest, and training with it stalls. Error feedback adds what was not sent to
-   the next gradient. With a wire of your own, the same in pieces; nothing is forgotten before you say what became of the packet:
+   An operator that keeps 1 % of a gradient loses the rest, and training with it stalls. Error feedback keeps the part
+   that was not sent, the residual, and adds it to the next gradient. If you move packets yourself, call the two halves
+   of a step; nothing is subtracted from the residual before you say what became of the packet:
 
        s = cg_ef_compress(&ef, &tag, grad, packet, cap, &len);                  // cap: cg_ef_bound(&d)
-       // ... send it; then exactly one of
-       s = cg_ef_commit(&ef, packet, len, NULL);        // it counted (or the packet that did: cg_report.used)
-       s = cg_ef_rollback(&ef, packet, len);            // it did not: the gradient stays in memory, and goes with the next one
+       // ... send the packet; then call exactly one of these two:
+       s = cg_ef_commit(&ef, packet, len, NULL);        // the packet was used; pass cg_report.used if only a part was
+       s = cg_ef_rollback(&ef, packet, len);            // it was not used: the residual keeps the whole gradient
 
-   KINDS, with g the gradient (after clipping, times desc.rate), p what is compressed, D what counted, and what holds after every
-   step. A rollback is a step with D = 0 (ONEBIT_ADAM: e = e + (1 - momentum) g), so nothing is lost; do not give the same
-   gradient again.
+   WORDS
+     residual       the part of earlier gradients that has not been sent
+     contribution   the part of the compressed vector that is in the result (report.used); often the whole packet
+     pending        the time between cg_ef_compress and the commit or rollback that ends the step
+     expands        said of an unbiased operator whose squared error may be above |x|^2: w |x|^2 on average, w >= 1
 
-     CLASSIC      p = g + decay e              e = p - D                       e + sum of D = sum of g, if decay = 1 (its default)
-                  EF-SGD, EF-signSGD (Karimireddy 19), MEM-SGD (Stich 18: desc.rate = learning rate), PowerSGD (Vogels 19: a
-                  low-rank operator; exchanged, e is against the mean), SparseLoCo (decay .95, chunked:C:r|absmax:2:B:nearest), DeMo (decay .999, demo:r)
-     LOCO         p = g + e                    e = e + (1 - decay) (g - D)     e = (1 - decay) sum of (g - D) since the last reset
-                  (Xie 25) decay .8 by default; desc.reset forgets
-     SCALECOM     p = g + e                    e = e + decay (g - D)           e = decay sum of (g - D); decay .1 (Chen 20)
-     ECQ          p = g + alpha e              e = decay e + g - D             e = sum of decay^age (g - D); alpha .2, decay .9 (Wu 18)
-     MOMENTUM     u = momentum u + g           v = p - D, and u = 0 where      v + sum of D = sum of u (in p)
-                  p = v + u                    sent, if not all is             DGC (Lin 18); nesterov: u = momentum (u + g), p = v + u + g
-     SIGNUM       m = momentum m + (1 - momentum) g                            p = m, nothing is subtracted (Bernstein 18)
-     VARIANCE     r = r + g, v = v + side.aux  r = p - D; v = 0 where sent,    r + sum of D = sum of g (Tsuzuku 18; op: variance:a)
-                  p = r                        elsewhere v = decay v           decay .999
-     EF21         p = g - h                    h = h + D                       h = sum of D; mean of all h = H
-                  result H = H + mean of D     (Richtarik 21); with momentum: of a running mean of g (EF21-SGDM, Fatkhullin 23)
-     DIANA        p = g - h                    h = h + alpha D                 mean of all h = H; alpha 1/(1+w) by default
-                  result H + mean D            H = H + alpha mean of D         (Mishchenko 19)
-     LAQ          EF21 on a grid of +-max|p| (op: minmax:b:n:nearest, one bucket), and silent (an empty packet) unless it pays, but
-                  for the first step (Sun 19): tell how far the model moved with cg_ef_moved
-     ONEBIT_ADAM  p = momentum M + (1 - momentum) g + e     e = p - D          M = result. 1-bit Adam and LAMB (Tang 21) after
-                  their warm-up, with the variance frozen; update by cg_ef_precondition
+   OPERATORS THAT EXPAND (random-k scaled by n/k, QSGD with few levels, TernGrad) would let the residual grow without
+   bound. cg_ef therefore takes random-k and PermK without their scaling, and divides other operators by 1 + w, unless
+   the error of each value is below the largest of its bucket anyway (absmax of 3 bits and more). Residuals and momenta
+   are then stored multiplied by cg_ef_scale() = 1/(1 + w). DIANA and SIGNUM use every operator as it is.
 
-   Memory times a factor other than 1 (momentum, decay, ECQ's alpha, a change of scale) counts as 0 below 2^-100: what is not fed any more
-   would otherwise end in denormals, which are slow, and stay there. Times 1 nothing is lost, nor in p = g - h; what LOCO, SCALECOM and
-   DIANA remember only what is sent makes smaller, and it does not fade. (v of VARIANCE is a square: of gradients below 2^-50.)
-   EF21, DIANA, LAQ and ONEBIT_ADAM remember what was received, too: commit needs the mean over ranks of D, and for the first
-   three makes the result of it.
-   An operator that expands (random-k times n/k, QSGD of few levels, TernGrad: error above |x|^2) would make memory grow without
-   bound. Random-k and PermK are used unscaled, and others are divided by 1 + w: memory (but h) is then kept divided, too, by
-   cg_ef_scale(). DIANA takes them as they are.
+   MEMORY. You own the buffer of cg_ef_memory() bytes; nothing allocates. It holds, for n elements,
+     4 n bytes     CLASSIC, LOCO, SCALECOM, ECQ, SIGNUM
+     8 n bytes     MOMENTUM, VARIANCE, EF21, DIANA, LAQ, ONEBIT_ADAM; 12 n for EF21 with momentum
+     n + n/32      CLASSIC, LOCO, SCALECOM and ECQ with desc.bytes: the residual in 8 bits
+   and the scratch of the operator, for a selection of k values a list of about 2 k. LOCO, SCALECOM, ECQ, EF21, DIANA,
+   LAQ and every kind with desc.bytes compute p (see KINDS) chunk by chunk and do not store it; a matrix operator, a
+   codec of yours and any selection other than top-k need 4 n bytes more there. In 8 bits, compress and commit each
+   round the residual by at most 1/250 of the largest of 64 neighbours; commit of a selection by at most twice that.
 
-   MEMORY. One float per element; two for MOMENTUM, VARIANCE, EF21, DIANA, LAQ and ONEBIT_ADAM, three for EF21 with momentum;
-   desc.bytes: CLASSIC, LOCO, SCALECOM and ECQ in one byte (and 1/32) per element. Beside that only what the operator needs as
-   scratch: for a selection a list of about 2 k. Kinds whose p is stored nowhere (all but CLASSIC, MOMENTUM, SIGNUM, VARIANCE and
-   ONEBIT_ADAM, or with bytes) make it chunk by chunk; with a selection other than top-k or with a matrix they need room for n
-   floats more.
-   With a byte, both compress and commit round, each by at most 1/250 of the largest of 64 neighbours (commit of a selection: at
-   most twice).
+   ERRORS
+     cg_ef_compress   The state is as it was, and the gradient is not in it. Only if a codec of yours fails is the
+                      gradient in the state, as after a rollback.
+     cg_ef_commit     The state is as it was, and the step is still pending: commit or roll back.
+     cg_ef_exchange   grad is as it was. cg_ef_stats.kept tells whether the gradient is in the state; if it is, do not
+                      give it again. One exception: if the sum over ranks is too large for a float, EF21, DIANA, LAQ and
+                      ONEBIT_ADAM leave it, with Inf, in grad.
+   NaN and Inf in grad are refused (CG_E_NONFINITE). Set desc.finite if you have checked grad yourself and no magnitude
+   is above 1e37; this saves a pass over it. Sums in the state that are too large for a float become the largest float.
 
-   ERRORS. If compress returns an error memory is as it was and the gradient is not in it; only if a codec of yours fails it is
-   there, as after a rollback. cg_ef_exchange returns an error with grad as it was (but for a sum over ranks that is no float any more,
-   where EF21 and its kin find Inf in the result), and the gradient in memory if it was put there (cg_ef_stats.kept). NaN and Inf in grad are refused; desc.finite says that you have looked (and that nothing is above 1e37), which
-   saves a pass. Sums too large for a float become the largest. After a commit that failed (a corrupt packet) commit or roll back.
+   THREADS. Every function is re-entrant; use one cg_ef from one thread at a time. With COMPGRAD_OPENMP the results have
+   the same bits at any number of threads.
 
-   SAVING. cg_ef_save writes everything that the next step depends on but desc, the same bytes on every machine; cg_ef_load takes it
-   back. cg_ef_load_mean gives a rank the mean of the blobs of N ranks (carries become part of the error): so N go on as M, and
-   the mean over ranks of what is pending stays what it was. */
+   SAVING. cg_ef_save writes everything that the next step depends on except desc, as the same bytes on every machine;
+   cg_ef_load restores it. To continue with another number of ranks, give every new rank the states of all old ranks by
+   cg_ef_load_mean: it takes their mean and adds the carries to the residual, so that the mean over ranks of what has
+   not been sent stays the same.
+
+   SMALL VALUES. Where state is multiplied by a factor other than 1 (momentum, decay, alpha of ECQ, a change of scale),
+   products below 2^-100 in magnitude become 0; otherwise values that only shrink would end as denormals, which are
+   slow. A factor of 1 drops nothing, nor does p = g - h. The residuals of LOCO and SCALECOM and the h of DIANA do not
+   decay: they shrink only by what is sent. (s of VARIANCE holds squares: gradients below 2^-50 are dropped there.)
+
+   KINDS. g is the gradient after clipping, times desc.rate; p the vector that is compressed; D the decoded contribution
+   of this rank, and mean D its mean over ranks; e the residual; u a momentum; s a sum of variances; h the estimate of
+   this rank's gradient that its packets improve, H the mean of all ranks' h, which every rank keeps; M the last result.
+   "holds" is true after every step; its sums run over all steps so far. A rollback is a step with D = 0 (ONEBIT_ADAM:
+   e := e + (1 - momentum) g), so that nothing is lost. EF21, DIANA, LAQ and ONEBIT_ADAM need mean D at commit; the
+   first three turn it into the result. Numbers after the formulas are the defaults, taken where a field of desc is 0;
+   b bits, r ratio, a, C and B are parameters of operators as in compgrad.h.
+
+     CLASSIC      p = g + decay e              e := p - D                     decay 1
+                  holds for decay 1: e + sum of D = sum of g
+                  EF-SGD, EF-signSGD (Karimireddy 19); MEM-SGD (Stich 18: desc.rate is the learning rate); PowerSGD
+                  (Vogels 19: a low-rank operator; in an exchange D is the mean, so e is the error against the mean);
+                  SparseLoCo (decay .95, chunked:C:r|absmax:2:B:nearest); DeMo (decay .999, demo_dct:r)
+     LOCO         p = g + e                    e := e + (1 - decay) (g - D)   decay .8
+                  holds: e = (1 - decay) sum of (g - D) since the last reset (desc.reset)       (Xie 25)
+     SCALECOM     p = g + e                    e := e + decay (g - D)         decay .1
+                  holds: e = decay sum of (g - D)                                               (Chen 20)
+     ECQ          p = g + alpha e              e := decay e + g - D           alpha .2, decay .9
+                  holds: e = sum of decay^age (g - D)                                           (Wu 18)
+     MOMENTUM     u := momentum u + g          e := p - D, and u := 0 at the coordinates of a sparse D
+                  p = e + u                    holds: e + sum of D = sum of all u that were added to p
+                  DGC (Lin 18); desc.nesterov: u := momentum (u + g), p = e + u + g
+     SIGNUM       u := momentum u + (1 - momentum) g                          nothing is subtracted
+                  p = u                                                                         (Bernstein 18)
+     VARIANCE     s := s + side.aux            e := p - D; s := 0 where sent, elsewhere decay s; decay .999
+                  p = e + g                    holds: e + sum of D = sum of g   (Tsuzuku 18; operator variance:a)
+     EF21         p = g - h                    h := h + D; result H := H + mean D
+                  holds: h = sum of D; mean of all h = H   (Richtarik 21); with momentum g is replaced by its running
+                  mean u, which starts at 0 (EF21-SGDM, Fatkhullin 23)
+     DIANA        p = g - h                    h := h + alpha D; result H + mean D, then H := H + alpha mean D
+                  holds: mean of all h = H     alpha 1/(1 + w)                                  (Mishchenko 19)
+     LAQ          as EF21, on a grid of +-max|p| (operator minmax:b:n:nearest, one bucket); except in the first step it
+                  sends an empty packet while sending does not pay (desc.laq_step, cg_ef_moved) (Sun 19)
+     ONEBIT_ADAM  p = e + momentum M + (1 - momentum) g     e := p - D        result M := mean D
+                  1-bit Adam and 1-bit LAMB (Tang 21) after their warm-up, with the variance frozen; update the model by
+                  cg_ef_precondition
+
+   THE SAVED STATE, little-endian, every section filled to a multiple of 4 bytes:
+     byte 0   "cgef"    4 version u32 = 1    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
+     byte 16  n u64    24 steps u64    32 silent steps in a row (LAQ) u64    40 calls of cg_ef_moved u64
+     byte 48  first element of carry u64    56 floats of carry u64    64 floats of warm u64
+     byte 72  last ten values of cg_ef_moved f64    152 error now f64    160 error when last sent f64 (LAQ)
+     byte 168 score f64    176 bound of all magnitudes f64    184 |p| of the last step f64
+     byte 192 scale f32    196 and 200 thresholds that speed up the next top-k f32    204 zeros
+     byte 240 checksum of everything else, as in a packet
+     byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H or M.
+              Then carry and warm. All are f32, but e in 8 bits is n codes and then a u16 for every 64 of them, the
+              upper half of their f32 scale */

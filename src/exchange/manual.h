@@ -1,69 +1,153 @@
-/* compgrad_exchange.h - the mean of everybody's gradient, over your own transport.   part of compgrad, MIT licence
+/* compgrad_exchange.h - the mean of all ranks' gradients, over your own transport.   part of compgrad, MIT licence
 
        #define COMPGRAD_IMPLEMENTATION                  // in exactly one .c or .cpp file
-       #include "compgrad_exchange.h"                   // brings compgrad.h with it
+       #include "compgrad_exchange.h"                   // includes compgrad.h
 
-       cg_transport t = CG_ZERO;                        // who am I, and how do bytes move?
+       cg_transport t = CG_ZERO;                        // which rank this is, and how it sends bytes
        t.rank = rank; t.size = ranks; t.user = &my_sockets;
-       t.sendrecv = my_sendrecv;                        // one callback is enough; what is NULL is built from what is there
+       t.sendrecv = my_sendrecv;                        // one callback is enough; the library builds the others from it
 
-       cg_exchange_desc d = CG_ZERO;                    // zero = default
+       cg_exchange_desc d = CG_ZERO;                    // a zero field means its default
        d.op = cg_topk(0.01f);
        d.tag.seed = 42; d.tag.step = step;
 
        size_t bytes = cg_exchange_memory(&d, &t, n);
-       void *mem = malloc(bytes);                       // once; every step uses it again
+       void *mem = malloc(bytes);                       // allocate once, use it in every step
        cg_report report;
        cg_status s = cg_exchange(&d, &t, grad, n, mem, bytes, &report);
        if (s != CG_OK) printf("rank %d: %s\n", report.rank, report.why);
-       // grad is now the mean over ranks of what top-k kept of each, the same bits on every rank
+       // grad is now the mean over ranks of the values that top-k kept of each gradient, with equal bits on every rank
 
-   An exchange compresses x with desc.op, moves packets along a route and decodes what comes back: x := the fold (mean, sum, vote)
-   over ranks of C(x). It never moves a byte itself: it asks for one message after the other (cg_io), and cg_exchange hands them
-   to your callbacks. People with non-blocking calls or a communication thread drive it themselves:
+   An exchange compresses x with the operator desc.op, moves the packets between ranks along a route, adds them, and
+   overwrites x with the result. It performs no I/O itself: it describes one message after the other in a cg_io, and
+   cg_exchange passes each one to your callbacks. If you have non-blocking calls or a communication thread, call
+   cg_exchange_next yourself and move the messages in any way you like:
 
        cg_exchange_state e; cg_io io; int code = 0;
-       s = cg_exchange_start(&e, &d, &t, grad, n, mem, bytes);                  // compresses; no I/O yet
-       while ((s = cg_exchange_next(&e, code, &io)) == CG_AGAIN) code = cg_io_run(&t, &io);     // or your own way to move it
+       s = cg_exchange_start(&e, &d, &t, grad, n, mem, bytes);          // compresses x, asks for no message yet
+       while ((s = cg_exchange_next(&e, code, &io)) == CG_AGAIN)        // io is the next message
+           code = cg_io_run(&t, &io);                                   // 0 when it has been sent and received
 
-   TRANSPORT. Any of the four callbacks may be NULL. Broadcast, allgather and allreduce are built from whatever is there (trees,
-   Bruck's allgather, a ring over sendrecv; an allreduce alone carries bytes as exact sums). Point-to-point routes (ring, tree,
-   scatter, merge, region) need sendrecv, and say so. Packets of different length need no allgatherv. An allreduce whose bits may
-   differ between ranks is not relied upon: say CG_ALLREDUCE_AGREES if yours does not. N may be any number from 1.
+   WORDS
+     rank           one of the N processes or threads that take part, 0 to N-1 as in MPI
+     packet         a compressed vector (compgrad.h); D(packet) is the vector that decoding it gives
+     fold           how the vectors of all ranks become one result: mean, sum, vote, or mean of contributors
+     route          the path that packets take, and where they are added
+     stripe         one of N consecutive parts of x, each owned by one rank; it begins at a multiple of 64 values
+     first leg      moves the packets to the ranks that add them
+     second leg     moves the reduced packets from there back to all ranks; desc.back is its operator
+     carry          the residual of the second leg: what re-encoding a sum has lost, added to the next sum
+     contribution   the part of a rank's x that is in the result; report.used holds it as packets
+     opening record 64 bytes that each rank sends to all others before any packet moves
 
-   ROUTES, N ranks, L bytes a packet of the whole vector, c floats of a sample; bytes that a rank sends, beside headers and notes
-     allgather   any operator. Every packet to everybody, added in rank order                        (N-1) L
-     ring        stripes travel once around, decoded, added to and encoded again at every hop         2 (N-1)/N L
-     tree        the same up a binomial tree, and back                                                L log2 N at the root
-     scatter     every stripe to its owner, which adds and encodes the sum (back); CGX, qgZ, 1-bit    2 (N-1)/N L
-     server      packets to the leader (rank 0); back: the exact sum, or desc.back of the mean         L; the leader N-1 or log2 N times its answer
-     merge       gTop-k: two packets become the k largest of their sum, up a tree; what a rank drops there it keeps (used)
-     shared      AR-Top-k: the leader's indices, everybody's values by allreduce                      L of indices + 2 (N-1)/N 4 k
-     region      Ok-Topk: every owner sums a region with about as many indices as any other, and the k largest of all survive
-     linear      an allreduce of f32 values: dense, random-k, rotations; low-rank in two rounds (PowerSGD)   2 (N-1)/N 4 c
-     auto        f32 without selection or low-rank: linear. Selections: allgather, unless that sends more than twice the dense
-                 vector: scatter. Quantizers: scatter if there are more than two ranks, it may be encoded twice, and packets are
-                 not small (64 KiB in all); otherwise allgather.
+   TRANSPORT. Any of the four callbacks may be NULL, as long as one is given. A broadcast, allgather or allreduce that
+   you do not give is built from the callbacks that you do: by binomial trees, Bruck's allgather and a ring over
+   sendrecv, or over allgather or broadcast; if allreduce is the only callback, bytes travel as sums of integers below
+   2^24, which are exact. The routes ring, tree, scatter, merge and region need sendrecv and return CG_E_UNSUPPORTED
+   without it. Packets of different lengths need no allgatherv. Set CG_ALLREDUCE_AGREES if your allreduce returns
+   identical bits on every rank. Otherwise compgrad does not use it for values, unless it is the only callback: then
+   every rank takes rank 0's sum. N may be any number from 1.
 
-   Encoding what was decoded and added loses something at every hop, and nobody remembers it. So ring, tree, scatter and the
-   server's answer are for operators whose sums are exact (f32 values; levels of agreed scales) or which are unbiased, or with
-   desc.carry, which remembers; all others are refused (CG_E_UNSUPPORTED, and report.why says it).
+   ENCODING A SUM AGAIN. On the routes ring, tree, scatter and server a sum of packets is itself sent as a packet, and
+   encoding it may lose part of it. With desc.carry the loss goes into the next sum; without, it is subtracted from the
+   contribution of the rank that encodes. These routes accept
+     operators whose packets add exactly: f32 values, or levels with agreed scales (CG_AGREE_SCALES), without weights;
+     sums encoded by an unbiased operator, desc.back or desc.op;
+     any other operator only with desc.carry.
+   Everything else is refused with CG_E_UNSUPPORTED, and report.why says what to change.
 
-   WHAT COUNTED. report.used is a packet, or several one after the other that cover x from left to right: D(used) is what of this
-   rank's x went into the result (cg_used_decode). On every route that takes a mean:
-       sum over ranks of D(used) + N * (sum of carries before - after) = N * mean           (to rounding; with weights: w D(used), W)
-   Subtract D(used) from what you put in and you have the error to feed back.
+   MEMORY. You own every buffer. cg_exchange needs cg_exchange_memory() bytes of any alignment and never allocates. The
+   buffer holds nothing between two exchanges except report.used of the last one.
 
-   ERRORS. The first round tells everybody the status, length, n, operator and tag of everybody: if any rank has failed (NaN, bad
-   argument) or does not match, all of them return an error in the same step: that rank its own, the others CG_E_PEER or
-   CG_E_MISMATCH with the rank in the report. A corrupt or foreign packet names its sender, and is passed on as a failure, so that
-   nobody waits. After a callback's non-zero return (CG_E_TRANSPORT, report.code) this rank stops. x, carry, warm and model are
-   written only after the last message. When only the very last message is lost ranks may disagree about success; the step in the tag
-   exposes that at the next exchange.
+   RESULTS. All ranks get the same bits, whatever their CPU, compiler or byte order. Packets are added in rank order
+   (allgather, server, scatter) or in an order given by n and N alone; your own allreduce adds in its own order.
 
-   MEMORY. cg_exchange_memory() bytes, no allocation. Results are the same bits on every rank, whatever its CPU or byte order.
+   CONTRIBUTION. report.used is one packet, or several that cover x from left to right; cg_used_decode decodes them.
+   Subtract D(used) from the vector that you gave, and you have the error to feed back (compgrad_ef.h does this). For
+   the fold mean on every route, up to rounding,
+       sum over ranks of D(used)   + N (sum over ranks of carry before - carry after) = N mean
+       sum over ranks of w D(used) + W (sum over ranks of carry before - carry after) = W mean        with weights
+   where w is a rank's weight and W the sum of all weights. For the fold sum the factor N or W of the carries is 1.
 
-   THE OPENING RECORD, 64 bytes, little-endian: "cgx1", status u32, n u64, hash of operators, route, fold and ranks u64, hash of
-   the tag u64, packet bytes u64, weight f32, score f32, largest scale f32, 0, and a hash of all that u64. A rank that failed later
-   sends "cgno", status u32, rank u32 and zeros in place of a packet. A note (where a length is not known) is length u64, status
-   u32, and the rank that failed u32, or if none has a check of what ranks have counted together (region), else 0. */
+   ERRORS. The opening records tell every rank the status, packet length, n, operator and tag of all ranks. If one rank
+   has failed (NaN in x, bad argument, too little memory) or its n, operator or tag differ, all ranks return an error in
+   the same step: the failed rank its own status, the others CG_E_PEER or CG_E_MISMATCH with that rank in report.rank.
+   For a corrupt packet, or one of another step or vector, report.rank is its sender. The rank that finds it sends a
+   failure packet in place of its own next packet, so that no rank waits for ever. If a callback returns non-zero this
+   rank stops with CG_E_TRANSPORT, and report.code is the value returned.
+   After any error x, carry, warm, into and model are unchanged, because they are written only after the last message.
+   If only the very last message is lost, some ranks may report success and others an error; no protocol can avoid
+   this. When the ranks that saw the error repeat the step, the tags differ, and the next exchange reports it.
+
+   THREADS. Every function is re-entrant; one exchange (state, mem, x) belongs to one thread at a time, and cg_exchange
+   calls the callbacks on the thread that called it. A cg_io has no channel number: run the exchanges of one transport
+   one after the other, in the same order on all ranks. Exchanges that run at the same time each need a transport of
+   their own, in MPI a communicator of their own.
+
+   SAVING. Nothing outlives an exchange except the floats behind desc.carry and desc.warm. Save these with the model;
+   cg_ef_save does it when a cg_ef owns them.
+
+   ROUTES. N ranks; n values in x; k values selected; m values after sample and transform; L bytes of a packet of the
+   whole vector; R bytes of the reduced packet (the same as L unless desc.back or an exact sum makes it longer or
+   shorter: a sparse sum has up to N k values). "sends" counts the bytes of the rank that sends most, in packets
+   alone; log2 N is rounded up, and stands for N-1 if you give a broadcast callback.
+     route      sends                 what happens, and which operators it takes
+     allgather  (N-1) L               Every packet goes to every rank, and every rank adds all of them. Takes any
+                                      operator.
+     ring       2 (N-1)/N R           Each stripe goes once around the ring; every rank decodes it, adds its own values
+                                      and encodes the sum. An allgather of the stripes follows. Takes no matrices,
+                                      PermK, given indices, op.k or side->scale.
+     tree       R log2 N (rank 0)     Whole vectors go up a binomial tree, decoded, added and encoded at every node. A
+                                      broadcast follows. Takes no matrices, PermK or given indices.
+     scatter    (N-1)/N (L + R)       Each stripe goes to its owner, which adds all N and encodes the sum. An allgather
+                                      of the stripes follows. Takes what ring takes. (CGX, qgZ, 1-bit SGD)
+     server     L; leader R log2 N    Packets go to the leader (rank 0 by default), which broadcasts their exact sum
+                                      or the mean encoded by desc.back. Takes no given indices.
+     merge      L log2 N (rank 0)     gTop-k: up a tree, two packets become the k largest values of their sum. Values
+                                      dropped there are missing from the contribution of the rank that drops them.
+                                      Takes f32 values of topk, mstopk, dgc and sidco, and no weights.
+     shared     L' log2 N (leader)    AR-Top-k: the leader broadcasts its indices (L' bytes), and an allreduce sums the
+                + 2 (N-1)/N 4 k       values of all ranks there. Takes f32 values of topk, mstopk, dgc, sidco, chunked.
+     region     about 2 (N-1)/N L     Ok-Topk: each rank sums one region of x; regions are cut so that they hold about
+                + 4096 (N-1)          equally many indices. The k largest sums of all regions survive. Takes what
+                                      merge takes.
+     linear     2 (N-1)/N 4 m         An allreduce of f32 values. Takes dense, random-k, rotation, DCT and, in two
+                                      rounds, low-rank (PowerSGD).
+     auto       the first of these rules that applies:
+                  fold contributors, given, PermK, op.k or ATOMO                               allgather
+                  low-rank; f32 values without selection or value code                         linear
+                  no sendrecv, N <= 2, (N-1) L <= 65536, or scales given in side               allgather
+                  fold vote                                                                    scatter
+                  a selection: of f32 values with (N-1) L > 8 n                                scatter, else allgather
+                  an unbiased operator, packets that add exactly, carry or back                scatter, else allgather
+
+   FOLDS. w is a rank's weight (desc.weight), W their sum, D its decoded packet.
+     mean          (sum of w D) / W     every route
+     sum           sum of w D           every route; a sum too large for f32 is Inf by allgather, and CG_E_NONFINITE
+                                        on the other routes
+     vote          majority of signs    cg_sign packets of up to 1024 ranks, + for a tie; no weights; allgather,
+                                        server or scatter
+     contributors  sum of D / ranks     each value is divided by the number of ranks whose packet has one there;
+                   that sent one        allgather; no weights
+
+   FORMATS, little-endian. The opening record:
+
+     byte 0        4        8        16       24       32       40       44       48       52       56       64
+         +---------+--------+--------+--------+--------+--------+--------+--------+--------+--------+--------+
+         | "cgx1"  | status | n      | desc   | tag    | bytes  | weight | score  | scale  | 0      | hash   |
+         +---------+--------+--------+--------+--------+--------+--------+--------+--------+--------+--------+
+
+     status   cg_status u32 of the sender; n u64
+     desc     hash u64 of N, both operators, route, fold, leader, CG_AGREE_SCALES and whether there are weights
+     tag      hash u64 of seed, step and tensor
+     bytes    u64, length of the sender's packets in all, 0 if they are made later
+     weight   f32; score f32; scale f32, if CG_AGREE_SCALES has a single scale to agree on
+     hash     u64 of the 56 bytes before it
+
+     Preamble, 16 bytes before a packet whose length the receiver cannot compute: length u64, status u32, then u32: the
+     rank that failed if status is not 0; otherwise a hash of the counts that all ranks agreed on (region) or 0.
+     Failure packet, of the length that the receiver expects: "cgno", status u32, rank that failed u32, zeros.
+     Scales to agree on, if there are several: f32 each, in the order of the packets.
+     Scatter, if packet lengths vary: N lengths u64 per rank. Region: N bounds u64, N lengths u64, then four times 256
+     counts u32 per rank. Allreduced values: f32, all NaN if the sender has failed.
+     cg_exchange_layers: one opening record whose tag is a hash over all layers, then one record for each exchange. */
