@@ -74,25 +74,25 @@ OBJECT  := $(call object)
 THREADS := $(call object,-fopenmp -DCOMPGRAD_OPENMP)
 LINKED   = -std=c99 $(CFLAGS) -DCOMPGRAD_LINKED $(MARK) -I.
 
-$(OBJECT): tests/build/impl.c $(HEADERS) | build
+$(OBJECT): tests/build/impl.c $(HEADERS) | build/examples
 	$(CC) -std=c99 $(CFLAGS) -I. -c $< -o $@
 
-$(THREADS): tests/build/impl.c $(HEADERS) | build
+$(THREADS): tests/build/impl.c $(HEADERS) | build/examples
 	$(CC) -std=c99 $(CFLAGS) -fopenmp -DCOMPGRAD_OPENMP -I. -c $< -o $@
 
-build/%: bench/%.c $(OBJECT) $(wildcard examples/*.h bench/*.h) | build
+build/%: bench/%.c $(OBJECT) $(wildcard examples/*.h bench/*.h) | build/examples
 	$(CC) $(LINKED) $< $(OBJECT) -o $@ $(LDFLAGS) -pthread -lm
 
-build/train_mpi: bench/train.c $(OBJECT) $(wildcard examples/*.h bench/*.h) | build
+build/train_mpi: bench/train.c $(OBJECT) $(wildcard examples/*.h bench/*.h) | build/examples
 	$(MPICC) $(LINKED) -DTRAIN_MPI $< $(OBJECT) -o $@ $(LDFLAGS) -pthread -lm
 
-build/sketch_threads: bench/sketch.c $(THREADS) | build
+build/sketch_threads: bench/sketch.c $(THREADS) | build/examples
 	$(CC) $(LINKED) -fopenmp -DCOMPGRAD_OPENMP $< $(THREADS) -o $@ $(LDFLAGS) -lm
 
-build/examples/%: examples/%.c $(OBJECT) $(wildcard examples/*.h) | build
+build/examples/%: examples/%.c $(OBJECT) $(wildcard examples/*.h) | build/examples
 	$(CC) $(LINKED) $< $(OBJECT) -o $@ $(LDFLAGS) -pthread
 
-build:
+build/examples:
 	@mkdir -p build/examples
 
 headers:

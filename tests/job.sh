@@ -2,6 +2,7 @@
 # build/test/result; shown are a line with its seconds, what was skipped, and all of a failure.
 cd "$(dirname "$0")/.." || exit 1
 . tests/build/lib.sh
+unset MAKEFLAGS MFLAGS MAKELEVEL         # a make in a test is not one of those that share the cores
 job=$1
 flat=$(echo "$job" | tr / .)
 log=build/test/log/$flat result=build/test/result/$flat
@@ -17,6 +18,7 @@ program() {
     config_name=$1 name=$2; shift 2
     exe=build/test/$config_name/$name
     config $config_name || return
+    [ $config_name = cc ] || CG_TEST=short
     warn=$WARN
     [ $src = tests ] || warn="-Wall -Wextra"
     made "$name" $exe $compiler -O1 $warn -DCOMPGRAD_LINKED -I. -I$src $src/$name.c $object -o $exe $threads -lm &&
@@ -34,6 +36,7 @@ program() {
     esac
 } >"$log" 2>&1
 
+times >>"$log"
 echo "$passed $failed $skipped" >"$result"
 say=ok
 [ $failed -eq 0 ] || say=FAIL

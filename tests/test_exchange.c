@@ -484,7 +484,7 @@ TEST formula(int which, uint32_t route)
     for (i = 0; i < N_RANKS; i++)
         for (carry = 0; carry < 2; carry++) {
             const int takes = carried(o->free, route) || (carry && carried(o->kept, route));
-            if (takes && spared(&turn, 5)) continue;
+            if (takes && spared(&turn, 7)) continue;
             build(&W, o->op, route, RANKS[i], N_OPS_MATRIX);
             W.carries = carry;
             for (kind = WILD; kind <= DYADIC; kind++) {

@@ -19,7 +19,7 @@ else
     freestanding -O0 -DCOMPGRAD_NO_SIMD
     pie=
     if takes $CC -fno-pie -no-pie; then pie=-fno-pie; fi        # with -fpie constant tables of pointers look like data
-    if freestanding -O1 $pie && [ -n "$pie" ]; then
+    if freestanding -O0 $pie && [ -n "$pie" ]; then
         nm "$tmp/free.o" | awk 'NF == 3 && $2 ~ /[bBdDcCgGsS]/ && ++words > 1' >"$tmp/list"
         check "no mutable data but one word" none "$tmp/list"
     fi

@@ -1,8 +1,9 @@
-# Every configuration and optimisation gives the golden packets' bits. Pieces: one build each, and "each" of what they join.
+# Every configuration, optimisation, compiler and machine gives the golden packets' bits. Pieces: builds.
 assert="-DCOMPGRAD_ASSERT(c)=((c)?(void)0:abort())"
 native() {      # native OPTION...: contraction to FMA, other vector widths, -ffast-math in our own file
     if takes $CC "$@"; then golden "$*" $CC "$@"; else skip "$CC does not take $*"; fi
 }
+by() { if has "$1"; then golden "$1" $1; else skip "no ${1%% *}: golden packets"; fi; }
 case $piece in
 plain)          # with -ffast-math in another object, where it makes the linker add start code that turns denormals off
     linked cc tests/golden.c build/test/cc/golden && count "golden, $CC -O2" build/test/cc/golden "$GOLDEN"
@@ -24,4 +25,20 @@ native)
     native -O3 -march=native -std=gnu99
     native -O2 -ffast-math
     native -O3 -ffast-math -march=native ;;
+asan)
+    linked asan tests/golden.c build/test/asan/golden && count "golden, sanitizers" build/test/asan/golden "$GOLDEN"
+    golden "sanitizers, NO_SIMD" $compiler -O1 -DCOMPGRAD_NO_SIMD ;;
+aarch64 | s390x)
+    linked $piece tests/golden.c build/test/$piece/golden && count "golden, $piece" $run build/test/$piece/golden "$GOLDEN"
+    RUN=$run golden "$piece, -O3 -std=gnu11 -ffast-math" $compiler -O3 -std=gnu11 -ffast-math ;;
+qemu64)
+    if has qemu-x86_64 && [ "$(uname -m)" = x86_64 ]; then RUN="qemu-x86_64 -cpu qemu64" golden "x86-64 without AVX2" gcc -O2 -static
+    else skip "no qemu-x86_64: a CPU without AVX2"; fi ;;
+tcc)
+    by "tcc"
+    by "tcc -DCOMPGRAD_NO_SIMD" ;;
+clang | clang-*)
+    for o in "-O2" "-O2 -DCOMPGRAD_NO_SIMD" "-O2 -ffast-math" "-O3 -march=native" "-O3 -ffast-math -march=native"; do by "$piece $o"; done ;;
+clang++*) by "$piece -x c++ -O2" ;;
+g++) by "g++ -x c++ -O3 -march=native" ;;
 esac

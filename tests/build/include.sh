@@ -28,16 +28,18 @@ reads() {       # reads NAME COMPILER OPTION...: no code is made
     check "$reads_name: no warning" "$@" -fsyntax-only -I. tests/build/impl.c
 }
 
-# Copies are copies without SIMD too, and quicker to build.
+# Copies are copies without SIMD too, and built in a third of the time; with it, every standard is only read.
 case $piece in
 c)
-    many "$CC c99" $CC -std=c99 $WARN
+    many "$CC c99" $CC -std=c99 $WARN -DCOMPGRAD_NO_SIMD
     copies "$CC c99: 4 copies" $CC -std=c99 $WARN -DCOMPGRAD_NO_SIMD ;;
 c++)
-    with many "$CXX" c++11
-    with "copies" "$CXX" c++11 -DCOMPGRAD_NO_SIMD
-    for std in c++17 c++20; do with reads "$CXX" $std; done
-    for std in c++11 c++17 c++20; do with reads clang++ $std; done ;;
+    with many "$CXX" c++11 -DCOMPGRAD_NO_SIMD
+    with copies "$CXX" c++11 -DCOMPGRAD_NO_SIMD
+    for std in c++11 c++17 c++20; do
+        with reads "$CXX" $std
+        with reads clang++ $std
+    done ;;
 *)
     cxx=${piece%.*} std=${piece##*.}
     [ $cxx = cxx ] && cxx=$CXX

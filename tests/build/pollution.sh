@@ -7,6 +7,8 @@ else
     config cc
     nm -g $object | awk 'NF == 3 { print $3 }' | grep -v '^cg_' >"$tmp/list"
     check "global symbols all begin with cg_" none "$tmp/list"
+    nm -u $object | awk '{ print $NF }' | grep -v -e memcpy -e memset -e memmove -e __stack_chk -e _GLOBAL_OFFSET_TABLE_ >"$tmp/list"
+    check "nothing from outside but memcpy, memset and memmove" none "$tmp/list"
     built "symbols, static" $CC -std=c99 -O1 -DCOMPGRAD_STATIC -c -I. tests/build/impl.c -o "$tmp/impl.o" &&
         nm -g "$tmp/impl.o" | awk 'NF == 3 { print $3 }' >"$tmp/list" && check "no global symbols of a static copy" none "$tmp/list"
 fi

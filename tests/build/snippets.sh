@@ -99,7 +99,7 @@ snippet() {     # snippet NAME FILE
         check "$1" "$tmp/snippet"
 }
 
-config cc
+config cc                               # $object
 awk 'NR > 20 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad.h >"$tmp/header.txt"
 snippet "the code in the first 20 lines of compgrad.h" "$tmp/header.txt"
 awk 'NR > 25 || (code && /^   [^ ]/) { exit } /^       / { code = 1; print }' compgrad_exchange.h >"$tmp/header.txt"

@@ -36,14 +36,17 @@ with_mpi() {
     for ranks in $counts; do count "$mpi: calls of $ranks ranks" timeout 120 "$@" -np $ranks "$tmp/mpi_calls"; done
     check "$mpi: a killed rank ends the job" killed "$@" -np 4
     built "$mpi: exchange_mpi" $with examples/exchange_mpi.c -o "$tmp/exchange_mpi" &&
-        for ranks in ${counts#3 }; do check "$mpi: exchange_mpi, $ranks ranks" timeout 120 "$@" -np $ranks "$tmp/exchange_mpi"; done
-    built "$mpi: overlap_mpi" $with examples/overlap_mpi.c -o "$tmp/overlap_mpi" &&
+        for ranks in $counts; do check "$mpi: exchange_mpi, $ranks ranks" timeout 120 "$@" -np $ranks "$tmp/exchange_mpi"; done
+    overlap=examples/overlap_mpi.c
+    if ! long; then sed "$less" $overlap >"$tmp/overlap_mpi.c" && overlap=$tmp/overlap_mpi.c; fi
+    built "$mpi: overlap_mpi" $with -Iexamples $overlap -o "$tmp/overlap_mpi" &&
         check "$mpi: overlap_mpi" timeout 120 "$@" -np 2 "$tmp/overlap_mpi"
     rm -f "$tmp"/*_mpi "$tmp/mpi_calls"
 }
 
 config cc
-counts="3 4"
+less='s/WORK = [0-9]*, REPEATS = [0-9]*/WORK = 5, REPEATS = 1/'         # what it measures is not our concern here
+counts=3
 if long; then counts="3 4 8"; fi
 openmpi_options="--allow-run-as-root --oversubscribe"
 if ! has timeout; then
