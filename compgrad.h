@@ -514,7 +514,14 @@ CG_API_ const char *cg_isa_name(cg_isa isa);
 #  define COMPGRAD_IMPLEMENTED_ /* a second include with COMPGRAD_IMPLEMENTATION still defined does no harm */
 
 /* src/core/base/platform.h */
-/* ---- >>platform ---- */
+/* platform: what the implementation asks of the compiler, the C library and the CPU family
+
+   Offers   memcpy, memset and memmove, also freestanding; COMPGRAD_ASSERT; CG_BIG_ENDIAN_; which SIMD code is compiled
+            (CG_AVX2_, CG_NEON_, at most one of them); attributes of functions; hints for branches and prefetching
+   Needs    nothing
+   Touches  nothing
+   Other headers may use: all of it, as all of base
+   It refuses to compile where bits would differ: x87 arithmetic, and fast math that clang cannot undo. */
 
 #if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
 #  ifdef __cplusplus
@@ -559,8 +566,8 @@ void *memmove(void *to, const void *from, size_t bytes);
 
 #if defined(__GNUC__) || defined(__clang__)
 #  define CG_INLINE_ static inline __attribute__((always_inline, unused))
-#  define CG_NOINLINE_ static __attribute__((noinline)) /* so that its stack is not there all the time */
-#  define CG_OFFERED_ static __attribute__((unused))    /* for other headers: this one alone may not call it */
+#  define CG_NOINLINE_ static __attribute__((noinline)) /* keeps the function's large arrays off its callers' stack */
+#  define CG_OFFERED_ static __attribute__((unused))    /* for other headers: a build without them never calls it */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
 #  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)
@@ -574,8 +581,12 @@ void *memmove(void *to, const void *from, size_t bytes);
 #endif
 
 /* src/core/base/fp_begin.h */
-/* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
-   here and the end of this file, and nothing of it leaks into the includer's own code. */
+/* fp_begin: strict floating point from here to fp_end, whatever flags the includer compiles with
+
+   Offers   pragmas: no contraction, no reassociation, no fast math
+   Needs    nothing
+   Touches  the compiler's floating-point state, which fp_end gives back; every header has both once
+   All code whose results are part of a packet stands between the two. */
 #if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
@@ -588,6 +599,16 @@ void *memmove(void *to, const void *from, size_t bytes);
 #endif
 
 /* src/core/base/bits.h */
+/* bits: byte order, bit patterns of floats, and integer arithmetic that sticks at its maximum
+
+   Offers   sizes of chunk, block and wave; loads and stores of the little-endian wire and of unaligned floats;
+            log2, ctz and popcount; the 64-bit mixing step of hashes; sums and products of sizes that saturate
+   Needs    platform
+   Touches  nothing but its arguments
+   Other headers may use: all of it, as all of base
+   The intrinsics are included here, after fp_begin: their inline functions then have the same floating-point flags
+   as the rooms that call them. */
+
 #if CG_AVX2_
 #  include <immintrin.h>
 #endif
@@ -595,26 +616,17 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  include <arm_neon.h>
 #endif
 
-/* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas say: hide the product. */
-#if defined(__clang__) && defined(__FMA__)
-#  define CG_NO_FMA_(product) __asm__("" : "+x"(product))
-#elif defined(__clang__) && defined(__aarch64__)
-#  define CG_NO_FMA_(product) __asm__("" : "+w"(product))
-#else
-#  define CG_NO_FMA_(product) ((void)0)
-#endif
-
-#define CG_CHUNK_ 2048u        /* values handled while they stay in L1 */
-#define CG_BLOCK_ 65536u       /* values per unit of randomness, summation and threads */
+#define CG_CHUNK_ 2048u        /* values that are worked on while they stay in L1 */
+#define CG_BLOCK_ 65536u       /* values per block: the granularity of random keys, of summation order and of threads */
 #define CG_ROTATE_BLOCK_ 1024u /* values that are rotated together */
-#define CG_DCT_BLOCK_ 64u
-#define CG_WAVE_ 64u             /* blocks whose partial results are held at once */
-#define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; NaN is above */
+#define CG_DCT_BLOCK_ 64u      /* values of one DCT */
+#define CG_WAVE_ 64u           /* blocks whose partial results are held at once */
+#define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; those of a NaN are larger */
 #define CG_ABS_MASK_ 0x7fffffffu
+#define CG_SIGN_BIT_ 0x80000000u
 #define CG_FLT_MAX_ 3.402823466e+38f
 
-/* ---- >>bytes: the wire is little-endian, and floats may lie at any address ---- */
-
+/* The wire is little-endian, and p may be any address. */
 CG_INLINE_ uint16_t cg_get16_(const uint8_t *p) { return (uint16_t)(p[0] | (unsigned)p[1] << 8); }
 CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
 #if CG_BIG_ENDIAN_
@@ -626,7 +638,7 @@ CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
 #endif
 }
 CG_INLINE_ uint64_t cg_get64_(const uint8_t *p) { return cg_get32_(p) | (uint64_t)cg_get32_(p + 4) << 32; }
-CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) {
+CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) { /* the low 16 bits of v */
     p[0] = (uint8_t)v;
     p[1] = (uint8_t)(v >> 8);
 }
@@ -655,10 +667,9 @@ CG_INLINE_ float cg_as_float_(uint32_t u) {
     memcpy(&f, &u, 4);
     return f;
 }
-CG_INLINE_ float cg_saturate_(float v) { /* Inf to the largest finite, by bits: fast math knows no Inf */
-    uint32_t u = cg_as_bits_(v);
-    return cg_as_float_(u - ((u & CG_ABS_MASK_) == CG_INF_BITS_));
-}
+
+/* Value i of an array of floats of the machine's byte order, which may lie at any address: the caller's vectors are
+   never accessed as float lvalues. */
 CG_INLINE_ float cg_load_(const float *v, size_t i) {
     float f;
     memcpy(&f, (const uint8_t *)v + 4 * i, 4);
@@ -670,6 +681,7 @@ CG_INLINE_ uint32_t cg_load_bits_(const float *v, size_t i) {
     return u;
 }
 CG_INLINE_ void cg_store_(float *v, size_t i, float f) { memcpy((uint8_t *)v + 4 * i, &f, 4); }
+/* v + i, computed in bytes: on a pointer that is not aligned for float the C operator would be undefined. */
 CG_INLINE_ const float *cg_at_(const float *v, size_t i) {
     return (const float *)(const void *)((const uint8_t *)v + 4 * i);
 }
@@ -678,7 +690,7 @@ CG_INLINE_ float *cg_at_mut_(float *v, size_t i) { return (float *)(void *)((uin
 CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
 CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* floor; v > 0 */
+CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* rounded down; v > 0 */
 #if defined(__GNUC__)
     return 63u - (unsigned)__builtin_clzll(v);
 #else
@@ -687,7 +699,7 @@ CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* floor; v > 0 */
     return l;
 #endif
 }
-CG_INLINE_ unsigned cg_ctz_(uint64_t v) { /* v > 0 */
+CG_INLINE_ unsigned cg_ctz_(uint64_t v) { /* zeros below the lowest 1; v > 0 */
 #if defined(__GNUC__)
     return (unsigned)__builtin_ctzll(v);
 #else
@@ -706,6 +718,43 @@ CG_INLINE_ unsigned cg_popcount_(uint64_t v) {
     return (unsigned)(v * 0x0101010101010101u >> 56);
 }
 
+/* The mixing step of every hash and random key (SplitMix64's finalizer and increment): a bijection of 64 bits. */
+#define CG_GOLDEN_ 0x9E3779B97F4A7C15u
+CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+/* Sizes: sums and products that overflow become CG_TOO_LARGE_ and stay there: one check at the end is enough. */
+#define CG_TOO_LARGE_ UINT64_MAX
+CG_INLINE_ uint64_t cg_add_sat_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
+CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
+CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of the whole u32 words that hold so many bits */
+    return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
+}
+/* A number of bytes as public functions return it: 0 for one that no array can have. */
+CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
+
+/* src/core/base/math.h */
+/* math: float and double arithmetic with one rounding per operation, the same bits on every machine; no libm
+
+   Offers   sums and products of floats, finite checks, saturation to finite values, fading, square root, logarithm
+   Needs    platform, bits
+   Touches  nothing but its arguments
+   Other headers may use: all of it, as all of base
+   Finite checks look at bits: an includer's fast math would take comparisons with Inf or NaN for constants. */
+
+/* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas of fp_begin say. An empty
+   asm statement hides the product from it. */
+#if defined(__clang__) && defined(__FMA__)
+#  define CG_NO_FMA_(product) __asm__("" : "+x"(product))
+#elif defined(__clang__) && defined(__aarch64__)
+#  define CG_NO_FMA_(product) __asm__("" : "+w"(product))
+#else
+#  define CG_NO_FMA_(product) ((void)0)
+#endif
+
 /* One rounding each, also where the compiler evaluates float expressions in double (FLT_EVAL_METHOD 1). */
 CG_INLINE_ float cg_plus_(float a, float b) { return (float)(a + b); }
 CG_INLINE_ float cg_minus_(float a, float b) { return (float)(a - b); }
@@ -714,31 +763,12 @@ CG_INLINE_ float cg_times_(float a, float b) {
     CG_NO_FMA_(p);
     return p;
 }
-
-/* Sizes: sums and products that stick at the top, so that an overflow is seen once, at the end. */
-#define CG_TOO_LARGE_ UINT64_MAX
-CG_INLINE_ uint64_t cg_add_sat_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
-CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
-CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of whole u32 words that hold so many bits */
-    return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
-}
-CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
-
-/* src/core/base/math.h */
-/* ---- >>math: correctly rounded, the same bits everywhere; no libm ---- */
-
-CG_INLINE_ int cg_is_finite_(float f) { return (cg_as_bits_(f) & CG_ABS_MASK_) < CG_INF_BITS_; }
-CG_INLINE_ float cg_saturate64_(double d) { /* to f32, never Inf */
-    return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
-}
-#define CG_FADE_BITS_ 0x0d800000u /* the bits of 2^-100 */
-CG_INLINE_ float cg_faded_(float v) { return (cg_as_bits_(v) & CG_ABS_MASK_) < CG_FADE_BITS_ ? 0.0f : v; }
-
 CG_INLINE_ double cg_times64_(double a, double b) {
     double p = a * b;
     CG_NO_FMA_(p);
     return p;
 }
+
 CG_INLINE_ uint64_t cg_as_bits64_(double d) {
     uint64_t u;
     memcpy(&u, &d, 8);
@@ -749,8 +779,25 @@ CG_INLINE_ double cg_as_double_(uint64_t u) {
     memcpy(&d, &u, 8);
     return d;
 }
+CG_INLINE_ int cg_is_finite_(float f) { return (cg_as_bits_(f) & CG_ABS_MASK_) < CG_INF_BITS_; }
 CG_INLINE_ int cg_is_finite64_(double d) { return (cg_as_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
 
+/* Inf becomes the largest finite value of its sign; all else, NaN too, stays. */
+CG_INLINE_ float cg_saturate_(float v) {
+    uint32_t u = cg_as_bits_(v);
+    return cg_as_float_(u - ((u & CG_ABS_MASK_) == CG_INF_BITS_));
+}
+/* To f32: what is beyond its range becomes the largest finite value of its sign. d is not a NaN. */
+CG_INLINE_ float cg_saturate64_(double d) {
+    return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
+}
+
+/* Fading: magnitudes below 2^-100 become +0. Rounding would otherwise keep a decaying value among the denormals,
+   which are slow, for ever. */
+#define CG_FADE_BITS_ 0x0d800000u /* the bits of 2^-100 */
+CG_INLINE_ float cg_faded_(float v) { return (cg_as_bits_(v) & CG_ABS_MASK_) < CG_FADE_BITS_ ? 0.0f : v; }
+
+/* Square root, correctly rounded; x is finite and not negative. */
 #if CG_AVX2_ && defined(__SSE2__)
 CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
 #elif CG_NEON_
@@ -760,35 +807,35 @@ CG_INLINE_ double cg_sqrt_(double x) {
     return r;
 }
 #else
-/* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
-static double cg_sqrt_(double x) {
-    uint64_t u = cg_as_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
+static double cg_sqrt_(double x) { /* a bit of the root at a time */
+    uint64_t u = cg_as_bits64_(x), remainder = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
     int exponent = (int)(u >> 52);
     if (u == 0 || u >> 63) return 0.0;
     if (exponent) {
-        rest |= (uint64_t)1 << 52;
-    } else {
-        int up = 52 - (int)cg_log2_(rest);
-        rest <<= up;
-        exponent = 1 - up;
+        remainder |= (uint64_t)1 << 52;
+    } else { /* a denormal: its leading bit to bit 52 */
+        int shift = 52 - (int)cg_log2_(remainder);
+        remainder <<= shift;
+        exponent = 1 - shift;
     }
     exponent -= 1023;
-    rest <<= 1 + (exponent & 1); /* an even exponent is left, and room for the bit that rounds */
+    remainder <<= 1 + (exponent & 1); /* an even exponent is left, and room for the bit that rounds */
     exponent -= exponent & 1;
-    for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, rest <<= 1) {
+    for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, remainder <<= 1) {
         uint64_t t = sum + bit;
-        if (t <= rest) {
+        if (t <= remainder) {
             sum = t + bit;
-            rest -= t;
+            remainder -= t;
             root += bit;
         }
     }
-    root = (root + (root & 1)) >> 1; /* a tie would need a square of 107 bits */
+    root = (root + (root & 1)) >> 1; /* there are no ties: the root of one would square to more bits than x has */
     return cg_as_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
 }
 #endif
 
-/* Natural logarithm: x = m*2^e, then the series of artanh; good to 1e-15. */
+/* Natural logarithm of a positive finite x (others would loop for ever): x = m*2^e, then the series of artanh for m.
+   The error is below 1e-15. */
 static double cg_ln_(double x) {
     double s, s2, t = 0.0, e = 0.0;
     while (x < 0.7071067811865476) {
@@ -811,30 +858,29 @@ static double cg_ln_(double x) {
     return t + e;
 }
 
-/* The mixing step of every hash and random number. */
-#define CG_GOLDEN_ 0x9E3779B97F4A7C15u
-
-CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
 /* src/core/base/environment.h */
-/* ---- >>environment: the caller's rounding mode, flush-to-zero and traps change no bit ---- */
+/* environment: the caller's rounding mode, flush-to-zero and traps change no bit of a result
+
+   Offers   cg_fenv_enter_ and cg_fenv_leave_, in pairs around all floating-point work of a thread
+   Needs    platform
+   Touches  the control word of the calling thread's floating-point unit
+   Other headers may use: all of it, as all of base
+   On machines without a case below the control word is left alone. */
 
 typedef struct cg_fenv_ {
-    uint64_t saved;
+    uint64_t saved; /* the caller's control word */
 } cg_fenv_;
 
+/* Sets round to nearest, denormals kept, no traps. The result goes to cg_fenv_leave_ on the same thread, on every way
+   out. Pairs may be nested. */
 CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
     cg_fenv_ env = { 0 };
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
     uint32_t now = 0, clean = 0x1f80; /* nearest, no FTZ or DAZ, all traps masked */
-    /* stmxcsr (%rax): tcc has no name for it */
+    /* stmxcsr (%rax) and ldmxcsr (%rax) as bytes, as tcc does not know their names */
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
     env.saved = now;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory"); /* ldmxcsr (%rax) */
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     uint64_t now, clean = 0;
     __asm__ __volatile__("mrs %0, fpcr" : "=r"(now) : : "memory");
@@ -854,16 +900,16 @@ CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
 }
 CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
-    uint32_t was = (uint32_t)env.saved;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&was) : "memory");
+    uint32_t saved = (uint32_t)env.saved;
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&saved) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     if (env.saved) __asm__ __volatile__("msr fpcr, %0" : : "r"(env.saved) : "memory");
 #elif defined(__s390x__) && defined(__GNUC__)
-    uint32_t was = (uint32_t)env.saved;
-    __asm__ __volatile__("sfpc %0" : : "r"(was) : "memory");
+    uint32_t saved = (uint32_t)env.saved;
+    __asm__ __volatile__("sfpc %0" : : "r"(saved) : "memory");
 #elif defined(__riscv_flen) && defined(__GNUC__)
-    unsigned long was = (unsigned long)env.saved, unused;
-    __asm__ __volatile__("fsrm %0, %1" : "=r"(unused) : "r"(was) : "memory");
+    unsigned long saved = (unsigned long)env.saved, unused;
+    __asm__ __volatile__("fsrm %0, %1" : "=r"(unused) : "r"(saved) : "memory");
     (void)unused;
 #else
     (void)env;
@@ -871,21 +917,31 @@ CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 }
 
 /* src/core/random.h */
-/* ---- >>random: a pure function of (tag, position); part of the wire format ---- */
+/* random: random numbers as a pure function of (tag, position), which is part of the wire format
 
+   Offers   shared and per-rank keys of a tag, keys of blocks, 32 hash bits per counter, rounding noise, PermK's draw
+   Needs    base
+   Touches  nothing but its arguments
+   Other headers may use: cg_shared_key_, cg_key_, cg_block_key_, cg_hash32_
+   There is no generator state: any thread and any ISA can make the number of any position by itself. */
+
+/* The key of a tag that all ranks agree on (rank is left out): samples, rotations, permutations. */
 static uint64_t cg_shared_key_(const cg_tag *tag) {
     uint64_t z = cg_mix64_(tag->seed + CG_GOLDEN_);
     z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));
     return cg_mix64_(z ^ (tag->tensor + 3 * CG_GOLDEN_));
 }
+/* The key that differs by rank: rounding and selection by chance. */
 static uint64_t cg_rank_key_(const cg_tag *tag) {
     return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_));
 }
 
-/* Two words per block of 65536 positions: with one, the counters of two blocks would overlap too often. */
+/* The key of one block of 65536 positions. With one word instead of two, the hashes of two blocks would overlap too
+   often. */
 typedef struct cg_key_ {
-    uint32_t a, b;
+    uint32_t a, b; /* a: xor with the counter; b: added between the two multiplications */
 } cg_key_;
+/* key: of cg_shared_key_ or cg_rank_key_, perhaps xor a constant of the purpose; block: any number. */
 CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     uint64_t s = cg_mix64_(key + (block + 1) * CG_GOLDEN_);
     cg_key_ k;
@@ -893,117 +949,212 @@ CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     k.b = (uint32_t)(s >> 32);
     return k;
 }
+/* 32 uniform bits; for one key a bijection of the counter. SIMD twins: cg_hash8_avx2_, cg_hash4_neon_. */
 CG_INLINE_ uint32_t cg_hash32_(cg_key_ key, uint32_t counter) {
     uint32_t h = counter ^ key.a;
     h = (h ^ h >> 16) * 0x7FEB352Du;
     h = ((h ^ h >> 15) + key.b) * 0x846CA68Bu;
     return h ^ h >> 16;
 }
-/* Rounding noise in [-0.5, 0.5]. One hash serves two values: each sees all 32 bits, in two orders. */
+/* Rounding noise of a position within its block, in [-0.5, 0.5]. Positions p and p + 8 of 16 share one hash: the second
+   sees its halves swapped, so that the high bits of the two are independent. */
 CG_INLINE_ float cg_noise_(cg_key_ key, uint32_t position) {
     uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
     if (position & 8) h = h << 16 | h >> 16;
     return (float)(int32_t)h * 2.3283064365386963e-10f;
 }
-/* Which of a group of `size` neighbours a rank takes: every rank another one. */
-CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t size, uint32_t rank) {
-    uint64_t start = (uint64_t)cg_hash32_(cg_block_key_(key, group >> 16), (uint32_t)(group & 0xffff)) * size >> 32;
-    return start + rank < size ? start + rank : start + rank - size;
+/* PermK: which of the group_size neighbours of a group this rank takes. rank < group_size; over all ranks the result
+   is a cyclic shift of 0..group_size-1, chosen by (key, group), so no two ranks take the same. */
+CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t group_size, uint32_t rank) {
+    uint64_t shift = (uint64_t)cg_hash32_(cg_block_key_(key, group >> 16), (uint32_t)(group & 0xffff)) * group_size >>
+        32;
+    return shift + rank < group_size ? shift + rank : shift + rank - group_size;
 }
 
 /* src/core/kernels/table.h */
-/* ---- >>kernels
-   The scalar kernel is the specification; its SIMD versions stand below it and return the same bits. */
+/* table: the kernels' contracts, the structs they take, and vector helpers that several kernel rooms use
 
+   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_dither_,
+            cg_bernoulli_; loads, stores, packing and prefetching for AVX2 and NEON
+   Needs    base, random
+   Touches  nothing but its arguments
+   Other headers may use: cg_kernels_, kernels->absmax_bits, kernels->axpby, kernels->axpby_fading,
+   kernels->move_zero, kernels->stream_fence, cg_checksum_, CG_AVX2_INLINE_, CG_TARGET_AVX2_, cg_load8_avx2_,
+   cg_store_avx2_, cg_mul8_avx2_
+   The scalar kernel is the specification; the AVX2 and NEON versions below it return the same bits, but for the sign
+   and payload of a NaN. Kernels run between cg_fenv_enter_ and cg_fenv_leave_. */
+
+/* Fletcher's checksum over consecutive little-endian u32 words, modulo 2^64. Checksums of neighbouring runs can be
+   joined, see cg_checksum_concat_. */
 typedef struct cg_checksum_ {
-    uint64_t a, b, words;
-} cg_checksum_; /* the checksum of some run of words */
+    uint64_t a;     /* sum of the words */
+    uint64_t b;     /* sum of a after each word */
+    uint64_t words; /* how many words */
+} cg_checksum_;
 
-typedef struct cg_levels_ {                  /* a bucket's grid; see cg_levels_make_ */
-    float prescale, encode_offset, inv_step; /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
-    int32_t zero_symbol, max_symbol;         /* plus bias, within [0, top] */
-    float decode_offset, step, postscale;    /* decode: (base + (code - bias)*step)*post, kept finite */
-    float range;                             /* what inv is taken of; see cg_encode_levels_ */
-    int stochastic;
+/* The uniform grid of a bucket; made by cg_levels_make_, but for inv_step, which encoders set. */
+typedef struct cg_levels_ {
+    /* encode: symbol = round((v*prescale - encode_offset)*inv_step) + zero_symbol, within [0, max_symbol] */
+    float prescale;      /* a power of two, 1 but for huge or tiny values */
+    float encode_offset; /* equals decode_offset, but 0 for a range of 0 */
+    float inv_step;      /* levels per (prescaled) value; 0 gives the symbol of level 0 to all values */
+    int32_t zero_symbol; /* the symbol of level 0: 0 for a min-max grid, else max_symbol/2 */
+    int32_t max_symbol;  /* 1..255 */
+    /* decode: value = (decode_offset + (symbol - zero_symbol)*step)*postscale, kept finite */
+    float decode_offset; /* the (prescaled) value of level 0 */
+    float step;          /* (prescaled) value per level */
+    float postscale;     /* 1/prescale */
+    float range;         /* (prescaled) value of the levels 0..max_symbol or 0..zero_symbol: inv_step is taken of it */
+    int stochastic;      /* adds cg_noise_ before it rounds */
 } cg_levels_;
 
+/* Symbols by thresholds on the magnitude. */
 typedef struct cg_bucketizer_ {
-    float inv_scale;
-    int32_t limit_count;
-    float limit[7];
-    uint8_t sign_bit;
+    float inv_scale;     /* multiplies |v| before the comparisons */
+    int32_t limit_count; /* 0..7; symbols without the sign are 0..limit_count */
+    float limit[7];      /* ascending; those from limit_count on are not looked at */
+    uint8_t sign_bit;    /* is set in the symbol of a negative value; 0: no signs */
 } cg_bucketizer_;
+
+/* Natural dithering: levels are powers of two. */
 typedef struct cg_dither_ {
-    float inv_scale;
-    unsigned bits;
-    int stochastic;
+    float inv_scale; /* multiplies v: magnitudes up to the scale become at most 1 */
+    unsigned bits;   /* per symbol, 2..8: a sign and the level */
+    int stochastic;  /* else to nearest */
 } cg_dither_;
 
+/* Selection of values by chance: one of magnitude m is selected with probability (m*prescale)*inv_threshold. */
 typedef struct cg_bernoulli_ {
-    cg_key_ key;
-    float threshold, prescale, inv_threshold;
-} cg_bernoulli_; /* a value's chance is (|v|*pre)*inv */
+    cg_key_ key;         /* of the block of 65536 positions */
+    float threshold;     /* from this magnitude on a value is certain, and sent as it is; below as +-threshold */
+    float prescale;      /* a power of two that keeps inv_threshold finite */
+    float inv_threshold; /* 1/(threshold*prescale) */
+} cg_bernoulli_;
 
+/* All kernels of one ISA. Common to them:
+     - v, x, y and out are arrays of floats at any address, in and symbols bytes at any address;
+     - n may be 0, and n values are read and written, no more, unless said otherwise;
+     - non_temporal (decoders): out begins at a multiple of 16 bytes and is larger than the caches, so that stores
+       may bypass them; stream_fence() ends such a run;
+     - lanes: 16 f64 partial sums, to lane i % 16 goes the term of value i of this call; the caller sets them before;
+     - absmax bits: the largest magnitude as f32 bits, 0 for n == 0. From CG_INF_BITS_ on some value is Inf or NaN:
+       the finite check. Unless said otherwise an encoder writes symbols for such values too, of no meaning;
+     - position: of v[0] within its block of 65536, for the noise of stochastic rounding. */
 typedef struct cg_kernels_ {
     cg_isa isa;
-    /* encode; the finite check: each returns the largest magnitude as bits, or where sums show it 0 or Inf's */
+
+    /* Encoding. Those that return absmax bits make the finite check on the way. */
+
+    /* absmax bits of n values */
     uint32_t (*absmax_bits)(const float *v, size_t n);
+    /* lowers *lo and raises *hi to the values (meaningless after a NaN; a zero has any sign); returns absmax bits */
     uint32_t (*range)(const float *v, size_t n, float *lo, float *hi);
+    /* f32 to the wire, 4 bytes each; returns absmax bits */
     uint32_t (*copy)(const float *v, size_t n, uint8_t *out);
+    /* f16 to the wire, 2 bytes each, to nearest even, at most +-65504; returns absmax bits */
     uint32_t (*f16_encode)(const float *v, size_t n, uint8_t *out);
+    /* bf16 to the wire, 2 bytes each, to nearest even, finite values stay finite; returns absmax bits */
     uint32_t (*bf16_encode)(const float *v, size_t n, uint8_t *out);
-    uint32_t (*sign_encode)(const float *v, size_t n, uint8_t *out, double *lanes /* NULL, or adds |v| to 16 */);
+    /* a bit each, 1 where v < 0, to (n + 7)/8 bytes; adds |v| to lanes unless NULL. Returns absmax bits; with lanes,
+       only whether they are below CG_INF_BITS_ is specified */
+    uint32_t (*sign_encode)(const float *v, size_t n, uint8_t *out, double *lanes);
+    /* values of one bucket to symbols 0..q->max_symbol, a byte each */
     void (*levels_encode)(
         const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
+    /* symbols of 1..7 bits, each below 2^bits, to (n*bits + 7)/8 bytes, LSB first */
     void (*pack)(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out);
-    size_t (*filter)(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value);
+    /* index (v[0] has first_index) and value of all whose magnitude bits are at least threshold_bits <= 2^31; returns
+       how many. n <= CG_CHUNK_; index and value have room for n + CG_SLACK_, which may be scribbled on */
+    size_t (*filter)(
+        const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value);
+    /* index and value of what is selected by chance; returns how many. Room as for filter */
     size_t (*bernoulli)(
-        const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value);
+        const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value);
+    /* adds to *above how many magnitude bits are larger than pivot < 2^31; returns absmax bits */
     uint32_t (*count_above)(const float *v, size_t n, uint32_t pivot, size_t *above);
-    /* decode; stream: out is larger than the caches and aligned to 16 bytes, so go around them */
+
+    /* Decoding. Any bytes are legal input; finite scales give finite values, but for f16 and bf16. */
+
+    /* the reverse of pack: reads (n*bits + 7)/8 bytes */
     void (*unpack)(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols);
-    void (*levels_decode)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*sign_decode)(const uint8_t *in, size_t n, float scale, float *out, int stream);
-    void (*f16_decode)(const uint8_t *in, size_t n, float *out, int stream);
-    void (*bf16_decode)(const uint8_t *in, size_t n, float *out, int stream);
+    /* symbols of one bucket to values; a symbol above q->max_symbol counts as that */
+    void (*levels_decode)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal);
+    /* bits to -scale (1) or scale (0) */
+    void (*sign_decode)(const uint8_t *in, size_t n, float scale, float *out, int non_temporal);
+    void (*f16_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
+    void (*bf16_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
+    /* the largest magnitude of n 16-bit floats of the wire, as their bits: the finite check of a packet */
     uint32_t (*absmax16_bits)(const uint8_t *in, size_t n);
-    void (*axpby)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
-    void (*move_zero)(float *d, size_t n, float *y, int stream); /* y = d, d = 0 */
-    void (*stream_fence)(void);                                  /* after the last that streamed */
-    void (*checksum)(cg_checksum_ *sum, const uint8_t *words, size_t count);
-    /* transforms and sums */
+    /* y = beta*y + alpha*x; y is not read if beta is 0, and non_temporal counts only then */
+    void (*axpby)(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal);
+    /* y = from, then from = 0 */
+    void (*move_zero)(float *from, size_t n, float *y, int non_temporal);
+    /* orders non-temporal stores before all later stores of this thread */
+    void (*stream_fence)(void);
+    /* continues *sum over word_count words of 4 bytes */
+    void (*checksum)(cg_checksum_ *sum, const uint8_t *words, size_t word_count);
+
+    /* Transforms and sums. */
+
+    /* randomized Hadamard transform of CG_ROTATE_BLOCK_ values, or its inverse, to v; from may be v. rounds is 1 or 2,
+       flips has 32 words for each */
     void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
+    /* orthonormal DCT-II of CG_DCT_BLOCK_ values in place, or its inverse */
     void (*dct)(float *v, int inverse);
-    void (*lane_sum)(const float *v, size_t n, int what, double *lanes);
-    void (*axpby_fading)(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes);
-    /* more formats */
+    /* adds a term (CG_SUM_*) of each value to lanes */
+    void (*lane_sum)(const float *v, size_t n, int term, double *lanes);
+    /* y = beta*y + alpha*x, where one of the products fades, and adds squares of x or y to lanes, by mode
+       (CG_AXPBY_*). x may be y */
+    void (*axpby_fading)(const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes);
+
+    /* More formats. */
+
+    /* symbols by g's thresholds; adds centroid[symbol without sign]*|v| to lanes unless NULL (then centroid may be) */
     void (*bucketize)(
-        const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes);
-    void (*nf4_search)(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols);
-    void (*table_decode)(const float *table, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*fp8_encode)(const float *v, size_t n, float inv, int kind, uint8_t *out);
-    void (*fp8_decode)(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream);
+        const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes);
+    /* symbol: how many of 15 ascending limits are below v*inv_scale; 0 for a NaN */
+    void (*nf4_search)(const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols);
+    /* values table[symbol % 16] of 16 floats at any address */
+    void (*table_decode)(const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal);
+    /* v*inv_scale to E4M3 or E5M2, a byte each, to nearest even, at most +-448 or +-57344 */
+    void (*fp8_encode)(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out);
+    void (*fp8_decode)(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal);
+    /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */
     uint32_t (*natural_encode)(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out);
-    void (*natural_decode)(const uint8_t *in, size_t n, float *out, int stream);
+    void (*natural_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
+    /* v*inv_scale to 0 or +-2^-j, as symbols of q->bits bits */
     void (*dither_encode)(
         const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
-    void (*dither_decode)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*dynamic8_encode)(const float *v, size_t n, float inv, uint8_t *symbols);
-    void (*dynamic8_decode)(const uint8_t *symbols, size_t n, float scale, float *out, int stream);
+    /* bits above the low `bits` of a symbol are ignored */
+    void (*dither_decode)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal);
+    /* v*inv_scale, magnitudes up to 1, to the nearest dynamic8 value */
+    void (*dynamic8_encode)(const float *v, size_t n, float inv_scale, uint8_t *symbols);
+    void (*dynamic8_decode)(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal);
+    /* symbol 2 above tau, 0 below -tau, 1 between and for a NaN; tau >= 0 */
     void (*strom_encode)(const float *v, size_t n, float tau, uint8_t *symbols);
+    /* bitwise majority of `count` strings of `bytes` bytes: 1 where more than half have 1. count <= 65535 */
     void (*vote)(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out);
-    /* matrices */
+
+    /* Matrices: m has rows of cols floats, stride floats apart. prefetch: rows*cols floats that are needed next, or
+       NULL; they are not accessed. */
+
+    /* p[a][i] += sum over j of m[i][j]*q[a][j], a < r, in f64; rows of q and p are q_stride and p_stride doubles
+       apart, the values of q are f32's, cols <= CG_TILE_COLS_ */
     void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
-        unsigned rank, double *p, size_t p_stride, const float *ahead);
+        unsigned r, double *p, size_t p_stride, const float *prefetch);
+    /* q[a][j] += sum over i of p[i][a]*m[i][j], a < r, in f32 for CG_TILE_ROWS_ rows at a time, then in f64 */
     void (*project_t)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
-        unsigned rank, double *q, size_t q_stride, const float *ahead);
-    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
-        float *out, size_t out_stride, int stream);
+        unsigned r, double *q, size_t q_stride, const float *prefetch);
+    /* out[i][j] = sum over a < r of p[i][a]*q[a][j], j < count, in f32 and kept finite; p has r floats per row.
+       non_temporal: every row of out begins at a multiple of 16 bytes */
+    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows, size_t count,
+        float *out, size_t out_stride, int non_temporal);
 } cg_kernels_;
 
-#define CG_PREFETCH_DISTANCE_ 512u /* values between what is used and what memory is asked for: 2 KB */
+#define CG_PREFETCH_DISTANCE_ 512u /* values (2 KB) from the one that is used to the one that is prefetched */
 #if CG_AVX2_
-/* Kernels that end in a call for the rest say _mm256_zeroupper() themselves: gcc leaves it out before a tail call. */
+/* A kernel that ends in a call of the scalar one for the rest has its own _mm256_zeroupper() before: gcc leaves it out
+   before a tail call. */
 #  define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
 #  define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi,bmi2")))
 CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
@@ -1012,37 +1163,68 @@ CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
 CG_AVX2_INLINE_ __m256i cg_load_bytes_avx2_(const uint8_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
+CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
 CG_AVX2_INLINE_ void cg_store_avx2_(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
+CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
+    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
+}
 CG_AVX2_INLINE_ __m256i cg_abs_avx2_(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)); }
+/* the largest of eight u32 */
 CG_AVX2_INLINE_ uint32_t cg_hmax_u32_avx2_(__m256i t) {
     __m128i m = _mm_max_epu32(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
-/* by 16 bytes: what malloc aligns to */
-CG_AVX2_INLINE_ void cg_store_stream_avx2_(float *y, size_t i, __m256i v, int stream) {
-    if (stream) {
+/* Eight values to y + i, non-temporal stores by 16 bytes: that is what malloc aligns to. i % 4 == 0 then. */
+CG_AVX2_INLINE_ void cg_store_stream_avx2_(float *y, size_t i, __m256i v, int non_temporal) {
+    if (non_temporal) {
         _mm_stream_si128((__m128i *)(void *)(y + i), _mm256_castsi256_si128(v));
         _mm_stream_si128((__m128i *)(void *)(y + i + 4), _mm256_extracti128_si256(v, 1));
     } else {
         cg_store_avx2_(cg_at_mut_(y, i), v);
     }
 }
+/* A product that is never fused with a sum. */
 CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) {
     __m256 p = _mm256_mul_ps(a, b);
     CG_NO_FMA_(p);
     return p;
 }
-/* Memory should not rest while a chunk is packed and summed: ask for what comes after it, two lines for 32 values. */
+/* Called for each 32 values of a chunk: prefetches two cache lines that follow, so that memory stays busy while the
+   chunk is packed and summed. */
 CG_AVX2_INLINE_ void cg_prefetch_ahead_avx2_(const float *v, size_t i) {
     CG_PREFETCH_(cg_at_(v, i + 1536));
     CG_PREFETCH_(cg_at_(v, i + 1552));
 }
+/* Four vectors of eight i32 to 32 bytes, saturated to 0..255 or to -128..127. The pack instructions work on halves of
+   16 bytes: the bytes come in the order 0..3 of a, b, c, d, then 4..7 of each, until cg_pack_order_avx2_. */
+CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+}
+CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+}
+CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
+    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+/* Signs of four vectors of floats as the top bits of bytes, the other bits 0; before cg_pack_order_avx2_. Signed
+   saturation keeps the sign. */
+CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_and_si256(
+        _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
+}
+/* the 16-bit halves of each u32 swapped */
+CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
+    return _mm256_shuffle_epi8(h,
+        _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
+            15, 12, 13));
+}
 #endif
 #if CG_NEON_
-/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators, as
-   vmulq_f32 and the like would keep the flags under which the includer may already have read arm_neon.h. */
+/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators: vmulq_f32 and
+   the like keep the flags under which the includer may have read arm_neon.h before this header. */
 CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) {
     return vreinterpretq_u32_u8(vld1q_u8((const uint8_t *)v + 4 * i));
 }
@@ -1050,26 +1232,36 @@ CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) {
     vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f));
 }
 CG_INLINE_ float32x4_t cg_as_float_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
-/* a product that is going to be added to something */
+/* A product that is never fused with a sum. */
 CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {
     float32x4_t p = a * b;
     CG_NO_FMA_(p);
     return p;
 }
 CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_ABS_MASK_)); }
-/* masks, to a byte each */
+/* The low bytes of four vectors of u32, in order; of masks a byte each. */
 CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
     uint16x8_t ab = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
     uint16x8_t cd = vuzp1q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
     return vuzp1q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd));
 }
-/* 64 such bytes, to a bit each */
+/* 64 bytes of 0 or 0xff to a bit each, the first lowest. */
 CG_INLINE_ uint64_t cg_movemask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
     a = vpaddq_u8(vandq_u8(a, bit), vandq_u8(b, bit));
     c = vpaddq_u8(vandq_u8(c, bit), vandq_u8(d, bit));
     a = vpaddq_u8(a, c);
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(a, a)), 0);
+}
+/* Signs of 16 floats as the top bits of bytes, the other bits 0. */
+CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
+    uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
+    uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
+    return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
+}
+/* the 16-bit halves of each u32 swapped */
+CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
+    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
 }
 #endif
 
@@ -1567,9 +1759,6 @@ CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* of four
     h = vmulq_u32(veorq_u32(h, vshrq_n_u32(h, 16)), vdupq_n_u32(0x7FEB352Du));
     h = vmulq_u32(vaddq_u32(veorq_u32(h, vshrq_n_u32(h, 15)), vdupq_n_u32(key.b)), vdupq_n_u32(0x846CA68Bu));
     return veorq_u32(h, vshrq_n_u32(h, 16));
-}
-CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
-    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
 }
 CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
     uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
@@ -2166,13 +2355,13 @@ static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int st
 #endif
 
 /* top16: largest magnitude among 16-bit floats, as bits: the finite check of a packet */
-static uint32_t cg_absmax_bits16_scalar_(const uint8_t *in, size_t n) {
+static uint32_t cg_absmax16_bits_scalar_(const uint8_t *in, size_t n) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get16_(in + 2 * i) & 0x7fffu);
     return top;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_absmax_bits16_avx2_(const uint8_t *in, size_t n) {
+CG_TARGET_AVX2_ static uint32_t cg_absmax16_bits_avx2_(const uint8_t *in, size_t n) {
     const __m256i low = _mm256_set1_epi16(0x7fff);
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
@@ -2182,11 +2371,11 @@ CG_TARGET_AVX2_ static uint32_t cg_absmax_bits16_avx2_(const uint8_t *in, size_t
     }
     t0 = _mm256_max_epu16(t0, t1);
     t0 = _mm256_max_epu32(_mm256_srli_epi32(t0, 16), _mm256_and_si256(t0, _mm256_set1_epi32(0xffff)));
-    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax16_bits_scalar_(in + 2 * i, n - i));
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_absmax_bits16_neon_(const uint8_t *in, size_t n) {
+static uint32_t cg_absmax16_bits_neon_(const uint8_t *in, size_t n) {
     const uint16x8_t low = vdupq_n_u16(0x7fff);
     uint16x8_t t0 = vdupq_n_u16(0), t1 = t0;
     size_t i = 0;
@@ -2194,7 +2383,7 @@ static uint32_t cg_absmax_bits16_neon_(const uint8_t *in, size_t n) {
         t0 = vmaxq_u16(t0, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i)), low));
         t1 = vmaxq_u16(t1, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i + 16)), low));
     }
-    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_absmax16_bits_scalar_(in + 2 * i, n - i));
 }
 #endif
 
@@ -2367,14 +2556,10 @@ static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t co
 #endif
 
 /* src/core/kernels/rotate.h */
-/* what of total() */
-enum { CG_SUM_ABS_, CG_SUM_SQUARES_, CG_SUM_NEGATIVE_, CG_SUM_NONNEGATIVE_, CG_SUM_VALUES_ };
-
 /* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i
    % 32 of flips[32*r + i/32] negates v[i] in round r. One scaling at the end, by a power of two. The order of the
    strides is part of the wire format, and is what suits vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512.
    What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
-#define CG_SIGN_BIT_ 0x80000000u
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++)
@@ -2418,10 +2603,6 @@ static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
-CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
-    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
-}
 CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
@@ -2435,7 +2616,6 @@ CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int
         CG_FLIP_ROW_(CG_SIGN_BIT_, CG_SIGN_BIT_, c, d)
 static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_SIGN_BIT_, 0u),
     CG_FLIP_ROWS_(0u, CG_SIGN_BIT_), CG_FLIP_ROWS_(CG_SIGN_BIT_, CG_SIGN_BIT_) };
-CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
     const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
     return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)));
@@ -2701,6 +2881,7 @@ static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *fl
 #endif
 
 /* src/core/kernels/sums.h */
+enum { CG_SUM_ABS_, CG_SUM_SQUARES_, CG_SUM_NEGATIVE_, CG_SUM_NONNEGATIVE_, CG_SUM_VALUES_ };
 /* total: adds to 16 lanes, by position, magnitudes (0), squares (1), what is below 0 (2), what is not (3), or the
    values (4) */
 CG_INLINE_ double cg_lanes_reduce_(double *lanes) {
@@ -2989,13 +3170,6 @@ CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tr
     if (depth > 3)
         r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->limits[3], r)));
     return r;
-}
-/* out of order: see cg_pack_order_avx2_ */
-CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-}
-CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
-    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 CG_AVX2_INLINE_ __m256d cg_centroid_term_avx2_(__m128 centre, const float *v, size_t i) {
     return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_lane_sum_term_avx2_(v, i, 0));
@@ -3840,33 +4014,6 @@ static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is s
 /* src/core/kernels/fp8.h */
 /* ---- float formats and power-of-two quantizers ---- */
 
-#if CG_AVX2_
-/* four vectors packed to bytes stand in pairs of lanes: in order again */
-CG_AVX2_INLINE_ __m256i cg_order_avx2_(__m256i packed) {
-    return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
-/* packing with signed saturation keeps the sign, so that the top bit of each byte is that of the float */
-CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_and_si256(
-        _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
-}
-CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) { /* 0..255 */
-    return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-}
-CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
-    return _mm256_shuffle_epi8(h,
-        _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
-            15, 12, 13));
-}
-#endif
-#if CG_NEON_
-/* the top bit of each float, as that of a byte */
-CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
-    uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
-    uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
-    return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
-}
-#endif
 /* The hash that a value rounds with: the bits of cg_noise_ */
 CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
     uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
@@ -3918,8 +4065,8 @@ CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(const float *v, size_t n, float inv
             _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, by, q), cg_fp8_encode8_avx2_(d, by, q)), bias);
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(
-            out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
+        cg_store_avx2_(out + i,
+            cg_pack_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
     }
     return i;
 }
@@ -4088,8 +4235,8 @@ CG_AVX2_INLINE_ size_t cg_natural_encode32_avx2_(
         d = _mm256_srli_epi32(_mm256_add_epi32(d, t), 23);
         e = _mm256_min_epu8(cg_narrow_avx2_(a, b, c, d), _mm256_set1_epi8((char)-2));
         s = _mm256_andnot_si256(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()), s);
-        cg_store_avx2_(out + i, cg_order_avx2_(e));
-        cg_put32_(out + n + i / 8, (uint32_t)_mm256_movemask_epi8(cg_order_avx2_(s)));
+        cg_store_avx2_(out + i, cg_pack_order_avx2_(e));
+        cg_put32_(out + n + i / 8, (uint32_t)_mm256_movemask_epi8(cg_pack_order_avx2_(s)));
     }
     *top = _mm256_max_epu32(t0, t1);
     return i;
@@ -4267,7 +4414,7 @@ CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
         d = cg_dither_encode8_avx2_(d, cg_swap_halves_avx2_(g), inv, least, lift, stochastic);
         m = _mm256_subs_epu8(cg_narrow_avx2_(a, b, c, d), bias);
         sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(m, _mm256_setzero_si256()), sign);
-        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(m, sign)));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(m, sign)));
     }
     return i;
 }
@@ -4475,7 +4622,7 @@ CG_TARGET_AVX2_ static void cg_dynamic8_encode_avx2_(const float *v, size_t n, f
             _mm256_cmpeq_epi8(rank, _mm256_setzero_si256()), cg_sign_bytes_avx2_(a, b, c, d));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(rank, sign)));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(rank, sign)));
     }
     _mm256_zeroupper();
     if (i < n) cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
@@ -4578,7 +4725,8 @@ CG_TARGET_AVX2_ static void cg_strom_encode_avx2_(const float *v, size_t n, floa
         __m256i cd = _mm256_packs_epi32(
             cg_strom_encode8_avx2_(v, i + 16, t, m), cg_strom_encode8_avx2_(v, i + 24, t, m));
         cg_prefetch_ahead_avx2_(v, i);
-        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
+        cg_store_avx2_(
+            symbols + i, cg_pack_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
     }
     _mm256_zeroupper();
     if (i < n) cg_strom_encode_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
@@ -5215,12 +5363,20 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
 #endif
 
 /* src/core/kernels/dispatch.h */
+/* dispatch: the kernels' tables, one per ISA, and the choice between them
+
+   Offers   cg_kernels_now_, cg_kernels_scalar_; of the public functions cg_isa_found, _used, _force, _name
+   Needs    base, all rooms of kernels
+   Touches  cg_isa_cached_, the only variable of the library; 0 until the CPU has been asked
+   Other headers may use: cg_kernels_now_ */
+
+/* Members by position, in the order of cg_kernels_: C++11 has no designated initialisers. */
 #define CG_KERNELS_(isa, x)                                                                                            \
   {                                                                                                                    \
     isa, cg_absmax_bits_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_f16_encode_##x##_, cg_bf16_encode_##x##_,          \
         cg_sign_encode_##x##_, cg_levels_encode_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_bernoulli_##x##_,         \
         cg_count_above_##x##_, cg_unpack_##x##_, cg_levels_decode_##x##_, cg_sign_decode_##x##_, cg_f16_decode_##x##_, \
-        cg_bf16_decode_##x##_, cg_absmax_bits16_##x##_, cg_axpby_##x##_, cg_move_zero_##x##_, cg_stream_fence_##x##_,  \
+        cg_bf16_decode_##x##_, cg_absmax16_bits_##x##_, cg_axpby_##x##_, cg_move_zero_##x##_, cg_stream_fence_##x##_,  \
         cg_checksum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_lane_sum_##x##_, cg_axpby_fading_##x##_,          \
         cg_bucketize_##x##_, cg_nf4_search_##x##_, cg_table_decode_##x##_, cg_fp8_encode_##x##_, cg_fp8_decode_##x##_, \
         cg_natural_encode_##x##_, cg_natural_decode_##x##_, cg_dither_encode_##x##_, cg_dither_decode_##x##_,          \
@@ -5235,9 +5391,9 @@ static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
 static const cg_kernels_ cg_kernels_neon_ = CG_KERNELS_(CG_ISA_NEON, neon);
 #endif
 
-/* ---- >>dispatch: one word, 0 until the CPU has been asked ---- */
-
-static int cg_isa_cached_; /* a cg_isa; every thread that writes it writes the same, or was told to */
+/* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes
+   another. */
+static int cg_isa_cached_;
 
 #if defined(__GNUC__)
 CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_cached_, __ATOMIC_RELAXED); }
@@ -5248,6 +5404,7 @@ CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_cached_ = isa; }
 #endif
 
 #if CG_AVX2_
+/* out[0..3]: eax, ebx, ecx, edx of the leaf, subleaf 0 */
 static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     uint32_t a = leaf, b, c = 0, d;
 #  if defined(__i386__) /* ebx may hold the GOT pointer */
@@ -5260,13 +5417,14 @@ static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     out[2] = c;
     out[3] = d;
 }
+/* All that CG_TARGET_AVX2_ names, and an operating system that saves the ymm registers. */
 static int cg_has_avx2_(void) {
     uint32_t r[4], lo, hi;
     cg_cpuid_(0, r);
     if (r[0] < 7) return 0;
     cg_cpuid_(1, r); /* popcnt, xsave, avx, f16c */
     if ((r[2] & 0x38800000u) != 0x38800000u) return 0;
-    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv: does the OS save ymm? */
+    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv */
     if ((lo & 6) != 6) return 0;
     cg_cpuid_(7, r); /* bmi1, avx2, bmi2 */
     return (r[1] & 0x128u) == 0x128u;
@@ -5305,6 +5463,7 @@ CG_API_ const char *cg_isa_name(cg_isa isa) {
         : isa == CG_ISA_NEON   ? "neon"
                                : "?";
 }
+/* The table to be used, for one whole call: a cg_isa_force of another thread may come between two. */
 static const cg_kernels_ *cg_kernels_now_(void) {
     switch (cg_isa_used()) {
 #if CG_AVX2_
@@ -11376,6 +11535,11 @@ CG_API_ const char *cg_status_str(cg_status status) {
 CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 
 /* src/core/base/fp_end.h */
+/* fp_end: gives the floating-point flags back to the includer
+
+   Offers   the end of what fp_begin began
+   Needs    fp_begin
+   Touches  the compiler's floating-point state */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -11386,4 +11550,9 @@ CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 #endif
 
 /* src/core/base/end.h */
+/* end: closes the implementation that begin.h of the same header opened
+
+   Offers   the #endif
+   Needs    begin
+   Touches  nothing */
 #endif /* COMPGRAD_IMPLEMENTATION */

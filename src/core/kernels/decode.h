@@ -165,13 +165,13 @@ static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int st
 #endif
 
 /* top16: largest magnitude among 16-bit floats, as bits: the finite check of a packet */
-static uint32_t cg_absmax_bits16_scalar_(const uint8_t *in, size_t n) {
+static uint32_t cg_absmax16_bits_scalar_(const uint8_t *in, size_t n) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get16_(in + 2 * i) & 0x7fffu);
     return top;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_absmax_bits16_avx2_(const uint8_t *in, size_t n) {
+CG_TARGET_AVX2_ static uint32_t cg_absmax16_bits_avx2_(const uint8_t *in, size_t n) {
     const __m256i low = _mm256_set1_epi16(0x7fff);
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
@@ -181,11 +181,11 @@ CG_TARGET_AVX2_ static uint32_t cg_absmax_bits16_avx2_(const uint8_t *in, size_t
     }
     t0 = _mm256_max_epu16(t0, t1);
     t0 = _mm256_max_epu32(_mm256_srli_epi32(t0, 16), _mm256_and_si256(t0, _mm256_set1_epi32(0xffff)));
-    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax16_bits_scalar_(in + 2 * i, n - i));
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_absmax_bits16_neon_(const uint8_t *in, size_t n) {
+static uint32_t cg_absmax16_bits_neon_(const uint8_t *in, size_t n) {
     const uint16x8_t low = vdupq_n_u16(0x7fff);
     uint16x8_t t0 = vdupq_n_u16(0), t1 = t0;
     size_t i = 0;
@@ -193,6 +193,6 @@ static uint32_t cg_absmax_bits16_neon_(const uint8_t *in, size_t n) {
         t0 = vmaxq_u16(t0, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i)), low));
         t1 = vmaxq_u16(t1, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i + 16)), low));
     }
-    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_absmax16_bits_scalar_(in + 2 * i, n - i));
 }
 #endif

@@ -90,7 +90,7 @@ CG_TARGET_AVX2_ static void cg_dynamic8_encode_avx2_(const float *v, size_t n, f
             _mm256_cmpeq_epi8(rank, _mm256_setzero_si256()), cg_sign_bytes_avx2_(a, b, c, d));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(rank, sign)));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(rank, sign)));
     }
     _mm256_zeroupper();
     if (i < n) cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
@@ -193,7 +193,8 @@ CG_TARGET_AVX2_ static void cg_strom_encode_avx2_(const float *v, size_t n, floa
         __m256i cd = _mm256_packs_epi32(
             cg_strom_encode8_avx2_(v, i + 16, t, m), cg_strom_encode8_avx2_(v, i + 24, t, m));
         cg_prefetch_ahead_avx2_(v, i);
-        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
+        cg_store_avx2_(
+            symbols + i, cg_pack_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
     }
     _mm256_zeroupper();
     if (i < n) cg_strom_encode_scalar_(cg_at_(v, i), n - i, tau, symbols + i);

@@ -1,32 +1,5 @@
 /* ---- float formats and power-of-two quantizers ---- */
 
-#if CG_AVX2_
-/* four vectors packed to bytes stand in pairs of lanes: in order again */
-CG_AVX2_INLINE_ __m256i cg_order_avx2_(__m256i packed) {
-    return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
-/* packing with signed saturation keeps the sign, so that the top bit of each byte is that of the float */
-CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_and_si256(
-        _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
-}
-CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) { /* 0..255 */
-    return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-}
-CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
-    return _mm256_shuffle_epi8(h,
-        _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
-            15, 12, 13));
-}
-#endif
-#if CG_NEON_
-/* the top bit of each float, as that of a byte */
-CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
-    uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
-    uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
-    return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
-}
-#endif
 /* The hash that a value rounds with: the bits of cg_noise_ */
 CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
     uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
@@ -78,8 +51,8 @@ CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(const float *v, size_t n, float inv
             _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, by, q), cg_fp8_encode8_avx2_(d, by, q)), bias);
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(
-            out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
+        cg_store_avx2_(out + i,
+            cg_pack_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
     }
     return i;
 }

@@ -214,9 +214,6 @@ CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* of four
     h = vmulq_u32(vaddq_u32(veorq_u32(h, vshrq_n_u32(h, 15)), vdupq_n_u32(key.b)), vdupq_n_u32(0x846CA68Bu));
     return veorq_u32(h, vshrq_n_u32(h, 16));
 }
-CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
-    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
-}
 CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
     uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
     float32x4_t t = cg_as_float_neon_(v);

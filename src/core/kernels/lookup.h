@@ -57,13 +57,6 @@ CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tr
         r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->limits[3], r)));
     return r;
 }
-/* out of order: see cg_pack_order_avx2_ */
-CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-}
-CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
-    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
 CG_AVX2_INLINE_ __m256d cg_centroid_term_avx2_(__m128 centre, const float *v, size_t i) {
     return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_lane_sum_term_avx2_(v, i, 0));
 }

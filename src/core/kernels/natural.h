@@ -51,8 +51,8 @@ CG_AVX2_INLINE_ size_t cg_natural_encode32_avx2_(
         d = _mm256_srli_epi32(_mm256_add_epi32(d, t), 23);
         e = _mm256_min_epu8(cg_narrow_avx2_(a, b, c, d), _mm256_set1_epi8((char)-2));
         s = _mm256_andnot_si256(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()), s);
-        cg_store_avx2_(out + i, cg_order_avx2_(e));
-        cg_put32_(out + n + i / 8, (uint32_t)_mm256_movemask_epi8(cg_order_avx2_(s)));
+        cg_store_avx2_(out + i, cg_pack_order_avx2_(e));
+        cg_put32_(out + n + i / 8, (uint32_t)_mm256_movemask_epi8(cg_pack_order_avx2_(s)));
     }
     *top = _mm256_max_epu32(t0, t1);
     return i;
@@ -230,7 +230,7 @@ CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
         d = cg_dither_encode8_avx2_(d, cg_swap_halves_avx2_(g), inv, least, lift, stochastic);
         m = _mm256_subs_epu8(cg_narrow_avx2_(a, b, c, d), bias);
         sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(m, _mm256_setzero_si256()), sign);
-        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(m, sign)));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(m, sign)));
     }
     return i;
 }

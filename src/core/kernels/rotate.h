@@ -1,11 +1,7 @@
-/* what of total() */
-enum { CG_SUM_ABS_, CG_SUM_SQUARES_, CG_SUM_NEGATIVE_, CG_SUM_NONNEGATIVE_, CG_SUM_VALUES_ };
-
 /* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i
    % 32 of flips[32*r + i/32] negates v[i] in round r. One scaling at the end, by a power of two. The order of the
    strides is part of the wire format, and is what suits vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512.
    What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
-#define CG_SIGN_BIT_ 0x80000000u
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++)
@@ -49,10 +45,6 @@ static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
-CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
-    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
-}
 CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
@@ -66,7 +58,6 @@ CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int
         CG_FLIP_ROW_(CG_SIGN_BIT_, CG_SIGN_BIT_, c, d)
 static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_SIGN_BIT_, 0u),
     CG_FLIP_ROWS_(0u, CG_SIGN_BIT_), CG_FLIP_ROWS_(CG_SIGN_BIT_, CG_SIGN_BIT_) };
-CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
     const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
     return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)));

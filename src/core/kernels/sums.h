@@ -1,3 +1,4 @@
+enum { CG_SUM_ABS_, CG_SUM_SQUARES_, CG_SUM_NEGATIVE_, CG_SUM_NONNEGATIVE_, CG_SUM_VALUES_ };
 /* total: adds to 16 lanes, by position, magnitudes (0), squares (1), what is below 0 (2), what is not (3), or the
    values (4) */
 CG_INLINE_ double cg_lanes_reduce_(double *lanes) {
