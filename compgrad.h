@@ -1266,31 +1266,38 @@ CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
 #endif
 
 /* src/core/kernels/formats.h */
-/* largest magnitude */
+/* formats: kernels that measure values, and that write them as f32, f16 and bf16
+
+   Offers   absmax_bits, range, copy, f16_encode, bf16_encode; cg_f16_encode_ and cg_bf16_encode_ of one value
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* absmax_bits: the largest magnitude as bits, with the sign cleared. As integers, bits are ordered as magnitudes are,
+   with Inf and then NaN above all finite ones. 0 if n is 0. */
 static uint32_t cg_absmax_bits_scalar_(const float *v, size_t n) {
-    uint32_t top = 0;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_load_bits_(v, i) & CG_ABS_MASK_);
-    return top;
+    uint32_t absmax_bits = 0;
+    for (size_t i = 0; i < n; i++) absmax_bits = cg_max32_(absmax_bits, cg_load_bits_(v, i) & CG_ABS_MASK_);
+    return absmax_bits;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_absmax_step_avx2_(__m256i top, const float *v, size_t i) {
+CG_AVX2_INLINE_ __m256i cg_absmax_step_avx2_(__m256i absmax, const float *v, size_t i) {
     CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
-    top = _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
+    absmax = _mm256_max_epu32(absmax, cg_abs_avx2_(cg_load8_avx2_(v, i)));
+    return _mm256_max_epu32(absmax, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
 }
 CG_TARGET_AVX2_ static uint32_t cg_absmax_bits_avx2_(const float *v, size_t n) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
-    /* a long one at four places at once: one stream of reads does not keep memory busy */
+    /* a long vector at four places at once: one stream of reads does not keep memory busy */
     if (n >= 16384) {
-        const size_t part = n / 64 * 16;
-        for (; i < part; i += 16) {
+        const size_t quarter = n / 64 * 16;
+        for (; i < quarter; i += 16) {
             t0 = cg_absmax_step_avx2_(t0, v, i);
-            t1 = cg_absmax_step_avx2_(t1, v, i + part);
-            t2 = cg_absmax_step_avx2_(t2, v, i + 2 * part);
-            t3 = cg_absmax_step_avx2_(t3, v, i + 3 * part);
+            t1 = cg_absmax_step_avx2_(t1, v, i + quarter);
+            t2 = cg_absmax_step_avx2_(t2, v, i + 2 * quarter);
+            t3 = cg_absmax_step_avx2_(t3, v, i + 3 * quarter);
         }
-        i = 4 * part;
+        i = 4 * quarter;
     }
     for (; i + 32 <= n; i += 32) {
         CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
@@ -1319,16 +1326,17 @@ static uint32_t cg_absmax_bits_neon_(const float *v, size_t n) {
 }
 #endif
 
-/* smallest and largest value: lo and hi are updated */
+/* range: lowers *lo to the smallest value and raises *hi to the largest; the caller sets both before. If some value is
+   a NaN they have no meaning, which the returned absmax bits show. Of a zero, the sign is unspecified. */
 static uint32_t cg_range_scalar_(const float *v, size_t n, float *lo, float *hi) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        top = cg_max32_(top, cg_as_bits_(f) & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, cg_as_bits_(f) & CG_ABS_MASK_);
         *lo = f < *lo ? f : *lo;
         *hi = f > *hi ? f : *hi;
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_range_avx2_(const float *v, size_t n, float *lo, float *hi) {
@@ -1374,15 +1382,15 @@ static uint32_t cg_range_neon_(const float *v, size_t n, float *lo, float *hi) {
 }
 #endif
 
-/* f32 as it is */
+/* copy: f32 to the wire, bits unchanged. Returns absmax bits. */
 static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
         cg_put32_(out + 4 * i, u);
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_copy_avx2_(const float *v, size_t n, uint8_t *out) {
@@ -1413,8 +1421,10 @@ static uint32_t cg_copy_neon_(const float *v, size_t n, uint8_t *out) {
 }
 #endif
 
-/* f16: to nearest even; what is too large becomes 65504 */
+/* f16_encode: to nearest even. Finite values that would round to Inf become +-65504; Inf stays, a NaN becomes a quiet
+   one without payload. Returns absmax bits. */
 #define CG_F16_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
+/* f32 bits to f16 bits */
 CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     uint32_t sign = u >> 16 & 0x8000u, m = u & CG_ABS_MASK_, shift, rest, h;
     if (m > CG_F16_LIMIT_) {
@@ -1435,18 +1445,18 @@ CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     return sign | h;
 }
 static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
         cg_put16_(out + 2 * i, cg_f16_encode_(u));
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_f16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
@@ -1456,16 +1466,16 @@ CG_TARGET_AVX2_ static uint32_t cg_f16_encode_avx2_(const float *v, size_t n, ui
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(
+    absmax_bits = cg_max32_(
         cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
-    return top;
+    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the instruction gives Inf */
+    return absmax_bits;
 }
 #endif
 #if CG_NEON_
 static uint32_t cg_f16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
@@ -1474,14 +1484,15 @@ static uint32_t cg_f16_encode_neon_(const float *v, size_t n, uint8_t *out) {
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
-    return top;
+    absmax_bits = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the instruction gives Inf */
+    return absmax_bits;
 }
 #endif
 
-/* bf16: the same; the largest is 0x7f7f */
-#define CG_BF16_LIMIT_ 0x7f7f7fffu
+/* bf16_encode: to nearest even. Finite values that would round to Inf become the largest, 0x7f7f; Inf stays, a NaN
+   becomes quiet and keeps the rest of its upper bits. Returns absmax bits. */
+#define CG_BF16_LIMIT_ 0x7f7f7fffu /* magnitude bits of the largest value that rounds to 0x7f7f */
 CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     uint32_t m = u & CG_ABS_MASK_;
     if (m > CG_BF16_LIMIT_) {
@@ -1491,22 +1502,23 @@ CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
 static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
         cg_put16_(out + 2 * i, cg_bf16_encode_(u));
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
+/* wrong above CG_BF16_LIMIT_ */
 CG_AVX2_INLINE_ __m256i cg_bf16_encode8_avx2_(__m256i u) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
     return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
 }
 CG_TARGET_AVX2_ static uint32_t cg_bf16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
@@ -1516,19 +1528,19 @@ CG_TARGET_AVX2_ static uint32_t cg_bf16_encode_avx2_(const float *v, size_t n, u
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(
+    absmax_bits = cg_max32_(
         cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
-    return top;
+    if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
+    return absmax_bits;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_bf16_round_neon_(uint32x4_t u) { /* what to add for the upper half to be to nearest even */
+CG_INLINE_ uint32x4_t cg_bf16_round_neon_(uint32x4_t u) { /* added to u, makes its upper half round to nearest even */
     return vaddq_u32(vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
 }
 static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
@@ -1537,38 +1549,49 @@ static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
-    return top;
+    absmax_bits = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
+    return absmax_bits;
 }
 #endif
 
 /* src/core/kernels/levels.h */
-/* sign bits, straight to the wire; v is the start of a chunk, or 16*i values into one */
+/* levels: kernels that write sign bits and the symbols of a uniform grid
+
+   Offers   sign_encode, levels_encode; cg_hash8_avx2_ and cg_hash4_neon_
+   Needs    base, random, table
+   Touches  nothing but its arguments
+   Other headers may use: cg_hash8_avx2_ */
+
+/* sign_encode: bit i % 8 of out[i / 8] is 1 where v[i] < 0 (so 0 for -0 and NaN), bits after the last are 0. Adds
+   |v[i]| to lanes[i % 16] unless lanes is NULL; to sum up a longer vector, all calls but the last have n % 16 == 0.
+   Returns absmax bits; with lanes, SIMD versions may return less, but CG_INF_BITS_ or more just where they should. */
 static uint32_t cg_sign_encode_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
         uint32_t m = cg_as_bits_(f) & CG_ABS_MASK_;
-        top = cg_max32_(top, m);
+        absmax_bits = cg_max32_(absmax_bits, m);
         if (lanes) lanes[i % 16] += (double)cg_as_float_(m);
         if (i % 8 == 0) out[i / 8] = 0;
         out[i / 8] = (uint8_t)(out[i / 8] | (unsigned)(f < 0.0f) << i % 8);
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
+/* masks of v < 0 */
 CG_AVX2_INLINE_ __m256i cg_negative_avx2_(__m256i v) {
     return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ));
 }
+/* eight magnitudes to eight lanes */
 CG_AVX2_INLINE_ void cg_lanes_add_avx2_(__m256d *s, __m256 m) {
     s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(m)));
     s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(m, 1)));
 }
-/* In a sum of magnitudes a NaN or Inf shows, so that one needs no maximum beside it. */
+/* The first n / 32 * 32 values; returns how many. sums: adds to s, and leaves *absmax 0: a NaN or Inf shows in the sum
+   of magnitudes, so that no maximum is needed beside it. */
 CG_AVX2_INLINE_ size_t cg_sign_encode32_avx2_(
-    const float *v, size_t n, uint8_t *out, __m256i *top, __m256d *s, int sums) {
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const float *v, size_t n, uint8_t *out, __m256i *absmax, __m256d *s, int sums) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -1576,7 +1599,7 @@ CG_AVX2_INLINE_ size_t cg_sign_encode32_avx2_(
                 d = cg_load8_avx2_(v, i + 24);
         __m256i ab = _mm256_packs_epi32(cg_negative_avx2_(a), cg_negative_avx2_(b)),
                 cd = _mm256_packs_epi32(cg_negative_avx2_(c), cg_negative_avx2_(d));
-        __m256i bits = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
+        __m256i bits = cg_pack_order_avx2_(_mm256_packs_epi16(ab, cd));
         cg_prefetch_ahead_avx2_(v, i);
         cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(bits));
         a = cg_abs_avx2_(a);
@@ -1593,26 +1616,27 @@ CG_AVX2_INLINE_ size_t cg_sign_encode32_avx2_(
             t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
         }
     }
-    *top = _mm256_max_epu32(t0, t1);
+    *absmax = _mm256_max_epu32(t0, t1);
     return i;
 }
 CG_TARGET_AVX2_ static uint32_t cg_sign_encode_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
-    __m256i top;
+    __m256i absmax;
     __m256d s[4];
-    uint32_t most;
+    uint32_t absmax_bits;
     size_t i;
     if (lanes) {
-        double any = 0.0;
+        double lane_total = 0.0;
         for (int j = 0; j < 4; j++) s[j] = _mm256_loadu_pd(lanes + 4 * j);
-        i = cg_sign_encode32_avx2_(v, n, out, &top, s, 1);
+        i = cg_sign_encode32_avx2_(v, n, out, &absmax, s, 1);
         for (int j = 0; j < 4; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
-        for (int j = 0; j < 16; j++) any += lanes[j];
-        most = any < 1.7e308 ? 0 : CG_INF_BITS_; /* false for NaN as well */
+        for (int j = 0; j < 16; j++) lane_total += lanes[j];
+        absmax_bits = lane_total < 1.7e308 ? 0 : CG_INF_BITS_; /* false for NaN as well */
     } else {
-        i = cg_sign_encode32_avx2_(v, n, out, &top, s, 0);
-        most = cg_hmax_u32_avx2_(top);
+        i = cg_sign_encode32_avx2_(v, n, out, &absmax, s, 0);
+        absmax_bits = cg_hmax_u32_avx2_(absmax);
     }
-    return i < n ? cg_max32_(most, cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes)) : most;
+    return i < n ? cg_max32_(absmax_bits, cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes))
+                 : absmax_bits;
 }
 #endif
 #if CG_NEON_
@@ -1620,8 +1644,8 @@ CG_INLINE_ void cg_lanes_add_neon_(float64x2_t *s, uint32x4_t m) {
     s[0] = s[0] + vcvt_f64_f32(vget_low_f32(cg_as_float_neon_(m)));
     s[1] = s[1] + vcvt_high_f64_f32(cg_as_float_neon_(m));
 }
-/* 16 values: their signs as byte masks; top and, if asked for, the 16 lanes are updated */
-CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_t *top, float64x2x4_t *s, int summed) {
+/* Signs of 16 values as byte masks; raises *absmax and, with sums, adds to the 16 lanes s. */
+CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_t *absmax, float64x2x4_t *s, int sums) {
     uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                d = cg_load4_neon_(v, i + 12);
     uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
@@ -1630,8 +1654,8 @@ CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
     d = cg_abs_neon_(d);
-    *top = vmaxq_u32(*top, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
-    if (summed) {
+    *absmax = vmaxq_u32(*absmax, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
+    if (sums) {
         cg_lanes_add_neon_(&s[0].val[0], a);
         cg_lanes_add_neon_(&s[0].val[2], b);
         cg_lanes_add_neon_(&s[1].val[0], c);
@@ -1640,36 +1664,37 @@ CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_
     return mask;
 }
 CG_INLINE_ size_t cg_sign_encode64_neon_(
-    const float *v, size_t n, uint8_t *out, uint32x4_t *top, float64x2x4_t *s, int summed) {
+    const float *v, size_t n, uint8_t *out, uint32x4_t *absmax, float64x2x4_t *s, int sums) {
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint8x16_t a = cg_sign_encode16_neon_(v, i, top, s, summed),
-                   b = cg_sign_encode16_neon_(v, i + 16, top, s, summed);
-        uint8x16_t c = cg_sign_encode16_neon_(v, i + 32, top, s, summed),
-                   d = cg_sign_encode16_neon_(v, i + 48, top, s, summed);
+        uint8x16_t a = cg_sign_encode16_neon_(v, i, absmax, s, sums),
+                   b = cg_sign_encode16_neon_(v, i + 16, absmax, s, sums);
+        uint8x16_t c = cg_sign_encode16_neon_(v, i + 32, absmax, s, sums),
+                   d = cg_sign_encode16_neon_(v, i + 48, absmax, s, sums);
         cg_put64_(out + i / 8, cg_movemask_neon_(a, b, c, d));
     }
     return i;
 }
 static uint32_t cg_sign_encode_neon_(const float *v, size_t n, uint8_t *out, double *lanes) {
-    uint32x4_t top = vdupq_n_u32(0);
+    uint32x4_t absmax = vdupq_n_u32(0);
     float64x2x4_t s[2];
     size_t i;
     if (lanes) {
         s[0] = vld1q_f64_x4(lanes);
         s[1] = vld1q_f64_x4(lanes + 8);
-        i = cg_sign_encode64_neon_(v, n, out, &top, s, 1);
+        i = cg_sign_encode64_neon_(v, n, out, &absmax, s, 1);
         vst1q_f64_x4(lanes, s[0]);
         vst1q_f64_x4(lanes + 8, s[1]);
     } else {
-        i = cg_sign_encode64_neon_(v, n, out, &top, NULL, 0);
+        i = cg_sign_encode64_neon_(v, n, out, &absmax, NULL, 0);
     }
-    return cg_max32_(vmaxvq_u32(top), cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
+    return cg_max32_(vmaxvq_u32(absmax), cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
 }
 #endif
 
-/* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
-   adding 1.5*2^23 rounds to nearest even; a wild v only meets the clamp. */
+/* levels_encode: symbol = t rounded to nearest even + zero_symbol, kept within [0, max_symbol], where
+   t = (v*prescale - encode_offset)*inv_step, each operation rounded, plus cg_noise_ if stochastic. Values of the grid
+   keep |t| below 2^9, so that adding 1.5*2^23 rounds; others are clamped. An Inf or NaN gives any symbol. */
 CG_INLINE_ uint8_t cg_level_encode_(const cg_levels_ *q, float v, float noise) {
     float t = cg_times_(cg_minus_(cg_times_(v, q->prescale), q->encode_offset), q->inv_step);
     int32_t level;
@@ -1684,7 +1709,8 @@ static void cg_levels_encode_scalar_(
         symbols[i] = cg_level_encode_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of eight counters on */
+CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(
+    cg_key_ key, uint32_t counter) { /* cg_hash32_ of eight counters from this one on */
     __m256i h = _mm256_add_epi32(_mm256_set1_epi32((int)counter), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     h = _mm256_xor_si256(h, _mm256_set1_epi32((int)key.a));
     h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)), _mm256_set1_epi32(0x7FEB352D));
@@ -1692,48 +1718,48 @@ CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of ei
     h = _mm256_mullo_epi32(h, _mm256_set1_epi32((int)0x846CA68Bu));
     return _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
 }
+/* Levels of eight values with hashes h. prescale, subtract: whether these steps change anything. */
 CG_AVX2_INLINE_ __m256i cg_levels_encode8_avx2_(
-    __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
+    __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int prescale, int subtract) {
     __m256 t = _mm256_castsi256_ps(v);
-    if (rescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
-    if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->encode_offset));
+    if (prescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
+    if (subtract) t = _mm256_sub_ps(t, _mm256_set1_ps(q->encode_offset));
     t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv_step));
     if (stochastic) t = _mm256_add_ps(t, cg_mul8_avx2_(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
-    /* what is too large becomes the smallest integer */
+    /* the minimum, as the conversion of too large a value gives the smallest integer */
     return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));
 }
 CG_AVX2_INLINE_ size_t cg_levels_encode32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
-    size_t n, uint8_t *symbols, int stochastic, int rescale, int shift) {
-    const __m256i bias = _mm256_set1_epi16((short)q->zero_symbol), most = _mm256_set1_epi8((char)q->max_symbol);
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i swap = _mm256_setr_epi8(
-        2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    size_t n, uint8_t *symbols, int stochastic, int prescale, int subtract) {
+    const __m256i zero_symbol = _mm256_set1_epi16((short)q->zero_symbol),
+                  max_symbol = _mm256_set1_epi8((char)q->max_symbol);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i h = _mm256_setzero_si256(), g = h, a, b, c, d;
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_)); /* this chunk has been read already: the next one */
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_)); /* this chunk was measured before and is in L1; the next one is not */
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         if (stochastic) {
             uint32_t p = position + (uint32_t)i;
             h = cg_hash8_avx2_(key, p >> 1);
             g = cg_hash8_avx2_(key, (p >> 1) + 8);
         }
-        a = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, rescale, shift);
+        a = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, prescale, subtract);
         b = cg_levels_encode8_avx2_(
-            cg_load8_avx2_(v, i + 8), _mm256_shuffle_epi8(h, swap), q, stochastic, rescale, shift);
-        c = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, rescale, shift);
+            cg_load8_avx2_(v, i + 8), cg_swap_halves_avx2_(h), q, stochastic, prescale, subtract);
+        c = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, prescale, subtract);
         d = cg_levels_encode8_avx2_(
-            cg_load8_avx2_(v, i + 24), _mm256_shuffle_epi8(g, swap), q, stochastic, rescale, shift);
-        a = _mm256_add_epi16(_mm256_packs_epi32(a, b), bias);
-        c = _mm256_add_epi16(_mm256_packs_epi32(c, d), bias);
-        a = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, c), order);
-        cg_store_avx2_(symbols + i, _mm256_min_epu8(a, most));
+            cg_load8_avx2_(v, i + 24), cg_swap_halves_avx2_(g), q, stochastic, prescale, subtract);
+        a = _mm256_add_epi16(_mm256_packs_epi32(a, b), zero_symbol);
+        c = _mm256_add_epi16(_mm256_packs_epi32(c, d), zero_symbol);
+        a = cg_pack_order_avx2_(_mm256_packus_epi16(a, c));
+        cg_store_avx2_(symbols + i, _mm256_min_epu8(a, max_symbol));
     }
     return i;
 }
 CG_TARGET_AVX2_ static void cg_levels_encode_avx2_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->encode_offset != 0.0f ? 1 : 0);
+    /* one hash serves positions p and p + 8 of 16: vectors begin at a multiple of 16 */
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
     if (head) cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
@@ -1753,7 +1779,7 @@ CG_TARGET_AVX2_ static void cg_levels_encode_avx2_(
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* of four counters on */
+CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* cg_hash32_ of four counters from this one on */
     const uint32x4_t lane = { 0, 1, 2, 3 };
     uint32x4_t h = veorq_u32(vaddq_u32(vdupq_n_u32(counter), lane), vdupq_n_u32(key.a));
     h = vmulq_u32(veorq_u32(h, vshrq_n_u32(h, 16)), vdupq_n_u32(0x7FEB352Du));
@@ -1761,19 +1787,19 @@ CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* of four
     return veorq_u32(h, vshrq_n_u32(h, 16));
 }
 CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
-    uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
+    uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int no_offset) {
     float32x4_t t = cg_as_float_neon_(v);
-    if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->encode_offset);
+    if (!no_offset) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->encode_offset);
     t = cg_times_neon_(t, vdupq_n_f32(q->inv_step));
     if (stochastic)
         t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
-    /* both saturate, and so does adding the bias: the clamp of a wild v */
+    /* both saturate, as does the addition of zero_symbol: the clamp of values outside the grid */
     return vqmovn_s32(vcvtnq_s32_f32(t));
 }
 CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
-    size_t n, uint8_t *symbols, int stochastic, int plain) {
-    const int16x8_t bias = vdupq_n_s16((int16_t)q->zero_symbol);
-    const uint8x16_t most = vdupq_n_u8((uint8_t)q->max_symbol);
+    size_t n, uint8_t *symbols, int stochastic, int no_offset) {
+    const int16x8_t zero_symbol = vdupq_n_s16((int16_t)q->zero_symbol);
+    const uint8x16_t max_symbol = vdupq_n_u8((uint8_t)q->max_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t h = vdupq_n_u32(0), g = h;
@@ -1782,36 +1808,43 @@ CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uin
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        a = cg_levels_encode4_neon_(cg_load4_neon_(v, i), h, q, stochastic, plain);
-        b = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, plain);
-        c = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 8), cg_swap_halves_neon_(h), q, stochastic, plain);
-        d = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 12), cg_swap_halves_neon_(g), q, stochastic, plain);
+        a = cg_levels_encode4_neon_(cg_load4_neon_(v, i), h, q, stochastic, no_offset);
+        b = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, no_offset);
+        c = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 8), cg_swap_halves_neon_(h), q, stochastic, no_offset);
+        d = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 12), cg_swap_halves_neon_(g), q, stochastic, no_offset);
         vst1q_u8(symbols + i,
-            vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), bias)),
-                         vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), bias))),
-                most));
+            vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), zero_symbol)),
+                         vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), zero_symbol))),
+                max_symbol));
     }
     return i;
 }
 static void cg_levels_encode_neon_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const int plain = q->prescale == 1.0f && q->encode_offset == 0.0f;
+    const int no_offset = q->prescale == 1.0f && q->encode_offset == 0.0f;
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
     cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    if (q->stochastic && plain) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 1);
+    if (q->stochastic && no_offset) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 1);
     else if (q->stochastic) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 0);
-    else if (plain) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 1);
+    else if (no_offset) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 1);
     else done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 0);
     cg_levels_encode_scalar_(q, key, position + (uint32_t)done, cg_at_(v, done), n - done, symbols + done);
 }
 #endif
 
 /* src/core/kernels/pack.h */
-/* pack: symbols of 1..7 bits, eight of them into so many bytes */
+/* pack: kernels that pack symbols of 1..7 bits, and unpack them
+
+   Offers   pack, unpack
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* pack: symbols below 2^bits, bits = 1..7, as one string of bits, LSB first: eight of them fill `bits` bytes. Writes
+   (n*bits + 7)/8 bytes; bits after the last symbol are 0. */
 static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
     for (size_t i = 0; i < n; i += 8) {
         uint64_t w = 0;
@@ -1838,20 +1871,22 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
                     b = _mm256_maddubs_epi16(cg_load_bytes_avx2_(symbols + i + 32), times);
             cg_store_avx2_(out + i / 2, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
-    } else { /* 2 symbols to 16 bits, 4 to 32, 8 to 64, then the bytes that count side by side */
+    } else { /* join 2 symbols in 16 bits, 4 in 32, 8 in 64, then move the bytes in use side by side */
         const __m256i pair = _mm256_set1_epi16((short)(1 | 1 << (8 + bits))),
                       quad = _mm256_set1_epi32(1 | 1 << (16 + 2 * bits));
         const __m128i up = _mm_cvtsi32_si128((int)(32 - 4 * bits));
-        uint8_t move[16];
-        __m256i squeeze;
-        for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j < bits ? j : j < 2 * bits ? 8 + j - bits : 0x80);
-        squeeze = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
+        uint8_t shuffle_bytes[16];
+        __m256i squeeze_shuffle;
+        for (unsigned j = 0; j < 16; j++)
+            shuffle_bytes[j] = (uint8_t)(j < bits ? j : j < 2 * bits ? 8 + j - bits : 0x80);
+        squeeze_shuffle = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)shuffle_bytes));
+        /* stores are of 16 bytes, of which 2*bits count: they stay within the bytes of whole groups of eight */
         for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
             uint8_t *to = out + i / 8 * bits;
             __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_load_bytes_avx2_(symbols + i)), quad);
             w = _mm256_or_si256(_mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)),
                 _mm256_srl_epi64(_mm256_andnot_si256(_mm256_set1_epi64x(0xffffffff), w), up));
-            w = _mm256_shuffle_epi8(w, squeeze);
+            w = _mm256_shuffle_epi8(w, squeeze_shuffle);
             _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(w));
             _mm_storeu_si128((__m128i *)(void *)(to + 2 * bits), _mm256_extracti128_si256(w, 1));
         }
@@ -1879,9 +1914,8 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
             uint8x16x2_t s = vld2q_u8(symbols + i);
             vst1q_u8(out + i / 2, vsliq_n_u8(s.val[0], s.val[1], 4));
         }
-        /* 2 symbols to 16 bits, 4 to 32, 8 to 64: the upper of two moves down to the lower, of which the low bits are
-       kept */
     } else {
+        /* join 2 symbols in 16 bits, 4 in 32, 8 in 64: the upper of two moves down to the lower one's end */
         const int b = (int)bits;
         const int16x8_t down2 = vdupq_n_s16((int16_t)(b - 8));
         const int32x4_t down4 = vdupq_n_s32(2 * b - 16);
@@ -1889,7 +1923,7 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
         const uint16x8_t low2 = vdupq_n_u16((uint16_t)((1u << bits) - 1u));
         const uint32x4_t low4 = vdupq_n_u32((1u << 2 * bits) - 1u);
         const uint64x2_t low8 = vdupq_n_u64(((uint64_t)1 << 4 * bits) - 1);
-        /* the second store, or the next one, writes over what the first leaves beyond its bits */
+        /* stores are of 8 bytes, of which `bits` count: the one after it overwrites the others */
         for (; i + 16 <= n && i / 8 * bits + bits + 8 <= n / 8 * bits; i += 16) {
             uint16x8_t w2 = vreinterpretq_u16_u8(vld1q_u8(symbols + i));
             uint32x4_t w4 = vreinterpretq_u32_u16(vbslq_u16(low2, w2, vshlq_u16(w2, down2)));
@@ -1903,6 +1937,7 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
 }
 #endif
 
+/* unpack: the reverse of pack. Reads (n*bits + 7)/8 bytes, writes n symbols below 2^bits. */
 static void cg_unpack_scalar_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
     for (size_t i = 0; i < n; i += 8) {
         uint64_t w = 0;
@@ -1918,8 +1953,8 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
     const __m256i low4 = _mm256_set1_epi64x((long long)(((uint64_t)1 << 4 * bits) - 1)),
                   low2 = _mm256_set1_epi32((int)((1u << 2 * bits) - 1u));
     const __m256i low1 = _mm256_set1_epi16((short)((1u << bits) - 1u));
-    uint8_t move[16];
-    __m256i spread;
+    uint8_t shuffle_bytes[16];
+    __m256i spread_shuffle;
     size_t i = 0;
     if (bits == 4) {
         for (; i + 32 <= n; i += 32) {
@@ -1928,13 +1963,13 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
                 symbols + i, _mm256_and_si256(_mm256_or_si256(w, _mm256_slli_epi16(w, 4)), _mm256_set1_epi8(15)));
         }
     }
-    for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
-    spread = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
+    for (unsigned j = 0; j < 16; j++) shuffle_bytes[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
+    spread_shuffle = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)shuffle_bytes));
     for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
         const uint8_t *p = in + i / 8 * bits;
         __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p)),
             _mm_loadu_si128((const __m128i *)(const void *)(p + 2 * bits)), 1);
-        w = _mm256_shuffle_epi8(w, spread);
+        w = _mm256_shuffle_epi8(w, spread_shuffle);
         w = _mm256_or_si256(
             _mm256_and_si256(w, low4), _mm256_slli_epi64(_mm256_and_si256(_mm256_srl_epi64(w, by4), low4), 32));
         w = _mm256_or_si256(
@@ -1969,7 +2004,7 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
             s.val[1] = vshrq_n_u8(w, 4);
             vst2q_u8(symbols + i, s);
         }
-    } else { /* the reverse of packing; what else is in a byte goes at the end */
+    } else { /* the steps of packing in reverse order; the last `and` clears what else is in a byte */
         const int b = (int)bits;
         const int64x2_t up8 = vdupq_n_s64(32 - 4 * b);
         const int32x4_t up4 = vdupq_n_s32(16 - 2 * b);
@@ -1988,209 +2023,240 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
 #endif
 
 /* src/core/kernels/filter.h */
-/* filter: index (from `first` on) and value of what reaches the bound as magnitude bits; NaN always does.
-   Room for n values, and CG_SLACK_ more that may be scribbled on. n <= CG_CHUNK_ */
-#define CG_SLACK_ 16u
+/* filter: kernels that select values by magnitude or by chance, and that count them
+
+   Offers   filter, bernoulli, count_above; CG_SLACK_
+   Needs    base, random, table, levels
+   Touches  nothing but its arguments
+   Other headers may use: CG_SLACK_ */
+
+#define CG_SLACK_ 16u /* values beyond those selected that filter and bernoulli may write */
+
+/* filter: in order, index first_index + i (modulo 2^32) and value of every v[i] whose magnitude bits reach
+   threshold_bits, which is at most 2^31 (nothing reaches that); a NaN reaches every finite threshold. Returns how many.
+   index and value have room for n + CG_SLACK_, and what follows the result is undefined. n <= CG_CHUNK_. */
 static size_t cg_filter_scalar_(
-    const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
+    const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        index[count] = first + (uint32_t)i;
+        index[count] = first_index + (uint32_t)i;
         value[count] = cg_as_float_(u);
-        count += (u & CG_ABS_MASK_) >= bound;
+        count += (u & CG_ABS_MASK_) >= threshold_bits;
     }
     return count;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_filter_mask_avx2_(const float *v, size_t i, __m256i below) {
-    return _mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), below);
+/* Which of eight values, or of 32 (a bit each), have magnitude bits above threshold_minus_1, compared as signed. */
+CG_AVX2_INLINE_ __m256i cg_filter_mask_avx2_(const float *v, size_t i, __m256i threshold_minus_1) {
+    return _mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), threshold_minus_1);
 }
-CG_AVX2_INLINE_ uint64_t cg_filter_mask32_avx2_(const float *v, size_t i, __m256i below) { /* a bit each */
-    __m256i a = _mm256_packs_epi32(cg_filter_mask_avx2_(v, i, below), cg_filter_mask_avx2_(v, i + 8, below));
-    __m256i b = _mm256_packs_epi32(cg_filter_mask_avx2_(v, i + 16, below), cg_filter_mask_avx2_(v, i + 24, below));
-    a = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+CG_AVX2_INLINE_ uint64_t cg_filter_mask32_avx2_(const float *v, size_t i, __m256i threshold_minus_1) {
+    __m256i a = _mm256_packs_epi32(
+        cg_filter_mask_avx2_(v, i, threshold_minus_1), cg_filter_mask_avx2_(v, i + 8, threshold_minus_1));
+    __m256i b = _mm256_packs_epi32(
+        cg_filter_mask_avx2_(v, i + 16, threshold_minus_1), cg_filter_mask_avx2_(v, i + 24, threshold_minus_1));
+    a = cg_pack_order_avx2_(_mm256_packs_epi16(a, b));
     return (uint32_t)_mm256_movemask_epi8(a);
 }
 CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
-    const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
-    const __m256i below = _mm256_set1_epi32((int)(bound - 1u));
-    const uint64_t last = (uint64_t)1 << 63;
+    const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value) {
+    const __m256i threshold_minus_1 = _mm256_set1_epi32((int)(threshold_bits - 1u));
+    const uint64_t guard_bit = (uint64_t)1 << 63; /* keeps ctz defined for an empty mask */
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192; /* the hardware stops at every page */
+        const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192; /* hardware prefetching stops at every page */
         uint64_t m;
         size_t many, j;
         for (unsigned line = 0; line < 256; line += 64) __builtin_prefetch((const void *)(ahead + line), 0, 2);
-        m = cg_filter_mask32_avx2_(v, i, below) | cg_filter_mask32_avx2_(v, i + 32, below) << 32;
+        m = cg_filter_mask32_avx2_(v, i, threshold_minus_1) |
+            cg_filter_mask32_avx2_(v, i + 32, threshold_minus_1) << 32;
         many = (size_t)__builtin_popcountll(m);
-        /* two without asking: which of 0, 1, 2 it is cannot be predicted */
-        j = i + (size_t)__builtin_ctzll(m | last);
-        index[count] = first + (uint32_t)j;
+        /* two are written without a branch: whether there are 0, 1 or 2 cannot be predicted */
+        j = i + (size_t)__builtin_ctzll(m | guard_bit);
+        index[count] = first_index + (uint32_t)j;
         value[count] = cg_load_(v, j);
         m &= m - 1;
-        j = i + (size_t)__builtin_ctzll(m | last);
-        index[count + 1] = first + (uint32_t)j;
+        j = i + (size_t)__builtin_ctzll(m | guard_bit);
+        index[count + 1] = first_index + (uint32_t)j;
         value[count + 1] = cg_load_(v, j);
         if (many > 2) {
             for (size_t c = 2; c < many; c++) {
                 m &= m - 1;
                 j = i + (size_t)__builtin_ctzll(m);
-                index[count + c] = first + (uint32_t)j;
+                index[count + c] = first_index + (uint32_t)j;
                 value[count + c] = cg_load_(v, j);
             }
         }
         count += many;
     }
-    return count + cg_filter_scalar_(cg_at_(v, i), n - i, bound, first + (uint32_t)i, index + count, value + count);
+    return count +
+        cg_filter_scalar_(cg_at_(v, i), n - i, threshold_bits, first_index + (uint32_t)i, index + count, value + count);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_filter_mask_neon_(const float *v, size_t i, uint32x4_t bound) { /* 16 values */
-    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), bound),
-        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), bound),
-        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), bound),
-        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), bound));
+CG_INLINE_ uint8x16_t cg_filter_mask_neon_(const float *v, size_t i, uint32x4_t threshold) { /* 16 values */
+    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), threshold),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), threshold),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), threshold),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), threshold));
 }
-static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
-    const uint32x4_t least = vdupq_n_u32(bound);
-    const uint64_t last = (uint64_t)1 << 63;
+static size_t cg_filter_neon_(
+    const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value) {
+    const uint32x4_t threshold = vdupq_n_u32(threshold_bits);
+    const uint64_t guard_bit = (uint64_t)1 << 63; /* keeps ctz defined for an empty mask */
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint64_t m = cg_movemask_neon_(cg_filter_mask_neon_(v, i, least), cg_filter_mask_neon_(v, i + 16, least),
-            cg_filter_mask_neon_(v, i + 32, least), cg_filter_mask_neon_(v, i + 48, least));
+        uint64_t m = cg_movemask_neon_(cg_filter_mask_neon_(v, i, threshold),
+            cg_filter_mask_neon_(v, i + 16, threshold), cg_filter_mask_neon_(v, i + 32, threshold),
+            cg_filter_mask_neon_(v, i + 48, threshold));
         size_t many = cg_popcount_(m), j;
-        /* two without asking: which of 0, 1, 2 it is cannot be predicted */
-        j = i + cg_ctz_(m | last);
-        index[count] = first + (uint32_t)j;
+        /* two are written without a branch: whether there are 0, 1 or 2 cannot be predicted */
+        j = i + cg_ctz_(m | guard_bit);
+        index[count] = first_index + (uint32_t)j;
         value[count] = cg_load_(v, j);
         m &= m - 1;
-        j = i + cg_ctz_(m | last);
-        index[count + 1] = first + (uint32_t)j;
+        j = i + cg_ctz_(m | guard_bit);
+        index[count + 1] = first_index + (uint32_t)j;
         value[count + 1] = cg_load_(v, j);
         for (size_t c = 2; c < many; c++) {
             m &= m - 1;
             j = i + cg_ctz_(m);
-            index[count + c] = first + (uint32_t)j;
+            index[count + c] = first_index + (uint32_t)j;
             value[count + c] = cg_load_(v, j);
         }
         count += many;
     }
-    return count + cg_filter_scalar_(cg_at_(v, i), n - i, bound, first + (uint32_t)i, index + count, value + count);
+    return count +
+        cg_filter_scalar_(cg_at_(v, i), n - i, threshold_bits, first_index + (uint32_t)i, index + count, value + count);
 }
 #endif
 
-/* coins: what is taken with a chance by its magnitude, a random number for each position modulo 2^16: as it is
-   from `unit` on, below as +-unit. Room as for filter. */
-CG_INLINE_ size_t cg_bernoulli_one_(
-    const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first, uint32_t *index, float *value, size_t count) {
-    const float f = cg_load_(v, i), m = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
-    /* 24 bits, below 1 */
-    const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
-    index[count] = first + (uint32_t)i;
-    value[count] = m >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
-    return count + (coin < cg_times_(cg_times_(m, c->prescale), c->inv_threshold));
+/* bernoulli: selects v[i] where u < (|v[i]|*prescale)*inv_threshold, each product rounded, with u = the 24 high bits of
+   cg_hash32_(key, (first_index + i) % 2^16) over 2^24. The value is v[i] if its magnitude is at least threshold, else
+   +-threshold with the sign of v[i]. A NaN is never selected. All n indices belong to the block of the key. Order,
+   result and room as for filter. */
+/* Writes at `count`, and returns count + 1 if v[i] is selected. */
+CG_INLINE_ size_t cg_bernoulli_one_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index,
+    uint32_t *index, float *value, size_t count) {
+    const float f = cg_load_(v, i), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
+    const float u = (float)(cg_hash32_(c->key, (first_index + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
+    index[count] = first_index + (uint32_t)i;
+    value[count] = magnitude >= c->threshold ? f
+                                             : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
+    return count + (u < cg_times_(cg_times_(magnitude, c->prescale), c->inv_threshold));
 }
 static size_t cg_bernoulli_scalar_(
-    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0;
-    for (size_t i = 0; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
+    for (size_t i = 0; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
     return count;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ uint32_t cg_bernoulli8_avx2_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first) {
-    const __m256i h = cg_hash8_avx2_(c->key, (first + (uint32_t)i) & 0xffffu);
-    const __m256 coin = cg_mul8_avx2_(
-        _mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
-    const __m256 m = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(coin,
-        cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->prescale)), _mm256_set1_ps(c->inv_threshold)), _CMP_LT_OQ));
+/* which of eight are selected, a bit each */
+CG_AVX2_INLINE_ uint32_t cg_bernoulli8_avx2_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index) {
+    const __m256i h = cg_hash8_avx2_(c->key, (first_index + (uint32_t)i) & 0xffffu);
+    const __m256 u = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
+    const __m256 magnitude = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(u,
+        cg_mul8_avx2_(cg_mul8_avx2_(magnitude, _mm256_set1_ps(c->prescale)), _mm256_set1_ps(c->inv_threshold)),
+        _CMP_LT_OQ));
 }
 CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
-    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
-    for (; i + 32 <= n && first % 8 == 0; i += 32) { /* so that eight positions lie in one block */
-        uint32_t m = cg_bernoulli8_avx2_(c, v, i, first) | cg_bernoulli8_avx2_(c, v, i + 8, first) << 8 |
-            cg_bernoulli8_avx2_(c, v, i + 16, first) << 16 | cg_bernoulli8_avx2_(c, v, i + 24, first) << 24;
+    for (; i + 32 <= n && first_index % 8 == 0; i += 32) { /* eight positions do not cross the end of a block */
+        uint32_t m = cg_bernoulli8_avx2_(c, v, i, first_index) | cg_bernoulli8_avx2_(c, v, i + 8, first_index) << 8 |
+            cg_bernoulli8_avx2_(c, v, i + 16, first_index) << 16 | cg_bernoulli8_avx2_(c, v, i + 24, first_index) << 24;
         for (; m; m &= m - 1) {
             const size_t j = i + (size_t)__builtin_ctz(m);
-            const float f = cg_load_(v, j), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
-            index[count] = first + (uint32_t)j;
-            value[count++] =
-                size >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
+            const float f = cg_load_(v, j), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
+            index[count] = first_index + (uint32_t)j;
+            value[count++] = magnitude >= c->threshold
+                ? f
+                : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
         }
     }
-    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
+    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
     return count;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_bernoulli4_neon_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first) {
-    const uint32x4_t h = cg_hash4_neon_(c->key, (first + (uint32_t)i) & 0xffffu);
-    const float32x4_t coin = cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f));
-    const float32x4_t m = cg_as_float_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
-    return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->prescale)), vdupq_n_f32(c->inv_threshold)));
+CG_INLINE_ uint32x4_t cg_bernoulli4_neon_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index) {
+    const uint32x4_t h = cg_hash4_neon_(c->key, (first_index + (uint32_t)i) & 0xffffu);
+    const float32x4_t u = cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f));
+    const float32x4_t magnitude = cg_as_float_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
+    return vcltq_f32(
+        u, cg_times_neon_(cg_times_neon_(magnitude, vdupq_n_f32(c->prescale)), vdupq_n_f32(c->inv_threshold)));
 }
 static size_t cg_bernoulli_neon_(
-    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
-    for (; i + 4 <= n && first % 4 == 0; i += 4) {
-        uint32_t take[4];
-        if (!vmaxvq_u32(cg_bernoulli4_neon_(c, v, i, first))) continue;
-        vst1q_u32(take, cg_bernoulli4_neon_(c, v, i, first));
+    for (; i + 4 <= n && first_index % 4 == 0; i += 4) {
+        uint32_t selected[4];
+        if (!vmaxvq_u32(cg_bernoulli4_neon_(c, v, i, first_index))) continue;
+        vst1q_u32(selected, cg_bernoulli4_neon_(c, v, i, first_index));
         for (size_t j = i; j < i + 4; j++)
-            if (take[j - i]) count = cg_bernoulli_one_(c, v, j, first, index, value, count);
+            if (selected[j - i]) count = cg_bernoulli_one_(c, v, j, first_index, index, value, count);
     }
-    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
+    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
     return count;
 }
 #endif
 
-/* tally: how many magnitudes are above the pivot */
+/* count_above: adds to *above how many magnitude bits are larger than pivot, pivot < 2^31. Returns absmax bits. */
 static uint32_t cg_count_above_scalar_(const float *v, size_t n, uint32_t pivot, size_t *above) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t m = cg_load_bits_(v, i) & CG_ABS_MASK_;
-        top = cg_max32_(top, m);
+        absmax_bits = cg_max32_(absmax_bits, m);
         *above += m > pivot;
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_count_above_avx2_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     const __m256i p = _mm256_set1_epi32((int)pivot);
-    __m256i top = _mm256_setzero_si256(), gt = top;
+    __m256i absmax = _mm256_setzero_si256(), gt = absmax;
     uint32_t g[8];
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         __m256i m = cg_abs_avx2_(cg_load8_avx2_(v, i));
-        top = _mm256_max_epu32(top, m);
+        absmax = _mm256_max_epu32(absmax, m);
         gt = _mm256_sub_epi32(gt, _mm256_cmpgt_epi32(m, p));
     }
     cg_store_avx2_(g, gt);
     for (int j = 0; j < 8; j++) *above += g[j];
-    return cg_max32_(cg_hmax_u32_avx2_(top), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
+    return cg_max32_(cg_hmax_u32_avx2_(absmax), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
 }
 #endif
 #if CG_NEON_
 static uint32_t cg_count_above_neon_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     const uint32x4_t p = vdupq_n_u32(pivot);
-    uint32x4_t top = vdupq_n_u32(0), gt = top;
+    uint32x4_t absmax = vdupq_n_u32(0), gt = absmax;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         uint32x4_t m = cg_abs_neon_(cg_load4_neon_(v, i));
-        top = vmaxq_u32(top, m);
+        absmax = vmaxq_u32(absmax, m);
         gt = vsubq_u32(gt, vcgtq_u32(m, p));
     }
     *above += (size_t)vaddlvq_u32(gt);
-    return cg_max32_(vmaxvq_u32(top), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
+    return cg_max32_(vmaxvq_u32(absmax), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
 }
 #endif
 
 /* src/core/kernels/decode.h */
-/* unlevels: any symbol is a legal level */
-static void cg_levels_decode_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    (void)stream;
+/* decode: kernels that turn levels, signs, f16 and bf16 into values
+
+   Offers   levels_decode, sign_decode, f16_decode, bf16_decode, absmax16_bits; cg_f16_decode_ of one value
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* levels_decode: (decode_offset + (symbol - zero_symbol)*step)*postscale, each operation rounded, Inf made finite. A
+   symbol above max_symbol counts as max_symbol. */
+static void cg_levels_decode_scalar_(
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) {
         int32_t level = symbols[i] < q->max_symbol ? symbols[i] : q->max_symbol;
         cg_store_(out, i,
@@ -2199,33 +2265,33 @@ static void cg_levels_decode_scalar_(const cg_levels_ *q, const uint8_t *symbols
     }
 }
 #if CG_AVX2_
-/* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
+/* usual: postscale is 1, nothing can overflow then. symmetric: zero_symbol is not 0, decode_offset is 0 then. */
 CG_AVX2_INLINE_ size_t cg_levels_decode16_avx2_(
-    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
-    const __m256 base = _mm256_set1_ps(q->decode_offset), step = _mm256_set1_ps(q->step),
-                 post = _mm256_set1_ps(q->postscale);
-    const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m128i top = _mm_set1_epi8((char)q->max_symbol), bias = _mm_set1_epi8((char)q->zero_symbol);
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal, int usual, int symmetric) {
+    const __m256 decode_offset = _mm256_set1_ps(q->decode_offset), step = _mm256_set1_ps(q->step),
+                 postscale = _mm256_set1_ps(q->postscale);
+    const __m256 flt_max = _mm256_set1_ps(CG_FLT_MAX_), neg_flt_max = _mm256_set1_ps(-CG_FLT_MAX_);
+    const __m128i max_symbol = _mm_set1_epi8((char)q->max_symbol), zero_symbol = _mm_set1_epi8((char)q->zero_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), top);
-        if (symmetric) s = _mm_sub_epi8(s, bias); /* within -127 and 127 */
+        __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), max_symbol);
+        if (symmetric) s = _mm_sub_epi8(s, zero_symbol); /* within -127 and 127 */
         for (int j = 0; j < 2; j++, s = _mm_srli_si128(s, 8)) {
             __m256 f = cg_mul8_avx2_(
                 _mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
-            if (!usual || !symmetric) f = _mm256_add_ps(base, f);
-            if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, post), most), least);
-            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
+            if (!usual || !symmetric) f = _mm256_add_ps(decode_offset, f);
+            if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, postscale), flt_max), neg_flt_max);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), non_temporal);
         }
     }
     return i;
 }
 CG_TARGET_AVX2_ static void cg_levels_decode_avx2_(
-    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = q->zero_symbol  ? q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 1)
-                                                      : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 1)
-         : q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 0)
-                               : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 0);
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    size_t i = q->zero_symbol  ? q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 1, 1)
+                                                      : cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 0, 1)
+         : q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 1, 0)
+                               : cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 0, 0);
     _mm256_zeroupper();
     if (i < n) cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
@@ -2236,52 +2302,55 @@ CG_INLINE_ void cg_levels_decode4_neon_(const cg_levels_ *q, int16x4_t level, fl
     f = (vdupq_n_f32(q->decode_offset) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->postscale);
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
-static void cg_levels_decode_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_levels_decode_neon_(
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
     const cg_levels_ g = *q; /* a copy: out cannot alias it */
-    const uint8x16_t most = vdupq_n_u8((uint8_t)g.max_symbol);
-    const int16x8_t bias = vdupq_n_s16((int16_t)g.zero_symbol);
+    const uint8x16_t max_symbol = vdupq_n_u8((uint8_t)g.max_symbol);
+    const int16x8_t zero_symbol = vdupq_n_s16((int16_t)g.zero_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), most);
-        int16x8_t a = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(s))), bias);
-        int16x8_t b = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(s))), bias);
+        uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), max_symbol);
+        int16x8_t a = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(s))), zero_symbol);
+        int16x8_t b = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(s))), zero_symbol);
         cg_levels_decode4_neon_(&g, vget_low_s16(a), out, i);
         cg_levels_decode4_neon_(&g, vget_high_s16(a), out, i + 4);
         cg_levels_decode4_neon_(&g, vget_low_s16(b), out, i + 8);
         cg_levels_decode4_neon_(&g, vget_high_s16(b), out, i + 12);
     }
-    cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-static void cg_sign_decode_scalar_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
-    (void)stream;
+/* sign_decode: -scale where bit i % 8 of in[i / 8] is 1, else scale. */
+static void cg_sign_decode_scalar_(const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, in[i / 8] >> i % 8 & 1 ? -scale : scale);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(
+    const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
     const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
     const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24),
                   s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
     const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) { /* bring each bit to where the sign is */
+    for (; i + 32 <= n; i += 32) { /* shift each bit to the place of the sign */
         __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
         cg_store_stream_avx2_(
-            out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), stream);
+            out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), non_temporal);
         cg_store_stream_avx2_(
-            out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), stream);
+            out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), non_temporal);
         cg_store_stream_avx2_(
-            out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), stream);
+            out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), non_temporal);
         cg_store_stream_avx2_(
-            out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), stream);
+            out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), non_temporal);
     }
     _mm256_zeroupper();
     if (i < n) cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
+static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
     const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_as_bits_(scale));
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
@@ -2290,59 +2359,62 @@ static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float
         cg_store4_neon_(out, i, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, low), minus), plus)));
         cg_store4_neon_(out, i + 4, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, high), minus), plus)));
     }
-    cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), stream);
+    cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
+/* f16_decode: exact; Inf stays, a NaN becomes quiet. */
 CG_INLINE_ float cg_f16_decode_(uint32_t h) {
     uint32_t sign = (h & 0x8000u) << 16, m = h & 0x7fffu;
     if (m >= 0x7c00u) return cg_as_float_(sign | (m << 13) | 0x7f800000u | (m > 0x7c00u ? 0x400000u : 0u));
     if (m < 0x400u) return cg_as_float_(sign | cg_as_bits_((float)m * 5.9604644775390625e-8f));
     return cg_as_float_(sign | ((m << 13) + 0x38000000u));
 }
-static void cg_f16_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
-    (void)stream;
+static void cg_f16_decode_scalar_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_f16_decode_(cg_get16_(in + 2 * i)));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_f16_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_f16_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         cg_store_stream_avx2_(out, i,
-            _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
+            _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))),
+            non_temporal);
     _mm256_zeroupper();
     if (i < n) cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_f16_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_f16_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(in + 2 * i));
         cg_store4_neon_(out, i, vcvt_f32_f16(vget_low_f16(h)));
         cg_store4_neon_(out, i + 4, vcvt_high_f32_f16(h));
     }
-    cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
+    cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-static void cg_bf16_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
-    (void)stream;
+/* bf16_decode: exact; the 16 bits are the upper half of an f32. */
+static void cg_bf16_decode_scalar_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_as_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_bf16_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_bf16_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         cg_store_stream_avx2_(out, i,
             _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16),
-            stream);
+            non_temporal);
     _mm256_zeroupper();
     if (i < n) cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     const uint16x8_t zero = vdupq_n_u16(0);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -2350,15 +2422,16 @@ static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int st
         cg_store4_neon_(out, i, vreinterpretq_f32_u16(vzip1q_u16(zero, h)));
         cg_store4_neon_(out, i + 4, vreinterpretq_f32_u16(vzip2q_u16(zero, h)));
     }
-    cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
+    cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-/* top16: largest magnitude among 16-bit floats, as bits: the finite check of a packet */
+/* absmax16_bits: the largest of n 16-bit words of the wire with the top bit cleared: the largest magnitude of 16-bit
+   floats as bits, for the finite check of a packet. */
 static uint32_t cg_absmax16_bits_scalar_(const uint8_t *in, size_t n) {
-    uint32_t top = 0;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get16_(in + 2 * i) & 0x7fffu);
-    return top;
+    uint32_t absmax_bits = 0;
+    for (size_t i = 0; i < n; i++) absmax_bits = cg_max32_(absmax_bits, cg_get16_(in + 2 * i) & 0x7fffu);
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_absmax16_bits_avx2_(const uint8_t *in, size_t n) {
@@ -2388,91 +2461,102 @@ static uint32_t cg_absmax16_bits_neon_(const uint8_t *in, size_t n) {
 #endif
 
 /* src/core/kernels/axpby.h */
-/* emit: y = beta*y + alpha*d; y is not read if beta is 0 */
-static void cg_axpby_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
-    (void)stream;
-    if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
+/* axpby: kernels that add a vector to another, that move one, and the packet checksum
+
+   Offers   axpby, move_zero, stream_fence, checksum
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* axpby: y = beta*y + alpha*x, each product and the sum rounded. y is not read if beta is 0; beta 1 is no product, and
+   alpha 1 with beta 0 copies bits. non_temporal counts only if beta is 0. */
+static void cg_axpby_scalar_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
+    (void)non_temporal;
+    if (beta == 0.0f && alpha == 1.0f) memcpy(y, x, 4 * n);
     else if (beta == 0.0f)
-        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(alpha, cg_load_(d, i)));
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(alpha, cg_load_(x, i)));
     else if (beta == 1.0f)
-        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_times_(alpha, cg_load_(d, i))));
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_times_(alpha, cg_load_(x, i))));
     else
         for (size_t i = 0; i < n; i++)
-            cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(d, i))));
+            cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(x, i))));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_axpby_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+CG_TARGET_AVX2_ static void cg_axpby_avx2_(
+    const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     size_t i = 0;
-    if (stream && beta == 0.0f) {
+    if (non_temporal && beta == 0.0f) {
         for (; i + 8 <= n; i += 8)
             cg_store_stream_avx2_(
-                y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
+                y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i)))), 1);
     } else if (beta == 1.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
             cg_store_avx2_(cg_at_mut_(y, i),
-                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i))))));
         }
     } else if (beta != 0.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i)));
             cg_store_avx2_(cg_at_mut_(y, i),
-                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i))))));
         }
     } else if (alpha != 1.0f) {
         for (; i + 8 <= n; i += 8)
             cg_store_avx2_(
-                cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
+                cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i)))));
     }
     _mm256_zeroupper();
-    if (i < n) cg_axpby_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
+    if (i < n) cg_axpby_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_axpby_neon_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+static void cg_axpby_neon_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
     const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
     size_t i = 0;
     if (beta == 0.0f && alpha == 1.0f) {
-        /* a copy, below */
+        /* the scalar kernel copies */
     } else if (beta == 0.0f) {
-        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_as_float_neon_(cg_load4_neon_(d, i)));
+        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_as_float_neon_(cg_load4_neon_(x, i)));
     } else {
-        const int keep = beta == 1.0f;
+        const int beta_is_one = beta == 1.0f;
         for (; i + 4 <= n; i += 4) {
             float32x4_t f = cg_as_float_neon_(cg_load4_neon_(y, i)),
-                        g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(d, i)));
-            cg_store4_neon_(y, i, (keep ? f : cg_times_neon_(b, f)) + g);
+                        g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(x, i)));
+            cg_store4_neon_(y, i, (beta_is_one ? f : cg_times_neon_(b, f)) + g);
         }
     }
-    cg_axpby_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), stream);
+    cg_axpby_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), non_temporal);
 }
 #endif
 
-/* flush: y = d, d = 0. Zeros go where streaming stores keep the core waiting; a memset after them would cost its
-   own time. */
-static void cg_move_zero_scalar_(float *d, size_t n, float *y, int stream) {
-    (void)stream;
-    memcpy(y, d, 4 * n);
-    memset(d, 0, 4 * n);
+/* move_zero: y = from, then from = 0; they do not overlap. In one pass the zeros cost nothing, as the core waits for
+   the non-temporal stores anyway; a memset afterwards would cost its own time. */
+static void cg_move_zero_scalar_(float *from, size_t n, float *y, int non_temporal) {
+    (void)non_temporal;
+    memcpy(y, from, 4 * n);
+    memset(from, 0, 4 * n);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_move_zero_avx2_(float *d, size_t n, float *y, int stream) {
+CG_TARGET_AVX2_ static void cg_move_zero_avx2_(float *from, size_t n, float *y, int non_temporal) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        const __m256i v = cg_load8_avx2_(d, i);
-        cg_store_avx2_(cg_at_mut_(d, i), _mm256_setzero_si256());
-        if (stream) cg_store_stream_avx2_(y, i, v, 1);
+        const __m256i v = cg_load8_avx2_(from, i);
+        cg_store_avx2_(cg_at_mut_(from, i), _mm256_setzero_si256());
+        if (non_temporal) cg_store_stream_avx2_(y, i, v, 1);
         else cg_store_avx2_(cg_at_mut_(y, i), v);
     }
     _mm256_zeroupper();
-    cg_move_zero_scalar_(cg_at_mut_(d, i), n - i, cg_at_mut_(y, i), 0);
+    cg_move_zero_scalar_(cg_at_mut_(from, i), n - i, cg_at_mut_(y, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_move_zero_neon_(float *d, size_t n, float *y, int stream) { cg_move_zero_scalar_(d, n, y, stream); }
+static void cg_move_zero_neon_(float *from, size_t n, float *y, int non_temporal) {
+    cg_move_zero_scalar_(from, n, y, non_temporal);
+}
 #endif
 
+/* stream_fence: after the last kernel with non_temporal, before another thread may read the output. */
 static void cg_stream_fence_scalar_(void) {}
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_stream_fence_avx2_(void) { _mm_sfence(); }
@@ -2481,23 +2565,23 @@ CG_TARGET_AVX2_ static void cg_stream_fence_avx2_(void) { _mm_sfence(); }
 static void cg_stream_fence_neon_(void) {}
 #endif
 
-/* sum: absorbs whole words */
-static void cg_checksum_scalar_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
+/* checksum: for each little-endian u32 word, a += word, b += a, modulo 2^64; counts the words. */
+static void cg_checksum_scalar_(cg_checksum_ *sum, const uint8_t *words, size_t word_count) {
     uint64_t a = sum->a, b = sum->b;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < word_count; i++) {
         a += cg_get32_(words + 4 * i);
         b += a;
     }
     sum->a = a;
     sum->b = b;
-    sum->words += count;
+    sum->words += word_count;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_checksum_avx2_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
+CG_TARGET_AVX2_ static void cg_checksum_avx2_(cg_checksum_ *sum, const uint8_t *words, size_t word_count) {
     const __m256i low = _mm256_set1_epi64x(0xffffffff);
     __m256i ae = _mm256_setzero_si256(), ao = ae, be = ae, bo = ae;
     uint64_t a[8], b[8], sa = 0, sb = 0;
-    const size_t rows = count / 8;
+    const size_t rows = word_count / 8;
     for (size_t i = 0; i < rows; i++) {
         __m256i w = cg_load_bytes_avx2_(words + 32 * i);
         ae = _mm256_add_epi64(ae, _mm256_and_si256(w, low));
@@ -2516,14 +2600,14 @@ CG_TARGET_AVX2_ static void cg_checksum_avx2_(cg_checksum_ *sum, const uint8_t *
     sum->b += 8 * (uint64_t)rows * sum->a + sb;
     sum->a += sa;
     sum->words += 8 * (uint64_t)rows;
-    cg_checksum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+    cg_checksum_scalar_(sum, words + 32 * rows, word_count - 8 * rows);
 }
 #endif
 #if CG_NEON_
-static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
+static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t word_count) {
     uint64x2_t a0 = vdupq_n_u64(0), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
     uint64_t a[8], b[8], sa = 0, sb = 0;
-    const size_t rows = count / 8;
+    const size_t rows = word_count / 8;
     for (size_t i = 0; i < rows; i++) {
         uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i)),
                    w = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i + 16));
@@ -2551,21 +2635,30 @@ static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t co
     sum->b += 8 * (uint64_t)rows * sum->a + sb;
     sum->a += sa;
     sum->words += 8 * (uint64_t)rows;
-    cg_checksum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+    cg_checksum_scalar_(sum, words + 32 * rows, word_count - 8 * rows);
 }
 #endif
 
 /* src/core/kernels/rotate.h */
-/* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i
-   % 32 of flips[32*r + i/32] negates v[i] in round r. One scaling at the end, by a power of two. The order of the
-   strides is part of the wire format, and is what suits vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512.
-   What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
+/* rotate: the kernel of the randomized Hadamard transform of 1024 values
+
+   Offers   rotate_from
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* rotate_from: `rounds` (1 or 2) times random sign flips, then the Hadamard butterfly, over CG_ROTATE_BLOCK_ values;
+   the inverse runs backwards. Bit i % 32 of flips[32*round + i/32] negates v[i] in that round. One multiplication by a
+   power of two at the end makes it orthonormal. Within a butterfly the strides come in the order 4, 1, 2, 8, 16, ...,
+   512, which suits vectors of eight and of four; as it decides roundings, it is part of the wire format. What overflows
+   on the way may end as a NaN of any sign and payload: callers scale down before. from may be v, else they do not
+   overlap. */
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++)
         cg_store_(v, i, cg_as_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
 }
-CG_INLINE_ void cg_butterfly4_(float *v, size_t i, size_t s) { /* strides s and 2s */
+CG_INLINE_ void cg_butterfly4_(
+    float *v, size_t i, size_t s) { /* strides s, then 2s, of the four values i, i + s, ... */
     float a = cg_load_(v, i), b = cg_load_(v, i + s), c = cg_load_(v, i + 2 * s), d = cg_load_(v, i + 3 * s);
     float ab = cg_plus_(a, b), ba = cg_minus_(a, b), cd = cg_plus_(c, d), dc = cg_minus_(c, d);
     cg_store_(v, i, cg_plus_(ab, cd));
@@ -2603,12 +2696,13 @@ static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
+CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(
+    int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where the argument is 1, else +0 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
-/* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or
-   from 4 on. From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add
-   three. */
+/* Row b holds the sign masks of the four bits of b twice, and then their opposites: a vector of eight from 0 on has the
+   signs twice, one from 4 on the signs and their opposites. A load and one xor are cheaper than three shifts and
+   shuffles, which compete with the additions. */
 #  define CG_FLIP_ROW_(a, b, c, d) \
     { a, b, c, d, a, b, c, d, a ^ CG_SIGN_BIT_, b ^ CG_SIGN_BIT_, c ^ CG_SIGN_BIT_, d ^ CG_SIGN_BIT_, 0, 0, 0, 0 }
 #  define CG_FLIP_ROWS_(c, d)                                                                               \
@@ -2616,6 +2710,7 @@ CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int
         CG_FLIP_ROW_(CG_SIGN_BIT_, CG_SIGN_BIT_, c, d)
 static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_SIGN_BIT_, 0u),
     CG_FLIP_ROWS_(0u, CG_SIGN_BIT_), CG_FLIP_ROWS_(CG_SIGN_BIT_, CG_SIGN_BIT_) };
+/* negates value i of x where bit i of byte is 1 */
 CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
     const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
     return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)));
@@ -2639,8 +2734,8 @@ CG_AVX2_INLINE_ void cg_butterfly8_avx2_(__m256 *x) { /* three strides between e
     cg_butterfly_avx2_(x + 2, x + 6);
     cg_butterfly_avx2_(x + 3, x + 7);
 }
-/* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half
-   without a shuffle. */
+/* Strides 4, 1, 2 within the vector at v + i: each lane gets its pair's other value, plus or minus its own. For stride
+   4 the loads repeat a half, which needs no shuffle; flips, if asked for, are done on the way. */
 CG_AVX2_INLINE_ __m256 cg_hadamard8_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
     __m256 x = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i))));
     __m256 y = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i + 4))));
@@ -2655,13 +2750,13 @@ CG_AVX2_INLINE_ __m256 cg_hadamard8_avx2_(const float *v, size_t i, const uint32
     x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
     return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
 }
-/* strides up to 32 */
+/* Strides up to 32 of the whole block, 64 values at a time, from `from` to v; prefetches 512 values. */
 CG_AVX2_INLINE_ void cg_hadamard_short64_avx2_(
-    const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {
+    const float *from, float *v, const uint32_t *flips, const float *prefetch, int flip) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         __m256 x[8];
-        CG_PREFETCH_(cg_at_(ahead, i / 2));
-        CG_PREFETCH_(cg_at_(ahead, i / 2 + 16));
+        CG_PREFETCH_(cg_at_(prefetch, i / 2));
+        CG_PREFETCH_(cg_at_(prefetch, i / 2 + 16));
         x[0] = cg_hadamard8_avx2_(from, i, flips, flip);
         x[1] = cg_hadamard8_avx2_(from, i + 8, flips, flip);
         x[2] = cg_hadamard8_avx2_(from, i + 16, flips, flip);
@@ -2681,7 +2776,7 @@ CG_AVX2_INLINE_ void cg_hadamard_short64_avx2_(
         cg_store8_avx2_(v, i + 56, x[7]);
     }
 }
-/* strides 64, 128, 256 of eight rows of 64 */
+/* strides 64, 128, 256: eight vectors, 64 values apart */
 CG_AVX2_INLINE_ void cg_hadamard_rows_avx2_(const float *v, size_t i, __m256 *x) {
     x[0] = cg_load8_ps_avx2_(v, i);
     x[1] = cg_load8_ps_avx2_(v, i + 64);
@@ -2693,27 +2788,28 @@ CG_AVX2_INLINE_ void cg_hadamard_rows_avx2_(const float *v, size_t i, __m256 *x)
     x[7] = cg_load8_ps_avx2_(v, i + 448);
     cg_butterfly8_avx2_(x);
 }
+/* Stride 512 between v + i and b, then flips and scaling where asked for; stores both. */
 CG_AVX2_INLINE_ void cg_hadamard_last_avx2_(
-    float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
+    float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int rescale) {
     __m256 a = cg_load8_ps_avx2_(v, i);
     cg_butterfly_avx2_(&a, &b);
     if (flip) {
         a = cg_flip8_avx2_(a, ((const uint8_t *)flips)[i / 8]);
         b = cg_flip8_avx2_(b, ((const uint8_t *)flips)[i / 8 + 64]);
     }
-    cg_store8_avx2_(v, i, last ? _mm256_mul_ps(a, scale) : a);
-    cg_store8_avx2_(v, i + 512, last ? _mm256_mul_ps(b, scale) : b);
+    cg_store8_avx2_(v, i, rescale ? _mm256_mul_ps(a, scale) : a);
+    cg_store8_avx2_(v, i + 512, rescale ? _mm256_mul_ps(b, scale) : b);
 }
-/* Strides 64 to 512. Sixteen vectors and a spare one do not fit the registers: half of them waits in its place. */
+/* Strides 64 to 512. Sixteen vectors and a spare do not fit the registers: the first eight are stored meanwhile. */
 CG_AVX2_INLINE_ void cg_hadamard_long64_avx2_(
-    float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
-    const __m256 scale = _mm256_set1_ps(times);
+    float *v, const uint32_t *flips, float scale_factor, const float *prefetch, int flip, int rescale) {
+    const __m256 scale = _mm256_set1_ps(scale_factor);
     for (size_t i = 0; i < 64; i += 8) {
         __m256 x[8];
-        CG_PREFETCH_(cg_at_(ahead, 8 * i));
-        CG_PREFETCH_(cg_at_(ahead, 8 * i + 16));
-        CG_PREFETCH_(cg_at_(ahead, 8 * i + 32));
-        CG_PREFETCH_(cg_at_(ahead, 8 * i + 48));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 16));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 32));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 48));
         cg_hadamard_rows_avx2_(v, i, x);
         cg_store8_avx2_(v, i, x[0]);
         cg_store8_avx2_(v, i + 64, x[1]);
@@ -2724,52 +2820,53 @@ CG_AVX2_INLINE_ void cg_hadamard_long64_avx2_(
         cg_store8_avx2_(v, i + 384, x[6]);
         cg_store8_avx2_(v, i + 448, x[7]);
         cg_hadamard_rows_avx2_(v, i + 512, x);
-        cg_hadamard_last_avx2_(v, i, x[0], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 64, x[1], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 128, x[2], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 192, x[3], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 256, x[4], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 320, x[5], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 384, x[6], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 448, x[7], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i, x[0], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 64, x[1], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 128, x[2], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 192, x[3], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 256, x[4], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 320, x[5], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 384, x[6], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 448, x[7], flips, scale, flip, rescale);
     }
 }
-CG_TARGET_AVX2_ static void cg_hadamard_short_avx2_(const float *from, float *v, const float *ahead) {
-    cg_hadamard_short64_avx2_(from, v, NULL, ahead, 0);
+CG_TARGET_AVX2_ static void cg_hadamard_short_avx2_(const float *from, float *v, const float *prefetch) {
+    cg_hadamard_short64_avx2_(from, v, NULL, prefetch, 0);
 }
 CG_TARGET_AVX2_ static void cg_hadamard_short_flip_avx2_(
-    const float *from, float *v, const uint32_t *flips, const float *ahead) {
-    cg_hadamard_short64_avx2_(from, v, flips, ahead, 1);
+    const float *from, float *v, const uint32_t *flips, const float *prefetch) {
+    cg_hadamard_short64_avx2_(from, v, flips, prefetch, 1);
 }
-CG_TARGET_AVX2_ static void cg_hadamard_long_avx2_(float *v, const float *ahead) {
-    cg_hadamard_long64_avx2_(v, NULL, 1.0f, ahead, 0, 0);
+CG_TARGET_AVX2_ static void cg_hadamard_long_avx2_(float *v, const float *prefetch) {
+    cg_hadamard_long64_avx2_(v, NULL, 1.0f, prefetch, 0, 0);
 }
-CG_TARGET_AVX2_ static void cg_hadamard_long_scale_avx2_(float *v, float scale, const float *ahead) {
-    cg_hadamard_long64_avx2_(v, NULL, scale, ahead, 0, 1);
+CG_TARGET_AVX2_ static void cg_hadamard_long_scale_avx2_(float *v, float scale, const float *prefetch) {
+    cg_hadamard_long64_avx2_(v, NULL, scale, prefetch, 0, 1);
 }
 CG_TARGET_AVX2_ static void cg_hadamard_long_flip_avx2_(
-    float *v, const uint32_t *flips, float scale, const float *ahead) {
-    cg_hadamard_long64_avx2_(v, flips, scale, ahead, 1, 1);
+    float *v, const uint32_t *flips, float scale, const float *prefetch) {
+    cg_hadamard_long64_avx2_(v, flips, scale, prefetch, 1, 1);
 }
-/* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass
-   of the first round. */
+/* While a block is rotated the next one (the 1024 values after `from`) is prefetched, half of it in each pass of the
+   first round. */
 CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
     const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
-    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
-    if (inverse) cg_hadamard_short_avx2_(from, v, ahead);
-    else cg_hadamard_short_flip_avx2_(from, v, flips, ahead);
-    ahead = cg_at_(ahead, 512);
+    const float scale = cg_rotate_scale_(rounds), *prefetch = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
+    if (inverse) cg_hadamard_short_avx2_(from, v, prefetch);
+    else cg_hadamard_short_flip_avx2_(from, v, flips, prefetch);
+    prefetch = cg_at_(prefetch, 512);
     if (rounds == 2) {
-        cg_hadamard_long_avx2_(v, ahead);
+        cg_hadamard_long_avx2_(v, prefetch);
         cg_hadamard_short_flip_avx2_(v, v, flips + 32, v);
-        ahead = v;
+        prefetch = v;
     }
-    if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, ahead);
-    else cg_hadamard_long_scale_avx2_(v, scale, ahead);
+    if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, prefetch);
+    else cg_hadamard_long_scale_avx2_(v, scale, prefetch);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) { /* the four low bits */
+CG_INLINE_ float32x4_t cg_flip4_neon_(
+    float32x4_t x, uint32_t word) { /* negates value i of x where bit i of word is 1, i < 4 */
     const int32x4_t up = { 31, 30, 29, 28 };
     return cg_as_float_neon_(
         veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_SIGN_BIT_))));
@@ -2779,19 +2876,20 @@ CG_INLINE_ void cg_butterfly_neon_(float32x4_t *a, float32x4_t *b) {
     *a = *a + *b;
     *b = d;
 }
-CG_INLINE_ void cg_butterfly_x4_neon_(float32x4_t *x, size_t s) { /* four pairs, each s apart */
+CG_INLINE_ void cg_butterfly_x4_neon_(
+    float32x4_t *x, size_t s) { /* all four pairs of eight vectors that are s apart; s is 1, 2 or 4 */
     cg_butterfly_neon_(x, x + s);
     cg_butterfly_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
     cg_butterfly_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
     cg_butterfly_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
 }
-/* strides 1, 2: the pair's other value, plus this one or minus it */
+/* strides 1, 2 within a vector: each lane gets its pair's other value, plus or minus its own */
 CG_INLINE_ float32x4_t cg_hadamard4_neon_(float32x4_t x) {
     const uint32x4_t odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ }, high = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
     x = vrev64q_f32(x) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
     return vextq_f32(x, x, 2) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
 }
-/* strides up to 16 */
+/* strides 4, 1, 2, 8, 16 of the 32 values at v + i, to x; flips before where asked for */
 CG_INLINE_ void cg_hadamard_short32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
     x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
     x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 4));
@@ -2824,6 +2922,7 @@ CG_INLINE_ void cg_hadamard_short32_neon_(const float *v, size_t i, const uint32
     cg_butterfly_x4_neon_(x, 2);
     cg_butterfly_x4_neon_(x, 4);
 }
+/* strides up to 32 of the whole block */
 CG_INLINE_ void cg_hadamard_short64_neon_(float *v, const uint32_t *flips, int flip) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         float32x4_t x[8], y[8];
@@ -2835,6 +2934,7 @@ CG_INLINE_ void cg_hadamard_short64_neon_(float *v, const uint32_t *flips, int f
         }
     }
 }
+/* strides 64, 128, 256: eight vectors, 64 values apart */
 CG_INLINE_ void cg_hadamard_rows_neon_(const float *v, size_t i, float32x4_t *x) {
     x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
     x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 64));
@@ -2848,8 +2948,9 @@ CG_INLINE_ void cg_hadamard_rows_neon_(const float *v, size_t i, float32x4_t *x)
     cg_butterfly_x4_neon_(x, 2);
     cg_butterfly_x4_neon_(x, 4);
 }
-CG_INLINE_ void cg_hadamard_long64_neon_(float *v, const uint32_t *flips, float times, int flip) {
-    const float32x4_t scale = vdupq_n_f32(times);
+/* strides 64 to 512, then flips where asked for, then scaling */
+CG_INLINE_ void cg_hadamard_long64_neon_(float *v, const uint32_t *flips, float scale_factor, int flip) {
+    const float32x4_t scale = vdupq_n_f32(scale_factor);
     for (size_t i = 0; i < 64; i += 4) {
         float32x4_t x[8], y[8];
         cg_hadamard_rows_neon_(v, i, x);
@@ -2881,53 +2982,68 @@ static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *fl
 #endif
 
 /* src/core/kernels/sums.h */
-enum { CG_SUM_ABS_, CG_SUM_SQUARES_, CG_SUM_NEGATIVE_, CG_SUM_NONNEGATIVE_, CG_SUM_VALUES_ };
-/* total: adds to 16 lanes, by position, magnitudes (0), squares (1), what is below 0 (2), what is not (3), or the
-   values (4) */
+/* sums: kernels that sum in f64 in an order that all ISAs share, and the axpby of error feedback
+
+   Offers   lane_sum with CG_SUM_*, axpby_fading with CG_AXPBY_*; cg_lanes_reduce_
+   Needs    base, table, axpby
+   Touches  nothing but its arguments
+   Other headers may use: CG_SUM_SQUARES_, CG_AXPBY_NO_SQUARES_, CG_AXPBY_SQUARES_Y_, CG_AXPBY_SQUARES_X_,
+   CG_AXPBY_FADE_X_, cg_lanes_reduce_ */
+
+/* The term of a value in lane_sum. */
+enum {
+    CG_SUM_ABS_,         /* its magnitude */
+    CG_SUM_SQUARES_,     /* its square */
+    CG_SUM_NEGATIVE_,    /* itself if it is below 0, else +0 */
+    CG_SUM_NONNEGATIVE_, /* itself if it is at least 0 (-0 is), else +0; a NaN is +0 in both */
+    CG_SUM_VALUES_       /* itself */
+};
+/* One number of 16 lanes, which are overwritten: halves are added until one lane is left. */
 CG_INLINE_ double cg_lanes_reduce_(double *lanes) {
     for (int w = 8; w; w /= 2)
         for (int i = 0; i < w; i++) lanes[i] += lanes[i + w];
     return lanes[0];
 }
-static void cg_lane_sum_scalar_(const float *v, size_t n, int what, double *lanes) {
+/* lane_sum: adds the term of v[i] to lanes[i % 16] in f64; to sum up a longer vector, all calls but the last have
+   n % 16 == 0. */
+static void cg_lane_sum_scalar_(const float *v, size_t n, int term, double *lanes) {
     for (size_t i = 0; i < n; i++) {
         const uint32_t u = cg_load_bits_(v, i);
         const double d = (double)cg_as_float_(u);
         double *lane = lanes + i % 16;
-        switch (what) {
-        case 0: *lane += (double)cg_as_float_(u & CG_ABS_MASK_); break;
-        case 1:
-            *lane += d * d;
-            break; /* exact: fused or not, the sum is the same */
-        /* f < 0, f >= 0, by bits: of floats clang makes a minimum (AArch64), which thinks otherwise of -0 and
-               NaN */
-        case 2: *lane += (double)cg_as_float_(u - 0x80000001u < CG_INF_BITS_ ? u : 0u); break;
-        case 3: *lane += (double)cg_as_float_(u <= CG_INF_BITS_ || u == CG_SIGN_BIT_ ? u : 0u); break;
+        switch (term) {
+        case CG_SUM_ABS_: *lane += (double)cg_as_float_(u & CG_ABS_MASK_); break;
+        /* the product is exact: fused or not, the sum is the same */
+        case CG_SUM_SQUARES_: *lane += d * d; break;
+        /* f < 0 and f >= 0 by bits: of comparisons clang makes a minimum (AArch64), which differs for -0 and NaN */
+        case CG_SUM_NEGATIVE_: *lane += (double)cg_as_float_(u - 0x80000001u < CG_INF_BITS_ ? u : 0u); break;
+        case CG_SUM_NONNEGATIVE_: *lane += (double)cg_as_float_(u <= CG_INF_BITS_ || u == CG_SIGN_BIT_ ? u : 0u); break;
         default: *lane += d;
         }
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256d cg_lane_sum_term_avx2_(const float *v, size_t i, int what) {
+/* terms of four values */
+CG_AVX2_INLINE_ __m256d cg_lane_sum_term_avx2_(const float *v, size_t i, int term) {
     const __m256d d = _mm256_cvtps_pd(_mm_castsi128_ps(cg_load4_avx2_(cg_at_(v, i))));
-    switch (what) {
-    case 0: return _mm256_andnot_pd(_mm256_set1_pd(-0.0), d);
-    case 1: return _mm256_mul_pd(d, d);
-    case 2: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_LT_OQ));
-    case 3: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_GE_OQ));
+    switch (term) {
+    case CG_SUM_ABS_: return _mm256_andnot_pd(_mm256_set1_pd(-0.0), d);
+    case CG_SUM_SQUARES_: return _mm256_mul_pd(d, d);
+    case CG_SUM_NEGATIVE_: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_LT_OQ));
+    case CG_SUM_NONNEGATIVE_: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_GE_OQ));
     default: return d;
     }
 }
-CG_AVX2_INLINE_ size_t cg_lane_sum16_avx2_(const float *v, size_t n, double *lanes, int what) {
+CG_AVX2_INLINE_ size_t cg_lane_sum16_avx2_(const float *v, size_t n, double *lanes, int term) {
     __m256d s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8),
             s3 = _mm256_loadu_pd(lanes + 12);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         CG_PREFETCH_(cg_at_(v, i + 1536));
-        s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, what));
-        s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, what));
-        s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, what));
-        s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, what));
+        s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, term));
+        s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, term));
+        s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, term));
+        s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, term));
     }
     _mm256_storeu_pd(lanes, s0);
     _mm256_storeu_pd(lanes + 4, s1);
@@ -2935,73 +3051,78 @@ CG_AVX2_INLINE_ size_t cg_lane_sum16_avx2_(const float *v, size_t n, double *lan
     _mm256_storeu_pd(lanes + 12, s3);
     return i;
 }
-CG_TARGET_AVX2_ static void cg_lane_sum_avx2_(const float *v, size_t n, int what, double *lanes) {
+CG_TARGET_AVX2_ static void cg_lane_sum_avx2_(const float *v, size_t n, int term, double *lanes) {
     size_t i;
-    switch (what) {
-    case 0: i = cg_lane_sum16_avx2_(v, n, lanes, 0); break;
-    case 1: i = cg_lane_sum16_avx2_(v, n, lanes, 1); break;
-    case 2: i = cg_lane_sum16_avx2_(v, n, lanes, 2); break;
-    case 3: i = cg_lane_sum16_avx2_(v, n, lanes, 3); break;
-    default: i = cg_lane_sum16_avx2_(v, n, lanes, 4);
+    switch (term) {
+    case CG_SUM_ABS_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_ABS_); break;
+    case CG_SUM_SQUARES_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_SQUARES_); break;
+    case CG_SUM_NEGATIVE_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_NEGATIVE_); break;
+    case CG_SUM_NONNEGATIVE_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_NONNEGATIVE_); break;
+    default: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_VALUES_);
     }
     _mm256_zeroupper();
-    if (i < n) cg_lane_sum_scalar_(cg_at_(v, i), n - i, what, lanes);
+    if (i < n) cg_lane_sum_scalar_(cg_at_(v, i), n - i, term, lanes);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_lane_sum4_neon_(float64x2_t *s, const float *v, size_t i, int what) {
+CG_INLINE_ void cg_lane_sum4_neon_(float64x2_t *s, const float *v, size_t i, int term) {
     uint32x4_t u = cg_load4_neon_(v, i);
     float64x2_t low, high;
-    if (what == 0) u = cg_abs_neon_(u);
-    if (what == 2) u = vandq_u32(u, vcltq_u32(vsubq_u32(u, vdupq_n_u32(0x80000001u)), vdupq_n_u32(CG_INF_BITS_)));
-    if (what == 3)
+    if (term == CG_SUM_ABS_) u = cg_abs_neon_(u);
+    if (term == CG_SUM_NEGATIVE_)
+        u = vandq_u32(u, vcltq_u32(vsubq_u32(u, vdupq_n_u32(0x80000001u)), vdupq_n_u32(CG_INF_BITS_)));
+    if (term == CG_SUM_NONNEGATIVE_)
         u = vandq_u32(u, vorrq_u32(vcleq_u32(u, vdupq_n_u32(CG_INF_BITS_)), vceqq_u32(u, vdupq_n_u32(CG_SIGN_BIT_))));
     low = vcvt_f64_f32(vget_low_f32(cg_as_float_neon_(u)));
     high = vcvt_high_f64_f32(cg_as_float_neon_(u));
-    s[0] = s[0] + (what == 1 ? low * low : low);
-    s[1] = s[1] + (what == 1 ? high * high : high);
+    s[0] = s[0] + (term == CG_SUM_SQUARES_ ? low * low : low);
+    s[1] = s[1] + (term == CG_SUM_SQUARES_ ? high * high : high);
 }
-CG_INLINE_ size_t cg_lane_sum16_neon_(const float *v, size_t n, double *lanes, int what) {
+CG_INLINE_ size_t cg_lane_sum16_neon_(const float *v, size_t n, double *lanes, int term) {
     float64x2_t s[8];
     size_t i = 0;
     for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     for (; i + 16 <= n; i += 16) {
-        cg_lane_sum4_neon_(s, v, i, what);
-        cg_lane_sum4_neon_(s + 2, v, i + 4, what);
-        cg_lane_sum4_neon_(s + 4, v, i + 8, what);
-        cg_lane_sum4_neon_(s + 6, v, i + 12, what);
+        cg_lane_sum4_neon_(s, v, i, term);
+        cg_lane_sum4_neon_(s + 2, v, i + 4, term);
+        cg_lane_sum4_neon_(s + 4, v, i + 8, term);
+        cg_lane_sum4_neon_(s + 6, v, i + 12, term);
     }
     for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
     return i;
 }
-static void cg_lane_sum_neon_(const float *v, size_t n, int what, double *lanes) {
+static void cg_lane_sum_neon_(const float *v, size_t n, int term, double *lanes) {
     size_t i;
-    switch (what) {
-    case 0: i = cg_lane_sum16_neon_(v, n, lanes, 0); break;
-    case 1: i = cg_lane_sum16_neon_(v, n, lanes, 1); break;
-    case 2: i = cg_lane_sum16_neon_(v, n, lanes, 2); break;
-    case 3: i = cg_lane_sum16_neon_(v, n, lanes, 3); break;
-    default: i = cg_lane_sum16_neon_(v, n, lanes, 4);
+    switch (term) {
+    case CG_SUM_ABS_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_ABS_); break;
+    case CG_SUM_SQUARES_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_SQUARES_); break;
+    case CG_SUM_NEGATIVE_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_NEGATIVE_); break;
+    case CG_SUM_NONNEGATIVE_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_NONNEGATIVE_); break;
+    default: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_VALUES_);
     }
-    cg_lane_sum_scalar_(cg_at_(v, i), n - i, what, lanes);
+    cg_lane_sum_scalar_(cg_at_(v, i), n - i, term, lanes);
 }
 #endif
 
-/* accrue: y = beta*y + alpha*d, and adds the squares of y to 16 lanes, or those of d, or none. beta*y counts as 0
-   below 2^-100 unless beta is 1: rounding would keep it in denormals, which are slow, for ever. RECALL: as Y, but
-   it is alpha*d that fades so, and beta is 1. All of it waits for memory, so that is asked ahead; d is not where
-   its squares are asked for: then it has just been made. */
-enum { CG_AXPBY_NO_SQUARES_, CG_AXPBY_SQUARES_Y_, CG_AXPBY_SQUARES_X_, CG_AXPBY_FADE_X_ };
+/* Modes of axpby_fading: which product fades (cg_faded_: below 2^-100 it is 0), and which squares are summed. */
+enum {
+    CG_AXPBY_NO_SQUARES_, /* beta*y fades unless beta is 1; lanes may be NULL */
+    CG_AXPBY_SQUARES_Y_,  /* the same, and adds squares of the new y to lanes, as lane_sum does */
+    CG_AXPBY_SQUARES_X_,  /* the same, with squares of x; x has just been made, and is not prefetched */
+    CG_AXPBY_FADE_X_      /* beta counts as 1, alpha*x fades, and squares of the new y are added to lanes */
+};
+/* axpby_fading: y = beta*y + alpha*x as axpby has it, but that one product fades: rounding would keep decaying memory
+   in denormals, which are slow, for ever. x may be y. */
 static void cg_axpby_fading_scalar_(
-    const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
-    if (squares == CG_AXPBY_FADE_X_)
+    const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes) {
+    if (mode == CG_AXPBY_FADE_X_)
         for (size_t i = 0; i < n; i++)
-            cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_faded_(cg_times_(alpha, cg_load_(d, i)))));
-    else if (beta == 0.0f || beta == 1.0f) cg_axpby_scalar_(d, n, alpha, beta, y, 0);
+            cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_faded_(cg_times_(alpha, cg_load_(x, i)))));
+    else if (beta == 0.0f || beta == 1.0f) cg_axpby_scalar_(x, n, alpha, beta, y, 0);
     else
         for (size_t i = 0; i < n; i++)
-            cg_store_(y, i, cg_plus_(cg_faded_(cg_times_(beta, cg_load_(y, i))), cg_times_(alpha, cg_load_(d, i))));
-    if (squares) cg_lane_sum_scalar_(squares == CG_AXPBY_SQUARES_X_ ? d : y, n, CG_SUM_SQUARES_, lanes);
+            cg_store_(y, i, cg_plus_(cg_faded_(cg_times_(beta, cg_load_(y, i))), cg_times_(alpha, cg_load_(x, i))));
+    if (mode) cg_lane_sum_scalar_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256 cg_fade8_avx2_(__m256 v, int fades) {
@@ -3011,39 +3132,41 @@ CG_AVX2_INLINE_ __m256 cg_fade8_avx2_(__m256 v, int fades) {
                  : v;
 }
 CG_AVX2_INLINE_ __m256 cg_axpby_fading8_avx2_(
-    __m256 d, __m256 a, __m256 b, const float *y, size_t i, int squares, int one) {
+    __m256 x, __m256 a, __m256 b, const float *y, size_t i, int mode, int beta_is_one) {
     const __m256 v = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
-    return _mm256_add_ps(one ? v : cg_fade8_avx2_(cg_mul8_avx2_(b, v), 1),
-        cg_fade8_avx2_(cg_mul8_avx2_(a, d), squares == CG_AXPBY_FADE_X_));
+    return _mm256_add_ps(beta_is_one ? v : cg_fade8_avx2_(cg_mul8_avx2_(b, v), 1),
+        cg_fade8_avx2_(cg_mul8_avx2_(a, x), mode == CG_AXPBY_FADE_X_));
 }
 CG_AVX2_INLINE_ size_t cg_axpby_fading16_avx2_(
-    const float *d, size_t n, float alpha, float beta, float *y, double *lanes, int squares, int one) {
+    const float *x, size_t n, float alpha, float beta, float *y, double *lanes, int mode, int beta_is_one) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     __m256d s0, s1, s2, s3;
     size_t i = 0;
     s0 = s1 = s2 = s3 = _mm256_setzero_pd();
-    if (squares) {
-        s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8),
+    if (mode) {
+        s0 = _mm256_loadu_pd(lanes);
+        s1 = _mm256_loadu_pd(lanes + 4);
+        s2 = _mm256_loadu_pd(lanes + 8);
         s3 = _mm256_loadu_pd(lanes + 12);
     }
     for (; i + 16 <= n; i += 16) {
-        const __m256 d0 = _mm256_castsi256_ps(cg_load8_avx2_(d, i)), d1 = _mm256_castsi256_ps(cg_load8_avx2_(d, i + 8));
+        const __m256 x0 = _mm256_castsi256_ps(cg_load8_avx2_(x, i)), x1 = _mm256_castsi256_ps(cg_load8_avx2_(x, i + 8));
         __m256 y0, y1;
-        if (squares != CG_AXPBY_SQUARES_X_) CG_PREFETCH_(cg_at_(d, i + CG_PREFETCH_DISTANCE_));
+        if (mode != CG_AXPBY_SQUARES_X_) CG_PREFETCH_(cg_at_(x, i + CG_PREFETCH_DISTANCE_));
         CG_PREFETCH_WRITE_(cg_at_(y, i + CG_PREFETCH_DISTANCE_));
-        y0 = cg_axpby_fading8_avx2_(d0, a, b, y, i, squares, one);
-        y1 = cg_axpby_fading8_avx2_(d1, a, b, y, i + 8, squares, one);
+        y0 = cg_axpby_fading8_avx2_(x0, a, b, y, i, mode, beta_is_one);
+        y1 = cg_axpby_fading8_avx2_(x1, a, b, y, i + 8, mode, beta_is_one);
         cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(y0));
         cg_store_avx2_(cg_at_mut_(y, i + 8), _mm256_castps_si256(y1));
-        if (squares) {
-            const float *v = squares == CG_AXPBY_SQUARES_X_ ? d : y;
-            s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, 1));
-            s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, 1));
-            s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, 1));
-            s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, 1));
+        if (mode) {
+            const float *v = mode == CG_AXPBY_SQUARES_X_ ? x : y;
+            s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, CG_SUM_SQUARES_));
+            s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, CG_SUM_SQUARES_));
+            s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, CG_SUM_SQUARES_));
+            s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, CG_SUM_SQUARES_));
         }
     }
-    if (squares) {
+    if (mode) {
         _mm256_storeu_pd(lanes, s0);
         _mm256_storeu_pd(lanes + 4, s1);
         _mm256_storeu_pd(lanes + 8, s2);
@@ -3052,36 +3175,36 @@ CG_AVX2_INLINE_ size_t cg_axpby_fading16_avx2_(
     return i;
 }
 CG_TARGET_AVX2_ static void cg_axpby_fading_avx2_(
-    const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+    const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes) {
     size_t i = 0;
-    if (squares == CG_AXPBY_FADE_X_) {
-        i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_FADE_X_, 1);
+    if (mode == CG_AXPBY_FADE_X_) {
+        i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_FADE_X_, 1);
     } else if (beta == 0.0f) { /* y is not read: 0*y + -0 would be +0 */
-        cg_axpby_avx2_(d, n, alpha, beta, y, 0);
-        if (squares) cg_lane_sum_avx2_(squares == CG_AXPBY_SQUARES_X_ ? d : y, n, CG_SUM_SQUARES_, lanes);
+        cg_axpby_avx2_(x, n, alpha, beta, y, 0);
+        if (mode) cg_lane_sum_avx2_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
         return;
     } else {
-        switch (squares * 2 + (beta == 1.0f)) {
+        switch (mode * 2 + (beta == 1.0f)) {
         case CG_AXPBY_NO_SQUARES_ * 2:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 0);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 0);
             break;
         case CG_AXPBY_NO_SQUARES_ * 2 + 1:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 1);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 1);
             break;
         case CG_AXPBY_SQUARES_Y_ * 2:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 0);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 0);
             break;
         case CG_AXPBY_SQUARES_Y_ * 2 + 1:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 1);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 1);
             break;
         case CG_AXPBY_SQUARES_X_ * 2:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 0);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 0);
             break;
-        default: i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 1);
+        default: i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 1);
         }
     }
     _mm256_zeroupper();
-    if (i < n) cg_axpby_fading_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), squares, lanes);
+    if (i < n) cg_axpby_fading_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), mode, lanes);
 }
 #endif
 #if CG_NEON_
@@ -3090,24 +3213,24 @@ CG_INLINE_ float32x4_t cg_fade4_neon_(float32x4_t v) {
     return cg_as_float_neon_(vandq_u32(u, vcgeq_u32(cg_abs_neon_(u), vdupq_n_u32(CG_FADE_BITS_))));
 }
 static void cg_axpby_fading_neon_(
-    const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+    const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes) {
     const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
-    const int recall = squares == CG_AXPBY_FADE_X_;
+    const int fade_x = mode == CG_AXPBY_FADE_X_;
     size_t i = 0;
-    if (!recall && (beta == 0.0f || beta == 1.0f)) {
-        cg_axpby_neon_(d, n, alpha, beta, y, 0);
+    if (!fade_x && (beta == 0.0f || beta == 1.0f)) {
+        cg_axpby_neon_(x, n, alpha, beta, y, 0);
         i = n;
     }
     for (; i + 4 <= n; i += 4) {
         const float32x4_t f = cg_as_float_neon_(cg_load4_neon_(y, i)),
-                          g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(d, i)));
-        cg_store4_neon_(y, i, recall ? f + cg_fade4_neon_(g) : cg_fade4_neon_(cg_times_neon_(b, f)) + g);
+                          g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(x, i)));
+        cg_store4_neon_(y, i, fade_x ? f + cg_fade4_neon_(g) : cg_fade4_neon_(cg_times_neon_(b, f)) + g);
     }
     for (; i < n; i++) {
-        const float f = cg_load_(y, i), g = cg_times_(alpha, cg_load_(d, i));
-        cg_store_(y, i, recall ? cg_plus_(f, cg_faded_(g)) : cg_plus_(cg_faded_(cg_times_(beta, f)), g));
+        const float f = cg_load_(y, i), g = cg_times_(alpha, cg_load_(x, i));
+        cg_store_(y, i, fade_x ? cg_plus_(f, cg_faded_(g)) : cg_plus_(cg_faded_(cg_times_(beta, f)), g));
     }
-    if (squares) cg_lane_sum_neon_(squares == CG_AXPBY_SQUARES_X_ ? d : y, n, CG_SUM_SQUARES_, lanes);
+    if (mode) cg_lane_sum_neon_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
 }
 #endif
 
