@@ -3235,40 +3235,51 @@ static void cg_axpby_fading_neon_(
 #endif
 
 /* src/core/kernels/lookup.h */
-/* grade: how many of `count` ascending limits |v|*inv is above, and the sign. With lanes, centre[grade]*|v| is
-   added to them. */
+/* lookup: kernels that find the symbol of a value by thresholds, and the value of a symbol in a table
+
+   Offers   bucketize, nf4_search, table_decode
+   Needs    base, table, levels, sums
+   Touches  nothing but its arguments */
+
+/* bucketize: the symbol is how many of the limit_count ascending limits t = |v|*inv_scale is above (so a tie goes to
+   the lower symbol, and a NaN to 0), or sign_bit where v < 0. With lanes, centroid[symbol without sign]*|v| is added to
+   lanes[i % 16]; the product of two f32 is exact in f64. */
 static void cg_bucketize_scalar_(
-    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes) {
     const cg_bucketizer_ q = *g; /* a copy: symbols cannot alias it */
     for (size_t i = 0; i < n; i++) {
-        const float f = cg_load_(v, i), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_),
-                    t = cg_times_(size, q.inv_scale);
-        unsigned m = 0;
-        for (int32_t j = 0; j < q.limit_count; j++) m += t > q.limit[j];
-        symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign_bit : 0u));
-        if (lanes) lanes[i % 16] += (double)centre[m] * (double)size; /* exact, as above */
+        const float f = cg_load_(v, i), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_),
+                    t = cg_times_(magnitude, q.inv_scale);
+        unsigned symbol = 0;
+        for (int32_t j = 0; j < q.limit_count; j++) symbol += t > q.limit[j];
+        symbols[i] = (uint8_t)(symbol | (f < 0.0f ? q.sign_bit : 0u));
+        if (lanes) lanes[i % 16] += (double)centroid[symbol] * (double)magnitude;
     }
 }
-/* of a tree with so many nodes */
+/* Depth of a search tree for so many limits, 0..7. */
 CG_INLINE_ int cg_search_tree_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }
-CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) { /* seven: nothing is above Inf */
+/* limit[7]: those of g, then Inf, above which nothing is. */
+CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) {
     const int32_t all = (1 << cg_search_tree_depth_(g->limit_count)) - 1;
     for (int32_t j = 0; j < 7; j++) limit[j] = j < g->limit_count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
 }
 #if CG_AVX2_
-/* A tree search: the answers so far, as a number that is minus the rank, choose the next limit from a vector of
-   them. A shuffle looks only at the low 2 bits of a number, or 3: so rank r stands at (4 - r) % 4, or (8 - r) % 8. */
+/* A tree search: comparisons give 0 or -1, so that what is accumulated is minus the index of the node; it chooses the
+   next limit from a vector by a shuffle. A shuffle looks only at the low 2 bits of a number, or 3: the limit of node
+   `index` stands at (4 - index) % 4, or (8 - index) % 8. */
+
+/* value[first + index*stride], index < many, in that order, for a shuffle over `size` (4 or 8) values. */
 CG_AVX2_INLINE_ __m256 cg_permute_table_avx2_(
     const float *value, size_t first, size_t stride, size_t many, size_t size) {
-    float at[8] = { 0 };
-    for (size_t r = 0; r < many; r++) at[(size - r) % size] = value[first + r * stride];
-    if (size == 4) memcpy(at + 4, at, 16);
-    return _mm256_loadu_ps(at);
+    float table[8] = { 0 };
+    for (size_t index = 0; index < many; index++) table[(size - index) % size] = value[first + index * stride];
+    if (size == 4) memcpy(table + 4, table, 16);
+    return _mm256_loadu_ps(table);
 }
 typedef struct cg_search_tree_avx2_ {
-    __m256 limits[4];
+    __m256 limits[4]; /* to choose from at each depth */
 } cg_search_tree_avx2_;
-/* of 2^depth - 1 limits */
+/* A tree of 2^depth - 1 ascending limits, depth 0..4. */
 CG_AVX2_INLINE_ cg_search_tree_avx2_ cg_search_tree_make_avx2_(const float *limit, int depth) {
     cg_search_tree_avx2_ t;
     t.limits[0] = t.limits[1] = t.limits[2] = t.limits[3] = _mm256_setzero_ps();
@@ -3280,41 +3291,48 @@ CG_AVX2_INLINE_ cg_search_tree_avx2_ cg_search_tree_make_avx2_(const float *limi
     if (depth > 3) t.limits[3] = cg_permute_table_avx2_(limit, 0, 2, 8, 8);
     return t;
 }
+/* -1 where t > limit, else 0 */
 CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
     return _mm256_castps_si256(_mm256_cmp_ps(t, limit, _CMP_GT_OQ));
 }
-CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tree, int depth) { /* minus the rank */
-    __m256i r = _mm256_setzero_si256();
-    if (depth > 0) r = cg_exceeds_avx2_(t, tree->limits[0]);
+/* minus how many limits t is above */
+CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tree, int depth) {
+    __m256i index = _mm256_setzero_si256();
+    if (depth > 0) index = cg_exceeds_avx2_(t, tree->limits[0]);
     if (depth > 1)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[1], r)));
+        index = _mm256_add_epi32(
+            _mm256_add_epi32(index, index), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[1], index)));
     if (depth > 2)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[2], r)));
+        index = _mm256_add_epi32(
+            _mm256_add_epi32(index, index), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[2], index)));
     if (depth > 3)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->limits[3], r)));
-    return r;
+        index = _mm256_add_epi32(
+            _mm256_add_epi32(index, index), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->limits[3], index)));
+    return index;
 }
-CG_AVX2_INLINE_ __m256d cg_centroid_term_avx2_(__m128 centre, const float *v, size_t i) {
-    return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_lane_sum_term_avx2_(v, i, 0));
+CG_AVX2_INLINE_ __m256d cg_centroid_term_avx2_(__m128 centroid, const float *v, size_t i) {
+    return _mm256_mul_pd(_mm256_cvtps_pd(centroid), cg_lane_sum_term_avx2_(v, i, CG_SUM_ABS_));
 }
+/* Minus the symbols of eight values, without signs; sums: adds to the lanes s[0], s[1]. */
 CG_AVX2_INLINE_ __m256i cg_bucketize8_avx2_(const float *v, size_t i, __m256 inv, const cg_search_tree_avx2_ *tree,
-    __m256 centre, __m256d *s, int depth, int sums) {
+    __m256 centroid, __m256d *s, int depth, int sums) {
     const __m256 t = cg_mul8_avx2_(_mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i))), inv);
-    const __m256i r = cg_search_avx2_(t, tree, depth);
+    const __m256i index = cg_search_avx2_(t, tree, depth);
     if (sums) {
-        const __m256 c = depth == 0 ? centre
-            : depth < 3             ? _mm256_permutevar_ps(centre, r)
-                                    : _mm256_permutevar8x32_ps(centre, r);
+        const __m256 c = depth == 0 ? centroid
+            : depth < 3             ? _mm256_permutevar_ps(centroid, index)
+                                    : _mm256_permutevar8x32_ps(centroid, index);
         s[0] = _mm256_add_pd(s[0], cg_centroid_term_avx2_(_mm256_castps256_ps128(c), v, i));
         s[1] = _mm256_add_pd(s[1], cg_centroid_term_avx2_(_mm256_extractf128_ps(c, 1), v, i + 4));
     }
-    return r;
+    return index;
 }
+/* The first n / 32 * 32 values; returns how many. depth and sums are constants, so that each case is compiled alone. */
 CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
-    const float *centre, double *lanes, int depth, int sums) {
+    const float *centroid, double *lanes, int depth, int sums) {
     const __m256 inv = _mm256_set1_ps(g->inv_scale);
     const __m256i sign = _mm256_set1_epi8((char)g->sign_bit);
-    __m256 weight = _mm256_setzero_ps();
+    __m256 centroids = _mm256_setzero_ps();
     __m256d s[4];
     cg_search_tree_avx2_ tree;
     float limit[7];
@@ -3322,23 +3340,23 @@ CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float
     cg_limits_pad_(g, limit);
     tree = cg_search_tree_make_avx2_(limit, depth);
     if (sums) {
-        weight = depth == 0 ? _mm256_set1_ps(centre[0])
-                            : cg_permute_table_avx2_(centre, 0, 1, (size_t)g->limit_count + 1, depth < 3 ? 4 : 8);
+        centroids = depth == 0 ? _mm256_set1_ps(centroid[0])
+                               : cg_permute_table_avx2_(centroid, 0, 1, (size_t)g->limit_count + 1, depth < 3 ? 4 : 8);
         s[0] = _mm256_loadu_pd(lanes);
         s[1] = _mm256_loadu_pd(lanes + 4);
         s[2] = _mm256_loadu_pd(lanes + 8);
         s[3] = _mm256_loadu_pd(lanes + 12);
     }
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_bucketize8_avx2_(v, i, inv, &tree, weight, s, depth, sums),
-                b = cg_bucketize8_avx2_(v, i + 8, inv, &tree, weight, s + 2, depth, sums);
-        __m256i c = cg_bucketize8_avx2_(v, i + 16, inv, &tree, weight, s, depth, sums),
-                d = cg_bucketize8_avx2_(v, i + 24, inv, &tree, weight, s + 2, depth, sums);
-        const __m256i below = cg_narrow_signed_avx2_(cg_negative_avx2_(cg_load8_avx2_(v, i)),
+        __m256i a = cg_bucketize8_avx2_(v, i, inv, &tree, centroids, s, depth, sums),
+                b = cg_bucketize8_avx2_(v, i + 8, inv, &tree, centroids, s + 2, depth, sums);
+        __m256i c = cg_bucketize8_avx2_(v, i + 16, inv, &tree, centroids, s, depth, sums),
+                d = cg_bucketize8_avx2_(v, i + 24, inv, &tree, centroids, s + 2, depth, sums);
+        const __m256i negative = cg_narrow_signed_avx2_(cg_negative_avx2_(cg_load8_avx2_(v, i)),
             cg_negative_avx2_(cg_load8_avx2_(v, i + 8)), cg_negative_avx2_(cg_load8_avx2_(v, i + 16)),
             cg_negative_avx2_(cg_load8_avx2_(v, i + 24)));
         a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d));
-        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(below, sign))));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(negative, sign))));
     }
     if (sums) {
         _mm256_storeu_pd(lanes, s[0]);
@@ -3349,75 +3367,82 @@ CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float
     return i;
 }
 CG_TARGET_AVX2_ static void cg_bucketize_avx2_(
-    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes) {
     size_t i;
     switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
-    case 1: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
-    case 2: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
-    case 3: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 3, 0); break;
-    case 4: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 1); break;
-    case 5: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 1); break;
-    case 6: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 1); break;
-    default: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 3, 1);
+    case 0: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 0, 0); break;
+    case 1: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 1, 0); break;
+    case 2: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 2, 0); break;
+    case 3: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 3, 0); break;
+    case 4: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 0, 1); break;
+    case 5: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 1, 1); break;
+    case 6: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 2, 1); break;
+    default: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 3, 1);
     }
     _mm256_zeroupper();
-    if (i < n) cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+    if (i < n) cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centroid, lanes);
 }
 #endif
 #if CG_NEON_
-/* A tree search: the answers so far choose the next limit from a table of up to eight floats. */
-CG_INLINE_ float32x4_t cg_permute_lookup_neon_(uint8x16x2_t table, uint32x4_t r) {
-    const uint32x4_t at = r * vdupq_n_u32(0x04040404u) + vdupq_n_u32(0x03020100u);
-    return vreinterpretq_f32_u8(vqtbl2q_u8(table, vreinterpretq_u8_u32(at)));
+/* A tree search: the index of the node so far chooses the next limit from a table of eight floats. */
+
+/* table[index] for four indices 0..7: four byte numbers each */
+CG_INLINE_ float32x4_t cg_permute_lookup_neon_(uint8x16x2_t table, uint32x4_t index) {
+    const uint32x4_t bytes = index * vdupq_n_u32(0x04040404u) + vdupq_n_u32(0x03020100u);
+    return vreinterpretq_f32_u8(vqtbl2q_u8(table, vreinterpretq_u8_u32(bytes)));
 }
+/* value[first + index*stride], index < many, then zeros */
 CG_INLINE_ uint8x16x2_t cg_permute_table_neon_(const float *value, size_t first, size_t stride, size_t many) {
-    float at[8] = { 0 };
+    float table[8] = { 0 };
     uint8x16x2_t t;
-    for (size_t r = 0; r < many; r++) at[r] = value[first + r * stride];
-    t.val[0] = vreinterpretq_u8_f32(vld1q_f32(at));
-    t.val[1] = vreinterpretq_u8_f32(vld1q_f32(at + 4));
+    for (size_t index = 0; index < many; index++) table[index] = value[first + index * stride];
+    t.val[0] = vreinterpretq_u8_f32(vld1q_f32(table));
+    t.val[1] = vreinterpretq_u8_f32(vld1q_f32(table + 4));
     return t;
 }
 typedef struct cg_search_tree_neon_ {
-    float32x4_t root;
-    uint8x16x2_t limits[3];
+    float32x4_t root;       /* the limit of depth 0 */
+    uint8x16x2_t limits[3]; /* to choose from at the depths after it */
 } cg_search_tree_neon_;
-/* of 2^depth - 1 limits, depth > 0 */
+/* A tree of 2^depth - 1 ascending limits, depth 1..4. */
 CG_INLINE_ cg_search_tree_neon_ cg_search_tree_make_neon_(const float *limit, int depth) {
     cg_search_tree_neon_ t;
     t.root = vdupq_n_f32(limit[((size_t)1 << (depth - 1)) - 1]);
     for (int j = 0; j < 3; j++) {
-        const size_t at = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
+        const size_t first = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
                      stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
-        t.limits[j] = cg_permute_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
+        t.limits[j] = cg_permute_table_neon_(limit, first, stride, depth > j + 1 ? (size_t)2 << j : 1);
     }
     return t;
 }
+/* how many limits t is above */
 CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_search_tree_neon_ *tree, int depth) {
-    uint32x4_t r = vdupq_n_u32(0);
-    if (depth > 0) r = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
-    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[0], r)));
-    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[1], r)));
-    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[2], r)));
-    return r;
+    uint32x4_t index = vdupq_n_u32(0);
+    if (depth > 0) index = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
+    if (depth > 1)
+        index = vsubq_u32(vaddq_u32(index, index), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[0], index)));
+    if (depth > 2)
+        index = vsubq_u32(vaddq_u32(index, index), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[1], index)));
+    if (depth > 3)
+        index = vsubq_u32(vaddq_u32(index, index), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[2], index)));
+    return index;
 }
 CG_INLINE_ uint32x4_t cg_bucketize4_neon_(uint32x4_t v, float32x4_t inv, const cg_search_tree_neon_ *tree,
-    uint8x16x2_t centre, float64x2_t *s, int depth, int sums) {
-    const float32x4_t size = cg_as_float_neon_(cg_abs_neon_(v));
-    const uint32x4_t r = cg_search_neon_(cg_times_neon_(size, inv), tree, depth);
+    uint8x16x2_t centroid, float64x2_t *s, int depth, int sums) {
+    const float32x4_t magnitude = cg_as_float_neon_(cg_abs_neon_(v));
+    const uint32x4_t index = cg_search_neon_(cg_times_neon_(magnitude, inv), tree, depth);
     if (sums) {
-        const float32x4_t c = cg_permute_lookup_neon_(centre, r);
-        s[0] = s[0] + vcvt_f64_f32(vget_low_f32(c)) * vcvt_f64_f32(vget_low_f32(size));
-        s[1] = s[1] + vcvt_high_f64_f32(c) * vcvt_high_f64_f32(size);
+        const float32x4_t c = cg_permute_lookup_neon_(centroid, index);
+        s[0] = s[0] + vcvt_f64_f32(vget_low_f32(c)) * vcvt_f64_f32(vget_low_f32(magnitude));
+        s[1] = s[1] + vcvt_high_f64_f32(c) * vcvt_high_f64_f32(magnitude);
     }
-    return r;
+    return index;
 }
 CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
-    const float *centre, double *lanes, int depth, int sums) {
+    const float *centroid, double *lanes, int depth, int sums) {
     const float32x4_t inv = vdupq_n_f32(g->inv_scale);
     const uint8x16_t sign = vdupq_n_u8(g->sign_bit);
-    uint8x16x2_t weight = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
+    uint8x16x2_t centroids = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
     cg_search_tree_neon_ tree;
     float64x2_t s[8];
     float limit[7];
@@ -3425,49 +3450,50 @@ CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, 
     cg_limits_pad_(g, limit);
     tree = cg_search_tree_make_neon_(limit, depth ? depth : 1);
     if (sums) {
-        weight = cg_permute_table_neon_(centre, 0, 1, (size_t)g->limit_count + 1);
+        centroids = cg_permute_table_neon_(centroid, 0, 1, (size_t)g->limit_count + 1);
         for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     }
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        const uint8x16_t below = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
+        const uint8x16_t negative = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
             vcltzq_f32(cg_as_float_neon_(c)), vcltzq_f32(cg_as_float_neon_(d)));
-        a = cg_bucketize4_neon_(a, inv, &tree, weight, s, depth, sums);
-        b = cg_bucketize4_neon_(b, inv, &tree, weight, s + 2, depth, sums);
-        c = cg_bucketize4_neon_(c, inv, &tree, weight, s + 4, depth, sums);
-        d = cg_bucketize4_neon_(d, inv, &tree, weight, s + 6, depth, sums);
-        vst1q_u8(symbols + i, vorrq_u8(cg_narrow_neon_(a, b, c, d), vandq_u8(below, sign)));
+        a = cg_bucketize4_neon_(a, inv, &tree, centroids, s, depth, sums);
+        b = cg_bucketize4_neon_(b, inv, &tree, centroids, s + 2, depth, sums);
+        c = cg_bucketize4_neon_(c, inv, &tree, centroids, s + 4, depth, sums);
+        d = cg_bucketize4_neon_(d, inv, &tree, centroids, s + 6, depth, sums);
+        vst1q_u8(symbols + i, vorrq_u8(cg_narrow_neon_(a, b, c, d), vandq_u8(negative, sign)));
     }
     if (sums)
         for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
     return i;
 }
 static void cg_bucketize_neon_(
-    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes) {
     size_t i;
     switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
-    case 1: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
-    case 2: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
-    case 3: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 3, 0); break;
-    case 4: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 1); break;
-    case 5: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 1); break;
-    case 6: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 1); break;
-    default: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 3, 1);
+    case 0: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 0, 0); break;
+    case 1: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 1, 0); break;
+    case 2: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 2, 0); break;
+    case 3: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 3, 0); break;
+    case 4: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 0, 1); break;
+    case 5: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 1, 1); break;
+    case 6: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 2, 1); break;
+    default: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 3, 1);
     }
-    cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+    cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centroid, lanes);
 }
 #endif
 
-/* untable: 16 values, already scaled */
-static void cg_table_decode_scalar_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
-    (void)stream;
+/* table_decode: table[symbol % 16], bits unchanged; the caller has scaled the 16 values. */
+static void cg_table_decode_scalar_(
+    const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_load_(table, symbols[i] & 15u));
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ size_t cg_table_decode16_avx2_(
-    const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+    const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
     const __m256 low = cg_load8_ps_avx2_(table, 0), high = cg_load8_ps_avx2_(table, 8);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -3477,21 +3503,21 @@ CG_AVX2_INLINE_ size_t cg_table_decode16_avx2_(
             _mm256_castsi256_ps(_mm256_slli_epi32(a, 28)));
         const __m256 y = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, b), _mm256_permutevar8x32_ps(high, b),
             _mm256_castsi256_ps(_mm256_slli_epi32(b, 28)));
-        cg_store_stream_avx2_(out, i, _mm256_castps_si256(x), stream);
-        cg_store_stream_avx2_(out, i + 8, _mm256_castps_si256(y), stream);
+        cg_store_stream_avx2_(out, i, _mm256_castps_si256(x), non_temporal);
+        cg_store_stream_avx2_(out, i + 8, _mm256_castps_si256(y), non_temporal);
     }
     return i;
 }
 CG_TARGET_AVX2_ static void cg_table_decode_avx2_(
-    const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = stream ? cg_table_decode16_avx2_(table, symbols, n, out, 1)
-                      : cg_table_decode16_avx2_(table, symbols, n, out, 0);
+    const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    size_t i = non_temporal ? cg_table_decode16_avx2_(table, symbols, n, out, 1)
+                            : cg_table_decode16_avx2_(table, symbols, n, out, 0);
     _mm256_zeroupper();
     if (i < n) cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_table_decode_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_table_decode_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
     const uint8_t *p = (const uint8_t *)table;
     uint8x16x4_t t;
     size_t i = 0;
@@ -3506,21 +3532,22 @@ static void cg_table_decode_neon_(const float *table, const uint8_t *symbols, si
         cg_store4_neon_(out, i, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(a))));
         cg_store4_neon_(out, i + 4, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(b))));
     }
-    cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-/* rank: how many of 15 ascending limits v*inv is above */
-static void cg_nf4_search_scalar_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+/* nf4_search: the symbol is how many of 15 ascending limits v*inv_scale, rounded, is above: ties go to the lower
+   symbol, a NaN to 0. */
+static void cg_nf4_search_scalar_(const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols) {
     float l[15]; /* a copy: symbols cannot alias it */
     memcpy(l, limit, sizeof l);
     for (size_t i = 0; i < n; i++) {
-        const float t = cg_times_(cg_load_(v, i), inv);
-        unsigned r = t > l[7] ? 8u : 0u;
-        r += t > l[r + 3] ? 4u : 0u;
-        r += t > l[r + 1] ? 2u : 0u;
-        r += t > l[r] ? 1u : 0u;
-        symbols[i] = (uint8_t)r;
+        const float t = cg_times_(cg_load_(v, i), inv_scale);
+        unsigned index = t > l[7] ? 8u : 0u;
+        index += t > l[index + 3] ? 4u : 0u;
+        index += t > l[index + 1] ? 2u : 0u;
+        index += t > l[index] ? 1u : 0u;
+        symbols[i] = (uint8_t)index;
     }
 }
 #if CG_AVX2_
@@ -3528,303 +3555,135 @@ CG_AVX2_INLINE_ __m256i cg_nf4_search8_avx2_(const float *v, size_t i, __m256 in
     return cg_search_avx2_(cg_mul8_avx2_(cg_load8_ps_avx2_(v, i), inv), tree, 4);
 }
 CG_TARGET_AVX2_ static void cg_nf4_search_avx2_(
-    const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
-    const __m256 by = _mm256_set1_ps(inv);
+    const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols) {
+    const __m256 inv = _mm256_set1_ps(inv_scale);
     cg_search_tree_avx2_ tree;
     float l[15];
     size_t i = 0;
     memcpy(l, limit, sizeof l);
     tree = cg_search_tree_make_avx2_(l, 4);
     for (; i + 32 <= n; i += 32) {
-        const __m256i a = cg_nf4_search8_avx2_(v, i, by, &tree), b = cg_nf4_search8_avx2_(v, i + 8, by, &tree);
-        const __m256i c = cg_nf4_search8_avx2_(v, i + 16, by, &tree), d = cg_nf4_search8_avx2_(v, i + 24, by, &tree);
+        const __m256i a = cg_nf4_search8_avx2_(v, i, inv, &tree), b = cg_nf4_search8_avx2_(v, i + 8, inv, &tree);
+        const __m256i c = cg_nf4_search8_avx2_(v, i + 16, inv, &tree), d = cg_nf4_search8_avx2_(v, i + 24, inv, &tree);
         cg_prefetch_ahead_avx2_(v, i);
         cg_store_avx2_(symbols + i,
             cg_pack_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d))));
     }
     _mm256_zeroupper();
-    if (i < n) cg_nf4_search_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+    if (i < n) cg_nf4_search_scalar_(limit, inv_scale, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-static void cg_nf4_search_neon_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
-    const float32x4_t by = vdupq_n_f32(inv);
+static void cg_nf4_search_neon_(const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols) {
+    const float32x4_t inv = vdupq_n_f32(inv_scale);
     cg_search_tree_neon_ tree;
     float l[15];
     size_t i = 0;
     memcpy(l, limit, sizeof l);
     tree = cg_search_tree_make_neon_(l, 4);
     for (; i + 16 <= n; i += 16) {
-        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i)), by), &tree, 4);
-        const uint32x4_t b = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 4)), by), &tree, 4);
-        const uint32x4_t c = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 8)), by), &tree, 4);
+        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i)), inv), &tree, 4);
+        const uint32x4_t b = cg_search_neon_(
+            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 4)), inv), &tree, 4);
+        const uint32x4_t c = cg_search_neon_(
+            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 8)), inv), &tree, 4);
         const uint32x4_t d = cg_search_neon_(
-            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 12)), by), &tree, 4);
+            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 12)), inv), &tree, 4);
         vst1q_u8(symbols + i, cg_narrow_neon_(a, b, c, d));
     }
-    cg_nf4_search_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+    cg_nf4_search_scalar_(limit, inv_scale, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 
 /* src/core/kernels/dct.h */
-/* dct: orthonormal DCT-II of 64 values, or its inverse. Folding turns a DCT-II into a DCT-II and a DCT-IV of half
-   the size; turning pairs by (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products
-   with matrices of 8*8, which hold the scaling too: every way takes three halvings, each of which leaves out a
-   factor of sqrt(1/2). */
+/* dct: the kernel of the DCT of 64 values
+
+   Offers   dct
+   Needs    base, table
+   Touches  nothing but its arguments
+   A fold (sums and differences of x[i] and x[2n-1-i]) turns a DCT-II of 2n values into a DCT-II and a DCT-IV of n.
+   Givens rotations of pairs by the angles (2n+1)pi/(4N) turn a DCT-IV of N values into two DCT-II of N/2. After three
+   such steps eight products with 8*8 matrices are left. The matrices hold the scaling too: each step leaves out a
+   factor of sqrt(1/2), and every value takes three. */
+
+/* clang-format off */
+/* DCT-II of 8 over sqrt(8): two lines per input */
 static const float cg_dct2_matrix_[64] = {
-    /* DCT-II of 8 over sqrt(8): a row per input */
-    0.125f,
-    0.173379987f,
-    0.163320377f,
-    0.146984443f,
-    0.125f,
-    0.0982118696f,
-    0.0676495135f,
-    0.0344874226f,
-    0.125f,
-    0.146984443f,
-    0.0676495135f,
-    -0.0344874226f,
-    -0.125f,
-    -0.173379987f,
-    -0.163320377f,
-    -0.0982118696f,
-    0.125f,
-    0.0982118696f,
-    -0.0676495135f,
-    -0.173379987f,
-    -0.125f,
-    0.0344874226f,
-    0.163320377f,
-    0.146984443f,
-    0.125f,
-    0.0344874226f,
-    -0.163320377f,
-    -0.0982118696f,
-    0.125f,
-    0.146984443f,
-    -0.0676495135f,
-    -0.173379987f,
-    0.125f,
-    -0.0344874226f,
-    -0.163320377f,
-    0.0982118696f,
-    0.125f,
-    -0.146984443f,
-    -0.0676495135f,
-    0.173379987f,
-    0.125f,
-    -0.0982118696f,
-    -0.0676495135f,
-    0.173379987f,
-    -0.125f,
-    -0.0344874226f,
-    0.163320377f,
-    -0.146984443f,
-    0.125f,
-    -0.146984443f,
-    0.0676495135f,
-    0.0344874226f,
-    -0.125f,
-    0.173379987f,
-    -0.163320377f,
-    0.0982118696f,
-    0.125f,
-    -0.173379987f,
-    0.163320377f,
-    -0.146984443f,
-    0.125f,
-    -0.0982118696f,
-    0.0676495135f,
-    -0.0344874226f,
+            0.125f,   0.173379987f,   0.163320377f,   0.146984443f,
+            0.125f,  0.0982118696f,  0.0676495135f,  0.0344874226f,
+            0.125f,   0.146984443f,  0.0676495135f, -0.0344874226f,
+           -0.125f,  -0.173379987f,  -0.163320377f, -0.0982118696f,
+            0.125f,  0.0982118696f, -0.0676495135f,  -0.173379987f,
+           -0.125f,  0.0344874226f,   0.163320377f,   0.146984443f,
+            0.125f,  0.0344874226f,  -0.163320377f, -0.0982118696f,
+            0.125f,   0.146984443f, -0.0676495135f,  -0.173379987f,
+            0.125f, -0.0344874226f,  -0.163320377f,  0.0982118696f,
+            0.125f,  -0.146984443f, -0.0676495135f,   0.173379987f,
+            0.125f, -0.0982118696f, -0.0676495135f,   0.173379987f,
+           -0.125f, -0.0344874226f,   0.163320377f,  -0.146984443f,
+            0.125f,  -0.146984443f,  0.0676495135f,  0.0344874226f,
+           -0.125f,   0.173379987f,  -0.163320377f,  0.0982118696f,
+            0.125f,  -0.173379987f,   0.163320377f,  -0.146984443f,
+            0.125f, -0.0982118696f,  0.0676495135f, -0.0344874226f,
 };
+/* DCT-III, its inverse */
 static const float cg_dct3_matrix_[64] = {
-    /* DCT-III */
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.173379987f,
-    0.146984443f,
-    0.0982118696f,
-    0.0344874226f,
-    -0.0344874226f,
-    -0.0982118696f,
-    -0.146984443f,
-    -0.173379987f,
-    0.163320377f,
-    0.0676495135f,
-    -0.0676495135f,
-    -0.163320377f,
-    -0.163320377f,
-    -0.0676495135f,
-    0.0676495135f,
-    0.163320377f,
-    0.146984443f,
-    -0.0344874226f,
-    -0.173379987f,
-    -0.0982118696f,
-    0.0982118696f,
-    0.173379987f,
-    0.0344874226f,
-    -0.146984443f,
-    0.125f,
-    -0.125f,
-    -0.125f,
-    0.125f,
-    0.125f,
-    -0.125f,
-    -0.125f,
-    0.125f,
-    0.0982118696f,
-    -0.173379987f,
-    0.0344874226f,
-    0.146984443f,
-    -0.146984443f,
-    -0.0344874226f,
-    0.173379987f,
-    -0.0982118696f,
-    0.0676495135f,
-    -0.163320377f,
-    0.163320377f,
-    -0.0676495135f,
-    -0.0676495135f,
-    0.163320377f,
-    -0.163320377f,
-    0.0676495135f,
-    0.0344874226f,
-    -0.0982118696f,
-    0.146984443f,
-    -0.173379987f,
-    0.173379987f,
-    -0.146984443f,
-    0.0982118696f,
-    -0.0344874226f,
+            0.125f,         0.125f,         0.125f,         0.125f,
+            0.125f,         0.125f,         0.125f,         0.125f,
+      0.173379987f,   0.146984443f,  0.0982118696f,  0.0344874226f,
+    -0.0344874226f, -0.0982118696f,  -0.146984443f,  -0.173379987f,
+      0.163320377f,  0.0676495135f, -0.0676495135f,  -0.163320377f,
+     -0.163320377f, -0.0676495135f,  0.0676495135f,   0.163320377f,
+      0.146984443f, -0.0344874226f,  -0.173379987f, -0.0982118696f,
+     0.0982118696f,   0.173379987f,  0.0344874226f,  -0.146984443f,
+            0.125f,        -0.125f,        -0.125f,         0.125f,
+            0.125f,        -0.125f,        -0.125f,         0.125f,
+     0.0982118696f,  -0.173379987f,  0.0344874226f,   0.146984443f,
+     -0.146984443f, -0.0344874226f,   0.173379987f, -0.0982118696f,
+     0.0676495135f,  -0.163320377f,   0.163320377f, -0.0676495135f,
+    -0.0676495135f,   0.163320377f,  -0.163320377f,  0.0676495135f,
+     0.0344874226f, -0.0982118696f,   0.146984443f,  -0.173379987f,
+      0.173379987f,  -0.146984443f,  0.0982118696f, -0.0344874226f,
 };
+/* DCT-IV, its own inverse */
 static const float cg_dct4_matrix_[64] = {
-    /* DCT-IV, its own inverse */
-    0.175925463f,
-    0.169164747f,
-    0.155903131f,
-    0.136650234f,
-    0.112145945f,
-    0.0833319575f,
-    0.0513155647f,
-    0.0173271466f,
-    0.169164747f,
-    0.112145945f,
-    0.0173271466f,
-    -0.0833319575f,
-    -0.155903131f,
-    -0.175925463f,
-    -0.136650234f,
-    -0.0513155647f,
-    0.155903131f,
-    0.0173271466f,
-    -0.136650234f,
-    -0.169164747f,
-    -0.0513155647f,
-    0.112145945f,
-    0.175925463f,
-    0.0833319575f,
-    0.136650234f,
-    -0.0833319575f,
-    -0.169164747f,
-    0.0173271466f,
-    0.175925463f,
-    0.0513155647f,
-    -0.155903131f,
-    -0.112145945f,
-    0.112145945f,
-    -0.155903131f,
-    -0.0513155647f,
-    0.175925463f,
-    -0.0173271466f,
-    -0.169164747f,
-    0.0833319575f,
-    0.136650234f,
-    0.0833319575f,
-    -0.175925463f,
-    0.112145945f,
-    0.0513155647f,
-    -0.169164747f,
-    0.136650234f,
-    0.0173271466f,
-    -0.155903131f,
-    0.0513155647f,
-    -0.136650234f,
-    0.175925463f,
-    -0.155903131f,
-    0.0833319575f,
-    0.0173271466f,
-    -0.112145945f,
-    0.169164747f,
-    0.0173271466f,
-    -0.0513155647f,
-    0.0833319575f,
-    -0.112145945f,
-    0.136650234f,
-    -0.155903131f,
-    0.169164747f,
-    -0.175925463f,
+      0.175925463f,   0.169164747f,   0.155903131f,   0.136650234f,
+      0.112145945f,  0.0833319575f,  0.0513155647f,  0.0173271466f,
+      0.169164747f,   0.112145945f,  0.0173271466f, -0.0833319575f,
+     -0.155903131f,  -0.175925463f,  -0.136650234f, -0.0513155647f,
+      0.155903131f,  0.0173271466f,  -0.136650234f,  -0.169164747f,
+    -0.0513155647f,   0.112145945f,   0.175925463f,  0.0833319575f,
+      0.136650234f, -0.0833319575f,  -0.169164747f,  0.0173271466f,
+      0.175925463f,  0.0513155647f,  -0.155903131f,  -0.112145945f,
+      0.112145945f,  -0.155903131f, -0.0513155647f,   0.175925463f,
+    -0.0173271466f,  -0.169164747f,  0.0833319575f,   0.136650234f,
+     0.0833319575f,  -0.175925463f,   0.112145945f,  0.0513155647f,
+     -0.169164747f,   0.136650234f,  0.0173271466f,  -0.155903131f,
+     0.0513155647f,  -0.136650234f,   0.175925463f,  -0.155903131f,
+     0.0833319575f,  0.0173271466f,  -0.112145945f,   0.169164747f,
+     0.0173271466f, -0.0513155647f,  0.0833319575f,  -0.112145945f,
+      0.136650234f,  -0.155903131f,   0.169164747f,  -0.175925463f,
 };
+/* cos of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
 static const float cg_dct_cos_[24] = {
-    /* of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
-    0.999698818f,
-    0.997290432f,
-    0.992479563f,
-    0.985277653f,
-    0.975702107f,
-    0.963776052f,
-    0.949528158f,
-    0.932992816f,
-    0.914209783f,
-    0.893224299f,
-    0.870086968f,
-    0.84485358f,
-    0.817584813f,
-    0.78834641f,
-    0.757208824f,
-    0.724247098f,
-    0.99879545f,
-    0.989176512f,
-    0.970031261f,
-    0.941544056f,
-    0.903989315f,
-    0.857728601f,
-    0.803207517f,
-    0.740951121f,
+    0.999698818f, 0.997290432f, 0.992479563f, 0.985277653f,
+    0.975702107f, 0.963776052f, 0.949528158f, 0.932992816f,
+    0.914209783f, 0.893224299f, 0.870086968f,  0.84485358f,
+    0.817584813f,  0.78834641f, 0.757208824f, 0.724247098f,
+     0.99879545f, 0.989176512f, 0.970031261f, 0.941544056f,
+    0.903989315f, 0.857728601f, 0.803207517f, 0.740951121f,
 };
+/* sin of the same */
 static const float cg_dct_sin_[24] = {
-    0.024541229f,
-    0.0735645667f,
-    0.122410677f,
-    0.170961887f,
-    0.219101235f,
-    0.266712755f,
-    0.313681751f,
-    0.359895051f,
-    0.405241311f,
-    0.449611336f,
-    0.492898196f,
-    0.534997642f,
-    0.575808167f,
-    0.615231574f,
-    0.653172851f,
-    0.689540565f,
-    0.0490676761f,
-    0.146730468f,
-    0.242980182f,
-    0.336889863f,
-    0.427555084f,
-    0.514102757f,
-    0.59569931f,
-    0.671558976f,
+     0.024541229f, 0.0735645667f,  0.122410677f,  0.170961887f,
+     0.219101235f,  0.266712755f,  0.313681751f,  0.359895051f,
+     0.405241311f,  0.449611336f,  0.492898196f,  0.534997642f,
+     0.575808167f,  0.615231574f,  0.653172851f,  0.689540565f,
+    0.0490676761f,  0.146730468f,  0.242980182f,  0.336889863f,
+     0.427555084f,  0.514102757f,   0.59569931f,  0.671558976f,
 };
+/* clang-format on */
+/* x[2n] to its sums and differences, even[n] and odd[n]; then the reverse, but for a factor of 2 */
 CG_INLINE_ void cg_dct_fold_(const float *x, size_t n, float *even, float *odd) {
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
@@ -3840,7 +3699,8 @@ CG_INLINE_ void cg_dct_unfold_(const float *even, const float *odd, size_t n, fl
     }
 }
 CG_INLINE_ float cg_negate_odd_(float f, size_t i) { return cg_as_float_(cg_as_bits_(f) ^ (uint32_t)(i & 1) << 31); }
-CG_INLINE_ void cg_dct_givens_(const float *x, size_t n, float *p, float *q) { /* n is 16 or 8 */
+/* x[2n] to p[n] and q[n], which are inputs of two DCT-II; every other q is negated. n is 16 or 8. Then the inverse. */
+CG_INLINE_ void cg_dct_givens_(const float *x, size_t n, float *p, float *q) {
     const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
@@ -3856,23 +3716,24 @@ CG_INLINE_ void cg_dct_givens_inv_(const float *p, const float *q, size_t n, flo
         x[2 * n - 1 - i] = cg_plus_(cg_times_(a, s[i]), cg_times_(b, c[i]));
     }
 }
-/* out of the two DCT-II p and q, both as if followed by a 0, the even and the odd outputs of the DCT-IV */
+/* The outputs p[n] and q[n] of two DCT-II, both as if followed by a 0, to the even and the odd outputs of a DCT-IV of
+   2n, `stride` values apart; then the transpose. */
 CG_INLINE_ void cg_dct4_from_dct2_(const float *p, const float *q, size_t n, float *even, float *odd, size_t stride) {
-    const float root = 1.41421354f;
+    const float sqrt2 = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
-        const float a = i ? p[i] : cg_times_(p[0], root), b = i + 1 < n ? q[n - 1 - i] : cg_times_(q[0], root);
+        const float a = i ? p[i] : cg_times_(p[0], sqrt2), b = i + 1 < n ? q[n - 1 - i] : cg_times_(q[0], sqrt2);
         even[i * stride] = cg_plus_(a, i ? q[n - i] : 0.0f);
         odd[i * stride] = cg_minus_(i + 1 < n ? p[i + 1] : 0.0f, b);
     }
 }
 CG_INLINE_ void cg_dct4_to_dct2_(const float *even, const float *odd, size_t stride, size_t n, float *p, float *q) {
-    const float root = 1.41421354f;
+    const float sqrt2 = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
         p[i] = cg_plus_(even[i * stride], i ? odd[(i - 1) * stride] : 0.0f);
         q[n - 1 - i] = cg_minus_(i + 1 < n ? even[(i + 1) * stride] : 0.0f, odd[i * stride]);
     }
-    p[0] = cg_times_(p[0], root);
-    q[0] = cg_times_(q[0], root);
+    p[0] = cg_times_(p[0], sqrt2);
+    q[0] = cg_times_(q[0], sqrt2);
 }
 CG_INLINE_ void cg_interleave_(const float *a, const float *b, size_t n, float *x) {
     for (size_t i = 0; i < n; i++) {
@@ -3886,7 +3747,9 @@ CG_INLINE_ void cg_deinterleave_(const float *x, size_t n, float *a, float *b) {
         b[i] = x[2 * i + 1];
     }
 }
-/* t: eight inputs of a DCT-II, a DCT-IV, two DCT-II, then a DCT-II and a DCT-IV twice */
+/* v[64] to the inputs t of eight transforms of 8 values: a DCT-II, a DCT-IV, two DCT-II, then a DCT-II and a DCT-IV
+   twice. cg_dct_merge_ makes the DCT's outputs of theirs; cg_idct_split_ and cg_idct_merge_ are the same for the
+   inverse, with DCT-III in the place of DCT-II. */
 static void cg_dct_split_(const float *v, float *t) {
     float u[64], w[32];
     cg_dct_fold_(v, 32, u, u + 32);
@@ -3929,9 +3792,12 @@ static void cg_idct_merge_(const float *t, float *v) {
     cg_dct_unfold_(w, w + 16, 16, u);
     cg_dct_unfold_(u, u + 32, 32, v);
 }
+/* of the group-th transform of 8 values */
 CG_INLINE_ const float *cg_dct_matrix_of_(size_t group, int inverse) {
     return group == 1 || group == 5 || group == 7 ? cg_dct4_matrix_ : inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
 }
+/* dct: in place, in the order of operations above: it decides roundings, and is part of the wire format. A matrix
+   product adds its terms in the order of the inputs. */
 static void cg_dct_scalar_(float *v, int inverse) {
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
@@ -3953,15 +3819,15 @@ static void cg_dct_scalar_(float *v, int inverse) {
 CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) {
     return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
 }
-/* from the second on, and the first of the next */
+/* values 1..7 of x, then value 0 of next */
 CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
 }
-/* the last of the one before, and all but the last */
+/* value 7 of last, then values 0..6 of x */
 CG_AVX2_INLINE_ __m256 cg_prev_lane_avx2_(__m256 x, __m256 last) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
-/* b lies the other way round */
+/* As the scalar functions of the same names, for eight pairs; b holds the second values in reverse order. */
 CG_AVX2_INLINE_ void cg_dct_fold8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
     b = cg_reverse_avx2_(b);
     *even = _mm256_add_ps(a, b);
@@ -3971,19 +3837,20 @@ CG_AVX2_INLINE_ void cg_dct_unfold8_avx2_(__m256 even, __m256 odd, __m256 *a, __
     *a = _mm256_add_ps(even, odd);
     *b = cg_reverse_avx2_(_mm256_sub_ps(even, odd));
 }
-CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __m256 *q) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
+CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t angle, __m256 *p, __m256 *q) {
+    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
     b = cg_reverse_avx2_(b);
     *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
     *q = _mm256_xor_ps(
         _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
 }
-CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
+CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t angle, __m256 *a, __m256 *b) {
+    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
     q = _mm256_xor_ps(q, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
     *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
     *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
 }
+/* value 0 times sqrt(2) */
 CG_AVX2_INLINE_ __m256 cg_sqrt2_first_avx2_(__m256 x) {
     return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1));
 }
@@ -3999,6 +3866,7 @@ CG_AVX2_INLINE_ void cg_deinterleave8_avx2_(__m256 x, __m256 y, __m256 *a, __m25
     *a = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0x88));
     *b = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
 }
+/* t[8] times m[8][8] */
 CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
     __m256 s = cg_mul8_avx2_(_mm256_loadu_ps(m), _mm256_broadcast_ss(t));
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 8), _mm256_broadcast_ss(t + 1)));
@@ -4009,9 +3877,9 @@ CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 48), _mm256_broadcast_ss(t + 6)));
     return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
 }
-/* through memory: it gives single values away for nothing */
+/* The eight matrix products. Inputs go through memory: a load broadcasts a single value for free. */
 CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
-    const float *two = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
+    const float *dct2_or_3 = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
     float t[64];
     _mm256_storeu_ps(t, x[0]);
     _mm256_storeu_ps(t + 8, x[1]);
@@ -4021,13 +3889,13 @@ CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
     _mm256_storeu_ps(t + 40, x[5]);
     _mm256_storeu_ps(t + 48, x[6]);
     _mm256_storeu_ps(t + 56, x[7]);
-    x[0] = cg_dct_matvec8_avx2_(two, t);
+    x[0] = cg_dct_matvec8_avx2_(dct2_or_3, t);
     x[1] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 8);
-    x[2] = cg_dct_matvec8_avx2_(two, t + 16);
-    x[3] = cg_dct_matvec8_avx2_(two, t + 24);
-    x[4] = cg_dct_matvec8_avx2_(two, t + 32);
+    x[2] = cg_dct_matvec8_avx2_(dct2_or_3, t + 16);
+    x[3] = cg_dct_matvec8_avx2_(dct2_or_3, t + 24);
+    x[4] = cg_dct_matvec8_avx2_(dct2_or_3, t + 32);
     x[5] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 40);
-    x[6] = cg_dct_matvec8_avx2_(two, t + 48);
+    x[6] = cg_dct_matvec8_avx2_(dct2_or_3, t + 48);
     x[7] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 56);
 }
 CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
@@ -4112,7 +3980,7 @@ CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
 }
 #endif
 #if CG_NEON_
-static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is small beside them */
+static void cg_dct_neon_(float *v, int inverse) { /* only the products are vectors: the rest is small beside them */
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
     if (inverse) cg_idct_split_(x, t);
@@ -4135,29 +4003,36 @@ static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is s
 #endif
 
 /* src/core/kernels/fp8.h */
-/* ---- float formats and power-of-two quantizers ---- */
+/* fp8: kernels of the formats E4M3 and E5M2, the values of E2M1, and E8M0 scales
 
-/* The hash that a value rounds with: the bits of cg_noise_ */
+   Offers   fp8_encode, fp8_decode; cg_e2m1_values_, cg_e2m1_limits_, cg_e8m0_encode_, cg_e8m0_decode_; cg_noise_bits_
+   Needs    base, random, table, decode
+   Touches  nothing but its arguments */
+
+/* The hash that a value rounds with: cg_noise_ is these bits as a fraction. */
 CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
     uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
     return position & 8 ? h << 16 | h >> 16 : h;
 }
 
-/* fp8 of v*inv, kind 0: E4M3, 1: E5M2, to nearest even; what is too large becomes 448 or 57344; zeros keep their sign.
-   Adding a power of two so much larger that the sum's last bit is the code's last bit does the rounding. */
-/* bits dropped; smallest normal and largest as f32 bits; least >> drop */
 typedef struct cg_fp8_format_ {
-    uint32_t dropped_bits, min_normal_bits, max_bits, code_bias;
+    uint32_t dropped_bits;    /* mantissa bits that f32 has more */
+    uint32_t min_normal_bits; /* the smallest normal value, as f32 bits */
+    uint32_t max_bits;        /* the largest value, as f32 bits */
+    uint32_t code_bias;       /* min_normal_bits >> dropped_bits */
 } cg_fp8_format_;
-CG_INLINE_ cg_fp8_format_ cg_fp8_format_of_(int kind) {
+CG_INLINE_ cg_fp8_format_ cg_fp8_format_of_(int is_e5m2) {
     const cg_fp8_format_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
-    return kind ? e5m2 : e4m3;
+    return is_e5m2 ? e5m2 : e4m3;
 }
-static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    const cg_fp8_format_ q = cg_fp8_format_of_(kind);
+/* fp8_encode: v*inv_scale, rounded, to nearest even as E5M2 or E4M3. Magnitudes beyond the largest value (57344, 448),
+   Inf and NaN become it; every value keeps its sign, zeros too. The rounding is done by the addition of a power of
+   two so large that the last bit of the sum is the last bit of the code. */
+static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
+    const cg_fp8_format_ q = cg_fp8_format_of_(is_e5m2);
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        uint32_t m = cg_as_bits_(cg_times_(f, inv)) & CG_ABS_MASK_, e, large, sum;
+        uint32_t m = cg_as_bits_(cg_times_(f, inv_scale)) & CG_ABS_MASK_, e, large, sum;
         m = m < q.max_bits ? m : q.max_bits;
         e = cg_max32_(m & 0x7f800000u, q.min_normal_bits);
         large = e + (q.dropped_bits << 23);
@@ -4166,7 +4041,7 @@ static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv, int kind,
     }
 }
 #if CG_AVX2_
-/* the magnitude, and q.bias more */
+/* code of the magnitude, plus q.code_bias */
 CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_format_ q) {
     __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
     m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.max_bits));
@@ -4175,17 +4050,18 @@ CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_forma
     sum = _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(m), _mm256_castsi256_ps(large)));
     return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.dropped_bits)));
 }
-CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(const float *v, size_t n, float inv, cg_fp8_format_ q, uint8_t *out) {
-    const __m256 by = _mm256_set1_ps(inv);
+CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(
+    const float *v, size_t n, float inv_scale, cg_fp8_format_ q, uint8_t *out) {
+    const __m256 inv = _mm256_set1_ps(inv_scale);
     const __m256i bias = _mm256_set1_epi16((short)q.code_bias);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
         __m256i ab = _mm256_sub_epi16(
-            _mm256_packs_epi32(cg_fp8_encode8_avx2_(a, by, q), cg_fp8_encode8_avx2_(b, by, q)), bias);
+            _mm256_packs_epi32(cg_fp8_encode8_avx2_(a, inv, q), cg_fp8_encode8_avx2_(b, inv, q)), bias);
         __m256i cd = _mm256_sub_epi16(
-            _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, by, q), cg_fp8_encode8_avx2_(d, by, q)), bias);
+            _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, inv, q), cg_fp8_encode8_avx2_(d, inv, q)), bias);
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         cg_store_avx2_(out + i,
@@ -4193,11 +4069,11 @@ CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(const float *v, size_t n, float inv
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    size_t i = kind ? cg_fp8_encode32_avx2_(v, n, inv, cg_fp8_format_of_(1), out)
-                    : cg_fp8_encode32_avx2_(v, n, inv, cg_fp8_format_of_(0), out);
+CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
+    size_t i = is_e5m2 ? cg_fp8_encode32_avx2_(v, n, inv_scale, cg_fp8_format_of_(1), out)
+                       : cg_fp8_encode32_avx2_(v, n, inv_scale, cg_fp8_format_of_(0), out);
     _mm256_zeroupper();
-    if (i < n) cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+    if (i < n) cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, is_e5m2, out + i);
 }
 #endif
 #if CG_NEON_
@@ -4210,43 +4086,46 @@ CG_INLINE_ uint32x4_t cg_fp8_encode4_neon_(uint32x4_t v, float32x4_t inv, cg_fp8
     return vsubq_u32(vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.dropped_bits))),
         vdupq_n_u32(q.code_bias));
 }
-static void cg_fp8_encode_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    const cg_fp8_format_ q = cg_fp8_format_of_(kind);
-    const float32x4_t by = vdupq_n_f32(inv);
+static void cg_fp8_encode_neon_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
+    const cg_fp8_format_ q = cg_fp8_format_of_(is_e5m2);
+    const float32x4_t inv = vdupq_n_f32(inv_scale);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        uint8x16_t m = cg_narrow_neon_(cg_fp8_encode4_neon_(a, by, q), cg_fp8_encode4_neon_(b, by, q),
-            cg_fp8_encode4_neon_(c, by, q), cg_fp8_encode4_neon_(d, by, q));
+        uint8x16_t m = cg_narrow_neon_(cg_fp8_encode4_neon_(a, inv, q), cg_fp8_encode4_neon_(b, inv, q),
+            cg_fp8_encode4_neon_(c, inv, q), cg_fp8_encode4_neon_(d, inv, q));
         vst1q_u8(out + i, vorrq_u8(m, cg_sign_bytes_neon_(a, b, c, d)));
     }
-    cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+    cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, is_e5m2, out + i);
 }
 #endif
 
-/* Both formats are halves that lack mantissa bits, E4M3 one that lacks an exponent bit too: its values are 2^-8 there.
-   NaN and Inf codes decode as the largest value, so that any byte is legal. */
-static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    (void)stream;
+/* fp8_decode: the value of the code times scale, rounded, Inf made finite. Codes of NaN and Inf count as the largest
+   value of their sign, so that any byte is legal. Both formats are f16 with fewer mantissa bits; as E4M3 has one
+   exponent bit less, too, its values appear there times 2^-8. */
+static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) {
-        uint32_t m = in[i] & 0x7fu, most = kind ? 0x7bu : 0x7eu;
-        float f = cg_f16_decode_((in[i] & 0x80u) << 8 | (m < most ? m : most) << (kind ? 8 : 7));
-        cg_store_(out, i, cg_saturate_(cg_times_(cg_times_(f, kind ? 1.0f : 256.0f), scale)));
+        uint32_t m = in[i] & 0x7fu, max_code = is_e5m2 ? 0x7bu : 0x7eu;
+        float f = cg_f16_decode_((in[i] & 0x80u) << 8 | (m < max_code ? m : max_code) << (is_e5m2 ? 8 : 7));
+        cg_store_(out, i, cg_saturate_(cg_times_(cg_times_(f, is_e5m2 ? 1.0f : 256.0f), scale)));
     }
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ size_t cg_fp8_decode16_avx2_(
-    const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    const __m256 by = _mm256_set1_ps(scale), most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m128i top = _mm_set1_epi8(kind ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f), zero = _mm_setzero_si128();
+    const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
+    const __m256 scale_v = _mm256_set1_ps(scale), flt_max = _mm256_set1_ps(CG_FLT_MAX_),
+                 neg_flt_max = _mm256_set1_ps(-CG_FLT_MAX_);
+    const __m128i max_code = _mm_set1_epi8(is_e5m2 ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f),
+                  zero = _mm_setzero_si128();
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i)), s = _mm_andnot_si128(low, b), h[2];
-        __m128i m = _mm_min_epu8(_mm_and_si128(b, low), top);
+        __m128i m = _mm_min_epu8(_mm_and_si128(b, low), max_code);
         h[0] = _mm_unpacklo_epi8(zero, m);
         h[1] = _mm_unpackhi_epi8(zero, m);
-        if (!kind) {
+        if (!is_e5m2) {
             h[0] = _mm_srli_epi16(h[0], 1);
             h[1] = _mm_srli_epi16(h[1], 1);
         }
@@ -4254,81 +4133,91 @@ CG_AVX2_INLINE_ size_t cg_fp8_decode16_avx2_(
         h[1] = _mm_or_si128(h[1], _mm_unpackhi_epi8(zero, s));
         for (int j = 0; j < 2; j++) {
             __m256 f = _mm256_cvtph_ps(h[j]);
-            if (!kind) f = cg_mul8_avx2_(f, _mm256_set1_ps(256.0f));
-            f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, by), most), least);
-            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
+            if (!is_e5m2) f = cg_mul8_avx2_(f, _mm256_set1_ps(256.0f));
+            f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, scale_v), flt_max), neg_flt_max);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), non_temporal);
         }
     }
     return i;
 }
 CG_TARGET_AVX2_ static void cg_fp8_decode_avx2_(
-    const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    size_t i = kind
-        ? stream ? cg_fp8_decode16_avx2_(in, n, scale, 1, out, 1) : cg_fp8_decode16_avx2_(in, n, scale, 1, out, 0)
-        : stream ? cg_fp8_decode16_avx2_(in, n, scale, 0, out, 1)
-                 : cg_fp8_decode16_avx2_(in, n, scale, 0, out, 0);
+    const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
+    size_t i = is_e5m2
+        ? non_temporal ? cg_fp8_decode16_avx2_(in, n, scale, 1, out, 1) : cg_fp8_decode16_avx2_(in, n, scale, 1, out, 0)
+        : non_temporal ? cg_fp8_decode16_avx2_(in, n, scale, 0, out, 1)
+                       : cg_fp8_decode16_avx2_(in, n, scale, 0, out, 0);
     _mm256_zeroupper();
-    if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), 0);
+    if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_fp8_decode_neon_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    const float32x4_t by = vdupq_n_f32(scale), lift = vdupq_n_f32(kind ? 1.0f : 256.0f);
-    const float32x4_t most = vdupq_n_f32(CG_FLT_MAX_), least = vdupq_n_f32(-CG_FLT_MAX_);
+static void cg_fp8_decode_neon_(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
+    const float32x4_t scale_v = vdupq_n_f32(scale), rescale = vdupq_n_f32(is_e5m2 ? 1.0f : 256.0f);
+    const float32x4_t flt_max = vdupq_n_f32(CG_FLT_MAX_), neg_flt_max = vdupq_n_f32(-CG_FLT_MAX_);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        uint8x8_t b = vld1_u8(in + i), m = vmin_u8(vand_u8(b, vdup_n_u8(0x7f)), vdup_n_u8(kind ? 0x7b : 0x7e));
-        uint16x8_t w = vshlq_u16(vmovl_u8(m), vdupq_n_s16(kind ? 8 : 7));
+        uint8x8_t b = vld1_u8(in + i), m = vmin_u8(vand_u8(b, vdup_n_u8(0x7f)), vdup_n_u8(is_e5m2 ? 0x7b : 0x7e));
+        uint16x8_t w = vshlq_u16(vmovl_u8(m), vdupq_n_s16(is_e5m2 ? 8 : 7));
         float16x8_t h = vreinterpretq_f16_u16(vorrq_u16(w, vshll_n_u8(vand_u8(b, vdup_n_u8(0x80)), 8)));
-        cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(vcvt_f32_f16(vget_low_f16(h)) * lift * by, most), least));
-        cg_store4_neon_(out, i + 4, vmaxq_f32(vminq_f32(vcvt_high_f32_f16(h) * lift * by, most), least));
+        cg_store4_neon_(
+            out, i, vmaxq_f32(vminq_f32(vcvt_f32_f16(vget_low_f16(h)) * rescale * scale_v, flt_max), neg_flt_max));
+        cg_store4_neon_(
+            out, i + 4, vmaxq_f32(vminq_f32(vcvt_high_f32_f16(h) * rescale * scale_v, flt_max), neg_flt_max));
     }
-    cg_fp8_decode_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), stream);
+    cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-/* E2M1: code i+1 or more where t > limits[i]. To nearest, ties to the even code: a tie that goes up has the float
-   below it as its limit. */
+/* E2M1 by bucketize: the code is above i where t > limits[i]. To nearest, ties to the even code: where a tie goes up,
+   the limit is the float below it. */
 static const float cg_e2m1_values_[8] = { 0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f };
 static const float cg_e2m1_limits_[7] = { 0.25f, 0.749999940f, 1.25f, 1.74999988f, 2.5f, 3.49999976f, 5.0f };
 
-/* E8M0: the byte b stands for 2^(b-127). top/2^emax's power of two, rounded down; 0 gives the smallest. 255, which
-   is NaN, counts as 254. */
-static unsigned cg_e8m0_encode_(uint32_t top_bits, int emax) {
+/* E8M0: the byte b stands for 2^(b-127). Encodes the power of two of the magnitude, rounded down, over 2^emax, within
+   0..254; a magnitude of 0 gives 0. */
+static unsigned cg_e8m0_encode_(uint32_t absmax_bits, int emax) {
     int e;
-    if (!top_bits) return 0;
-    e = (top_bits >> 23 ? (int)(top_bits >> 23) : (int)cg_log2_(top_bits) - 22) - emax;
+    if (!absmax_bits) return 0;
+    e = (absmax_bits >> 23 ? (int)(absmax_bits >> 23) : (int)cg_log2_(absmax_bits) - 22) - emax;
     return (unsigned)(e < 0 ? 0 : e > 254 ? 254 : e);
 }
+/* 255, which is NaN, counts as 254. */
 static float cg_e8m0_decode_(unsigned byte) {
     return cg_as_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23);
 }
 
 /* src/core/kernels/natural.h */
-/* natural compression: a power of two is sent as its exponent byte (0: zero), n of them, then n sign bits (of a
-   zero: 0). Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest
-   adds a half: ties go away from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to
-   round to. */
+/* natural: kernels that round to powers of two: natural compression and natural dithering
+
+   Offers   natural_encode, natural_decode, dither_encode, dither_decode
+   Needs    base, random, table, levels, fp8 (cg_noise_bits_)
+   Touches  nothing but its arguments */
+
+/* natural_encode: n exponent bytes (that of the f32, at most 254; 0: zero), then n sign bits as sign_encode has them (0
+   for a zero). Stochastic: adding 23 random bits below the exponent carries into it with the probability of rounding
+   up, and the mean is kept. Nearest: adds half, so that ties go away from zero. Denormals round to 0 or 2^-126
+   likewise; what would round above 2^127 becomes that. Returns absmax bits. */
 CG_INLINE_ uint32_t cg_natural_encode_split_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *exponents, uint8_t *signs) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i), m = u & CG_ABS_MASK_;
         uint32_t e = (m + (stochastic ? cg_noise_bits_(key, position + (uint32_t)i) >> 9 : 0x400000u)) >> 23;
-        top = cg_max32_(top, m);
+        absmax_bits = cg_max32_(absmax_bits, m);
         exponents[i] = (uint8_t)(e < 254 ? e : 254);
         if (i % 8 == 0) signs[i / 8] = 0;
         signs[i / 8] = (uint8_t)(signs[i / 8] | (e ? u >> 31 : 0) << i % 8);
     }
-    return top;
+    return absmax_bits;
 }
 static uint32_t cg_natural_encode_scalar_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     return cg_natural_encode_split_(v, n, key, position, stochastic, out, out + n);
 }
 #if CG_AVX2_
+/* The first n / 32 * 32 values; returns how many. position % 16 == 0 if stochastic. */
 CG_AVX2_INLINE_ size_t cg_natural_encode32_avx2_(
-    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *top) {
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *absmax) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -4361,22 +4250,22 @@ CG_AVX2_INLINE_ size_t cg_natural_encode32_avx2_(
         cg_store_avx2_(out + i, cg_pack_order_avx2_(e));
         cg_put32_(out + n + i / 8, (uint32_t)_mm256_movemask_epi8(cg_pack_order_avx2_(s)));
     }
-    *top = _mm256_max_epu32(t0, t1);
+    *absmax = _mm256_max_epu32(t0, t1);
     return i;
 }
 CG_TARGET_AVX2_ static uint32_t cg_natural_encode_avx2_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
-    __m256i top;
-    uint32_t most;
+    __m256i absmax;
+    uint32_t absmax_bits;
     size_t i;
     if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
-    i = stochastic ? cg_natural_encode32_avx2_(v, n, key, position, 1, out, &top)
-                   : cg_natural_encode32_avx2_(v, n, key, position, 0, out, &top);
-    most = cg_hmax_u32_avx2_(top);
-    return i < n ? cg_max32_(most,
+    i = stochastic ? cg_natural_encode32_avx2_(v, n, key, position, 1, out, &absmax)
+                   : cg_natural_encode32_avx2_(v, n, key, position, 0, out, &absmax);
+    absmax_bits = cg_hmax_u32_avx2_(absmax);
+    return i < n ? cg_max32_(absmax_bits,
                        cg_natural_encode_split_(
                            cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8))
-                 : most;
+                 : absmax_bits;
 }
 #endif
 #if CG_NEON_
@@ -4384,9 +4273,9 @@ CG_INLINE_ uint32x4_t cg_natural_encode4_neon_(uint32x4_t m, uint32x4_t h, int s
     m = stochastic ? vaddq_u32(m, vshrq_n_u32(h, 9)) : vaddq_u32(m, vdupq_n_u32(0x400000u));
     return vminq_u32(vshrq_n_u32(m, 23), vdupq_n_u32(254));
 }
-/* 16 values: their exponents go out, their signs come back as byte masks */
+/* 16 values: writes their exponents, raises *absmax, and returns their signs as byte masks. */
 CG_INLINE_ uint8x16_t cg_natural_encode16_neon_(
-    const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
+    const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *absmax) {
     uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                d = cg_load4_neon_(v, i + 12), h = a, g = a;
     uint8x16_t s = cg_sign_bytes_neon_(a, b, c, d), e;
@@ -4394,7 +4283,7 @@ CG_INLINE_ uint8x16_t cg_natural_encode16_neon_(
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
     d = cg_abs_neon_(d);
-    *top = vmaxq_u32(*top, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
+    *absmax = vmaxq_u32(*absmax, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
     if (stochastic) {
         h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
         g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
@@ -4407,48 +4296,49 @@ CG_INLINE_ uint8x16_t cg_natural_encode16_neon_(
 }
 static uint32_t cg_natural_encode_neon_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
-    uint32x4_t top = vdupq_n_u32(0);
+    uint32x4_t absmax = vdupq_n_u32(0);
     size_t i = 0;
     if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
     for (; i + 64 <= n; i += 64) {
         uint8x16_t s[4];
         for (size_t j = 0; j < 4; j++)
-            s[j] = cg_natural_encode16_neon_(v, i + 16 * j, key, position, stochastic, out, &top);
+            s[j] = cg_natural_encode16_neon_(v, i + 16 * j, key, position, stochastic, out, &absmax);
         cg_put64_(out + n + i / 8, cg_movemask_neon_(s[0], s[1], s[2], s[3]));
     }
-    return cg_max32_(vmaxvq_u32(top),
+    return cg_max32_(vmaxvq_u32(absmax),
         cg_natural_encode_split_(
             cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
 }
 #endif
 
+/* natural_decode: 255 counts as 254, and exponent 0 is +0, so that any bytes are legal and finite. */
 CG_INLINE_ void cg_natural_decode_split_(const uint8_t *exponents, const uint8_t *signs, size_t n, float *out) {
     for (size_t i = 0; i < n; i++) {
         uint32_t e = exponents[i] < 254 ? exponents[i] : 254u;
         cg_store_(out, i, cg_as_float_(e << 23 | (e ? (uint32_t)(signs[i / 8] >> i % 8 & 1) << 31 : 0u)));
     }
 }
-static void cg_natural_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
-    (void)stream;
+static void cg_natural_decode_scalar_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     cg_natural_decode_split_(in, in + n, n, out);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     const __m256i minus = _mm256_set1_epi32((int)0x80000000u), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i e = _mm256_min_epu8(cg_load_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
         uint32_t zeros = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()));
-        __m128i part[4];
-        part[0] = _mm256_castsi256_si128(e);
-        part[2] = _mm256_extracti128_si256(e, 1);
-        part[1] = _mm_srli_si128(part[0], 8);
-        part[3] = _mm_srli_si128(part[2], 8);
+        __m128i exponents[4];
+        exponents[0] = _mm256_castsi256_si128(e);
+        exponents[2] = _mm256_extracti128_si256(e, 1);
+        exponents[1] = _mm_srli_si128(exponents[0], 8);
+        exponents[3] = _mm_srli_si128(exponents[2], 8);
         w = _mm256_set1_epi32((int)(cg_get32_(in + n + i / 8) & ~zeros));
-        for (int j = 0; j < 4; j++) { /* bring each bit to where the sign is */
+        for (int j = 0; j < 4; j++) { /* shift each bit to the place of the sign */
             __m256i s = _mm256_and_si256(_mm256_sllv_epi32(w, _mm256_sub_epi32(s0, _mm256_set1_epi32(8 * j))), minus);
             cg_store_stream_avx2_(out, i + 8 * (size_t)j,
-                _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(part[j]), 23)), stream);
+                _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(exponents[j]), 23)), non_temporal);
         }
     }
     _mm256_zeroupper();
@@ -4456,15 +4346,15 @@ CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n,
 }
 #endif
 #if CG_NEON_
-static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     const uint32x4_t minus = vdupq_n_u32(0x80000000u);
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
-    (void)stream;
+    (void)non_temporal;
     for (; i + 8 <= n; i += 8) {
         const uint32x4_t w = vdupq_n_u32(in[n + i / 8]);
         uint16x8_t e = vmovl_u8(vmin_u8(vld1_u8(in + i), vdup_n_u8(254)));
-        /* a widening shift goes no further */
+        /* by 23 in two steps: a widening shift goes no further than 16 */
         uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);
         a = vorrq_u32(vshlq_n_u32(a, 7), vandq_u32(vandq_u32(vshlq_u32(w, low), minus), vtstq_u32(a, a)));
         b = vorrq_u32(vshlq_n_u32(b, 7), vandq_u32(vandq_u32(vshlq_u32(w, high), minus), vtstq_u32(b, b)));
@@ -4475,50 +4365,55 @@ static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int
 }
 #endif
 
-/* natural dithering: magnitude level 0, or m = 1..s for 2^(m-s), s = 2^(bits-1)-1, of t = |v|*inv <= 1; the bit
-   above is the sign (of level 0: 0). From the lowest power on, as natural compression rounds. Below it, 1 with
-   probability t/2^(1-s); nearest: if more than half of that. */
+/* dither_encode: of t = |v|*inv_scale, rounded, at most 1 (as is a NaN), level 0 or m = 1..s for 2^(m-s), where
+   s = 2^(bits-1) - 1; bit bits-1 of the symbol is the sign, 0 for level 0. From the lowest power 2^(1-s) on, t rounds
+   as natural_encode does. Below it, t becomes that power with probability t/2^(1-s), or, to nearest, if it is more
+   than half of it. bits = 2..8. */
+/* s: the largest level */
 CG_INLINE_ unsigned cg_dither_levels_(unsigned bits) { return (1u << (bits - 1)) - 1u; }
 static void cg_dither_encode_scalar_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const unsigned s = cg_dither_levels_(q->bits);
-    const uint32_t least = (uint32_t)(128 - s) << 23;
-    const float lift = cg_as_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
+    const unsigned max_level = cg_dither_levels_(q->bits);
+    const uint32_t min_level_bits = (uint32_t)(128 - max_level) << 23;
+    const float inv_min_level = cg_as_float_((uint32_t)(126 + max_level) << 23); /* 2^(s-1) */
     for (size_t i = 0; i < n; i++) {
-        float f = cg_load_(v, i), limit = 0.5f;
-        uint32_t t = cg_as_bits_(cg_times_(f, q->inv_scale)) & CG_ABS_MASK_, add = 0x400000u, m = 0;
+        float f = cg_load_(v, i), u = 0.5f;
+        uint32_t t = cg_as_bits_(cg_times_(f, q->inv_scale)) & CG_ABS_MASK_, rounding = 0x400000u, m = 0;
         if (q->stochastic) {
             uint32_t h = cg_noise_bits_(key, position + (uint32_t)i);
-            add = h >> 9;
-            limit = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
+            rounding = h >> 9;
+            u = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
         }
         t = t < 0x3f800000u ? t : 0x3f800000u;
-        /* surely, if t >= 2^(1-s) */
-        if (limit < cg_times_(cg_as_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);
+        /* always so, if t >= 2^(1-s) */
+        if (u < cg_times_(cg_as_float_(t), inv_min_level))
+            m = ((cg_max32_(t, min_level_bits) + rounding) >> 23) - (127 - max_level);
         symbols[i] = (uint8_t)(m | (m ? cg_as_bits_(f) >> 31 : 0) << (q->bits - 1));
     }
 }
 #if CG_AVX2_
+/* levels of eight values plus 127 - s, or 0 */
 CG_AVX2_INLINE_ __m256i cg_dither_encode8_avx2_(
-    __m256i v, __m256i h, __m256 inv, __m256i least, __m256 lift, int stochastic) {
+    __m256i v, __m256i h, __m256 inv, __m256i min_level_bits, __m256 inv_min_level, int stochastic) {
     __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))),
-            add = _mm256_set1_epi32(0x400000);
-    __m256 limit = _mm256_set1_ps(0.5f);
+            rounding = _mm256_set1_epi32(0x400000);
+    __m256 u = _mm256_set1_ps(0.5f), nonzero;
     if (stochastic) {
-        add = _mm256_srli_epi32(h, 9);
-        limit = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
+        rounding = _mm256_srli_epi32(h, 9);
+        u = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
     }
     t = _mm256_min_epu32(t, _mm256_set1_epi32(0x3f800000));
-    limit = _mm256_cmp_ps(limit, cg_mul8_avx2_(_mm256_castsi256_ps(t), lift), _CMP_LT_OQ);
-    return _mm256_and_si256(
-        _mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, least), add), 23), _mm256_castps_si256(limit));
+    nonzero = _mm256_cmp_ps(u, cg_mul8_avx2_(_mm256_castsi256_ps(t), inv_min_level), _CMP_LT_OQ);
+    return _mm256_and_si256(_mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, min_level_bits), rounding), 23),
+        _mm256_castps_si256(nonzero));
 }
 CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
-    const unsigned s = cg_dither_levels_(q->bits);
+    const unsigned max_level = cg_dither_levels_(q->bits);
     const __m256 inv = _mm256_set1_ps(q->inv_scale),
-                 lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
-    const __m256i least = _mm256_set1_epi32((int)((128 - s) << 23)), bias = _mm256_set1_epi8((char)(127 - s));
+                 inv_min_level = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + max_level) << 23)));
+    const __m256i min_level_bits = _mm256_set1_epi32((int)((128 - max_level) << 23)),
+                  bias = _mm256_set1_epi8((char)(127 - max_level));
     const __m128i down = _mm_cvtsi32_si128((int)(8 - q->bits));
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -4531,10 +4426,10 @@ CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
             h = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
         }
-        a = cg_dither_encode8_avx2_(a, h, inv, least, lift, stochastic);
-        b = cg_dither_encode8_avx2_(b, cg_swap_halves_avx2_(h), inv, least, lift, stochastic);
-        c = cg_dither_encode8_avx2_(c, g, inv, least, lift, stochastic);
-        d = cg_dither_encode8_avx2_(d, cg_swap_halves_avx2_(g), inv, least, lift, stochastic);
+        a = cg_dither_encode8_avx2_(a, h, inv, min_level_bits, inv_min_level, stochastic);
+        b = cg_dither_encode8_avx2_(b, cg_swap_halves_avx2_(h), inv, min_level_bits, inv_min_level, stochastic);
+        c = cg_dither_encode8_avx2_(c, g, inv, min_level_bits, inv_min_level, stochastic);
+        d = cg_dither_encode8_avx2_(d, cg_swap_halves_avx2_(g), inv, min_level_bits, inv_min_level, stochastic);
         m = _mm256_subs_epu8(cg_narrow_avx2_(a, b, c, d), bias);
         sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(m, _mm256_setzero_si256()), sign);
         cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(m, sign)));
@@ -4556,74 +4451,76 @@ CG_TARGET_AVX2_ static void cg_dither_encode_avx2_(
 }
 #endif
 #if CG_NEON_
+/* levels of four values plus 127 - s, or 0 */
 CG_INLINE_ uint32x4_t cg_dither_encode4_neon_(
-    uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t least, float32x4_t lift, int stochastic) {
+    uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t min_level_bits, float32x4_t inv_min_level, int stochastic) {
     uint32x4_t t = vminq_u32(
         cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
-    uint32x4_t add = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
-    float32x4_t limit = stochastic
-        ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f))
-        : vdupq_n_f32(0.5f);
-    uint32x4_t some = vcltq_f32(limit, cg_times_neon_(cg_as_float_neon_(t), lift));
-    return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, least), add), 23), some);
+    uint32x4_t rounding = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
+    float32x4_t u = stochastic ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f))
+                               : vdupq_n_f32(0.5f);
+    uint32x4_t nonzero = vcltq_f32(u, cg_times_neon_(cg_as_float_neon_(t), inv_min_level));
+    return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, min_level_bits), rounding), 23), nonzero);
 }
 static void cg_dither_encode_neon_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const unsigned s = cg_dither_levels_(q->bits);
-    const int random = q->stochastic, down = (int)q->bits - 8;
-    const float32x4_t inv = vdupq_n_f32(q->inv_scale), lift = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
-    const uint32x4_t least = vdupq_n_u32((uint32_t)(128 - s) << 23);
-    const size_t head = random ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
+    const unsigned max_level = cg_dither_levels_(q->bits);
+    const int stochastic = q->stochastic, down = (int)q->bits - 8;
+    const float32x4_t inv = vdupq_n_f32(q->inv_scale),
+                      inv_min_level = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + max_level) << 23));
+    const uint32x4_t min_level_bits = vdupq_n_u32((uint32_t)(128 - max_level) << 23);
+    const size_t head = stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
     size_t i = head;
     cg_dither_encode_scalar_(q, key, position, v, head, symbols);
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12), h = a, g = a;
         uint8x16_t sign = vshlq_u8(cg_sign_bytes_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
-        if (random) {
+        if (stochastic) {
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        m = cg_narrow_neon_(cg_dither_encode4_neon_(a, h, inv, least, lift, random),
-            cg_dither_encode4_neon_(b, g, inv, least, lift, random),
-            cg_dither_encode4_neon_(c, cg_swap_halves_neon_(h), inv, least, lift, random),
-            cg_dither_encode4_neon_(d, cg_swap_halves_neon_(g), inv, least, lift, random));
-        m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - s)));
+        m = cg_narrow_neon_(cg_dither_encode4_neon_(a, h, inv, min_level_bits, inv_min_level, stochastic),
+            cg_dither_encode4_neon_(b, g, inv, min_level_bits, inv_min_level, stochastic),
+            cg_dither_encode4_neon_(c, cg_swap_halves_neon_(h), inv, min_level_bits, inv_min_level, stochastic),
+            cg_dither_encode4_neon_(d, cg_swap_halves_neon_(g), inv, min_level_bits, inv_min_level, stochastic));
+        m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - max_level)));
         vst1q_u8(symbols + i, vorrq_u8(m, vandq_u8(sign, vtstq_u8(m, m))));
     }
     cg_dither_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 
-/* undither: only the low `bits` of a symbol count */
+/* dither_decode: the level as a power of two, times scale, rounded; bits of a symbol above the low `bits` are
+   ignored. */
 static void cg_dither_decode_scalar_(
-    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const unsigned s = cg_dither_levels_(bits);
-    (void)stream;
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    const unsigned max_level = cg_dither_levels_(bits);
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) {
-        uint32_t m = symbols[i] & s, sign = (uint32_t)(symbols[i] >> (bits - 1) & 1) << 31;
-        cg_store_(out, i, cg_times_(cg_as_float_(m ? sign | (m + 127 - s) << 23 : 0u), scale));
+        uint32_t m = symbols[i] & max_level, sign = (uint32_t)(symbols[i] >> (bits - 1) & 1) << 31;
+        cg_store_(out, i, cg_times_(cg_as_float_(m ? sign | (m + 127 - max_level) << 23 : 0u), scale));
     }
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_dither_decode_avx2_(
-    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const unsigned s = cg_dither_levels_(bits);
-    const __m256 by = _mm256_set1_ps(scale);
-    const __m128i levels = _mm_set1_epi8((char)s), bias = _mm_set1_epi8((char)(127 - s)),
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    const unsigned max_level = cg_dither_levels_(bits);
+    const __m256 scale_v = _mm256_set1_ps(scale);
+    const __m128i level_mask = _mm_set1_epi8((char)max_level), bias = _mm_set1_epi8((char)(127 - max_level)),
                   up = _mm_cvtsi32_si128((int)(8 - bits));
     const __m128i high = _mm_set1_epi8((char)(1u << (bits - 1)));
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), m = _mm_and_si128(b, levels);
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), m = _mm_and_si128(b, level_mask);
         __m128i none = _mm_cmpeq_epi8(m, _mm_setzero_si128()),
                 sign = _mm_sll_epi16(_mm_andnot_si128(none, _mm_and_si128(b, high)), up);
         m = _mm_andnot_si128(none, _mm_add_epi8(m, bias));
         for (int j = 0; j < 2; j++, m = _mm_srli_si128(m, 8), sign = _mm_srli_si128(sign, 8)) {
             __m256i f = _mm256_or_si256(
                 _mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
-            cg_store_stream_avx2_(
-                out, i + 8 * (size_t)j, _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), by)), stream);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j,
+                _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), scale_v)), non_temporal);
         }
     }
     _mm256_zeroupper();
@@ -4636,28 +4533,35 @@ CG_INLINE_ void cg_dither_decode4_neon_(uint16x4_t m, uint16x4_t sign, float32x4
     cg_store4_neon_(out, i, cg_as_float_neon_(f) * scale);
 }
 static void cg_dither_decode_neon_(
-    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const unsigned s = cg_dither_levels_(bits);
-    const float32x4_t by = vdupq_n_f32(scale);
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    const unsigned max_level = cg_dither_levels_(bits);
+    const float32x4_t scale_v = vdupq_n_f32(scale);
     const int up = 8 - (int)bits;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        uint8x8_t b = vld1_u8(symbols + i), m = vand_u8(b, vdup_n_u8((uint8_t)s)), some = vtst_u8(m, m);
-        uint8x8_t sign = vand_u8(vand_u8(vshl_u8(b, vdup_n_s8((int8_t)up)), vdup_n_u8(0x80)), some);
-        uint16x8_t w = vmovl_u8(vand_u8(vadd_u8(m, vdup_n_u8((uint8_t)(127 - s))), some)), g = vmovl_u8(sign);
-        cg_dither_decode4_neon_(vget_low_u16(w), vget_low_u16(g), by, out, i);
-        cg_dither_decode4_neon_(vget_high_u16(w), vget_high_u16(g), by, out, i + 4);
+        uint8x8_t b = vld1_u8(symbols + i), m = vand_u8(b, vdup_n_u8((uint8_t)max_level)), nonzero = vtst_u8(m, m);
+        uint8x8_t sign = vand_u8(vand_u8(vshl_u8(b, vdup_n_s8((int8_t)up)), vdup_n_u8(0x80)), nonzero);
+        uint16x8_t w = vmovl_u8(vand_u8(vadd_u8(m, vdup_n_u8((uint8_t)(127 - max_level))), nonzero)),
+                   g = vmovl_u8(sign);
+        cg_dither_decode4_neon_(vget_low_u16(w), vget_low_u16(g), scale_v, out, i);
+        cg_dither_decode4_neon_(vget_high_u16(w), vget_high_u16(g), scale_v, out, i + 4);
     }
-    cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
 /* src/core/kernels/dynamic8.h */
-/* dynamic8, Dettmers' tree: sign, then 7 bits that are z zeros, a 1, and 6-z bits f: 10^-z*(0.1 + 0.9*(f +
-   0.5)/2^(6-z)); no 1 at all: 0. So far it is the positive half of bitsandbytes' map, which has 1.0 in addition,
-   on that side alone; here the code 127 is 1.0 (not 0.99297), so that the largest magnitude is exact on both. As a
-   number the 7 bits are the rank of the magnitude; level 0 has no sign. Encoding is to the nearest of these
-   floats, ties to the lower: rank i+1 or more where t > limits[i], the midpoint rounded down. */
+/* dynamic8: kernels of the 8-bit dynamic tree format, and of Strom's fixed threshold
+
+   Offers   dynamic8_encode, dynamic8_decode, strom_encode; cg_dynamic8_limits_
+   Needs    base, table
+   Touches  nothing but its arguments
+   Dettmers' tree: a sign, then 7 bits that are z zeros, a 1 and 6-z bits f, for 10^-z*(0.1 + 0.9*(f + 0.5)/2^(6-z));
+   no 1 at all is 0. So far it is the positive half of bitsandbytes' map, which has 1.0 in addition, on that side
+   alone. Here code 127 is 1.0 (not 0.99297), so that the largest magnitude is exact on both sides. As numbers the
+   7-bit codes are in the order of the magnitudes. Code 0 has no sign. */
+
+/* the magnitude of each code */
 static const float cg_dynamic8_values_[128] = { .0f, 5.49999982e-7f, 3.24999996e-6f, 7.7499999e-6f, 2.12499999e-5f,
     4.37499984e-5f, 6.62500024e-5f, 8.87499991e-5f, .000156249997f, .000268750009f, .000381249993f, .000493749976f,
     .000606250018f, .000718750001f, .000831249985f, .000943750027f, .00128125004f, .00184375001f, .00240624999f,
@@ -4674,6 +4578,7 @@ static const float cg_dynamic8_values_[128] = { .0f, 5.49999982e-7f, 3.24999996e
     .627343774f, .641406238f, .655468762f, .669531226f, .68359375f, .697656274f, .711718738f, .725781262f, .739843726f,
     .75390625f, .767968774f, .782031238f, .796093762f, .810156226f, .82421875f, .838281274f, .852343738f, .866406262f,
     .880468726f, .89453125f, .908593774f, .922656238f, .936718762f, .950781226f, .96484375f, .978906274f, 1.0f };
+/* The code is above i where t > limits[i]: the midpoint of values i and i+1, rounded down. */
 static const float cg_dynamic8_limits_[128] = { 2.74999991e-7f, 1.89999992e-6f, 5.49999959e-6f, 1.44999995e-5f,
     3.24999965e-5f, 5.50000004e-5f, 7.75000008e-5f, .000122499987f, .000212500003f, .000325000001f, .000437499984f,
     .000549999997f, .000662499981f, .000774999964f, .000887500006f, .00111249997f, .00156250002f, .00212499988f,
@@ -4690,18 +4595,19 @@ static const float cg_dynamic8_limits_[128] = { 2.74999991e-7f, 1.89999992e-6f, 
     .634374976f, .6484375f, .662499964f, .676562488f, .690625012f, .704687476f, .71875f, .732812464f, .746874988f,
     .760937512f, .774999976f, .7890625f, .803124964f, .817187488f, .831250012f, .845312476f, .859375f, .873437464f,
     .887499988f, .901562512f, .915624976f, .9296875f, .943749964f, .957812488f, .971875012f, .989453137f, CG_FLT_MAX_ };
-static void cg_dynamic8_encode_scalar_(const float *v, size_t n, float inv, uint8_t *symbols) {
+/* dynamic8_encode: t = |v*inv_scale|, rounded, at most 1 (as is a NaN), to the nearest value, ties to the lower. */
+static void cg_dynamic8_encode_scalar_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        uint32_t u = cg_as_bits_(cg_times_(f, inv)) & CG_ABS_MASK_, rank = 0;
+        uint32_t u = cg_as_bits_(cg_times_(f, inv_scale)) & CG_ABS_MASK_, code = 0;
         float t = cg_as_float_(u < 0x3f800000u ? u : 0x3f800000u);
-        for (uint32_t step = 64; step; step /= 2) rank += t > cg_dynamic8_limits_[rank + step - 1] ? step : 0;
-        symbols[i] = (uint8_t)(rank | (rank ? cg_as_bits_(f) >> 24 & 0x80u : 0u));
+        for (uint32_t step = 64; step; step /= 2) code += t > cg_dynamic8_limits_[code + step - 1] ? step : 0;
+        symbols[i] = (uint8_t)(code | (code ? cg_as_bits_(f) >> 24 & 0x80u : 0u));
     }
 }
-/* Over t the rank climbs along seven lines, one per decade, each the lowest of them where it counts. Drawn 0.6 too
-   low they give, rounded down, the rank or one less (with 0.2 to spare, so that rounding does no harm): one limit
-   decides. */
+/* As a function of t the code is close to seven straight lines, one per decade, each the lowest of them in its decade.
+   These lines, drawn 0.6 too low and rounded down, give the code or one less (with 0.2 to spare, so that rounding does
+   no harm); a comparison with one limit decides. */
 #if CG_AVX2_ || CG_NEON_
 static const float cg_dynamic8_slope_[8] = { 1111111.11f, 222222.222f, 44444.4444f, 8888.88889f, 1777.77778f,
     355.555556f, 71.1111111f, 0.0f };
@@ -4709,15 +4615,16 @@ static const float cg_dynamic8_intercept_[8] = { .288888889f, 1.17777778f, 2.955
     27.8444444f, 56.2888889f, 0.0f };
 #endif
 #if CG_AVX2_
-/* no slower than a gather, and where those are patched, faster */
+/* Eight loads: no slower than a gather instruction, and faster where microcode slows those down. */
 CG_AVX2_INLINE_ __m256 cg_lookup8_avx2_(const float *table, const uint32_t *at) {
     return _mm256_setr_ps(
         table[at[0]], table[at[1]], table[at[2]], table[at[3]], table[at[4]], table[at[5]], table[at[6]], table[at[7]]);
 }
+/* -1 where u, as the bits of a float that is not negative, is above limit */
 CG_AVX2_INLINE_ __m256i cg_above_avx2_(__m256i u, float limit) {
     return _mm256_cmpgt_epi32(u, _mm256_castps_si256(_mm256_set1_ps(limit)));
 }
-CG_AVX2_INLINE_ __m256i cg_dynamic8_encode8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 start) {
+CG_AVX2_INLINE_ __m256i cg_dynamic8_encode8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 intercept) {
     __m256i u = _mm256_min_epu32(
         cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), _mm256_set1_epi32(0x3f800000));
     __m256i a = _mm256_add_epi32(cg_above_avx2_(u, 1e-1f), cg_above_avx2_(u, 1e-2f));
@@ -4725,66 +4632,67 @@ CG_AVX2_INLINE_ __m256i cg_dynamic8_encode8_avx2_(__m256i v, __m256 inv, __m256 
     __m256i decade = _mm256_abs_epi32(
         _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(cg_above_avx2_(u, 1e-5f), cg_above_avx2_(u, 1e-6f))));
     __m256 t = _mm256_castsi256_ps(u), x = cg_mul8_avx2_(t, _mm256_permutevar8x32_ps(slope, decade));
-    __m256i rank = _mm256_cvttps_epi32(_mm256_add_ps(x, _mm256_permutevar8x32_ps(start, decade)));
+    __m256i code = _mm256_cvttps_epi32(_mm256_add_ps(x, _mm256_permutevar8x32_ps(intercept, decade)));
     uint32_t at[8];
-    cg_store_avx2_(at, rank);
+    cg_store_avx2_(at, code);
     return _mm256_sub_epi32(
-        rank, _mm256_castps_si256(_mm256_cmp_ps(t, cg_lookup8_avx2_(cg_dynamic8_limits_, at), _CMP_GT_OQ)));
+        code, _mm256_castps_si256(_mm256_cmp_ps(t, cg_lookup8_avx2_(cg_dynamic8_limits_, at), _CMP_GT_OQ)));
 }
-CG_TARGET_AVX2_ static void cg_dynamic8_encode_avx2_(const float *v, size_t n, float inv, uint8_t *symbols) {
-    const __m256 by = _mm256_set1_ps(inv), slope = _mm256_loadu_ps(cg_dynamic8_slope_),
-                 start = _mm256_loadu_ps(cg_dynamic8_intercept_);
+CG_TARGET_AVX2_ static void cg_dynamic8_encode_avx2_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
+    const __m256 inv = _mm256_set1_ps(inv_scale), slope = _mm256_loadu_ps(cg_dynamic8_slope_),
+                 intercept = _mm256_loadu_ps(cg_dynamic8_intercept_);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i rank = cg_narrow_avx2_(cg_dynamic8_encode8_avx2_(a, by, slope, start),
-            cg_dynamic8_encode8_avx2_(b, by, slope, start), cg_dynamic8_encode8_avx2_(c, by, slope, start),
-            cg_dynamic8_encode8_avx2_(d, by, slope, start));
+        __m256i code = cg_narrow_avx2_(cg_dynamic8_encode8_avx2_(a, inv, slope, intercept),
+            cg_dynamic8_encode8_avx2_(b, inv, slope, intercept), cg_dynamic8_encode8_avx2_(c, inv, slope, intercept),
+            cg_dynamic8_encode8_avx2_(d, inv, slope, intercept));
         __m256i sign = _mm256_andnot_si256(
-            _mm256_cmpeq_epi8(rank, _mm256_setzero_si256()), cg_sign_bytes_avx2_(a, b, c, d));
+            _mm256_cmpeq_epi8(code, _mm256_setzero_si256()), cg_sign_bytes_avx2_(a, b, c, d));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(rank, sign)));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(code, sign)));
     }
     _mm256_zeroupper();
-    if (i < n) cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
+    if (i < n) cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, symbols + i);
 }
 #endif
 #if CG_NEON_
 CG_INLINE_ uint32x4_t cg_dynamic8_encode4_neon_(uint32x4_t v, float32x4_t inv) {
     uint32x4_t u = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))),
                    vdupq_n_u32(0x3f800000u)),
-               rank;
+               code;
     float32x4_t t = cg_as_float_neon_(u),
                 x = cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[6])) + vdupq_n_f32(cg_dynamic8_intercept_[6]),
                 limit = x;
     for (int j = 0; j < 6; j++)
         x = vminq_f32(
             x, cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[j])) + vdupq_n_f32(cg_dynamic8_intercept_[j]));
-    rank = vcvtq_u32_f32(x);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 0)], limit, 0);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 1)], limit, 1);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 2)], limit, 2);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 3)], limit, 3);
-    return vsubq_u32(rank, vcgtq_f32(t, limit));
+    code = vcvtq_u32_f32(x);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 0)], limit, 0);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 1)], limit, 1);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 2)], limit, 2);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 3)], limit, 3);
+    return vsubq_u32(code, vcgtq_f32(t, limit));
 }
-static void cg_dynamic8_encode_neon_(const float *v, size_t n, float inv, uint8_t *symbols) {
-    const float32x4_t by = vdupq_n_f32(inv);
+static void cg_dynamic8_encode_neon_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
+    const float32x4_t inv = vdupq_n_f32(inv_scale);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        uint8x16_t rank = cg_narrow_neon_(cg_dynamic8_encode4_neon_(a, by), cg_dynamic8_encode4_neon_(b, by),
-            cg_dynamic8_encode4_neon_(c, by), cg_dynamic8_encode4_neon_(d, by));
-        vst1q_u8(symbols + i, vorrq_u8(rank, vandq_u8(cg_sign_bytes_neon_(a, b, c, d), vtstq_u8(rank, rank))));
+        uint8x16_t code = cg_narrow_neon_(cg_dynamic8_encode4_neon_(a, inv), cg_dynamic8_encode4_neon_(b, inv),
+            cg_dynamic8_encode4_neon_(c, inv), cg_dynamic8_encode4_neon_(d, inv));
+        vst1q_u8(symbols + i, vorrq_u8(code, vandq_u8(cg_sign_bytes_neon_(a, b, c, d), vtstq_u8(code, code))));
     }
-    cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
+    cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, symbols + i);
 }
 #endif
 
-static void cg_dynamic8_decode_scalar_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
-    (void)stream;
+/* dynamic8_decode: the value of the code times scale, rounded; -0 (0x80) counts as +0. */
+static void cg_dynamic8_decode_scalar_(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) {
         float f = cg_dynamic8_values_[symbols[i] & 0x7f];
         cg_store_(out, i, cg_times_(symbols[i] > 0x80 ? -f : f, scale));
@@ -4792,42 +4700,42 @@ static void cg_dynamic8_decode_scalar_(const uint8_t *symbols, size_t n, float s
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_dynamic8_decode_avx2_(
-    const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
+    const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
     const float *value = cg_dynamic8_values_;
-    const __m256 by = _mm256_set1_ps(scale);
+    const __m256 scale_v = _mm256_set1_ps(scale);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(symbols + i)),
                 s = _mm_cmpeq_epi8(b, _mm_set1_epi8(-128));
-        __m256i w = _mm256_cvtepi8_epi32(_mm_andnot_si128(s, b)); /* -0 becomes 0 */
+        __m256i w = _mm256_cvtepi8_epi32(_mm_andnot_si128(s, b)); /* the code -0 becomes 0 */
         const uint8_t *p = symbols + i;
         __m256 f = _mm256_setr_ps(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
             value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
         f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0x80000000u))));
-        cg_store_stream_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, by)), stream);
+        cg_store_stream_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, scale_v)), non_temporal);
     }
     _mm256_zeroupper();
     if (i < n) cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_dynamic8_decode_neon_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
-    const float32x4_t by = vdupq_n_f32(scale);
+static void cg_dynamic8_decode_neon_(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
+    const float32x4_t scale_v = vdupq_n_f32(scale);
     size_t i = 0;
-    (void)stream;
+    (void)non_temporal;
     for (; i + 4 <= n; i += 4) {
         float f[4];
         for (size_t j = 0; j < 4; j++) {
             const float value = cg_dynamic8_values_[symbols[i + j] & 0x7f];
             f[j] = symbols[i + j] > 0x80 ? -value : value;
         }
-        cg_store4_neon_(out, i, cg_as_float_neon_(cg_load4_neon_(f, 0)) * by);
+        cg_store4_neon_(out, i, cg_as_float_neon_(cg_load4_neon_(f, 0)) * scale_v);
     }
     cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 
-/* fixed threshold: 2 above tau, 0 below -tau, 1 between; tau >= 0 */
+/* strom_encode: symbol 2 where v > tau, 0 where v < -tau, else (a NaN, too) 1; tau >= 0. */
 static void cg_strom_encode_scalar_(const float *v, size_t n, float tau, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
@@ -4873,26 +4781,36 @@ static void cg_strom_encode_neon_(const float *v, size_t n, float tau, uint8_t *
 #endif
 
 /* src/core/kernels/vote.h */
-/* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes,
-   eight strings added at a time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
-#define CG_VOTE_PLANES_ 16u
+/* vote: the kernel of the majority vote over strings of bits
+
+   Offers   vote
+   Needs    base, table
+   Touches  nothing but its arguments
+   Counters are bit planes: bit j of plane p is bit p of the counter of bit j. Eight strings are added at a time by full
+   adders. Counters start from 2^P - 1 - count/2 instead of 0: then plane P says whether more than half have a 1. */
+
+#define CG_VOTE_PLANES_ 16u /* enough for 65535 strings */
+/* P: at least 3, as eight strings add to three planes before they carry */
 CG_INLINE_ unsigned cg_vote_result_plane_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
 CG_INLINE_ uint32_t cg_vote_start_(size_t count) {
     return (1u << cg_vote_result_plane_(count)) - 1u - (uint32_t)(count / 2);
 }
-CG_INLINE_ uint64_t cg_full_adder_(uint64_t *s, uint64_t a, uint64_t b) { /* s += a + b; the carry */
+CG_INLINE_ uint64_t cg_full_adder_(
+    uint64_t *s, uint64_t a, uint64_t b) { /* *s becomes the sum of three bits; returns the carry */
     uint64_t x = *s ^ a, carry = (*s & a) | (x & b);
     *s = x ^ b;
     return carry;
 }
+/* vote: each bit of out is 1 where more than half of the strings in[0..count) have a 1; a tie is 0. count <= 65535.
+   Here from byte `from` to `bytes`. out may not overlap the strings. */
 static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_result_plane_(count);
-    const uint32_t start = cg_vote_start_(count);
-    for (; from < bytes; from += 64) { /* a cache line of each at a time */
+    const unsigned result_plane = cg_vote_result_plane_(count);
+    const uint32_t start_count = cg_vote_start_(count);
+    for (; from < bytes; from += 64) { /* a cache line of each string at a time */
         const size_t many = cg_min_(64, bytes - from);
         uint64_t planes[8][CG_VOTE_PLANES_];
         for (unsigned j = 0; j < 8; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = start >> p & 1 ? ~(uint64_t)0 : 0;
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = start_count >> p & 1 ? ~(uint64_t)0 : 0;
         for (size_t i = 0; i < count; i += 8) {
             for (size_t j = 0; 8 * j < many; j++) {
                 uint64_t w[8], *s = planes[j], a, b, c, d;
@@ -4910,14 +4828,15 @@ static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, s
                 b = cg_full_adder_(&s[0], w[6], w[7]);
                 d = cg_full_adder_(&s[1], a, b);
                 c = cg_full_adder_(&s[2], c, d);
-                for (unsigned p = 3; p <= top; p++) {
+                for (unsigned p = 3; p <= result_plane; p++) {
                     d = s[p] & c;
                     s[p] ^= c;
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; 8 * j < many; j++) memcpy(out + from + 8 * j, &planes[j][top], cg_min_(8, many - 8 * j));
+        for (size_t j = 0; 8 * j < many; j++)
+            memcpy(out + from + 8 * j, &planes[j][result_plane], cg_min_(8, many - 8 * j));
     }
 }
 static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
@@ -4929,7 +4848,7 @@ CG_AVX2_INLINE_ __m256i cg_full_adder_avx2_(__m256i *s, __m256i a, __m256i b) {
     *s = _mm256_xor_si256(x, b);
     return carry;
 }
-/* carry out of three planes */
+/* Adds 32 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
 CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {
     __m256i w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_load_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
@@ -4941,13 +4860,14 @@ CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, si
     d = cg_full_adder_avx2_(&s[1], a, b);
     return cg_full_adder_avx2_(&s[2], c, d);
 }
-CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start, unsigned p) {
-    return _mm256_set1_epi32(start >> p & 1 ? -1 : 0);
+CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start_count, unsigned p) {
+    return _mm256_set1_epi32(start_count >> p & 1 ? -1 : 0);
 }
+/* Up to eight strings: the carry to plane 3 is the result. Returns the number of bytes done. */
 CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const uint32_t start = cg_vote_start_(count);
-    const __m256i s0 = cg_broadcast_bit_avx2_(start, 0), s1 = cg_broadcast_bit_avx2_(start, 1),
-                  s2 = cg_broadcast_bit_avx2_(start, 2);
+    const uint32_t start_count = cg_vote_start_(count);
+    const __m256i s0 = cg_broadcast_bit_avx2_(start_count, 0), s1 = cg_broadcast_bit_avx2_(start_count, 1),
+                  s2 = cg_broadcast_bit_avx2_(start_count, 2);
     const uint8_t *from[8]; /* copies: out cannot alias them */
     size_t at = 0;
     for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
@@ -4960,33 +4880,33 @@ CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count,
     }
     return at;
 }
-/* 512 bytes of each at a time: memory likes runs, and the planes stay in L1 */
+/* More strings, 512 bytes of each at a time: long enough runs for memory, and the planes stay in L1. */
 CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_result_plane_(count);
-    const uint32_t start = cg_vote_start_(count);
+    const unsigned result_plane = cg_vote_result_plane_(count);
+    const uint32_t start_count = cg_vote_start_(count);
     __m256i planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
     for (; at + 32 <= bytes;) {
         const size_t rows = cg_min_(16, (bytes - at) / 32);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_broadcast_bit_avx2_(start, p);
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = cg_broadcast_bit_avx2_(start_count, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
-            /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
+            /* prefetches the next run of each string: two rows are a cache line, so half of the strings at each */
             for (size_t j = 0; j < rows; j++) {
                 __m256i *s = planes[j], c, d;
                 for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++)
                     CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
                 c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s)
                               : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
-                for (unsigned p = 3; p <= top; p++) {
+                for (unsigned p = 3; p <= result_plane; p++) {
                     d = _mm256_and_si256(s[p], c);
                     s[p] = _mm256_xor_si256(s[p], c);
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; j < rows; j++, at += 32) cg_store_avx2_(out + at, planes[j][top]);
+        for (size_t j = 0; j < rows; j++, at += 32) cg_store_avx2_(out + at, planes[j][result_plane]);
     }
     return at;
 }
@@ -5014,6 +4934,7 @@ CG_INLINE_ uint8x16_t cg_full_adder_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_
     *s = veorq_u8(x, b);
     return carry;
 }
+/* Adds 16 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
 CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size_t at, uint8x16_t *s) {
     uint8x16_t w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? vld1q_u8(in[k] + at) : vdupq_n_u8(0);
@@ -5026,14 +4947,14 @@ CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size
     return cg_full_adder_neon_(&s[2], c, d);
 }
 static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_result_plane_(count);
-    const uint32_t start = cg_vote_start_(count);
+    const unsigned result_plane = cg_vote_result_plane_(count);
+    const uint32_t start_count = cg_vote_start_(count);
     uint8x16_t planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
-    while (at + 16 <= bytes) { /* 256 bytes of each at a time */
+    while (at + 16 <= bytes) { /* 256 bytes of each string at a time */
         const size_t rows = cg_min_(16, (bytes - at) / 16);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = vdupq_n_u8(start >> p & 1 ? 0xff : 0);
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = vdupq_n_u8(start_count >> p & 1 ? 0xff : 0);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
             for (size_t j = 0; j < rows; j++) {
@@ -5041,14 +4962,14 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
                            c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s)
                                          : cg_vote8_neon_(in + i, many, at + 16 * j, s),
                            d;
-                for (unsigned p = 3; p <= top; p++) {
+                for (unsigned p = 3; p <= result_plane; p++) {
                     d = vandq_u8(s[p], c);
                     s[p] = veorq_u8(s[p], c);
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; j < rows; j++, at += 16) vst1q_u8(out + at, planes[j][top]);
+        for (size_t j = 0; j < rows; j++, at += 16) vst1q_u8(out + at, planes[j][result_plane]);
     }
     cg_vote_from_(in, count, at, bytes, out);
 }
