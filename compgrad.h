@@ -4976,23 +4976,28 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
 #endif
 
 /* src/core/kernels/matrix.h */
-/* Matrices: what is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no
-   product rounds, overflows or loses a denormal, and fusing it with an addition changes nothing. collect and
-   lowrank_tile multiply in f32, for speed. */
+/* matrix: kernels that multiply a matrix by a few vectors, and that expand a product of factors
 
-#define CG_TILE_COLS_ 512u                 /* columns that project sums before it folds its lanes */
-#define CG_POW2_64_ 18446744073709551616.0 /* 2^64: moves what f32 cannot hold to where it can */
-#define CG_TILE_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
+   Offers   project, project_t, lowrank_tile; CG_TILE_COLS_, CG_TILE_ROWS_, CG_PANEL_, CG_POW2_64_
+   Needs    base, table
+   Touches  nothing but its arguments
+   project multiplies two f32 values in f64: the product has 48 bits, so it neither rounds nor overflows nor loses a
+   denormal, and fusing it with an addition changes nothing. project_t and lowrank_tile multiply in f32, for speed. */
+
+#define CG_TILE_COLS_ 512u                 /* columns that project sums before it adds up its lanes */
+#define CG_POW2_64_ 18446744073709551616.0 /* 2^64: brings what f32 cannot hold into its range */
+#define CG_TILE_ROWS_ 8u                   /* rows that project_t sums in f32, and the height of a tile */
 #define CG_PANEL_ 32u                      /* vectors that are multiplied with a matrix at once */
 
-/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_TILE_COLS_; rows of m are stride apart. The values of q
-   are f32's. */
+/* project: p[a][i] += sum over j of m[i][j]*q[a][j], for a < r: r columns of the product of M and q^T. The sum has four
+   lanes by j % 4, added as (0 + 2) + (1 + 3). Rows of m, q and p are stride, q_stride and p_stride values apart; the
+   values of q are representable in f32; cols <= CG_TILE_COLS_. prefetch: NULL, or rows*cols floats that come next. */
 static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
-    size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
-    (void)ahead;
+    size_t q_stride, unsigned r, double *p, size_t p_stride, const float *prefetch) {
+    (void)prefetch;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
-        for (unsigned a = 0; a < rank; a++) {
+        for (unsigned a = 0; a < r; a++) {
             const double *w = q + a * q_stride;
             double s[4] = { 0.0, 0.0, 0.0, 0.0 };
             size_t j = 0;
@@ -5004,17 +5009,18 @@ static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_
     }
 }
 #if CG_AVX2_ || CG_NEON_
-/* What is left of a run goes to the lanes one by one. */
+/* The columns j..cols-1 that fill no vector, then the sum of the lanes s to *p. */
 CG_INLINE_ void cg_project_rest_(double *s, const float *v, const double *w, size_t j, size_t cols, double *p) {
     for (; j < cols; j++) s[j & 3] += (double)cg_load_(v, j) * w[j];
     *p += (s[0] + s[2]) + (s[1] + s[3]);
 }
 #endif
 #if CG_AVX2_
+/* four floats as doubles */
 CG_AVX2_INLINE_ __m256d cg_load4_pd_avx2_(const float *v, size_t j) {
     return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)cg_at_(v, j))));
 }
-/* What comes after this block, into L2: rows of a matrix are pages apart, and hardware does not look so far. */
+/* Prefetches into L2. Rows of a matrix are pages apart, where hardware prefetching does not look. */
 CG_AVX2_INLINE_ void cg_prefetch_l2_avx2_(const float *v, size_t i) {
     _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1);
 }
@@ -5027,33 +5033,32 @@ CG_AVX2_INLINE_ void cg_prefetch_l2_avx2_(const float *v, size_t i) {
       __m256d w_ = _mm256_loadu_pd(q + (j));                                  \
       CG_MADD_AVX2_(s0, x, w_);                                               \
       CG_MADD_AVX2_(t0, y, w_);                                               \
-      if (ranks > 1) {                                                        \
+      if (vectors > 1) {                                                      \
         w_ = _mm256_loadu_pd(q + q_stride + (j));                             \
         CG_MADD_AVX2_(s1, x, w_);                                             \
         CG_MADD_AVX2_(t1, y, w_);                                             \
       }                                                                       \
-      if (ranks > 2) {                                                        \
+      if (vectors > 2) {                                                      \
         w_ = _mm256_loadu_pd(q + 2 * q_stride + (j));                         \
         CG_MADD_AVX2_(s2, x, w_);                                             \
         CG_MADD_AVX2_(t2, y, w_);                                             \
       }                                                                       \
-      if (ranks > 3) {                                                        \
+      if (vectors > 3) {                                                      \
         w_ = _mm256_loadu_pd(q + 3 * q_stride + (j));                         \
         CG_MADD_AVX2_(s3, x, w_);                                             \
         CG_MADD_AVX2_(t3, y, w_);                                             \
       }                                                                       \
     }
+/* Rows v and u (only v if next is 0), times `vectors` (1..4, a constant) rows of q. */
 CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride,
-    int ranks,
-    /* two rows */
-    double *p, size_t p_stride, size_t next, const float *ahead) {
+    int vectors, double *p, size_t p_stride, size_t next, const float *prefetch) {
     __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[8][4];
     size_t j = 0;
     for (; j + 16 <= cols; j += 16) {
-        if (ahead) {
-            cg_prefetch_l2_avx2_(ahead, 2 * j);
-            cg_prefetch_l2_avx2_(ahead, 2 * j + 16);
+        if (prefetch) {
+            cg_prefetch_l2_avx2_(prefetch, 2 * j);
+            cg_prefetch_l2_avx2_(prefetch, 2 * j + 16);
         }
         CG_PROJECT_AVX2_(j)
         CG_PROJECT_AVX2_(j + 4)
@@ -5069,31 +5074,32 @@ CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t co
     _mm256_storeu_pd(s[5], t1);
     _mm256_storeu_pd(s[6], t2);
     _mm256_storeu_pd(s[7], t3);
-    for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) {
+    for (int a = 0; a < vectors; a++, q += q_stride, p += p_stride) {
         cg_project_rest_(s[a], v, q, j, cols, p);
         if (next) cg_project_rest_(s[a + 4], u, q, j, cols, p + 1);
     }
 }
 CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
-    size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
+    size_t q_stride, unsigned r, double *p, size_t p_stride, const float *prefetch) {
     for (size_t i = 0; i < rows; i += 2) {
         const size_t next = i + 1 < rows;
         const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride),
-                    *later = ahead ? cg_at_(ahead, i * cols) : NULL;
+                    *prefetch_row = prefetch ? cg_at_(prefetch, i * cols) : NULL;
         const double *w = q;
         double *t = p + i;
-        unsigned left = rank;
-        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride, later = NULL)
-            cg_project2_avx2_(v, u, cols, w, q_stride, 4, t, p_stride, next, later);
-        if (left == 3) cg_project2_avx2_(v, u, cols, w, q_stride, 3, t, p_stride, next, later);
-        if (left == 2) cg_project2_avx2_(v, u, cols, w, q_stride, 2, t, p_stride, next, later);
-        if (left == 1) cg_project2_avx2_(v, u, cols, w, q_stride, 1, t, p_stride, next, later);
+        unsigned left = r;
+        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride, prefetch_row = NULL)
+            cg_project2_avx2_(v, u, cols, w, q_stride, 4, t, p_stride, next, prefetch_row);
+        if (left == 3) cg_project2_avx2_(v, u, cols, w, q_stride, 3, t, p_stride, next, prefetch_row);
+        if (left == 2) cg_project2_avx2_(v, u, cols, w, q_stride, 2, t, p_stride, next, prefetch_row);
+        if (left == 1) cg_project2_avx2_(v, u, cols, w, q_stride, 1, t, p_stride, next, prefetch_row);
     }
 }
 #endif
 #if CG_NEON_
+/* Row v, times `vectors` (1..4, a constant) rows of q. */
 CG_INLINE_ void cg_project1_neon_(
-    const float *v, size_t cols, const double *q, size_t q_stride, int ranks, double *p, size_t p_stride) {
+    const float *v, size_t cols, const double *q, size_t q_stride, int vectors, double *p, size_t p_stride) {
     const double *q1 = q + q_stride, *q2 = q1 + q_stride, *q3 = q2 + q_stride;
     float64x2_t s0 = vdupq_n_f64(0.0), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[4][4];
@@ -5103,15 +5109,15 @@ CG_INLINE_ void cg_project1_neon_(
         float64x2_t x = vcvt_f64_f32(vget_low_f32(f)), y = vcvt_high_f64_f32(f);
         s0 = s0 + x * vld1q_f64(q + j);
         t0 = t0 + y * vld1q_f64(q + j + 2);
-        if (ranks > 1) {
+        if (vectors > 1) {
             s1 = s1 + x * vld1q_f64(q1 + j);
             t1 = t1 + y * vld1q_f64(q1 + j + 2);
         }
-        if (ranks > 2) {
+        if (vectors > 2) {
             s2 = s2 + x * vld1q_f64(q2 + j);
             t2 = t2 + y * vld1q_f64(q2 + j + 2);
         }
-        if (ranks > 3) {
+        if (vectors > 3) {
             s3 = s3 + x * vld1q_f64(q3 + j);
             t3 = t3 + y * vld1q_f64(q3 + j + 2);
         }
@@ -5124,16 +5130,16 @@ CG_INLINE_ void cg_project1_neon_(
     vst1q_f64(s[1] + 2, t1);
     vst1q_f64(s[2] + 2, t2);
     vst1q_f64(s[3] + 2, t3);
-    for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) cg_project_rest_(s[a], v, q, j, cols, p);
+    for (int a = 0; a < vectors; a++, q += q_stride, p += p_stride) cg_project_rest_(s[a], v, q, j, cols, p);
 }
 static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
-    unsigned rank, double *p, size_t p_stride, const float *ahead) {
-    (void)ahead;
+    unsigned r, double *p, size_t p_stride, const float *prefetch) {
+    (void)prefetch;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
         const double *w = q;
         double *t = p + i;
-        unsigned left = rank;
+        unsigned left = r;
         for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride)
             cg_project1_neon_(v, cols, w, q_stride, 4, t, p_stride);
         if (left == 3) cg_project1_neon_(v, cols, w, q_stride, 3, t, p_stride);
@@ -5143,12 +5149,14 @@ static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t 
 }
 #endif
 
-/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_TILE_ROWS_ rows at a time */
+/* project_t: q[a][j] += sum over i of p[i][a]*m[i][j], for a < r: the product of p^T and M. Products and sums are
+   f32, in the order of the rows, over CG_TILE_ROWS_ rows at a time; those sums are added in f64. They may overflow.
+   Strides and prefetch as for project. */
 static void cg_project_t_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
-    size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
-    (void)ahead;
+    size_t p_stride, unsigned r, double *q, size_t q_stride, const float *prefetch) {
+    (void)prefetch;
     for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
-        for (unsigned a = 0; a < rank; a++)
+        for (unsigned a = 0; a < r; a++)
             for (size_t j = 0; j < cols; j++) {
                 float s = 0.0f;
                 for (size_t l = i; l < rows && l < i + CG_TILE_ROWS_; l++)
@@ -5164,60 +5172,60 @@ static void cg_project_t_scalar_(const float *m, size_t stride, size_t rows, siz
       s = _mm256_add_ps(s, cg_mul8_avx2_(w, x));        \
       t = _mm256_add_ps(t, cg_mul8_avx2_(w, y));        \
     }
+/* q[0..7] += s */
 CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
     _mm256_storeu_pd(q, _mm256_add_pd(_mm256_loadu_pd(q), _mm256_cvtps_pd(_mm256_castps256_ps128(s))));
     _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
 }
+/* Up to CG_TILE_ROWS_ rows, `vectors` (1..4, a constant) columns of p; cols % 16 == 0. */
 CG_AVX2_INLINE_ void cg_project_t8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
-    size_t p_stride, int ranks,
-    /* a run of rows, one to four vectors */
-    double *q, size_t q_stride, const float *ahead) {
+    size_t p_stride, int vectors, double *q, size_t q_stride, const float *prefetch) {
     for (size_t j = 0; j + 16 <= cols; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            if (ahead) cg_prefetch_l2_avx2_(ahead, rows * j + 16 * i);
+            if (prefetch) cg_prefetch_l2_avx2_(prefetch, rows * j + 16 * i);
             CG_PROJECT_T_AVX2_(s0, t0, i * p_stride)
-            if (ranks > 1) CG_PROJECT_T_AVX2_(s1, t1, i * p_stride + 1)
-            if (ranks > 2) CG_PROJECT_T_AVX2_(s2, t2, i * p_stride + 2)
-            if (ranks > 3) CG_PROJECT_T_AVX2_(s3, t3, i * p_stride + 3)
+            if (vectors > 1) CG_PROJECT_T_AVX2_(s1, t1, i * p_stride + 1)
+            if (vectors > 2) CG_PROJECT_T_AVX2_(s2, t2, i * p_stride + 2)
+            if (vectors > 3) CG_PROJECT_T_AVX2_(s3, t3, i * p_stride + 3)
         }
         cg_add8_avx2_(q + j, s0);
         cg_add8_avx2_(q + j + 8, t0);
-        if (ranks > 1) {
+        if (vectors > 1) {
             cg_add8_avx2_(q + q_stride + j, s1);
             cg_add8_avx2_(q + q_stride + j + 8, t1);
         }
-        if (ranks > 2) {
+        if (vectors > 2) {
             cg_add8_avx2_(q + 2 * q_stride + j, s2);
             cg_add8_avx2_(q + 2 * q_stride + j + 8, t2);
         }
-        if (ranks > 3) {
+        if (vectors > 3) {
             cg_add8_avx2_(q + 3 * q_stride + j, s3);
             cg_add8_avx2_(q + 3 * q_stride + j + 8, t3);
         }
     }
 }
 CG_TARGET_AVX2_ static void cg_project_t_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
-    size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
-    const size_t whole = cols & ~(size_t)15;
-    for (size_t i = 0; i < rows && whole; i += CG_TILE_ROWS_) {
+    size_t p_stride, unsigned r, double *q, size_t q_stride, const float *prefetch) {
+    const size_t vector_cols = cols & ~(size_t)15;
+    for (size_t i = 0; i < rows && vector_cols; i += CG_TILE_ROWS_) {
         const size_t many = cg_min_(CG_TILE_ROWS_, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride),
-                    *later = ahead ? cg_at_(ahead, i * cols) : NULL;
+                    *prefetch_row = prefetch ? cg_at_(prefetch, i * cols) : NULL;
         double *t = q;
-        unsigned left = rank;
-        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, later = NULL)
-            cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, later);
-        if (left == 3) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, later);
-        if (left == 2) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, later);
-        if (left == 1) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, later);
+        unsigned left = r;
+        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, prefetch_row = NULL)
+            cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 4, t, q_stride, prefetch_row);
+        if (left == 3) cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 3, t, q_stride, prefetch_row);
+        if (left == 2) cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 2, t, q_stride, prefetch_row);
+        if (left == 1) cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 1, t, q_stride, prefetch_row);
     }
     _mm256_zeroupper();
-    if (whole < cols)
+    if (vector_cols < cols)
         cg_project_t_scalar_(
-            cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+            cg_at_(m, vector_cols), stride, rows, cols - vector_cols, p, p_stride, r, q + vector_cols, q_stride, NULL);
 }
 #endif
 #if CG_NEON_
@@ -5232,86 +5240,89 @@ CG_INLINE_ void cg_add4_neon_(double *q, float32x4_t s) {
     vst1q_f64(q, vld1q_f64(q) + vcvt_f64_f32(vget_low_f32(s)));
     vst1q_f64(q + 2, vld1q_f64(q + 2) + vcvt_high_f64_f32(s));
 }
+/* Up to CG_TILE_ROWS_ rows, `vectors` (1..4, a constant) columns of p; cols % 8 == 0. */
 CG_INLINE_ void cg_project_t8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
-    size_t p_stride, int ranks, double *q, size_t q_stride) {
+    size_t p_stride, int vectors, double *q, size_t q_stride) {
     for (size_t j = 0; j + 8 <= cols; j += 8) {
         float32x4_t s0 = vdupq_n_f32(0.0f), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
             const float32x4_t x = cg_as_float_neon_(cg_load4_neon_(v, 0)), y = cg_as_float_neon_(cg_load4_neon_(v, 4));
             CG_PROJECT_T_NEON_(s0, t0, i * p_stride)
-            if (ranks > 1) CG_PROJECT_T_NEON_(s1, t1, i * p_stride + 1)
-            if (ranks > 2) CG_PROJECT_T_NEON_(s2, t2, i * p_stride + 2)
-            if (ranks > 3) CG_PROJECT_T_NEON_(s3, t3, i * p_stride + 3)
+            if (vectors > 1) CG_PROJECT_T_NEON_(s1, t1, i * p_stride + 1)
+            if (vectors > 2) CG_PROJECT_T_NEON_(s2, t2, i * p_stride + 2)
+            if (vectors > 3) CG_PROJECT_T_NEON_(s3, t3, i * p_stride + 3)
         }
         cg_add4_neon_(q + j, s0);
         cg_add4_neon_(q + j + 4, t0);
-        if (ranks > 1) {
+        if (vectors > 1) {
             cg_add4_neon_(q + q_stride + j, s1);
             cg_add4_neon_(q + q_stride + j + 4, t1);
         }
-        if (ranks > 2) {
+        if (vectors > 2) {
             cg_add4_neon_(q + 2 * q_stride + j, s2);
             cg_add4_neon_(q + 2 * q_stride + j + 4, t2);
         }
-        if (ranks > 3) {
+        if (vectors > 3) {
             cg_add4_neon_(q + 3 * q_stride + j, s3);
             cg_add4_neon_(q + 3 * q_stride + j + 4, t3);
         }
     }
 }
 static void cg_project_t_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
-    unsigned rank, double *q, size_t q_stride, const float *ahead) {
-    const size_t whole = cols & ~(size_t)7;
-    (void)ahead;
-    for (size_t i = 0; i < rows && whole; i += CG_TILE_ROWS_) {
+    unsigned r, double *q, size_t q_stride, const float *prefetch) {
+    const size_t vector_cols = cols & ~(size_t)7;
+    (void)prefetch;
+    for (size_t i = 0; i < rows && vector_cols; i += CG_TILE_ROWS_) {
         const size_t many = cg_min_(CG_TILE_ROWS_, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
         double *t = q;
-        unsigned left = rank;
+        unsigned left = r;
         for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride)
-            cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
-        if (left == 3) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 3, t, q_stride);
-        if (left == 2) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
-        if (left == 1) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
+            cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 4, t, q_stride);
+        if (left == 3) cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 3, t, q_stride);
+        if (left == 2) cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 2, t, q_stride);
+        if (left == 1) cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 1, t, q_stride);
     }
-    if (whole < cols)
+    if (vector_cols < cols)
         cg_project_t_scalar_(
-            cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+            cg_at_(m, vector_cols), stride, rows, cols - vector_cols, p, p_stride, r, q + vector_cols, q_stride, NULL);
 }
 #endif
 
-/* lowrank_tile: out[i][j] = p[i][0]*q[0][j] + p[i][1]*q[1][j] + ... in f32; where that overflows, in f64 and kept
-   finite. rank values of p per row, rows of out are out_stride apart; stream: each begins at a multiple of 16
-   bytes */
-CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t j) {
+/* lowrank_tile: out[i][j] = p[i][0]*q[0][j] + p[i][1]*q[1][j] + ..., j < count, products and sums rounded to f32 in
+   this order; where that is not finite, summed in f64 and kept within the range of f32. p has r values per row, rows of
+   q and out are q_stride and out_stride floats apart. Finite factors give finite values. non_temporal: every row of out
+   begins at a multiple of 16 bytes. */
+CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride, unsigned r, size_t j) {
     float s = 0.0f;
-    for (unsigned a = 0; a < rank; a++) {
+    for (unsigned a = 0; a < r; a++) {
         float t = cg_times_(cg_load_(p, a), cg_load_(q, a * q_stride + j));
         s = a ? cg_plus_(s, t) : t;
     }
     if ((cg_as_bits_(s) & CG_ABS_MASK_) >= CG_INF_BITS_) {
         double d = 0.0;
-        for (unsigned a = 0; a < rank; a++) d += (double)cg_load_(p, a) * (double)cg_load_(q, a * q_stride + j);
+        for (unsigned a = 0; a < r; a++) d += (double)cg_load_(p, a) * (double)cg_load_(q, a * q_stride + j);
         s = d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
     }
     return s;
 }
-static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows,
-    size_t count, float *out, size_t out_stride, int stream) {
-    (void)stream;
+static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows,
+    size_t count, float *out, size_t out_stride, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < count; j++)
-            cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * rank), q, q_stride, rank, j));
+            cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * r), q, q_stride, r, j));
 }
 #if CG_AVX2_
+/* not 0 if some value is Inf or NaN */
 CG_AVX2_INLINE_ int cg_overflow_avx2_(__m256 s, __m256 t) {
-    const __m256i top = _mm256_max_epu32(cg_abs_avx2_(_mm256_castps_si256(s)), cg_abs_avx2_(_mm256_castps_si256(t)));
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(top, _mm256_set1_epi32((int)CG_INF_BITS_ - 1)));
+    const __m256i absmax = _mm256_max_epu32(cg_abs_avx2_(_mm256_castps_si256(s)), cg_abs_avx2_(_mm256_castps_si256(t)));
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(absmax, _mm256_set1_epi32((int)CG_INF_BITS_ - 1)));
 }
-CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256 t, int stream) {
-    cg_store_stream_avx2_(out, j, _mm256_castps_si256(s), stream);
-    cg_store_stream_avx2_(out, j + 8, _mm256_castps_si256(t), stream);
+CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256 t, int non_temporal) {
+    cg_store_stream_avx2_(out, j, _mm256_castps_si256(s), non_temporal);
+    cg_store_stream_avx2_(out, j + 8, _mm256_castps_si256(t), non_temporal);
 }
 /* s = w*x and t = w*y, or added to, with w = p[at] */
 #  define CG_OUTER_AVX2_(s, t, at)                                                                        \
@@ -5320,72 +5331,72 @@ CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256
       s = a ? _mm256_add_ps(s, c) : c;                                                                    \
       t = a ? _mm256_add_ps(t, d) : d;                                                                    \
     }
-CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t count,
-    /* one row or four */
-    float *out, size_t out_stride, int rows, int stream) {
+/* rows is 1 or 4, a constant; count % 16 == 0 */
+CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q_stride, unsigned r, size_t count,
+    float *out, size_t out_stride, int rows, int non_temporal) {
     for (size_t j = 0; j + 16 <= count; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(q, j);
         int over;
-        for (size_t a = 0; a < rank; a++, v = cg_at_(v, q_stride)) {
+        for (size_t a = 0; a < r; a++, v = cg_at_(v, q_stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
             CG_OUTER_AVX2_(s0, t0, a)
             if (rows > 1) {
-                CG_OUTER_AVX2_(s1, t1, a + rank)
-                CG_OUTER_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_OUTER_AVX2_(s3, t3, a + 3 * (size_t)rank)
+                CG_OUTER_AVX2_(s1, t1, a + r)
+                CG_OUTER_AVX2_(s2, t2, a + 2 * (size_t)r) CG_OUTER_AVX2_(s3, t3, a + 3 * (size_t)r)
             }
         }
         over = cg_overflow_avx2_(s0, t0);
         if (rows > 1) over |= cg_overflow_avx2_(s1, t1) | cg_overflow_avx2_(s2, t2) | cg_overflow_avx2_(s3, t3);
         if (CG_LIKELY_(!over)) {
-            cg_lowrank_out_avx2_(out, j, s0, t0, stream);
+            cg_lowrank_out_avx2_(out, j, s0, t0, non_temporal);
             if (rows > 1) {
-                cg_lowrank_out_avx2_(out, j + out_stride, s1, t1, stream);
-                cg_lowrank_out_avx2_(out, j + 2 * out_stride, s2, t2, stream);
-                cg_lowrank_out_avx2_(out, j + 3 * out_stride, s3, t3, stream);
+                cg_lowrank_out_avx2_(out, j + out_stride, s1, t1, non_temporal);
+                cg_lowrank_out_avx2_(out, j + 2 * out_stride, s2, t2, non_temporal);
+                cg_lowrank_out_avx2_(out, j + 3 * out_stride, s3, t3, non_temporal);
             }
         } else {
-            cg_lowrank_tile_scalar_(
-                p, cg_at_(q, j), q_stride, rank, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
+            cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, r, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
         }
     }
 }
-CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank,
-    size_t rows, size_t count, float *out, size_t out_stride, int stream) {
-    const size_t whole = count & ~(size_t)15;
+CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned r,
+    size_t rows, size_t count, float *out, size_t out_stride, int non_temporal) {
+    const size_t vector_cols = count & ~(size_t)15;
     size_t i = 0;
-    for (; rank > 6 && i + 4 <= rows; i += 4) { /* a smaller q is read faster than four rows are written at once */
-        if (stream)
+    for (; r > 6 && i + 4 <= rows;
+         i += 4) { /* a q of fewer rows is read faster than four rows of out are written at once */
+        if (non_temporal)
             cg_lowrank16_avx2_(
-                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
+                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
         else
             cg_lowrank16_avx2_(
-                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
+                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
     }
     for (; i < rows; i++) {
-        if (stream)
+        if (non_temporal)
             cg_lowrank16_avx2_(
-                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
+                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
         else
             cg_lowrank16_avx2_(
-                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
+                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
     }
     _mm256_zeroupper();
-    if (whole < count)
-        cg_lowrank_tile_scalar_(
-            p, cg_at_(q, whole), q_stride, rank, rows, count - whole, cg_at_mut_(out, whole), out_stride, 0);
+    if (vector_cols < count)
+        cg_lowrank_tile_scalar_(p, cg_at_(q, vector_cols), q_stride, r, rows, count - vector_cols,
+            cg_at_mut_(out, vector_cols), out_stride, 0);
 }
 #endif
 #if CG_NEON_
-static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows,
-    size_t count, float *out, size_t out_stride, int stream) {
-    const size_t whole = rank ? count & ~(size_t)7 : 0;
-    for (size_t i = 0; i < rows; i++, p = cg_at_(p, rank), out = cg_at_mut_(out, out_stride)) {
-        for (size_t j = 0; j < whole; j += 8) {
+static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows,
+    size_t count, float *out, size_t out_stride, int non_temporal) {
+    const size_t vector_cols = r ? count & ~(size_t)7 : 0;
+    for (size_t i = 0; i < rows; i++, p = cg_at_(p, r), out = cg_at_mut_(out, out_stride)) {
+        for (size_t j = 0; j < vector_cols; j += 8) {
             const float *v = cg_at_(q, j);
             float32x4_t w = vdupq_n_f32(cg_load_(p, 0)), s = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
             float32x4_t t = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 4)));
-            for (unsigned a = 1; a < rank; a++) {
+            for (unsigned a = 1; a < r; a++) {
                 v = cg_at_(v, q_stride);
                 w = vdupq_n_f32(cg_load_(p, a));
                 s = s + cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
@@ -5396,12 +5407,12 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
                 cg_store4_neon_(out, j, s);
                 cg_store4_neon_(out, j + 4, t);
             } else {
-                cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, rank, 1, 8, cg_at_mut_(out, j), 0, stream);
+                cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, r, 1, 8, cg_at_mut_(out, j), 0, non_temporal);
             }
         }
-        if (whole < count)
-            cg_lowrank_tile_scalar_(
-                p, cg_at_(q, whole), q_stride, rank, 1, count - whole, cg_at_mut_(out, whole), 0, stream);
+        if (vector_cols < count)
+            cg_lowrank_tile_scalar_(p, cg_at_(q, vector_cols), q_stride, r, 1, count - vector_cols,
+                cg_at_mut_(out, vector_cols), 0, non_temporal);
     }
 }
 #endif
@@ -6560,10 +6571,18 @@ static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
 }
 
 /* src/core/lowrank.h */
-/* ---- >>linear: factors of a matrix ---- */
+/* lowrank: factors P and Q of a matrix M by one step of the power method, P*Q = P*(P^T*M) with orthonormal P (PowerSGD)
 
-/* ---- vectors of f64 ---- */
+   Offers   f64 vectors (cg_dot_, cg_axpy_, cg_zero64_); cg_matrix_times_, cg_gram_schmidt_, cg_matrix_r_clamp_; the
+            encoder cg_lowrank_encode_ and its steps
+   Needs    base, random, kernels
+   Touches  the factors and the work space, both the caller's
+   Other headers may use: cg_matrix_times_, cg_gram_schmidt_, cg_lowrank_work_bytes_, cg_lowrank_init_q_,
+   cg_lowrank_store_p_, cg_lowrank_compute_q_
+   M is row-major, rows*cols floats at any address. In f64 a factor is a set of r rows, each a vector, one after the
+   other: p[r][rows], q[r][cols]; in a packet p is [rows][r]. r, the rank of the product, is at most min(rows, cols). */
 
+/* The sum has four lanes by i % 4, so that it vectorizes with the same bits everywhere. */
 static double cg_dot_(const double *x, const double *y, size_t n) {
     double s[4] = { 0.0, 0.0, 0.0, 0.0 };
     size_t i = 0;
@@ -6579,9 +6598,10 @@ static void cg_zero64_(double *x, size_t n) {
     for (size_t i = 0; i < n; i++) x[i] = 0.0;
 }
 
-/* A matrix is walked in strips of up to CG_STRIP_COLS_ columns, those in blocks of CG_TILE_ROWS_ rows, those in runs of
-   columns. While one block is worked on the next is fetched, a share with each run: ahead, as many values as the
-   run has, one after the other. */
+/* A matrix is walked in strips of up to CG_STRIP_COLS_ columns, a strip in blocks of CG_TILE_ROWS_ rows, a block in
+   tiles of up to CG_TILE_COLS_ columns. While one block is worked on the next one below is prefetched, a share with
+   each tile: as many values as the tile has, consecutive ones. Here: where the share of the tile at row i, column j
+   of the strip begins; NULL at the last blocks and in a narrow last strip. */
 #define CG_STRIP_COLS_ (CG_TILE_ROWS_ * CG_TILE_COLS_)
 static const float *cg_matrix_prefetch_addr_(
     const float *m, size_t rows, size_t cols, size_t strip, size_t i, size_t j) {
@@ -6590,24 +6610,23 @@ static const float *cg_matrix_prefetch_addr_(
     return width == cols ? cg_at_(m, (i + CG_TILE_ROWS_) * cols + CG_TILE_ROWS_ * j)
                          : cg_at_(m, (i + CG_TILE_ROWS_ + (j - strip) / CG_TILE_COLS_) * cols + strip);
 }
-/* p[rank][rows] = M*q[rank][cols], transposed */
+/* p[r][rows] = (M*q^T)^T for q[r][cols], whose values are representable in f32. */
 static void cg_matrix_times_(
-    const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const double *q, unsigned rank, double *p) {
-    cg_zero64_(p, rank * rows);
+    const cg_kernels_ *kernels, const float *m, size_t rows, size_t cols, const double *q, unsigned r, double *p) {
+    cg_zero64_(p, r * rows);
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
         for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
-                k->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
-                    cg_min_(CG_TILE_COLS_, cols - j), q + j, cols, rank, p + i, rows,
+                kernels->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                    cg_min_(CG_TILE_COLS_, cols - j), q + j, cols, r, p + i, rows,
                     cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
 }
 
-/* ---- lowrank: one step of the power method from a random start ---- */
-
-/* Columns to an orthonormal set, each made orthogonal twice; one that depends on those before it becomes 0. 0: not
-   finite. */
-static int cg_gram_schmidt_(double *p, size_t rows, unsigned rank, double *norm) {
-    for (unsigned a = 0; a < rank; a++) {
+/* Makes the r vectors of p[r][rows] orthonormal, each orthogonalized twice against those before it; one that depends on
+   them becomes 0. Raises *norm to the largest squared length before. Returns 0 if some length is not finite; p is then
+   half done. */
+static int cg_gram_schmidt_(double *p, size_t rows, unsigned r, double *norm) {
+    for (unsigned a = 0; a < r; a++) {
         double *x = p + a * rows, before = cg_dot_(x, x, rows), after;
         if (!cg_is_finite64_(before)) return 0;
         *norm = before > *norm ? before : *norm;
@@ -6619,82 +6638,95 @@ static int cg_gram_schmidt_(double *p, size_t rows, unsigned rank, double *norm)
     }
     return 1;
 }
-static unsigned cg_matrix_r_clamp_(size_t rows, size_t cols, unsigned rank) {
-    return (unsigned)cg_min_(rank, cg_min_(rows, cols));
+/* The r that a matrix of this shape can have: at most min(rows, cols). */
+static unsigned cg_matrix_r_clamp_(size_t rows, size_t cols, unsigned r) {
+    return (unsigned)cg_min_(r, cg_min_(rows, cols));
 }
-static uint64_t cg_lowrank_work_bytes_(size_t rows, size_t cols, unsigned rank) {
-    return cg_mul_sat_(cg_mul_sat_(8, cg_matrix_r_clamp_(rows, cols, rank)), cg_add_sat_(rows, cols));
+/* Bytes of work space of cg_lowrank_encode_, aligned for double; saturates. */
+static uint64_t cg_lowrank_work_bytes_(size_t rows, size_t cols, unsigned r) {
+    return cg_mul_sat_(cg_mul_sat_(8, cg_matrix_r_clamp_(rows, cols, r)), cg_add_sat_(rows, cols));
 }
-/* The start is uniform over odd multiples of 2^-16: of signs alone, two columns are often the same where cols is
-   small. */
-static void cg_lowrank_init_q_(uint64_t key, size_t cols, unsigned rank, double *q) {
-    cg_key_ now = { 0, 0 };
-    for (unsigned a = 0; a < rank; a += 2)
+/* The random start q[r][cols], uniform over odd multiples of 2^-16 in (-1, 1). Of signs alone, two vectors would
+   often be equal where cols is small. One hash serves two vectors; vectors a and a + 1, a even, share block keys. */
+static void cg_lowrank_init_q_(uint64_t key, size_t cols, unsigned r, double *q) {
+    cg_key_ block_key = { 0, 0 };
+    for (unsigned a = 0; a < r; a += 2)
         for (size_t j = 0; j < cols; j++) {
             uint64_t at = (uint64_t)(a / 2) * cols + j;
             uint32_t h;
-            if (j == 0 || at % CG_BLOCK_ == 0) now = cg_block_key_(key, at / CG_BLOCK_);
-            h = cg_hash32_(now, (uint32_t)(at % CG_BLOCK_));
+            if (j == 0 || at % CG_BLOCK_ == 0) block_key = cg_block_key_(key, at / CG_BLOCK_);
+            h = cg_hash32_(block_key, (uint32_t)(at % CG_BLOCK_));
             q[a * cols + j] = ((double)(h & 0xffff) - 32767.5) * (1.0 / 32768);
-            if (a + 1 < rank) q[(a + 1) * cols + j] = ((double)(h >> 16) - 32767.5) * (1.0 / 32768);
+            if (a + 1 < r) q[(a + 1) * cols + j] = ((double)(h >> 16) - 32767.5) * (1.0 / 32768);
         }
 }
-/* p[rows][rank] from w[r][rows], times a power of two; what is beyond r is 0. */
-static void cg_lowrank_store_p_(const double *w, size_t rows, unsigned r, double by, float *p, unsigned rank) {
+/* p[rows][r_max], as packets have it, from w[r][rows]: rounded to f32, times factor, a power of two; what is beyond r
+   is 0. */
+static void cg_lowrank_store_p_(const double *w, size_t rows, unsigned r, double factor, float *p, unsigned r_max) {
     for (size_t i = 0; i < rows; i++)
-        for (unsigned a = 0; a < rank; a++)
-            cg_store_(p, i * rank + a, a < r ? (float)((double)(float)w[a * rows + i] * by) : 0.0f);
+        for (unsigned a = 0; a < r_max; a++)
+            cg_store_(p, i * r_max + a, a < r ? (float)((double)(float)w[a * rows + i] * factor) : 0.0f);
 }
-/* q = w^T M with p*by for w; returns the largest magnitude, Inf or NaN if some sum overflowed. */
-static double cg_lowrank_compute_q_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const float *p,
-    unsigned rank, unsigned r, double *q) {
-    double top = 0.0;
+/* q[r][cols] = p^T*M, of the first r columns of p[rows][r_max]. Returns the largest magnitude, Inf or NaN if some sum
+   overflowed. */
+static double cg_lowrank_compute_q_(const cg_kernels_ *kernels, const float *m, size_t rows, size_t cols,
+    const float *p, unsigned r_max, unsigned r, double *q) {
+    double absmax = 0.0;
     cg_zero64_(q, r * cols);
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
         for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
-                k->project_t(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
-                    cg_min_(CG_TILE_COLS_, cols - j), cg_at_(p, i * rank), rank, r, q + j, cols,
+                kernels->project_t(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                    cg_min_(CG_TILE_COLS_, cols - j), cg_at_(p, i * r_max), r_max, r, q + j, cols,
                     cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
     for (size_t i = 0; i < r * cols; i++) {
         double v = cg_as_double_(cg_as_bits64_(q[i]) & (CG_TOO_LARGE_ >> 1));
         if (!cg_is_finite64_(v)) return v;
-        top = v > top ? v : top;
+        absmax = v > absmax ? v : absmax;
     }
-    return top;
+    return absmax;
 }
+/* Writes the factors p[rows][r_max] and q[r_max][cols] of m; columns and rows beyond cg_matrix_r_clamp_ are 0. key
+   seeds the start, and is shared by all ranks. work: cg_lowrank_work_bytes_, aligned for double. CG_E_NONFINITE if m
+   has an Inf or NaN. Sums in f32 are kept in range by powers of two: p is stored 2^64 larger while m is tiny, 2^64
+   smaller if q overflows, and for good 2^64 larger where q would not fit f32. */
 static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols,
-    unsigned rank, float *p, float *q, void *work) {
-    const cg_kernels_ *k = kernels;
-    const unsigned r = cg_matrix_r_clamp_(rows, cols, rank);
-    double *pw = (double *)work, *qw = pw + r * rows, norm = 0.0, by = 1.0, up = 1.0, top;
+    unsigned r_max, float *p, float *q, void *work) {
+    const unsigned r = cg_matrix_r_clamp_(rows, cols, r_max);
+    double *pw = (double *)work, *qw = pw + r * rows, norm = 0.0, factor = 1.0, p_scale = 1.0, absmax;
     cg_lowrank_init_q_(key, cols, r, qw);
-    cg_matrix_times_(k, m, rows, cols, qw, r, pw);
+    cg_matrix_times_(kernels, m, rows, cols, qw, r, pw);
     if (!cg_gram_schmidt_(pw, rows, r, &norm)) return CG_E_NONFINITE;
-    if (norm < 1e-24) by = CG_POW2_64_; /* products of p and tiny values would be denormal */
-    cg_lowrank_store_p_(pw, rows, r, by, p, rank);
-    top = cg_lowrank_compute_q_(k, m, rows, cols, p, rank, r, qw);
-    if (!cg_is_finite64_(top)) {
-        by = 1.0 / CG_POW2_64_;
-        cg_lowrank_store_p_(pw, rows, r, by, p, rank);
-        top = cg_lowrank_compute_q_(k, m, rows, cols, p, rank, r, qw);
+    if (norm < 1e-24) factor = CG_POW2_64_; /* products of p and tiny values would be denormal */
+    cg_lowrank_store_p_(pw, rows, r, factor, p, r_max);
+    absmax = cg_lowrank_compute_q_(kernels, m, rows, cols, p, r_max, r, qw);
+    if (!cg_is_finite64_(absmax)) {
+        factor = 1.0 / CG_POW2_64_;
+        cg_lowrank_store_p_(pw, rows, r, factor, p, r_max);
+        absmax = cg_lowrank_compute_q_(kernels, m, rows, cols, p, r_max, r, qw);
     }
-    by = 1.0 / by;
-    /* q may be larger than all that it is made of */
-    if (top * by > (double)CG_FLT_MAX_) {
-        up = CG_POW2_64_;
-        by *= 1.0 / CG_POW2_64_;
+    factor = 1.0 / factor;
+    if (absmax * factor > (double)CG_FLT_MAX_) { /* q may be larger than every value of m */
+        p_scale = CG_POW2_64_;
+        factor *= 1.0 / CG_POW2_64_;
     }
-    cg_lowrank_store_p_(pw, rows, r, up, p, rank);
-    for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, (float)(qw[i] * by));
-    for (size_t i = r * cols; i < rank * cols; i++) cg_store_(q, i, 0.0f);
+    cg_lowrank_store_p_(pw, rows, r, p_scale, p, r_max);
+    for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, (float)(qw[i] * factor));
+    for (size_t i = r * cols; i < r_max * cols; i++) cg_store_(q, i, 0.0f);
     return CG_OK;
 }
 
 /* src/core/atomo.h */
-/* ---- atomo: singular vectors, drawn with probabilities that keep the mean ---- */
+/* atomo: factors of a matrix from its singular vectors, sampled with probabilities that keep the mean (ATOMO)
 
-/* a rotation by it keeps lengths, also where squares would underflow */
+   Offers   cg_atomo_encode_, cg_matrix_work_bytes_
+   Needs    base, kernels, lowrank
+   Touches  the factors and the work space, both the caller's
+   Singular vectors are eigenvectors of the smaller Gram matrix: reflections make it tridiagonal, implicit QL finds its
+   eigenvectors. Whatever their accuracy, the factors sent are unbiased, as the product of an orthonormal set of
+   vectors with M restores M. */
+
+/* Length of (a, b), also where squares would underflow: a rotation made with it keeps lengths. */
 static double cg_hypot_(double a, double b) {
     a = a < 0.0 ? -a : a;
     b = b < 0.0 ? -b : b;
@@ -6707,7 +6739,8 @@ static double cg_hypot_(double a, double b) {
     b /= a;
     return a * cg_sqrt_(1.0 + cg_times64_(b, b));
 }
-/* g = Q*T*Q^T by reflections: the diagonals of T to d and e, Q^T to z. g is overwritten, y is room for k values. */
+/* g[k][k] = Q*T*Q^T by reflections, g symmetric with magnitudes about 1: the diagonal of T to d[k], the one beside it
+   to e[k] (e[k-1] is 0), Q^T to z[k][k]. g is overwritten, y is room for k values. */
 static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e, double *y) {
     for (size_t t = 0; t < k; t++) {
         double *v = g + t * k + t + 1, rest, length, dot;
@@ -6715,10 +6748,10 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
         d[t] = g[t * k + t];
         e[t] = n ? v[0] : 0.0;
         rest = n > 1 ? cg_dot_(v + 1, v + 1, n - 1) : 0.0;
-        if (rest < 1e-200) {
+        if (rest < 1e-200) { /* nothing, as g is about 1: no reflection */
             cg_zero64_(v, n);
             continue;
-        } /* g is about 1 */
+        }
         length = cg_sqrt_(cg_times64_(v[0], v[0]) + rest);
         e[t] = v[0] > 0.0 ? -length : length;
         v[0] -= e[t];
@@ -6750,7 +6783,9 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
             z[j * k + i] = c;
         }
 }
-/* Implicit QL on (d, e); the rows of z become eigenvectors. Whatever it reaches, they stay orthonormal. */
+/* Implicit QL on the tridiagonal matrix (d, e): d becomes the eigenvalues, and the rows of z, Q^T before,
+   eigenvectors. It stops after 64 sweeps per eigenvalue, converged or not; the rows of z stay orthonormal in any
+   case. */
 static void cg_tridiagonal_ql_(double *d, double *e, size_t k, double *z) {
     for (size_t l = 0; l < k; l++)
         for (int tries = 0; tries < 64; tries++) {
@@ -6794,46 +6829,52 @@ static void cg_tridiagonal_ql_(double *d, double *e, size_t k, double *z) {
         }
 }
 
+/* How many singular vectors a packet holds at most. */
 static unsigned cg_atomo_r_(size_t rows, size_t cols, unsigned budget) {
     return cg_matrix_r_clamp_(rows, cols, budget);
 }
+/* Bytes of work space of cg_atomo_encode_, aligned for double; saturates. */
 static uint64_t cg_atomo_work_bytes_(size_t rows, size_t cols) {
     const uint64_t k = cg_min_(rows, cols), n = rows < cols ? cols : rows;
     uint64_t doubles = cg_add_sat_(cg_mul_sat_(2, cg_mul_sat_(k, k)), cg_mul_sat_(5, k));
     doubles = cg_add_sat_(doubles, cg_mul_sat_(CG_PANEL_, cg_add_sat_(n, k < CG_TILE_COLS_ ? CG_TILE_COLS_ : k)));
     return cg_add_sat_(cg_mul_sat_(8, doubles), cg_mul_sat_(4, cg_add_sat_(k, cg_mul_sat_(rows, cols))));
 }
-/* w[many][n] = b[n][k] times rows order[0..many) of z, rounded to f32 in the panel */
+/* panel[many][k] = rows order[0..many) of z, rounded to f32; w[many][n] = (b*panel^T)^T for b[n][k]. many <=
+   CG_PANEL_. */
 static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z,
     const uint32_t *order, unsigned many, double *panel, double *w) {
     for (unsigned a = 0; a < many; a++)
         for (size_t j = 0; j < k; j++) panel[a * k + j] = (double)(float)z[order[a] * k + j];
     cg_matrix_times_(kernels, b, n, k, panel, many, w);
 }
+/* Writes the factors p[rows][r] and q[r][cols] of m, r = cg_atomo_r_: *atoms pairs of singular vectors, then zeros. A
+   pair is sent with a probability proportional to its singular value, at most 1, and is divided by it; the number sent
+   is at most r. key decides the draw. work: cg_atomo_work_bytes_, aligned for double. CG_E_NONFINITE if m has an Inf or
+   NaN; the factors are then zeros. */
 static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols,
     unsigned budget, float *p, float *q, unsigned *atoms, void *work) {
-    const cg_kernels_ *ks = kernels;
     const int tall = cols <= rows;
     const size_t k = cg_min_(rows, cols), n = tall ? rows : cols;
-    const unsigned rank = cg_atomo_r_(rows, cols, budget);
+    const unsigned r = cg_atomo_r_(rows, cols, budget);
     double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k,
-           *chance = tail + k;
-    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_TILE_COLS_ ? (size_t)CG_TILE_COLS_ : k), top = 0.0, u,
-           total = 0.0, run = 0.0, left, up = 1.0;
+           *probability = tail + k;
+    double *panel = probability + k, *w = panel + CG_PANEL_ * (k < CG_TILE_COLS_ ? (size_t)CG_TILE_COLS_ : k),
+           absmax = 0.0, scale, u, total = 0.0, cumulative = 0.0, rank_left, unit_scale = 1.0;
     uint32_t *order = (uint32_t *)(void *)(w + CG_PANEL_ * n);
-    float *turned = (float *)(void *)(order + k);
-    const float *a = tall ? turned : m, *b = tall ? m : turned; /* k x n, and its transpose */
-    size_t count = 0, sure = 0;
-    unsigned taken = 0;
+    float *transposed = (float *)(void *)(order + k);
+    const float *a = tall ? transposed : m, *b = tall ? m : transposed; /* [k][n], and its transpose: n >= k */
+    size_t count = 0, certain_n = 0;
+    unsigned sent_n = 0;
     *atoms = 0;
-    for (size_t i = 0; i < rank * rows; i++) cg_store_(p, i, 0.0f);
-    for (size_t i = 0; i < rank * cols; i++) cg_store_(q, i, 0.0f);
+    for (size_t i = 0; i < r * rows; i++) cg_store_(p, i, 0.0f);
+    for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, 0.0f);
     if (!k) return CG_OK;
-    for (size_t i = 0; i < rows; i += 16) /* by squares, for the caches */
+    for (size_t i = 0; i < rows; i += 16) /* in squares of 16, for the caches */
         for (size_t j = 0; j < cols; j += 16)
             for (size_t x = i; x < rows && x < i + 16; x++)
-                for (size_t y = j; y < cols && y < j + 16; y++) turned[y * rows + x] = cg_load_(m, x * cols + y);
-    /* the Gram matrix; its diagonal tells what is not finite */
+                for (size_t y = j; y < cols && y < j + 16; y++) transposed[y * rows + x] = cg_load_(m, x * cols + y);
+    /* the upper half of the Gram matrix; an Inf or NaN of m shows in its diagonal */
     cg_zero64_(g, k * k);
     for (size_t i = 0; i < k; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
@@ -6842,24 +6883,25 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
             for (unsigned x = 0; x < many; x++)
                 for (size_t y = 0; y < run_length; y++)
                     panel[x * CG_TILE_COLS_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
-            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
+            kernels->project(
+                cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
         }
     }
     for (size_t i = 0; i < k; i++) {
         if (!cg_is_finite64_(g[i * k + i])) return CG_E_NONFINITE;
-        top = g[i * k + i] > top ? g[i * k + i] : top;
+        absmax = g[i * k + i] > absmax ? g[i * k + i] : absmax;
         for (size_t j = 0; j < i; j++) g[i * k + j] = g[j * k + i];
     }
-    if (top == 0.0) return CG_OK;
-    top = cg_as_double_((2046 - (cg_as_bits64_(top) >> 52)) << 52); /* brings the largest near 1 */
-    for (size_t i = 0; i < k * k; i++) g[i] *= top;
+    if (absmax == 0.0) return CG_OK;
+    scale = cg_as_double_((2046 - (cg_as_bits64_(absmax) >> 52)) << 52); /* a power of two, brings absmax near 1 */
+    for (size_t i = 0; i < k * k; i++) g[i] *= scale;
     cg_tridiagonal_(g, k, z, d, e, tail);
     cg_tridiagonal_ql_(d, e, k, z);
-    /* the singular values from the vectors as they will be sent, then sorted */
+    /* singular values, as lengths of what will be sent; then sorted, the largest first */
     for (size_t i = 0; i < k; i++) order[i] = (uint32_t)i;
     for (size_t i = 0; i < k; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
-        cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
+        cg_atomo_panel_(kernels, b, n, k, z, order + i, many, panel, w);
         for (unsigned x = 0; x < many; x++) sigma[i + x] = cg_sqrt_(cg_dot_(w + x * n, w + x * n, n));
     }
     for (size_t i = 1; i < k; i++) {
@@ -6873,47 +6915,51 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         sigma[j] = s;
         order[j] = o;
     }
-    /* less is what rounding makes of 0 */
+    /* smaller ones are 0 but for rounding */
     while (count < k && sigma[count] > sigma[0] * 1.1920928955078125e-7) count++;
     for (size_t i = count; i-- > 0;) tail[i] = sigma[i] + (i + 1 < count ? tail[i + 1] : 0.0);
-    /* those that are sent for sure, then one uniform number for the others: each unit of summed probability sends
-       one */
-    left = (double)rank;
-    for (;
-         sure < count && left > 0.0 && (left >= (double)(count - sure) || cg_times64_(left, sigma[sure]) >= tail[sure]);
-         left -= 1.0)
-        chance[sure++] = 1.0;
-    taken = (unsigned)sure;
-    for (size_t i = sure; i < count; i++) total += sigma[i];
+    /* First those whose probability is 1. For the others one uniform number u in [0, 1): one is sent where the
+       running sum of probabilities, from u on, passes an integer. */
+    rank_left = (double)r;
+    for (; certain_n < count && rank_left > 0.0 &&
+         (rank_left >= (double)(count - certain_n) || cg_times64_(rank_left, sigma[certain_n]) >= tail[certain_n]);
+         rank_left -= 1.0)
+        probability[certain_n++] = 1.0;
+    sent_n = (unsigned)certain_n;
+    for (size_t i = certain_n; i < count; i++) total += sigma[i];
     u = (double)(cg_mix64_(key + CG_GOLDEN_) >> 24) * (1.0 / 1099511627776.0);
-    for (size_t i = sure; i < count && taken < rank; i++) {
-        const double before = u + cg_times64_(left, run / total);
-        run += sigma[i];
-        if ((uint64_t)(u + cg_times64_(left, run / total)) > (uint64_t)before) {
-            const double c = left * (sigma[i] / total);
-            sigma[taken] = sigma[i];
-            order[taken] = order[i];
-            chance[taken++] = c < 1.0 ? c : 1.0;
+    for (size_t i = certain_n; i < count && sent_n < r; i++) {
+        const double before = u + cg_times64_(rank_left, cumulative / total);
+        cumulative += sigma[i];
+        if ((uint64_t)(u + cg_times64_(rank_left, cumulative / total)) > (uint64_t)before) {
+            const double c = rank_left * (sigma[i] / total);
+            sigma[sent_n] = sigma[i];
+            order[sent_n] = order[i];
+            probability[sent_n++] = c < 1.0 ? c : 1.0;
         }
     }
-    for (unsigned i = 0; i < taken; i++)
-        if (sigma[i] / chance[i] > (double)CG_FLT_MAX_) up = CG_POW2_64_;
-    for (unsigned i = 0; i < taken; i += CG_PANEL_) {
-        const unsigned many = (unsigned)cg_min_(CG_PANEL_, taken - i);
-        cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
+    /* the factor that holds sigma is kept in the range of f32 at the expense of the unit vectors */
+    for (unsigned i = 0; i < sent_n; i++)
+        if (sigma[i] / probability[i] > (double)CG_FLT_MAX_) unit_scale = CG_POW2_64_;
+    for (unsigned i = 0; i < sent_n; i += CG_PANEL_) {
+        const unsigned many = (unsigned)cg_min_(CG_PANEL_, sent_n - i);
+        cg_atomo_panel_(kernels, b, n, k, z, order + i, many, panel, w);
         for (unsigned x = 0; x < many; x++) {
             const double *v = tall ? w + x * n : panel + x * k, *h = tall ? panel + x * k : w + x * n;
-            const double by = 1.0 / up;
+            const double inv_unit_scale = 1.0 / unit_scale;
             for (size_t y = 0; y < rows; y++)
-                cg_store_(p, y * rank + i + x, (float)(tall ? v[y] / chance[i + x] * by : v[y] * up));
+                cg_store_(
+                    p, y * r + i + x, (float)(tall ? v[y] / probability[i + x] * inv_unit_scale : v[y] * unit_scale));
             for (size_t y = 0; y < cols; y++)
-                cg_store_(q, (i + x) * cols + y, (float)(tall ? h[y] * up : h[y] / chance[i + x] * by));
+                cg_store_(q, (i + x) * cols + y,
+                    (float)(tall ? h[y] * unit_scale : h[y] / probability[i + x] * inv_unit_scale));
         }
     }
-    *atoms = taken;
+    *atoms = sent_n;
     return CG_OK;
 }
 
+/* Work space of the encoder of a matrix operator. */
 static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
     const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
     return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_bytes_(rows, cols, op->transform.arg)
