@@ -5532,12 +5532,25 @@ static const cg_kernels_ *cg_kernels_now_(void) {
 }
 
 /* src/core/codes/bits.h */
-/* ---- >>codes: pieces of symbols and floats in fewer bits, positions as Golomb-Rice gaps Bit strings are LSB
-   first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw) and the
-   exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
+/* bits: strings of bits, LSB first, and the frame of a coded piece
 
-#define CG_PIECE_SYMBOLS_ 8192u /* symbols, at most */
+   Offers   CG_VALUE_CODE_*, cg_alphabet_, entries of pieces, cg_bitstream_ (writer), cg_bits_peek_ (reader),
+            cg_histogram4_ and cg_quarter_size_
+   Needs    base
+   Touches  nothing but its arguments
+   A piece is up to CG_PIECE_SYMBOLS_ symbols, or CG_CHUNK_ floats, that are coded by themselves. It fills whole u32
+   words; its u32 entry in the piece table holds the mode in bits 30..31 and the exact length in bits below. A piece
+   is coded only where that is shorter than packed or raw; the bits of its last word beyond its length are 0. */
+
+#define CG_PIECE_SYMBOLS_ 8192u /* symbols of a piece, at most */
 #define CG_RICE_MAX_PARAMETER_ 40u
+/* How a piece is written. */
+enum {
+    CG_PIECE_PACKED_ = 0, /* packed symbols, or raw floats */
+    CG_PIECE_CODED_ = 1,  /* by the value code; Elias codes: a codeword per symbol (dense) */
+    CG_PIECE_SPARSE_ = 2  /* Elias codes: gaps and levels of what is not zero */
+};
+/* The entropy code of values; part of the wire format. */
 enum {
     CG_VALUE_CODE_PACKED_ = 0,
     CG_VALUE_CODE_GAMMA_ = 1,
@@ -5548,24 +5561,28 @@ enum {
 };
 
 typedef struct cg_alphabet_ {
-    unsigned bits; /* packed size, 1..8 */
-    /* symbols are 0..top; zero: the one that means 0, or 0 where there are no signs */
-    uint8_t max_symbol, zero_symbol;
+    unsigned bits;       /* of a packed symbol, 1..8 */
+    uint8_t max_symbol;  /* symbols are 0..max_symbol */
+    uint8_t zero_symbol; /* the symbol of level 0; 0: there are no negative levels */
 } cg_alphabet_;
 
-CG_INLINE_ uint32_t cg_piece_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
+CG_INLINE_ uint32_t cg_piece_entry_(unsigned mode, size_t bits) { return (uint32_t)mode << 30 | (uint32_t)bits; }
 CG_INLINE_ size_t cg_piece_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
-static uint32_t cg_piece_close_(unsigned form, size_t bits, uint8_t *out) { /* fills the last word */
+/* Clears the bytes of the last word that the piece of `bits` bits at out does not touch, and returns the entry. */
+static uint32_t cg_piece_close_(unsigned mode, size_t bits, uint8_t *out) {
     for (size_t i = (bits + 7) / 8; i % 4; i++) out[i] = 0;
-    return cg_piece_entry_(form, bits);
+    return cg_piece_entry_(mode, bits);
 }
+/* Whether an entry can belong to the `bytes` bytes at in: packed has exactly `packed` bits, coded fewer; the words
+   are as many as the bits need, and what follows the bits is 0. */
 static int cg_piece_entry_check_(uint32_t entry, size_t packed, const uint8_t *in, size_t bytes) {
     size_t bits = cg_piece_entry_bits_(entry);
     if (entry >> 30 ? bits >= packed : bits != packed) return 0;
     return bytes == (size_t)cg_word_bytes_(bits) && (bits % 32 == 0 || cg_get32_(in + bytes - 4) >> bits % 32 == 0);
 }
 
-/* At least 57 bits from `at` on, of a string of `bits`; 0 after its end. */
+/* At least 57 bits from bit `at` on, of a string of `bits` bits; what follows its end reads as 0, and is not
+   accessed. */
 static uint64_t cg_bits_peek_tail_(const uint8_t *in, size_t bits, size_t at) {
     uint64_t w = 0;
     size_t from = at >> 3, left;
@@ -5580,14 +5597,17 @@ CG_INLINE_ uint64_t cg_bits_peek_(const uint8_t *in, size_t bits, size_t at) {
     return cg_bits_peek_tail_(in, bits, at);
 }
 
-/* being written; have < 8 */
+/* A string of bits that is being written. */
 typedef struct cg_bitstream_ {
-    uint8_t *next, *end;
-    uint64_t word;
-    unsigned filled;
+    uint8_t *next;   /* the byte that the next bit goes to */
+    uint8_t *end;    /* bytes from here on are not written */
+    uint64_t word;   /* bits of *next that are there already */
+    unsigned filled; /* how many: 0..7 between calls */
 } cg_bitstream_;
 
-CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
+/* Appends the low `bits` <= 56 bits of v, which has no others. Writes up to 8 bytes from next on: what follows the
+   string is scribbled on, up to end. Bits beyond end are lost. */
+CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) {
     w->word |= v << w->filled;
     w->filled += bits;
     if (CG_LIKELY_(w->end - w->next >= 8)) cg_put64_(w->next, w->word);
@@ -5597,13 +5617,14 @@ CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) {
     w->word >>= w->filled & 56;
     w->filled &= 7;
 }
-/* A table of codes holds bits << 8 | length for each symbol. `group` (3 or 5) codes have at most 56 bits together. */
+/* Appends the codewords of n symbols. table[symbol] is codeword << 8 | length; `group` (3 or 5) codewords have at
+   most 56 bits together. */
 CG_INLINE_ void cg_bitstream_put_symbols_(
     cg_bitstream_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
     cg_bitstream_ w = *out;
     size_t i = 0;
     for (; i + group <= n; i += group) {
-        uint32_t e = table[symbols[i]], total = e; /* only its low byte is meant */
+        uint32_t e = table[symbols[i]], total = e; /* only its low byte counts: the sum of lengths */
         uint64_t v = e >> 8;
 #define CG_JOIN_(j)                        \
   e = table[symbols[i + j]];               \
@@ -5627,12 +5648,14 @@ CG_INLINE_ cg_bitstream_ cg_bitstream_open_(uint8_t *at, uint8_t *end) {
     return w;
 }
 
+/* Symbols in quarter s (0..3) of n: (n + 3)/4 each, the last ones have what is left. */
 CG_INLINE_ size_t cg_quarter_size_(size_t n, unsigned s) {
     size_t q = (n + 3) / 4;
     return n <= q * s ? 0 : cg_min_(q, n - q * s);
 }
 
-/* How often each symbol is in each quarter: four tables, as equal neighbours would wait for each other in one. */
+/* count[256*s + symbol]: how often a symbol occurs in quarter s. With one table for all, equal neighbours would wait
+   for each other. */
 static void cg_histogram4_(const uint8_t *symbols, size_t n, uint32_t *count /* 4 of 256 */) {
     const size_t q = (n + 3) / 4, all = cg_quarter_size_(n, 3);
     memset(count, 0, 1024 * sizeof *count);
@@ -5647,25 +5670,30 @@ static void cg_histogram4_(const uint8_t *symbols, size_t n, uint32_t *count /* 
 }
 
 /* src/core/codes/huffman.h */
-/* ---- Huffman. Canonical codes of at most 11 bits; a piece is
-     lo, hi             u8 each, the least and the greatest symbol in use; where they are one, nothing follows
-     lengths            4 bits for each of lo..hi, the even ones low; 0 = not in use; filled to a byte
+/* huffman: canonical Huffman codes of at most 11 bits, for pieces of up to CG_PIECE_SYMBOLS_ symbols
+
+   Offers   cg_huffman_plan_, cg_huffman_put_ (in this order); cg_huffman_header_get_, cg_huffman_get_ (in this order)
+   Needs    base, bits
+   Touches  nothing but its arguments
+   A piece is
+     min, max           u8 each, the least and the greatest symbol in use; where they are equal, nothing follows
+     lengths            4 bits for each of min..max, the even ones low; 0: not in use; filled up to a byte
      size[3]            u16: bytes of the first three strings
-     4 strings          each (n+3)/4 symbols, the last what is left; filled to a byte
-   A string that should end early reads on into what follows it, and 0 after the piece. */
+     4 strings          codewords of (n+3)/4 symbols each, the last has what is left; filled up to a byte
+   A string that is too short reads on into what follows it, and 0 after the piece: every input decodes to something. */
 
 #define CG_HUFFMAN_MAX_BITS_ 11u
 #define CG_HUFFMAN_TABLE_SIZE_ 2048u /* 1 << CG_HUFFMAN_MAX_BITS_ */
 
 typedef struct cg_huffman_ {
-    unsigned min_symbol, max_symbol;
-    uint8_t length[256];    /* for lo..hi */
-    size_t stream_start[5]; /* of the strings, and the end, in bytes */
+    unsigned min_symbol, max_symbol; /* in use */
+    uint8_t length[256];             /* bits of the codeword of each symbol min..max; 0: not in use */
+    size_t stream_start[5];          /* bytes from the start of the piece to the four strings, and to its end */
 } cg_huffman_;
 
-/* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place,
-   then the tree cut at 11: a leaf too deep becomes the brother of a leaf that goes one down, which frees one place
-   of the last row each time. */
+/* length[symbol] of `used` >= 2 symbols, given as key = count << 8 | symbol, which are sorted on the way; counts add
+   up to less than 2^16. Moffat and Katajainen's method in place, then the tree is cut at 11: a leaf that is too deep
+   becomes the brother of a leaf that goes one down, which frees one place of the last row each time. */
 static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     static const uint8_t gaps[5] = { 57, 23, 10, 4, 1 };
     uint16_t a[256];
@@ -5712,14 +5740,15 @@ static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     for (unsigned l = CG_HUFFMAN_MAX_BITS_; l; l--)
         for (; num[l]; num[l]--) length[key[at++] & 255] = (uint8_t)l;
 }
-/* The codes in canonical order, first bit lowest: the next one is an addition with the carry going down. */
+/* The codeword of l bits that follows in canonical order. The first bit of a codeword is its lowest: so this is an
+   addition of 1 whose carry goes down. */
 CG_INLINE_ unsigned cg_huffman_next_code_(unsigned code, unsigned l) {
     unsigned bit = 1u << (l - 1);
     while (code & bit) bit >>= 1;
     return bit ? (code & (bit - 1)) | bit : 0;
 }
-static void cg_huffman_canonical_order_(
-    const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) { /* by length, then symbol */
+/* num[l]: codewords of l bits, l = 0..11; order: the symbols in use by length, then by symbol. */
+static void cg_huffman_canonical_order_(const cg_huffman_ *h, unsigned *num, uint8_t *order) {
     unsigned at[CG_HUFFMAN_MAX_BITS_ + 1];
     for (unsigned l = 0; l <= CG_HUFFMAN_MAX_BITS_; l++) num[l] = 0;
     for (unsigned s = h->min_symbol; s <= h->max_symbol; s++) num[h->length[s]]++;
@@ -5729,7 +5758,7 @@ static void cg_huffman_canonical_order_(
     for (unsigned s = h->min_symbol; s <= h->max_symbol; s++)
         if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
-/* n > 0; bytes it will take */
+/* Chooses the code of n > 0 symbols; returns the bytes that cg_huffman_put_ will write. */
 CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {
     uint32_t count[1024];
     uint32_t key[256];
@@ -5755,6 +5784,7 @@ CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, siz
     }
     return h->stream_start[4];
 }
+/* Writes the piece that h was planned for; bytes between its end and `end` may be scribbled on. */
 static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end) {
     uint32_t table[256];
     uint8_t order[256];
@@ -5776,12 +5806,14 @@ static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t
         symbols += cg_quarter_size_(n, q);
     }
 }
-static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
+/* Reads and checks the header of a piece of `bytes` bytes with n symbols, all of them at most max_symbol. Returns 0
+   if no encoder writes such: the code must be complete, and each string have a possible length. */
+static int cg_huffman_header_get_(cg_huffman_ *h, unsigned max_symbol, const uint8_t *in, size_t bytes, size_t n) {
     unsigned many, kraft = 0;
     if (bytes < 2) return 0;
     h->min_symbol = in[0];
     h->max_symbol = in[1];
-    if (h->min_symbol > h->max_symbol || h->max_symbol > top) return 0;
+    if (h->min_symbol > h->max_symbol || h->max_symbol > max_symbol) return 0;
     if (h->min_symbol == h->max_symbol) return bytes == 2;
     many = h->max_symbol - h->min_symbol + 1;
     h->stream_start[0] = 2 + (many + 1) / 2 + 6;
@@ -5806,6 +5838,7 @@ static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *i
     }
     return 1;
 }
+/* n symbols of a piece whose header was checked for the same n. Whatever the strings hold, the symbols are in use. */
 CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
     /* symbol << 8 | length of the code that the next 11 bits begin with */
     uint16_t table[CG_HUFFMAN_TABLE_SIZE_];
@@ -5819,7 +5852,7 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
     }
     cg_huffman_canonical_order_(h, num, order);
     table[0] = 0;
-    /* twice as long for each length; complete, so all of it gets filled */
+    /* doubled for each length; the code is complete, so that every entry is set */
     for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++) {
         memcpy(table + (1u << (l - 1)), table, sizeof *table << (l - 1));
         for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l))
@@ -5833,7 +5866,7 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         for (; i + 5 <= all && p0 + 64 <= bits && p1 + 64 <= bits && p2 + 64 <= bits && p3 + 64 <= bits; i += 5) {
             uint64_t w0 = cg_get64_(in + (p0 >> 3)) >> (p0 & 7), w1 = cg_get64_(in + (p1 >> 3)) >> (p1 & 7);
             uint64_t w2 = cg_get64_(in + (p2 >> 3)) >> (p2 & 7), w3 = cg_get64_(in + (p3 >> 3)) >> (p3 & 7);
-            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* sums of lengths in their low bytes */
+            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* their low bytes are sums of lengths */
 #define CG_HUFFMAN_STEP_(s, j)                    \
   e = table[w##s & (CG_HUFFMAN_TABLE_SIZE_ - 1)]; \
   w##s >>= e & 63;                                \
@@ -5866,34 +5899,45 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
 }
 
 /* src/core/codes/elias.h */
-/* ---- Elias codes of v >= 1 with L = floor(log2 v) gamma   L zeros, a 1, the L low bits of v delta   gamma(L +
-   1), the L low bits of v omega   the groups of v, L, floor(log2 L) ... down to 2 or 3, the last one first; then a
-   0. A group is a 1 and the low bits. A decoder meets numbers that no encoder wrote: L counts as at most 16, the
-   gamma in delta has at most 4 zeros, and an omega ends once it is above 16. So it never takes more than 33 bits. */
+/* elias: Elias gamma, delta and omega codes of levels, dense or as gaps between levels that are not zero
 
-static uint64_t cg_elias_codeword_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v < 2^16 */
+   Offers   cg_elias_codeword_, cg_symbol_magnitude_; dense: cg_elias_dense_table_, cg_elias_dense_get_; sparse:
+            cg_elias_sparse_put_, cg_elias_sparse_get_
+   Needs    base, bits
+   Touches  nothing but its arguments
+   Codewords of v >= 1 with L = floor(log2 v), first bits first:
+     gamma   L zeros, a 1, the L low bits of v
+     delta   gamma(L + 1), the L low bits of v
+     omega   the groups of v, L, floor(log2 L), ... down to 2 or 3, the last one first, then a 0; a group of a number is
+             a 1 and its bits below the leading one
+   A decoder meets numbers that no encoder wrote: L counts as at most 16, the gamma within delta has at most 4 zeros,
+   and an omega ends once it is above 16. So no codeword takes more than 33 bits. */
+
+/* The codeword of 0 < v < 2^16, its first bit lowest, and its length. */
+static uint64_t cg_elias_codeword_(uint32_t value_code, uint32_t v, unsigned *bits) {
     unsigned l = cg_log2_(v);
     uint64_t low = v - (1u << l), w;
-    unsigned have;
-    if (code == CG_VALUE_CODE_GAMMA_) {
+    unsigned length;
+    if (value_code == CG_VALUE_CODE_GAMMA_) {
         *bits = 2 * l + 1;
         return (low << 1 | 1) << l;
     }
-    if (code == CG_VALUE_CODE_DELTA_) {
-        w = cg_elias_codeword_(CG_VALUE_CODE_GAMMA_, l + 1, &have);
-        *bits = have + l;
-        return w | low << have;
+    if (value_code == CG_VALUE_CODE_DELTA_) {
+        w = cg_elias_codeword_(CG_VALUE_CODE_GAMMA_, l + 1, &length);
+        *bits = length + l;
+        return w | low << length;
     }
-    for (w = 0, have = 1; v > 1; v = l) {
+    for (w = 0, length = 1; v > 1; v = l) {
         l = cg_log2_(v);
         w = w << (l + 1) | (uint64_t)(v - (1u << l)) << 1 | 1;
-        have += l + 1;
+        length += l + 1;
     }
-    *bits = have;
+    *bits = length;
     return w;
 }
-CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w: at least 34 bits */
-    if (code == CG_VALUE_CODE_OMEGA_) {
+/* Reads one codeword from w, at least 34 bits of the string (0 after its end), and adds its length to *at. */
+CG_INLINE_ uint32_t cg_elias_get_(uint32_t value_code, uint64_t w, size_t *at) {
+    if (value_code == CG_VALUE_CODE_OMEGA_) {
         uint32_t v = 1;
         while (w & 1) {
             if (v > 16) break;
@@ -5908,42 +5952,45 @@ CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w:
         *at += 1;
         return v;
     } else {
-        unsigned l = cg_ctz_(w | (uint64_t)1 << (code == CG_VALUE_CODE_GAMMA_ ? 16 : 4));
+        unsigned l = cg_ctz_(w | (uint64_t)1 << (value_code == CG_VALUE_CODE_GAMMA_ ? 16 : 4));
         uint32_t v;
         w >>= l + 1;
         v = (1u << l) + ((uint32_t)w & ((1u << l) - 1));
         *at += 2 * l + 1;
-        if (code == CG_VALUE_CODE_GAMMA_) return v;
+        if (value_code == CG_VALUE_CODE_GAMMA_) return v;
         w >>= l;
         l = v - 1 < 16 ? v - 1 : 16;
         *at += l;
         return (1u << l) + ((uint32_t)w & ((1u << l) - 1));
     }
 }
+/* The symbol of a level, which is clamped to the alphabet. */
 CG_INLINE_ uint8_t cg_symbol_from_level_(const cg_alphabet_ *a, unsigned negative, uint32_t level) {
-    unsigned most = negative ? a->zero_symbol : (unsigned)a->max_symbol - a->zero_symbol;
-    if (level > most) level = most;
+    unsigned max_level = negative ? a->zero_symbol : (unsigned)a->max_symbol - a->zero_symbol;
+    if (level > max_level) level = max_level;
     return (uint8_t)(negative ? a->zero_symbol - level : a->zero_symbol + level);
 }
+/* |level| of a symbol */
 CG_INLINE_ uint32_t cg_symbol_magnitude_(const cg_alphabet_ *a, unsigned s) {
     return s < a->zero_symbol ? a->zero_symbol - s : s - a->zero_symbol;
 }
 
-/* Dense: for each symbol a sign bit if there are signs (1 = negative) and |level| + 1. */
-static void cg_elias_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *table) {
+/* Dense: for each symbol a sign bit if there are signs (1: negative), then the codeword of |level| + 1. table[symbol]
+   is as cg_bitstream_put_symbols_ takes it; three entries have at most 56 bits. */
+static void cg_elias_dense_table_(uint32_t value_code, const cg_alphabet_ *a, uint32_t *table) {
     for (unsigned s = 0; s <= a->max_symbol; s++) {
         unsigned bits;
-        uint32_t w = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s) + 1, &bits);
+        uint32_t w = (uint32_t)cg_elias_codeword_(value_code, cg_symbol_magnitude_(a, s) + 1, &bits);
         table[s] = a->zero_symbol ? (w << 1 | (s < a->zero_symbol)) << 8 | (bits + 1) : w << 8 | bits;
     }
 }
-/* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit,
-   |level|. */
-static void cg_elias_sparse_table_(
-    uint32_t code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps /* of 1..63 */) {
+/* Sparse: for each symbol that is not zero the codeword of its distance from the last such one (the first: from -1),
+   the sign bit if there are signs, the codeword of |level|. Entries of both tables are bits << 8 | length:
+   value[symbol] of sign and level, gaps[1..63] of distances. */
+static void cg_elias_sparse_table_(uint32_t value_code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps) {
     unsigned bits;
     for (unsigned g = 1; g < 64; g++) {
-        gaps[g] = (uint32_t)cg_elias_codeword_(code, g, &bits) << 8;
+        gaps[g] = (uint32_t)cg_elias_codeword_(value_code, g, &bits) << 8;
         gaps[g] |= bits;
     }
     for (unsigned s = 0; s <= a->max_symbol; s++) {
@@ -5952,62 +5999,65 @@ static void cg_elias_sparse_table_(
             value[s] = 0;
             continue;
         }
-        v = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
+        v = (uint32_t)cg_elias_codeword_(value_code, cg_symbol_magnitude_(a, s), &bits);
         value[s] = a->zero_symbol ? (v << 1 | (s < a->zero_symbol)) << 8 | (bits + 1) : v << 8 | bits;
     }
 }
-/* The bits it took, or `limit` if that is not enough. */
-static size_t cg_elias_sparse_put_(
-    uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
+/* Writes n <= CG_PIECE_SYMBOLS_ symbols; returns the bits written, or `limit` if they would be as many or more. Bytes
+   up to end may be scribbled on. */
+static size_t cg_elias_sparse_put_(uint32_t value_code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n,
+    uint8_t *out, uint8_t *end, size_t limit) {
     uint32_t value[256], gaps[64];
-    uint16_t place[1024];
+    uint16_t position[1024];
     const uint64_t zeros = a->zero_symbol * (uint64_t)0x0101010101010101u;
     cg_bitstream_ w = cg_bitstream_open_(out, end);
     size_t next = 0, total = 0;
-    cg_elias_sparse_table_(code, a, value, gaps);
+    cg_elias_sparse_table_(value_code, a, value, gaps);
     for (size_t from = 0; from < n; from += 1024) {
         const size_t to = cg_min_(from + 1024, n);
         size_t i = from, many = 0;
         for (; i + 8 <= to; i += 8) {
             if (cg_get64_(symbols + i) == zeros) continue;
             for (size_t j = i; j < i + 8; j++) {
-                place[many] = (uint16_t)j;
+                position[many] = (uint16_t)j;
                 many += symbols[j] != a->zero_symbol;
             }
         }
         for (; i < to; i++)
-            if (symbols[i] != a->zero_symbol) place[many++] = (uint16_t)i;
+            if (symbols[i] != a->zero_symbol) position[many++] = (uint16_t)i;
         for (i = 0; i < many; i++) {
-            const size_t gap = place[i] + 1u - next;
-            const uint32_t v = value[symbols[place[i]]];
+            const size_t gap = position[i] + 1u - next;
+            const uint32_t v = value[symbols[position[i]]];
             uint64_t g;
             unsigned bits;
             if (CG_LIKELY_(gap < 64)) {
                 g = gaps[gap] >> 8;
                 bits = gaps[gap] & 63;
-            } else g = cg_elias_codeword_(code, (uint32_t)gap, &bits);
+            } else g = cg_elias_codeword_(value_code, (uint32_t)gap, &bits);
             g |= (uint64_t)(v >> 8) << bits;
             bits += v & 63;
             total += bits;
             if (total >= limit) return limit;
             cg_bitstream_put_(&w, g, bits);
-            next = place[i] + 1u;
+            next = position[i] + 1u;
         }
     }
     return total;
 }
 #define CG_ELIAS_SPARSE_TABLE_BITS_ 10u
 #define CG_ELIAS_SPARSE_TABLE_SIZE_ 1024u
+/* n symbols from `bits` bits; whatever they hold, symbols are those of the alphabet. What the bits do not reach is
+   zero. */
 CG_NOINLINE_ void cg_elias_sparse_get_(
-    uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
-    /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
+    uint32_t value_code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    /* table[next 10 bits]: symbol, gap << 8, length of both << 24; 0: longer than 10 bits */
     uint32_t value[256], gaps[64], table[CG_ELIAS_SPARSE_TABLE_SIZE_];
-    const int quick = bits >= 4096; /* pays for the table */
-    size_t at = 0, place = (size_t)0 - 1;
+    const int use_table = bits >= 4096; /* else the table costs more than it saves */
+    size_t at = 0, position = (size_t)0 - 1;
     memset(symbols, a->zero_symbol, n);
-    if (quick) {
+    if (use_table) {
         memset(table, 0, sizeof table);
-        cg_elias_sparse_table_(code, a, value, gaps);
+        cg_elias_sparse_table_(value_code, a, value, gaps);
         for (unsigned g = 1; g < 64; g++)
             for (unsigned s = 0, l; s <= a->max_symbol; s++) {
                 if (s == a->zero_symbol || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_ELIAS_SPARSE_TABLE_BITS_)
@@ -6020,55 +6070,59 @@ CG_NOINLINE_ void cg_elias_sparse_get_(
     while (at < bits) {
         unsigned negative = 0;
         uint64_t w;
-        while (quick && at + 64 <= bits) {
+        while (use_table && at + 64 <= bits) {
             uint32_t e = 0;
             w = cg_get64_(in + (at >> 3)) >> (at & 7);
             for (unsigned j = 0; j < 5; j++) {
                 e = table[w & (CG_ELIAS_SPARSE_TABLE_SIZE_ - 1)];
                 if (!e) break;
-                place += e >> 8 & 255;
-                if (place >= n) return;
-                symbols[place] = (uint8_t)e;
+                position += e >> 8 & 255;
+                if (position >= n) return;
+                symbols[position] = (uint8_t)e;
                 w >>= e >> 24;
                 at += e >> 24;
             }
             if (!e) break;
         }
-        place += cg_elias_get_(code, cg_bits_peek_(in, bits, at), &at);
-        if (place >= n) return;
+        position += cg_elias_get_(value_code, cg_bits_peek_(in, bits, at), &at);
+        if (position >= n) return;
         w = cg_bits_peek_(in, bits, at);
         if (a->zero_symbol) {
             negative = w & 1;
             w >>= 1;
             at++;
         }
-        symbols[place] = cg_symbol_from_level_(a, negative, cg_elias_get_(code, w, &at));
+        symbols[position] = cg_symbol_from_level_(a, negative, cg_elias_get_(value_code, w, &at));
     }
 }
-CG_INLINE_ uint8_t cg_elias_dense_get_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
+/* One symbol from w, as cg_elias_get_. */
+CG_INLINE_ uint8_t cg_elias_dense_get_one_(uint32_t value_code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
     unsigned negative = 0;
     if (a->zero_symbol) {
         negative = w & 1;
         w >>= 1;
         ++*at;
     }
-    return cg_symbol_from_level_(a, negative, cg_elias_get_(code, w, at) - 1);
+    return cg_symbol_from_level_(a, negative, cg_elias_get_(value_code, w, at) - 1);
 }
 #define CG_ELIAS_DENSE_TABLE_BITS_ 10u
 #define CG_ELIAS_DENSE_TABLE_SIZE_ 1024u
+/* n symbols from `bits` bits; whatever they hold, symbols are those of the alphabet. What the bits do not reach is
+   zero. */
 CG_NOINLINE_ void cg_elias_dense_get_(
-    uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
-    /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
+    uint32_t value_code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    /* table[next 10 bits]: one or two symbols in the low bytes, how many << 16, their length << 24; 0: longer than 10
+       */
     uint32_t one[256], table[CG_ELIAS_DENSE_TABLE_SIZE_];
     size_t at = 0, i = 0;
     if (n >= 1024) {
         memset(table, 0, sizeof table);
-        cg_elias_dense_table_(code, a, one);
+        cg_elias_dense_table_(value_code, a, one);
         for (unsigned s = 0; s <= a->max_symbol; s++)
             if ((one[s] & 255) <= CG_ELIAS_DENSE_TABLE_BITS_)
                 for (uint32_t w = one[s] >> 8; w < CG_ELIAS_DENSE_TABLE_SIZE_; w += 1u << (one[s] & 255))
                     table[w] = s | 1u << 16 | (one[s] & 255) << 24;
-        /* downwards, as what follows lies lower and must still be single */
+        /* downwards, as the entry of the second symbol lies lower, and must still be of a single one */
         for (uint32_t w = CG_ELIAS_DENSE_TABLE_SIZE_; w-- > 0;) {
             uint32_t e = table[w], f = table[w >> (e >> 24)];
             if (e && f && (e >> 24) + (f >> 24) <= CG_ELIAS_DENSE_TABLE_BITS_)
@@ -6079,7 +6133,7 @@ CG_NOINLINE_ void cg_elias_dense_get_(
             for (unsigned j = 0; j < 5; j++) {
                 uint32_t e = table[w & (CG_ELIAS_DENSE_TABLE_SIZE_ - 1)];
                 if (!e) {
-                    symbols[i++] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
+                    symbols[i++] = cg_elias_dense_get_one_(value_code, a, cg_bits_peek_(in, bits, at), &at);
                     break;
                 }
                 cg_put16_(symbols + i, e & 0xffff);
@@ -6089,19 +6143,27 @@ CG_NOINLINE_ void cg_elias_dense_get_(
             }
         }
     }
-    for (; i < n && at < bits; i++) symbols[i] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
+    for (; i < n && at < bits; i++)
+        symbols[i] = cg_elias_dense_get_one_(value_code, a, cg_bits_peek_(in, bits, at), &at);
     memset(symbols + i, a->zero_symbol, n - i);
 }
 
 /* src/core/codes/quartic.h */
-/* ---- quartic: five trits in a byte, sum t_i 3^i, filled up with `zero`; r = 2..14 bytes of 121 in a row become
-   the byte 241 + r. */
+/* quartic: ternary symbols, five to a byte, with runs of zeros shortened (3LC)
 
+   Offers   cg_quartic_put_, cg_quartic_check_, cg_quartic_get_
+   Needs    base, bits
+   Touches  nothing but its arguments
+   A byte is the sum of t_i*3^i over five symbols 0..2; the last group is filled up with zero_symbol. Five symbols 1,
+   which is the zero of ternary alphabets, are the byte 121. A run of 2..14 such bytes becomes the one byte 241 + its
+   length. */
+
+/* Writes n symbols; returns the bytes written, at most limit, or limit + 1 if they do not fit. */
 static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t limit) {
     const uint64_t times = (uint64_t)1 << 32 | 3u << 24 | 9u << 16 | 27u << 8 | 81u,
                    zeros = a->zero_symbol * (uint64_t)0x0101010101u;
     size_t bytes = 0;
-    unsigned run = 0;
+    unsigned run_length = 0;
     for (size_t i = 0; i < n; i += 5) {
         uint64_t x = zeros;
         uint8_t q;
@@ -6110,35 +6172,37 @@ static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, siz
             for (size_t j = 0; j < 5 && j < n - i; j++)
                 x = (x & ~((uint64_t)255 << 8 * j)) | (uint64_t)symbols[i + j] << 8 * j;
         q = (uint8_t)(x * times >> 32);
-        run = q == 121 && run < 14 ? run + 1 : q == 121;
-        if (run < 2) {
+        run_length = q == 121 && run_length < 14 ? run_length + 1 : q == 121;
+        if (run_length < 2) {
             if (bytes == limit) return limit + 1;
             out[bytes++] = q;
         } else {
-            out[bytes - 1] = (uint8_t)(241 + run);
+            out[bytes - 1] = (uint8_t)(241 + run_length);
         }
     }
     return bytes;
 }
+/* Whether these bytes hold just n symbols. */
 static int cg_quartic_check_(const uint8_t *in, size_t bytes, size_t n) {
-    size_t have = 0;
-    for (size_t i = 0; i < bytes; i++) have += in[i] < 243 ? 1u : in[i] - 241u;
-    return have == (n + 4) / 5;
+    size_t groups = 0;
+    for (size_t i = 0; i < bytes; i++) groups += in[i] < 243 ? 1u : in[i] - 241u;
+    return groups == (n + 4) / 5;
 }
+/* n symbols 0..2, whatever the bytes are; zeros where they end early. */
 static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
-    uint64_t table[243]; /* the trits in five bytes */
+    uint64_t table[243]; /* the five symbols of a byte, a byte each */
     size_t i = 0, j = 0;
-    unsigned again = 0;
+    unsigned repeat = 0;
     table[0] = 0;
     for (unsigned t = 0, many = 1; t < 5; t++, many *= 3)
         for (unsigned q = 0; q < 2 * many; q++) table[many + q] = table[q] + ((uint64_t)1 << 8 * t);
     for (; i < n; i += 5) {
         unsigned q = 121;
-        if (again) again--;
+        if (repeat) repeat--;
         else if (j < bytes) {
             q = in[j++];
             if (q >= 243) {
-                again = q - 242;
+                repeat = q - 242;
                 q = 121;
             }
         }
@@ -6149,105 +6213,125 @@ static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *
 }
 
 /* src/core/codes/symbols.h */
-/* ---- pieces of symbols */
+/* symbols: pieces of symbols, written by the value code or packed, whichever is shorter
 
-static int cg_code_fits_alphabet_(uint32_t code, const cg_alphabet_ *a) {
-    if (code > CG_VALUE_CODE_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->max_symbol >> (a->bits - 1) > 1 ||
+   Offers   cg_code_fits_alphabet_, cg_piece_put_, cg_piece_check_, cg_piece_get_
+   Needs    base, kernels, bits, huffman, elias, quartic
+   Touches  nothing but its arguments */
+
+/* Whether the alphabet is a possible one, and this code can write it. */
+
+static int cg_code_fits_alphabet_(uint32_t value_code, const cg_alphabet_ *a) {
+    if (value_code > CG_VALUE_CODE_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->max_symbol >> (a->bits - 1) > 1 ||
         a->zero_symbol > a->max_symbol)
         return 0;
-    return code != CG_VALUE_CODE_QUARTIC_ || a->max_symbol == 2;
+    return value_code != CG_VALUE_CODE_QUARTIC_ || a->max_symbol == 2;
 }
-/* symbols <= top, n <= CG_PIECE_SYMBOLS_, cap >= the packed words; up to cap may be scribbled on. Ties go to the
-   lower form. */
-CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a,
+/* Writes n <= CG_PIECE_SYMBOLS_ symbols, all at most max_symbol, and returns the entry. cap: bytes at out, at least
+   those of the packed words; all of them may be scribbled on. Of two modes with equal lengths, the lower is taken. */
+CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t value_code, const cg_alphabet_ *a,
     const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
     const size_t packed = n * a->bits;
-    if (n && code == CG_VALUE_CODE_HUFFMAN_) {
+    if (n && value_code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
         size_t bytes = cg_huffman_plan_(&h, symbols, n);
         if (8 * bytes < packed) {
             cg_huffman_put_(&h, symbols, n, out, out + cap);
-            return cg_piece_close_(1, 8 * bytes, out);
+            return cg_piece_close_(CG_PIECE_CODED_, 8 * bytes, out);
         }
-    } else if (n && code == CG_VALUE_CODE_QUARTIC_) {
+    } else if (n && value_code == CG_VALUE_CODE_QUARTIC_) {
         size_t limit = (packed - 1) / 8, bytes = cg_quartic_put_(a, symbols, n, out, limit);
-        if (bytes <= limit) return cg_piece_close_(1, 8 * bytes, out);
-    } else if (n && code) {
+        if (bytes <= limit) return cg_piece_close_(CG_PIECE_CODED_, 8 * bytes, out);
+    } else if (n && value_code) {
         uint32_t count[1024];
         uint32_t table[256];
-        size_t dense = 0, least = 0, best, sparse;
+        size_t dense = 0, min_sparse = 0, best, sparse;
         cg_histogram4_(symbols, n, count);
-        cg_elias_dense_table_(code, a, table);
+        cg_elias_dense_table_(value_code, a, table);
         for (unsigned s = 0; s <= a->max_symbol; s++) {
             size_t c = (size_t)count[s] + count[256 + s] + count[512 + s] + count[768 + s];
             unsigned bits;
             dense += c * (table[s] & 255);
             if (c && s != a->zero_symbol) {
-                (void)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
-                least += c * (bits + 1 + (a->zero_symbol > 0));
+                (void)cg_elias_codeword_(value_code, cg_symbol_magnitude_(a, s), &bits);
+                min_sparse += c * (bits + 1 + (a->zero_symbol > 0));
             }
         }
         best = cg_min_(packed, dense);
-        if (least < best) { /* if all gaps were 1 */
-            sparse = cg_elias_sparse_put_(code, a, symbols, n, out, out + cap, best);
-            if (sparse < best) return cg_piece_close_(2, sparse, out);
+        if (min_sparse < best) { /* the length if all gaps were 1 */
+            sparse = cg_elias_sparse_put_(value_code, a, symbols, n, out, out + cap, best);
+            if (sparse < best) return cg_piece_close_(CG_PIECE_SPARSE_, sparse, out);
         }
         if (dense < packed) {
             cg_bitstream_ w = cg_bitstream_open_(out, out + cap);
             cg_bitstream_put_symbols_(&w, table, symbols, n, 3);
-            return cg_piece_close_(1, dense, out);
+            return cg_piece_close_(CG_PIECE_CODED_, dense, out);
         }
     }
     if (a->bits < 8) kernels->pack(symbols, n, a->bits, out);
     else if (n) memcpy(out, symbols, n);
-    return cg_piece_close_(0, packed, out);
+    return cg_piece_close_(CG_PIECE_PACKED_, packed, out);
 }
-static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
+/* Whether an encoder can have written this piece, as far as its frame and header show: cg_piece_get_ of it is
+   defined. */
+static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t value_code, const cg_alphabet_ *a, uint32_t entry,
     const uint8_t *in, size_t bytes, size_t n) {
-    const unsigned form = entry >> 30;
+    const unsigned mode = entry >> 30;
     const size_t bits = cg_piece_entry_bits_(entry);
     (void)kernels;
-    if (n > CG_PIECE_SYMBOLS_ || !cg_code_fits_alphabet_(code, a) ||
+    if (n > CG_PIECE_SYMBOLS_ || !cg_code_fits_alphabet_(value_code, a) ||
         !cg_piece_entry_check_(entry, n * a->bits, in, bytes))
         return 0;
-    if (form == 0) return 1;
-    if (code == CG_VALUE_CODE_PACKED_ || form > (code <= CG_VALUE_CODE_OMEGA_ ? 2u : 1u)) return 0;
-    if (code <= CG_VALUE_CODE_OMEGA_) return form == 2 || bits >= n * (a->zero_symbol ? 2u : 1u);
+    if (mode == CG_PIECE_PACKED_) return 1;
+    if (value_code == CG_VALUE_CODE_PACKED_ ||
+        mode > (value_code <= CG_VALUE_CODE_OMEGA_ ? (unsigned)CG_PIECE_SPARSE_ : (unsigned)CG_PIECE_CODED_))
+        return 0;
+    if (value_code <= CG_VALUE_CODE_OMEGA_) return mode == CG_PIECE_SPARSE_ || bits >= n * (a->zero_symbol ? 2u : 1u);
     if (bits % 8) return 0;
-    if (code == CG_VALUE_CODE_HUFFMAN_) {
+    if (value_code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
         return cg_huffman_header_get_(&h, a->max_symbol, in, bits / 8, n);
     }
     return cg_quartic_check_(in, bits / 8, n);
 }
-CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
+/* n symbols at most max_symbol, whatever the entry and the `bytes` bytes at in are; what cannot be decoded is zeros.
+   symbols has room for n. */
+CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t value_code, const cg_alphabet_ *a, uint32_t entry,
     const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
-    const unsigned form = entry >> 30;
+    const unsigned mode = entry >> 30;
     const size_t bits = cg_min_(cg_piece_entry_bits_(entry), 8 * bytes);
     if (!n) return;
-    if (form == 0 && bits >= n * a->bits) {
+    if (mode == CG_PIECE_PACKED_ && bits >= n * a->bits) {
         if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
         else memcpy(symbols, in, n);
         if (a->max_symbol < (1u << a->bits) - 1)
             for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->max_symbol ? symbols[i] : a->max_symbol;
-    } else if (form == 1 && code == CG_VALUE_CODE_HUFFMAN_) {
+    } else if (mode == CG_PIECE_CODED_ && value_code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
         if (cg_huffman_header_get_(&h, a->max_symbol, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
         else memset(symbols, a->zero_symbol, n);
-    } else if (form == 1 && code == CG_VALUE_CODE_QUARTIC_) {
+    } else if (mode == CG_PIECE_CODED_ && value_code == CG_VALUE_CODE_QUARTIC_) {
         cg_quartic_get_(in, bits / 8, n, symbols);
-    } else if (form == 1 && code && code <= CG_VALUE_CODE_OMEGA_) {
-        cg_elias_dense_get_(code, a, in, bits, n, symbols);
-    } else if (form == 2 && code && code <= CG_VALUE_CODE_OMEGA_) {
-        cg_elias_sparse_get_(code, a, in, bits, n, symbols);
+    } else if (mode == CG_PIECE_CODED_ && value_code && value_code <= CG_VALUE_CODE_OMEGA_) {
+        cg_elias_dense_get_(value_code, a, in, bits, n, symbols);
+    } else if (mode == CG_PIECE_SPARSE_ && value_code && value_code <= CG_VALUE_CODE_OMEGA_) {
+        cg_elias_sparse_get_(value_code, a, in, bits, n, symbols);
     } else {
         memset(symbols, a->zero_symbol, n);
     }
 }
 
 /* src/core/codes/floats.h */
-/* ---- pieces of floats: the exponents as a Huffman piece, then what is left of each value, the sign on top, 3
-   bytes or (bf16) 1 */
+/* floats: pieces of f32 or bf16 values with their exponents entropy coded
+
+   Offers   cg_floats_put_, cg_floats_check_, cg_floats_get_; for tests the kernels cg_exponents_, cg_sign_mantissas_,
+            cg_floats_join_
+   Needs    base, kernels, bits, huffman
+   Touches  nothing but its arguments
+   A coded piece is the exponents as a Huffman piece, then the rest of each value, the sign on top: 3 bytes, or 1
+   (bf16). width: bytes of a value, 4 (f32) or 2 (bf16), as they are on the wire. n is at most CG_CHUNK_. */
+
+/* Values taken apart to exponents[n] and sign_mantissas[n*(width - 1)], and put together again. */
 
 static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     if (width == 4)
@@ -6255,27 +6339,28 @@ static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, ui
     else
         for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
 }
-static void cg_sign_mantissas_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+static void cg_sign_mantissas_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
     if (width == 4) {
         for (size_t i = 0; i < n; i++) {
             uint32_t u = cg_get32_(in + 4 * i);
-            cg_put16_(rests + 3 * i, u);
-            rests[3 * i + 2] = (uint8_t)((u >> 16 & 0x7f) | (u >> 24 & 0x80));
+            cg_put16_(sign_mantissas + 3 * i, u);
+            sign_mantissas[3 * i + 2] = (uint8_t)((u >> 16 & 0x7f) | (u >> 24 & 0x80));
         }
     } else {
-        for (size_t i = 0; i < n; i++) rests[i] = (uint8_t)((in[2 * i] & 0x7f) | (in[2 * i + 1] & 0x80));
+        for (size_t i = 0; i < n; i++) sign_mantissas[i] = (uint8_t)((in[2 * i] & 0x7f) | (in[2 * i + 1] & 0x80));
     }
 }
 static void cg_floats_join_scalar_(
-    unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+    unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
     if (width == 4) {
         for (size_t i = 0; i < n; i++) {
-            uint32_t r = cg_get16_(rests + 3 * i) | (uint32_t)rests[3 * i + 2] << 16;
+            uint32_t r = cg_get16_(sign_mantissas + 3 * i) | (uint32_t)sign_mantissas[3 * i + 2] << 16;
             cg_put32_(out + 4 * i, (r & 0x7fffff) | (r & 0x800000) << 8 | (uint32_t)exponents[i] << 23);
         }
     } else {
         for (size_t i = 0; i < n; i++)
-            cg_put16_(out + 2 * i, (rests[i] & 0x7fu) | (rests[i] & 0x80u) << 8 | (uint32_t)exponents[i] << 7);
+            cg_put16_(out + 2 * i,
+                (sign_mantissas[i] & 0x7fu) | (sign_mantissas[i] & 0x80u) << 8 | (uint32_t)exponents[i] << 7);
     }
 }
 #if CG_AVX2_
@@ -6302,18 +6387,19 @@ CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in
     _mm256_zeroupper();
     cg_exponents_scalar_(width, in + width * i, n - i, exponents + i);
 }
-CG_TARGET_AVX2_ static void cg_sign_mantissas_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+CG_TARGET_AVX2_ static void cg_sign_mantissas_avx2_(
+    unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i squeeze = _mm256_broadcastsi128_si256(
+        const __m256i squeeze_shuffle = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-        for (; i + 10 <= n; i += 8) { /* the upper store goes 4 bytes beyond */
+        for (; i + 10 <= n; i += 8) { /* the upper store writes 4 bytes more than its values */
             __m256i v = cg_load_bytes_avx2_(in + 4 * i);
             v = _mm256_or_si256(_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi32(v, 8), sign));
-            v = _mm256_shuffle_epi8(v, squeeze);
-            _mm_storeu_si128((__m128i *)(void *)(rests + 3 * i), _mm256_castsi256_si128(v));
-            _mm_storeu_si128((__m128i *)(void *)(rests + 3 * i + 12), _mm256_extracti128_si256(v, 1));
+            v = _mm256_shuffle_epi8(v, squeeze_shuffle);
+            _mm_storeu_si128((__m128i *)(void *)(sign_mantissas + 3 * i), _mm256_castsi256_si128(v));
+            _mm_storeu_si128((__m128i *)(void *)(sign_mantissas + 3 * i + 12), _mm256_extracti128_si256(v, 1));
         }
     } else {
         const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
@@ -6321,26 +6407,26 @@ CG_TARGET_AVX2_ static void cg_sign_mantissas_avx2_(unsigned width, const uint8_
             __m256i a = cg_load_bytes_avx2_(in + 2 * i), b = cg_load_bytes_avx2_(in + 2 * i + 32);
             a = _mm256_or_si256(_mm256_and_si256(a, low), _mm256_and_si256(_mm256_srli_epi16(a, 8), sign));
             b = _mm256_or_si256(_mm256_and_si256(b, low), _mm256_and_si256(_mm256_srli_epi16(b, 8), sign));
-            cg_store_avx2_(rests + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
+            cg_store_avx2_(sign_mantissas + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
     }
     _mm256_zeroupper();
-    cg_sign_mantissas_scalar_(width, in + width * i, n - i, rests + (width - 1) * i);
+    cg_sign_mantissas_scalar_(width, in + width * i, n - i, sign_mantissas + (width - 1) * i);
 }
 CG_TARGET_AVX2_ static void cg_floats_join_avx2_(
-    unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+    unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i spread = _mm256_broadcastsi128_si256(
+        const __m256i spread_shuffle = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
         for (; i + 10 <= n; i += 8) {
             __m256i e = _mm256_slli_epi32(
                 _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(exponents + i))), 23);
             __m256i r = _mm256_inserti128_si256(
-                _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i))),
-                _mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i + 12)), 1);
-            r = _mm256_shuffle_epi8(r, spread);
+                _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(sign_mantissas + 3 * i))),
+                _mm_loadu_si128((const __m128i *)(const void *)(sign_mantissas + 3 * i + 12)), 1);
+            r = _mm256_shuffle_epi8(r, spread_shuffle);
             r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi32(_mm256_and_si256(r, sign), 8));
             cg_store_avx2_(out + 4 * i, _mm256_or_si256(r, e));
         }
@@ -6349,13 +6435,13 @@ CG_TARGET_AVX2_ static void cg_floats_join_avx2_(
         for (; i + 16 <= n; i += 16) {
             __m256i e = _mm256_slli_epi16(
                 _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(exponents + i))), 7);
-            __m256i r = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(rests + i)));
+            __m256i r = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(sign_mantissas + i)));
             r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi16(_mm256_and_si256(r, sign), 8));
             cg_store_avx2_(out + 2 * i, _mm256_or_si256(r, e));
         }
     }
     _mm256_zeroupper();
-    cg_floats_join_scalar_(width, exponents + i, rests + (width - 1) * i, n - i, out + width * i);
+    cg_floats_join_scalar_(width, exponents + i, sign_mantissas + (width - 1) * i, n - i, out + width * i);
 }
 #endif
 static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
@@ -6369,29 +6455,30 @@ static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint
     cg_exponents_scalar_(width, in, n, exponents);
 }
 static void cg_sign_mantissas_(
-    const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+    const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
-        cg_sign_mantissas_avx2_(width, in, n, rests);
+        cg_sign_mantissas_avx2_(width, in, n, sign_mantissas);
         return;
     }
 #endif
     (void)kernels;
-    cg_sign_mantissas_scalar_(width, in, n, rests);
+    cg_sign_mantissas_scalar_(width, in, n, sign_mantissas);
 }
-static void cg_floats_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests,
-    size_t n, uint8_t *out) {
+static void cg_floats_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents,
+    const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
-        cg_floats_join_avx2_(width, exponents, rests, n, out);
+        cg_floats_join_avx2_(width, exponents, sign_mantissas, n, out);
         return;
     }
 #endif
     (void)kernels;
-    cg_floats_join_scalar_(width, exponents, rests, n, out);
+    cg_floats_join_scalar_(width, exponents, sign_mantissas, n, out);
 }
 
-/* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_SYMBOLS_; cap: at least n*width in whole words */
+/* Writes n <= CG_CHUNK_ values and returns the entry. cap: bytes at out, at least n*width in whole words; all of them
+   may be scribbled on. */
 CG_NOINLINE_ uint32_t cg_floats_put_(
     const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
     if (n) {
@@ -6403,12 +6490,13 @@ CG_NOINLINE_ uint32_t cg_floats_put_(
         if (coded < n) {
             cg_huffman_put_(&h, exponents, n, out, out + cap);
             cg_sign_mantissas_(kernels, width, in, n, out + coded);
-            return cg_piece_close_(1, 8 * (coded + n * (width - 1)), out);
+            return cg_piece_close_(CG_PIECE_CODED_, 8 * (coded + n * (width - 1)), out);
         }
         memcpy(out, in, n * width);
     }
-    return cg_piece_close_(0, 8 * n * width, out);
+    return cg_piece_close_(CG_PIECE_PACKED_, 8 * n * width, out);
 }
+/* Whether an encoder can have written this piece. Coded values are finite then; raw ones are not looked at. */
 CG_NOINLINE_ int cg_floats_check_(
     const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
     cg_huffman_ h;
@@ -6416,31 +6504,40 @@ CG_NOINLINE_ int cg_floats_check_(
     (void)kernels;
     if (n > CG_CHUNK_ || cg_piece_entry_bits_(entry) % 8 || !cg_piece_entry_check_(entry, 8 * n * width, in, bytes))
         return 0;
-    if (entry >> 30 == 0) return 1;
-    /* 255 would be Inf or NaN */
-    return entry >> 30 == 1 && size >= n * (width - 1) &&
+    if (entry >> 30 == CG_PIECE_PACKED_) return 1;
+    /* an exponent of 255 would be Inf or NaN */
+    return entry >> 30 == CG_PIECE_CODED_ && size >= n * (width - 1) &&
         cg_huffman_header_get_(&h, 254, in, size - n * (width - 1), n);
 }
+/* n values, whatever the entry and the `bytes` bytes at in are; what cannot be decoded is zeros. */
 CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in,
     size_t bytes, size_t n, uint8_t *out) {
     uint8_t exponents[CG_CHUNK_];
     cg_huffman_ h;
-    const size_t size = cg_min_(cg_piece_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
+    const size_t size = cg_min_(cg_piece_entry_bits_(entry) / 8, bytes), sign_mantissas = n * (width - 1);
     if (!n) return;
-    if (entry >> 30 == 0 && size >= n * width) {
+    if (entry >> 30 == CG_PIECE_PACKED_ && size >= n * width) {
         memcpy(out, in, n * width);
-    } else if (entry >> 30 == 1 && n <= CG_CHUNK_ && size >= rests &&
-        cg_huffman_header_get_(&h, 255, in, size - rests, n)) {
+    } else if (entry >> 30 == CG_PIECE_CODED_ && n <= CG_CHUNK_ && size >= sign_mantissas &&
+        cg_huffman_header_get_(&h, 255, in, size - sign_mantissas, n)) {
         cg_huffman_get_(&h, in, n, exponents);
-        cg_floats_join_(kernels, width, exponents, in + (size - rests), n, out);
+        cg_floats_join_(kernels, width, exponents, in + (size - sign_mantissas), n, out);
     } else {
         memset(out, 0, n * width);
     }
 }
 
 /* src/core/codes/golomb.h */
-/* ---- Golomb-Rice: an index as the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g */
+/* golomb: ascending indices as Golomb-Rice codes of their gaps
 
+   Offers   cg_rice_parameter_, cg_rice_bound_, cg_rice_writer_, cg_rice_reader_
+   Needs    base, bits
+   Touches  nothing but its arguments
+   An index is the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g. The parameter b follows
+   from (universe, k), and is not stored. */
+
+/* The b that is best where each of `universe` is an index with probability k/universe; at most
+   CG_RICE_MAX_PARAMETER_. */
 static unsigned cg_rice_parameter_(uint64_t universe, uint64_t k) {
     double miss = universe ? 1.0 - (double)k / (double)universe : 0.0;
     unsigned b = 0;
@@ -6450,16 +6547,20 @@ static unsigned cg_rice_parameter_(uint64_t universe, uint64_t k) {
     }
     return b;
 }
-static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k of so many */
+static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k <= universe indices */
     unsigned b = cg_rice_parameter_(universe, k);
     return k ? cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k, b + 1), (universe - k) >> b)) : 0;
 }
 
 typedef struct cg_rice_writer_ {
     uint8_t *start, *next_byte;
-    uint64_t word, next_index;
-    unsigned filled, parameter;
+    uint64_t word;       /* bits that are not yet written */
+    uint64_t next_index; /* the least that may come */
+    unsigned filled;     /* bits of word: 0..31 between calls */
+    unsigned parameter;  /* b */
 } cg_rice_writer_;
+
+/* out has room for cg_rice_bound_ bytes: only whole words of 4 are written, and none beyond it. */
 
 static void cg_rice_writer_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
     w->start = w->next_byte = out;
@@ -6475,7 +6576,8 @@ CG_INLINE_ void cg_rice_writer_flush_(cg_rice_writer_ *w) {
         w->filled -= 32;
     }
 }
-CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
+/* index is larger than all before. */
+CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) {
     const uint64_t skipped = index - w->next_index, low = skipped & (((uint64_t)1 << w->parameter) - 1);
     uint64_t q = skipped >> w->parameter;
     w->next_index = index + 1;
@@ -6497,7 +6599,8 @@ CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* asc
     }
     cg_rice_writer_flush_(w);
 }
-static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
+/* Writes the last word, filled up with zeros; returns the bytes written in all. */
+static size_t cg_rice_writer_close_(cg_rice_writer_ *w) {
     if (w->filled) {
         cg_put32_(w->next_byte, (uint32_t)w->word);
         w->next_byte += 4;
@@ -6508,8 +6611,8 @@ static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
 typedef struct cg_rice_reader_ {
     const uint8_t *bytes;
     size_t total_bits, bit_pos;
-    uint64_t next_index;
-    unsigned parameter;
+    uint64_t next_index; /* the least that may come; UINT64_MAX once there is none */
+    unsigned parameter;  /* b */
 } cg_rice_reader_;
 
 static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
@@ -6519,7 +6622,8 @@ static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t b
     r->next_index = 0;
     r->parameter = b < CG_RICE_MAX_PARAMETER_ ? b : CG_RICE_MAX_PARAMETER_;
 }
-/* Up to `count` more indices, fewer only where the bits run out. What cannot be an index comes out as UINT64_MAX. */
+/* Reads up to `count` more indices, fewer only where the bits end, and returns how many. An index beyond 2^64 - 2 reads
+   as UINT64_MAX, as do all after it. */
 static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
     const unsigned b = r->parameter;
     const uint64_t mask = ((uint64_t)1 << b) - 1;
@@ -6540,7 +6644,7 @@ static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t co
             at += need;
         }
         if (done > before) continue;
-        while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap that no window holds */
+        while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap longer than the bits in w */
             if (r->total_bits - at <= 57) goto out;
             q += 57;
             at += 57;
@@ -6562,7 +6666,7 @@ out:
     return done;
 }
 
-/* Has the last index been the last, and is nothing but zeros after it? */
+/* Whether nothing but the zeros of the last word is left. */
 static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
     if (r->bit_pos > r->total_bits || r->total_bits - r->bit_pos >= 32) return 0;
     for (size_t i = r->bit_pos; i < r->total_bits; i++)
