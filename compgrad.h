@@ -520,8 +520,8 @@ CG_API_ const char *cg_isa_name(cg_isa isa);
             (CG_AVX2_, CG_NEON_, at most one of them); attributes of functions; hints for branches and prefetching
    Needs    nothing
    Touches  nothing
-   Other headers may use: all of it, as all of base
-   It refuses to compile where bits would differ: x87 arithmetic, and fast math that clang cannot undo. */
+   Every header may use all of it, as all of base. It refuses to compile where bits would differ: x87 arithmetic, and
+   fast math that clang cannot undo. */
 
 #if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
 #  ifdef __cplusplus
@@ -605,9 +605,8 @@ void *memmove(void *to, const void *from, size_t bytes);
             log2, ctz and popcount; the 64-bit mixing step of hashes; sums and products of sizes that saturate
    Needs    platform
    Touches  nothing but its arguments
-   Other headers may use: all of it, as all of base
-   The intrinsics are included here, after fp_begin: their inline functions then have the same floating-point flags
-   as the rooms that call them. */
+   Every header may use all of it, as all of base. The intrinsics are included here, after fp_begin: their inline
+   functions then have its floating-point flags, unless the includer has read them before. */
 
 #if CG_AVX2_
 #  include <immintrin.h>
@@ -742,8 +741,8 @@ CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2
    Offers   sums and products of floats, finite checks, saturation to finite values, fading, square root, logarithm
    Needs    platform, bits
    Touches  nothing but its arguments
-   Other headers may use: all of it, as all of base
-   Finite checks look at bits: an includer's fast math would take comparisons with Inf or NaN for constants. */
+   Every header may use all of it, as all of base. Finite checks look at bits: an includer's fast math would take
+   comparisons with Inf or NaN for constants. */
 
 /* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas of fp_begin say. An empty
    asm statement hides the product from it. */
@@ -864,8 +863,7 @@ static double cg_ln_(double x) {
    Offers   cg_fenv_enter_ and cg_fenv_leave_, in pairs around all floating-point work of a thread
    Needs    platform
    Touches  the control word of the calling thread's floating-point unit
-   Other headers may use: all of it, as all of base
-   On machines without a case below the control word is left alone. */
+   Every header may use all of it, as all of base. On machines without a case below the control word is left alone. */
 
 typedef struct cg_fenv_ {
     uint64_t saved; /* the caller's control word */
@@ -3602,7 +3600,7 @@ static void cg_nf4_search_neon_(const float *limit, float inv_scale, const float
    Needs    base, table
    Touches  nothing but its arguments
    A fold (sums and differences of x[i] and x[2n-1-i]) turns a DCT-II of 2n values into a DCT-II and a DCT-IV of n.
-   Givens rotations of pairs by the angles (2n+1)pi/(4N) turn a DCT-IV of N values into two DCT-II of N/2. After three
+   Givens rotations of pairs by the angles (2i+1)pi/(4N) turn a DCT-IV of N values into two DCT-II of N/2. After three
    such steps eight products with 8*8 matrices are left. The matrices hold the scaling too: each step leaves out a
    factor of sqrt(1/2), and every value takes three. */
 
@@ -3626,7 +3624,7 @@ static const float cg_dct2_matrix_[64] = {
             0.125f,  -0.173379987f,   0.163320377f,  -0.146984443f,
             0.125f, -0.0982118696f,  0.0676495135f, -0.0344874226f,
 };
-/* DCT-III, its inverse */
+/* DCT-III: its transpose */
 static const float cg_dct3_matrix_[64] = {
             0.125f,         0.125f,         0.125f,         0.125f,
             0.125f,         0.125f,         0.125f,         0.125f,
@@ -3664,7 +3662,7 @@ static const float cg_dct4_matrix_[64] = {
      0.0173271466f, -0.0513155647f,  0.0833319575f,  -0.112145945f,
       0.136650234f,  -0.155903131f,   0.169164747f,  -0.175925463f,
 };
-/* cos of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
+/* cos of (2i+1)pi/128, i < 16, then of (2i+1)pi/64, i < 8 */
 static const float cg_dct_cos_[24] = {
     0.999698818f, 0.997290432f, 0.992479563f, 0.985277653f,
     0.975702107f, 0.963776052f, 0.949528158f, 0.932992816f,

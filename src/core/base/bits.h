@@ -4,9 +4,8 @@
             log2, ctz and popcount; the 64-bit mixing step of hashes; sums and products of sizes that saturate
    Needs    platform
    Touches  nothing but its arguments
-   Other headers may use: all of it, as all of base
-   The intrinsics are included here, after fp_begin: their inline functions then have the same floating-point flags
-   as the rooms that call them. */
+   Every header may use all of it, as all of base. The intrinsics are included here, after fp_begin: their inline
+   functions then have its floating-point flags, unless the includer has read them before. */
 
 #if CG_AVX2_
 #  include <immintrin.h>

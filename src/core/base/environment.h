@@ -3,8 +3,7 @@
    Offers   cg_fenv_enter_ and cg_fenv_leave_, in pairs around all floating-point work of a thread
    Needs    platform
    Touches  the control word of the calling thread's floating-point unit
-   Other headers may use: all of it, as all of base
-   On machines without a case below the control word is left alone. */
+   Every header may use all of it, as all of base. On machines without a case below the control word is left alone. */
 
 typedef struct cg_fenv_ {
     uint64_t saved; /* the caller's control word */

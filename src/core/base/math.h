@@ -3,8 +3,8 @@
    Offers   sums and products of floats, finite checks, saturation to finite values, fading, square root, logarithm
    Needs    platform, bits
    Touches  nothing but its arguments
-   Other headers may use: all of it, as all of base
-   Finite checks look at bits: an includer's fast math would take comparisons with Inf or NaN for constants. */
+   Every header may use all of it, as all of base. Finite checks look at bits: an includer's fast math would take
+   comparisons with Inf or NaN for constants. */
 
 /* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas of fp_begin say. An empty
    asm statement hides the product from it. */

@@ -4,8 +4,8 @@
             (CG_AVX2_, CG_NEON_, at most one of them); attributes of functions; hints for branches and prefetching
    Needs    nothing
    Touches  nothing
-   Other headers may use: all of it, as all of base
-   It refuses to compile where bits would differ: x87 arithmetic, and fast math that clang cannot undo. */
+   Every header may use all of it, as all of base. It refuses to compile where bits would differ: x87 arithmetic, and
+   fast math that clang cannot undo. */
 
 #if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
 #  ifdef __cplusplus

@@ -4,7 +4,7 @@
    Needs    base, table
    Touches  nothing but its arguments
    A fold (sums and differences of x[i] and x[2n-1-i]) turns a DCT-II of 2n values into a DCT-II and a DCT-IV of n.
-   Givens rotations of pairs by the angles (2n+1)pi/(4N) turn a DCT-IV of N values into two DCT-II of N/2. After three
+   Givens rotations of pairs by the angles (2i+1)pi/(4N) turn a DCT-IV of N values into two DCT-II of N/2. After three
    such steps eight products with 8*8 matrices are left. The matrices hold the scaling too: each step leaves out a
    factor of sqrt(1/2), and every value takes three. */
 
@@ -28,7 +28,7 @@ static const float cg_dct2_matrix_[64] = {
             0.125f,  -0.173379987f,   0.163320377f,  -0.146984443f,
             0.125f, -0.0982118696f,  0.0676495135f, -0.0344874226f,
 };
-/* DCT-III, its inverse */
+/* DCT-III: its transpose */
 static const float cg_dct3_matrix_[64] = {
             0.125f,         0.125f,         0.125f,         0.125f,
             0.125f,         0.125f,         0.125f,         0.125f,
@@ -66,7 +66,7 @@ static const float cg_dct4_matrix_[64] = {
      0.0173271466f, -0.0513155647f,  0.0833319575f,  -0.112145945f,
       0.136650234f,  -0.155903131f,   0.169164747f,  -0.175925463f,
 };
-/* cos of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
+/* cos of (2i+1)pi/128, i < 16, then of (2i+1)pi/64, i < 8 */
 static const float cg_dct_cos_[24] = {
     0.999698818f, 0.997290432f, 0.992479563f, 0.985277653f,
     0.975702107f, 0.963776052f, 0.949528158f, 0.932992816f,
