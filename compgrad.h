@@ -786,7 +786,7 @@ CG_INLINE_ float cg_saturate_(float v) {
     uint32_t u = cg_as_bits_(v);
     return cg_as_float_(u - ((u & CG_ABS_MASK_) == CG_INF_BITS_));
 }
-/* To f32: what is beyond its range becomes the largest finite value of its sign. d is not a NaN. */
+/* To f32: what is beyond its range becomes the largest finite value of its sign; a NaN stays. */
 CG_INLINE_ float cg_saturate64_(double d) {
     return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
 }
@@ -996,7 +996,7 @@ typedef struct cg_levels_ {
     float prescale;      /* a power of two, 1 but for huge or tiny values */
     float encode_offset; /* equals decode_offset, but 0 for a range of 0 */
     float inv_step;      /* levels per (prescaled) value; 0 gives the symbol of level 0 to all values */
-    int32_t zero_symbol; /* the symbol of level 0: 0 for a min-max grid, else max_symbol/2 */
+    int32_t zero_symbol; /* the symbol of level 0: 0 if the grid begins at decode_offset, else max_symbol/2 */
     int32_t max_symbol;  /* 1..255 */
     /* decode: value = (decode_offset + (symbol - zero_symbol)*step)*postscale, kept finite */
     float decode_offset; /* the (prescaled) value of level 0 */
@@ -1210,8 +1210,7 @@ CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
 /* Signs of four vectors of floats as the top bits of bytes, the other bits 0; before cg_pack_order_avx2_. Signed
    saturation keeps the sign. */
 CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_and_si256(
-        _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
+    return _mm256_and_si256(cg_narrow_signed_avx2_(a, b, c, d), _mm256_set1_epi8(-128));
 }
 /* the 16-bit halves of each u32 swapped */
 CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
@@ -2093,7 +2092,8 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_filter_mask_neon_(const float *v, size_t i, uint32x4_t threshold) { /* 16 values */
+CG_INLINE_ uint8x16_t cg_filter_mask_neon_(
+    const float *v, size_t i, uint32x4_t threshold) { /* byte masks of 16 values */
     return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), threshold),
         vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), threshold),
         vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), threshold),
@@ -2130,20 +2130,20 @@ static size_t cg_filter_neon_(
 }
 #endif
 
-/* bernoulli: selects v[i] where u < (|v[i]|*prescale)*inv_threshold, each product rounded, with u = the 24 high bits of
-   cg_hash32_(key, (first_index + i) % 2^16) over 2^24. The value is v[i] if its magnitude is at least threshold, else
-   +-threshold with the sign of v[i]. A NaN is never selected. All n indices belong to the block of the key. Order,
-   result and room as for filter. */
-/* Writes at `count`, and returns count + 1 if v[i] is selected. */
+/* One value of bernoulli: writes at `count`, and returns count + 1 if v[i] is selected, else count. */
 CG_INLINE_ size_t cg_bernoulli_one_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index,
     uint32_t *index, float *value, size_t count) {
     const float f = cg_load_(v, i), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
     const float u = (float)(cg_hash32_(c->key, (first_index + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
     index[count] = first_index + (uint32_t)i;
-    value[count] = magnitude >= c->threshold ? f
-                                             : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
+    value[count] =
+        magnitude >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & CG_SIGN_BIT_));
     return count + (u < cg_times_(cg_times_(magnitude, c->prescale), c->inv_threshold));
 }
+/* bernoulli: selects v[i] where u < (|v[i]|*prescale)*inv_threshold, each product rounded, with u = the 24 high bits of
+   cg_hash32_(key, (first_index + i) % 2^16) over 2^24. The value is v[i] if its magnitude is at least threshold, else
+   +-threshold with the sign of v[i]. A NaN is never selected. All n indices belong to the block of the key. Order,
+   result and room as for filter. */
 static size_t cg_bernoulli_scalar_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0;
@@ -2172,7 +2172,7 @@ CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
             index[count] = first_index + (uint32_t)j;
             value[count++] = magnitude >= c->threshold
                 ? f
-                : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
+                : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & CG_SIGN_BIT_));
         }
     }
     for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
@@ -2327,7 +2327,7 @@ static void cg_sign_decode_scalar_(const uint8_t *in, size_t n, float scale, flo
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(
     const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
-    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
+    const __m256i minus = _mm256_set1_epi32((int)CG_SIGN_BIT_), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
     const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24),
                   s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
     const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
@@ -2349,7 +2349,7 @@ CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(
 #endif
 #if CG_NEON_
 static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
-    const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_as_bits_(scale));
+    const uint32x4_t minus = vdupq_n_u32(CG_SIGN_BIT_), plus = vdupq_n_u32(cg_as_bits_(scale));
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -4322,7 +4322,7 @@ static void cg_natural_decode_scalar_(const uint8_t *in, size_t n, float *out, i
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
-    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    const __m256i minus = _mm256_set1_epi32((int)CG_SIGN_BIT_), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i e = _mm256_min_epu8(cg_load_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
@@ -4345,7 +4345,7 @@ CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n,
 #endif
 #if CG_NEON_
 static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
-    const uint32x4_t minus = vdupq_n_u32(0x80000000u);
+    const uint32x4_t minus = vdupq_n_u32(CG_SIGN_BIT_);
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
     (void)non_temporal;
@@ -4709,7 +4709,7 @@ CG_TARGET_AVX2_ static void cg_dynamic8_decode_avx2_(
         const uint8_t *p = symbols + i;
         __m256 f = _mm256_setr_ps(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
             value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
-        f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0x80000000u))));
+        f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)CG_SIGN_BIT_))));
         cg_store_stream_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, scale_v)), non_temporal);
     }
     _mm256_zeroupper();
@@ -5301,7 +5301,7 @@ CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride
     if ((cg_as_bits_(s) & CG_ABS_MASK_) >= CG_INF_BITS_) {
         double d = 0.0;
         for (unsigned a = 0; a < r; a++) d += (double)cg_load_(p, a) * (double)cg_load_(q, a * q_stride + j);
-        s = d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
+        s = cg_saturate64_(d);
     }
     return s;
 }
@@ -6330,7 +6330,6 @@ CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t value_code,
    (bf16). width: bytes of a value, 4 (f32) or 2 (bf16), as they are on the wire. n is at most CG_CHUNK_. */
 
 /* Values taken apart to exponents[n] and sign_mantissas[n*(width - 1)], and put together again. */
-
 static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     if (width == 4)
         for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
@@ -6362,18 +6361,18 @@ static void cg_floats_join_scalar_(
     }
 }
 #if CG_AVX2_
+/* exponents of eight f32 */
 CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) {
     return _mm256_srli_epi32(_mm256_slli_epi32(cg_load_bytes_avx2_(in), 1), 24);
 }
 CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     size_t i = 0;
     if (width == 4) {
-        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
         for (; i + 32 <= n; i += 32) {
             const uint8_t *p = in + 4 * i;
             __m256i a = _mm256_packus_epi32(cg_exponent8_avx2_(p), cg_exponent8_avx2_(p + 32));
             __m256i b = _mm256_packus_epi32(cg_exponent8_avx2_(p + 64), cg_exponent8_avx2_(p + 96));
-            cg_store_avx2_(exponents + i, _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order));
+            cg_store_avx2_(exponents + i, cg_pack_order_avx2_(_mm256_packus_epi16(a, b)));
         }
     } else {
         for (; i + 32 <= n; i += 32) {
@@ -6442,6 +6441,7 @@ CG_TARGET_AVX2_ static void cg_floats_join_avx2_(
     cg_floats_join_scalar_(width, exponents + i, sign_mantissas + (width - 1) * i, n - i, out + width * i);
 }
 #endif
+/* The same, by the ISA in use. They are no members of the table as only AVX2 has its own. */
 static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
@@ -6684,7 +6684,7 @@ static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
    M is row-major, rows*cols floats at any address. In f64 a factor is a set of r rows, each a vector, one after the
    other: p[r][rows], q[r][cols]; in a packet p is [rows][r]. r, the rank of the product, is at most min(rows, cols). */
 
-/* The sum has four lanes by i % 4, so that it vectorizes with the same bits everywhere. */
+/* x*y; the sum has four lanes by i % 4, so that it vectorizes with the same bits everywhere. */
 static double cg_dot_(const double *x, const double *y, size_t n) {
     double s[4] = { 0.0, 0.0, 0.0, 0.0 };
     size_t i = 0;
@@ -6693,6 +6693,7 @@ static double cg_dot_(const double *x, const double *y, size_t n) {
     for (; i < n; i++) s[i & 3] += cg_times64_(x[i], y[i]);
     return (s[0] + s[2]) + (s[1] + s[3]);
 }
+/* y += a*x */
 static void cg_axpy_(double a, const double *x, double *y, size_t n) {
     for (size_t i = 0; i < n; i++) y[i] += cg_times64_(a, x[i]);
 }
@@ -6700,11 +6701,11 @@ static void cg_zero64_(double *x, size_t n) {
     for (size_t i = 0; i < n; i++) x[i] = 0.0;
 }
 
+#define CG_STRIP_COLS_ (CG_TILE_ROWS_ * CG_TILE_COLS_) /* columns */
 /* A matrix is walked in strips of up to CG_STRIP_COLS_ columns, a strip in blocks of CG_TILE_ROWS_ rows, a block in
    tiles of up to CG_TILE_COLS_ columns. While one block is worked on the next one below is prefetched, a share with
    each tile: as many values as the tile has, consecutive ones. Here: where the share of the tile at row i, column j
    of the strip begins; NULL at the last blocks and in a narrow last strip. */
-#define CG_STRIP_COLS_ (CG_TILE_ROWS_ * CG_TILE_COLS_)
 static const float *cg_matrix_prefetch_addr_(
     const float *m, size_t rows, size_t cols, size_t strip, size_t i, size_t j) {
     const size_t width = cg_min_(CG_STRIP_COLS_, cols - strip);

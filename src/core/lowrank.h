@@ -9,7 +9,7 @@
    M is row-major, rows*cols floats at any address. In f64 a factor is a set of r rows, each a vector, one after the
    other: p[r][rows], q[r][cols]; in a packet p is [rows][r]. r, the rank of the product, is at most min(rows, cols). */
 
-/* The sum has four lanes by i % 4, so that it vectorizes with the same bits everywhere. */
+/* x*y; the sum has four lanes by i % 4, so that it vectorizes with the same bits everywhere. */
 static double cg_dot_(const double *x, const double *y, size_t n) {
     double s[4] = { 0.0, 0.0, 0.0, 0.0 };
     size_t i = 0;
@@ -18,6 +18,7 @@ static double cg_dot_(const double *x, const double *y, size_t n) {
     for (; i < n; i++) s[i & 3] += cg_times64_(x[i], y[i]);
     return (s[0] + s[2]) + (s[1] + s[3]);
 }
+/* y += a*x */
 static void cg_axpy_(double a, const double *x, double *y, size_t n) {
     for (size_t i = 0; i < n; i++) y[i] += cg_times64_(a, x[i]);
 }
@@ -25,11 +26,11 @@ static void cg_zero64_(double *x, size_t n) {
     for (size_t i = 0; i < n; i++) x[i] = 0.0;
 }
 
+#define CG_STRIP_COLS_ (CG_TILE_ROWS_ * CG_TILE_COLS_) /* columns */
 /* A matrix is walked in strips of up to CG_STRIP_COLS_ columns, a strip in blocks of CG_TILE_ROWS_ rows, a block in
    tiles of up to CG_TILE_COLS_ columns. While one block is worked on the next one below is prefetched, a share with
    each tile: as many values as the tile has, consecutive ones. Here: where the share of the tile at row i, column j
    of the strip begins; NULL at the last blocks and in a narrow last strip. */
-#define CG_STRIP_COLS_ (CG_TILE_ROWS_ * CG_TILE_COLS_)
 static const float *cg_matrix_prefetch_addr_(
     const float *m, size_t rows, size_t cols, size_t strip, size_t i, size_t j) {
     const size_t width = cg_min_(CG_STRIP_COLS_, cols - strip);

@@ -48,7 +48,7 @@ CG_INLINE_ float cg_saturate_(float v) {
     uint32_t u = cg_as_bits_(v);
     return cg_as_float_(u - ((u & CG_ABS_MASK_) == CG_INF_BITS_));
 }
-/* To f32: what is beyond its range becomes the largest finite value of its sign. d is not a NaN. */
+/* To f32: what is beyond its range becomes the largest finite value of its sign; a NaN stays. */
 CG_INLINE_ float cg_saturate64_(double d) {
     return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
 }

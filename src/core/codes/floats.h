@@ -8,7 +8,6 @@
    (bf16). width: bytes of a value, 4 (f32) or 2 (bf16), as they are on the wire. n is at most CG_CHUNK_. */
 
 /* Values taken apart to exponents[n] and sign_mantissas[n*(width - 1)], and put together again. */
-
 static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     if (width == 4)
         for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
@@ -40,18 +39,18 @@ static void cg_floats_join_scalar_(
     }
 }
 #if CG_AVX2_
+/* exponents of eight f32 */
 CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) {
     return _mm256_srli_epi32(_mm256_slli_epi32(cg_load_bytes_avx2_(in), 1), 24);
 }
 CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     size_t i = 0;
     if (width == 4) {
-        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
         for (; i + 32 <= n; i += 32) {
             const uint8_t *p = in + 4 * i;
             __m256i a = _mm256_packus_epi32(cg_exponent8_avx2_(p), cg_exponent8_avx2_(p + 32));
             __m256i b = _mm256_packus_epi32(cg_exponent8_avx2_(p + 64), cg_exponent8_avx2_(p + 96));
-            cg_store_avx2_(exponents + i, _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order));
+            cg_store_avx2_(exponents + i, cg_pack_order_avx2_(_mm256_packus_epi16(a, b)));
         }
     } else {
         for (; i + 32 <= n; i += 32) {
@@ -120,6 +119,7 @@ CG_TARGET_AVX2_ static void cg_floats_join_avx2_(
     cg_floats_join_scalar_(width, exponents + i, sign_mantissas + (width - 1) * i, n - i, out + width * i);
 }
 #endif
+/* The same, by the ISA in use. They are no members of the table as only AVX2 has its own. */
 static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {

@@ -81,7 +81,7 @@ static void cg_sign_decode_scalar_(const uint8_t *in, size_t n, float scale, flo
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(
     const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
-    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
+    const __m256i minus = _mm256_set1_epi32((int)CG_SIGN_BIT_), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
     const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24),
                   s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
     const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
@@ -103,7 +103,7 @@ CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(
 #endif
 #if CG_NEON_
 static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
-    const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_as_bits_(scale));
+    const uint32x4_t minus = vdupq_n_u32(CG_SIGN_BIT_), plus = vdupq_n_u32(cg_as_bits_(scale));
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {

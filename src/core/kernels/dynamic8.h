@@ -158,7 +158,7 @@ CG_TARGET_AVX2_ static void cg_dynamic8_decode_avx2_(
         const uint8_t *p = symbols + i;
         __m256 f = _mm256_setr_ps(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
             value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
-        f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0x80000000u))));
+        f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)CG_SIGN_BIT_))));
         cg_store_stream_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, scale_v)), non_temporal);
     }
     _mm256_zeroupper();

@@ -70,7 +70,8 @@ CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_filter_mask_neon_(const float *v, size_t i, uint32x4_t threshold) { /* 16 values */
+CG_INLINE_ uint8x16_t cg_filter_mask_neon_(
+    const float *v, size_t i, uint32x4_t threshold) { /* byte masks of 16 values */
     return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), threshold),
         vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), threshold),
         vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), threshold),
@@ -107,20 +108,20 @@ static size_t cg_filter_neon_(
 }
 #endif
 
-/* bernoulli: selects v[i] where u < (|v[i]|*prescale)*inv_threshold, each product rounded, with u = the 24 high bits of
-   cg_hash32_(key, (first_index + i) % 2^16) over 2^24. The value is v[i] if its magnitude is at least threshold, else
-   +-threshold with the sign of v[i]. A NaN is never selected. All n indices belong to the block of the key. Order,
-   result and room as for filter. */
-/* Writes at `count`, and returns count + 1 if v[i] is selected. */
+/* One value of bernoulli: writes at `count`, and returns count + 1 if v[i] is selected, else count. */
 CG_INLINE_ size_t cg_bernoulli_one_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index,
     uint32_t *index, float *value, size_t count) {
     const float f = cg_load_(v, i), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
     const float u = (float)(cg_hash32_(c->key, (first_index + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
     index[count] = first_index + (uint32_t)i;
-    value[count] = magnitude >= c->threshold ? f
-                                             : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
+    value[count] =
+        magnitude >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & CG_SIGN_BIT_));
     return count + (u < cg_times_(cg_times_(magnitude, c->prescale), c->inv_threshold));
 }
+/* bernoulli: selects v[i] where u < (|v[i]|*prescale)*inv_threshold, each product rounded, with u = the 24 high bits of
+   cg_hash32_(key, (first_index + i) % 2^16) over 2^24. The value is v[i] if its magnitude is at least threshold, else
+   +-threshold with the sign of v[i]. A NaN is never selected. All n indices belong to the block of the key. Order,
+   result and room as for filter. */
 static size_t cg_bernoulli_scalar_(
     const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0;
@@ -149,7 +150,7 @@ CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
             index[count] = first_index + (uint32_t)j;
             value[count++] = magnitude >= c->threshold
                 ? f
-                : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
+                : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & CG_SIGN_BIT_));
         }
     }
     for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);

@@ -325,7 +325,7 @@ CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride
     if ((cg_as_bits_(s) & CG_ABS_MASK_) >= CG_INF_BITS_) {
         double d = 0.0;
         for (unsigned a = 0; a < r; a++) d += (double)cg_load_(p, a) * (double)cg_load_(q, a * q_stride + j);
-        s = d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
+        s = cg_saturate64_(d);
     }
     return s;
 }

@@ -135,7 +135,7 @@ static void cg_natural_decode_scalar_(const uint8_t *in, size_t n, float *out, i
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
-    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+    const __m256i minus = _mm256_set1_epi32((int)CG_SIGN_BIT_), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i e = _mm256_min_epu8(cg_load_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
@@ -158,7 +158,7 @@ CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n,
 #endif
 #if CG_NEON_
 static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
-    const uint32x4_t minus = vdupq_n_u32(0x80000000u);
+    const uint32x4_t minus = vdupq_n_u32(CG_SIGN_BIT_);
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
     (void)non_temporal;

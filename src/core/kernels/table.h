@@ -24,7 +24,7 @@ typedef struct cg_levels_ {
     float prescale;      /* a power of two, 1 but for huge or tiny values */
     float encode_offset; /* equals decode_offset, but 0 for a range of 0 */
     float inv_step;      /* levels per (prescaled) value; 0 gives the symbol of level 0 to all values */
-    int32_t zero_symbol; /* the symbol of level 0: 0 for a min-max grid, else max_symbol/2 */
+    int32_t zero_symbol; /* the symbol of level 0: 0 if the grid begins at decode_offset, else max_symbol/2 */
     int32_t max_symbol;  /* 1..255 */
     /* decode: value = (decode_offset + (symbol - zero_symbol)*step)*postscale, kept finite */
     float decode_offset; /* the (prescaled) value of level 0 */
@@ -238,8 +238,7 @@ CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
 /* Signs of four vectors of floats as the top bits of bytes, the other bits 0; before cg_pack_order_avx2_. Signed
    saturation keeps the sign. */
 CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_and_si256(
-        _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
+    return _mm256_and_si256(cg_narrow_signed_avx2_(a, b, c, d), _mm256_set1_epi8(-128));
 }
 /* the 16-bit halves of each u32 swapped */
 CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
