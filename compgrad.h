@@ -3240,8 +3240,8 @@ static void cg_axpby_fading_neon_(
    Touches  nothing but its arguments */
 
 /* bucketize: the symbol is how many of the limit_count ascending limits t = |v|*inv_scale is above (so a tie goes to
-   the lower symbol, and a NaN to 0), or sign_bit where v < 0. With lanes, centroid[symbol without sign]*|v| is added to
-   lanes[i % 16]; the product of two f32 is exact in f64. */
+   the lower symbol, and a NaN to 0), with sign_bit set where v < 0. With lanes, centroid[symbol without sign]*|v| is
+   added to lanes[i % 16]; the product of two f32 is exact in f64. */
 static void cg_bucketize_scalar_(
     const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes) {
     const cg_bucketizer_ q = *g; /* a copy: symbols cannot alias it */
