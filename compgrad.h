@@ -726,7 +726,14 @@ CG_API_ const char *cg_isa_name(cg_isa isa); /* "avx2", for example */
 #  define COMPGRAD_IMPLEMENTED_ /* a second include with COMPGRAD_IMPLEMENTATION still defined does no harm */
 
 /* src/core/base/platform.h */
-/* ---- >>platform ---- */
+/* platform: what the implementation asks of the compiler, the C library and the CPU family
+
+   Offers   memcpy, memset and memmove, also freestanding; COMPGRAD_ASSERT; CG_BIG_ENDIAN_; which SIMD code is compiled
+            (CG_AVX2_, CG_NEON_, at most one of them); attributes of functions; hints for branches and prefetching
+   Needs    nothing
+   Touches  nothing
+   Every header may use all of it, as all of base. It refuses to compile where bits would differ: x87 arithmetic, and
+   fast math that clang cannot undo. */
 
 #if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
 #  ifdef __cplusplus
@@ -771,8 +778,8 @@ void *memmove(void *to, const void *from, size_t bytes);
 
 #if defined(__GNUC__) || defined(__clang__)
 #  define CG_INLINE_ static inline __attribute__((always_inline, unused))
-#  define CG_NOINLINE_ static __attribute__((noinline)) /* so that its stack is not there all the time */
-#  define CG_OFFERED_ static __attribute__((unused))    /* for other headers: this one alone may not call it */
+#  define CG_NOINLINE_ static __attribute__((noinline)) /* keeps the function's large arrays off its callers' stack */
+#  define CG_OFFERED_ static __attribute__((unused))    /* for other headers: a build without them never calls it */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
 #  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)
@@ -786,8 +793,12 @@ void *memmove(void *to, const void *from, size_t bytes);
 #endif
 
 /* src/core/base/fp_begin.h */
-/* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
-   here and the end of this file, and nothing of it leaks into the includer's own code. */
+/* fp_begin: strict floating point from here to fp_end, whatever flags the includer compiles with
+
+   Offers   pragmas: no contraction, no reassociation, no fast math
+   Needs    nothing
+   Touches  the compiler's floating-point state, which fp_end gives back; every header has both once
+   All code whose results are part of a packet stands between the two. */
 #if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
@@ -800,6 +811,15 @@ void *memmove(void *to, const void *from, size_t bytes);
 #endif
 
 /* src/core/base/bits.h */
+/* bits: byte order, bit patterns of floats, and integer arithmetic that sticks at its maximum
+
+   Offers   sizes of chunk, block and wave; loads and stores of the little-endian wire and of unaligned floats;
+            log2, ctz and popcount; the 64-bit mixing step of hashes; sums and products of sizes that saturate
+   Needs    platform
+   Touches  nothing but its arguments
+   Every header may use all of it, as all of base. The intrinsics are included here, after fp_begin: their inline
+   functions then have its floating-point flags, unless the includer has read them before. */
+
 #if CG_AVX2_
 #  include <immintrin.h>
 #endif
@@ -807,26 +827,17 @@ void *memmove(void *to, const void *from, size_t bytes);
 #  include <arm_neon.h>
 #endif
 
-/* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas say: hide the product. */
-#if defined(__clang__) && defined(__FMA__)
-#  define CG_NO_FMA_(product) __asm__("" : "+x"(product))
-#elif defined(__clang__) && defined(__aarch64__)
-#  define CG_NO_FMA_(product) __asm__("" : "+w"(product))
-#else
-#  define CG_NO_FMA_(product) ((void)0)
-#endif
-
-#define CG_CHUNK_ 2048u        /* values handled while they stay in L1 */
-#define CG_BLOCK_ 65536u       /* values per unit of randomness, summation and threads */
+#define CG_CHUNK_ 2048u        /* values that are worked on while they stay in L1 */
+#define CG_BLOCK_ 65536u       /* values per block: the granularity of random keys, of summation order and of threads */
 #define CG_ROTATE_BLOCK_ 1024u /* values that are rotated together */
-#define CG_DCT_BLOCK_ 64u
-#define CG_WAVE_ 64u             /* blocks whose partial results are held at once */
-#define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; NaN is above */
+#define CG_DCT_BLOCK_ 64u      /* values of one DCT */
+#define CG_WAVE_ 64u           /* blocks whose partial results are held at once */
+#define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; those of a NaN are larger */
 #define CG_ABS_MASK_ 0x7fffffffu
+#define CG_SIGN_BIT_ 0x80000000u
 #define CG_FLT_MAX_ 3.402823466e+38f
 
-/* ---- >>bytes: the wire is little-endian, and floats may lie at any address ---- */
-
+/* The wire is little-endian, and p may be any address. */
 CG_INLINE_ uint16_t cg_get16_(const uint8_t *p) { return (uint16_t)(p[0] | (unsigned)p[1] << 8); }
 CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
 #if CG_BIG_ENDIAN_
@@ -838,7 +849,7 @@ CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
 #endif
 }
 CG_INLINE_ uint64_t cg_get64_(const uint8_t *p) { return cg_get32_(p) | (uint64_t)cg_get32_(p + 4) << 32; }
-CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) {
+CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) { /* the low 16 bits of v */
     p[0] = (uint8_t)v;
     p[1] = (uint8_t)(v >> 8);
 }
@@ -867,10 +878,9 @@ CG_INLINE_ float cg_as_float_(uint32_t u) {
     memcpy(&f, &u, 4);
     return f;
 }
-CG_INLINE_ float cg_saturate_(float v) { /* Inf to the largest finite, by bits: fast math knows no Inf */
-    uint32_t u = cg_as_bits_(v);
-    return cg_as_float_(u - ((u & CG_ABS_MASK_) == CG_INF_BITS_));
-}
+
+/* Value i of an array of floats of the machine's byte order, which may lie at any address: the caller's vectors are
+   never accessed as float lvalues. */
 CG_INLINE_ float cg_load_(const float *v, size_t i) {
     float f;
     memcpy(&f, (const uint8_t *)v + 4 * i, 4);
@@ -882,6 +892,7 @@ CG_INLINE_ uint32_t cg_load_bits_(const float *v, size_t i) {
     return u;
 }
 CG_INLINE_ void cg_store_(float *v, size_t i, float f) { memcpy((uint8_t *)v + 4 * i, &f, 4); }
+/* v + i, computed in bytes: on a pointer that is not aligned for float the C operator would be undefined. */
 CG_INLINE_ const float *cg_at_(const float *v, size_t i) {
     return (const float *)(const void *)((const uint8_t *)v + 4 * i);
 }
@@ -890,7 +901,7 @@ CG_INLINE_ float *cg_at_mut_(float *v, size_t i) { return (float *)(void *)((uin
 CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
 CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* floor; v > 0 */
+CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* rounded down; v > 0 */
 #if defined(__GNUC__)
     return 63u - (unsigned)__builtin_clzll(v);
 #else
@@ -899,7 +910,7 @@ CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* floor; v > 0 */
     return l;
 #endif
 }
-CG_INLINE_ unsigned cg_ctz_(uint64_t v) { /* v > 0 */
+CG_INLINE_ unsigned cg_ctz_(uint64_t v) { /* zeros below the lowest 1; v > 0 */
 #if defined(__GNUC__)
     return (unsigned)__builtin_ctzll(v);
 #else
@@ -918,6 +929,43 @@ CG_INLINE_ unsigned cg_popcount_(uint64_t v) {
     return (unsigned)(v * 0x0101010101010101u >> 56);
 }
 
+/* The mixing step of every hash and random key (SplitMix64's finalizer and increment): a bijection of 64 bits. */
+#define CG_GOLDEN_ 0x9E3779B97F4A7C15u
+CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+/* Sizes: sums and products that overflow become CG_TOO_LARGE_ and stay there: one check at the end is enough. */
+#define CG_TOO_LARGE_ UINT64_MAX
+CG_INLINE_ uint64_t cg_add_sat_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
+CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
+CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of the whole u32 words that hold so many bits */
+    return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
+}
+/* A number of bytes as public functions return it: 0 for one that no array can have. */
+CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
+
+/* src/core/base/math.h */
+/* math: float and double arithmetic with one rounding per operation, the same bits on every machine; no libm
+
+   Offers   sums and products of floats, finite checks, saturation to finite values, fading, square root, logarithm
+   Needs    platform, bits
+   Touches  nothing but its arguments
+   Every header may use all of it, as all of base. Finite checks look at bits: an includer's fast math would take
+   comparisons with Inf or NaN for constants. */
+
+/* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas of fp_begin say. An empty
+   asm statement hides the product from it. */
+#if defined(__clang__) && defined(__FMA__)
+#  define CG_NO_FMA_(product) __asm__("" : "+x"(product))
+#elif defined(__clang__) && defined(__aarch64__)
+#  define CG_NO_FMA_(product) __asm__("" : "+w"(product))
+#else
+#  define CG_NO_FMA_(product) ((void)0)
+#endif
+
 /* One rounding each, also where the compiler evaluates float expressions in double (FLT_EVAL_METHOD 1). */
 CG_INLINE_ float cg_plus_(float a, float b) { return (float)(a + b); }
 CG_INLINE_ float cg_minus_(float a, float b) { return (float)(a - b); }
@@ -926,31 +974,12 @@ CG_INLINE_ float cg_times_(float a, float b) {
     CG_NO_FMA_(p);
     return p;
 }
-
-/* Sizes: sums and products that stick at the top, so that an overflow is seen once, at the end. */
-#define CG_TOO_LARGE_ UINT64_MAX
-CG_INLINE_ uint64_t cg_add_sat_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
-CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
-CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of whole u32 words that hold so many bits */
-    return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
-}
-CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }
-
-/* src/core/base/math.h */
-/* ---- >>math: correctly rounded, the same bits everywhere; no libm ---- */
-
-CG_INLINE_ int cg_is_finite_(float f) { return (cg_as_bits_(f) & CG_ABS_MASK_) < CG_INF_BITS_; }
-CG_INLINE_ float cg_saturate64_(double d) { /* to f32, never Inf */
-    return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
-}
-#define CG_FADE_BITS_ 0x0d800000u /* the bits of 2^-100 */
-CG_INLINE_ float cg_faded_(float v) { return (cg_as_bits_(v) & CG_ABS_MASK_) < CG_FADE_BITS_ ? 0.0f : v; }
-
 CG_INLINE_ double cg_times64_(double a, double b) {
     double p = a * b;
     CG_NO_FMA_(p);
     return p;
 }
+
 CG_INLINE_ uint64_t cg_as_bits64_(double d) {
     uint64_t u;
     memcpy(&u, &d, 8);
@@ -961,8 +990,25 @@ CG_INLINE_ double cg_as_double_(uint64_t u) {
     memcpy(&d, &u, 8);
     return d;
 }
+CG_INLINE_ int cg_is_finite_(float f) { return (cg_as_bits_(f) & CG_ABS_MASK_) < CG_INF_BITS_; }
 CG_INLINE_ int cg_is_finite64_(double d) { return (cg_as_bits64_(d) >> 52 & 0x7ff) != 0x7ff; }
 
+/* Inf becomes the largest finite value of its sign; all else, NaN too, stays. */
+CG_INLINE_ float cg_saturate_(float v) {
+    uint32_t u = cg_as_bits_(v);
+    return cg_as_float_(u - ((u & CG_ABS_MASK_) == CG_INF_BITS_));
+}
+/* To f32: what is beyond its range becomes the largest finite value of its sign; a NaN stays. */
+CG_INLINE_ float cg_saturate64_(double d) {
+    return d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
+}
+
+/* Fading: magnitudes below 2^-100 become +0. Rounding would otherwise keep a decaying value among the denormals,
+   which are slow, for ever. */
+#define CG_FADE_BITS_ 0x0d800000u /* the bits of 2^-100 */
+CG_INLINE_ float cg_faded_(float v) { return (cg_as_bits_(v) & CG_ABS_MASK_) < CG_FADE_BITS_ ? 0.0f : v; }
+
+/* Square root, correctly rounded; x is finite and not negative. */
 #if CG_AVX2_ && defined(__SSE2__)
 CG_INLINE_ double cg_sqrt_(double x) { return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))); }
 #elif CG_NEON_
@@ -972,35 +1018,35 @@ CG_INLINE_ double cg_sqrt_(double x) {
     return r;
 }
 #else
-/* Square root to nearest, of what is not negative and finite; a bit of the root at a time. */
-static double cg_sqrt_(double x) {
-    uint64_t u = cg_as_bits64_(x), rest = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
+static double cg_sqrt_(double x) { /* a bit of the root at a time */
+    uint64_t u = cg_as_bits64_(x), remainder = u & (((uint64_t)1 << 52) - 1), root = 0, sum = 0;
     int exponent = (int)(u >> 52);
     if (u == 0 || u >> 63) return 0.0;
     if (exponent) {
-        rest |= (uint64_t)1 << 52;
-    } else {
-        int up = 52 - (int)cg_log2_(rest);
-        rest <<= up;
-        exponent = 1 - up;
+        remainder |= (uint64_t)1 << 52;
+    } else { /* a denormal: its leading bit to bit 52 */
+        int shift = 52 - (int)cg_log2_(remainder);
+        remainder <<= shift;
+        exponent = 1 - shift;
     }
     exponent -= 1023;
-    rest <<= 1 + (exponent & 1); /* an even exponent is left, and room for the bit that rounds */
+    remainder <<= 1 + (exponent & 1); /* an even exponent is left, and room for the bit that rounds */
     exponent -= exponent & 1;
-    for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, rest <<= 1) {
+    for (uint64_t bit = (uint64_t)1 << 53; bit; bit >>= 1, remainder <<= 1) {
         uint64_t t = sum + bit;
-        if (t <= rest) {
+        if (t <= remainder) {
             sum = t + bit;
-            rest -= t;
+            remainder -= t;
             root += bit;
         }
     }
-    root = (root + (root & 1)) >> 1; /* a tie would need a square of 107 bits */
+    root = (root + (root & 1)) >> 1; /* there are no ties: the root of one would square to more bits than x has */
     return cg_as_double_(root + ((uint64_t)(exponent / 2 + 1022) << 52));
 }
 #endif
 
-/* Natural logarithm: x = m*2^e, then the series of artanh; good to 1e-15. */
+/* Natural logarithm of a positive finite x (others would loop for ever): x = m*2^e, then the series of artanh for m.
+   The error is below 1e-15. */
 static double cg_ln_(double x) {
     double s, s2, t = 0.0, e = 0.0;
     while (x < 0.7071067811865476) {
@@ -1023,30 +1069,28 @@ static double cg_ln_(double x) {
     return t + e;
 }
 
-/* The mixing step of every hash and random number. */
-#define CG_GOLDEN_ 0x9E3779B97F4A7C15u
-
-CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-
 /* src/core/base/environment.h */
-/* ---- >>environment: the caller's rounding mode, flush-to-zero and traps change no bit ---- */
+/* environment: the caller's rounding mode, flush-to-zero and traps change no bit of a result
+
+   Offers   cg_fenv_enter_ and cg_fenv_leave_, in pairs around all floating-point work of a thread
+   Needs    platform
+   Touches  the control word of the calling thread's floating-point unit
+   Every header may use all of it, as all of base. On machines without a case below the control word is left alone. */
 
 typedef struct cg_fenv_ {
-    uint64_t saved;
+    uint64_t saved; /* the caller's control word */
 } cg_fenv_;
 
+/* Sets round to nearest, denormals kept, no traps. The result goes to cg_fenv_leave_ on the same thread, on every way
+   out. Pairs may be nested. */
 CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
     cg_fenv_ env = { 0 };
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
     uint32_t now = 0, clean = 0x1f80; /* nearest, no FTZ or DAZ, all traps masked */
-    /* stmxcsr (%rax): tcc has no name for it */
+    /* stmxcsr (%rax) and ldmxcsr (%rax) as bytes, as tcc does not know their names */
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
     env.saved = now;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory"); /* ldmxcsr (%rax) */
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     uint64_t now, clean = 0;
     __asm__ __volatile__("mrs %0, fpcr" : "=r"(now) : : "memory");
@@ -1066,16 +1110,16 @@ CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
 }
 CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
-    uint32_t was = (uint32_t)env.saved;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&was) : "memory");
+    uint32_t saved = (uint32_t)env.saved;
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&saved) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     if (env.saved) __asm__ __volatile__("msr fpcr, %0" : : "r"(env.saved) : "memory");
 #elif defined(__s390x__) && defined(__GNUC__)
-    uint32_t was = (uint32_t)env.saved;
-    __asm__ __volatile__("sfpc %0" : : "r"(was) : "memory");
+    uint32_t saved = (uint32_t)env.saved;
+    __asm__ __volatile__("sfpc %0" : : "r"(saved) : "memory");
 #elif defined(__riscv_flen) && defined(__GNUC__)
-    unsigned long was = (unsigned long)env.saved, unused;
-    __asm__ __volatile__("fsrm %0, %1" : "=r"(unused) : "r"(was) : "memory");
+    unsigned long saved = (unsigned long)env.saved, unused;
+    __asm__ __volatile__("fsrm %0, %1" : "=r"(unused) : "r"(saved) : "memory");
     (void)unused;
 #else
     (void)env;
@@ -1083,21 +1127,31 @@ CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 }
 
 /* src/core/random.h */
-/* ---- >>random: a pure function of (tag, position); part of the wire format ---- */
+/* random: random numbers as a pure function of (tag, position), which is part of the wire format
 
+   Offers   shared and per-rank keys of a tag, keys of blocks, 32 hash bits per counter, rounding noise, PermK's draw
+   Needs    base
+   Touches  nothing but its arguments
+   Other headers may use: cg_shared_key_, cg_key_, cg_block_key_, cg_hash32_
+   There is no generator state: any thread and any ISA can make the number of any position by itself. */
+
+/* The key of a tag that all ranks agree on (rank is left out): samples, rotations, permutations. */
 static uint64_t cg_shared_key_(const cg_tag *tag) {
     uint64_t z = cg_mix64_(tag->seed + CG_GOLDEN_);
     z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));
     return cg_mix64_(z ^ (tag->tensor + 3 * CG_GOLDEN_));
 }
+/* The key that differs by rank: rounding and selection by chance. */
 static uint64_t cg_rank_key_(const cg_tag *tag) {
     return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_));
 }
 
-/* Two words per block of 65536 positions: with one, the counters of two blocks would overlap too often. */
+/* The key of one block of 65536 positions. With one word instead of two, the hashes of two blocks would overlap too
+   often. */
 typedef struct cg_key_ {
-    uint32_t a, b;
+    uint32_t a, b; /* a: xor with the counter; b: added between the two multiplications */
 } cg_key_;
+/* key: of cg_shared_key_ or cg_rank_key_, perhaps xor a constant of the purpose; block: any number. */
 CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     uint64_t s = cg_mix64_(key + (block + 1) * CG_GOLDEN_);
     cg_key_ k;
@@ -1105,117 +1159,212 @@ CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     k.b = (uint32_t)(s >> 32);
     return k;
 }
+/* 32 uniform bits; for one key a bijection of the counter. SIMD twins: cg_hash8_avx2_, cg_hash4_neon_. */
 CG_INLINE_ uint32_t cg_hash32_(cg_key_ key, uint32_t counter) {
     uint32_t h = counter ^ key.a;
     h = (h ^ h >> 16) * 0x7FEB352Du;
     h = ((h ^ h >> 15) + key.b) * 0x846CA68Bu;
     return h ^ h >> 16;
 }
-/* Rounding noise in [-0.5, 0.5]. One hash serves two values: each sees all 32 bits, in two orders. */
+/* Rounding noise of a position within its block, in [-0.5, 0.5]. Positions p and p + 8 of 16 share one hash: the second
+   sees its halves swapped, so that the high bits of the two are independent. */
 CG_INLINE_ float cg_noise_(cg_key_ key, uint32_t position) {
     uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
     if (position & 8) h = h << 16 | h >> 16;
     return (float)(int32_t)h * 2.3283064365386963e-10f;
 }
-/* Which of a group of `size` neighbours a rank takes: every rank another one. */
-CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t size, uint32_t rank) {
-    uint64_t start = (uint64_t)cg_hash32_(cg_block_key_(key, group >> 16), (uint32_t)(group & 0xffff)) * size >> 32;
-    return start + rank < size ? start + rank : start + rank - size;
+/* PermK: which of the group_size neighbours of a group this rank takes. rank < group_size; over all ranks the result
+   is a cyclic shift of 0..group_size-1, chosen by (key, group), so no two ranks take the same. */
+CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t group_size, uint32_t rank) {
+    uint64_t shift = (uint64_t)cg_hash32_(cg_block_key_(key, group >> 16), (uint32_t)(group & 0xffff)) * group_size >>
+        32;
+    return shift + rank < group_size ? shift + rank : shift + rank - group_size;
 }
 
 /* src/core/kernels/table.h */
-/* ---- >>kernels
-   The scalar kernel is the specification; its SIMD versions stand below it and return the same bits. */
+/* table: the kernels' contracts, the structs they take, and vector helpers that several kernel rooms use
 
+   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_dither_,
+            cg_bernoulli_; loads, stores, packing and prefetching for AVX2 and NEON
+   Needs    base, random
+   Touches  nothing but its arguments
+   Other headers may use: cg_kernels_, kernels->absmax_bits, kernels->axpby, kernels->axpby_fading,
+   kernels->move_zero, kernels->stream_fence, cg_checksum_, CG_AVX2_INLINE_, CG_TARGET_AVX2_, cg_load8_avx2_,
+   cg_store_avx2_, cg_mul8_avx2_
+   The scalar kernel is the specification; the AVX2 and NEON versions below it return the same bits, but for the sign
+   and payload of a NaN. Kernels run between cg_fenv_enter_ and cg_fenv_leave_. */
+
+/* Fletcher's checksum over consecutive little-endian u32 words, modulo 2^64. Checksums of neighbouring runs can be
+   joined, see cg_checksum_concat_. */
 typedef struct cg_checksum_ {
-    uint64_t a, b, words;
-} cg_checksum_; /* the checksum of some run of words */
+    uint64_t a;     /* sum of the words */
+    uint64_t b;     /* sum of a after each word */
+    uint64_t words; /* how many words */
+} cg_checksum_;
 
-typedef struct cg_levels_ {                  /* a bucket's grid; see cg_levels_make_ */
-    float prescale, encode_offset, inv_step; /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
-    int32_t zero_symbol, max_symbol;         /* plus bias, within [0, top] */
-    float decode_offset, step, postscale;    /* decode: (base + (code - bias)*step)*post, kept finite */
-    float range;                             /* what inv is taken of; see cg_encode_levels_ */
-    int stochastic;
+/* The uniform grid of a bucket; made by cg_levels_make_, but for inv_step, which encoders set. */
+typedef struct cg_levels_ {
+    /* encode: symbol = round((v*prescale - encode_offset)*inv_step) + zero_symbol, within [0, max_symbol] */
+    float prescale;      /* a power of two, 1 but for huge or tiny values */
+    float encode_offset; /* equals decode_offset, but 0 for a range of 0 */
+    float inv_step;      /* levels per (prescaled) value; 0 gives the symbol of level 0 to all values */
+    int32_t zero_symbol; /* the symbol of level 0: 0 if the grid begins at decode_offset, else max_symbol/2 */
+    int32_t max_symbol;  /* 1..255 */
+    /* decode: value = (decode_offset + (symbol - zero_symbol)*step)*postscale, kept finite */
+    float decode_offset; /* the (prescaled) value of level 0 */
+    float step;          /* (prescaled) value per level */
+    float postscale;     /* 1/prescale */
+    float range;         /* (prescaled) value of the levels 0..max_symbol or 0..zero_symbol: inv_step is taken of it */
+    int stochastic;      /* adds cg_noise_ before it rounds */
 } cg_levels_;
 
+/* Symbols by thresholds on the magnitude. */
 typedef struct cg_bucketizer_ {
-    float inv_scale;
-    int32_t limit_count;
-    float limit[7];
-    uint8_t sign_bit;
+    float inv_scale;     /* multiplies |v| before the comparisons */
+    int32_t limit_count; /* 0..7; symbols without the sign are 0..limit_count */
+    float limit[7];      /* ascending; those from limit_count on are not looked at */
+    uint8_t sign_bit;    /* is set in the symbol of a negative value; 0: no signs */
 } cg_bucketizer_;
+
+/* Natural dithering: levels are powers of two. */
 typedef struct cg_dither_ {
-    float inv_scale;
-    unsigned bits;
-    int stochastic;
+    float inv_scale; /* multiplies v: magnitudes up to the scale become at most 1 */
+    unsigned bits;   /* per symbol, 2..8: a sign and the level */
+    int stochastic;  /* else to nearest */
 } cg_dither_;
 
+/* Selection of values by chance: one of magnitude m is selected with probability (m*prescale)*inv_threshold. */
 typedef struct cg_bernoulli_ {
-    cg_key_ key;
-    float threshold, prescale, inv_threshold;
-} cg_bernoulli_; /* a value's chance is (|v|*pre)*inv */
+    cg_key_ key;         /* of the block of 65536 positions */
+    float threshold;     /* from this magnitude on a value is certain, and sent as it is; below as +-threshold */
+    float prescale;      /* a power of two that keeps inv_threshold finite */
+    float inv_threshold; /* 1/(threshold*prescale) */
+} cg_bernoulli_;
 
+/* All kernels of one ISA. Common to them:
+     - v, x, y and out are arrays of floats at any address, in and symbols bytes at any address;
+     - n may be 0, and n values are read and written, no more, unless said otherwise;
+     - non_temporal (decoders): out begins at a multiple of 16 bytes and is larger than the caches, so that stores
+       may bypass them; stream_fence() ends such a run;
+     - lanes: 16 f64 partial sums, to lane i % 16 goes the term of value i of this call; the caller sets them before;
+     - absmax bits: the largest magnitude as f32 bits, 0 for n == 0. From CG_INF_BITS_ on some value is Inf or NaN:
+       the finite check. Unless said otherwise an encoder writes symbols for such values too, of no meaning;
+     - position: of v[0] within its block of 65536, for the noise of stochastic rounding. */
 typedef struct cg_kernels_ {
     cg_isa isa;
-    /* encode; the finite check: each returns the largest magnitude as bits, or where sums show it 0 or Inf's */
+
+    /* Encoding. Those that return absmax bits make the finite check on the way. */
+
+    /* absmax bits of n values */
     uint32_t (*absmax_bits)(const float *v, size_t n);
+    /* lowers *lo and raises *hi to the values (meaningless after a NaN; a zero has any sign); returns absmax bits */
     uint32_t (*range)(const float *v, size_t n, float *lo, float *hi);
+    /* f32 to the wire, 4 bytes each; returns absmax bits */
     uint32_t (*copy)(const float *v, size_t n, uint8_t *out);
+    /* f16 to the wire, 2 bytes each, to nearest even, at most +-65504; returns absmax bits */
     uint32_t (*f16_encode)(const float *v, size_t n, uint8_t *out);
+    /* bf16 to the wire, 2 bytes each, to nearest even, finite values stay finite; returns absmax bits */
     uint32_t (*bf16_encode)(const float *v, size_t n, uint8_t *out);
-    uint32_t (*sign_encode)(const float *v, size_t n, uint8_t *out, double *lanes /* NULL, or adds |v| to 16 */);
+    /* a bit each, 1 where v < 0, to (n + 7)/8 bytes; adds |v| to lanes unless NULL. Returns absmax bits; with lanes,
+       only whether they are below CG_INF_BITS_ is specified */
+    uint32_t (*sign_encode)(const float *v, size_t n, uint8_t *out, double *lanes);
+    /* values of one bucket to symbols 0..q->max_symbol, a byte each */
     void (*levels_encode)(
         const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
+    /* symbols of 1..7 bits, each below 2^bits, to (n*bits + 7)/8 bytes, LSB first */
     void (*pack)(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out);
-    size_t (*filter)(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value);
+    /* index (v[0] has first_index) and value of all whose magnitude bits are at least threshold_bits <= 2^31; returns
+       how many. n <= CG_CHUNK_; index and value have room for n + CG_SLACK_, which may be scribbled on */
+    size_t (*filter)(
+        const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value);
+    /* index and value of what is selected by chance; returns how many. Room as for filter */
     size_t (*bernoulli)(
-        const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value);
+        const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value);
+    /* adds to *above how many magnitude bits are larger than pivot < 2^31; returns absmax bits */
     uint32_t (*count_above)(const float *v, size_t n, uint32_t pivot, size_t *above);
-    /* decode; stream: out is larger than the caches and aligned to 16 bytes, so go around them */
+
+    /* Decoding. Any bytes are legal input; finite scales give finite values, but for f16 and bf16. */
+
+    /* the reverse of pack: reads (n*bits + 7)/8 bytes */
     void (*unpack)(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols);
-    void (*levels_decode)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*sign_decode)(const uint8_t *in, size_t n, float scale, float *out, int stream);
-    void (*f16_decode)(const uint8_t *in, size_t n, float *out, int stream);
-    void (*bf16_decode)(const uint8_t *in, size_t n, float *out, int stream);
+    /* symbols of one bucket to values; a symbol above q->max_symbol counts as that */
+    void (*levels_decode)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal);
+    /* bits to -scale (1) or scale (0) */
+    void (*sign_decode)(const uint8_t *in, size_t n, float scale, float *out, int non_temporal);
+    void (*f16_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
+    void (*bf16_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
+    /* the largest magnitude of n 16-bit floats of the wire, as their bits: the finite check of a packet */
     uint32_t (*absmax16_bits)(const uint8_t *in, size_t n);
-    void (*axpby)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
-    void (*move_zero)(float *d, size_t n, float *y, int stream); /* y = d, d = 0 */
-    void (*stream_fence)(void);                                  /* after the last that streamed */
-    void (*checksum)(cg_checksum_ *sum, const uint8_t *words, size_t count);
-    /* transforms and sums */
+    /* y = beta*y + alpha*x; y is not read if beta is 0, and non_temporal counts only then */
+    void (*axpby)(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal);
+    /* y = from, then from = 0 */
+    void (*move_zero)(float *from, size_t n, float *y, int non_temporal);
+    /* orders non-temporal stores before all later stores of this thread */
+    void (*stream_fence)(void);
+    /* continues *sum over word_count words of 4 bytes */
+    void (*checksum)(cg_checksum_ *sum, const uint8_t *words, size_t word_count);
+
+    /* Transforms and sums. */
+
+    /* randomized Hadamard transform of CG_ROTATE_BLOCK_ values, or its inverse, to v; from may be v. rounds is 1 or 2,
+       flips has 32 words for each */
     void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
+    /* orthonormal DCT-II of CG_DCT_BLOCK_ values in place, or its inverse */
     void (*dct)(float *v, int inverse);
-    void (*lane_sum)(const float *v, size_t n, int what, double *lanes);
-    void (*axpby_fading)(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes);
-    /* more formats */
+    /* adds a term (CG_SUM_*) of each value to lanes */
+    void (*lane_sum)(const float *v, size_t n, int term, double *lanes);
+    /* y = beta*y + alpha*x, where one of the products fades, and adds squares of x or y to lanes, by mode
+       (CG_AXPBY_*). x may be y */
+    void (*axpby_fading)(const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes);
+
+    /* More formats. */
+
+    /* symbols by g's thresholds; adds centroid[symbol without sign]*|v| to lanes unless NULL (then centroid may be) */
     void (*bucketize)(
-        const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes);
-    void (*nf4_search)(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols);
-    void (*table_decode)(const float *table, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*fp8_encode)(const float *v, size_t n, float inv, int kind, uint8_t *out);
-    void (*fp8_decode)(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream);
+        const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes);
+    /* symbol: how many of 15 ascending limits are below v*inv_scale; 0 for a NaN */
+    void (*nf4_search)(const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols);
+    /* values table[symbol % 16] of 16 floats at any address */
+    void (*table_decode)(const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal);
+    /* v*inv_scale to E4M3 or E5M2, a byte each, to nearest even, at most +-448 or +-57344 */
+    void (*fp8_encode)(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out);
+    void (*fp8_decode)(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal);
+    /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */
     uint32_t (*natural_encode)(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out);
-    void (*natural_decode)(const uint8_t *in, size_t n, float *out, int stream);
+    void (*natural_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
+    /* v*inv_scale to 0 or +-2^-j, as symbols of q->bits bits */
     void (*dither_encode)(
         const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
-    void (*dither_decode)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*dynamic8_encode)(const float *v, size_t n, float inv, uint8_t *symbols);
-    void (*dynamic8_decode)(const uint8_t *symbols, size_t n, float scale, float *out, int stream);
+    /* bits above the low `bits` of a symbol are ignored */
+    void (*dither_decode)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal);
+    /* v*inv_scale, magnitudes up to 1, to the nearest dynamic8 value */
+    void (*dynamic8_encode)(const float *v, size_t n, float inv_scale, uint8_t *symbols);
+    void (*dynamic8_decode)(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal);
+    /* symbol 2 above tau, 0 below -tau, 1 between and for a NaN; tau >= 0 */
     void (*strom_encode)(const float *v, size_t n, float tau, uint8_t *symbols);
+    /* bitwise majority of `count` strings of `bytes` bytes: 1 where more than half have 1. count <= 65535 */
     void (*vote)(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out);
-    /* matrices */
+
+    /* Matrices: m has rows of cols floats, stride floats apart. prefetch: rows*cols floats that are needed next, or
+       NULL; they are not accessed. */
+
+    /* p[a][i] += sum over j of m[i][j]*q[a][j], a < r, in f64; rows of q and p are q_stride and p_stride doubles
+       apart, the values of q are f32's, cols <= CG_TILE_COLS_ */
     void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
-        unsigned rank, double *p, size_t p_stride, const float *ahead);
+        unsigned r, double *p, size_t p_stride, const float *prefetch);
+    /* q[a][j] += sum over i of p[i][a]*m[i][j], a < r, in f32 for CG_TILE_ROWS_ rows at a time, then in f64 */
     void (*project_t)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
-        unsigned rank, double *q, size_t q_stride, const float *ahead);
-    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
-        float *out, size_t out_stride, int stream);
+        unsigned r, double *q, size_t q_stride, const float *prefetch);
+    /* out[i][j] = sum over a < r of p[i][a]*q[a][j], j < count, in f32 and kept finite; p has r floats per row.
+       non_temporal: every row of out begins at a multiple of 16 bytes */
+    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows, size_t count,
+        float *out, size_t out_stride, int non_temporal);
 } cg_kernels_;
 
-#define CG_PREFETCH_DISTANCE_ 512u /* values between what is used and what memory is asked for: 2 KB */
+#define CG_PREFETCH_DISTANCE_ 512u /* values (2 KB) from the one that is used to the one that is prefetched */
 #if CG_AVX2_
-/* Kernels that end in a call for the rest say _mm256_zeroupper() themselves: gcc leaves it out before a tail call. */
+/* A kernel that ends in a call of the scalar one for the rest has its own _mm256_zeroupper() before: gcc leaves it out
+   before a tail call. */
 #  define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
 #  define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi,bmi2")))
 CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
@@ -1224,37 +1373,67 @@ CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
 CG_AVX2_INLINE_ __m256i cg_load_bytes_avx2_(const uint8_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
+CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
 CG_AVX2_INLINE_ void cg_store_avx2_(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
+CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
+    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
+}
 CG_AVX2_INLINE_ __m256i cg_abs_avx2_(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)); }
+/* the largest of eight u32 */
 CG_AVX2_INLINE_ uint32_t cg_hmax_u32_avx2_(__m256i t) {
     __m128i m = _mm_max_epu32(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
-/* by 16 bytes: what malloc aligns to */
-CG_AVX2_INLINE_ void cg_store_stream_avx2_(float *y, size_t i, __m256i v, int stream) {
-    if (stream) {
+/* Eight values to y + i, non-temporal stores by 16 bytes: that is what malloc aligns to. i % 4 == 0 then. */
+CG_AVX2_INLINE_ void cg_store_stream_avx2_(float *y, size_t i, __m256i v, int non_temporal) {
+    if (non_temporal) {
         _mm_stream_si128((__m128i *)(void *)(y + i), _mm256_castsi256_si128(v));
         _mm_stream_si128((__m128i *)(void *)(y + i + 4), _mm256_extracti128_si256(v, 1));
     } else {
         cg_store_avx2_(cg_at_mut_(y, i), v);
     }
 }
+/* A product that is never fused with a sum. */
 CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) {
     __m256 p = _mm256_mul_ps(a, b);
     CG_NO_FMA_(p);
     return p;
 }
-/* Memory should not rest while a chunk is packed and summed: ask for what comes after it, two lines for 32 values. */
+/* Called for each 32 values of a chunk: prefetches two cache lines that follow, so that memory stays busy while the
+   chunk is packed and summed. */
 CG_AVX2_INLINE_ void cg_prefetch_ahead_avx2_(const float *v, size_t i) {
     CG_PREFETCH_(cg_at_(v, i + 1536));
     CG_PREFETCH_(cg_at_(v, i + 1552));
 }
+/* Four vectors of eight i32 to 32 bytes, saturated to 0..255 or to -128..127. The pack instructions work on halves of
+   16 bytes: the bytes come in the order 0..3 of a, b, c, d, then 4..7 of each, until cg_pack_order_avx2_. */
+CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+}
+CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+}
+CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
+    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+/* Signs of four vectors of floats as the top bits of bytes, the other bits 0; before cg_pack_order_avx2_. Signed
+   saturation keeps the sign. */
+CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_and_si256(cg_narrow_signed_avx2_(a, b, c, d), _mm256_set1_epi8(-128));
+}
+/* the 16-bit halves of each u32 swapped */
+CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
+    return _mm256_shuffle_epi8(h,
+        _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
+            15, 12, 13));
+}
 #endif
 #if CG_NEON_
-/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators, as
-   vmulq_f32 and the like would keep the flags under which the includer may already have read arm_neon.h. */
+/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators: vmulq_f32 and
+   the like keep the flags under which the includer may have read arm_neon.h before this header. */
 CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) {
     return vreinterpretq_u32_u8(vld1q_u8((const uint8_t *)v + 4 * i));
 }
@@ -1262,20 +1441,20 @@ CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) {
     vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f));
 }
 CG_INLINE_ float32x4_t cg_as_float_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
-/* a product that is going to be added to something */
+/* A product that is never fused with a sum. */
 CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {
     float32x4_t p = a * b;
     CG_NO_FMA_(p);
     return p;
 }
 CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_ABS_MASK_)); }
-/* masks, to a byte each */
+/* The low bytes of four vectors of u32, in order; of masks a byte each. */
 CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
     uint16x8_t ab = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
     uint16x8_t cd = vuzp1q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
     return vuzp1q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd));
 }
-/* 64 such bytes, to a bit each */
+/* 64 bytes of 0 or 0xff to a bit each, the first lowest. */
 CG_INLINE_ uint64_t cg_movemask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
     a = vpaddq_u8(vandq_u8(a, bit), vandq_u8(b, bit));
@@ -1283,34 +1462,51 @@ CG_INLINE_ uint64_t cg_movemask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, 
     a = vpaddq_u8(a, c);
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(a, a)), 0);
 }
+/* Signs of 16 floats as the top bits of bytes, the other bits 0. */
+CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
+    uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
+    uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
+    return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
+}
+/* the 16-bit halves of each u32 swapped */
+CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
+    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
+}
 #endif
 
 /* src/core/kernels/formats.h */
-/* largest magnitude */
+/* formats: kernels that measure values, and that write them as f32, f16 and bf16
+
+   Offers   absmax_bits, range, copy, f16_encode, bf16_encode; cg_f16_encode_ and cg_bf16_encode_ of one value
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* absmax_bits: the largest magnitude as bits, with the sign cleared. As integers, bits are ordered as magnitudes are,
+   with Inf and then NaN above all finite ones. 0 if n is 0. */
 static uint32_t cg_absmax_bits_scalar_(const float *v, size_t n) {
-    uint32_t top = 0;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_load_bits_(v, i) & CG_ABS_MASK_);
-    return top;
+    uint32_t absmax_bits = 0;
+    for (size_t i = 0; i < n; i++) absmax_bits = cg_max32_(absmax_bits, cg_load_bits_(v, i) & CG_ABS_MASK_);
+    return absmax_bits;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_absmax_step_avx2_(__m256i top, const float *v, size_t i) {
+CG_AVX2_INLINE_ __m256i cg_absmax_step_avx2_(__m256i absmax, const float *v, size_t i) {
     CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
-    top = _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
+    absmax = _mm256_max_epu32(absmax, cg_abs_avx2_(cg_load8_avx2_(v, i)));
+    return _mm256_max_epu32(absmax, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
 }
 CG_TARGET_AVX2_ static uint32_t cg_absmax_bits_avx2_(const float *v, size_t n) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
-    /* a long one at four places at once: one stream of reads does not keep memory busy */
+    /* a long vector at four places at once: one stream of reads does not keep memory busy */
     if (n >= 16384) {
-        const size_t part = n / 64 * 16;
-        for (; i < part; i += 16) {
+        const size_t quarter = n / 64 * 16;
+        for (; i < quarter; i += 16) {
             t0 = cg_absmax_step_avx2_(t0, v, i);
-            t1 = cg_absmax_step_avx2_(t1, v, i + part);
-            t2 = cg_absmax_step_avx2_(t2, v, i + 2 * part);
-            t3 = cg_absmax_step_avx2_(t3, v, i + 3 * part);
+            t1 = cg_absmax_step_avx2_(t1, v, i + quarter);
+            t2 = cg_absmax_step_avx2_(t2, v, i + 2 * quarter);
+            t3 = cg_absmax_step_avx2_(t3, v, i + 3 * quarter);
         }
-        i = 4 * part;
+        i = 4 * quarter;
     }
     for (; i + 32 <= n; i += 32) {
         CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
@@ -1339,16 +1535,17 @@ static uint32_t cg_absmax_bits_neon_(const float *v, size_t n) {
 }
 #endif
 
-/* smallest and largest value: lo and hi are updated */
+/* range: lowers *lo to the smallest value and raises *hi to the largest; the caller sets both before. If some value is
+   a NaN they have no meaning, which the returned absmax bits show. Of a zero, the sign is unspecified. */
 static uint32_t cg_range_scalar_(const float *v, size_t n, float *lo, float *hi) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        top = cg_max32_(top, cg_as_bits_(f) & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, cg_as_bits_(f) & CG_ABS_MASK_);
         *lo = f < *lo ? f : *lo;
         *hi = f > *hi ? f : *hi;
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_range_avx2_(const float *v, size_t n, float *lo, float *hi) {
@@ -1394,15 +1591,15 @@ static uint32_t cg_range_neon_(const float *v, size_t n, float *lo, float *hi) {
 }
 #endif
 
-/* f32 as it is */
+/* copy: f32 to the wire, bits unchanged. Returns absmax bits. */
 static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
         cg_put32_(out + 4 * i, u);
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_copy_avx2_(const float *v, size_t n, uint8_t *out) {
@@ -1433,8 +1630,10 @@ static uint32_t cg_copy_neon_(const float *v, size_t n, uint8_t *out) {
 }
 #endif
 
-/* f16: to nearest even; what is too large becomes 65504 */
+/* f16_encode: to nearest even. Finite values that would round to Inf become +-65504; Inf stays, a NaN becomes a quiet
+   one without payload. Returns absmax bits. */
 #define CG_F16_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
+/* f32 bits to f16 bits */
 CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     uint32_t sign = u >> 16 & 0x8000u, m = u & CG_ABS_MASK_, shift, rest, h;
     if (m > CG_F16_LIMIT_) {
@@ -1455,18 +1654,18 @@ CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     return sign | h;
 }
 static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
         cg_put16_(out + 2 * i, cg_f16_encode_(u));
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_f16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
@@ -1476,16 +1675,16 @@ CG_TARGET_AVX2_ static uint32_t cg_f16_encode_avx2_(const float *v, size_t n, ui
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(
+    absmax_bits = cg_max32_(
         cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
-    return top;
+    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the instruction gives Inf */
+    return absmax_bits;
 }
 #endif
 #if CG_NEON_
 static uint32_t cg_f16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
@@ -1494,14 +1693,15 @@ static uint32_t cg_f16_encode_neon_(const float *v, size_t n, uint8_t *out) {
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
-    return top;
+    absmax_bits = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the instruction gives Inf */
+    return absmax_bits;
 }
 #endif
 
-/* bf16: the same; the largest is 0x7f7f */
-#define CG_BF16_LIMIT_ 0x7f7f7fffu
+/* bf16_encode: to nearest even. Finite values that would round to Inf become the largest, 0x7f7f; Inf stays, a NaN
+   becomes quiet and keeps the rest of its upper bits. Returns absmax bits. */
+#define CG_BF16_LIMIT_ 0x7f7f7fffu /* magnitude bits of the largest value that rounds to 0x7f7f */
 CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     uint32_t m = u & CG_ABS_MASK_;
     if (m > CG_BF16_LIMIT_) {
@@ -1511,22 +1711,23 @@ CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
 static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
         cg_put16_(out + 2 * i, cg_bf16_encode_(u));
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
+/* wrong above CG_BF16_LIMIT_ */
 CG_AVX2_INLINE_ __m256i cg_bf16_encode8_avx2_(__m256i u) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
     return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
 }
 CG_TARGET_AVX2_ static uint32_t cg_bf16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
@@ -1536,19 +1737,19 @@ CG_TARGET_AVX2_ static uint32_t cg_bf16_encode_avx2_(const float *v, size_t n, u
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(
+    absmax_bits = cg_max32_(
         cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
-    return top;
+    if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
+    return absmax_bits;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_bf16_round_neon_(uint32x4_t u) { /* what to add for the upper half to be to nearest even */
+CG_INLINE_ uint32x4_t cg_bf16_round_neon_(uint32x4_t u) { /* added to u, makes its upper half round to nearest even */
     return vaddq_u32(vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
 }
 static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
@@ -1557,38 +1758,49 @@ static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
-    return top;
+    absmax_bits = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
+    return absmax_bits;
 }
 #endif
 
 /* src/core/kernels/levels.h */
-/* sign bits, straight to the wire; v is the start of a chunk, or 16*i values into one */
+/* levels: kernels that write sign bits and the symbols of a uniform grid
+
+   Offers   sign_encode, levels_encode; cg_hash8_avx2_ and cg_hash4_neon_
+   Needs    base, random, table
+   Touches  nothing but its arguments
+   Other headers may use: cg_hash8_avx2_ */
+
+/* sign_encode: bit i % 8 of out[i / 8] is 1 where v[i] < 0 (so 0 for -0 and NaN), bits after the last are 0. Adds
+   |v[i]| to lanes[i % 16] unless lanes is NULL; to sum up a longer vector, all calls but the last have n % 16 == 0.
+   Returns absmax bits; with lanes, SIMD versions may return less, but CG_INF_BITS_ or more just where they should. */
 static uint32_t cg_sign_encode_scalar_(const float *v, size_t n, uint8_t *out, double *lanes) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
         uint32_t m = cg_as_bits_(f) & CG_ABS_MASK_;
-        top = cg_max32_(top, m);
+        absmax_bits = cg_max32_(absmax_bits, m);
         if (lanes) lanes[i % 16] += (double)cg_as_float_(m);
         if (i % 8 == 0) out[i / 8] = 0;
         out[i / 8] = (uint8_t)(out[i / 8] | (unsigned)(f < 0.0f) << i % 8);
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
+/* masks of v < 0 */
 CG_AVX2_INLINE_ __m256i cg_negative_avx2_(__m256i v) {
     return _mm256_castps_si256(_mm256_cmp_ps(_mm256_castsi256_ps(v), _mm256_setzero_ps(), _CMP_LT_OQ));
 }
+/* eight magnitudes to eight lanes */
 CG_AVX2_INLINE_ void cg_lanes_add_avx2_(__m256d *s, __m256 m) {
     s[0] = _mm256_add_pd(s[0], _mm256_cvtps_pd(_mm256_castps256_ps128(m)));
     s[1] = _mm256_add_pd(s[1], _mm256_cvtps_pd(_mm256_extractf128_ps(m, 1)));
 }
-/* In a sum of magnitudes a NaN or Inf shows, so that one needs no maximum beside it. */
+/* The first n / 32 * 32 values; returns how many. sums: adds to s, and leaves *absmax 0: a NaN or Inf shows in the sum
+   of magnitudes, so that no maximum is needed beside it. */
 CG_AVX2_INLINE_ size_t cg_sign_encode32_avx2_(
-    const float *v, size_t n, uint8_t *out, __m256i *top, __m256d *s, int sums) {
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const float *v, size_t n, uint8_t *out, __m256i *absmax, __m256d *s, int sums) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -1596,7 +1808,7 @@ CG_AVX2_INLINE_ size_t cg_sign_encode32_avx2_(
                 d = cg_load8_avx2_(v, i + 24);
         __m256i ab = _mm256_packs_epi32(cg_negative_avx2_(a), cg_negative_avx2_(b)),
                 cd = _mm256_packs_epi32(cg_negative_avx2_(c), cg_negative_avx2_(d));
-        __m256i bits = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order);
+        __m256i bits = cg_pack_order_avx2_(_mm256_packs_epi16(ab, cd));
         cg_prefetch_ahead_avx2_(v, i);
         cg_put32_(out + i / 8, (uint32_t)_mm256_movemask_epi8(bits));
         a = cg_abs_avx2_(a);
@@ -1613,26 +1825,27 @@ CG_AVX2_INLINE_ size_t cg_sign_encode32_avx2_(
             t1 = _mm256_max_epu32(t1, _mm256_max_epu32(c, d));
         }
     }
-    *top = _mm256_max_epu32(t0, t1);
+    *absmax = _mm256_max_epu32(t0, t1);
     return i;
 }
 CG_TARGET_AVX2_ static uint32_t cg_sign_encode_avx2_(const float *v, size_t n, uint8_t *out, double *lanes) {
-    __m256i top;
+    __m256i absmax;
     __m256d s[4];
-    uint32_t most;
+    uint32_t absmax_bits;
     size_t i;
     if (lanes) {
-        double any = 0.0;
+        double lane_total = 0.0;
         for (int j = 0; j < 4; j++) s[j] = _mm256_loadu_pd(lanes + 4 * j);
-        i = cg_sign_encode32_avx2_(v, n, out, &top, s, 1);
+        i = cg_sign_encode32_avx2_(v, n, out, &absmax, s, 1);
         for (int j = 0; j < 4; j++) _mm256_storeu_pd(lanes + 4 * j, s[j]);
-        for (int j = 0; j < 16; j++) any += lanes[j];
-        most = any < 1.7e308 ? 0 : CG_INF_BITS_; /* false for NaN as well */
+        for (int j = 0; j < 16; j++) lane_total += lanes[j];
+        absmax_bits = lane_total < 1.7e308 ? 0 : CG_INF_BITS_; /* false for NaN as well */
     } else {
-        i = cg_sign_encode32_avx2_(v, n, out, &top, s, 0);
-        most = cg_hmax_u32_avx2_(top);
+        i = cg_sign_encode32_avx2_(v, n, out, &absmax, s, 0);
+        absmax_bits = cg_hmax_u32_avx2_(absmax);
     }
-    return i < n ? cg_max32_(most, cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes)) : most;
+    return i < n ? cg_max32_(absmax_bits, cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes))
+                 : absmax_bits;
 }
 #endif
 #if CG_NEON_
@@ -1640,8 +1853,8 @@ CG_INLINE_ void cg_lanes_add_neon_(float64x2_t *s, uint32x4_t m) {
     s[0] = s[0] + vcvt_f64_f32(vget_low_f32(cg_as_float_neon_(m)));
     s[1] = s[1] + vcvt_high_f64_f32(cg_as_float_neon_(m));
 }
-/* 16 values: their signs as byte masks; top and, if asked for, the 16 lanes are updated */
-CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_t *top, float64x2x4_t *s, int summed) {
+/* Signs of 16 values as byte masks; raises *absmax and, with sums, adds to the 16 lanes s. */
+CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_t *absmax, float64x2x4_t *s, int sums) {
     uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                d = cg_load4_neon_(v, i + 12);
     uint8x16_t mask = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
@@ -1650,8 +1863,8 @@ CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
     d = cg_abs_neon_(d);
-    *top = vmaxq_u32(*top, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
-    if (summed) {
+    *absmax = vmaxq_u32(*absmax, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
+    if (sums) {
         cg_lanes_add_neon_(&s[0].val[0], a);
         cg_lanes_add_neon_(&s[0].val[2], b);
         cg_lanes_add_neon_(&s[1].val[0], c);
@@ -1660,36 +1873,37 @@ CG_INLINE_ uint8x16_t cg_sign_encode16_neon_(const float *v, size_t i, uint32x4_
     return mask;
 }
 CG_INLINE_ size_t cg_sign_encode64_neon_(
-    const float *v, size_t n, uint8_t *out, uint32x4_t *top, float64x2x4_t *s, int summed) {
+    const float *v, size_t n, uint8_t *out, uint32x4_t *absmax, float64x2x4_t *s, int sums) {
     size_t i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint8x16_t a = cg_sign_encode16_neon_(v, i, top, s, summed),
-                   b = cg_sign_encode16_neon_(v, i + 16, top, s, summed);
-        uint8x16_t c = cg_sign_encode16_neon_(v, i + 32, top, s, summed),
-                   d = cg_sign_encode16_neon_(v, i + 48, top, s, summed);
+        uint8x16_t a = cg_sign_encode16_neon_(v, i, absmax, s, sums),
+                   b = cg_sign_encode16_neon_(v, i + 16, absmax, s, sums);
+        uint8x16_t c = cg_sign_encode16_neon_(v, i + 32, absmax, s, sums),
+                   d = cg_sign_encode16_neon_(v, i + 48, absmax, s, sums);
         cg_put64_(out + i / 8, cg_movemask_neon_(a, b, c, d));
     }
     return i;
 }
 static uint32_t cg_sign_encode_neon_(const float *v, size_t n, uint8_t *out, double *lanes) {
-    uint32x4_t top = vdupq_n_u32(0);
+    uint32x4_t absmax = vdupq_n_u32(0);
     float64x2x4_t s[2];
     size_t i;
     if (lanes) {
         s[0] = vld1q_f64_x4(lanes);
         s[1] = vld1q_f64_x4(lanes + 8);
-        i = cg_sign_encode64_neon_(v, n, out, &top, s, 1);
+        i = cg_sign_encode64_neon_(v, n, out, &absmax, s, 1);
         vst1q_f64_x4(lanes, s[0]);
         vst1q_f64_x4(lanes + 8, s[1]);
     } else {
-        i = cg_sign_encode64_neon_(v, n, out, &top, NULL, 0);
+        i = cg_sign_encode64_neon_(v, n, out, &absmax, NULL, 0);
     }
-    return cg_max32_(vmaxvq_u32(top), cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
+    return cg_max32_(vmaxvq_u32(absmax), cg_sign_encode_scalar_(cg_at_(v, i), n - i, out + i / 8, lanes));
 }
 #endif
 
-/* levels: values of one bucket to symbols, a byte each. v within the grid keeps |t| below 2^9, so that
-   adding 1.5*2^23 rounds to nearest even; a wild v only meets the clamp. */
+/* levels_encode: symbol = t rounded to nearest even + zero_symbol, kept within [0, max_symbol], where
+   t = (v*prescale - encode_offset)*inv_step, each operation rounded, plus cg_noise_ if stochastic. Values of the grid
+   keep |t| below 2^9, so that adding 1.5*2^23 rounds; others are clamped. An Inf or NaN gives any symbol. */
 CG_INLINE_ uint8_t cg_level_encode_(const cg_levels_ *q, float v, float noise) {
     float t = cg_times_(cg_minus_(cg_times_(v, q->prescale), q->encode_offset), q->inv_step);
     int32_t level;
@@ -1704,7 +1918,8 @@ static void cg_levels_encode_scalar_(
         symbols[i] = cg_level_encode_(q, cg_load_(v, i), q->stochastic ? cg_noise_(key, position + (uint32_t)i) : 0.0f);
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of eight counters on */
+CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(
+    cg_key_ key, uint32_t counter) { /* cg_hash32_ of eight counters from this one on */
     __m256i h = _mm256_add_epi32(_mm256_set1_epi32((int)counter), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     h = _mm256_xor_si256(h, _mm256_set1_epi32((int)key.a));
     h = _mm256_mullo_epi32(_mm256_xor_si256(h, _mm256_srli_epi32(h, 16)), _mm256_set1_epi32(0x7FEB352D));
@@ -1712,48 +1927,48 @@ CG_AVX2_INLINE_ __m256i cg_hash8_avx2_(cg_key_ key, uint32_t counter) { /* of ei
     h = _mm256_mullo_epi32(h, _mm256_set1_epi32((int)0x846CA68Bu));
     return _mm256_xor_si256(h, _mm256_srli_epi32(h, 16));
 }
+/* Levels of eight values with hashes h. prescale, subtract: whether these steps change anything. */
 CG_AVX2_INLINE_ __m256i cg_levels_encode8_avx2_(
-    __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int rescale, int shift) {
+    __m256i v, __m256i h, const cg_levels_ *q, int stochastic, int prescale, int subtract) {
     __m256 t = _mm256_castsi256_ps(v);
-    if (rescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
-    if (shift) t = _mm256_sub_ps(t, _mm256_set1_ps(q->encode_offset));
+    if (prescale) t = cg_mul8_avx2_(t, _mm256_set1_ps(q->prescale));
+    if (subtract) t = _mm256_sub_ps(t, _mm256_set1_ps(q->encode_offset));
     t = cg_mul8_avx2_(t, _mm256_set1_ps(q->inv_step));
     if (stochastic) t = _mm256_add_ps(t, cg_mul8_avx2_(_mm256_cvtepi32_ps(h), _mm256_set1_ps(2.3283064365386963e-10f)));
-    /* what is too large becomes the smallest integer */
+    /* the minimum, as the conversion of too large a value gives the smallest integer */
     return _mm256_cvtps_epi32(_mm256_min_ps(t, _mm256_set1_ps(1024.0f)));
 }
 CG_AVX2_INLINE_ size_t cg_levels_encode32_avx2_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
-    size_t n, uint8_t *symbols, int stochastic, int rescale, int shift) {
-    const __m256i bias = _mm256_set1_epi16((short)q->zero_symbol), most = _mm256_set1_epi8((char)q->max_symbol);
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i swap = _mm256_setr_epi8(
-        2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    size_t n, uint8_t *symbols, int stochastic, int prescale, int subtract) {
+    const __m256i zero_symbol = _mm256_set1_epi16((short)q->zero_symbol),
+                  max_symbol = _mm256_set1_epi8((char)q->max_symbol);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i h = _mm256_setzero_si256(), g = h, a, b, c, d;
-        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_)); /* this chunk has been read already: the next one */
+        CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_)); /* this chunk was measured before and is in L1; the next one is not */
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
         if (stochastic) {
             uint32_t p = position + (uint32_t)i;
             h = cg_hash8_avx2_(key, p >> 1);
             g = cg_hash8_avx2_(key, (p >> 1) + 8);
         }
-        a = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, rescale, shift);
+        a = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i), h, q, stochastic, prescale, subtract);
         b = cg_levels_encode8_avx2_(
-            cg_load8_avx2_(v, i + 8), _mm256_shuffle_epi8(h, swap), q, stochastic, rescale, shift);
-        c = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, rescale, shift);
+            cg_load8_avx2_(v, i + 8), cg_swap_halves_avx2_(h), q, stochastic, prescale, subtract);
+        c = cg_levels_encode8_avx2_(cg_load8_avx2_(v, i + 16), g, q, stochastic, prescale, subtract);
         d = cg_levels_encode8_avx2_(
-            cg_load8_avx2_(v, i + 24), _mm256_shuffle_epi8(g, swap), q, stochastic, rescale, shift);
-        a = _mm256_add_epi16(_mm256_packs_epi32(a, b), bias);
-        c = _mm256_add_epi16(_mm256_packs_epi32(c, d), bias);
-        a = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, c), order);
-        cg_store_avx2_(symbols + i, _mm256_min_epu8(a, most));
+            cg_load8_avx2_(v, i + 24), cg_swap_halves_avx2_(g), q, stochastic, prescale, subtract);
+        a = _mm256_add_epi16(_mm256_packs_epi32(a, b), zero_symbol);
+        c = _mm256_add_epi16(_mm256_packs_epi32(c, d), zero_symbol);
+        a = cg_pack_order_avx2_(_mm256_packus_epi16(a, c));
+        cg_store_avx2_(symbols + i, _mm256_min_epu8(a, max_symbol));
     }
     return i;
 }
 CG_TARGET_AVX2_ static void cg_levels_encode_avx2_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
     const int mode = (q->stochastic ? 3 : 0) + (q->prescale != 1.0f ? 2 : q->encode_offset != 0.0f ? 1 : 0);
+    /* one hash serves positions p and p + 8 of 16: vectors begin at a multiple of 16 */
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, i = 0;
     if (head) cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
@@ -1773,30 +1988,27 @@ CG_TARGET_AVX2_ static void cg_levels_encode_avx2_(
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* of four counters on */
+CG_INLINE_ uint32x4_t cg_hash4_neon_(cg_key_ key, uint32_t counter) { /* cg_hash32_ of four counters from this one on */
     const uint32x4_t lane = { 0, 1, 2, 3 };
     uint32x4_t h = veorq_u32(vaddq_u32(vdupq_n_u32(counter), lane), vdupq_n_u32(key.a));
     h = vmulq_u32(veorq_u32(h, vshrq_n_u32(h, 16)), vdupq_n_u32(0x7FEB352Du));
     h = vmulq_u32(vaddq_u32(veorq_u32(h, vshrq_n_u32(h, 15)), vdupq_n_u32(key.b)), vdupq_n_u32(0x846CA68Bu));
     return veorq_u32(h, vshrq_n_u32(h, 16));
 }
-CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
-    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
-}
 CG_INLINE_ int16x4_t cg_levels_encode4_neon_(
-    uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int plain) {
+    uint32x4_t v, uint32x4_t h, const cg_levels_ *q, int stochastic, int no_offset) {
     float32x4_t t = cg_as_float_neon_(v);
-    if (!plain) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->encode_offset);
+    if (!no_offset) t = cg_times_neon_(t, vdupq_n_f32(q->prescale)) - vdupq_n_f32(q->encode_offset);
     t = cg_times_neon_(t, vdupq_n_f32(q->inv_step));
     if (stochastic)
         t = t + cg_times_neon_(vcvtq_f32_s32(vreinterpretq_s32_u32(h)), vdupq_n_f32(2.3283064365386963e-10f));
-    /* both saturate, and so does adding the bias: the clamp of a wild v */
+    /* both saturate, as does the addition of zero_symbol: the clamp of values outside the grid */
     return vqmovn_s32(vcvtnq_s32_f32(t));
 }
 CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v,
-    size_t n, uint8_t *symbols, int stochastic, int plain) {
-    const int16x8_t bias = vdupq_n_s16((int16_t)q->zero_symbol);
-    const uint8x16_t most = vdupq_n_u8((uint8_t)q->max_symbol);
+    size_t n, uint8_t *symbols, int stochastic, int no_offset) {
+    const int16x8_t zero_symbol = vdupq_n_s16((int16_t)q->zero_symbol);
+    const uint8x16_t max_symbol = vdupq_n_u8((uint8_t)q->max_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t h = vdupq_n_u32(0), g = h;
@@ -1805,36 +2017,43 @@ CG_INLINE_ size_t cg_levels_encode16_neon_(const cg_levels_ *q, cg_key_ key, uin
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        a = cg_levels_encode4_neon_(cg_load4_neon_(v, i), h, q, stochastic, plain);
-        b = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, plain);
-        c = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 8), cg_swap_halves_neon_(h), q, stochastic, plain);
-        d = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 12), cg_swap_halves_neon_(g), q, stochastic, plain);
+        a = cg_levels_encode4_neon_(cg_load4_neon_(v, i), h, q, stochastic, no_offset);
+        b = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 4), g, q, stochastic, no_offset);
+        c = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 8), cg_swap_halves_neon_(h), q, stochastic, no_offset);
+        d = cg_levels_encode4_neon_(cg_load4_neon_(v, i + 12), cg_swap_halves_neon_(g), q, stochastic, no_offset);
         vst1q_u8(symbols + i,
-            vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), bias)),
-                         vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), bias))),
-                most));
+            vminq_u8(vcombine_u8(vqmovun_s16(vqaddq_s16(vcombine_s16(a, b), zero_symbol)),
+                         vqmovun_s16(vqaddq_s16(vcombine_s16(c, d), zero_symbol))),
+                max_symbol));
     }
     return i;
 }
 static void cg_levels_encode_neon_(
     const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const int plain = q->prescale == 1.0f && q->encode_offset == 0.0f;
+    const int no_offset = q->prescale == 1.0f && q->encode_offset == 0.0f;
     size_t head = q->stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0, done;
     cg_levels_encode_scalar_(q, key, position, v, head, symbols);
     v = cg_at_(v, head);
     position += (uint32_t)head;
     symbols += head;
     n -= head;
-    if (q->stochastic && plain) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 1);
+    if (q->stochastic && no_offset) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 1);
     else if (q->stochastic) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 1, 0);
-    else if (plain) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 1);
+    else if (no_offset) done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 1);
     else done = cg_levels_encode16_neon_(q, key, position, v, n, symbols, 0, 0);
     cg_levels_encode_scalar_(q, key, position + (uint32_t)done, cg_at_(v, done), n - done, symbols + done);
 }
 #endif
 
 /* src/core/kernels/pack.h */
-/* pack: symbols of 1..7 bits, eight of them into so many bytes */
+/* pack: kernels that pack symbols of 1..7 bits, and unpack them
+
+   Offers   pack, unpack
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* pack: symbols below 2^bits, bits = 1..7, as one string of bits, LSB first: eight of them fill `bits` bytes. Writes
+   (n*bits + 7)/8 bytes; bits after the last symbol are 0. */
 static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
     for (size_t i = 0; i < n; i += 8) {
         uint64_t w = 0;
@@ -1861,20 +2080,22 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
                     b = _mm256_maddubs_epi16(cg_load_bytes_avx2_(symbols + i + 32), times);
             cg_store_avx2_(out + i / 2, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
-    } else { /* 2 symbols to 16 bits, 4 to 32, 8 to 64, then the bytes that count side by side */
+    } else { /* join 2 symbols in 16 bits, 4 in 32, 8 in 64, then move the bytes in use side by side */
         const __m256i pair = _mm256_set1_epi16((short)(1 | 1 << (8 + bits))),
                       quad = _mm256_set1_epi32(1 | 1 << (16 + 2 * bits));
         const __m128i up = _mm_cvtsi32_si128((int)(32 - 4 * bits));
-        uint8_t move[16];
-        __m256i squeeze;
-        for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j < bits ? j : j < 2 * bits ? 8 + j - bits : 0x80);
-        squeeze = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
+        uint8_t shuffle_bytes[16];
+        __m256i squeeze_shuffle;
+        for (unsigned j = 0; j < 16; j++)
+            shuffle_bytes[j] = (uint8_t)(j < bits ? j : j < 2 * bits ? 8 + j - bits : 0x80);
+        squeeze_shuffle = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)shuffle_bytes));
+        /* stores are of 16 bytes, of which 2*bits count: they stay within the bytes of whole groups of eight */
         for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
             uint8_t *to = out + i / 8 * bits;
             __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_load_bytes_avx2_(symbols + i)), quad);
             w = _mm256_or_si256(_mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)),
                 _mm256_srl_epi64(_mm256_andnot_si256(_mm256_set1_epi64x(0xffffffff), w), up));
-            w = _mm256_shuffle_epi8(w, squeeze);
+            w = _mm256_shuffle_epi8(w, squeeze_shuffle);
             _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(w));
             _mm_storeu_si128((__m128i *)(void *)(to + 2 * bits), _mm256_extracti128_si256(w, 1));
         }
@@ -1902,9 +2123,8 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
             uint8x16x2_t s = vld2q_u8(symbols + i);
             vst1q_u8(out + i / 2, vsliq_n_u8(s.val[0], s.val[1], 4));
         }
-        /* 2 symbols to 16 bits, 4 to 32, 8 to 64: the upper of two moves down to the lower, of which the low bits are
-       kept */
     } else {
+        /* join 2 symbols in 16 bits, 4 in 32, 8 in 64: the upper of two moves down to the lower one's end */
         const int b = (int)bits;
         const int16x8_t down2 = vdupq_n_s16((int16_t)(b - 8));
         const int32x4_t down4 = vdupq_n_s32(2 * b - 16);
@@ -1912,7 +2132,7 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
         const uint16x8_t low2 = vdupq_n_u16((uint16_t)((1u << bits) - 1u));
         const uint32x4_t low4 = vdupq_n_u32((1u << 2 * bits) - 1u);
         const uint64x2_t low8 = vdupq_n_u64(((uint64_t)1 << 4 * bits) - 1);
-        /* the second store, or the next one, writes over what the first leaves beyond its bits */
+        /* stores are of 8 bytes, of which `bits` count: the one after it overwrites the others */
         for (; i + 16 <= n && i / 8 * bits + bits + 8 <= n / 8 * bits; i += 16) {
             uint16x8_t w2 = vreinterpretq_u16_u8(vld1q_u8(symbols + i));
             uint32x4_t w4 = vreinterpretq_u32_u16(vbslq_u16(low2, w2, vshlq_u16(w2, down2)));
@@ -1926,6 +2146,7 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
 }
 #endif
 
+/* unpack: the reverse of pack. Reads (n*bits + 7)/8 bytes, writes n symbols below 2^bits. */
 static void cg_unpack_scalar_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
     for (size_t i = 0; i < n; i += 8) {
         uint64_t w = 0;
@@ -1941,8 +2162,8 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
     const __m256i low4 = _mm256_set1_epi64x((long long)(((uint64_t)1 << 4 * bits) - 1)),
                   low2 = _mm256_set1_epi32((int)((1u << 2 * bits) - 1u));
     const __m256i low1 = _mm256_set1_epi16((short)((1u << bits) - 1u));
-    uint8_t move[16];
-    __m256i spread;
+    uint8_t shuffle_bytes[16];
+    __m256i spread_shuffle;
     size_t i = 0;
     if (bits == 4) {
         for (; i + 32 <= n; i += 32) {
@@ -1951,13 +2172,13 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
                 symbols + i, _mm256_and_si256(_mm256_or_si256(w, _mm256_slli_epi16(w, 4)), _mm256_set1_epi8(15)));
         }
     }
-    for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
-    spread = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
+    for (unsigned j = 0; j < 16; j++) shuffle_bytes[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
+    spread_shuffle = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)shuffle_bytes));
     for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
         const uint8_t *p = in + i / 8 * bits;
         __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p)),
             _mm_loadu_si128((const __m128i *)(const void *)(p + 2 * bits)), 1);
-        w = _mm256_shuffle_epi8(w, spread);
+        w = _mm256_shuffle_epi8(w, spread_shuffle);
         w = _mm256_or_si256(
             _mm256_and_si256(w, low4), _mm256_slli_epi64(_mm256_and_si256(_mm256_srl_epi64(w, by4), low4), 32));
         w = _mm256_or_si256(
@@ -1992,7 +2213,7 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
             s.val[1] = vshrq_n_u8(w, 4);
             vst2q_u8(symbols + i, s);
         }
-    } else { /* the reverse of packing; what else is in a byte goes at the end */
+    } else { /* the steps of packing in reverse order; the last `and` clears what else is in a byte */
         const int b = (int)bits;
         const int64x2_t up8 = vdupq_n_s64(32 - 4 * b);
         const int32x4_t up4 = vdupq_n_s32(16 - 2 * b);
@@ -2011,209 +2232,241 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
 #endif
 
 /* src/core/kernels/filter.h */
-/* filter: index (from `first` on) and value of what reaches the bound as magnitude bits; NaN always does.
-   Room for n values, and CG_SLACK_ more that may be scribbled on. n <= CG_CHUNK_ */
-#define CG_SLACK_ 16u
+/* filter: kernels that select values by magnitude or by chance, and that count them
+
+   Offers   filter, bernoulli, count_above; CG_SLACK_
+   Needs    base, random, table, levels
+   Touches  nothing but its arguments
+   Other headers may use: CG_SLACK_ */
+
+#define CG_SLACK_ 16u /* values beyond those selected that filter and bernoulli may write */
+
+/* filter: in order, index first_index + i (modulo 2^32) and value of every v[i] whose magnitude bits reach
+   threshold_bits, which is at most 2^31 (nothing reaches that); a NaN reaches every finite threshold. Returns how many.
+   index and value have room for n + CG_SLACK_, and what follows the result is undefined. n <= CG_CHUNK_. */
 static size_t cg_filter_scalar_(
-    const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
+    const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        index[count] = first + (uint32_t)i;
+        index[count] = first_index + (uint32_t)i;
         value[count] = cg_as_float_(u);
-        count += (u & CG_ABS_MASK_) >= bound;
+        count += (u & CG_ABS_MASK_) >= threshold_bits;
     }
     return count;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_filter_mask_avx2_(const float *v, size_t i, __m256i below) {
-    return _mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), below);
+/* Which of eight values, or of 32 (a bit each), have magnitude bits above threshold_minus_1, compared as signed. */
+CG_AVX2_INLINE_ __m256i cg_filter_mask_avx2_(const float *v, size_t i, __m256i threshold_minus_1) {
+    return _mm256_cmpgt_epi32(cg_abs_avx2_(cg_load8_avx2_(v, i)), threshold_minus_1);
 }
-CG_AVX2_INLINE_ uint64_t cg_filter_mask32_avx2_(const float *v, size_t i, __m256i below) { /* a bit each */
-    __m256i a = _mm256_packs_epi32(cg_filter_mask_avx2_(v, i, below), cg_filter_mask_avx2_(v, i + 8, below));
-    __m256i b = _mm256_packs_epi32(cg_filter_mask_avx2_(v, i + 16, below), cg_filter_mask_avx2_(v, i + 24, below));
-    a = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+CG_AVX2_INLINE_ uint64_t cg_filter_mask32_avx2_(const float *v, size_t i, __m256i threshold_minus_1) {
+    __m256i a = _mm256_packs_epi32(
+        cg_filter_mask_avx2_(v, i, threshold_minus_1), cg_filter_mask_avx2_(v, i + 8, threshold_minus_1));
+    __m256i b = _mm256_packs_epi32(
+        cg_filter_mask_avx2_(v, i + 16, threshold_minus_1), cg_filter_mask_avx2_(v, i + 24, threshold_minus_1));
+    a = cg_pack_order_avx2_(_mm256_packs_epi16(a, b));
     return (uint32_t)_mm256_movemask_epi8(a);
 }
 CG_TARGET_AVX2_ static size_t cg_filter_avx2_(
-    const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
-    const __m256i below = _mm256_set1_epi32((int)(bound - 1u));
-    const uint64_t last = (uint64_t)1 << 63;
+    const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value) {
+    const __m256i threshold_minus_1 = _mm256_set1_epi32((int)(threshold_bits - 1u));
+    const uint64_t guard_bit = (uint64_t)1 << 63; /* keeps ctz defined for an empty mask */
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192; /* the hardware stops at every page */
+        const uintptr_t ahead = (uintptr_t)v + 4 * i + 8192; /* hardware prefetching stops at every page */
         uint64_t m;
         size_t many, j;
         for (unsigned line = 0; line < 256; line += 64) __builtin_prefetch((const void *)(ahead + line), 0, 2);
-        m = cg_filter_mask32_avx2_(v, i, below) | cg_filter_mask32_avx2_(v, i + 32, below) << 32;
+        m = cg_filter_mask32_avx2_(v, i, threshold_minus_1) |
+            cg_filter_mask32_avx2_(v, i + 32, threshold_minus_1) << 32;
         many = (size_t)__builtin_popcountll(m);
-        /* two without asking: which of 0, 1, 2 it is cannot be predicted */
-        j = i + (size_t)__builtin_ctzll(m | last);
-        index[count] = first + (uint32_t)j;
+        /* two are written without a branch: whether there are 0, 1 or 2 cannot be predicted */
+        j = i + (size_t)__builtin_ctzll(m | guard_bit);
+        index[count] = first_index + (uint32_t)j;
         value[count] = cg_load_(v, j);
         m &= m - 1;
-        j = i + (size_t)__builtin_ctzll(m | last);
-        index[count + 1] = first + (uint32_t)j;
+        j = i + (size_t)__builtin_ctzll(m | guard_bit);
+        index[count + 1] = first_index + (uint32_t)j;
         value[count + 1] = cg_load_(v, j);
         if (many > 2) {
             for (size_t c = 2; c < many; c++) {
                 m &= m - 1;
                 j = i + (size_t)__builtin_ctzll(m);
-                index[count + c] = first + (uint32_t)j;
+                index[count + c] = first_index + (uint32_t)j;
                 value[count + c] = cg_load_(v, j);
             }
         }
         count += many;
     }
-    return count + cg_filter_scalar_(cg_at_(v, i), n - i, bound, first + (uint32_t)i, index + count, value + count);
+    return count +
+        cg_filter_scalar_(cg_at_(v, i), n - i, threshold_bits, first_index + (uint32_t)i, index + count, value + count);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint8x16_t cg_filter_mask_neon_(const float *v, size_t i, uint32x4_t bound) { /* 16 values */
-    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), bound),
-        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), bound),
-        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), bound),
-        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), bound));
+CG_INLINE_ uint8x16_t cg_filter_mask_neon_(
+    const float *v, size_t i, uint32x4_t threshold) { /* byte masks of 16 values */
+    return cg_narrow_neon_(vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i)), threshold),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 4)), threshold),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 8)), threshold),
+        vcgeq_u32(cg_abs_neon_(cg_load4_neon_(v, i + 12)), threshold));
 }
-static size_t cg_filter_neon_(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value) {
-    const uint32x4_t least = vdupq_n_u32(bound);
-    const uint64_t last = (uint64_t)1 << 63;
+static size_t cg_filter_neon_(
+    const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value) {
+    const uint32x4_t threshold = vdupq_n_u32(threshold_bits);
+    const uint64_t guard_bit = (uint64_t)1 << 63; /* keeps ctz defined for an empty mask */
     size_t count = 0, i = 0;
     for (; i + 64 <= n; i += 64) {
-        uint64_t m = cg_movemask_neon_(cg_filter_mask_neon_(v, i, least), cg_filter_mask_neon_(v, i + 16, least),
-            cg_filter_mask_neon_(v, i + 32, least), cg_filter_mask_neon_(v, i + 48, least));
+        uint64_t m = cg_movemask_neon_(cg_filter_mask_neon_(v, i, threshold),
+            cg_filter_mask_neon_(v, i + 16, threshold), cg_filter_mask_neon_(v, i + 32, threshold),
+            cg_filter_mask_neon_(v, i + 48, threshold));
         size_t many = cg_popcount_(m), j;
-        /* two without asking: which of 0, 1, 2 it is cannot be predicted */
-        j = i + cg_ctz_(m | last);
-        index[count] = first + (uint32_t)j;
+        /* two are written without a branch: whether there are 0, 1 or 2 cannot be predicted */
+        j = i + cg_ctz_(m | guard_bit);
+        index[count] = first_index + (uint32_t)j;
         value[count] = cg_load_(v, j);
         m &= m - 1;
-        j = i + cg_ctz_(m | last);
-        index[count + 1] = first + (uint32_t)j;
+        j = i + cg_ctz_(m | guard_bit);
+        index[count + 1] = first_index + (uint32_t)j;
         value[count + 1] = cg_load_(v, j);
         for (size_t c = 2; c < many; c++) {
             m &= m - 1;
             j = i + cg_ctz_(m);
-            index[count + c] = first + (uint32_t)j;
+            index[count + c] = first_index + (uint32_t)j;
             value[count + c] = cg_load_(v, j);
         }
         count += many;
     }
-    return count + cg_filter_scalar_(cg_at_(v, i), n - i, bound, first + (uint32_t)i, index + count, value + count);
+    return count +
+        cg_filter_scalar_(cg_at_(v, i), n - i, threshold_bits, first_index + (uint32_t)i, index + count, value + count);
 }
 #endif
 
-/* coins: what is taken with a chance by its magnitude, a random number for each position modulo 2^16: as it is
-   from `unit` on, below as +-unit. Room as for filter. */
-CG_INLINE_ size_t cg_bernoulli_one_(
-    const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first, uint32_t *index, float *value, size_t count) {
-    const float f = cg_load_(v, i), m = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
-    /* 24 bits, below 1 */
-    const float coin = (float)(cg_hash32_(c->key, (first + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
-    index[count] = first + (uint32_t)i;
-    value[count] = m >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
-    return count + (coin < cg_times_(cg_times_(m, c->prescale), c->inv_threshold));
+/* One value of bernoulli: writes at `count`, and returns count + 1 if v[i] is selected, else count. */
+CG_INLINE_ size_t cg_bernoulli_one_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index,
+    uint32_t *index, float *value, size_t count) {
+    const float f = cg_load_(v, i), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
+    const float u = (float)(cg_hash32_(c->key, (first_index + (uint32_t)i) & 0xffffu) >> 8) * 5.9604644775390625e-8f;
+    index[count] = first_index + (uint32_t)i;
+    value[count] =
+        magnitude >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & CG_SIGN_BIT_));
+    return count + (u < cg_times_(cg_times_(magnitude, c->prescale), c->inv_threshold));
 }
+/* bernoulli: selects v[i] where u < (|v[i]|*prescale)*inv_threshold, each product rounded, with u = the 24 high bits of
+   cg_hash32_(key, (first_index + i) % 2^16) over 2^24. The value is v[i] if its magnitude is at least threshold, else
+   +-threshold with the sign of v[i]. A NaN is never selected. All n indices belong to the block of the key. Order,
+   result and room as for filter. */
 static size_t cg_bernoulli_scalar_(
-    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0;
-    for (size_t i = 0; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
+    for (size_t i = 0; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
     return count;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ uint32_t cg_bernoulli8_avx2_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first) {
-    const __m256i h = cg_hash8_avx2_(c->key, (first + (uint32_t)i) & 0xffffu);
-    const __m256 coin = cg_mul8_avx2_(
-        _mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
-    const __m256 m = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(coin,
-        cg_mul8_avx2_(cg_mul8_avx2_(m, _mm256_set1_ps(c->prescale)), _mm256_set1_ps(c->inv_threshold)), _CMP_LT_OQ));
+/* which of eight are selected, a bit each */
+CG_AVX2_INLINE_ uint32_t cg_bernoulli8_avx2_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index) {
+    const __m256i h = cg_hash8_avx2_(c->key, (first_index + (uint32_t)i) & 0xffffu);
+    const __m256 u = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
+    const __m256 magnitude = _mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i)));
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(u,
+        cg_mul8_avx2_(cg_mul8_avx2_(magnitude, _mm256_set1_ps(c->prescale)), _mm256_set1_ps(c->inv_threshold)),
+        _CMP_LT_OQ));
 }
 CG_TARGET_AVX2_ static size_t cg_bernoulli_avx2_(
-    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
-    for (; i + 32 <= n && first % 8 == 0; i += 32) { /* so that eight positions lie in one block */
-        uint32_t m = cg_bernoulli8_avx2_(c, v, i, first) | cg_bernoulli8_avx2_(c, v, i + 8, first) << 8 |
-            cg_bernoulli8_avx2_(c, v, i + 16, first) << 16 | cg_bernoulli8_avx2_(c, v, i + 24, first) << 24;
+    for (; i + 32 <= n && first_index % 8 == 0; i += 32) { /* eight positions do not cross the end of a block */
+        uint32_t m = cg_bernoulli8_avx2_(c, v, i, first_index) | cg_bernoulli8_avx2_(c, v, i + 8, first_index) << 8 |
+            cg_bernoulli8_avx2_(c, v, i + 16, first_index) << 16 | cg_bernoulli8_avx2_(c, v, i + 24, first_index) << 24;
         for (; m; m &= m - 1) {
             const size_t j = i + (size_t)__builtin_ctz(m);
-            const float f = cg_load_(v, j), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
-            index[count] = first + (uint32_t)j;
-            value[count++] =
-                size >= c->threshold ? f : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & 0x80000000u));
+            const float f = cg_load_(v, j), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_);
+            index[count] = first_index + (uint32_t)j;
+            value[count++] = magnitude >= c->threshold
+                ? f
+                : cg_as_float_(cg_as_bits_(c->threshold) | (cg_as_bits_(f) & CG_SIGN_BIT_));
         }
     }
-    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
+    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
     return count;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_bernoulli4_neon_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first) {
-    const uint32x4_t h = cg_hash4_neon_(c->key, (first + (uint32_t)i) & 0xffffu);
-    const float32x4_t coin = cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f));
-    const float32x4_t m = cg_as_float_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
-    return vcltq_f32(coin, cg_times_neon_(cg_times_neon_(m, vdupq_n_f32(c->prescale)), vdupq_n_f32(c->inv_threshold)));
+CG_INLINE_ uint32x4_t cg_bernoulli4_neon_(const cg_bernoulli_ *c, const float *v, size_t i, uint32_t first_index) {
+    const uint32x4_t h = cg_hash4_neon_(c->key, (first_index + (uint32_t)i) & 0xffffu);
+    const float32x4_t u = cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f));
+    const float32x4_t magnitude = cg_as_float_neon_(cg_abs_neon_(cg_load4_neon_(v, i)));
+    return vcltq_f32(
+        u, cg_times_neon_(cg_times_neon_(magnitude, vdupq_n_f32(c->prescale)), vdupq_n_f32(c->inv_threshold)));
 }
 static size_t cg_bernoulli_neon_(
-    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value) {
+    const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value) {
     size_t count = 0, i = 0;
-    for (; i + 4 <= n && first % 4 == 0; i += 4) {
-        uint32_t take[4];
-        if (!vmaxvq_u32(cg_bernoulli4_neon_(c, v, i, first))) continue;
-        vst1q_u32(take, cg_bernoulli4_neon_(c, v, i, first));
+    for (; i + 4 <= n && first_index % 4 == 0; i += 4) {
+        uint32_t selected[4];
+        if (!vmaxvq_u32(cg_bernoulli4_neon_(c, v, i, first_index))) continue;
+        vst1q_u32(selected, cg_bernoulli4_neon_(c, v, i, first_index));
         for (size_t j = i; j < i + 4; j++)
-            if (take[j - i]) count = cg_bernoulli_one_(c, v, j, first, index, value, count);
+            if (selected[j - i]) count = cg_bernoulli_one_(c, v, j, first_index, index, value, count);
     }
-    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first, index, value, count);
+    for (; i < n; i++) count = cg_bernoulli_one_(c, v, i, first_index, index, value, count);
     return count;
 }
 #endif
 
-/* tally: how many magnitudes are above the pivot */
+/* count_above: adds to *above how many magnitude bits are larger than pivot, pivot < 2^31. Returns absmax bits. */
 static uint32_t cg_count_above_scalar_(const float *v, size_t n, uint32_t pivot, size_t *above) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t m = cg_load_bits_(v, i) & CG_ABS_MASK_;
-        top = cg_max32_(top, m);
+        absmax_bits = cg_max32_(absmax_bits, m);
         *above += m > pivot;
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_count_above_avx2_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     const __m256i p = _mm256_set1_epi32((int)pivot);
-    __m256i top = _mm256_setzero_si256(), gt = top;
+    __m256i absmax = _mm256_setzero_si256(), gt = absmax;
     uint32_t g[8];
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         __m256i m = cg_abs_avx2_(cg_load8_avx2_(v, i));
-        top = _mm256_max_epu32(top, m);
+        absmax = _mm256_max_epu32(absmax, m);
         gt = _mm256_sub_epi32(gt, _mm256_cmpgt_epi32(m, p));
     }
     cg_store_avx2_(g, gt);
     for (int j = 0; j < 8; j++) *above += g[j];
-    return cg_max32_(cg_hmax_u32_avx2_(top), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
+    return cg_max32_(cg_hmax_u32_avx2_(absmax), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
 }
 #endif
 #if CG_NEON_
 static uint32_t cg_count_above_neon_(const float *v, size_t n, uint32_t pivot, size_t *above) {
     const uint32x4_t p = vdupq_n_u32(pivot);
-    uint32x4_t top = vdupq_n_u32(0), gt = top;
+    uint32x4_t absmax = vdupq_n_u32(0), gt = absmax;
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
         uint32x4_t m = cg_abs_neon_(cg_load4_neon_(v, i));
-        top = vmaxq_u32(top, m);
+        absmax = vmaxq_u32(absmax, m);
         gt = vsubq_u32(gt, vcgtq_u32(m, p));
     }
     *above += (size_t)vaddlvq_u32(gt);
-    return cg_max32_(vmaxvq_u32(top), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
+    return cg_max32_(vmaxvq_u32(absmax), cg_count_above_scalar_(cg_at_(v, i), n - i, pivot, above));
 }
 #endif
 
 /* src/core/kernels/decode.h */
-/* unlevels: any symbol is a legal level */
-static void cg_levels_decode_scalar_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    (void)stream;
+/* decode: kernels that turn levels, signs, f16 and bf16 into values
+
+   Offers   levels_decode, sign_decode, f16_decode, bf16_decode, absmax16_bits; cg_f16_decode_ of one value
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* levels_decode: (decode_offset + (symbol - zero_symbol)*step)*postscale, each operation rounded, Inf made finite. A
+   symbol above max_symbol counts as max_symbol. */
+static void cg_levels_decode_scalar_(
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) {
         int32_t level = symbols[i] < q->max_symbol ? symbols[i] : q->max_symbol;
         cg_store_(out, i,
@@ -2222,33 +2475,33 @@ static void cg_levels_decode_scalar_(const cg_levels_ *q, const uint8_t *symbols
     }
 }
 #if CG_AVX2_
-/* The usual bucket needs no rescaling and cannot overflow; a symmetric one starts from 0. */
+/* usual: postscale is 1, nothing can overflow then. symmetric: zero_symbol is not 0, decode_offset is 0 then. */
 CG_AVX2_INLINE_ size_t cg_levels_decode16_avx2_(
-    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream, int usual, int symmetric) {
-    const __m256 base = _mm256_set1_ps(q->decode_offset), step = _mm256_set1_ps(q->step),
-                 post = _mm256_set1_ps(q->postscale);
-    const __m256 most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m128i top = _mm_set1_epi8((char)q->max_symbol), bias = _mm_set1_epi8((char)q->zero_symbol);
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal, int usual, int symmetric) {
+    const __m256 decode_offset = _mm256_set1_ps(q->decode_offset), step = _mm256_set1_ps(q->step),
+                 postscale = _mm256_set1_ps(q->postscale);
+    const __m256 flt_max = _mm256_set1_ps(CG_FLT_MAX_), neg_flt_max = _mm256_set1_ps(-CG_FLT_MAX_);
+    const __m128i max_symbol = _mm_set1_epi8((char)q->max_symbol), zero_symbol = _mm_set1_epi8((char)q->zero_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), top);
-        if (symmetric) s = _mm_sub_epi8(s, bias); /* within -127 and 127 */
+        __m128i s = _mm_min_epu8(_mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), max_symbol);
+        if (symmetric) s = _mm_sub_epi8(s, zero_symbol); /* within -127 and 127 */
         for (int j = 0; j < 2; j++, s = _mm_srli_si128(s, 8)) {
             __m256 f = cg_mul8_avx2_(
                 _mm256_cvtepi32_ps(symmetric ? _mm256_cvtepi8_epi32(s) : _mm256_cvtepu8_epi32(s)), step);
-            if (!usual || !symmetric) f = _mm256_add_ps(base, f);
-            if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, post), most), least);
-            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
+            if (!usual || !symmetric) f = _mm256_add_ps(decode_offset, f);
+            if (!usual) f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, postscale), flt_max), neg_flt_max);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), non_temporal);
         }
     }
     return i;
 }
 CG_TARGET_AVX2_ static void cg_levels_decode_avx2_(
-    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = q->zero_symbol  ? q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 1)
-                                                      : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 1)
-         : q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, stream, 1, 0)
-                               : cg_levels_decode16_avx2_(q, symbols, n, out, stream, 0, 0);
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    size_t i = q->zero_symbol  ? q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 1, 1)
+                                                      : cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 0, 1)
+         : q->postscale == 1.0f ? cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 1, 0)
+                               : cg_levels_decode16_avx2_(q, symbols, n, out, non_temporal, 0, 0);
     _mm256_zeroupper();
     if (i < n) cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
@@ -2259,53 +2512,56 @@ CG_INLINE_ void cg_levels_decode4_neon_(const cg_levels_ *q, int16x4_t level, fl
     f = (vdupq_n_f32(q->decode_offset) + cg_times_neon_(f, vdupq_n_f32(q->step))) * vdupq_n_f32(q->postscale);
     cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(f, vdupq_n_f32(CG_FLT_MAX_)), vdupq_n_f32(-CG_FLT_MAX_)));
 }
-static void cg_levels_decode_neon_(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_levels_decode_neon_(
+    const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
     const cg_levels_ g = *q; /* a copy: out cannot alias it */
-    const uint8x16_t most = vdupq_n_u8((uint8_t)g.max_symbol);
-    const int16x8_t bias = vdupq_n_s16((int16_t)g.zero_symbol);
+    const uint8x16_t max_symbol = vdupq_n_u8((uint8_t)g.max_symbol);
+    const int16x8_t zero_symbol = vdupq_n_s16((int16_t)g.zero_symbol);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), most);
-        int16x8_t a = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(s))), bias);
-        int16x8_t b = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(s))), bias);
+        uint8x16_t s = vminq_u8(vld1q_u8(symbols + i), max_symbol);
+        int16x8_t a = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(s))), zero_symbol);
+        int16x8_t b = vsubq_s16(vreinterpretq_s16_u16(vmovl_u8(vget_high_u8(s))), zero_symbol);
         cg_levels_decode4_neon_(&g, vget_low_s16(a), out, i);
         cg_levels_decode4_neon_(&g, vget_high_s16(a), out, i + 4);
         cg_levels_decode4_neon_(&g, vget_low_s16(b), out, i + 8);
         cg_levels_decode4_neon_(&g, vget_high_s16(b), out, i + 12);
     }
-    cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_levels_decode_scalar_(q, symbols + i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-static void cg_sign_decode_scalar_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
-    (void)stream;
+/* sign_decode: -scale where bit i % 8 of in[i / 8] is 1, else scale. */
+static void cg_sign_decode_scalar_(const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, in[i / 8] >> i % 8 & 1 ? -scale : scale);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
-    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
+CG_TARGET_AVX2_ static void cg_sign_decode_avx2_(
+    const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
+    const __m256i minus = _mm256_set1_epi32((int)CG_SIGN_BIT_), plus = _mm256_set1_epi32((int)cg_as_bits_(scale));
     const __m256i s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24),
                   s1 = _mm256_sub_epi32(s0, _mm256_set1_epi32(8));
     const __m256i s2 = _mm256_sub_epi32(s1, _mm256_set1_epi32(8)), s3 = _mm256_sub_epi32(s2, _mm256_set1_epi32(8));
     size_t i = 0;
-    for (; i + 32 <= n; i += 32) { /* bring each bit to where the sign is */
+    for (; i + 32 <= n; i += 32) { /* shift each bit to the place of the sign */
         __m256i w = _mm256_set1_epi32((int)cg_get32_(in + i / 8));
         cg_store_stream_avx2_(
-            out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), stream);
+            out, i, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s0), minus), plus), non_temporal);
         cg_store_stream_avx2_(
-            out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), stream);
+            out, i + 8, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s1), minus), plus), non_temporal);
         cg_store_stream_avx2_(
-            out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), stream);
+            out, i + 16, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s2), minus), plus), non_temporal);
         cg_store_stream_avx2_(
-            out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), stream);
+            out, i + 24, _mm256_xor_si256(_mm256_and_si256(_mm256_sllv_epi32(w, s3), minus), plus), non_temporal);
     }
     _mm256_zeroupper();
     if (i < n) cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float *out, int stream) {
-    const uint32x4_t minus = vdupq_n_u32(0x80000000u), plus = vdupq_n_u32(cg_as_bits_(scale));
+static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float *out, int non_temporal) {
+    const uint32x4_t minus = vdupq_n_u32(CG_SIGN_BIT_), plus = vdupq_n_u32(cg_as_bits_(scale));
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -2313,59 +2569,62 @@ static void cg_sign_decode_neon_(const uint8_t *in, size_t n, float scale, float
         cg_store4_neon_(out, i, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, low), minus), plus)));
         cg_store4_neon_(out, i + 4, cg_as_float_neon_(veorq_u32(vandq_u32(vshlq_u32(w, high), minus), plus)));
     }
-    cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), stream);
+    cg_sign_decode_scalar_(in + i / 8, n - i, scale, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
+/* f16_decode: exact; Inf stays, a NaN becomes quiet. */
 CG_INLINE_ float cg_f16_decode_(uint32_t h) {
     uint32_t sign = (h & 0x8000u) << 16, m = h & 0x7fffu;
     if (m >= 0x7c00u) return cg_as_float_(sign | (m << 13) | 0x7f800000u | (m > 0x7c00u ? 0x400000u : 0u));
     if (m < 0x400u) return cg_as_float_(sign | cg_as_bits_((float)m * 5.9604644775390625e-8f));
     return cg_as_float_(sign | ((m << 13) + 0x38000000u));
 }
-static void cg_f16_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
-    (void)stream;
+static void cg_f16_decode_scalar_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_f16_decode_(cg_get16_(in + 2 * i)));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_f16_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_f16_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         cg_store_stream_avx2_(out, i,
-            _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))), stream);
+            _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i)))),
+            non_temporal);
     _mm256_zeroupper();
     if (i < n) cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_f16_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_f16_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         float16x8_t h = vreinterpretq_f16_u8(vld1q_u8(in + 2 * i));
         cg_store4_neon_(out, i, vcvt_f32_f16(vget_low_f16(h)));
         cg_store4_neon_(out, i + 4, vcvt_high_f32_f16(h));
     }
-    cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
+    cg_f16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-static void cg_bf16_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
-    (void)stream;
+/* bf16_decode: exact; the 16 bits are the upper half of an f32. */
+static void cg_bf16_decode_scalar_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_as_float_((uint32_t)cg_get16_(in + 2 * i) << 16));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_bf16_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
+CG_TARGET_AVX2_ static void cg_bf16_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8)
         cg_store_stream_avx2_(out, i,
             _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)(in + 2 * i))), 16),
-            stream);
+            non_temporal);
     _mm256_zeroupper();
     if (i < n) cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
+static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
     const uint16x8_t zero = vdupq_n_u16(0);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -2373,18 +2632,19 @@ static void cg_bf16_decode_neon_(const uint8_t *in, size_t n, float *out, int st
         cg_store4_neon_(out, i, vreinterpretq_f32_u16(vzip1q_u16(zero, h)));
         cg_store4_neon_(out, i + 4, vreinterpretq_f32_u16(vzip2q_u16(zero, h)));
     }
-    cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), stream);
+    cg_bf16_decode_scalar_(in + 2 * i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-/* top16: largest magnitude among 16-bit floats, as bits: the finite check of a packet */
-static uint32_t cg_absmax_bits16_scalar_(const uint8_t *in, size_t n) {
-    uint32_t top = 0;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get16_(in + 2 * i) & 0x7fffu);
-    return top;
+/* absmax16_bits: the largest of n 16-bit words of the wire with the top bit cleared: the largest magnitude of 16-bit
+   floats as bits, for the finite check of a packet. */
+static uint32_t cg_absmax16_bits_scalar_(const uint8_t *in, size_t n) {
+    uint32_t absmax_bits = 0;
+    for (size_t i = 0; i < n; i++) absmax_bits = cg_max32_(absmax_bits, cg_get16_(in + 2 * i) & 0x7fffu);
+    return absmax_bits;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static uint32_t cg_absmax_bits16_avx2_(const uint8_t *in, size_t n) {
+CG_TARGET_AVX2_ static uint32_t cg_absmax16_bits_avx2_(const uint8_t *in, size_t n) {
     const __m256i low = _mm256_set1_epi16(0x7fff);
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
@@ -2394,11 +2654,11 @@ CG_TARGET_AVX2_ static uint32_t cg_absmax_bits16_avx2_(const uint8_t *in, size_t
     }
     t0 = _mm256_max_epu16(t0, t1);
     t0 = _mm256_max_epu32(_mm256_srli_epi32(t0, 16), _mm256_and_si256(t0, _mm256_set1_epi32(0xffff)));
-    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(cg_hmax_u32_avx2_(t0), cg_absmax16_bits_scalar_(in + 2 * i, n - i));
 }
 #endif
 #if CG_NEON_
-static uint32_t cg_absmax_bits16_neon_(const uint8_t *in, size_t n) {
+static uint32_t cg_absmax16_bits_neon_(const uint8_t *in, size_t n) {
     const uint16x8_t low = vdupq_n_u16(0x7fff);
     uint16x8_t t0 = vdupq_n_u16(0), t1 = t0;
     size_t i = 0;
@@ -2406,96 +2666,107 @@ static uint32_t cg_absmax_bits16_neon_(const uint8_t *in, size_t n) {
         t0 = vmaxq_u16(t0, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i)), low));
         t1 = vmaxq_u16(t1, vandq_u16(vreinterpretq_u16_u8(vld1q_u8(in + 2 * i + 16)), low));
     }
-    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_absmax_bits16_scalar_(in + 2 * i, n - i));
+    return cg_max32_(vmaxvq_u16(vmaxq_u16(t0, t1)), cg_absmax16_bits_scalar_(in + 2 * i, n - i));
 }
 #endif
 
 /* src/core/kernels/axpby.h */
-/* emit: y = beta*y + alpha*d; y is not read if beta is 0 */
-static void cg_axpby_scalar_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
-    (void)stream;
-    if (beta == 0.0f && alpha == 1.0f) memcpy(y, d, 4 * n);
+/* axpby: kernels that add a vector to another, that move one, and the packet checksum
+
+   Offers   axpby, move_zero, stream_fence, checksum
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* axpby: y = beta*y + alpha*x, each product and the sum rounded. y is not read if beta is 0; beta 1 is no product, and
+   alpha 1 with beta 0 copies bits. non_temporal counts only if beta is 0. */
+static void cg_axpby_scalar_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
+    (void)non_temporal;
+    if (beta == 0.0f && alpha == 1.0f) memcpy(y, x, 4 * n);
     else if (beta == 0.0f)
-        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(alpha, cg_load_(d, i)));
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(alpha, cg_load_(x, i)));
     else if (beta == 1.0f)
-        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_times_(alpha, cg_load_(d, i))));
+        for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_times_(alpha, cg_load_(x, i))));
     else
         for (size_t i = 0; i < n; i++)
-            cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(d, i))));
+            cg_store_(y, i, cg_plus_(cg_times_(beta, cg_load_(y, i)), cg_times_(alpha, cg_load_(x, i))));
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_axpby_avx2_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+CG_TARGET_AVX2_ static void cg_axpby_avx2_(
+    const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     size_t i = 0;
-    if (stream && beta == 0.0f) {
+    if (non_temporal && beta == 0.0f) {
         for (; i + 8 <= n; i += 8)
             cg_store_stream_avx2_(
-                y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))), 1);
+                y, i, _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i)))), 1);
     } else if (beta == 1.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
             cg_store_avx2_(cg_at_mut_(y, i),
-                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i))))));
         }
     } else if (beta != 0.0f) {
         for (; i + 8 <= n; i += 8) {
             __m256 f = cg_mul8_avx2_(b, _mm256_castsi256_ps(cg_load8_avx2_(y, i)));
             cg_store_avx2_(cg_at_mut_(y, i),
-                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i))))));
+                _mm256_castps_si256(_mm256_add_ps(f, cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i))))));
         }
     } else if (alpha != 1.0f) {
         for (; i + 8 <= n; i += 8)
             cg_store_avx2_(
-                cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(d, i)))));
+                cg_at_mut_(y, i), _mm256_castps_si256(cg_mul8_avx2_(a, _mm256_castsi256_ps(cg_load8_avx2_(x, i)))));
     }
     _mm256_zeroupper();
-    if (i < n) cg_axpby_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
+    if (i < n) cg_axpby_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_axpby_neon_(const float *d, size_t n, float alpha, float beta, float *y, int stream) {
+static void cg_axpby_neon_(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal) {
     const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
     size_t i = 0;
     if (beta == 0.0f && alpha == 1.0f) {
-        /* a copy, below */
+        /* the scalar kernel copies */
     } else if (beta == 0.0f) {
-        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_as_float_neon_(cg_load4_neon_(d, i)));
+        for (; i + 4 <= n; i += 4) cg_store4_neon_(y, i, a * cg_as_float_neon_(cg_load4_neon_(x, i)));
     } else {
-        const int keep = beta == 1.0f;
+        const int beta_is_one = beta == 1.0f;
         for (; i + 4 <= n; i += 4) {
             float32x4_t f = cg_as_float_neon_(cg_load4_neon_(y, i)),
-                        g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(d, i)));
-            cg_store4_neon_(y, i, (keep ? f : cg_times_neon_(b, f)) + g);
+                        g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(x, i)));
+            cg_store4_neon_(y, i, (beta_is_one ? f : cg_times_neon_(b, f)) + g);
         }
     }
-    cg_axpby_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), stream);
+    cg_axpby_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), non_temporal);
 }
 #endif
 
-/* flush: y = d, d = 0. Zeros go where streaming stores keep the core waiting; a memset after them would cost its
-   own time. */
-static void cg_move_zero_scalar_(float *d, size_t n, float *y, int stream) {
-    (void)stream;
-    memcpy(y, d, 4 * n);
-    memset(d, 0, 4 * n);
+/* move_zero: y = from, then from = 0; they do not overlap. In one pass the zeros cost nothing, as the core waits for
+   the non-temporal stores anyway; a memset afterwards would cost its own time. */
+static void cg_move_zero_scalar_(float *from, size_t n, float *y, int non_temporal) {
+    (void)non_temporal;
+    memcpy(y, from, 4 * n);
+    memset(from, 0, 4 * n);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_move_zero_avx2_(float *d, size_t n, float *y, int stream) {
+CG_TARGET_AVX2_ static void cg_move_zero_avx2_(float *from, size_t n, float *y, int non_temporal) {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        const __m256i v = cg_load8_avx2_(d, i);
-        cg_store_avx2_(cg_at_mut_(d, i), _mm256_setzero_si256());
-        if (stream) cg_store_stream_avx2_(y, i, v, 1);
+        const __m256i v = cg_load8_avx2_(from, i);
+        cg_store_avx2_(cg_at_mut_(from, i), _mm256_setzero_si256());
+        if (non_temporal) cg_store_stream_avx2_(y, i, v, 1);
         else cg_store_avx2_(cg_at_mut_(y, i), v);
     }
     _mm256_zeroupper();
-    cg_move_zero_scalar_(cg_at_mut_(d, i), n - i, cg_at_mut_(y, i), 0);
+    cg_move_zero_scalar_(cg_at_mut_(from, i), n - i, cg_at_mut_(y, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_move_zero_neon_(float *d, size_t n, float *y, int stream) { cg_move_zero_scalar_(d, n, y, stream); }
+static void cg_move_zero_neon_(float *from, size_t n, float *y, int non_temporal) {
+    cg_move_zero_scalar_(from, n, y, non_temporal);
+}
 #endif
 
+/* stream_fence: after the last kernel with non_temporal, before another thread may read the output. */
 static void cg_stream_fence_scalar_(void) {}
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_stream_fence_avx2_(void) { _mm_sfence(); }
@@ -2504,23 +2775,23 @@ CG_TARGET_AVX2_ static void cg_stream_fence_avx2_(void) { _mm_sfence(); }
 static void cg_stream_fence_neon_(void) {}
 #endif
 
-/* sum: absorbs whole words */
-static void cg_checksum_scalar_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
+/* checksum: for each little-endian u32 word, a += word, b += a, modulo 2^64; counts the words. */
+static void cg_checksum_scalar_(cg_checksum_ *sum, const uint8_t *words, size_t word_count) {
     uint64_t a = sum->a, b = sum->b;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < word_count; i++) {
         a += cg_get32_(words + 4 * i);
         b += a;
     }
     sum->a = a;
     sum->b = b;
-    sum->words += count;
+    sum->words += word_count;
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_checksum_avx2_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
+CG_TARGET_AVX2_ static void cg_checksum_avx2_(cg_checksum_ *sum, const uint8_t *words, size_t word_count) {
     const __m256i low = _mm256_set1_epi64x(0xffffffff);
     __m256i ae = _mm256_setzero_si256(), ao = ae, be = ae, bo = ae;
     uint64_t a[8], b[8], sa = 0, sb = 0;
-    const size_t rows = count / 8;
+    const size_t rows = word_count / 8;
     for (size_t i = 0; i < rows; i++) {
         __m256i w = cg_load_bytes_avx2_(words + 32 * i);
         ae = _mm256_add_epi64(ae, _mm256_and_si256(w, low));
@@ -2539,14 +2810,14 @@ CG_TARGET_AVX2_ static void cg_checksum_avx2_(cg_checksum_ *sum, const uint8_t *
     sum->b += 8 * (uint64_t)rows * sum->a + sb;
     sum->a += sa;
     sum->words += 8 * (uint64_t)rows;
-    cg_checksum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+    cg_checksum_scalar_(sum, words + 32 * rows, word_count - 8 * rows);
 }
 #endif
 #if CG_NEON_
-static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t count) {
+static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t word_count) {
     uint64x2_t a0 = vdupq_n_u64(0), a1 = a0, a2 = a0, a3 = a0, b0 = a0, b1 = a0, b2 = a0, b3 = a0;
     uint64_t a[8], b[8], sa = 0, sb = 0;
-    const size_t rows = count / 8;
+    const size_t rows = word_count / 8;
     for (size_t i = 0; i < rows; i++) {
         uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i)),
                    w = vreinterpretq_u32_u8(vld1q_u8(words + 32 * i + 16));
@@ -2574,25 +2845,30 @@ static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t co
     sum->b += 8 * (uint64_t)rows * sum->a + sb;
     sum->a += sa;
     sum->words += 8 * (uint64_t)rows;
-    cg_checksum_scalar_(sum, words + 32 * rows, count - 8 * rows);
+    cg_checksum_scalar_(sum, words + 32 * rows, word_count - 8 * rows);
 }
 #endif
 
 /* src/core/kernels/rotate.h */
-/* what of total() */
-enum { CG_SUM_ABS_, CG_SUM_SQUARES_, CG_SUM_NEGATIVE_, CG_SUM_NONNEGATIVE_, CG_SUM_VALUES_ };
+/* rotate: the kernel of the randomized Hadamard transform of 1024 values
 
-/* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i
-   % 32 of flips[32*r + i/32] negates v[i] in round r. One scaling at the end, by a power of two. The order of the
-   strides is part of the wire format, and is what suits vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512.
-   What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
-#define CG_SIGN_BIT_ 0x80000000u
+   Offers   rotate_from
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* rotate_from: `rounds` (1 or 2) times random sign flips, then the Hadamard butterfly, over CG_ROTATE_BLOCK_ values;
+   the inverse runs backwards. Bit i % 32 of flips[32*round + i/32] negates v[i] in that round. One multiplication by a
+   power of two at the end makes it orthonormal. Within a butterfly the strides come in the order 4, 1, 2, 8, 16, ...,
+   512, which suits vectors of eight and of four; as it decides roundings, it is part of the wire format. What overflows
+   on the way may end as a NaN of any sign and payload: callers scale down before. from may be v, else they do not
+   overlap. */
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++)
         cg_store_(v, i, cg_as_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
 }
-CG_INLINE_ void cg_butterfly4_(float *v, size_t i, size_t s) { /* strides s and 2s */
+CG_INLINE_ void cg_butterfly4_(
+    float *v, size_t i, size_t s) { /* strides s, then 2s, of the four values i, i + s, ... */
     float a = cg_load_(v, i), b = cg_load_(v, i + s), c = cg_load_(v, i + 2 * s), d = cg_load_(v, i + 3 * s);
     float ab = cg_plus_(a, b), ba = cg_minus_(a, b), cd = cg_plus_(c, d), dc = cg_minus_(c, d);
     cg_store_(v, i, cg_plus_(ab, cd));
@@ -2630,16 +2906,13 @@ static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
-CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
-    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
-}
-CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
+CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(
+    int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where the argument is 1, else +0 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
-/* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or
-   from 4 on. From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add
-   three. */
+/* Row b holds the sign masks of the four bits of b twice, and then their opposites: a vector of eight from 0 on has the
+   signs twice, one from 4 on the signs and their opposites. A load and one xor are cheaper than three shifts and
+   shuffles, which compete with the additions. */
 #  define CG_FLIP_ROW_(a, b, c, d) \
     { a, b, c, d, a, b, c, d, a ^ CG_SIGN_BIT_, b ^ CG_SIGN_BIT_, c ^ CG_SIGN_BIT_, d ^ CG_SIGN_BIT_, 0, 0, 0, 0 }
 #  define CG_FLIP_ROWS_(c, d)                                                                               \
@@ -2647,7 +2920,7 @@ CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int
         CG_FLIP_ROW_(CG_SIGN_BIT_, CG_SIGN_BIT_, c, d)
 static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_SIGN_BIT_, 0u),
     CG_FLIP_ROWS_(0u, CG_SIGN_BIT_), CG_FLIP_ROWS_(CG_SIGN_BIT_, CG_SIGN_BIT_) };
-CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+/* negates value i of x where bit i of byte is 1 */
 CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
     const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
     return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)));
@@ -2671,8 +2944,8 @@ CG_AVX2_INLINE_ void cg_butterfly8_avx2_(__m256 *x) { /* three strides between e
     cg_butterfly_avx2_(x + 2, x + 6);
     cg_butterfly_avx2_(x + 3, x + 7);
 }
-/* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half
-   without a shuffle. */
+/* Strides 4, 1, 2 within the vector at v + i: each lane gets its pair's other value, plus or minus its own. For stride
+   4 the loads repeat a half, which needs no shuffle; flips, if asked for, are done on the way. */
 CG_AVX2_INLINE_ __m256 cg_hadamard8_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
     __m256 x = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i))));
     __m256 y = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i + 4))));
@@ -2687,13 +2960,13 @@ CG_AVX2_INLINE_ __m256 cg_hadamard8_avx2_(const float *v, size_t i, const uint32
     x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
     return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
 }
-/* strides up to 32 */
+/* Strides up to 32 of the whole block, 64 values at a time, from `from` to v; prefetches 512 values. */
 CG_AVX2_INLINE_ void cg_hadamard_short64_avx2_(
-    const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {
+    const float *from, float *v, const uint32_t *flips, const float *prefetch, int flip) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         __m256 x[8];
-        CG_PREFETCH_(cg_at_(ahead, i / 2));
-        CG_PREFETCH_(cg_at_(ahead, i / 2 + 16));
+        CG_PREFETCH_(cg_at_(prefetch, i / 2));
+        CG_PREFETCH_(cg_at_(prefetch, i / 2 + 16));
         x[0] = cg_hadamard8_avx2_(from, i, flips, flip);
         x[1] = cg_hadamard8_avx2_(from, i + 8, flips, flip);
         x[2] = cg_hadamard8_avx2_(from, i + 16, flips, flip);
@@ -2713,7 +2986,7 @@ CG_AVX2_INLINE_ void cg_hadamard_short64_avx2_(
         cg_store8_avx2_(v, i + 56, x[7]);
     }
 }
-/* strides 64, 128, 256 of eight rows of 64 */
+/* strides 64, 128, 256: eight vectors, 64 values apart */
 CG_AVX2_INLINE_ void cg_hadamard_rows_avx2_(const float *v, size_t i, __m256 *x) {
     x[0] = cg_load8_ps_avx2_(v, i);
     x[1] = cg_load8_ps_avx2_(v, i + 64);
@@ -2725,27 +2998,28 @@ CG_AVX2_INLINE_ void cg_hadamard_rows_avx2_(const float *v, size_t i, __m256 *x)
     x[7] = cg_load8_ps_avx2_(v, i + 448);
     cg_butterfly8_avx2_(x);
 }
+/* Stride 512 between v + i and b, then flips and scaling where asked for; stores both. */
 CG_AVX2_INLINE_ void cg_hadamard_last_avx2_(
-    float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
+    float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int rescale) {
     __m256 a = cg_load8_ps_avx2_(v, i);
     cg_butterfly_avx2_(&a, &b);
     if (flip) {
         a = cg_flip8_avx2_(a, ((const uint8_t *)flips)[i / 8]);
         b = cg_flip8_avx2_(b, ((const uint8_t *)flips)[i / 8 + 64]);
     }
-    cg_store8_avx2_(v, i, last ? _mm256_mul_ps(a, scale) : a);
-    cg_store8_avx2_(v, i + 512, last ? _mm256_mul_ps(b, scale) : b);
+    cg_store8_avx2_(v, i, rescale ? _mm256_mul_ps(a, scale) : a);
+    cg_store8_avx2_(v, i + 512, rescale ? _mm256_mul_ps(b, scale) : b);
 }
-/* Strides 64 to 512. Sixteen vectors and a spare one do not fit the registers: half of them waits in its place. */
+/* Strides 64 to 512. Sixteen vectors and a spare do not fit the registers: the first eight are stored meanwhile. */
 CG_AVX2_INLINE_ void cg_hadamard_long64_avx2_(
-    float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
-    const __m256 scale = _mm256_set1_ps(times);
+    float *v, const uint32_t *flips, float scale_factor, const float *prefetch, int flip, int rescale) {
+    const __m256 scale = _mm256_set1_ps(scale_factor);
     for (size_t i = 0; i < 64; i += 8) {
         __m256 x[8];
-        CG_PREFETCH_(cg_at_(ahead, 8 * i));
-        CG_PREFETCH_(cg_at_(ahead, 8 * i + 16));
-        CG_PREFETCH_(cg_at_(ahead, 8 * i + 32));
-        CG_PREFETCH_(cg_at_(ahead, 8 * i + 48));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 16));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 32));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 48));
         cg_hadamard_rows_avx2_(v, i, x);
         cg_store8_avx2_(v, i, x[0]);
         cg_store8_avx2_(v, i + 64, x[1]);
@@ -2756,52 +3030,53 @@ CG_AVX2_INLINE_ void cg_hadamard_long64_avx2_(
         cg_store8_avx2_(v, i + 384, x[6]);
         cg_store8_avx2_(v, i + 448, x[7]);
         cg_hadamard_rows_avx2_(v, i + 512, x);
-        cg_hadamard_last_avx2_(v, i, x[0], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 64, x[1], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 128, x[2], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 192, x[3], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 256, x[4], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 320, x[5], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 384, x[6], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 448, x[7], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i, x[0], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 64, x[1], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 128, x[2], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 192, x[3], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 256, x[4], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 320, x[5], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 384, x[6], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 448, x[7], flips, scale, flip, rescale);
     }
 }
-CG_TARGET_AVX2_ static void cg_hadamard_short_avx2_(const float *from, float *v, const float *ahead) {
-    cg_hadamard_short64_avx2_(from, v, NULL, ahead, 0);
+CG_TARGET_AVX2_ static void cg_hadamard_short_avx2_(const float *from, float *v, const float *prefetch) {
+    cg_hadamard_short64_avx2_(from, v, NULL, prefetch, 0);
 }
 CG_TARGET_AVX2_ static void cg_hadamard_short_flip_avx2_(
-    const float *from, float *v, const uint32_t *flips, const float *ahead) {
-    cg_hadamard_short64_avx2_(from, v, flips, ahead, 1);
+    const float *from, float *v, const uint32_t *flips, const float *prefetch) {
+    cg_hadamard_short64_avx2_(from, v, flips, prefetch, 1);
 }
-CG_TARGET_AVX2_ static void cg_hadamard_long_avx2_(float *v, const float *ahead) {
-    cg_hadamard_long64_avx2_(v, NULL, 1.0f, ahead, 0, 0);
+CG_TARGET_AVX2_ static void cg_hadamard_long_avx2_(float *v, const float *prefetch) {
+    cg_hadamard_long64_avx2_(v, NULL, 1.0f, prefetch, 0, 0);
 }
-CG_TARGET_AVX2_ static void cg_hadamard_long_scale_avx2_(float *v, float scale, const float *ahead) {
-    cg_hadamard_long64_avx2_(v, NULL, scale, ahead, 0, 1);
+CG_TARGET_AVX2_ static void cg_hadamard_long_scale_avx2_(float *v, float scale, const float *prefetch) {
+    cg_hadamard_long64_avx2_(v, NULL, scale, prefetch, 0, 1);
 }
 CG_TARGET_AVX2_ static void cg_hadamard_long_flip_avx2_(
-    float *v, const uint32_t *flips, float scale, const float *ahead) {
-    cg_hadamard_long64_avx2_(v, flips, scale, ahead, 1, 1);
+    float *v, const uint32_t *flips, float scale, const float *prefetch) {
+    cg_hadamard_long64_avx2_(v, flips, scale, prefetch, 1, 1);
 }
-/* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass
-   of the first round. */
+/* While a block is rotated the next one (the 1024 values after `from`) is prefetched, half of it in each pass of the
+   first round. */
 CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
     const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
-    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
-    if (inverse) cg_hadamard_short_avx2_(from, v, ahead);
-    else cg_hadamard_short_flip_avx2_(from, v, flips, ahead);
-    ahead = cg_at_(ahead, 512);
+    const float scale = cg_rotate_scale_(rounds), *prefetch = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
+    if (inverse) cg_hadamard_short_avx2_(from, v, prefetch);
+    else cg_hadamard_short_flip_avx2_(from, v, flips, prefetch);
+    prefetch = cg_at_(prefetch, 512);
     if (rounds == 2) {
-        cg_hadamard_long_avx2_(v, ahead);
+        cg_hadamard_long_avx2_(v, prefetch);
         cg_hadamard_short_flip_avx2_(v, v, flips + 32, v);
-        ahead = v;
+        prefetch = v;
     }
-    if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, ahead);
-    else cg_hadamard_long_scale_avx2_(v, scale, ahead);
+    if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, prefetch);
+    else cg_hadamard_long_scale_avx2_(v, scale, prefetch);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) { /* the four low bits */
+CG_INLINE_ float32x4_t cg_flip4_neon_(
+    float32x4_t x, uint32_t word) { /* negates value i of x where bit i of word is 1, i < 4 */
     const int32x4_t up = { 31, 30, 29, 28 };
     return cg_as_float_neon_(
         veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_SIGN_BIT_))));
@@ -2811,19 +3086,20 @@ CG_INLINE_ void cg_butterfly_neon_(float32x4_t *a, float32x4_t *b) {
     *a = *a + *b;
     *b = d;
 }
-CG_INLINE_ void cg_butterfly_x4_neon_(float32x4_t *x, size_t s) { /* four pairs, each s apart */
+CG_INLINE_ void cg_butterfly_x4_neon_(
+    float32x4_t *x, size_t s) { /* all four pairs of eight vectors that are s apart; s is 1, 2 or 4 */
     cg_butterfly_neon_(x, x + s);
     cg_butterfly_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
     cg_butterfly_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
     cg_butterfly_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
 }
-/* strides 1, 2: the pair's other value, plus this one or minus it */
+/* strides 1, 2 within a vector: each lane gets its pair's other value, plus or minus its own */
 CG_INLINE_ float32x4_t cg_hadamard4_neon_(float32x4_t x) {
     const uint32x4_t odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ }, high = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
     x = vrev64q_f32(x) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
     return vextq_f32(x, x, 2) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
 }
-/* strides up to 16 */
+/* strides 4, 1, 2, 8, 16 of the 32 values at v + i, to x; flips before where asked for */
 CG_INLINE_ void cg_hadamard_short32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
     x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
     x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 4));
@@ -2856,6 +3132,7 @@ CG_INLINE_ void cg_hadamard_short32_neon_(const float *v, size_t i, const uint32
     cg_butterfly_x4_neon_(x, 2);
     cg_butterfly_x4_neon_(x, 4);
 }
+/* strides up to 32 of the whole block */
 CG_INLINE_ void cg_hadamard_short64_neon_(float *v, const uint32_t *flips, int flip) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         float32x4_t x[8], y[8];
@@ -2867,6 +3144,7 @@ CG_INLINE_ void cg_hadamard_short64_neon_(float *v, const uint32_t *flips, int f
         }
     }
 }
+/* strides 64, 128, 256: eight vectors, 64 values apart */
 CG_INLINE_ void cg_hadamard_rows_neon_(const float *v, size_t i, float32x4_t *x) {
     x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
     x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 64));
@@ -2880,8 +3158,9 @@ CG_INLINE_ void cg_hadamard_rows_neon_(const float *v, size_t i, float32x4_t *x)
     cg_butterfly_x4_neon_(x, 2);
     cg_butterfly_x4_neon_(x, 4);
 }
-CG_INLINE_ void cg_hadamard_long64_neon_(float *v, const uint32_t *flips, float times, int flip) {
-    const float32x4_t scale = vdupq_n_f32(times);
+/* strides 64 to 512, then flips where asked for, then scaling */
+CG_INLINE_ void cg_hadamard_long64_neon_(float *v, const uint32_t *flips, float scale_factor, int flip) {
+    const float32x4_t scale = vdupq_n_f32(scale_factor);
     for (size_t i = 0; i < 64; i += 4) {
         float32x4_t x[8], y[8];
         cg_hadamard_rows_neon_(v, i, x);
@@ -2913,52 +3192,68 @@ static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *fl
 #endif
 
 /* src/core/kernels/sums.h */
-/* total: adds to 16 lanes, by position, magnitudes (0), squares (1), what is below 0 (2), what is not (3), or the
-   values (4) */
+/* sums: kernels that sum in f64 in an order that all ISAs share, and the axpby of error feedback
+
+   Offers   lane_sum with CG_SUM_*, axpby_fading with CG_AXPBY_*; cg_lanes_reduce_
+   Needs    base, table, axpby
+   Touches  nothing but its arguments
+   Other headers may use: CG_SUM_SQUARES_, CG_AXPBY_NO_SQUARES_, CG_AXPBY_SQUARES_Y_, CG_AXPBY_SQUARES_X_,
+   CG_AXPBY_FADE_X_, cg_lanes_reduce_ */
+
+/* The term of a value in lane_sum. */
+enum {
+    CG_SUM_ABS_,         /* its magnitude */
+    CG_SUM_SQUARES_,     /* its square */
+    CG_SUM_NEGATIVE_,    /* itself if it is below 0, else +0 */
+    CG_SUM_NONNEGATIVE_, /* itself if it is at least 0 (-0 is), else +0; a NaN is +0 in both */
+    CG_SUM_VALUES_       /* itself */
+};
+/* One number of 16 lanes, which are overwritten: halves are added until one lane is left. */
 CG_INLINE_ double cg_lanes_reduce_(double *lanes) {
     for (int w = 8; w; w /= 2)
         for (int i = 0; i < w; i++) lanes[i] += lanes[i + w];
     return lanes[0];
 }
-static void cg_lane_sum_scalar_(const float *v, size_t n, int what, double *lanes) {
+/* lane_sum: adds the term of v[i] to lanes[i % 16] in f64; to sum up a longer vector, all calls but the last have
+   n % 16 == 0. */
+static void cg_lane_sum_scalar_(const float *v, size_t n, int term, double *lanes) {
     for (size_t i = 0; i < n; i++) {
         const uint32_t u = cg_load_bits_(v, i);
         const double d = (double)cg_as_float_(u);
         double *lane = lanes + i % 16;
-        switch (what) {
-        case 0: *lane += (double)cg_as_float_(u & CG_ABS_MASK_); break;
-        case 1:
-            *lane += d * d;
-            break; /* exact: fused or not, the sum is the same */
-        /* f < 0, f >= 0, by bits: of floats clang makes a minimum (AArch64), which thinks otherwise of -0 and
-               NaN */
-        case 2: *lane += (double)cg_as_float_(u - 0x80000001u < CG_INF_BITS_ ? u : 0u); break;
-        case 3: *lane += (double)cg_as_float_(u <= CG_INF_BITS_ || u == CG_SIGN_BIT_ ? u : 0u); break;
+        switch (term) {
+        case CG_SUM_ABS_: *lane += (double)cg_as_float_(u & CG_ABS_MASK_); break;
+        /* the product is exact: fused or not, the sum is the same */
+        case CG_SUM_SQUARES_: *lane += d * d; break;
+        /* f < 0 and f >= 0 by bits: of comparisons clang makes a minimum (AArch64), which differs for -0 and NaN */
+        case CG_SUM_NEGATIVE_: *lane += (double)cg_as_float_(u - 0x80000001u < CG_INF_BITS_ ? u : 0u); break;
+        case CG_SUM_NONNEGATIVE_: *lane += (double)cg_as_float_(u <= CG_INF_BITS_ || u == CG_SIGN_BIT_ ? u : 0u); break;
         default: *lane += d;
         }
     }
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256d cg_lane_sum_term_avx2_(const float *v, size_t i, int what) {
+/* terms of four values */
+CG_AVX2_INLINE_ __m256d cg_lane_sum_term_avx2_(const float *v, size_t i, int term) {
     const __m256d d = _mm256_cvtps_pd(_mm_castsi128_ps(cg_load4_avx2_(cg_at_(v, i))));
-    switch (what) {
-    case 0: return _mm256_andnot_pd(_mm256_set1_pd(-0.0), d);
-    case 1: return _mm256_mul_pd(d, d);
-    case 2: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_LT_OQ));
-    case 3: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_GE_OQ));
+    switch (term) {
+    case CG_SUM_ABS_: return _mm256_andnot_pd(_mm256_set1_pd(-0.0), d);
+    case CG_SUM_SQUARES_: return _mm256_mul_pd(d, d);
+    case CG_SUM_NEGATIVE_: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_LT_OQ));
+    case CG_SUM_NONNEGATIVE_: return _mm256_and_pd(d, _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_GE_OQ));
     default: return d;
     }
 }
-CG_AVX2_INLINE_ size_t cg_lane_sum16_avx2_(const float *v, size_t n, double *lanes, int what) {
+CG_AVX2_INLINE_ size_t cg_lane_sum16_avx2_(const float *v, size_t n, double *lanes, int term) {
     __m256d s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8),
             s3 = _mm256_loadu_pd(lanes + 12);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         CG_PREFETCH_(cg_at_(v, i + 1536));
-        s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, what));
-        s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, what));
-        s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, what));
-        s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, what));
+        s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, term));
+        s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, term));
+        s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, term));
+        s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, term));
     }
     _mm256_storeu_pd(lanes, s0);
     _mm256_storeu_pd(lanes + 4, s1);
@@ -2966,73 +3261,78 @@ CG_AVX2_INLINE_ size_t cg_lane_sum16_avx2_(const float *v, size_t n, double *lan
     _mm256_storeu_pd(lanes + 12, s3);
     return i;
 }
-CG_TARGET_AVX2_ static void cg_lane_sum_avx2_(const float *v, size_t n, int what, double *lanes) {
+CG_TARGET_AVX2_ static void cg_lane_sum_avx2_(const float *v, size_t n, int term, double *lanes) {
     size_t i;
-    switch (what) {
-    case 0: i = cg_lane_sum16_avx2_(v, n, lanes, 0); break;
-    case 1: i = cg_lane_sum16_avx2_(v, n, lanes, 1); break;
-    case 2: i = cg_lane_sum16_avx2_(v, n, lanes, 2); break;
-    case 3: i = cg_lane_sum16_avx2_(v, n, lanes, 3); break;
-    default: i = cg_lane_sum16_avx2_(v, n, lanes, 4);
+    switch (term) {
+    case CG_SUM_ABS_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_ABS_); break;
+    case CG_SUM_SQUARES_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_SQUARES_); break;
+    case CG_SUM_NEGATIVE_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_NEGATIVE_); break;
+    case CG_SUM_NONNEGATIVE_: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_NONNEGATIVE_); break;
+    default: i = cg_lane_sum16_avx2_(v, n, lanes, CG_SUM_VALUES_);
     }
     _mm256_zeroupper();
-    if (i < n) cg_lane_sum_scalar_(cg_at_(v, i), n - i, what, lanes);
+    if (i < n) cg_lane_sum_scalar_(cg_at_(v, i), n - i, term, lanes);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ void cg_lane_sum4_neon_(float64x2_t *s, const float *v, size_t i, int what) {
+CG_INLINE_ void cg_lane_sum4_neon_(float64x2_t *s, const float *v, size_t i, int term) {
     uint32x4_t u = cg_load4_neon_(v, i);
     float64x2_t low, high;
-    if (what == 0) u = cg_abs_neon_(u);
-    if (what == 2) u = vandq_u32(u, vcltq_u32(vsubq_u32(u, vdupq_n_u32(0x80000001u)), vdupq_n_u32(CG_INF_BITS_)));
-    if (what == 3)
+    if (term == CG_SUM_ABS_) u = cg_abs_neon_(u);
+    if (term == CG_SUM_NEGATIVE_)
+        u = vandq_u32(u, vcltq_u32(vsubq_u32(u, vdupq_n_u32(0x80000001u)), vdupq_n_u32(CG_INF_BITS_)));
+    if (term == CG_SUM_NONNEGATIVE_)
         u = vandq_u32(u, vorrq_u32(vcleq_u32(u, vdupq_n_u32(CG_INF_BITS_)), vceqq_u32(u, vdupq_n_u32(CG_SIGN_BIT_))));
     low = vcvt_f64_f32(vget_low_f32(cg_as_float_neon_(u)));
     high = vcvt_high_f64_f32(cg_as_float_neon_(u));
-    s[0] = s[0] + (what == 1 ? low * low : low);
-    s[1] = s[1] + (what == 1 ? high * high : high);
+    s[0] = s[0] + (term == CG_SUM_SQUARES_ ? low * low : low);
+    s[1] = s[1] + (term == CG_SUM_SQUARES_ ? high * high : high);
 }
-CG_INLINE_ size_t cg_lane_sum16_neon_(const float *v, size_t n, double *lanes, int what) {
+CG_INLINE_ size_t cg_lane_sum16_neon_(const float *v, size_t n, double *lanes, int term) {
     float64x2_t s[8];
     size_t i = 0;
     for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     for (; i + 16 <= n; i += 16) {
-        cg_lane_sum4_neon_(s, v, i, what);
-        cg_lane_sum4_neon_(s + 2, v, i + 4, what);
-        cg_lane_sum4_neon_(s + 4, v, i + 8, what);
-        cg_lane_sum4_neon_(s + 6, v, i + 12, what);
+        cg_lane_sum4_neon_(s, v, i, term);
+        cg_lane_sum4_neon_(s + 2, v, i + 4, term);
+        cg_lane_sum4_neon_(s + 4, v, i + 8, term);
+        cg_lane_sum4_neon_(s + 6, v, i + 12, term);
     }
     for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
     return i;
 }
-static void cg_lane_sum_neon_(const float *v, size_t n, int what, double *lanes) {
+static void cg_lane_sum_neon_(const float *v, size_t n, int term, double *lanes) {
     size_t i;
-    switch (what) {
-    case 0: i = cg_lane_sum16_neon_(v, n, lanes, 0); break;
-    case 1: i = cg_lane_sum16_neon_(v, n, lanes, 1); break;
-    case 2: i = cg_lane_sum16_neon_(v, n, lanes, 2); break;
-    case 3: i = cg_lane_sum16_neon_(v, n, lanes, 3); break;
-    default: i = cg_lane_sum16_neon_(v, n, lanes, 4);
+    switch (term) {
+    case CG_SUM_ABS_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_ABS_); break;
+    case CG_SUM_SQUARES_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_SQUARES_); break;
+    case CG_SUM_NEGATIVE_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_NEGATIVE_); break;
+    case CG_SUM_NONNEGATIVE_: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_NONNEGATIVE_); break;
+    default: i = cg_lane_sum16_neon_(v, n, lanes, CG_SUM_VALUES_);
     }
-    cg_lane_sum_scalar_(cg_at_(v, i), n - i, what, lanes);
+    cg_lane_sum_scalar_(cg_at_(v, i), n - i, term, lanes);
 }
 #endif
 
-/* accrue: y = beta*y + alpha*d, and adds the squares of y to 16 lanes, or those of d, or none. beta*y counts as 0
-   below 2^-100 unless beta is 1: rounding would keep it in denormals, which are slow, for ever. RECALL: as Y, but
-   it is alpha*d that fades so, and beta is 1. All of it waits for memory, so that is asked ahead; d is not where
-   its squares are asked for: then it has just been made. */
-enum { CG_AXPBY_NO_SQUARES_, CG_AXPBY_SQUARES_Y_, CG_AXPBY_SQUARES_X_, CG_AXPBY_FADE_X_ };
+/* Modes of axpby_fading: which product fades (cg_faded_: below 2^-100 it is 0), and which squares are summed. */
+enum {
+    CG_AXPBY_NO_SQUARES_, /* beta*y fades unless beta is 1; lanes may be NULL */
+    CG_AXPBY_SQUARES_Y_,  /* the same, and adds squares of the new y to lanes, as lane_sum does */
+    CG_AXPBY_SQUARES_X_,  /* the same, with squares of x; x has just been made, and is not prefetched */
+    CG_AXPBY_FADE_X_      /* beta counts as 1, alpha*x fades, and squares of the new y are added to lanes */
+};
+/* axpby_fading: y = beta*y + alpha*x as axpby has it, but that one product fades: rounding would keep decaying memory
+   in denormals, which are slow, for ever. x may be y. */
 static void cg_axpby_fading_scalar_(
-    const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
-    if (squares == CG_AXPBY_FADE_X_)
+    const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes) {
+    if (mode == CG_AXPBY_FADE_X_)
         for (size_t i = 0; i < n; i++)
-            cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_faded_(cg_times_(alpha, cg_load_(d, i)))));
-    else if (beta == 0.0f || beta == 1.0f) cg_axpby_scalar_(d, n, alpha, beta, y, 0);
+            cg_store_(y, i, cg_plus_(cg_load_(y, i), cg_faded_(cg_times_(alpha, cg_load_(x, i)))));
+    else if (beta == 0.0f || beta == 1.0f) cg_axpby_scalar_(x, n, alpha, beta, y, 0);
     else
         for (size_t i = 0; i < n; i++)
-            cg_store_(y, i, cg_plus_(cg_faded_(cg_times_(beta, cg_load_(y, i))), cg_times_(alpha, cg_load_(d, i))));
-    if (squares) cg_lane_sum_scalar_(squares == CG_AXPBY_SQUARES_X_ ? d : y, n, CG_SUM_SQUARES_, lanes);
+            cg_store_(y, i, cg_plus_(cg_faded_(cg_times_(beta, cg_load_(y, i))), cg_times_(alpha, cg_load_(x, i))));
+    if (mode) cg_lane_sum_scalar_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ __m256 cg_fade8_avx2_(__m256 v, int fades) {
@@ -3042,39 +3342,41 @@ CG_AVX2_INLINE_ __m256 cg_fade8_avx2_(__m256 v, int fades) {
                  : v;
 }
 CG_AVX2_INLINE_ __m256 cg_axpby_fading8_avx2_(
-    __m256 d, __m256 a, __m256 b, const float *y, size_t i, int squares, int one) {
+    __m256 x, __m256 a, __m256 b, const float *y, size_t i, int mode, int beta_is_one) {
     const __m256 v = _mm256_castsi256_ps(cg_load8_avx2_(y, i));
-    return _mm256_add_ps(one ? v : cg_fade8_avx2_(cg_mul8_avx2_(b, v), 1),
-        cg_fade8_avx2_(cg_mul8_avx2_(a, d), squares == CG_AXPBY_FADE_X_));
+    return _mm256_add_ps(beta_is_one ? v : cg_fade8_avx2_(cg_mul8_avx2_(b, v), 1),
+        cg_fade8_avx2_(cg_mul8_avx2_(a, x), mode == CG_AXPBY_FADE_X_));
 }
 CG_AVX2_INLINE_ size_t cg_axpby_fading16_avx2_(
-    const float *d, size_t n, float alpha, float beta, float *y, double *lanes, int squares, int one) {
+    const float *x, size_t n, float alpha, float beta, float *y, double *lanes, int mode, int beta_is_one) {
     const __m256 a = _mm256_set1_ps(alpha), b = _mm256_set1_ps(beta);
     __m256d s0, s1, s2, s3;
     size_t i = 0;
     s0 = s1 = s2 = s3 = _mm256_setzero_pd();
-    if (squares) {
-        s0 = _mm256_loadu_pd(lanes), s1 = _mm256_loadu_pd(lanes + 4), s2 = _mm256_loadu_pd(lanes + 8),
+    if (mode) {
+        s0 = _mm256_loadu_pd(lanes);
+        s1 = _mm256_loadu_pd(lanes + 4);
+        s2 = _mm256_loadu_pd(lanes + 8);
         s3 = _mm256_loadu_pd(lanes + 12);
     }
     for (; i + 16 <= n; i += 16) {
-        const __m256 d0 = _mm256_castsi256_ps(cg_load8_avx2_(d, i)), d1 = _mm256_castsi256_ps(cg_load8_avx2_(d, i + 8));
+        const __m256 x0 = _mm256_castsi256_ps(cg_load8_avx2_(x, i)), x1 = _mm256_castsi256_ps(cg_load8_avx2_(x, i + 8));
         __m256 y0, y1;
-        if (squares != CG_AXPBY_SQUARES_X_) CG_PREFETCH_(cg_at_(d, i + CG_PREFETCH_DISTANCE_));
+        if (mode != CG_AXPBY_SQUARES_X_) CG_PREFETCH_(cg_at_(x, i + CG_PREFETCH_DISTANCE_));
         CG_PREFETCH_WRITE_(cg_at_(y, i + CG_PREFETCH_DISTANCE_));
-        y0 = cg_axpby_fading8_avx2_(d0, a, b, y, i, squares, one);
-        y1 = cg_axpby_fading8_avx2_(d1, a, b, y, i + 8, squares, one);
+        y0 = cg_axpby_fading8_avx2_(x0, a, b, y, i, mode, beta_is_one);
+        y1 = cg_axpby_fading8_avx2_(x1, a, b, y, i + 8, mode, beta_is_one);
         cg_store_avx2_(cg_at_mut_(y, i), _mm256_castps_si256(y0));
         cg_store_avx2_(cg_at_mut_(y, i + 8), _mm256_castps_si256(y1));
-        if (squares) {
-            const float *v = squares == CG_AXPBY_SQUARES_X_ ? d : y;
-            s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, 1));
-            s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, 1));
-            s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, 1));
-            s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, 1));
+        if (mode) {
+            const float *v = mode == CG_AXPBY_SQUARES_X_ ? x : y;
+            s0 = _mm256_add_pd(s0, cg_lane_sum_term_avx2_(v, i, CG_SUM_SQUARES_));
+            s1 = _mm256_add_pd(s1, cg_lane_sum_term_avx2_(v, i + 4, CG_SUM_SQUARES_));
+            s2 = _mm256_add_pd(s2, cg_lane_sum_term_avx2_(v, i + 8, CG_SUM_SQUARES_));
+            s3 = _mm256_add_pd(s3, cg_lane_sum_term_avx2_(v, i + 12, CG_SUM_SQUARES_));
         }
     }
-    if (squares) {
+    if (mode) {
         _mm256_storeu_pd(lanes, s0);
         _mm256_storeu_pd(lanes + 4, s1);
         _mm256_storeu_pd(lanes + 8, s2);
@@ -3083,36 +3385,36 @@ CG_AVX2_INLINE_ size_t cg_axpby_fading16_avx2_(
     return i;
 }
 CG_TARGET_AVX2_ static void cg_axpby_fading_avx2_(
-    const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+    const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes) {
     size_t i = 0;
-    if (squares == CG_AXPBY_FADE_X_) {
-        i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_FADE_X_, 1);
+    if (mode == CG_AXPBY_FADE_X_) {
+        i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_FADE_X_, 1);
     } else if (beta == 0.0f) { /* y is not read: 0*y + -0 would be +0 */
-        cg_axpby_avx2_(d, n, alpha, beta, y, 0);
-        if (squares) cg_lane_sum_avx2_(squares == CG_AXPBY_SQUARES_X_ ? d : y, n, CG_SUM_SQUARES_, lanes);
+        cg_axpby_avx2_(x, n, alpha, beta, y, 0);
+        if (mode) cg_lane_sum_avx2_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
         return;
     } else {
-        switch (squares * 2 + (beta == 1.0f)) {
+        switch (mode * 2 + (beta == 1.0f)) {
         case CG_AXPBY_NO_SQUARES_ * 2:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 0);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 0);
             break;
         case CG_AXPBY_NO_SQUARES_ * 2 + 1:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 1);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_NO_SQUARES_, 1);
             break;
         case CG_AXPBY_SQUARES_Y_ * 2:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 0);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 0);
             break;
         case CG_AXPBY_SQUARES_Y_ * 2 + 1:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 1);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_Y_, 1);
             break;
         case CG_AXPBY_SQUARES_X_ * 2:
-            i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 0);
+            i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 0);
             break;
-        default: i = cg_axpby_fading16_avx2_(d, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 1);
+        default: i = cg_axpby_fading16_avx2_(x, n, alpha, beta, y, lanes, CG_AXPBY_SQUARES_X_, 1);
         }
     }
     _mm256_zeroupper();
-    if (i < n) cg_axpby_fading_scalar_(cg_at_(d, i), n - i, alpha, beta, cg_at_mut_(y, i), squares, lanes);
+    if (i < n) cg_axpby_fading_scalar_(cg_at_(x, i), n - i, alpha, beta, cg_at_mut_(y, i), mode, lanes);
 }
 #endif
 #if CG_NEON_
@@ -3121,24 +3423,24 @@ CG_INLINE_ float32x4_t cg_fade4_neon_(float32x4_t v) {
     return cg_as_float_neon_(vandq_u32(u, vcgeq_u32(cg_abs_neon_(u), vdupq_n_u32(CG_FADE_BITS_))));
 }
 static void cg_axpby_fading_neon_(
-    const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes) {
+    const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes) {
     const float32x4_t a = vdupq_n_f32(alpha), b = vdupq_n_f32(beta);
-    const int recall = squares == CG_AXPBY_FADE_X_;
+    const int fade_x = mode == CG_AXPBY_FADE_X_;
     size_t i = 0;
-    if (!recall && (beta == 0.0f || beta == 1.0f)) {
-        cg_axpby_neon_(d, n, alpha, beta, y, 0);
+    if (!fade_x && (beta == 0.0f || beta == 1.0f)) {
+        cg_axpby_neon_(x, n, alpha, beta, y, 0);
         i = n;
     }
     for (; i + 4 <= n; i += 4) {
         const float32x4_t f = cg_as_float_neon_(cg_load4_neon_(y, i)),
-                          g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(d, i)));
-        cg_store4_neon_(y, i, recall ? f + cg_fade4_neon_(g) : cg_fade4_neon_(cg_times_neon_(b, f)) + g);
+                          g = cg_times_neon_(a, cg_as_float_neon_(cg_load4_neon_(x, i)));
+        cg_store4_neon_(y, i, fade_x ? f + cg_fade4_neon_(g) : cg_fade4_neon_(cg_times_neon_(b, f)) + g);
     }
     for (; i < n; i++) {
-        const float f = cg_load_(y, i), g = cg_times_(alpha, cg_load_(d, i));
-        cg_store_(y, i, recall ? cg_plus_(f, cg_faded_(g)) : cg_plus_(cg_faded_(cg_times_(beta, f)), g));
+        const float f = cg_load_(y, i), g = cg_times_(alpha, cg_load_(x, i));
+        cg_store_(y, i, fade_x ? cg_plus_(f, cg_faded_(g)) : cg_plus_(cg_faded_(cg_times_(beta, f)), g));
     }
-    if (squares) cg_lane_sum_neon_(squares == CG_AXPBY_SQUARES_X_ ? d : y, n, CG_SUM_SQUARES_, lanes);
+    if (mode) cg_lane_sum_neon_(mode == CG_AXPBY_SQUARES_X_ ? x : y, n, CG_SUM_SQUARES_, lanes);
 }
 #endif
 
@@ -3170,40 +3472,51 @@ CG_OFFERED_ double cg_axpy_faded_energy_y_(
 }
 
 /* src/core/kernels/lookup.h */
-/* grade: how many of `count` ascending limits |v|*inv is above, and the sign. With lanes, centre[grade]*|v| is
-   added to them. */
+/* lookup: kernels that find the symbol of a value by thresholds, and the value of a symbol in a table
+
+   Offers   bucketize, nf4_search, table_decode
+   Needs    base, table, levels, sums
+   Touches  nothing but its arguments */
+
+/* bucketize: the symbol is how many of the limit_count ascending limits t = |v|*inv_scale is above (so a tie goes to
+   the lower symbol, and a NaN to 0), with sign_bit set where v < 0. With lanes, centroid[symbol without sign]*|v| is
+   added to lanes[i % 16]; the product of two f32 is exact in f64. */
 static void cg_bucketize_scalar_(
-    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes) {
     const cg_bucketizer_ q = *g; /* a copy: symbols cannot alias it */
     for (size_t i = 0; i < n; i++) {
-        const float f = cg_load_(v, i), size = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_),
-                    t = cg_times_(size, q.inv_scale);
-        unsigned m = 0;
-        for (int32_t j = 0; j < q.limit_count; j++) m += t > q.limit[j];
-        symbols[i] = (uint8_t)(m | (f < 0.0f ? q.sign_bit : 0u));
-        if (lanes) lanes[i % 16] += (double)centre[m] * (double)size; /* exact, as above */
+        const float f = cg_load_(v, i), magnitude = cg_as_float_(cg_as_bits_(f) & CG_ABS_MASK_),
+                    t = cg_times_(magnitude, q.inv_scale);
+        unsigned symbol = 0;
+        for (int32_t j = 0; j < q.limit_count; j++) symbol += t > q.limit[j];
+        symbols[i] = (uint8_t)(symbol | (f < 0.0f ? q.sign_bit : 0u));
+        if (lanes) lanes[i % 16] += (double)centroid[symbol] * (double)magnitude;
     }
 }
-/* of a tree with so many nodes */
+/* Depth of a search tree for so many limits, 0..7. */
 CG_INLINE_ int cg_search_tree_depth_(int32_t count) { return count < 1 ? 0 : count < 2 ? 1 : count < 4 ? 2 : 3; }
-CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) { /* seven: nothing is above Inf */
+/* limit[7]: those of g, then Inf, above which nothing is. */
+CG_INLINE_ void cg_limits_pad_(const cg_bucketizer_ *g, float *limit) {
     const int32_t all = (1 << cg_search_tree_depth_(g->limit_count)) - 1;
     for (int32_t j = 0; j < 7; j++) limit[j] = j < g->limit_count && j < all ? g->limit[j] : cg_as_float_(CG_INF_BITS_);
 }
 #if CG_AVX2_
-/* A tree search: the answers so far, as a number that is minus the rank, choose the next limit from a vector of
-   them. A shuffle looks only at the low 2 bits of a number, or 3: so rank r stands at (4 - r) % 4, or (8 - r) % 8. */
+/* A tree search: comparisons give 0 or -1, so that what is accumulated is minus the index of the node; it chooses the
+   next limit from a vector by a shuffle. A shuffle looks only at the low 2 bits of a number, or 3: the limit of node
+   `index` stands at (4 - index) % 4, or (8 - index) % 8. */
+
+/* value[first + index*stride], index < many, in that order, for a shuffle over `size` (4 or 8) values. */
 CG_AVX2_INLINE_ __m256 cg_permute_table_avx2_(
     const float *value, size_t first, size_t stride, size_t many, size_t size) {
-    float at[8] = { 0 };
-    for (size_t r = 0; r < many; r++) at[(size - r) % size] = value[first + r * stride];
-    if (size == 4) memcpy(at + 4, at, 16);
-    return _mm256_loadu_ps(at);
+    float table[8] = { 0 };
+    for (size_t index = 0; index < many; index++) table[(size - index) % size] = value[first + index * stride];
+    if (size == 4) memcpy(table + 4, table, 16);
+    return _mm256_loadu_ps(table);
 }
 typedef struct cg_search_tree_avx2_ {
-    __m256 limits[4];
+    __m256 limits[4]; /* to choose from at each depth */
 } cg_search_tree_avx2_;
-/* of 2^depth - 1 limits */
+/* A tree of 2^depth - 1 ascending limits, depth 0..4. */
 CG_AVX2_INLINE_ cg_search_tree_avx2_ cg_search_tree_make_avx2_(const float *limit, int depth) {
     cg_search_tree_avx2_ t;
     t.limits[0] = t.limits[1] = t.limits[2] = t.limits[3] = _mm256_setzero_ps();
@@ -3215,48 +3528,48 @@ CG_AVX2_INLINE_ cg_search_tree_avx2_ cg_search_tree_make_avx2_(const float *limi
     if (depth > 3) t.limits[3] = cg_permute_table_avx2_(limit, 0, 2, 8, 8);
     return t;
 }
+/* -1 where t > limit, else 0 */
 CG_AVX2_INLINE_ __m256i cg_exceeds_avx2_(__m256 t, __m256 limit) {
     return _mm256_castps_si256(_mm256_cmp_ps(t, limit, _CMP_GT_OQ));
 }
-CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tree, int depth) { /* minus the rank */
-    __m256i r = _mm256_setzero_si256();
-    if (depth > 0) r = cg_exceeds_avx2_(t, tree->limits[0]);
+/* minus how many limits t is above */
+CG_AVX2_INLINE_ __m256i cg_search_avx2_(__m256 t, const cg_search_tree_avx2_ *tree, int depth) {
+    __m256i index = _mm256_setzero_si256();
+    if (depth > 0) index = cg_exceeds_avx2_(t, tree->limits[0]);
     if (depth > 1)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[1], r)));
+        index = _mm256_add_epi32(
+            _mm256_add_epi32(index, index), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[1], index)));
     if (depth > 2)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[2], r)));
+        index = _mm256_add_epi32(
+            _mm256_add_epi32(index, index), cg_exceeds_avx2_(t, _mm256_permutevar_ps(tree->limits[2], index)));
     if (depth > 3)
-        r = _mm256_add_epi32(_mm256_add_epi32(r, r), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->limits[3], r)));
-    return r;
+        index = _mm256_add_epi32(
+            _mm256_add_epi32(index, index), cg_exceeds_avx2_(t, _mm256_permutevar8x32_ps(tree->limits[3], index)));
+    return index;
 }
-/* out of order: see cg_pack_order_avx2_ */
-CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+CG_AVX2_INLINE_ __m256d cg_centroid_term_avx2_(__m128 centroid, const float *v, size_t i) {
+    return _mm256_mul_pd(_mm256_cvtps_pd(centroid), cg_lane_sum_term_avx2_(v, i, CG_SUM_ABS_));
 }
-CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
-    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
-CG_AVX2_INLINE_ __m256d cg_centroid_term_avx2_(__m128 centre, const float *v, size_t i) {
-    return _mm256_mul_pd(_mm256_cvtps_pd(centre), cg_lane_sum_term_avx2_(v, i, 0));
-}
+/* Minus the symbols of eight values, without signs; sums: adds to the lanes s[0], s[1]. */
 CG_AVX2_INLINE_ __m256i cg_bucketize8_avx2_(const float *v, size_t i, __m256 inv, const cg_search_tree_avx2_ *tree,
-    __m256 centre, __m256d *s, int depth, int sums) {
+    __m256 centroid, __m256d *s, int depth, int sums) {
     const __m256 t = cg_mul8_avx2_(_mm256_castsi256_ps(cg_abs_avx2_(cg_load8_avx2_(v, i))), inv);
-    const __m256i r = cg_search_avx2_(t, tree, depth);
+    const __m256i index = cg_search_avx2_(t, tree, depth);
     if (sums) {
-        const __m256 c = depth == 0 ? centre
-            : depth < 3             ? _mm256_permutevar_ps(centre, r)
-                                    : _mm256_permutevar8x32_ps(centre, r);
+        const __m256 c = depth == 0 ? centroid
+            : depth < 3             ? _mm256_permutevar_ps(centroid, index)
+                                    : _mm256_permutevar8x32_ps(centroid, index);
         s[0] = _mm256_add_pd(s[0], cg_centroid_term_avx2_(_mm256_castps256_ps128(c), v, i));
         s[1] = _mm256_add_pd(s[1], cg_centroid_term_avx2_(_mm256_extractf128_ps(c, 1), v, i + 4));
     }
-    return r;
+    return index;
 }
+/* The first n / 32 * 32 values; returns how many. depth and sums are constants, so that each case is compiled alone. */
 CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
-    const float *centre, double *lanes, int depth, int sums) {
+    const float *centroid, double *lanes, int depth, int sums) {
     const __m256 inv = _mm256_set1_ps(g->inv_scale);
     const __m256i sign = _mm256_set1_epi8((char)g->sign_bit);
-    __m256 weight = _mm256_setzero_ps();
+    __m256 centroids = _mm256_setzero_ps();
     __m256d s[4];
     cg_search_tree_avx2_ tree;
     float limit[7];
@@ -3264,23 +3577,23 @@ CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float
     cg_limits_pad_(g, limit);
     tree = cg_search_tree_make_avx2_(limit, depth);
     if (sums) {
-        weight = depth == 0 ? _mm256_set1_ps(centre[0])
-                            : cg_permute_table_avx2_(centre, 0, 1, (size_t)g->limit_count + 1, depth < 3 ? 4 : 8);
+        centroids = depth == 0 ? _mm256_set1_ps(centroid[0])
+                               : cg_permute_table_avx2_(centroid, 0, 1, (size_t)g->limit_count + 1, depth < 3 ? 4 : 8);
         s[0] = _mm256_loadu_pd(lanes);
         s[1] = _mm256_loadu_pd(lanes + 4);
         s[2] = _mm256_loadu_pd(lanes + 8);
         s[3] = _mm256_loadu_pd(lanes + 12);
     }
     for (; i + 32 <= n; i += 32) {
-        __m256i a = cg_bucketize8_avx2_(v, i, inv, &tree, weight, s, depth, sums),
-                b = cg_bucketize8_avx2_(v, i + 8, inv, &tree, weight, s + 2, depth, sums);
-        __m256i c = cg_bucketize8_avx2_(v, i + 16, inv, &tree, weight, s, depth, sums),
-                d = cg_bucketize8_avx2_(v, i + 24, inv, &tree, weight, s + 2, depth, sums);
-        const __m256i below = cg_narrow_signed_avx2_(cg_negative_avx2_(cg_load8_avx2_(v, i)),
+        __m256i a = cg_bucketize8_avx2_(v, i, inv, &tree, centroids, s, depth, sums),
+                b = cg_bucketize8_avx2_(v, i + 8, inv, &tree, centroids, s + 2, depth, sums);
+        __m256i c = cg_bucketize8_avx2_(v, i + 16, inv, &tree, centroids, s, depth, sums),
+                d = cg_bucketize8_avx2_(v, i + 24, inv, &tree, centroids, s + 2, depth, sums);
+        const __m256i negative = cg_narrow_signed_avx2_(cg_negative_avx2_(cg_load8_avx2_(v, i)),
             cg_negative_avx2_(cg_load8_avx2_(v, i + 8)), cg_negative_avx2_(cg_load8_avx2_(v, i + 16)),
             cg_negative_avx2_(cg_load8_avx2_(v, i + 24)));
         a = _mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d));
-        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(below, sign))));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(a, _mm256_and_si256(negative, sign))));
     }
     if (sums) {
         _mm256_storeu_pd(lanes, s[0]);
@@ -3291,75 +3604,82 @@ CG_AVX2_INLINE_ size_t cg_bucketize32_avx2_(const cg_bucketizer_ *g, const float
     return i;
 }
 CG_TARGET_AVX2_ static void cg_bucketize_avx2_(
-    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes) {
     size_t i;
     switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 0); break;
-    case 1: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 0); break;
-    case 2: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 0); break;
-    case 3: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 3, 0); break;
-    case 4: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 0, 1); break;
-    case 5: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 1, 1); break;
-    case 6: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 2, 1); break;
-    default: i = cg_bucketize32_avx2_(g, v, n, symbols, centre, lanes, 3, 1);
+    case 0: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 0, 0); break;
+    case 1: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 1, 0); break;
+    case 2: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 2, 0); break;
+    case 3: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 3, 0); break;
+    case 4: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 0, 1); break;
+    case 5: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 1, 1); break;
+    case 6: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 2, 1); break;
+    default: i = cg_bucketize32_avx2_(g, v, n, symbols, centroid, lanes, 3, 1);
     }
     _mm256_zeroupper();
-    if (i < n) cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+    if (i < n) cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centroid, lanes);
 }
 #endif
 #if CG_NEON_
-/* A tree search: the answers so far choose the next limit from a table of up to eight floats. */
-CG_INLINE_ float32x4_t cg_permute_lookup_neon_(uint8x16x2_t table, uint32x4_t r) {
-    const uint32x4_t at = r * vdupq_n_u32(0x04040404u) + vdupq_n_u32(0x03020100u);
-    return vreinterpretq_f32_u8(vqtbl2q_u8(table, vreinterpretq_u8_u32(at)));
+/* A tree search: the index of the node so far chooses the next limit from a table of eight floats. */
+
+/* table[index] for four indices 0..7: four byte numbers each */
+CG_INLINE_ float32x4_t cg_permute_lookup_neon_(uint8x16x2_t table, uint32x4_t index) {
+    const uint32x4_t bytes = index * vdupq_n_u32(0x04040404u) + vdupq_n_u32(0x03020100u);
+    return vreinterpretq_f32_u8(vqtbl2q_u8(table, vreinterpretq_u8_u32(bytes)));
 }
+/* value[first + index*stride], index < many, then zeros */
 CG_INLINE_ uint8x16x2_t cg_permute_table_neon_(const float *value, size_t first, size_t stride, size_t many) {
-    float at[8] = { 0 };
+    float table[8] = { 0 };
     uint8x16x2_t t;
-    for (size_t r = 0; r < many; r++) at[r] = value[first + r * stride];
-    t.val[0] = vreinterpretq_u8_f32(vld1q_f32(at));
-    t.val[1] = vreinterpretq_u8_f32(vld1q_f32(at + 4));
+    for (size_t index = 0; index < many; index++) table[index] = value[first + index * stride];
+    t.val[0] = vreinterpretq_u8_f32(vld1q_f32(table));
+    t.val[1] = vreinterpretq_u8_f32(vld1q_f32(table + 4));
     return t;
 }
 typedef struct cg_search_tree_neon_ {
-    float32x4_t root;
-    uint8x16x2_t limits[3];
+    float32x4_t root;       /* the limit of depth 0 */
+    uint8x16x2_t limits[3]; /* to choose from at the depths after it */
 } cg_search_tree_neon_;
-/* of 2^depth - 1 limits, depth > 0 */
+/* A tree of 2^depth - 1 ascending limits, depth 1..4. */
 CG_INLINE_ cg_search_tree_neon_ cg_search_tree_make_neon_(const float *limit, int depth) {
     cg_search_tree_neon_ t;
     t.root = vdupq_n_f32(limit[((size_t)1 << (depth - 1)) - 1]);
     for (int j = 0; j < 3; j++) {
-        const size_t at = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
+        const size_t first = depth > j + 1 ? ((size_t)1 << (depth - 2 - j)) - 1 : 0,
                      stride = depth > j + 1 ? (size_t)1 << (depth - 1 - j) : 0;
-        t.limits[j] = cg_permute_table_neon_(limit, at, stride, depth > j + 1 ? (size_t)2 << j : 1);
+        t.limits[j] = cg_permute_table_neon_(limit, first, stride, depth > j + 1 ? (size_t)2 << j : 1);
     }
     return t;
 }
+/* how many limits t is above */
 CG_INLINE_ uint32x4_t cg_search_neon_(float32x4_t t, const cg_search_tree_neon_ *tree, int depth) {
-    uint32x4_t r = vdupq_n_u32(0);
-    if (depth > 0) r = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
-    if (depth > 1) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[0], r)));
-    if (depth > 2) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[1], r)));
-    if (depth > 3) r = vsubq_u32(vaddq_u32(r, r), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[2], r)));
-    return r;
+    uint32x4_t index = vdupq_n_u32(0);
+    if (depth > 0) index = vshrq_n_u32(vcgtq_f32(t, tree->root), 31);
+    if (depth > 1)
+        index = vsubq_u32(vaddq_u32(index, index), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[0], index)));
+    if (depth > 2)
+        index = vsubq_u32(vaddq_u32(index, index), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[1], index)));
+    if (depth > 3)
+        index = vsubq_u32(vaddq_u32(index, index), vcgtq_f32(t, cg_permute_lookup_neon_(tree->limits[2], index)));
+    return index;
 }
 CG_INLINE_ uint32x4_t cg_bucketize4_neon_(uint32x4_t v, float32x4_t inv, const cg_search_tree_neon_ *tree,
-    uint8x16x2_t centre, float64x2_t *s, int depth, int sums) {
-    const float32x4_t size = cg_as_float_neon_(cg_abs_neon_(v));
-    const uint32x4_t r = cg_search_neon_(cg_times_neon_(size, inv), tree, depth);
+    uint8x16x2_t centroid, float64x2_t *s, int depth, int sums) {
+    const float32x4_t magnitude = cg_as_float_neon_(cg_abs_neon_(v));
+    const uint32x4_t index = cg_search_neon_(cg_times_neon_(magnitude, inv), tree, depth);
     if (sums) {
-        const float32x4_t c = cg_permute_lookup_neon_(centre, r);
-        s[0] = s[0] + vcvt_f64_f32(vget_low_f32(c)) * vcvt_f64_f32(vget_low_f32(size));
-        s[1] = s[1] + vcvt_high_f64_f32(c) * vcvt_high_f64_f32(size);
+        const float32x4_t c = cg_permute_lookup_neon_(centroid, index);
+        s[0] = s[0] + vcvt_f64_f32(vget_low_f32(c)) * vcvt_f64_f32(vget_low_f32(magnitude));
+        s[1] = s[1] + vcvt_high_f64_f32(c) * vcvt_high_f64_f32(magnitude);
     }
-    return r;
+    return index;
 }
 CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols,
-    const float *centre, double *lanes, int depth, int sums) {
+    const float *centroid, double *lanes, int depth, int sums) {
     const float32x4_t inv = vdupq_n_f32(g->inv_scale);
     const uint8x16_t sign = vdupq_n_u8(g->sign_bit);
-    uint8x16x2_t weight = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
+    uint8x16x2_t centroids = { { vdupq_n_u8(0), vdupq_n_u8(0) } };
     cg_search_tree_neon_ tree;
     float64x2_t s[8];
     float limit[7];
@@ -3367,49 +3687,50 @@ CG_INLINE_ size_t cg_bucketize16_neon_(const cg_bucketizer_ *g, const float *v, 
     cg_limits_pad_(g, limit);
     tree = cg_search_tree_make_neon_(limit, depth ? depth : 1);
     if (sums) {
-        weight = cg_permute_table_neon_(centre, 0, 1, (size_t)g->limit_count + 1);
+        centroids = cg_permute_table_neon_(centroid, 0, 1, (size_t)g->limit_count + 1);
         for (int j = 0; j < 8; j++) s[j] = vld1q_f64(lanes + 2 * j);
     }
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        const uint8x16_t below = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
+        const uint8x16_t negative = cg_narrow_neon_(vcltzq_f32(cg_as_float_neon_(a)), vcltzq_f32(cg_as_float_neon_(b)),
             vcltzq_f32(cg_as_float_neon_(c)), vcltzq_f32(cg_as_float_neon_(d)));
-        a = cg_bucketize4_neon_(a, inv, &tree, weight, s, depth, sums);
-        b = cg_bucketize4_neon_(b, inv, &tree, weight, s + 2, depth, sums);
-        c = cg_bucketize4_neon_(c, inv, &tree, weight, s + 4, depth, sums);
-        d = cg_bucketize4_neon_(d, inv, &tree, weight, s + 6, depth, sums);
-        vst1q_u8(symbols + i, vorrq_u8(cg_narrow_neon_(a, b, c, d), vandq_u8(below, sign)));
+        a = cg_bucketize4_neon_(a, inv, &tree, centroids, s, depth, sums);
+        b = cg_bucketize4_neon_(b, inv, &tree, centroids, s + 2, depth, sums);
+        c = cg_bucketize4_neon_(c, inv, &tree, centroids, s + 4, depth, sums);
+        d = cg_bucketize4_neon_(d, inv, &tree, centroids, s + 6, depth, sums);
+        vst1q_u8(symbols + i, vorrq_u8(cg_narrow_neon_(a, b, c, d), vandq_u8(negative, sign)));
     }
     if (sums)
         for (int j = 0; j < 8; j++) vst1q_f64(lanes + 2 * j, s[j]);
     return i;
 }
 static void cg_bucketize_neon_(
-    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes) {
+    const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes) {
     size_t i;
     switch (cg_search_tree_depth_(g->limit_count) + (lanes ? 4 : 0)) {
-    case 0: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 0); break;
-    case 1: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 0); break;
-    case 2: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 0); break;
-    case 3: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 3, 0); break;
-    case 4: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 0, 1); break;
-    case 5: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 1, 1); break;
-    case 6: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 2, 1); break;
-    default: i = cg_bucketize16_neon_(g, v, n, symbols, centre, lanes, 3, 1);
+    case 0: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 0, 0); break;
+    case 1: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 1, 0); break;
+    case 2: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 2, 0); break;
+    case 3: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 3, 0); break;
+    case 4: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 0, 1); break;
+    case 5: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 1, 1); break;
+    case 6: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 2, 1); break;
+    default: i = cg_bucketize16_neon_(g, v, n, symbols, centroid, lanes, 3, 1);
     }
-    cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centre, lanes);
+    cg_bucketize_scalar_(g, cg_at_(v, i), n - i, symbols + i, centroid, lanes);
 }
 #endif
 
-/* untable: 16 values, already scaled */
-static void cg_table_decode_scalar_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
-    (void)stream;
+/* table_decode: table[symbol % 16], bits unchanged; the caller has scaled the 16 values. */
+static void cg_table_decode_scalar_(
+    const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) cg_store_(out, i, cg_load_(table, symbols[i] & 15u));
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ size_t cg_table_decode16_avx2_(
-    const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+    const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
     const __m256 low = cg_load8_ps_avx2_(table, 0), high = cg_load8_ps_avx2_(table, 8);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -3419,21 +3740,21 @@ CG_AVX2_INLINE_ size_t cg_table_decode16_avx2_(
             _mm256_castsi256_ps(_mm256_slli_epi32(a, 28)));
         const __m256 y = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, b), _mm256_permutevar8x32_ps(high, b),
             _mm256_castsi256_ps(_mm256_slli_epi32(b, 28)));
-        cg_store_stream_avx2_(out, i, _mm256_castps_si256(x), stream);
-        cg_store_stream_avx2_(out, i + 8, _mm256_castps_si256(y), stream);
+        cg_store_stream_avx2_(out, i, _mm256_castps_si256(x), non_temporal);
+        cg_store_stream_avx2_(out, i + 8, _mm256_castps_si256(y), non_temporal);
     }
     return i;
 }
 CG_TARGET_AVX2_ static void cg_table_decode_avx2_(
-    const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
-    size_t i = stream ? cg_table_decode16_avx2_(table, symbols, n, out, 1)
-                      : cg_table_decode16_avx2_(table, symbols, n, out, 0);
+    const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    size_t i = non_temporal ? cg_table_decode16_avx2_(table, symbols, n, out, 1)
+                            : cg_table_decode16_avx2_(table, symbols, n, out, 0);
     _mm256_zeroupper();
     if (i < n) cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_table_decode_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int stream) {
+static void cg_table_decode_neon_(const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
     const uint8_t *p = (const uint8_t *)table;
     uint8x16x4_t t;
     size_t i = 0;
@@ -3448,21 +3769,22 @@ static void cg_table_decode_neon_(const float *table, const uint8_t *symbols, si
         cg_store4_neon_(out, i, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(a))));
         cg_store4_neon_(out, i + 4, vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_u32(b))));
     }
-    cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_table_decode_scalar_(table, symbols + i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-/* rank: how many of 15 ascending limits v*inv is above */
-static void cg_nf4_search_scalar_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
+/* nf4_search: the symbol is how many of 15 ascending limits v*inv_scale, rounded, is above: ties go to the lower
+   symbol, a NaN to 0. */
+static void cg_nf4_search_scalar_(const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols) {
     float l[15]; /* a copy: symbols cannot alias it */
     memcpy(l, limit, sizeof l);
     for (size_t i = 0; i < n; i++) {
-        const float t = cg_times_(cg_load_(v, i), inv);
-        unsigned r = t > l[7] ? 8u : 0u;
-        r += t > l[r + 3] ? 4u : 0u;
-        r += t > l[r + 1] ? 2u : 0u;
-        r += t > l[r] ? 1u : 0u;
-        symbols[i] = (uint8_t)r;
+        const float t = cg_times_(cg_load_(v, i), inv_scale);
+        unsigned index = t > l[7] ? 8u : 0u;
+        index += t > l[index + 3] ? 4u : 0u;
+        index += t > l[index + 1] ? 2u : 0u;
+        index += t > l[index] ? 1u : 0u;
+        symbols[i] = (uint8_t)index;
     }
 }
 #if CG_AVX2_
@@ -3470,303 +3792,135 @@ CG_AVX2_INLINE_ __m256i cg_nf4_search8_avx2_(const float *v, size_t i, __m256 in
     return cg_search_avx2_(cg_mul8_avx2_(cg_load8_ps_avx2_(v, i), inv), tree, 4);
 }
 CG_TARGET_AVX2_ static void cg_nf4_search_avx2_(
-    const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
-    const __m256 by = _mm256_set1_ps(inv);
+    const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols) {
+    const __m256 inv = _mm256_set1_ps(inv_scale);
     cg_search_tree_avx2_ tree;
     float l[15];
     size_t i = 0;
     memcpy(l, limit, sizeof l);
     tree = cg_search_tree_make_avx2_(l, 4);
     for (; i + 32 <= n; i += 32) {
-        const __m256i a = cg_nf4_search8_avx2_(v, i, by, &tree), b = cg_nf4_search8_avx2_(v, i + 8, by, &tree);
-        const __m256i c = cg_nf4_search8_avx2_(v, i + 16, by, &tree), d = cg_nf4_search8_avx2_(v, i + 24, by, &tree);
+        const __m256i a = cg_nf4_search8_avx2_(v, i, inv, &tree), b = cg_nf4_search8_avx2_(v, i + 8, inv, &tree);
+        const __m256i c = cg_nf4_search8_avx2_(v, i + 16, inv, &tree), d = cg_nf4_search8_avx2_(v, i + 24, inv, &tree);
         cg_prefetch_ahead_avx2_(v, i);
         cg_store_avx2_(symbols + i,
             cg_pack_order_avx2_(_mm256_sub_epi8(_mm256_setzero_si256(), cg_narrow_signed_avx2_(a, b, c, d))));
     }
     _mm256_zeroupper();
-    if (i < n) cg_nf4_search_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+    if (i < n) cg_nf4_search_scalar_(limit, inv_scale, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 #if CG_NEON_
-static void cg_nf4_search_neon_(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols) {
-    const float32x4_t by = vdupq_n_f32(inv);
+static void cg_nf4_search_neon_(const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols) {
+    const float32x4_t inv = vdupq_n_f32(inv_scale);
     cg_search_tree_neon_ tree;
     float l[15];
     size_t i = 0;
     memcpy(l, limit, sizeof l);
     tree = cg_search_tree_make_neon_(l, 4);
     for (; i + 16 <= n; i += 16) {
-        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i)), by), &tree, 4);
-        const uint32x4_t b = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 4)), by), &tree, 4);
-        const uint32x4_t c = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 8)), by), &tree, 4);
+        const uint32x4_t a = cg_search_neon_(cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i)), inv), &tree, 4);
+        const uint32x4_t b = cg_search_neon_(
+            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 4)), inv), &tree, 4);
+        const uint32x4_t c = cg_search_neon_(
+            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 8)), inv), &tree, 4);
         const uint32x4_t d = cg_search_neon_(
-            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 12)), by), &tree, 4);
+            cg_times_neon_(cg_as_float_neon_(cg_load4_neon_(v, i + 12)), inv), &tree, 4);
         vst1q_u8(symbols + i, cg_narrow_neon_(a, b, c, d));
     }
-    cg_nf4_search_scalar_(limit, inv, cg_at_(v, i), n - i, symbols + i);
+    cg_nf4_search_scalar_(limit, inv_scale, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 
 /* src/core/kernels/dct.h */
-/* dct: orthonormal DCT-II of 64 values, or its inverse. Folding turns a DCT-II into a DCT-II and a DCT-IV of half
-   the size; turning pairs by (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products
-   with matrices of 8*8, which hold the scaling too: every way takes three halvings, each of which leaves out a
-   factor of sqrt(1/2). */
+/* dct: the kernel of the DCT of 64 values
+
+   Offers   dct
+   Needs    base, table
+   Touches  nothing but its arguments
+   A fold (sums and differences of x[i] and x[2n-1-i]) turns a DCT-II of 2n values into a DCT-II and a DCT-IV of n.
+   Givens rotations of pairs by the angles (2i+1)pi/(4N) turn a DCT-IV of N values into two DCT-II of N/2. After three
+   such steps eight products with 8*8 matrices are left. The matrices hold the scaling too: each step leaves out a
+   factor of sqrt(1/2), and every value takes three. */
+
+/* clang-format off */
+/* DCT-II of 8 over sqrt(8): two lines per input */
 static const float cg_dct2_matrix_[64] = {
-    /* DCT-II of 8 over sqrt(8): a row per input */
-    0.125f,
-    0.173379987f,
-    0.163320377f,
-    0.146984443f,
-    0.125f,
-    0.0982118696f,
-    0.0676495135f,
-    0.0344874226f,
-    0.125f,
-    0.146984443f,
-    0.0676495135f,
-    -0.0344874226f,
-    -0.125f,
-    -0.173379987f,
-    -0.163320377f,
-    -0.0982118696f,
-    0.125f,
-    0.0982118696f,
-    -0.0676495135f,
-    -0.173379987f,
-    -0.125f,
-    0.0344874226f,
-    0.163320377f,
-    0.146984443f,
-    0.125f,
-    0.0344874226f,
-    -0.163320377f,
-    -0.0982118696f,
-    0.125f,
-    0.146984443f,
-    -0.0676495135f,
-    -0.173379987f,
-    0.125f,
-    -0.0344874226f,
-    -0.163320377f,
-    0.0982118696f,
-    0.125f,
-    -0.146984443f,
-    -0.0676495135f,
-    0.173379987f,
-    0.125f,
-    -0.0982118696f,
-    -0.0676495135f,
-    0.173379987f,
-    -0.125f,
-    -0.0344874226f,
-    0.163320377f,
-    -0.146984443f,
-    0.125f,
-    -0.146984443f,
-    0.0676495135f,
-    0.0344874226f,
-    -0.125f,
-    0.173379987f,
-    -0.163320377f,
-    0.0982118696f,
-    0.125f,
-    -0.173379987f,
-    0.163320377f,
-    -0.146984443f,
-    0.125f,
-    -0.0982118696f,
-    0.0676495135f,
-    -0.0344874226f,
+            0.125f,   0.173379987f,   0.163320377f,   0.146984443f,
+            0.125f,  0.0982118696f,  0.0676495135f,  0.0344874226f,
+            0.125f,   0.146984443f,  0.0676495135f, -0.0344874226f,
+           -0.125f,  -0.173379987f,  -0.163320377f, -0.0982118696f,
+            0.125f,  0.0982118696f, -0.0676495135f,  -0.173379987f,
+           -0.125f,  0.0344874226f,   0.163320377f,   0.146984443f,
+            0.125f,  0.0344874226f,  -0.163320377f, -0.0982118696f,
+            0.125f,   0.146984443f, -0.0676495135f,  -0.173379987f,
+            0.125f, -0.0344874226f,  -0.163320377f,  0.0982118696f,
+            0.125f,  -0.146984443f, -0.0676495135f,   0.173379987f,
+            0.125f, -0.0982118696f, -0.0676495135f,   0.173379987f,
+           -0.125f, -0.0344874226f,   0.163320377f,  -0.146984443f,
+            0.125f,  -0.146984443f,  0.0676495135f,  0.0344874226f,
+           -0.125f,   0.173379987f,  -0.163320377f,  0.0982118696f,
+            0.125f,  -0.173379987f,   0.163320377f,  -0.146984443f,
+            0.125f, -0.0982118696f,  0.0676495135f, -0.0344874226f,
 };
+/* DCT-III: its transpose */
 static const float cg_dct3_matrix_[64] = {
-    /* DCT-III */
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.173379987f,
-    0.146984443f,
-    0.0982118696f,
-    0.0344874226f,
-    -0.0344874226f,
-    -0.0982118696f,
-    -0.146984443f,
-    -0.173379987f,
-    0.163320377f,
-    0.0676495135f,
-    -0.0676495135f,
-    -0.163320377f,
-    -0.163320377f,
-    -0.0676495135f,
-    0.0676495135f,
-    0.163320377f,
-    0.146984443f,
-    -0.0344874226f,
-    -0.173379987f,
-    -0.0982118696f,
-    0.0982118696f,
-    0.173379987f,
-    0.0344874226f,
-    -0.146984443f,
-    0.125f,
-    -0.125f,
-    -0.125f,
-    0.125f,
-    0.125f,
-    -0.125f,
-    -0.125f,
-    0.125f,
-    0.0982118696f,
-    -0.173379987f,
-    0.0344874226f,
-    0.146984443f,
-    -0.146984443f,
-    -0.0344874226f,
-    0.173379987f,
-    -0.0982118696f,
-    0.0676495135f,
-    -0.163320377f,
-    0.163320377f,
-    -0.0676495135f,
-    -0.0676495135f,
-    0.163320377f,
-    -0.163320377f,
-    0.0676495135f,
-    0.0344874226f,
-    -0.0982118696f,
-    0.146984443f,
-    -0.173379987f,
-    0.173379987f,
-    -0.146984443f,
-    0.0982118696f,
-    -0.0344874226f,
+            0.125f,         0.125f,         0.125f,         0.125f,
+            0.125f,         0.125f,         0.125f,         0.125f,
+      0.173379987f,   0.146984443f,  0.0982118696f,  0.0344874226f,
+    -0.0344874226f, -0.0982118696f,  -0.146984443f,  -0.173379987f,
+      0.163320377f,  0.0676495135f, -0.0676495135f,  -0.163320377f,
+     -0.163320377f, -0.0676495135f,  0.0676495135f,   0.163320377f,
+      0.146984443f, -0.0344874226f,  -0.173379987f, -0.0982118696f,
+     0.0982118696f,   0.173379987f,  0.0344874226f,  -0.146984443f,
+            0.125f,        -0.125f,        -0.125f,         0.125f,
+            0.125f,        -0.125f,        -0.125f,         0.125f,
+     0.0982118696f,  -0.173379987f,  0.0344874226f,   0.146984443f,
+     -0.146984443f, -0.0344874226f,   0.173379987f, -0.0982118696f,
+     0.0676495135f,  -0.163320377f,   0.163320377f, -0.0676495135f,
+    -0.0676495135f,   0.163320377f,  -0.163320377f,  0.0676495135f,
+     0.0344874226f, -0.0982118696f,   0.146984443f,  -0.173379987f,
+      0.173379987f,  -0.146984443f,  0.0982118696f, -0.0344874226f,
 };
+/* DCT-IV, its own inverse */
 static const float cg_dct4_matrix_[64] = {
-    /* DCT-IV, its own inverse */
-    0.175925463f,
-    0.169164747f,
-    0.155903131f,
-    0.136650234f,
-    0.112145945f,
-    0.0833319575f,
-    0.0513155647f,
-    0.0173271466f,
-    0.169164747f,
-    0.112145945f,
-    0.0173271466f,
-    -0.0833319575f,
-    -0.155903131f,
-    -0.175925463f,
-    -0.136650234f,
-    -0.0513155647f,
-    0.155903131f,
-    0.0173271466f,
-    -0.136650234f,
-    -0.169164747f,
-    -0.0513155647f,
-    0.112145945f,
-    0.175925463f,
-    0.0833319575f,
-    0.136650234f,
-    -0.0833319575f,
-    -0.169164747f,
-    0.0173271466f,
-    0.175925463f,
-    0.0513155647f,
-    -0.155903131f,
-    -0.112145945f,
-    0.112145945f,
-    -0.155903131f,
-    -0.0513155647f,
-    0.175925463f,
-    -0.0173271466f,
-    -0.169164747f,
-    0.0833319575f,
-    0.136650234f,
-    0.0833319575f,
-    -0.175925463f,
-    0.112145945f,
-    0.0513155647f,
-    -0.169164747f,
-    0.136650234f,
-    0.0173271466f,
-    -0.155903131f,
-    0.0513155647f,
-    -0.136650234f,
-    0.175925463f,
-    -0.155903131f,
-    0.0833319575f,
-    0.0173271466f,
-    -0.112145945f,
-    0.169164747f,
-    0.0173271466f,
-    -0.0513155647f,
-    0.0833319575f,
-    -0.112145945f,
-    0.136650234f,
-    -0.155903131f,
-    0.169164747f,
-    -0.175925463f,
+      0.175925463f,   0.169164747f,   0.155903131f,   0.136650234f,
+      0.112145945f,  0.0833319575f,  0.0513155647f,  0.0173271466f,
+      0.169164747f,   0.112145945f,  0.0173271466f, -0.0833319575f,
+     -0.155903131f,  -0.175925463f,  -0.136650234f, -0.0513155647f,
+      0.155903131f,  0.0173271466f,  -0.136650234f,  -0.169164747f,
+    -0.0513155647f,   0.112145945f,   0.175925463f,  0.0833319575f,
+      0.136650234f, -0.0833319575f,  -0.169164747f,  0.0173271466f,
+      0.175925463f,  0.0513155647f,  -0.155903131f,  -0.112145945f,
+      0.112145945f,  -0.155903131f, -0.0513155647f,   0.175925463f,
+    -0.0173271466f,  -0.169164747f,  0.0833319575f,   0.136650234f,
+     0.0833319575f,  -0.175925463f,   0.112145945f,  0.0513155647f,
+     -0.169164747f,   0.136650234f,  0.0173271466f,  -0.155903131f,
+     0.0513155647f,  -0.136650234f,   0.175925463f,  -0.155903131f,
+     0.0833319575f,  0.0173271466f,  -0.112145945f,   0.169164747f,
+     0.0173271466f, -0.0513155647f,  0.0833319575f,  -0.112145945f,
+      0.136650234f,  -0.155903131f,   0.169164747f,  -0.175925463f,
 };
+/* cos of (2i+1)pi/128, i < 16, then of (2i+1)pi/64, i < 8 */
 static const float cg_dct_cos_[24] = {
-    /* of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
-    0.999698818f,
-    0.997290432f,
-    0.992479563f,
-    0.985277653f,
-    0.975702107f,
-    0.963776052f,
-    0.949528158f,
-    0.932992816f,
-    0.914209783f,
-    0.893224299f,
-    0.870086968f,
-    0.84485358f,
-    0.817584813f,
-    0.78834641f,
-    0.757208824f,
-    0.724247098f,
-    0.99879545f,
-    0.989176512f,
-    0.970031261f,
-    0.941544056f,
-    0.903989315f,
-    0.857728601f,
-    0.803207517f,
-    0.740951121f,
+    0.999698818f, 0.997290432f, 0.992479563f, 0.985277653f,
+    0.975702107f, 0.963776052f, 0.949528158f, 0.932992816f,
+    0.914209783f, 0.893224299f, 0.870086968f,  0.84485358f,
+    0.817584813f,  0.78834641f, 0.757208824f, 0.724247098f,
+     0.99879545f, 0.989176512f, 0.970031261f, 0.941544056f,
+    0.903989315f, 0.857728601f, 0.803207517f, 0.740951121f,
 };
+/* sin of the same */
 static const float cg_dct_sin_[24] = {
-    0.024541229f,
-    0.0735645667f,
-    0.122410677f,
-    0.170961887f,
-    0.219101235f,
-    0.266712755f,
-    0.313681751f,
-    0.359895051f,
-    0.405241311f,
-    0.449611336f,
-    0.492898196f,
-    0.534997642f,
-    0.575808167f,
-    0.615231574f,
-    0.653172851f,
-    0.689540565f,
-    0.0490676761f,
-    0.146730468f,
-    0.242980182f,
-    0.336889863f,
-    0.427555084f,
-    0.514102757f,
-    0.59569931f,
-    0.671558976f,
+     0.024541229f, 0.0735645667f,  0.122410677f,  0.170961887f,
+     0.219101235f,  0.266712755f,  0.313681751f,  0.359895051f,
+     0.405241311f,  0.449611336f,  0.492898196f,  0.534997642f,
+     0.575808167f,  0.615231574f,  0.653172851f,  0.689540565f,
+    0.0490676761f,  0.146730468f,  0.242980182f,  0.336889863f,
+     0.427555084f,  0.514102757f,   0.59569931f,  0.671558976f,
 };
+/* clang-format on */
+/* x[2n] to its sums and differences, even[n] and odd[n]; then the reverse, but for a factor of 2 */
 CG_INLINE_ void cg_dct_fold_(const float *x, size_t n, float *even, float *odd) {
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
@@ -3782,7 +3936,8 @@ CG_INLINE_ void cg_dct_unfold_(const float *even, const float *odd, size_t n, fl
     }
 }
 CG_INLINE_ float cg_negate_odd_(float f, size_t i) { return cg_as_float_(cg_as_bits_(f) ^ (uint32_t)(i & 1) << 31); }
-CG_INLINE_ void cg_dct_givens_(const float *x, size_t n, float *p, float *q) { /* n is 16 or 8 */
+/* x[2n] to p[n] and q[n], which are inputs of two DCT-II; every other q is negated. n is 16 or 8. Then the inverse. */
+CG_INLINE_ void cg_dct_givens_(const float *x, size_t n, float *p, float *q) {
     const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
@@ -3798,23 +3953,24 @@ CG_INLINE_ void cg_dct_givens_inv_(const float *p, const float *q, size_t n, flo
         x[2 * n - 1 - i] = cg_plus_(cg_times_(a, s[i]), cg_times_(b, c[i]));
     }
 }
-/* out of the two DCT-II p and q, both as if followed by a 0, the even and the odd outputs of the DCT-IV */
+/* The outputs p[n] and q[n] of two DCT-II, both as if followed by a 0, to the even and the odd outputs of a DCT-IV of
+   2n, `stride` values apart; then the transpose. */
 CG_INLINE_ void cg_dct4_from_dct2_(const float *p, const float *q, size_t n, float *even, float *odd, size_t stride) {
-    const float root = 1.41421354f;
+    const float sqrt2 = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
-        const float a = i ? p[i] : cg_times_(p[0], root), b = i + 1 < n ? q[n - 1 - i] : cg_times_(q[0], root);
+        const float a = i ? p[i] : cg_times_(p[0], sqrt2), b = i + 1 < n ? q[n - 1 - i] : cg_times_(q[0], sqrt2);
         even[i * stride] = cg_plus_(a, i ? q[n - i] : 0.0f);
         odd[i * stride] = cg_minus_(i + 1 < n ? p[i + 1] : 0.0f, b);
     }
 }
 CG_INLINE_ void cg_dct4_to_dct2_(const float *even, const float *odd, size_t stride, size_t n, float *p, float *q) {
-    const float root = 1.41421354f;
+    const float sqrt2 = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
         p[i] = cg_plus_(even[i * stride], i ? odd[(i - 1) * stride] : 0.0f);
         q[n - 1 - i] = cg_minus_(i + 1 < n ? even[(i + 1) * stride] : 0.0f, odd[i * stride]);
     }
-    p[0] = cg_times_(p[0], root);
-    q[0] = cg_times_(q[0], root);
+    p[0] = cg_times_(p[0], sqrt2);
+    q[0] = cg_times_(q[0], sqrt2);
 }
 CG_INLINE_ void cg_interleave_(const float *a, const float *b, size_t n, float *x) {
     for (size_t i = 0; i < n; i++) {
@@ -3828,7 +3984,9 @@ CG_INLINE_ void cg_deinterleave_(const float *x, size_t n, float *a, float *b) {
         b[i] = x[2 * i + 1];
     }
 }
-/* t: eight inputs of a DCT-II, a DCT-IV, two DCT-II, then a DCT-II and a DCT-IV twice */
+/* v[64] to the inputs t of eight transforms of 8 values: a DCT-II, a DCT-IV, two DCT-II, then a DCT-II and a DCT-IV
+   twice. cg_dct_merge_ makes the DCT's outputs of theirs; cg_idct_split_ and cg_idct_merge_ are the same for the
+   inverse, with DCT-III in the place of DCT-II. */
 static void cg_dct_split_(const float *v, float *t) {
     float u[64], w[32];
     cg_dct_fold_(v, 32, u, u + 32);
@@ -3871,9 +4029,12 @@ static void cg_idct_merge_(const float *t, float *v) {
     cg_dct_unfold_(w, w + 16, 16, u);
     cg_dct_unfold_(u, u + 32, 32, v);
 }
+/* of the group-th transform of 8 values */
 CG_INLINE_ const float *cg_dct_matrix_of_(size_t group, int inverse) {
     return group == 1 || group == 5 || group == 7 ? cg_dct4_matrix_ : inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
 }
+/* dct: in place, in the order of operations above: it decides roundings, and is part of the wire format. A matrix
+   product adds its terms in the order of the inputs. */
 static void cg_dct_scalar_(float *v, int inverse) {
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
@@ -3895,15 +4056,15 @@ static void cg_dct_scalar_(float *v, int inverse) {
 CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) {
     return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
 }
-/* from the second on, and the first of the next */
+/* values 1..7 of x, then value 0 of next */
 CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
 }
-/* the last of the one before, and all but the last */
+/* value 7 of last, then values 0..6 of x */
 CG_AVX2_INLINE_ __m256 cg_prev_lane_avx2_(__m256 x, __m256 last) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
-/* b lies the other way round */
+/* As the scalar functions of the same names, for eight pairs; b holds the second values in reverse order. */
 CG_AVX2_INLINE_ void cg_dct_fold8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
     b = cg_reverse_avx2_(b);
     *even = _mm256_add_ps(a, b);
@@ -3913,19 +4074,20 @@ CG_AVX2_INLINE_ void cg_dct_unfold8_avx2_(__m256 even, __m256 odd, __m256 *a, __
     *a = _mm256_add_ps(even, odd);
     *b = cg_reverse_avx2_(_mm256_sub_ps(even, odd));
 }
-CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __m256 *q) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
+CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t angle, __m256 *p, __m256 *q) {
+    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
     b = cg_reverse_avx2_(b);
     *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
     *q = _mm256_xor_ps(
         _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
 }
-CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
+CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t angle, __m256 *a, __m256 *b) {
+    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
     q = _mm256_xor_ps(q, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
     *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
     *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
 }
+/* value 0 times sqrt(2) */
 CG_AVX2_INLINE_ __m256 cg_sqrt2_first_avx2_(__m256 x) {
     return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1));
 }
@@ -3941,6 +4103,7 @@ CG_AVX2_INLINE_ void cg_deinterleave8_avx2_(__m256 x, __m256 y, __m256 *a, __m25
     *a = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0x88));
     *b = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
 }
+/* t[8] times m[8][8] */
 CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
     __m256 s = cg_mul8_avx2_(_mm256_loadu_ps(m), _mm256_broadcast_ss(t));
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 8), _mm256_broadcast_ss(t + 1)));
@@ -3951,9 +4114,9 @@ CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 48), _mm256_broadcast_ss(t + 6)));
     return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
 }
-/* through memory: it gives single values away for nothing */
+/* The eight matrix products. Inputs go through memory: a load broadcasts a single value for free. */
 CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
-    const float *two = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
+    const float *dct2_or_3 = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
     float t[64];
     _mm256_storeu_ps(t, x[0]);
     _mm256_storeu_ps(t + 8, x[1]);
@@ -3963,13 +4126,13 @@ CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
     _mm256_storeu_ps(t + 40, x[5]);
     _mm256_storeu_ps(t + 48, x[6]);
     _mm256_storeu_ps(t + 56, x[7]);
-    x[0] = cg_dct_matvec8_avx2_(two, t);
+    x[0] = cg_dct_matvec8_avx2_(dct2_or_3, t);
     x[1] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 8);
-    x[2] = cg_dct_matvec8_avx2_(two, t + 16);
-    x[3] = cg_dct_matvec8_avx2_(two, t + 24);
-    x[4] = cg_dct_matvec8_avx2_(two, t + 32);
+    x[2] = cg_dct_matvec8_avx2_(dct2_or_3, t + 16);
+    x[3] = cg_dct_matvec8_avx2_(dct2_or_3, t + 24);
+    x[4] = cg_dct_matvec8_avx2_(dct2_or_3, t + 32);
     x[5] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 40);
-    x[6] = cg_dct_matvec8_avx2_(two, t + 48);
+    x[6] = cg_dct_matvec8_avx2_(dct2_or_3, t + 48);
     x[7] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 56);
 }
 CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
@@ -4054,7 +4217,7 @@ CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
 }
 #endif
 #if CG_NEON_
-static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is small beside them */
+static void cg_dct_neon_(float *v, int inverse) { /* only the products are vectors: the rest is small beside them */
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
     if (inverse) cg_idct_split_(x, t);
@@ -4077,56 +4240,36 @@ static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is s
 #endif
 
 /* src/core/kernels/fp8.h */
-/* ---- float formats and power-of-two quantizers ---- */
+/* fp8: kernels of the formats E4M3 and E5M2, the values of E2M1, and E8M0 scales
 
-#if CG_AVX2_
-/* four vectors packed to bytes stand in pairs of lanes: in order again */
-CG_AVX2_INLINE_ __m256i cg_order_avx2_(__m256i packed) {
-    return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
-/* packing with signed saturation keeps the sign, so that the top bit of each byte is that of the float */
-CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
-    return _mm256_and_si256(
-        _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)), _mm256_set1_epi8(-128));
-}
-CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) { /* 0..255 */
-    return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
-}
-CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
-    return _mm256_shuffle_epi8(h,
-        _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
-            15, 12, 13));
-}
-#endif
-#if CG_NEON_
-/* the top bit of each float, as that of a byte */
-CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
-    uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
-    uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
-    return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
-}
-#endif
-/* The hash that a value rounds with: the bits of cg_noise_ */
+   Offers   fp8_encode, fp8_decode; cg_e2m1_values_, cg_e2m1_limits_, cg_e8m0_encode_, cg_e8m0_decode_; cg_noise_bits_
+   Needs    base, random, table, decode
+   Touches  nothing but its arguments */
+
+/* The hash that a value rounds with: cg_noise_ is these bits as a fraction. */
 CG_INLINE_ uint32_t cg_noise_bits_(cg_key_ key, uint32_t position) {
     uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
     return position & 8 ? h << 16 | h >> 16 : h;
 }
 
-/* fp8 of v*inv, kind 0: E4M3, 1: E5M2, to nearest even; what is too large becomes 448 or 57344; zeros keep their sign.
-   Adding a power of two so much larger that the sum's last bit is the code's last bit does the rounding. */
-/* bits dropped; smallest normal and largest as f32 bits; least >> drop */
 typedef struct cg_fp8_format_ {
-    uint32_t dropped_bits, min_normal_bits, max_bits, code_bias;
+    uint32_t dropped_bits;    /* mantissa bits that f32 has more */
+    uint32_t min_normal_bits; /* the smallest normal value, as f32 bits */
+    uint32_t max_bits;        /* the largest value, as f32 bits */
+    uint32_t code_bias;       /* min_normal_bits >> dropped_bits */
 } cg_fp8_format_;
-CG_INLINE_ cg_fp8_format_ cg_fp8_format_of_(int kind) {
+CG_INLINE_ cg_fp8_format_ cg_fp8_format_of_(int is_e5m2) {
     const cg_fp8_format_ e4m3 = { 20, 0x3c800000u, 0x43e00000u, 0x3c8 }, e5m2 = { 21, 0x38800000u, 0x47600000u, 0x1c4 };
-    return kind ? e5m2 : e4m3;
+    return is_e5m2 ? e5m2 : e4m3;
 }
-static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    const cg_fp8_format_ q = cg_fp8_format_of_(kind);
+/* fp8_encode: v*inv_scale, rounded, to nearest even as E5M2 or E4M3. Magnitudes beyond the largest value (57344, 448),
+   Inf and NaN become it; every value keeps its sign, zeros too. The rounding is done by the addition of a power of
+   two so large that the last bit of the sum is the last bit of the code. */
+static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
+    const cg_fp8_format_ q = cg_fp8_format_of_(is_e5m2);
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        uint32_t m = cg_as_bits_(cg_times_(f, inv)) & CG_ABS_MASK_, e, large, sum;
+        uint32_t m = cg_as_bits_(cg_times_(f, inv_scale)) & CG_ABS_MASK_, e, large, sum;
         m = m < q.max_bits ? m : q.max_bits;
         e = cg_max32_(m & 0x7f800000u, q.min_normal_bits);
         large = e + (q.dropped_bits << 23);
@@ -4135,7 +4278,7 @@ static void cg_fp8_encode_scalar_(const float *v, size_t n, float inv, int kind,
     }
 }
 #if CG_AVX2_
-/* the magnitude, and q.bias more */
+/* code of the magnitude, plus q.code_bias */
 CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_format_ q) {
     __m256i m = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), e, large, sum;
     m = _mm256_min_epu32(m, _mm256_set1_epi32((int)q.max_bits));
@@ -4144,29 +4287,30 @@ CG_AVX2_INLINE_ __m256i cg_fp8_encode8_avx2_(__m256i v, __m256 inv, cg_fp8_forma
     sum = _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(m), _mm256_castsi256_ps(large)));
     return _mm256_add_epi32(_mm256_sub_epi32(sum, large), _mm256_srl_epi32(e, _mm_cvtsi32_si128((int)q.dropped_bits)));
 }
-CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(const float *v, size_t n, float inv, cg_fp8_format_ q, uint8_t *out) {
-    const __m256 by = _mm256_set1_ps(inv);
+CG_AVX2_INLINE_ size_t cg_fp8_encode32_avx2_(
+    const float *v, size_t n, float inv_scale, cg_fp8_format_ q, uint8_t *out) {
+    const __m256 inv = _mm256_set1_ps(inv_scale);
     const __m256i bias = _mm256_set1_epi16((short)q.code_bias);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
         __m256i ab = _mm256_sub_epi16(
-            _mm256_packs_epi32(cg_fp8_encode8_avx2_(a, by, q), cg_fp8_encode8_avx2_(b, by, q)), bias);
+            _mm256_packs_epi32(cg_fp8_encode8_avx2_(a, inv, q), cg_fp8_encode8_avx2_(b, inv, q)), bias);
         __m256i cd = _mm256_sub_epi16(
-            _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, by, q), cg_fp8_encode8_avx2_(d, by, q)), bias);
+            _mm256_packs_epi32(cg_fp8_encode8_avx2_(c, inv, q), cg_fp8_encode8_avx2_(d, inv, q)), bias);
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(
-            out + i, cg_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
+        cg_store_avx2_(out + i,
+            cg_pack_order_avx2_(_mm256_or_si256(_mm256_packus_epi16(ab, cd), cg_sign_bytes_avx2_(a, b, c, d))));
     }
     return i;
 }
-CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    size_t i = kind ? cg_fp8_encode32_avx2_(v, n, inv, cg_fp8_format_of_(1), out)
-                    : cg_fp8_encode32_avx2_(v, n, inv, cg_fp8_format_of_(0), out);
+CG_TARGET_AVX2_ static void cg_fp8_encode_avx2_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
+    size_t i = is_e5m2 ? cg_fp8_encode32_avx2_(v, n, inv_scale, cg_fp8_format_of_(1), out)
+                       : cg_fp8_encode32_avx2_(v, n, inv_scale, cg_fp8_format_of_(0), out);
     _mm256_zeroupper();
-    if (i < n) cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+    if (i < n) cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, is_e5m2, out + i);
 }
 #endif
 #if CG_NEON_
@@ -4179,43 +4323,46 @@ CG_INLINE_ uint32x4_t cg_fp8_encode4_neon_(uint32x4_t v, float32x4_t inv, cg_fp8
     return vsubq_u32(vaddq_u32(vsubq_u32(sum, large), vshlq_u32(e, vdupq_n_s32(-(int32_t)q.dropped_bits))),
         vdupq_n_u32(q.code_bias));
 }
-static void cg_fp8_encode_neon_(const float *v, size_t n, float inv, int kind, uint8_t *out) {
-    const cg_fp8_format_ q = cg_fp8_format_of_(kind);
-    const float32x4_t by = vdupq_n_f32(inv);
+static void cg_fp8_encode_neon_(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out) {
+    const cg_fp8_format_ q = cg_fp8_format_of_(is_e5m2);
+    const float32x4_t inv = vdupq_n_f32(inv_scale);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        uint8x16_t m = cg_narrow_neon_(cg_fp8_encode4_neon_(a, by, q), cg_fp8_encode4_neon_(b, by, q),
-            cg_fp8_encode4_neon_(c, by, q), cg_fp8_encode4_neon_(d, by, q));
+        uint8x16_t m = cg_narrow_neon_(cg_fp8_encode4_neon_(a, inv, q), cg_fp8_encode4_neon_(b, inv, q),
+            cg_fp8_encode4_neon_(c, inv, q), cg_fp8_encode4_neon_(d, inv, q));
         vst1q_u8(out + i, vorrq_u8(m, cg_sign_bytes_neon_(a, b, c, d)));
     }
-    cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv, kind, out + i);
+    cg_fp8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, is_e5m2, out + i);
 }
 #endif
 
-/* Both formats are halves that lack mantissa bits, E4M3 one that lacks an exponent bit too: its values are 2^-8 there.
-   NaN and Inf codes decode as the largest value, so that any byte is legal. */
-static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    (void)stream;
+/* fp8_decode: the value of the code times scale, rounded, Inf made finite. Codes of NaN and Inf count as the largest
+   value of their sign, so that any byte is legal. Both formats are f16 with fewer mantissa bits; as E4M3 has one
+   exponent bit less, too, its values appear there times 2^-8. */
+static void cg_fp8_decode_scalar_(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) {
-        uint32_t m = in[i] & 0x7fu, most = kind ? 0x7bu : 0x7eu;
-        float f = cg_f16_decode_((in[i] & 0x80u) << 8 | (m < most ? m : most) << (kind ? 8 : 7));
-        cg_store_(out, i, cg_saturate_(cg_times_(cg_times_(f, kind ? 1.0f : 256.0f), scale)));
+        uint32_t m = in[i] & 0x7fu, max_code = is_e5m2 ? 0x7bu : 0x7eu;
+        float f = cg_f16_decode_((in[i] & 0x80u) << 8 | (m < max_code ? m : max_code) << (is_e5m2 ? 8 : 7));
+        cg_store_(out, i, cg_saturate_(cg_times_(cg_times_(f, is_e5m2 ? 1.0f : 256.0f), scale)));
     }
 }
 #if CG_AVX2_
 CG_AVX2_INLINE_ size_t cg_fp8_decode16_avx2_(
-    const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    const __m256 by = _mm256_set1_ps(scale), most = _mm256_set1_ps(CG_FLT_MAX_), least = _mm256_set1_ps(-CG_FLT_MAX_);
-    const __m128i top = _mm_set1_epi8(kind ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f), zero = _mm_setzero_si128();
+    const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
+    const __m256 scale_v = _mm256_set1_ps(scale), flt_max = _mm256_set1_ps(CG_FLT_MAX_),
+                 neg_flt_max = _mm256_set1_ps(-CG_FLT_MAX_);
+    const __m128i max_code = _mm_set1_epi8(is_e5m2 ? 0x7b : 0x7e), low = _mm_set1_epi8(0x7f),
+                  zero = _mm_setzero_si128();
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(in + i)), s = _mm_andnot_si128(low, b), h[2];
-        __m128i m = _mm_min_epu8(_mm_and_si128(b, low), top);
+        __m128i m = _mm_min_epu8(_mm_and_si128(b, low), max_code);
         h[0] = _mm_unpacklo_epi8(zero, m);
         h[1] = _mm_unpackhi_epi8(zero, m);
-        if (!kind) {
+        if (!is_e5m2) {
             h[0] = _mm_srli_epi16(h[0], 1);
             h[1] = _mm_srli_epi16(h[1], 1);
         }
@@ -4223,81 +4370,91 @@ CG_AVX2_INLINE_ size_t cg_fp8_decode16_avx2_(
         h[1] = _mm_or_si128(h[1], _mm_unpackhi_epi8(zero, s));
         for (int j = 0; j < 2; j++) {
             __m256 f = _mm256_cvtph_ps(h[j]);
-            if (!kind) f = cg_mul8_avx2_(f, _mm256_set1_ps(256.0f));
-            f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, by), most), least);
-            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), stream);
+            if (!is_e5m2) f = cg_mul8_avx2_(f, _mm256_set1_ps(256.0f));
+            f = _mm256_max_ps(_mm256_min_ps(cg_mul8_avx2_(f, scale_v), flt_max), neg_flt_max);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j, _mm256_castps_si256(f), non_temporal);
         }
     }
     return i;
 }
 CG_TARGET_AVX2_ static void cg_fp8_decode_avx2_(
-    const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    size_t i = kind
-        ? stream ? cg_fp8_decode16_avx2_(in, n, scale, 1, out, 1) : cg_fp8_decode16_avx2_(in, n, scale, 1, out, 0)
-        : stream ? cg_fp8_decode16_avx2_(in, n, scale, 0, out, 1)
-                 : cg_fp8_decode16_avx2_(in, n, scale, 0, out, 0);
+    const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
+    size_t i = is_e5m2
+        ? non_temporal ? cg_fp8_decode16_avx2_(in, n, scale, 1, out, 1) : cg_fp8_decode16_avx2_(in, n, scale, 1, out, 0)
+        : non_temporal ? cg_fp8_decode16_avx2_(in, n, scale, 0, out, 1)
+                       : cg_fp8_decode16_avx2_(in, n, scale, 0, out, 0);
     _mm256_zeroupper();
-    if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), 0);
+    if (i < n) cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_fp8_decode_neon_(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream) {
-    const float32x4_t by = vdupq_n_f32(scale), lift = vdupq_n_f32(kind ? 1.0f : 256.0f);
-    const float32x4_t most = vdupq_n_f32(CG_FLT_MAX_), least = vdupq_n_f32(-CG_FLT_MAX_);
+static void cg_fp8_decode_neon_(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal) {
+    const float32x4_t scale_v = vdupq_n_f32(scale), rescale = vdupq_n_f32(is_e5m2 ? 1.0f : 256.0f);
+    const float32x4_t flt_max = vdupq_n_f32(CG_FLT_MAX_), neg_flt_max = vdupq_n_f32(-CG_FLT_MAX_);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        uint8x8_t b = vld1_u8(in + i), m = vmin_u8(vand_u8(b, vdup_n_u8(0x7f)), vdup_n_u8(kind ? 0x7b : 0x7e));
-        uint16x8_t w = vshlq_u16(vmovl_u8(m), vdupq_n_s16(kind ? 8 : 7));
+        uint8x8_t b = vld1_u8(in + i), m = vmin_u8(vand_u8(b, vdup_n_u8(0x7f)), vdup_n_u8(is_e5m2 ? 0x7b : 0x7e));
+        uint16x8_t w = vshlq_u16(vmovl_u8(m), vdupq_n_s16(is_e5m2 ? 8 : 7));
         float16x8_t h = vreinterpretq_f16_u16(vorrq_u16(w, vshll_n_u8(vand_u8(b, vdup_n_u8(0x80)), 8)));
-        cg_store4_neon_(out, i, vmaxq_f32(vminq_f32(vcvt_f32_f16(vget_low_f16(h)) * lift * by, most), least));
-        cg_store4_neon_(out, i + 4, vmaxq_f32(vminq_f32(vcvt_high_f32_f16(h) * lift * by, most), least));
+        cg_store4_neon_(
+            out, i, vmaxq_f32(vminq_f32(vcvt_f32_f16(vget_low_f16(h)) * rescale * scale_v, flt_max), neg_flt_max));
+        cg_store4_neon_(
+            out, i + 4, vmaxq_f32(vminq_f32(vcvt_high_f32_f16(h) * rescale * scale_v, flt_max), neg_flt_max));
     }
-    cg_fp8_decode_scalar_(in + i, n - i, scale, kind, cg_at_mut_(out, i), stream);
+    cg_fp8_decode_scalar_(in + i, n - i, scale, is_e5m2, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
-/* E2M1: code i+1 or more where t > limits[i]. To nearest, ties to the even code: a tie that goes up has the float
-   below it as its limit. */
+/* E2M1 by bucketize: the code is above i where t > limits[i]. To nearest, ties to the even code: where a tie goes up,
+   the limit is the float below it. */
 static const float cg_e2m1_values_[8] = { 0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f };
 static const float cg_e2m1_limits_[7] = { 0.25f, 0.749999940f, 1.25f, 1.74999988f, 2.5f, 3.49999976f, 5.0f };
 
-/* E8M0: the byte b stands for 2^(b-127). top/2^emax's power of two, rounded down; 0 gives the smallest. 255, which
-   is NaN, counts as 254. */
-static unsigned cg_e8m0_encode_(uint32_t top_bits, int emax) {
+/* E8M0: the byte b stands for 2^(b-127). Encodes the power of two of the magnitude, rounded down, over 2^emax, within
+   0..254; a magnitude of 0 gives 0. */
+static unsigned cg_e8m0_encode_(uint32_t absmax_bits, int emax) {
     int e;
-    if (!top_bits) return 0;
-    e = (top_bits >> 23 ? (int)(top_bits >> 23) : (int)cg_log2_(top_bits) - 22) - emax;
+    if (!absmax_bits) return 0;
+    e = (absmax_bits >> 23 ? (int)(absmax_bits >> 23) : (int)cg_log2_(absmax_bits) - 22) - emax;
     return (unsigned)(e < 0 ? 0 : e > 254 ? 254 : e);
 }
+/* 255, which is NaN, counts as 254. */
 static float cg_e8m0_decode_(unsigned byte) {
     return cg_as_float_(!byte ? 0x00400000u : byte < 254 ? (uint32_t)byte << 23 : 254u << 23);
 }
 
 /* src/core/kernels/natural.h */
-/* natural compression: a power of two is sent as its exponent byte (0: zero), n of them, then n sign bits (of a
-   zero: 0). Adding 23 random bits below the exponent carries into it as often as the rounding must go up; nearest
-   adds a half: ties go away from zero. Denormals round to 0 or 2^-126 likewise. Beyond 2^127 there is nothing to
-   round to. */
+/* natural: kernels that round to powers of two: natural compression and natural dithering
+
+   Offers   natural_encode, natural_decode, dither_encode, dither_decode
+   Needs    base, random, table, levels, fp8 (cg_noise_bits_)
+   Touches  nothing but its arguments */
+
+/* natural_encode: n exponent bytes (that of the f32, at most 254; 0: zero), then n sign bits as sign_encode has them (0
+   for a zero). Stochastic: adding 23 random bits below the exponent carries into it with the probability of rounding
+   up, and the mean is kept. Nearest: adds half, so that ties go away from zero. Denormals round to 0 or 2^-126
+   likewise; what would round above 2^127 becomes that. Returns absmax bits. */
 CG_INLINE_ uint32_t cg_natural_encode_split_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *exponents, uint8_t *signs) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i), m = u & CG_ABS_MASK_;
         uint32_t e = (m + (stochastic ? cg_noise_bits_(key, position + (uint32_t)i) >> 9 : 0x400000u)) >> 23;
-        top = cg_max32_(top, m);
+        absmax_bits = cg_max32_(absmax_bits, m);
         exponents[i] = (uint8_t)(e < 254 ? e : 254);
         if (i % 8 == 0) signs[i / 8] = 0;
         signs[i / 8] = (uint8_t)(signs[i / 8] | (e ? u >> 31 : 0) << i % 8);
     }
-    return top;
+    return absmax_bits;
 }
 static uint32_t cg_natural_encode_scalar_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
     return cg_natural_encode_split_(v, n, key, position, stochastic, out, out + n);
 }
 #if CG_AVX2_
+/* The first n / 32 * 32 values; returns how many. position % 16 == 0 if stochastic. */
 CG_AVX2_INLINE_ size_t cg_natural_encode32_avx2_(
-    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *top) {
+    const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, __m256i *absmax) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -4327,25 +4484,25 @@ CG_AVX2_INLINE_ size_t cg_natural_encode32_avx2_(
         d = _mm256_srli_epi32(_mm256_add_epi32(d, t), 23);
         e = _mm256_min_epu8(cg_narrow_avx2_(a, b, c, d), _mm256_set1_epi8((char)-2));
         s = _mm256_andnot_si256(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()), s);
-        cg_store_avx2_(out + i, cg_order_avx2_(e));
-        cg_put32_(out + n + i / 8, (uint32_t)_mm256_movemask_epi8(cg_order_avx2_(s)));
+        cg_store_avx2_(out + i, cg_pack_order_avx2_(e));
+        cg_put32_(out + n + i / 8, (uint32_t)_mm256_movemask_epi8(cg_pack_order_avx2_(s)));
     }
-    *top = _mm256_max_epu32(t0, t1);
+    *absmax = _mm256_max_epu32(t0, t1);
     return i;
 }
 CG_TARGET_AVX2_ static uint32_t cg_natural_encode_avx2_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
-    __m256i top;
-    uint32_t most;
+    __m256i absmax;
+    uint32_t absmax_bits;
     size_t i;
     if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
-    i = stochastic ? cg_natural_encode32_avx2_(v, n, key, position, 1, out, &top)
-                   : cg_natural_encode32_avx2_(v, n, key, position, 0, out, &top);
-    most = cg_hmax_u32_avx2_(top);
-    return i < n ? cg_max32_(most,
+    i = stochastic ? cg_natural_encode32_avx2_(v, n, key, position, 1, out, &absmax)
+                   : cg_natural_encode32_avx2_(v, n, key, position, 0, out, &absmax);
+    absmax_bits = cg_hmax_u32_avx2_(absmax);
+    return i < n ? cg_max32_(absmax_bits,
                        cg_natural_encode_split_(
                            cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8))
-                 : most;
+                 : absmax_bits;
 }
 #endif
 #if CG_NEON_
@@ -4353,9 +4510,9 @@ CG_INLINE_ uint32x4_t cg_natural_encode4_neon_(uint32x4_t m, uint32x4_t h, int s
     m = stochastic ? vaddq_u32(m, vshrq_n_u32(h, 9)) : vaddq_u32(m, vdupq_n_u32(0x400000u));
     return vminq_u32(vshrq_n_u32(m, 23), vdupq_n_u32(254));
 }
-/* 16 values: their exponents go out, their signs come back as byte masks */
+/* 16 values: writes their exponents, raises *absmax, and returns their signs as byte masks. */
 CG_INLINE_ uint8x16_t cg_natural_encode16_neon_(
-    const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *top) {
+    const float *v, size_t i, cg_key_ key, uint32_t position, int stochastic, uint8_t *out, uint32x4_t *absmax) {
     uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                d = cg_load4_neon_(v, i + 12), h = a, g = a;
     uint8x16_t s = cg_sign_bytes_neon_(a, b, c, d), e;
@@ -4363,7 +4520,7 @@ CG_INLINE_ uint8x16_t cg_natural_encode16_neon_(
     b = cg_abs_neon_(b);
     c = cg_abs_neon_(c);
     d = cg_abs_neon_(d);
-    *top = vmaxq_u32(*top, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
+    *absmax = vmaxq_u32(*absmax, vmaxq_u32(vmaxq_u32(a, b), vmaxq_u32(c, d)));
     if (stochastic) {
         h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
         g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
@@ -4376,48 +4533,49 @@ CG_INLINE_ uint8x16_t cg_natural_encode16_neon_(
 }
 static uint32_t cg_natural_encode_neon_(
     const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out) {
-    uint32x4_t top = vdupq_n_u32(0);
+    uint32x4_t absmax = vdupq_n_u32(0);
     size_t i = 0;
     if (stochastic && (position & 15)) return cg_natural_encode_scalar_(v, n, key, position, stochastic, out);
     for (; i + 64 <= n; i += 64) {
         uint8x16_t s[4];
         for (size_t j = 0; j < 4; j++)
-            s[j] = cg_natural_encode16_neon_(v, i + 16 * j, key, position, stochastic, out, &top);
+            s[j] = cg_natural_encode16_neon_(v, i + 16 * j, key, position, stochastic, out, &absmax);
         cg_put64_(out + n + i / 8, cg_movemask_neon_(s[0], s[1], s[2], s[3]));
     }
-    return cg_max32_(vmaxvq_u32(top),
+    return cg_max32_(vmaxvq_u32(absmax),
         cg_natural_encode_split_(
             cg_at_(v, i), n - i, key, position + (uint32_t)i, stochastic, out + i, out + n + i / 8));
 }
 #endif
 
+/* natural_decode: 255 counts as 254, and exponent 0 is +0, so that any bytes are legal and finite. */
 CG_INLINE_ void cg_natural_decode_split_(const uint8_t *exponents, const uint8_t *signs, size_t n, float *out) {
     for (size_t i = 0; i < n; i++) {
         uint32_t e = exponents[i] < 254 ? exponents[i] : 254u;
         cg_store_(out, i, cg_as_float_(e << 23 | (e ? (uint32_t)(signs[i / 8] >> i % 8 & 1) << 31 : 0u)));
     }
 }
-static void cg_natural_decode_scalar_(const uint8_t *in, size_t n, float *out, int stream) {
-    (void)stream;
+static void cg_natural_decode_scalar_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+    (void)non_temporal;
     cg_natural_decode_split_(in, in + n, n, out);
 }
 #if CG_AVX2_
-CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n, float *out, int stream) {
-    const __m256i minus = _mm256_set1_epi32((int)0x80000000u), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
+CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+    const __m256i minus = _mm256_set1_epi32((int)CG_SIGN_BIT_), s0 = _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i e = _mm256_min_epu8(cg_load_bytes_avx2_(in + i), _mm256_set1_epi8((char)-2)), w;
         uint32_t zeros = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(e, _mm256_setzero_si256()));
-        __m128i part[4];
-        part[0] = _mm256_castsi256_si128(e);
-        part[2] = _mm256_extracti128_si256(e, 1);
-        part[1] = _mm_srli_si128(part[0], 8);
-        part[3] = _mm_srli_si128(part[2], 8);
+        __m128i exponents[4];
+        exponents[0] = _mm256_castsi256_si128(e);
+        exponents[2] = _mm256_extracti128_si256(e, 1);
+        exponents[1] = _mm_srli_si128(exponents[0], 8);
+        exponents[3] = _mm_srli_si128(exponents[2], 8);
         w = _mm256_set1_epi32((int)(cg_get32_(in + n + i / 8) & ~zeros));
-        for (int j = 0; j < 4; j++) { /* bring each bit to where the sign is */
+        for (int j = 0; j < 4; j++) { /* shift each bit to the place of the sign */
             __m256i s = _mm256_and_si256(_mm256_sllv_epi32(w, _mm256_sub_epi32(s0, _mm256_set1_epi32(8 * j))), minus);
             cg_store_stream_avx2_(out, i + 8 * (size_t)j,
-                _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(part[j]), 23)), stream);
+                _mm256_or_si256(s, _mm256_slli_epi32(_mm256_cvtepu8_epi32(exponents[j]), 23)), non_temporal);
         }
     }
     _mm256_zeroupper();
@@ -4425,15 +4583,15 @@ CG_TARGET_AVX2_ static void cg_natural_decode_avx2_(const uint8_t *in, size_t n,
 }
 #endif
 #if CG_NEON_
-static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int stream) {
-    const uint32x4_t minus = vdupq_n_u32(0x80000000u);
+static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int non_temporal) {
+    const uint32x4_t minus = vdupq_n_u32(CG_SIGN_BIT_);
     const int32x4_t low = { 31, 30, 29, 28 }, high = { 27, 26, 25, 24 };
     size_t i = 0;
-    (void)stream;
+    (void)non_temporal;
     for (; i + 8 <= n; i += 8) {
         const uint32x4_t w = vdupq_n_u32(in[n + i / 8]);
         uint16x8_t e = vmovl_u8(vmin_u8(vld1_u8(in + i), vdup_n_u8(254)));
-        /* a widening shift goes no further */
+        /* by 23 in two steps: a widening shift goes no further than 16 */
         uint32x4_t a = vshll_n_u16(vget_low_u16(e), 16), b = vshll_high_n_u16(e, 16);
         a = vorrq_u32(vshlq_n_u32(a, 7), vandq_u32(vandq_u32(vshlq_u32(w, low), minus), vtstq_u32(a, a)));
         b = vorrq_u32(vshlq_n_u32(b, 7), vandq_u32(vandq_u32(vshlq_u32(w, high), minus), vtstq_u32(b, b)));
@@ -4444,50 +4602,55 @@ static void cg_natural_decode_neon_(const uint8_t *in, size_t n, float *out, int
 }
 #endif
 
-/* natural dithering: magnitude level 0, or m = 1..s for 2^(m-s), s = 2^(bits-1)-1, of t = |v|*inv <= 1; the bit
-   above is the sign (of level 0: 0). From the lowest power on, as natural compression rounds. Below it, 1 with
-   probability t/2^(1-s); nearest: if more than half of that. */
+/* dither_encode: of t = |v|*inv_scale, rounded, at most 1 (as is a NaN), level 0 or m = 1..s for 2^(m-s), where
+   s = 2^(bits-1) - 1; bit bits-1 of the symbol is the sign, 0 for level 0. From the lowest power 2^(1-s) on, t rounds
+   as natural_encode does. Below it, t becomes that power with probability t/2^(1-s), or, to nearest, if it is more
+   than half of it. bits = 2..8. */
+/* s: the largest level */
 CG_INLINE_ unsigned cg_dither_levels_(unsigned bits) { return (1u << (bits - 1)) - 1u; }
 static void cg_dither_encode_scalar_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const unsigned s = cg_dither_levels_(q->bits);
-    const uint32_t least = (uint32_t)(128 - s) << 23;
-    const float lift = cg_as_float_((uint32_t)(126 + s) << 23); /* 2^(s-1) */
+    const unsigned max_level = cg_dither_levels_(q->bits);
+    const uint32_t min_level_bits = (uint32_t)(128 - max_level) << 23;
+    const float inv_min_level = cg_as_float_((uint32_t)(126 + max_level) << 23); /* 2^(s-1) */
     for (size_t i = 0; i < n; i++) {
-        float f = cg_load_(v, i), limit = 0.5f;
-        uint32_t t = cg_as_bits_(cg_times_(f, q->inv_scale)) & CG_ABS_MASK_, add = 0x400000u, m = 0;
+        float f = cg_load_(v, i), u = 0.5f;
+        uint32_t t = cg_as_bits_(cg_times_(f, q->inv_scale)) & CG_ABS_MASK_, rounding = 0x400000u, m = 0;
         if (q->stochastic) {
             uint32_t h = cg_noise_bits_(key, position + (uint32_t)i);
-            add = h >> 9;
-            limit = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
+            rounding = h >> 9;
+            u = cg_times_((float)(int32_t)(h >> 8), 5.9604644775390625e-8f);
         }
         t = t < 0x3f800000u ? t : 0x3f800000u;
-        /* surely, if t >= 2^(1-s) */
-        if (limit < cg_times_(cg_as_float_(t), lift)) m = ((cg_max32_(t, least) + add) >> 23) - (127 - s);
+        /* always so, if t >= 2^(1-s) */
+        if (u < cg_times_(cg_as_float_(t), inv_min_level))
+            m = ((cg_max32_(t, min_level_bits) + rounding) >> 23) - (127 - max_level);
         symbols[i] = (uint8_t)(m | (m ? cg_as_bits_(f) >> 31 : 0) << (q->bits - 1));
     }
 }
 #if CG_AVX2_
+/* levels of eight values plus 127 - s, or 0 */
 CG_AVX2_INLINE_ __m256i cg_dither_encode8_avx2_(
-    __m256i v, __m256i h, __m256 inv, __m256i least, __m256 lift, int stochastic) {
+    __m256i v, __m256i h, __m256 inv, __m256i min_level_bits, __m256 inv_min_level, int stochastic) {
     __m256i t = cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))),
-            add = _mm256_set1_epi32(0x400000);
-    __m256 limit = _mm256_set1_ps(0.5f);
+            rounding = _mm256_set1_epi32(0x400000);
+    __m256 u = _mm256_set1_ps(0.5f), nonzero;
     if (stochastic) {
-        add = _mm256_srli_epi32(h, 9);
-        limit = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
+        rounding = _mm256_srli_epi32(h, 9);
+        u = cg_mul8_avx2_(_mm256_cvtepi32_ps(_mm256_srli_epi32(h, 8)), _mm256_set1_ps(5.9604644775390625e-8f));
     }
     t = _mm256_min_epu32(t, _mm256_set1_epi32(0x3f800000));
-    limit = _mm256_cmp_ps(limit, cg_mul8_avx2_(_mm256_castsi256_ps(t), lift), _CMP_LT_OQ);
-    return _mm256_and_si256(
-        _mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, least), add), 23), _mm256_castps_si256(limit));
+    nonzero = _mm256_cmp_ps(u, cg_mul8_avx2_(_mm256_castsi256_ps(t), inv_min_level), _CMP_LT_OQ);
+    return _mm256_and_si256(_mm256_srli_epi32(_mm256_add_epi32(_mm256_max_epu32(t, min_level_bits), rounding), 23),
+        _mm256_castps_si256(nonzero));
 }
 CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols, int stochastic) {
-    const unsigned s = cg_dither_levels_(q->bits);
+    const unsigned max_level = cg_dither_levels_(q->bits);
     const __m256 inv = _mm256_set1_ps(q->inv_scale),
-                 lift = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + s) << 23)));
-    const __m256i least = _mm256_set1_epi32((int)((128 - s) << 23)), bias = _mm256_set1_epi8((char)(127 - s));
+                 inv_min_level = _mm256_castsi256_ps(_mm256_set1_epi32((int)((126 + max_level) << 23)));
+    const __m256i min_level_bits = _mm256_set1_epi32((int)((128 - max_level) << 23)),
+                  bias = _mm256_set1_epi8((char)(127 - max_level));
     const __m128i down = _mm_cvtsi32_si128((int)(8 - q->bits));
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
@@ -4500,13 +4663,13 @@ CG_AVX2_INLINE_ size_t cg_dither_encode32_avx2_(
             h = cg_hash8_avx2_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash8_avx2_(key, ((position + (uint32_t)i) >> 1) + 8);
         }
-        a = cg_dither_encode8_avx2_(a, h, inv, least, lift, stochastic);
-        b = cg_dither_encode8_avx2_(b, cg_swap_halves_avx2_(h), inv, least, lift, stochastic);
-        c = cg_dither_encode8_avx2_(c, g, inv, least, lift, stochastic);
-        d = cg_dither_encode8_avx2_(d, cg_swap_halves_avx2_(g), inv, least, lift, stochastic);
+        a = cg_dither_encode8_avx2_(a, h, inv, min_level_bits, inv_min_level, stochastic);
+        b = cg_dither_encode8_avx2_(b, cg_swap_halves_avx2_(h), inv, min_level_bits, inv_min_level, stochastic);
+        c = cg_dither_encode8_avx2_(c, g, inv, min_level_bits, inv_min_level, stochastic);
+        d = cg_dither_encode8_avx2_(d, cg_swap_halves_avx2_(g), inv, min_level_bits, inv_min_level, stochastic);
         m = _mm256_subs_epu8(cg_narrow_avx2_(a, b, c, d), bias);
         sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(m, _mm256_setzero_si256()), sign);
-        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(m, sign)));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(m, sign)));
     }
     return i;
 }
@@ -4525,74 +4688,76 @@ CG_TARGET_AVX2_ static void cg_dither_encode_avx2_(
 }
 #endif
 #if CG_NEON_
+/* levels of four values plus 127 - s, or 0 */
 CG_INLINE_ uint32x4_t cg_dither_encode4_neon_(
-    uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t least, float32x4_t lift, int stochastic) {
+    uint32x4_t v, uint32x4_t h, float32x4_t inv, uint32x4_t min_level_bits, float32x4_t inv_min_level, int stochastic) {
     uint32x4_t t = vminq_u32(
         cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))), vdupq_n_u32(0x3f800000u));
-    uint32x4_t add = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
-    float32x4_t limit = stochastic
-        ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f))
-        : vdupq_n_f32(0.5f);
-    uint32x4_t some = vcltq_f32(limit, cg_times_neon_(cg_as_float_neon_(t), lift));
-    return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, least), add), 23), some);
+    uint32x4_t rounding = stochastic ? vshrq_n_u32(h, 9) : vdupq_n_u32(0x400000u);
+    float32x4_t u = stochastic ? cg_times_neon_(vcvtq_f32_u32(vshrq_n_u32(h, 8)), vdupq_n_f32(5.9604644775390625e-8f))
+                               : vdupq_n_f32(0.5f);
+    uint32x4_t nonzero = vcltq_f32(u, cg_times_neon_(cg_as_float_neon_(t), inv_min_level));
+    return vandq_u32(vshrq_n_u32(vaddq_u32(vmaxq_u32(t, min_level_bits), rounding), 23), nonzero);
 }
 static void cg_dither_encode_neon_(
     const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols) {
-    const unsigned s = cg_dither_levels_(q->bits);
-    const int random = q->stochastic, down = (int)q->bits - 8;
-    const float32x4_t inv = vdupq_n_f32(q->inv_scale), lift = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + s) << 23));
-    const uint32x4_t least = vdupq_n_u32((uint32_t)(128 - s) << 23);
-    const size_t head = random ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
+    const unsigned max_level = cg_dither_levels_(q->bits);
+    const int stochastic = q->stochastic, down = (int)q->bits - 8;
+    const float32x4_t inv = vdupq_n_f32(q->inv_scale),
+                      inv_min_level = cg_as_float_neon_(vdupq_n_u32((uint32_t)(126 + max_level) << 23));
+    const uint32x4_t min_level_bits = vdupq_n_u32((uint32_t)(128 - max_level) << 23);
+    const size_t head = stochastic ? cg_min_(n, (16 - (position & 15)) & 15) : 0;
     size_t i = head;
     cg_dither_encode_scalar_(q, key, position, v, head, symbols);
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12), h = a, g = a;
         uint8x16_t sign = vshlq_u8(cg_sign_bytes_neon_(a, b, c, d), vdupq_n_s8((int8_t)down)), m;
-        if (random) {
+        if (stochastic) {
             h = cg_hash4_neon_(key, (position + (uint32_t)i) >> 1);
             g = cg_hash4_neon_(key, ((position + (uint32_t)i) >> 1) + 4);
         }
-        m = cg_narrow_neon_(cg_dither_encode4_neon_(a, h, inv, least, lift, random),
-            cg_dither_encode4_neon_(b, g, inv, least, lift, random),
-            cg_dither_encode4_neon_(c, cg_swap_halves_neon_(h), inv, least, lift, random),
-            cg_dither_encode4_neon_(d, cg_swap_halves_neon_(g), inv, least, lift, random));
-        m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - s)));
+        m = cg_narrow_neon_(cg_dither_encode4_neon_(a, h, inv, min_level_bits, inv_min_level, stochastic),
+            cg_dither_encode4_neon_(b, g, inv, min_level_bits, inv_min_level, stochastic),
+            cg_dither_encode4_neon_(c, cg_swap_halves_neon_(h), inv, min_level_bits, inv_min_level, stochastic),
+            cg_dither_encode4_neon_(d, cg_swap_halves_neon_(g), inv, min_level_bits, inv_min_level, stochastic));
+        m = vqsubq_u8(m, vdupq_n_u8((uint8_t)(127 - max_level)));
         vst1q_u8(symbols + i, vorrq_u8(m, vandq_u8(sign, vtstq_u8(m, m))));
     }
     cg_dither_encode_scalar_(q, key, position + (uint32_t)i, cg_at_(v, i), n - i, symbols + i);
 }
 #endif
 
-/* undither: only the low `bits` of a symbol count */
+/* dither_decode: the level as a power of two, times scale, rounded; bits of a symbol above the low `bits` are
+   ignored. */
 static void cg_dither_decode_scalar_(
-    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const unsigned s = cg_dither_levels_(bits);
-    (void)stream;
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    const unsigned max_level = cg_dither_levels_(bits);
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) {
-        uint32_t m = symbols[i] & s, sign = (uint32_t)(symbols[i] >> (bits - 1) & 1) << 31;
-        cg_store_(out, i, cg_times_(cg_as_float_(m ? sign | (m + 127 - s) << 23 : 0u), scale));
+        uint32_t m = symbols[i] & max_level, sign = (uint32_t)(symbols[i] >> (bits - 1) & 1) << 31;
+        cg_store_(out, i, cg_times_(cg_as_float_(m ? sign | (m + 127 - max_level) << 23 : 0u), scale));
     }
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_dither_decode_avx2_(
-    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const unsigned s = cg_dither_levels_(bits);
-    const __m256 by = _mm256_set1_ps(scale);
-    const __m128i levels = _mm_set1_epi8((char)s), bias = _mm_set1_epi8((char)(127 - s)),
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    const unsigned max_level = cg_dither_levels_(bits);
+    const __m256 scale_v = _mm256_set1_ps(scale);
+    const __m128i level_mask = _mm_set1_epi8((char)max_level), bias = _mm_set1_epi8((char)(127 - max_level)),
                   up = _mm_cvtsi32_si128((int)(8 - bits));
     const __m128i high = _mm_set1_epi8((char)(1u << (bits - 1)));
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), m = _mm_and_si128(b, levels);
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(symbols + i)), m = _mm_and_si128(b, level_mask);
         __m128i none = _mm_cmpeq_epi8(m, _mm_setzero_si128()),
                 sign = _mm_sll_epi16(_mm_andnot_si128(none, _mm_and_si128(b, high)), up);
         m = _mm_andnot_si128(none, _mm_add_epi8(m, bias));
         for (int j = 0; j < 2; j++, m = _mm_srli_si128(m, 8), sign = _mm_srli_si128(sign, 8)) {
             __m256i f = _mm256_or_si256(
                 _mm256_slli_epi32(_mm256_cvtepu8_epi32(m), 23), _mm256_slli_epi32(_mm256_cvtepu8_epi32(sign), 24));
-            cg_store_stream_avx2_(
-                out, i + 8 * (size_t)j, _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), by)), stream);
+            cg_store_stream_avx2_(out, i + 8 * (size_t)j,
+                _mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(f), scale_v)), non_temporal);
         }
     }
     _mm256_zeroupper();
@@ -4605,28 +4770,35 @@ CG_INLINE_ void cg_dither_decode4_neon_(uint16x4_t m, uint16x4_t sign, float32x4
     cg_store4_neon_(out, i, cg_as_float_neon_(f) * scale);
 }
 static void cg_dither_decode_neon_(
-    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream) {
-    const unsigned s = cg_dither_levels_(bits);
-    const float32x4_t by = vdupq_n_f32(scale);
+    unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal) {
+    const unsigned max_level = cg_dither_levels_(bits);
+    const float32x4_t scale_v = vdupq_n_f32(scale);
     const int up = 8 - (int)bits;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        uint8x8_t b = vld1_u8(symbols + i), m = vand_u8(b, vdup_n_u8((uint8_t)s)), some = vtst_u8(m, m);
-        uint8x8_t sign = vand_u8(vand_u8(vshl_u8(b, vdup_n_s8((int8_t)up)), vdup_n_u8(0x80)), some);
-        uint16x8_t w = vmovl_u8(vand_u8(vadd_u8(m, vdup_n_u8((uint8_t)(127 - s))), some)), g = vmovl_u8(sign);
-        cg_dither_decode4_neon_(vget_low_u16(w), vget_low_u16(g), by, out, i);
-        cg_dither_decode4_neon_(vget_high_u16(w), vget_high_u16(g), by, out, i + 4);
+        uint8x8_t b = vld1_u8(symbols + i), m = vand_u8(b, vdup_n_u8((uint8_t)max_level)), nonzero = vtst_u8(m, m);
+        uint8x8_t sign = vand_u8(vand_u8(vshl_u8(b, vdup_n_s8((int8_t)up)), vdup_n_u8(0x80)), nonzero);
+        uint16x8_t w = vmovl_u8(vand_u8(vadd_u8(m, vdup_n_u8((uint8_t)(127 - max_level))), nonzero)),
+                   g = vmovl_u8(sign);
+        cg_dither_decode4_neon_(vget_low_u16(w), vget_low_u16(g), scale_v, out, i);
+        cg_dither_decode4_neon_(vget_high_u16(w), vget_high_u16(g), scale_v, out, i + 4);
     }
-    cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), stream);
+    cg_dither_decode_scalar_(bits, scale, symbols + i, n - i, cg_at_mut_(out, i), non_temporal);
 }
 #endif
 
 /* src/core/kernels/dynamic8.h */
-/* dynamic8, Dettmers' tree: sign, then 7 bits that are z zeros, a 1, and 6-z bits f: 10^-z*(0.1 + 0.9*(f +
-   0.5)/2^(6-z)); no 1 at all: 0. So far it is the positive half of bitsandbytes' map, which has 1.0 in addition,
-   on that side alone; here the code 127 is 1.0 (not 0.99297), so that the largest magnitude is exact on both. As a
-   number the 7 bits are the rank of the magnitude; level 0 has no sign. Encoding is to the nearest of these
-   floats, ties to the lower: rank i+1 or more where t > limits[i], the midpoint rounded down. */
+/* dynamic8: kernels of the 8-bit dynamic tree format, and of Strom's fixed threshold
+
+   Offers   dynamic8_encode, dynamic8_decode, strom_encode; cg_dynamic8_limits_
+   Needs    base, table
+   Touches  nothing but its arguments
+   Dettmers' tree: a sign, then 7 bits that are z zeros, a 1 and 6-z bits f, for 10^-z*(0.1 + 0.9*(f + 0.5)/2^(6-z));
+   no 1 at all is 0. So far it is the positive half of bitsandbytes' map, which has 1.0 in addition, on that side
+   alone. Here code 127 is 1.0 (not 0.99297), so that the largest magnitude is exact on both sides. As numbers the
+   7-bit codes are in the order of the magnitudes. Code 0 has no sign. */
+
+/* the magnitude of each code */
 static const float cg_dynamic8_values_[128] = { .0f, 5.49999982e-7f, 3.24999996e-6f, 7.7499999e-6f, 2.12499999e-5f,
     4.37499984e-5f, 6.62500024e-5f, 8.87499991e-5f, .000156249997f, .000268750009f, .000381249993f, .000493749976f,
     .000606250018f, .000718750001f, .000831249985f, .000943750027f, .00128125004f, .00184375001f, .00240624999f,
@@ -4643,6 +4815,7 @@ static const float cg_dynamic8_values_[128] = { .0f, 5.49999982e-7f, 3.24999996e
     .627343774f, .641406238f, .655468762f, .669531226f, .68359375f, .697656274f, .711718738f, .725781262f, .739843726f,
     .75390625f, .767968774f, .782031238f, .796093762f, .810156226f, .82421875f, .838281274f, .852343738f, .866406262f,
     .880468726f, .89453125f, .908593774f, .922656238f, .936718762f, .950781226f, .96484375f, .978906274f, 1.0f };
+/* The code is above i where t > limits[i]: the midpoint of values i and i+1, rounded down. */
 static const float cg_dynamic8_limits_[128] = { 2.74999991e-7f, 1.89999992e-6f, 5.49999959e-6f, 1.44999995e-5f,
     3.24999965e-5f, 5.50000004e-5f, 7.75000008e-5f, .000122499987f, .000212500003f, .000325000001f, .000437499984f,
     .000549999997f, .000662499981f, .000774999964f, .000887500006f, .00111249997f, .00156250002f, .00212499988f,
@@ -4659,18 +4832,19 @@ static const float cg_dynamic8_limits_[128] = { 2.74999991e-7f, 1.89999992e-6f, 
     .634374976f, .6484375f, .662499964f, .676562488f, .690625012f, .704687476f, .71875f, .732812464f, .746874988f,
     .760937512f, .774999976f, .7890625f, .803124964f, .817187488f, .831250012f, .845312476f, .859375f, .873437464f,
     .887499988f, .901562512f, .915624976f, .9296875f, .943749964f, .957812488f, .971875012f, .989453137f, CG_FLT_MAX_ };
-static void cg_dynamic8_encode_scalar_(const float *v, size_t n, float inv, uint8_t *symbols) {
+/* dynamic8_encode: t = |v*inv_scale|, rounded, at most 1 (as is a NaN), to the nearest value, ties to the lower. */
+static void cg_dynamic8_encode_scalar_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        uint32_t u = cg_as_bits_(cg_times_(f, inv)) & CG_ABS_MASK_, rank = 0;
+        uint32_t u = cg_as_bits_(cg_times_(f, inv_scale)) & CG_ABS_MASK_, code = 0;
         float t = cg_as_float_(u < 0x3f800000u ? u : 0x3f800000u);
-        for (uint32_t step = 64; step; step /= 2) rank += t > cg_dynamic8_limits_[rank + step - 1] ? step : 0;
-        symbols[i] = (uint8_t)(rank | (rank ? cg_as_bits_(f) >> 24 & 0x80u : 0u));
+        for (uint32_t step = 64; step; step /= 2) code += t > cg_dynamic8_limits_[code + step - 1] ? step : 0;
+        symbols[i] = (uint8_t)(code | (code ? cg_as_bits_(f) >> 24 & 0x80u : 0u));
     }
 }
-/* Over t the rank climbs along seven lines, one per decade, each the lowest of them where it counts. Drawn 0.6 too
-   low they give, rounded down, the rank or one less (with 0.2 to spare, so that rounding does no harm): one limit
-   decides. */
+/* As a function of t the code is close to seven straight lines, one per decade, each the lowest of them in its decade.
+   These lines, drawn 0.6 too low and rounded down, give the code or one less (with 0.2 to spare, so that rounding does
+   no harm); a comparison with one limit decides. */
 #if CG_AVX2_ || CG_NEON_
 static const float cg_dynamic8_slope_[8] = { 1111111.11f, 222222.222f, 44444.4444f, 8888.88889f, 1777.77778f,
     355.555556f, 71.1111111f, 0.0f };
@@ -4678,15 +4852,16 @@ static const float cg_dynamic8_intercept_[8] = { .288888889f, 1.17777778f, 2.955
     27.8444444f, 56.2888889f, 0.0f };
 #endif
 #if CG_AVX2_
-/* no slower than a gather, and where those are patched, faster */
+/* Eight loads: no slower than a gather instruction, and faster where microcode slows those down. */
 CG_AVX2_INLINE_ __m256 cg_lookup8_avx2_(const float *table, const uint32_t *at) {
     return _mm256_setr_ps(
         table[at[0]], table[at[1]], table[at[2]], table[at[3]], table[at[4]], table[at[5]], table[at[6]], table[at[7]]);
 }
+/* -1 where u, as the bits of a float that is not negative, is above limit */
 CG_AVX2_INLINE_ __m256i cg_above_avx2_(__m256i u, float limit) {
     return _mm256_cmpgt_epi32(u, _mm256_castps_si256(_mm256_set1_ps(limit)));
 }
-CG_AVX2_INLINE_ __m256i cg_dynamic8_encode8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 start) {
+CG_AVX2_INLINE_ __m256i cg_dynamic8_encode8_avx2_(__m256i v, __m256 inv, __m256 slope, __m256 intercept) {
     __m256i u = _mm256_min_epu32(
         cg_abs_avx2_(_mm256_castps_si256(cg_mul8_avx2_(_mm256_castsi256_ps(v), inv))), _mm256_set1_epi32(0x3f800000));
     __m256i a = _mm256_add_epi32(cg_above_avx2_(u, 1e-1f), cg_above_avx2_(u, 1e-2f));
@@ -4694,66 +4869,67 @@ CG_AVX2_INLINE_ __m256i cg_dynamic8_encode8_avx2_(__m256i v, __m256 inv, __m256 
     __m256i decade = _mm256_abs_epi32(
         _mm256_add_epi32(_mm256_add_epi32(a, b), _mm256_add_epi32(cg_above_avx2_(u, 1e-5f), cg_above_avx2_(u, 1e-6f))));
     __m256 t = _mm256_castsi256_ps(u), x = cg_mul8_avx2_(t, _mm256_permutevar8x32_ps(slope, decade));
-    __m256i rank = _mm256_cvttps_epi32(_mm256_add_ps(x, _mm256_permutevar8x32_ps(start, decade)));
+    __m256i code = _mm256_cvttps_epi32(_mm256_add_ps(x, _mm256_permutevar8x32_ps(intercept, decade)));
     uint32_t at[8];
-    cg_store_avx2_(at, rank);
+    cg_store_avx2_(at, code);
     return _mm256_sub_epi32(
-        rank, _mm256_castps_si256(_mm256_cmp_ps(t, cg_lookup8_avx2_(cg_dynamic8_limits_, at), _CMP_GT_OQ)));
+        code, _mm256_castps_si256(_mm256_cmp_ps(t, cg_lookup8_avx2_(cg_dynamic8_limits_, at), _CMP_GT_OQ)));
 }
-CG_TARGET_AVX2_ static void cg_dynamic8_encode_avx2_(const float *v, size_t n, float inv, uint8_t *symbols) {
-    const __m256 by = _mm256_set1_ps(inv), slope = _mm256_loadu_ps(cg_dynamic8_slope_),
-                 start = _mm256_loadu_ps(cg_dynamic8_intercept_);
+CG_TARGET_AVX2_ static void cg_dynamic8_encode_avx2_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
+    const __m256 inv = _mm256_set1_ps(inv_scale), slope = _mm256_loadu_ps(cg_dynamic8_slope_),
+                 intercept = _mm256_loadu_ps(cg_dynamic8_intercept_);
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8), c = cg_load8_avx2_(v, i + 16),
                 d = cg_load8_avx2_(v, i + 24);
-        __m256i rank = cg_narrow_avx2_(cg_dynamic8_encode8_avx2_(a, by, slope, start),
-            cg_dynamic8_encode8_avx2_(b, by, slope, start), cg_dynamic8_encode8_avx2_(c, by, slope, start),
-            cg_dynamic8_encode8_avx2_(d, by, slope, start));
+        __m256i code = cg_narrow_avx2_(cg_dynamic8_encode8_avx2_(a, inv, slope, intercept),
+            cg_dynamic8_encode8_avx2_(b, inv, slope, intercept), cg_dynamic8_encode8_avx2_(c, inv, slope, intercept),
+            cg_dynamic8_encode8_avx2_(d, inv, slope, intercept));
         __m256i sign = _mm256_andnot_si256(
-            _mm256_cmpeq_epi8(rank, _mm256_setzero_si256()), cg_sign_bytes_avx2_(a, b, c, d));
+            _mm256_cmpeq_epi8(code, _mm256_setzero_si256()), cg_sign_bytes_avx2_(a, b, c, d));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
         CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_ + 16));
-        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_or_si256(rank, sign)));
+        cg_store_avx2_(symbols + i, cg_pack_order_avx2_(_mm256_or_si256(code, sign)));
     }
     _mm256_zeroupper();
-    if (i < n) cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
+    if (i < n) cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, symbols + i);
 }
 #endif
 #if CG_NEON_
 CG_INLINE_ uint32x4_t cg_dynamic8_encode4_neon_(uint32x4_t v, float32x4_t inv) {
     uint32x4_t u = vminq_u32(cg_abs_neon_(vreinterpretq_u32_f32(cg_times_neon_(cg_as_float_neon_(v), inv))),
                    vdupq_n_u32(0x3f800000u)),
-               rank;
+               code;
     float32x4_t t = cg_as_float_neon_(u),
                 x = cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[6])) + vdupq_n_f32(cg_dynamic8_intercept_[6]),
                 limit = x;
     for (int j = 0; j < 6; j++)
         x = vminq_f32(
             x, cg_times_neon_(t, vdupq_n_f32(cg_dynamic8_slope_[j])) + vdupq_n_f32(cg_dynamic8_intercept_[j]));
-    rank = vcvtq_u32_f32(x);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 0)], limit, 0);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 1)], limit, 1);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 2)], limit, 2);
-    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(rank, 3)], limit, 3);
-    return vsubq_u32(rank, vcgtq_f32(t, limit));
+    code = vcvtq_u32_f32(x);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 0)], limit, 0);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 1)], limit, 1);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 2)], limit, 2);
+    limit = vsetq_lane_f32(cg_dynamic8_limits_[vgetq_lane_u32(code, 3)], limit, 3);
+    return vsubq_u32(code, vcgtq_f32(t, limit));
 }
-static void cg_dynamic8_encode_neon_(const float *v, size_t n, float inv, uint8_t *symbols) {
-    const float32x4_t by = vdupq_n_f32(inv);
+static void cg_dynamic8_encode_neon_(const float *v, size_t n, float inv_scale, uint8_t *symbols) {
+    const float32x4_t inv = vdupq_n_f32(inv_scale);
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4), c = cg_load4_neon_(v, i + 8),
                    d = cg_load4_neon_(v, i + 12);
-        uint8x16_t rank = cg_narrow_neon_(cg_dynamic8_encode4_neon_(a, by), cg_dynamic8_encode4_neon_(b, by),
-            cg_dynamic8_encode4_neon_(c, by), cg_dynamic8_encode4_neon_(d, by));
-        vst1q_u8(symbols + i, vorrq_u8(rank, vandq_u8(cg_sign_bytes_neon_(a, b, c, d), vtstq_u8(rank, rank))));
+        uint8x16_t code = cg_narrow_neon_(cg_dynamic8_encode4_neon_(a, inv), cg_dynamic8_encode4_neon_(b, inv),
+            cg_dynamic8_encode4_neon_(c, inv), cg_dynamic8_encode4_neon_(d, inv));
+        vst1q_u8(symbols + i, vorrq_u8(code, vandq_u8(cg_sign_bytes_neon_(a, b, c, d), vtstq_u8(code, code))));
     }
-    cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv, symbols + i);
+    cg_dynamic8_encode_scalar_(cg_at_(v, i), n - i, inv_scale, symbols + i);
 }
 #endif
 
-static void cg_dynamic8_decode_scalar_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
-    (void)stream;
+/* dynamic8_decode: the value of the code times scale, rounded; -0 (0x80) counts as +0. */
+static void cg_dynamic8_decode_scalar_(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < n; i++) {
         float f = cg_dynamic8_values_[symbols[i] & 0x7f];
         cg_store_(out, i, cg_times_(symbols[i] > 0x80 ? -f : f, scale));
@@ -4761,42 +4937,42 @@ static void cg_dynamic8_decode_scalar_(const uint8_t *symbols, size_t n, float s
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static void cg_dynamic8_decode_avx2_(
-    const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
+    const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
     const float *value = cg_dynamic8_values_;
-    const __m256 by = _mm256_set1_ps(scale);
+    const __m256 scale_v = _mm256_set1_ps(scale);
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         __m128i b = _mm_loadl_epi64((const __m128i *)(const void *)(symbols + i)),
                 s = _mm_cmpeq_epi8(b, _mm_set1_epi8(-128));
-        __m256i w = _mm256_cvtepi8_epi32(_mm_andnot_si128(s, b)); /* -0 becomes 0 */
+        __m256i w = _mm256_cvtepi8_epi32(_mm_andnot_si128(s, b)); /* the code -0 becomes 0 */
         const uint8_t *p = symbols + i;
         __m256 f = _mm256_setr_ps(value[p[0] & 0x7f], value[p[1] & 0x7f], value[p[2] & 0x7f], value[p[3] & 0x7f],
             value[p[4] & 0x7f], value[p[5] & 0x7f], value[p[6] & 0x7f], value[p[7] & 0x7f]);
-        f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0x80000000u))));
-        cg_store_stream_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, by)), stream);
+        f = _mm256_or_ps(f, _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)CG_SIGN_BIT_))));
+        cg_store_stream_avx2_(out, i, _mm256_castps_si256(cg_mul8_avx2_(f, scale_v)), non_temporal);
     }
     _mm256_zeroupper();
     if (i < n) cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 #if CG_NEON_
-static void cg_dynamic8_decode_neon_(const uint8_t *symbols, size_t n, float scale, float *out, int stream) {
-    const float32x4_t by = vdupq_n_f32(scale);
+static void cg_dynamic8_decode_neon_(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal) {
+    const float32x4_t scale_v = vdupq_n_f32(scale);
     size_t i = 0;
-    (void)stream;
+    (void)non_temporal;
     for (; i + 4 <= n; i += 4) {
         float f[4];
         for (size_t j = 0; j < 4; j++) {
             const float value = cg_dynamic8_values_[symbols[i + j] & 0x7f];
             f[j] = symbols[i + j] > 0x80 ? -value : value;
         }
-        cg_store4_neon_(out, i, cg_as_float_neon_(cg_load4_neon_(f, 0)) * by);
+        cg_store4_neon_(out, i, cg_as_float_neon_(cg_load4_neon_(f, 0)) * scale_v);
     }
     cg_dynamic8_decode_scalar_(symbols + i, n - i, scale, cg_at_mut_(out, i), 0);
 }
 #endif
 
-/* fixed threshold: 2 above tau, 0 below -tau, 1 between; tau >= 0 */
+/* strom_encode: symbol 2 where v > tau, 0 where v < -tau, else (a NaN, too) 1; tau >= 0. */
 static void cg_strom_encode_scalar_(const float *v, size_t n, float tau, uint8_t *symbols) {
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
@@ -4817,7 +4993,8 @@ CG_TARGET_AVX2_ static void cg_strom_encode_avx2_(const float *v, size_t n, floa
         __m256i cd = _mm256_packs_epi32(
             cg_strom_encode8_avx2_(v, i + 16, t, m), cg_strom_encode8_avx2_(v, i + 24, t, m));
         cg_prefetch_ahead_avx2_(v, i);
-        cg_store_avx2_(symbols + i, cg_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
+        cg_store_avx2_(
+            symbols + i, cg_pack_order_avx2_(_mm256_add_epi8(_mm256_packs_epi16(ab, cd), _mm256_set1_epi8(1))));
     }
     _mm256_zeroupper();
     if (i < n) cg_strom_encode_scalar_(cg_at_(v, i), n - i, tau, symbols + i);
@@ -4841,26 +5018,36 @@ static void cg_strom_encode_neon_(const float *v, size_t n, float tau, uint8_t *
 #endif
 
 /* src/core/kernels/vote.h */
-/* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes,
-   eight strings added at a time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
-#define CG_VOTE_PLANES_ 16u
+/* vote: the kernel of the majority vote over strings of bits
+
+   Offers   vote
+   Needs    base, table
+   Touches  nothing but its arguments
+   Counters are bit planes: bit j of plane p is bit p of the counter of bit j. Eight strings are added at a time by full
+   adders. Counters start from 2^P - 1 - count/2 instead of 0: then plane P says whether more than half have a 1. */
+
+#define CG_VOTE_PLANES_ 16u /* enough for 65535 strings */
+/* P: at least 3, as eight strings add to three planes before they carry */
 CG_INLINE_ unsigned cg_vote_result_plane_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
 CG_INLINE_ uint32_t cg_vote_start_(size_t count) {
     return (1u << cg_vote_result_plane_(count)) - 1u - (uint32_t)(count / 2);
 }
-CG_INLINE_ uint64_t cg_full_adder_(uint64_t *s, uint64_t a, uint64_t b) { /* s += a + b; the carry */
+CG_INLINE_ uint64_t cg_full_adder_(
+    uint64_t *s, uint64_t a, uint64_t b) { /* *s becomes the sum of three bits; returns the carry */
     uint64_t x = *s ^ a, carry = (*s & a) | (x & b);
     *s = x ^ b;
     return carry;
 }
+/* vote: each bit of out is 1 where more than half of the strings in[0..count) have a 1; a tie is 0. count <= 65535.
+   Here from byte `from` to `bytes`. out may not overlap the strings. */
 static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_result_plane_(count);
-    const uint32_t start = cg_vote_start_(count);
-    for (; from < bytes; from += 64) { /* a cache line of each at a time */
+    const unsigned result_plane = cg_vote_result_plane_(count);
+    const uint32_t start_count = cg_vote_start_(count);
+    for (; from < bytes; from += 64) { /* a cache line of each string at a time */
         const size_t many = cg_min_(64, bytes - from);
         uint64_t planes[8][CG_VOTE_PLANES_];
         for (unsigned j = 0; j < 8; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = start >> p & 1 ? ~(uint64_t)0 : 0;
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = start_count >> p & 1 ? ~(uint64_t)0 : 0;
         for (size_t i = 0; i < count; i += 8) {
             for (size_t j = 0; 8 * j < many; j++) {
                 uint64_t w[8], *s = planes[j], a, b, c, d;
@@ -4878,14 +5065,15 @@ static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, s
                 b = cg_full_adder_(&s[0], w[6], w[7]);
                 d = cg_full_adder_(&s[1], a, b);
                 c = cg_full_adder_(&s[2], c, d);
-                for (unsigned p = 3; p <= top; p++) {
+                for (unsigned p = 3; p <= result_plane; p++) {
                     d = s[p] & c;
                     s[p] ^= c;
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; 8 * j < many; j++) memcpy(out + from + 8 * j, &planes[j][top], cg_min_(8, many - 8 * j));
+        for (size_t j = 0; 8 * j < many; j++)
+            memcpy(out + from + 8 * j, &planes[j][result_plane], cg_min_(8, many - 8 * j));
     }
 }
 static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
@@ -4897,7 +5085,7 @@ CG_AVX2_INLINE_ __m256i cg_full_adder_avx2_(__m256i *s, __m256i a, __m256i b) {
     *s = _mm256_xor_si256(x, b);
     return carry;
 }
-/* carry out of three planes */
+/* Adds 32 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
 CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {
     __m256i w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_load_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
@@ -4909,13 +5097,14 @@ CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, si
     d = cg_full_adder_avx2_(&s[1], a, b);
     return cg_full_adder_avx2_(&s[2], c, d);
 }
-CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start, unsigned p) {
-    return _mm256_set1_epi32(start >> p & 1 ? -1 : 0);
+CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start_count, unsigned p) {
+    return _mm256_set1_epi32(start_count >> p & 1 ? -1 : 0);
 }
+/* Up to eight strings: the carry to plane 3 is the result. Returns the number of bytes done. */
 CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const uint32_t start = cg_vote_start_(count);
-    const __m256i s0 = cg_broadcast_bit_avx2_(start, 0), s1 = cg_broadcast_bit_avx2_(start, 1),
-                  s2 = cg_broadcast_bit_avx2_(start, 2);
+    const uint32_t start_count = cg_vote_start_(count);
+    const __m256i s0 = cg_broadcast_bit_avx2_(start_count, 0), s1 = cg_broadcast_bit_avx2_(start_count, 1),
+                  s2 = cg_broadcast_bit_avx2_(start_count, 2);
     const uint8_t *from[8]; /* copies: out cannot alias them */
     size_t at = 0;
     for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
@@ -4928,33 +5117,33 @@ CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count,
     }
     return at;
 }
-/* 512 bytes of each at a time: memory likes runs, and the planes stay in L1 */
+/* More strings, 512 bytes of each at a time: long enough runs for memory, and the planes stay in L1. */
 CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_result_plane_(count);
-    const uint32_t start = cg_vote_start_(count);
+    const unsigned result_plane = cg_vote_result_plane_(count);
+    const uint32_t start_count = cg_vote_start_(count);
     __m256i planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
     for (; at + 32 <= bytes;) {
         const size_t rows = cg_min_(16, (bytes - at) / 32);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_broadcast_bit_avx2_(start, p);
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = cg_broadcast_bit_avx2_(start_count, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
-            /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
+            /* prefetches the next run of each string: two rows are a cache line, so half of the strings at each */
             for (size_t j = 0; j < rows; j++) {
                 __m256i *s = planes[j], c, d;
                 for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++)
                     CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
                 c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s)
                               : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
-                for (unsigned p = 3; p <= top; p++) {
+                for (unsigned p = 3; p <= result_plane; p++) {
                     d = _mm256_and_si256(s[p], c);
                     s[p] = _mm256_xor_si256(s[p], c);
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; j < rows; j++, at += 32) cg_store_avx2_(out + at, planes[j][top]);
+        for (size_t j = 0; j < rows; j++, at += 32) cg_store_avx2_(out + at, planes[j][result_plane]);
     }
     return at;
 }
@@ -4982,6 +5171,7 @@ CG_INLINE_ uint8x16_t cg_full_adder_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_
     *s = veorq_u8(x, b);
     return carry;
 }
+/* Adds 16 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
 CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size_t at, uint8x16_t *s) {
     uint8x16_t w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? vld1q_u8(in[k] + at) : vdupq_n_u8(0);
@@ -4994,14 +5184,14 @@ CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size
     return cg_full_adder_neon_(&s[2], c, d);
 }
 static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_result_plane_(count);
-    const uint32_t start = cg_vote_start_(count);
+    const unsigned result_plane = cg_vote_result_plane_(count);
+    const uint32_t start_count = cg_vote_start_(count);
     uint8x16_t planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
-    while (at + 16 <= bytes) { /* 256 bytes of each at a time */
+    while (at + 16 <= bytes) { /* 256 bytes of each string at a time */
         const size_t rows = cg_min_(16, (bytes - at) / 16);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = vdupq_n_u8(start >> p & 1 ? 0xff : 0);
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = vdupq_n_u8(start_count >> p & 1 ? 0xff : 0);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
             for (size_t j = 0; j < rows; j++) {
@@ -5009,37 +5199,42 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
                            c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s)
                                          : cg_vote8_neon_(in + i, many, at + 16 * j, s),
                            d;
-                for (unsigned p = 3; p <= top; p++) {
+                for (unsigned p = 3; p <= result_plane; p++) {
                     d = vandq_u8(s[p], c);
                     s[p] = veorq_u8(s[p], c);
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; j < rows; j++, at += 16) vst1q_u8(out + at, planes[j][top]);
+        for (size_t j = 0; j < rows; j++, at += 16) vst1q_u8(out + at, planes[j][result_plane]);
     }
     cg_vote_from_(in, count, at, bytes, out);
 }
 #endif
 
 /* src/core/kernels/matrix.h */
-/* Matrices: what is said of M is as exact as f64 allows: project multiplies two f32 values in f64, 48 bits, so no
-   product rounds, overflows or loses a denormal, and fusing it with an addition changes nothing. collect and
-   lowrank_tile multiply in f32, for speed. */
+/* matrix: kernels that multiply a matrix by a few vectors, and that expand a product of factors
 
-#define CG_TILE_COLS_ 512u                 /* columns that project sums before it folds its lanes */
-#define CG_POW2_64_ 18446744073709551616.0 /* 2^64: moves what f32 cannot hold to where it can */
-#define CG_TILE_ROWS_ 8u                   /* rows that collect sums before it leaves f32, and the height of a block */
+   Offers   project, project_t, lowrank_tile; CG_TILE_COLS_, CG_TILE_ROWS_, CG_PANEL_, CG_POW2_64_
+   Needs    base, table
+   Touches  nothing but its arguments
+   project multiplies two f32 values in f64: the product has 48 bits, so it neither rounds nor overflows nor loses a
+   denormal, and fusing it with an addition changes nothing. project_t and lowrank_tile multiply in f32, for speed. */
+
+#define CG_TILE_COLS_ 512u                 /* columns that project sums before it adds up its lanes */
+#define CG_POW2_64_ 18446744073709551616.0 /* 2^64: brings what f32 cannot hold into its range */
+#define CG_TILE_ROWS_ 8u                   /* rows that project_t sums in f32, and the height of a tile */
 #define CG_PANEL_ 32u                      /* vectors that are multiplied with a matrix at once */
 
-/* project: p[a][i] += sum over j of m[i][j]*q[a][j], cols <= CG_TILE_COLS_; rows of m are stride apart. The values of q
-   are f32's. */
+/* project: p[a][i] += sum over j of m[i][j]*q[a][j], for a < r: r columns of the product of M and q^T. The sum has four
+   lanes by j % 4, added as (0 + 2) + (1 + 3). Rows of m, q and p are stride, q_stride and p_stride values apart; the
+   values of q are representable in f32; cols <= CG_TILE_COLS_. prefetch: NULL, or rows*cols floats that come next. */
 static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
-    size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
-    (void)ahead;
+    size_t q_stride, unsigned r, double *p, size_t p_stride, const float *prefetch) {
+    (void)prefetch;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
-        for (unsigned a = 0; a < rank; a++) {
+        for (unsigned a = 0; a < r; a++) {
             const double *w = q + a * q_stride;
             double s[4] = { 0.0, 0.0, 0.0, 0.0 };
             size_t j = 0;
@@ -5051,17 +5246,18 @@ static void cg_project_scalar_(const float *m, size_t stride, size_t rows, size_
     }
 }
 #if CG_AVX2_ || CG_NEON_
-/* What is left of a run goes to the lanes one by one. */
+/* The columns j..cols-1 that fill no vector, then the sum of the lanes s to *p. */
 CG_INLINE_ void cg_project_rest_(double *s, const float *v, const double *w, size_t j, size_t cols, double *p) {
     for (; j < cols; j++) s[j & 3] += (double)cg_load_(v, j) * w[j];
     *p += (s[0] + s[2]) + (s[1] + s[3]);
 }
 #endif
 #if CG_AVX2_
+/* four floats as doubles */
 CG_AVX2_INLINE_ __m256d cg_load4_pd_avx2_(const float *v, size_t j) {
     return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)cg_at_(v, j))));
 }
-/* What comes after this block, into L2: rows of a matrix are pages apart, and hardware does not look so far. */
+/* Prefetches into L2. Rows of a matrix are pages apart, where hardware prefetching does not look. */
 CG_AVX2_INLINE_ void cg_prefetch_l2_avx2_(const float *v, size_t i) {
     _mm_prefetch((const char *)(const void *)cg_at_(v, i), _MM_HINT_T1);
 }
@@ -5074,33 +5270,32 @@ CG_AVX2_INLINE_ void cg_prefetch_l2_avx2_(const float *v, size_t i) {
       __m256d w_ = _mm256_loadu_pd(q + (j));                                  \
       CG_MADD_AVX2_(s0, x, w_);                                               \
       CG_MADD_AVX2_(t0, y, w_);                                               \
-      if (ranks > 1) {                                                        \
+      if (vectors > 1) {                                                      \
         w_ = _mm256_loadu_pd(q + q_stride + (j));                             \
         CG_MADD_AVX2_(s1, x, w_);                                             \
         CG_MADD_AVX2_(t1, y, w_);                                             \
       }                                                                       \
-      if (ranks > 2) {                                                        \
+      if (vectors > 2) {                                                      \
         w_ = _mm256_loadu_pd(q + 2 * q_stride + (j));                         \
         CG_MADD_AVX2_(s2, x, w_);                                             \
         CG_MADD_AVX2_(t2, y, w_);                                             \
       }                                                                       \
-      if (ranks > 3) {                                                        \
+      if (vectors > 3) {                                                      \
         w_ = _mm256_loadu_pd(q + 3 * q_stride + (j));                         \
         CG_MADD_AVX2_(s3, x, w_);                                             \
         CG_MADD_AVX2_(t3, y, w_);                                             \
       }                                                                       \
     }
+/* Rows v and u (only v if next is 0), times `vectors` (1..4, a constant) rows of q. */
 CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t cols, const double *q, size_t q_stride,
-    int ranks,
-    /* two rows */
-    double *p, size_t p_stride, size_t next, const float *ahead) {
+    int vectors, double *p, size_t p_stride, size_t next, const float *prefetch) {
     __m256d s0 = _mm256_setzero_pd(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[8][4];
     size_t j = 0;
     for (; j + 16 <= cols; j += 16) {
-        if (ahead) {
-            cg_prefetch_l2_avx2_(ahead, 2 * j);
-            cg_prefetch_l2_avx2_(ahead, 2 * j + 16);
+        if (prefetch) {
+            cg_prefetch_l2_avx2_(prefetch, 2 * j);
+            cg_prefetch_l2_avx2_(prefetch, 2 * j + 16);
         }
         CG_PROJECT_AVX2_(j)
         CG_PROJECT_AVX2_(j + 4)
@@ -5116,31 +5311,32 @@ CG_AVX2_INLINE_ void cg_project2_avx2_(const float *v, const float *u, size_t co
     _mm256_storeu_pd(s[5], t1);
     _mm256_storeu_pd(s[6], t2);
     _mm256_storeu_pd(s[7], t3);
-    for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) {
+    for (int a = 0; a < vectors; a++, q += q_stride, p += p_stride) {
         cg_project_rest_(s[a], v, q, j, cols, p);
         if (next) cg_project_rest_(s[a + 4], u, q, j, cols, p + 1);
     }
 }
 CG_TARGET_AVX2_ static void cg_project_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const double *q,
-    size_t q_stride, unsigned rank, double *p, size_t p_stride, const float *ahead) {
+    size_t q_stride, unsigned r, double *p, size_t p_stride, const float *prefetch) {
     for (size_t i = 0; i < rows; i += 2) {
         const size_t next = i + 1 < rows;
         const float *v = cg_at_(m, i * stride), *u = cg_at_(v, next * stride),
-                    *later = ahead ? cg_at_(ahead, i * cols) : NULL;
+                    *prefetch_row = prefetch ? cg_at_(prefetch, i * cols) : NULL;
         const double *w = q;
         double *t = p + i;
-        unsigned left = rank;
-        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride, later = NULL)
-            cg_project2_avx2_(v, u, cols, w, q_stride, 4, t, p_stride, next, later);
-        if (left == 3) cg_project2_avx2_(v, u, cols, w, q_stride, 3, t, p_stride, next, later);
-        if (left == 2) cg_project2_avx2_(v, u, cols, w, q_stride, 2, t, p_stride, next, later);
-        if (left == 1) cg_project2_avx2_(v, u, cols, w, q_stride, 1, t, p_stride, next, later);
+        unsigned left = r;
+        for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride, prefetch_row = NULL)
+            cg_project2_avx2_(v, u, cols, w, q_stride, 4, t, p_stride, next, prefetch_row);
+        if (left == 3) cg_project2_avx2_(v, u, cols, w, q_stride, 3, t, p_stride, next, prefetch_row);
+        if (left == 2) cg_project2_avx2_(v, u, cols, w, q_stride, 2, t, p_stride, next, prefetch_row);
+        if (left == 1) cg_project2_avx2_(v, u, cols, w, q_stride, 1, t, p_stride, next, prefetch_row);
     }
 }
 #endif
 #if CG_NEON_
+/* Row v, times `vectors` (1..4, a constant) rows of q. */
 CG_INLINE_ void cg_project1_neon_(
-    const float *v, size_t cols, const double *q, size_t q_stride, int ranks, double *p, size_t p_stride) {
+    const float *v, size_t cols, const double *q, size_t q_stride, int vectors, double *p, size_t p_stride) {
     const double *q1 = q + q_stride, *q2 = q1 + q_stride, *q3 = q2 + q_stride;
     float64x2_t s0 = vdupq_n_f64(0.0), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
     double s[4][4];
@@ -5150,15 +5346,15 @@ CG_INLINE_ void cg_project1_neon_(
         float64x2_t x = vcvt_f64_f32(vget_low_f32(f)), y = vcvt_high_f64_f32(f);
         s0 = s0 + x * vld1q_f64(q + j);
         t0 = t0 + y * vld1q_f64(q + j + 2);
-        if (ranks > 1) {
+        if (vectors > 1) {
             s1 = s1 + x * vld1q_f64(q1 + j);
             t1 = t1 + y * vld1q_f64(q1 + j + 2);
         }
-        if (ranks > 2) {
+        if (vectors > 2) {
             s2 = s2 + x * vld1q_f64(q2 + j);
             t2 = t2 + y * vld1q_f64(q2 + j + 2);
         }
-        if (ranks > 3) {
+        if (vectors > 3) {
             s3 = s3 + x * vld1q_f64(q3 + j);
             t3 = t3 + y * vld1q_f64(q3 + j + 2);
         }
@@ -5171,16 +5367,16 @@ CG_INLINE_ void cg_project1_neon_(
     vst1q_f64(s[1] + 2, t1);
     vst1q_f64(s[2] + 2, t2);
     vst1q_f64(s[3] + 2, t3);
-    for (int a = 0; a < ranks; a++, q += q_stride, p += p_stride) cg_project_rest_(s[a], v, q, j, cols, p);
+    for (int a = 0; a < vectors; a++, q += q_stride, p += p_stride) cg_project_rest_(s[a], v, q, j, cols, p);
 }
 static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
-    unsigned rank, double *p, size_t p_stride, const float *ahead) {
-    (void)ahead;
+    unsigned r, double *p, size_t p_stride, const float *prefetch) {
+    (void)prefetch;
     for (size_t i = 0; i < rows; i++) {
         const float *v = cg_at_(m, i * stride);
         const double *w = q;
         double *t = p + i;
-        unsigned left = rank;
+        unsigned left = r;
         for (; left >= 4; left -= 4, w += 4 * q_stride, t += 4 * p_stride)
             cg_project1_neon_(v, cols, w, q_stride, 4, t, p_stride);
         if (left == 3) cg_project1_neon_(v, cols, w, q_stride, 3, t, p_stride);
@@ -5190,12 +5386,14 @@ static void cg_project_neon_(const float *m, size_t stride, size_t rows, size_t 
 }
 #endif
 
-/* collect: q[a][j] += sum over i of p[i][a]*m[i][j], summed in f32 over CG_TILE_ROWS_ rows at a time */
+/* project_t: q[a][j] += sum over i of p[i][a]*m[i][j], for a < r: the product of p^T and M. Products and sums are
+   f32, in the order of the rows, over CG_TILE_ROWS_ rows at a time; those sums are added in f64. They may overflow.
+   Strides and prefetch as for project. */
 static void cg_project_t_scalar_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
-    size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
-    (void)ahead;
+    size_t p_stride, unsigned r, double *q, size_t q_stride, const float *prefetch) {
+    (void)prefetch;
     for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
-        for (unsigned a = 0; a < rank; a++)
+        for (unsigned a = 0; a < r; a++)
             for (size_t j = 0; j < cols; j++) {
                 float s = 0.0f;
                 for (size_t l = i; l < rows && l < i + CG_TILE_ROWS_; l++)
@@ -5211,60 +5409,60 @@ static void cg_project_t_scalar_(const float *m, size_t stride, size_t rows, siz
       s = _mm256_add_ps(s, cg_mul8_avx2_(w, x));        \
       t = _mm256_add_ps(t, cg_mul8_avx2_(w, y));        \
     }
+/* q[0..7] += s */
 CG_AVX2_INLINE_ void cg_add8_avx2_(double *q, __m256 s) {
     _mm256_storeu_pd(q, _mm256_add_pd(_mm256_loadu_pd(q), _mm256_cvtps_pd(_mm256_castps256_ps128(s))));
     _mm256_storeu_pd(q + 4, _mm256_add_pd(_mm256_loadu_pd(q + 4), _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1))));
 }
+/* Up to CG_TILE_ROWS_ rows, `vectors` (1..4, a constant) columns of p; cols % 16 == 0. */
 CG_AVX2_INLINE_ void cg_project_t8_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
-    size_t p_stride, int ranks,
-    /* a run of rows, one to four vectors */
-    double *q, size_t q_stride, const float *ahead) {
+    size_t p_stride, int vectors, double *q, size_t q_stride, const float *prefetch) {
     for (size_t j = 0; j + 16 <= cols; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
-            if (ahead) cg_prefetch_l2_avx2_(ahead, rows * j + 16 * i);
+            if (prefetch) cg_prefetch_l2_avx2_(prefetch, rows * j + 16 * i);
             CG_PROJECT_T_AVX2_(s0, t0, i * p_stride)
-            if (ranks > 1) CG_PROJECT_T_AVX2_(s1, t1, i * p_stride + 1)
-            if (ranks > 2) CG_PROJECT_T_AVX2_(s2, t2, i * p_stride + 2)
-            if (ranks > 3) CG_PROJECT_T_AVX2_(s3, t3, i * p_stride + 3)
+            if (vectors > 1) CG_PROJECT_T_AVX2_(s1, t1, i * p_stride + 1)
+            if (vectors > 2) CG_PROJECT_T_AVX2_(s2, t2, i * p_stride + 2)
+            if (vectors > 3) CG_PROJECT_T_AVX2_(s3, t3, i * p_stride + 3)
         }
         cg_add8_avx2_(q + j, s0);
         cg_add8_avx2_(q + j + 8, t0);
-        if (ranks > 1) {
+        if (vectors > 1) {
             cg_add8_avx2_(q + q_stride + j, s1);
             cg_add8_avx2_(q + q_stride + j + 8, t1);
         }
-        if (ranks > 2) {
+        if (vectors > 2) {
             cg_add8_avx2_(q + 2 * q_stride + j, s2);
             cg_add8_avx2_(q + 2 * q_stride + j + 8, t2);
         }
-        if (ranks > 3) {
+        if (vectors > 3) {
             cg_add8_avx2_(q + 3 * q_stride + j, s3);
             cg_add8_avx2_(q + 3 * q_stride + j + 8, t3);
         }
     }
 }
 CG_TARGET_AVX2_ static void cg_project_t_avx2_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
-    size_t p_stride, unsigned rank, double *q, size_t q_stride, const float *ahead) {
-    const size_t whole = cols & ~(size_t)15;
-    for (size_t i = 0; i < rows && whole; i += CG_TILE_ROWS_) {
+    size_t p_stride, unsigned r, double *q, size_t q_stride, const float *prefetch) {
+    const size_t vector_cols = cols & ~(size_t)15;
+    for (size_t i = 0; i < rows && vector_cols; i += CG_TILE_ROWS_) {
         const size_t many = cg_min_(CG_TILE_ROWS_, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride),
-                    *later = ahead ? cg_at_(ahead, i * cols) : NULL;
+                    *prefetch_row = prefetch ? cg_at_(prefetch, i * cols) : NULL;
         double *t = q;
-        unsigned left = rank;
-        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, later = NULL)
-            cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 4, t, q_stride, later);
-        if (left == 3) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 3, t, q_stride, later);
-        if (left == 2) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 2, t, q_stride, later);
-        if (left == 1) cg_project_t8_avx2_(v, stride, many, whole, w, p_stride, 1, t, q_stride, later);
+        unsigned left = r;
+        for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride, prefetch_row = NULL)
+            cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 4, t, q_stride, prefetch_row);
+        if (left == 3) cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 3, t, q_stride, prefetch_row);
+        if (left == 2) cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 2, t, q_stride, prefetch_row);
+        if (left == 1) cg_project_t8_avx2_(v, stride, many, vector_cols, w, p_stride, 1, t, q_stride, prefetch_row);
     }
     _mm256_zeroupper();
-    if (whole < cols)
+    if (vector_cols < cols)
         cg_project_t_scalar_(
-            cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+            cg_at_(m, vector_cols), stride, rows, cols - vector_cols, p, p_stride, r, q + vector_cols, q_stride, NULL);
 }
 #endif
 #if CG_NEON_
@@ -5279,86 +5477,89 @@ CG_INLINE_ void cg_add4_neon_(double *q, float32x4_t s) {
     vst1q_f64(q, vld1q_f64(q) + vcvt_f64_f32(vget_low_f32(s)));
     vst1q_f64(q + 2, vld1q_f64(q + 2) + vcvt_high_f64_f32(s));
 }
+/* Up to CG_TILE_ROWS_ rows, `vectors` (1..4, a constant) columns of p; cols % 8 == 0. */
 CG_INLINE_ void cg_project_t8_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p,
-    size_t p_stride, int ranks, double *q, size_t q_stride) {
+    size_t p_stride, int vectors, double *q, size_t q_stride) {
     for (size_t j = 0; j + 8 <= cols; j += 8) {
         float32x4_t s0 = vdupq_n_f32(0.0f), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(m, j);
         for (size_t i = 0; i < rows; i++, v = cg_at_(v, stride)) {
             const float32x4_t x = cg_as_float_neon_(cg_load4_neon_(v, 0)), y = cg_as_float_neon_(cg_load4_neon_(v, 4));
             CG_PROJECT_T_NEON_(s0, t0, i * p_stride)
-            if (ranks > 1) CG_PROJECT_T_NEON_(s1, t1, i * p_stride + 1)
-            if (ranks > 2) CG_PROJECT_T_NEON_(s2, t2, i * p_stride + 2)
-            if (ranks > 3) CG_PROJECT_T_NEON_(s3, t3, i * p_stride + 3)
+            if (vectors > 1) CG_PROJECT_T_NEON_(s1, t1, i * p_stride + 1)
+            if (vectors > 2) CG_PROJECT_T_NEON_(s2, t2, i * p_stride + 2)
+            if (vectors > 3) CG_PROJECT_T_NEON_(s3, t3, i * p_stride + 3)
         }
         cg_add4_neon_(q + j, s0);
         cg_add4_neon_(q + j + 4, t0);
-        if (ranks > 1) {
+        if (vectors > 1) {
             cg_add4_neon_(q + q_stride + j, s1);
             cg_add4_neon_(q + q_stride + j + 4, t1);
         }
-        if (ranks > 2) {
+        if (vectors > 2) {
             cg_add4_neon_(q + 2 * q_stride + j, s2);
             cg_add4_neon_(q + 2 * q_stride + j + 4, t2);
         }
-        if (ranks > 3) {
+        if (vectors > 3) {
             cg_add4_neon_(q + 3 * q_stride + j, s3);
             cg_add4_neon_(q + 3 * q_stride + j + 4, t3);
         }
     }
 }
 static void cg_project_t_neon_(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
-    unsigned rank, double *q, size_t q_stride, const float *ahead) {
-    const size_t whole = cols & ~(size_t)7;
-    (void)ahead;
-    for (size_t i = 0; i < rows && whole; i += CG_TILE_ROWS_) {
+    unsigned r, double *q, size_t q_stride, const float *prefetch) {
+    const size_t vector_cols = cols & ~(size_t)7;
+    (void)prefetch;
+    for (size_t i = 0; i < rows && vector_cols; i += CG_TILE_ROWS_) {
         const size_t many = cg_min_(CG_TILE_ROWS_, rows - i);
         const float *v = cg_at_(m, i * stride), *w = cg_at_(p, i * p_stride);
         double *t = q;
-        unsigned left = rank;
+        unsigned left = r;
         for (; left >= 4; left -= 4, w = cg_at_(w, 4), t += 4 * q_stride)
-            cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 4, t, q_stride);
-        if (left == 3) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 3, t, q_stride);
-        if (left == 2) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 2, t, q_stride);
-        if (left == 1) cg_project_t8_neon_(v, stride, many, whole, w, p_stride, 1, t, q_stride);
+            cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 4, t, q_stride);
+        if (left == 3) cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 3, t, q_stride);
+        if (left == 2) cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 2, t, q_stride);
+        if (left == 1) cg_project_t8_neon_(v, stride, many, vector_cols, w, p_stride, 1, t, q_stride);
     }
-    if (whole < cols)
+    if (vector_cols < cols)
         cg_project_t_scalar_(
-            cg_at_(m, whole), stride, rows, cols - whole, p, p_stride, rank, q + whole, q_stride, NULL);
+            cg_at_(m, vector_cols), stride, rows, cols - vector_cols, p, p_stride, r, q + vector_cols, q_stride, NULL);
 }
 #endif
 
-/* lowrank_tile: out[i][j] = p[i][0]*q[0][j] + p[i][1]*q[1][j] + ... in f32; where that overflows, in f64 and kept
-   finite. rank values of p per row, rows of out are out_stride apart; stream: each begins at a multiple of 16
-   bytes */
-CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t j) {
+/* lowrank_tile: out[i][j] = p[i][0]*q[0][j] + p[i][1]*q[1][j] + ..., j < count, products and sums rounded to f32 in
+   this order; where that is not finite, summed in f64 and kept within the range of f32. p has r values per row, rows of
+   q and out are q_stride and out_stride floats apart. Finite factors give finite values. non_temporal: every row of out
+   begins at a multiple of 16 bytes. */
+CG_INLINE_ float cg_lowrank_one_(const float *p, const float *q, size_t q_stride, unsigned r, size_t j) {
     float s = 0.0f;
-    for (unsigned a = 0; a < rank; a++) {
+    for (unsigned a = 0; a < r; a++) {
         float t = cg_times_(cg_load_(p, a), cg_load_(q, a * q_stride + j));
         s = a ? cg_plus_(s, t) : t;
     }
     if ((cg_as_bits_(s) & CG_ABS_MASK_) >= CG_INF_BITS_) {
         double d = 0.0;
-        for (unsigned a = 0; a < rank; a++) d += (double)cg_load_(p, a) * (double)cg_load_(q, a * q_stride + j);
-        s = d > (double)CG_FLT_MAX_ ? CG_FLT_MAX_ : d < -(double)CG_FLT_MAX_ ? -CG_FLT_MAX_ : (float)d;
+        for (unsigned a = 0; a < r; a++) d += (double)cg_load_(p, a) * (double)cg_load_(q, a * q_stride + j);
+        s = cg_saturate64_(d);
     }
     return s;
 }
-static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows,
-    size_t count, float *out, size_t out_stride, int stream) {
-    (void)stream;
+static void cg_lowrank_tile_scalar_(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows,
+    size_t count, float *out, size_t out_stride, int non_temporal) {
+    (void)non_temporal;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < count; j++)
-            cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * rank), q, q_stride, rank, j));
+            cg_store_(out, i * out_stride + j, cg_lowrank_one_(cg_at_(p, i * r), q, q_stride, r, j));
 }
 #if CG_AVX2_
+/* not 0 if some value is Inf or NaN */
 CG_AVX2_INLINE_ int cg_overflow_avx2_(__m256 s, __m256 t) {
-    const __m256i top = _mm256_max_epu32(cg_abs_avx2_(_mm256_castps_si256(s)), cg_abs_avx2_(_mm256_castps_si256(t)));
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(top, _mm256_set1_epi32((int)CG_INF_BITS_ - 1)));
+    const __m256i absmax = _mm256_max_epu32(cg_abs_avx2_(_mm256_castps_si256(s)), cg_abs_avx2_(_mm256_castps_si256(t)));
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(absmax, _mm256_set1_epi32((int)CG_INF_BITS_ - 1)));
 }
-CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256 t, int stream) {
-    cg_store_stream_avx2_(out, j, _mm256_castps_si256(s), stream);
-    cg_store_stream_avx2_(out, j + 8, _mm256_castps_si256(t), stream);
+CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256 t, int non_temporal) {
+    cg_store_stream_avx2_(out, j, _mm256_castps_si256(s), non_temporal);
+    cg_store_stream_avx2_(out, j + 8, _mm256_castps_si256(t), non_temporal);
 }
 /* s = w*x and t = w*y, or added to, with w = p[at] */
 #  define CG_OUTER_AVX2_(s, t, at)                                                                        \
@@ -5367,72 +5568,72 @@ CG_AVX2_INLINE_ void cg_lowrank_out_avx2_(float *out, size_t j, __m256 s, __m256
       s = a ? _mm256_add_ps(s, c) : c;                                                                    \
       t = a ? _mm256_add_ps(t, d) : d;                                                                    \
     }
-CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t count,
-    /* one row or four */
-    float *out, size_t out_stride, int rows, int stream) {
+/* rows is 1 or 4, a constant; count % 16 == 0 */
+CG_AVX2_INLINE_ void cg_lowrank16_avx2_(const float *p, const float *q, size_t q_stride, unsigned r, size_t count,
+    float *out, size_t out_stride, int rows, int non_temporal) {
     for (size_t j = 0; j + 16 <= count; j += 16) {
         __m256 s0 = _mm256_setzero_ps(), s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
         const float *v = cg_at_(q, j);
         int over;
-        for (size_t a = 0; a < rank; a++, v = cg_at_(v, q_stride)) {
+        for (size_t a = 0; a < r; a++, v = cg_at_(v, q_stride)) {
             const __m256 x = _mm256_castsi256_ps(cg_load8_avx2_(v, 0)), y = _mm256_castsi256_ps(cg_load8_avx2_(v, 8));
             CG_OUTER_AVX2_(s0, t0, a)
             if (rows > 1) {
-                CG_OUTER_AVX2_(s1, t1, a + rank)
-                CG_OUTER_AVX2_(s2, t2, a + 2 * (size_t)rank) CG_OUTER_AVX2_(s3, t3, a + 3 * (size_t)rank)
+                CG_OUTER_AVX2_(s1, t1, a + r)
+                CG_OUTER_AVX2_(s2, t2, a + 2 * (size_t)r) CG_OUTER_AVX2_(s3, t3, a + 3 * (size_t)r)
             }
         }
         over = cg_overflow_avx2_(s0, t0);
         if (rows > 1) over |= cg_overflow_avx2_(s1, t1) | cg_overflow_avx2_(s2, t2) | cg_overflow_avx2_(s3, t3);
         if (CG_LIKELY_(!over)) {
-            cg_lowrank_out_avx2_(out, j, s0, t0, stream);
+            cg_lowrank_out_avx2_(out, j, s0, t0, non_temporal);
             if (rows > 1) {
-                cg_lowrank_out_avx2_(out, j + out_stride, s1, t1, stream);
-                cg_lowrank_out_avx2_(out, j + 2 * out_stride, s2, t2, stream);
-                cg_lowrank_out_avx2_(out, j + 3 * out_stride, s3, t3, stream);
+                cg_lowrank_out_avx2_(out, j + out_stride, s1, t1, non_temporal);
+                cg_lowrank_out_avx2_(out, j + 2 * out_stride, s2, t2, non_temporal);
+                cg_lowrank_out_avx2_(out, j + 3 * out_stride, s3, t3, non_temporal);
             }
         } else {
-            cg_lowrank_tile_scalar_(
-                p, cg_at_(q, j), q_stride, rank, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
+            cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, r, (size_t)rows, 16, cg_at_mut_(out, j), out_stride, 0);
         }
     }
 }
-CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned rank,
-    size_t rows, size_t count, float *out, size_t out_stride, int stream) {
-    const size_t whole = count & ~(size_t)15;
+CG_TARGET_AVX2_ static void cg_lowrank_tile_avx2_(const float *p, const float *q, size_t q_stride, unsigned r,
+    size_t rows, size_t count, float *out, size_t out_stride, int non_temporal) {
+    const size_t vector_cols = count & ~(size_t)15;
     size_t i = 0;
-    for (; rank > 6 && i + 4 <= rows; i += 4) { /* a smaller q is read faster than four rows are written at once */
-        if (stream)
+    for (; r > 6 && i + 4 <= rows;
+         i += 4) { /* a q of fewer rows is read faster than four rows of out are written at once */
+        if (non_temporal)
             cg_lowrank16_avx2_(
-                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
+                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 4, 1);
         else
             cg_lowrank16_avx2_(
-                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
+                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 4, 0);
     }
     for (; i < rows; i++) {
-        if (stream)
+        if (non_temporal)
             cg_lowrank16_avx2_(
-                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
+                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 1, 1);
         else
             cg_lowrank16_avx2_(
-                cg_at_(p, i * rank), q, q_stride, rank, whole, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
+                cg_at_(p, i * r), q, q_stride, r, vector_cols, cg_at_mut_(out, i * out_stride), out_stride, 1, 0);
     }
     _mm256_zeroupper();
-    if (whole < count)
-        cg_lowrank_tile_scalar_(
-            p, cg_at_(q, whole), q_stride, rank, rows, count - whole, cg_at_mut_(out, whole), out_stride, 0);
+    if (vector_cols < count)
+        cg_lowrank_tile_scalar_(p, cg_at_(q, vector_cols), q_stride, r, rows, count - vector_cols,
+            cg_at_mut_(out, vector_cols), out_stride, 0);
 }
 #endif
 #if CG_NEON_
-static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows,
-    size_t count, float *out, size_t out_stride, int stream) {
-    const size_t whole = rank ? count & ~(size_t)7 : 0;
-    for (size_t i = 0; i < rows; i++, p = cg_at_(p, rank), out = cg_at_mut_(out, out_stride)) {
-        for (size_t j = 0; j < whole; j += 8) {
+static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows,
+    size_t count, float *out, size_t out_stride, int non_temporal) {
+    const size_t vector_cols = r ? count & ~(size_t)7 : 0;
+    for (size_t i = 0; i < rows; i++, p = cg_at_(p, r), out = cg_at_mut_(out, out_stride)) {
+        for (size_t j = 0; j < vector_cols; j += 8) {
             const float *v = cg_at_(q, j);
             float32x4_t w = vdupq_n_f32(cg_load_(p, 0)), s = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
             float32x4_t t = cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 4)));
-            for (unsigned a = 1; a < rank; a++) {
+            for (unsigned a = 1; a < r; a++) {
                 v = cg_at_(v, q_stride);
                 w = vdupq_n_f32(cg_load_(p, a));
                 s = s + cg_times_neon_(w, cg_as_float_neon_(cg_load4_neon_(v, 0)));
@@ -5443,23 +5644,31 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
                 cg_store4_neon_(out, j, s);
                 cg_store4_neon_(out, j + 4, t);
             } else {
-                cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, rank, 1, 8, cg_at_mut_(out, j), 0, stream);
+                cg_lowrank_tile_scalar_(p, cg_at_(q, j), q_stride, r, 1, 8, cg_at_mut_(out, j), 0, non_temporal);
             }
         }
-        if (whole < count)
-            cg_lowrank_tile_scalar_(
-                p, cg_at_(q, whole), q_stride, rank, 1, count - whole, cg_at_mut_(out, whole), 0, stream);
+        if (vector_cols < count)
+            cg_lowrank_tile_scalar_(p, cg_at_(q, vector_cols), q_stride, r, 1, count - vector_cols,
+                cg_at_mut_(out, vector_cols), 0, non_temporal);
     }
 }
 #endif
 
 /* src/core/kernels/dispatch.h */
+/* dispatch: the kernels' tables, one per ISA, and the choice between them
+
+   Offers   cg_kernels_now_, cg_kernels_scalar_; of the public functions cg_isa_found, _used, _force, _name
+   Needs    base, all rooms of kernels
+   Touches  cg_isa_cached_, the only variable of the library; 0 until the CPU has been asked
+   Other headers may use: cg_kernels_now_ */
+
+/* Members by position, in the order of cg_kernels_: C++11 has no designated initialisers. */
 #define CG_KERNELS_(isa, x)                                                                                            \
   {                                                                                                                    \
     isa, cg_absmax_bits_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_f16_encode_##x##_, cg_bf16_encode_##x##_,          \
         cg_sign_encode_##x##_, cg_levels_encode_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_bernoulli_##x##_,         \
         cg_count_above_##x##_, cg_unpack_##x##_, cg_levels_decode_##x##_, cg_sign_decode_##x##_, cg_f16_decode_##x##_, \
-        cg_bf16_decode_##x##_, cg_absmax_bits16_##x##_, cg_axpby_##x##_, cg_move_zero_##x##_, cg_stream_fence_##x##_,  \
+        cg_bf16_decode_##x##_, cg_absmax16_bits_##x##_, cg_axpby_##x##_, cg_move_zero_##x##_, cg_stream_fence_##x##_,  \
         cg_checksum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_lane_sum_##x##_, cg_axpby_fading_##x##_,          \
         cg_bucketize_##x##_, cg_nf4_search_##x##_, cg_table_decode_##x##_, cg_fp8_encode_##x##_, cg_fp8_decode_##x##_, \
         cg_natural_encode_##x##_, cg_natural_decode_##x##_, cg_dither_encode_##x##_, cg_dither_decode_##x##_,          \
@@ -5474,9 +5683,9 @@ static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
 static const cg_kernels_ cg_kernels_neon_ = CG_KERNELS_(CG_ISA_NEON, neon);
 #endif
 
-/* ---- >>dispatch: one word, 0 until the CPU has been asked ---- */
-
-static int cg_isa_cached_; /* a cg_isa; every thread that writes it writes the same, or was told to */
+/* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes
+   another. */
+static int cg_isa_cached_;
 
 #if defined(__GNUC__)
 CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_cached_, __ATOMIC_RELAXED); }
@@ -5487,6 +5696,7 @@ CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_cached_ = isa; }
 #endif
 
 #if CG_AVX2_
+/* out[0..3]: eax, ebx, ecx, edx of the leaf, subleaf 0 */
 static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     uint32_t a = leaf, b, c = 0, d;
 #  if defined(__i386__) /* ebx may hold the GOT pointer */
@@ -5499,13 +5709,14 @@ static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     out[2] = c;
     out[3] = d;
 }
+/* All that CG_TARGET_AVX2_ names, and an operating system that saves the ymm registers. */
 static int cg_has_avx2_(void) {
     uint32_t r[4], lo, hi;
     cg_cpuid_(0, r);
     if (r[0] < 7) return 0;
     cg_cpuid_(1, r); /* popcnt, xsave, avx, f16c */
     if ((r[2] & 0x38800000u) != 0x38800000u) return 0;
-    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv: does the OS save ymm? */
+    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv */
     if ((lo & 6) != 6) return 0;
     cg_cpuid_(7, r); /* bmi1, avx2, bmi2 */
     return (r[1] & 0x128u) == 0x128u;
@@ -5544,6 +5755,7 @@ CG_API_ const char *cg_isa_name(cg_isa isa) {
         : isa == CG_ISA_NEON   ? "neon"
                                : "?";
 }
+/* The table to be used, for one whole call: a cg_isa_force of another thread may come between two. */
 static const cg_kernels_ *cg_kernels_now_(void) {
     switch (cg_isa_used()) {
 #if CG_AVX2_
@@ -5557,12 +5769,25 @@ static const cg_kernels_ *cg_kernels_now_(void) {
 }
 
 /* src/core/codes/bits.h */
-/* ---- >>codes: pieces of symbols and floats in fewer bits, positions as Golomb-Rice gaps Bit strings are LSB
-   first. A piece stands in whole u32 words; its entry holds the form in bits 30..31 (0: packed or raw) and the
-   exact length in bits below. A piece is coded only where that is shorter; the bits after its length are 0. */
+/* bits: strings of bits, LSB first, and the frame of a coded piece
 
-#define CG_PIECE_SYMBOLS_ 8192u /* symbols, at most */
+   Offers   CG_VALUE_CODE_*, cg_alphabet_, entries of pieces, cg_bitstream_ (writer), cg_bits_peek_ (reader),
+            cg_histogram4_ and cg_quarter_size_
+   Needs    base
+   Touches  nothing but its arguments
+   A piece is up to CG_PIECE_SYMBOLS_ symbols, or CG_CHUNK_ floats, that are coded by themselves. It fills whole u32
+   words; its u32 entry in the piece table holds the mode in bits 30..31 and the exact length in bits below. A piece
+   is coded only where that is shorter than packed or raw; the bits of its last word beyond its length are 0. */
+
+#define CG_PIECE_SYMBOLS_ 8192u /* symbols of a piece, at most */
 #define CG_RICE_MAX_PARAMETER_ 40u
+/* How a piece is written. */
+enum {
+    CG_PIECE_PACKED_ = 0, /* packed symbols, or raw floats */
+    CG_PIECE_CODED_ = 1,  /* by the value code; Elias codes: a codeword per symbol (dense) */
+    CG_PIECE_SPARSE_ = 2  /* Elias codes: gaps and levels of what is not zero */
+};
+/* The entropy code of values; part of the wire format. */
 enum {
     CG_VALUE_CODE_PACKED_ = 0,
     CG_VALUE_CODE_GAMMA_ = 1,
@@ -5573,24 +5798,28 @@ enum {
 };
 
 typedef struct cg_alphabet_ {
-    unsigned bits; /* packed size, 1..8 */
-    /* symbols are 0..top; zero: the one that means 0, or 0 where there are no signs */
-    uint8_t max_symbol, zero_symbol;
+    unsigned bits;       /* of a packed symbol, 1..8 */
+    uint8_t max_symbol;  /* symbols are 0..max_symbol */
+    uint8_t zero_symbol; /* the symbol of level 0; 0: there are no negative levels */
 } cg_alphabet_;
 
-CG_INLINE_ uint32_t cg_piece_entry_(unsigned form, size_t bits) { return (uint32_t)form << 30 | (uint32_t)bits; }
+CG_INLINE_ uint32_t cg_piece_entry_(unsigned mode, size_t bits) { return (uint32_t)mode << 30 | (uint32_t)bits; }
 CG_INLINE_ size_t cg_piece_entry_bits_(uint32_t entry) { return entry & 0x3fffffffu; }
-static uint32_t cg_piece_close_(unsigned form, size_t bits, uint8_t *out) { /* fills the last word */
+/* Clears the bytes of the last word that the piece of `bits` bits at out does not touch, and returns the entry. */
+static uint32_t cg_piece_close_(unsigned mode, size_t bits, uint8_t *out) {
     for (size_t i = (bits + 7) / 8; i % 4; i++) out[i] = 0;
-    return cg_piece_entry_(form, bits);
+    return cg_piece_entry_(mode, bits);
 }
+/* Whether an entry can belong to the `bytes` bytes at in: packed has exactly `packed` bits, coded fewer; the words
+   are as many as the bits need, and what follows the bits is 0. */
 static int cg_piece_entry_check_(uint32_t entry, size_t packed, const uint8_t *in, size_t bytes) {
     size_t bits = cg_piece_entry_bits_(entry);
     if (entry >> 30 ? bits >= packed : bits != packed) return 0;
     return bytes == (size_t)cg_word_bytes_(bits) && (bits % 32 == 0 || cg_get32_(in + bytes - 4) >> bits % 32 == 0);
 }
 
-/* At least 57 bits from `at` on, of a string of `bits`; 0 after its end. */
+/* At least 57 bits from bit `at` on, of a string of `bits` bits; what follows its end reads as 0, and is not
+   accessed. */
 static uint64_t cg_bits_peek_tail_(const uint8_t *in, size_t bits, size_t at) {
     uint64_t w = 0;
     size_t from = at >> 3, left;
@@ -5605,14 +5834,17 @@ CG_INLINE_ uint64_t cg_bits_peek_(const uint8_t *in, size_t bits, size_t at) {
     return cg_bits_peek_tail_(in, bits, at);
 }
 
-/* being written; have < 8 */
+/* A string of bits that is being written. */
 typedef struct cg_bitstream_ {
-    uint8_t *next, *end;
-    uint64_t word;
-    unsigned filled;
+    uint8_t *next;   /* the byte that the next bit goes to */
+    uint8_t *end;    /* bytes from here on are not written */
+    uint64_t word;   /* bits of *next that are there already */
+    unsigned filled; /* how many: 0..7 between calls */
 } cg_bitstream_;
 
-CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) { /* bits <= 56 */
+/* Appends the low `bits` <= 56 bits of v, which has no others. Writes up to 8 bytes from next on: what follows the
+   string is scribbled on, up to end. Bits beyond end are lost. */
+CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) {
     w->word |= v << w->filled;
     w->filled += bits;
     if (CG_LIKELY_(w->end - w->next >= 8)) cg_put64_(w->next, w->word);
@@ -5622,13 +5854,14 @@ CG_INLINE_ void cg_bitstream_put_(cg_bitstream_ *w, uint64_t v, unsigned bits) {
     w->word >>= w->filled & 56;
     w->filled &= 7;
 }
-/* A table of codes holds bits << 8 | length for each symbol. `group` (3 or 5) codes have at most 56 bits together. */
+/* Appends the codewords of n symbols. table[symbol] is codeword << 8 | length; `group` (3 or 5) codewords have at
+   most 56 bits together. */
 CG_INLINE_ void cg_bitstream_put_symbols_(
     cg_bitstream_ *out, const uint32_t *table, const uint8_t *symbols, size_t n, size_t group) {
     cg_bitstream_ w = *out;
     size_t i = 0;
     for (; i + group <= n; i += group) {
-        uint32_t e = table[symbols[i]], total = e; /* only its low byte is meant */
+        uint32_t e = table[symbols[i]], total = e; /* only its low byte counts: the sum of lengths */
         uint64_t v = e >> 8;
 #define CG_JOIN_(j)                        \
   e = table[symbols[i + j]];               \
@@ -5652,12 +5885,14 @@ CG_INLINE_ cg_bitstream_ cg_bitstream_open_(uint8_t *at, uint8_t *end) {
     return w;
 }
 
+/* Symbols in quarter s (0..3) of n: (n + 3)/4 each, the last ones have what is left. */
 CG_INLINE_ size_t cg_quarter_size_(size_t n, unsigned s) {
     size_t q = (n + 3) / 4;
     return n <= q * s ? 0 : cg_min_(q, n - q * s);
 }
 
-/* How often each symbol is in each quarter: four tables, as equal neighbours would wait for each other in one. */
+/* count[256*s + symbol]: how often a symbol occurs in quarter s. With one table for all, equal neighbours would wait
+   for each other. */
 static void cg_histogram4_(const uint8_t *symbols, size_t n, uint32_t *count /* 4 of 256 */) {
     const size_t q = (n + 3) / 4, all = cg_quarter_size_(n, 3);
     memset(count, 0, 1024 * sizeof *count);
@@ -5672,25 +5907,30 @@ static void cg_histogram4_(const uint8_t *symbols, size_t n, uint32_t *count /* 
 }
 
 /* src/core/codes/huffman.h */
-/* ---- Huffman. Canonical codes of at most 11 bits; a piece is
-     lo, hi             u8 each, the least and the greatest symbol in use; where they are one, nothing follows
-     lengths            4 bits for each of lo..hi, the even ones low; 0 = not in use; filled to a byte
+/* huffman: canonical Huffman codes of at most 11 bits, for pieces of up to CG_PIECE_SYMBOLS_ symbols
+
+   Offers   cg_huffman_plan_, cg_huffman_put_ (in this order); cg_huffman_header_get_, cg_huffman_get_ (in this order)
+   Needs    base, bits
+   Touches  nothing but its arguments
+   A piece is
+     min, max           u8 each, the least and the greatest symbol in use; where they are equal, nothing follows
+     lengths            4 bits for each of min..max, the even ones low; 0: not in use; filled up to a byte
      size[3]            u16: bytes of the first three strings
-     4 strings          each (n+3)/4 symbols, the last what is left; filled to a byte
-   A string that should end early reads on into what follows it, and 0 after the piece. */
+     4 strings          codewords of (n+3)/4 symbols each, the last has what is left; filled up to a byte
+   A string that is too short reads on into what follows it, and 0 after the piece: every input decodes to something. */
 
 #define CG_HUFFMAN_MAX_BITS_ 11u
 #define CG_HUFFMAN_TABLE_SIZE_ 2048u /* 1 << CG_HUFFMAN_MAX_BITS_ */
 
 typedef struct cg_huffman_ {
-    unsigned min_symbol, max_symbol;
-    uint8_t length[256];    /* for lo..hi */
-    size_t stream_start[5]; /* of the strings, and the end, in bytes */
+    unsigned min_symbol, max_symbol; /* in use */
+    uint8_t length[256];             /* bits of the codeword of each symbol min..max; 0: not in use */
+    size_t stream_start[5];          /* bytes from the start of the piece to the four strings, and to its end */
 } cg_huffman_;
 
-/* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place,
-   then the tree cut at 11: a leaf too deep becomes the brother of a leaf that goes one down, which frees one place
-   of the last row each time. */
+/* length[symbol] of `used` >= 2 symbols, given as key = count << 8 | symbol, which are sorted on the way; counts add
+   up to less than 2^16. Moffat and Katajainen's method in place, then the tree is cut at 11: a leaf that is too deep
+   becomes the brother of a leaf that goes one down, which frees one place of the last row each time. */
 static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     static const uint8_t gaps[5] = { 57, 23, 10, 4, 1 };
     uint16_t a[256];
@@ -5737,14 +5977,15 @@ static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     for (unsigned l = CG_HUFFMAN_MAX_BITS_; l; l--)
         for (; num[l]; num[l]--) length[key[at++] & 255] = (uint8_t)l;
 }
-/* The codes in canonical order, first bit lowest: the next one is an addition with the carry going down. */
+/* The codeword of l bits that follows in canonical order. The first bit of a codeword is its lowest: so this is an
+   addition of 1 whose carry goes down. */
 CG_INLINE_ unsigned cg_huffman_next_code_(unsigned code, unsigned l) {
     unsigned bit = 1u << (l - 1);
     while (code & bit) bit >>= 1;
     return bit ? (code & (bit - 1)) | bit : 0;
 }
-static void cg_huffman_canonical_order_(
-    const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) { /* by length, then symbol */
+/* num[l]: codewords of l bits, l = 0..11; order: the symbols in use by length, then by symbol. */
+static void cg_huffman_canonical_order_(const cg_huffman_ *h, unsigned *num, uint8_t *order) {
     unsigned at[CG_HUFFMAN_MAX_BITS_ + 1];
     for (unsigned l = 0; l <= CG_HUFFMAN_MAX_BITS_; l++) num[l] = 0;
     for (unsigned s = h->min_symbol; s <= h->max_symbol; s++) num[h->length[s]]++;
@@ -5754,7 +5995,7 @@ static void cg_huffman_canonical_order_(
     for (unsigned s = h->min_symbol; s <= h->max_symbol; s++)
         if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
-/* n > 0; bytes it will take */
+/* Chooses the code of n > 0 symbols; returns the bytes that cg_huffman_put_ will write. */
 CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {
     uint32_t count[1024];
     uint32_t key[256];
@@ -5780,6 +6021,7 @@ CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, siz
     }
     return h->stream_start[4];
 }
+/* Writes the piece that h was planned for; bytes between its end and `end` may be scribbled on. */
 static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end) {
     uint32_t table[256];
     uint8_t order[256];
@@ -5801,12 +6043,14 @@ static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t
         symbols += cg_quarter_size_(n, q);
     }
 }
-static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
+/* Reads and checks the header of a piece of `bytes` bytes with n symbols, all of them at most max_symbol. Returns 0
+   if no encoder writes such: the code must be complete, and each string have a possible length. */
+static int cg_huffman_header_get_(cg_huffman_ *h, unsigned max_symbol, const uint8_t *in, size_t bytes, size_t n) {
     unsigned many, kraft = 0;
     if (bytes < 2) return 0;
     h->min_symbol = in[0];
     h->max_symbol = in[1];
-    if (h->min_symbol > h->max_symbol || h->max_symbol > top) return 0;
+    if (h->min_symbol > h->max_symbol || h->max_symbol > max_symbol) return 0;
     if (h->min_symbol == h->max_symbol) return bytes == 2;
     many = h->max_symbol - h->min_symbol + 1;
     h->stream_start[0] = 2 + (many + 1) / 2 + 6;
@@ -5831,6 +6075,7 @@ static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *i
     }
     return 1;
 }
+/* n symbols of a piece whose header was checked for the same n. Whatever the strings hold, the symbols are in use. */
 CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
     /* symbol << 8 | length of the code that the next 11 bits begin with */
     uint16_t table[CG_HUFFMAN_TABLE_SIZE_];
@@ -5844,7 +6089,7 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
     }
     cg_huffman_canonical_order_(h, num, order);
     table[0] = 0;
-    /* twice as long for each length; complete, so all of it gets filled */
+    /* doubled for each length; the code is complete, so that every entry is set */
     for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++) {
         memcpy(table + (1u << (l - 1)), table, sizeof *table << (l - 1));
         for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l))
@@ -5858,7 +6103,7 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         for (; i + 5 <= all && p0 + 64 <= bits && p1 + 64 <= bits && p2 + 64 <= bits && p3 + 64 <= bits; i += 5) {
             uint64_t w0 = cg_get64_(in + (p0 >> 3)) >> (p0 & 7), w1 = cg_get64_(in + (p1 >> 3)) >> (p1 & 7);
             uint64_t w2 = cg_get64_(in + (p2 >> 3)) >> (p2 & 7), w3 = cg_get64_(in + (p3 >> 3)) >> (p3 & 7);
-            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* sums of lengths in their low bytes */
+            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* their low bytes are sums of lengths */
 #define CG_HUFFMAN_STEP_(s, j)                    \
   e = table[w##s & (CG_HUFFMAN_TABLE_SIZE_ - 1)]; \
   w##s >>= e & 63;                                \
@@ -5891,34 +6136,45 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
 }
 
 /* src/core/codes/elias.h */
-/* ---- Elias codes of v >= 1 with L = floor(log2 v) gamma   L zeros, a 1, the L low bits of v delta   gamma(L +
-   1), the L low bits of v omega   the groups of v, L, floor(log2 L) ... down to 2 or 3, the last one first; then a
-   0. A group is a 1 and the low bits. A decoder meets numbers that no encoder wrote: L counts as at most 16, the
-   gamma in delta has at most 4 zeros, and an omega ends once it is above 16. So it never takes more than 33 bits. */
+/* elias: Elias gamma, delta and omega codes of levels, dense or as gaps between levels that are not zero
 
-static uint64_t cg_elias_codeword_(uint32_t code, uint32_t v, unsigned *bits) { /* 0 < v < 2^16 */
+   Offers   cg_elias_codeword_, cg_symbol_magnitude_; dense: cg_elias_dense_table_, cg_elias_dense_get_; sparse:
+            cg_elias_sparse_put_, cg_elias_sparse_get_
+   Needs    base, bits
+   Touches  nothing but its arguments
+   Codewords of v >= 1 with L = floor(log2 v), first bits first:
+     gamma   L zeros, a 1, the L low bits of v
+     delta   gamma(L + 1), the L low bits of v
+     omega   the groups of v, L, floor(log2 L), ... down to 2 or 3, the last one first, then a 0; a group of a number is
+             a 1 and its bits below the leading one
+   A decoder meets numbers that no encoder wrote: L counts as at most 16, the gamma within delta has at most 4 zeros,
+   and an omega ends once it is above 16. So no codeword takes more than 33 bits. */
+
+/* The codeword of 0 < v < 2^16, its first bit lowest, and its length. */
+static uint64_t cg_elias_codeword_(uint32_t value_code, uint32_t v, unsigned *bits) {
     unsigned l = cg_log2_(v);
     uint64_t low = v - (1u << l), w;
-    unsigned have;
-    if (code == CG_VALUE_CODE_GAMMA_) {
+    unsigned length;
+    if (value_code == CG_VALUE_CODE_GAMMA_) {
         *bits = 2 * l + 1;
         return (low << 1 | 1) << l;
     }
-    if (code == CG_VALUE_CODE_DELTA_) {
-        w = cg_elias_codeword_(CG_VALUE_CODE_GAMMA_, l + 1, &have);
-        *bits = have + l;
-        return w | low << have;
+    if (value_code == CG_VALUE_CODE_DELTA_) {
+        w = cg_elias_codeword_(CG_VALUE_CODE_GAMMA_, l + 1, &length);
+        *bits = length + l;
+        return w | low << length;
     }
-    for (w = 0, have = 1; v > 1; v = l) {
+    for (w = 0, length = 1; v > 1; v = l) {
         l = cg_log2_(v);
         w = w << (l + 1) | (uint64_t)(v - (1u << l)) << 1 | 1;
-        have += l + 1;
+        length += l + 1;
     }
-    *bits = have;
+    *bits = length;
     return w;
 }
-CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w: at least 34 bits */
-    if (code == CG_VALUE_CODE_OMEGA_) {
+/* Reads one codeword from w, at least 34 bits of the string (0 after its end), and adds its length to *at. */
+CG_INLINE_ uint32_t cg_elias_get_(uint32_t value_code, uint64_t w, size_t *at) {
+    if (value_code == CG_VALUE_CODE_OMEGA_) {
         uint32_t v = 1;
         while (w & 1) {
             if (v > 16) break;
@@ -5933,42 +6189,45 @@ CG_INLINE_ uint32_t cg_elias_get_(uint32_t code, uint64_t w, size_t *at) { /* w:
         *at += 1;
         return v;
     } else {
-        unsigned l = cg_ctz_(w | (uint64_t)1 << (code == CG_VALUE_CODE_GAMMA_ ? 16 : 4));
+        unsigned l = cg_ctz_(w | (uint64_t)1 << (value_code == CG_VALUE_CODE_GAMMA_ ? 16 : 4));
         uint32_t v;
         w >>= l + 1;
         v = (1u << l) + ((uint32_t)w & ((1u << l) - 1));
         *at += 2 * l + 1;
-        if (code == CG_VALUE_CODE_GAMMA_) return v;
+        if (value_code == CG_VALUE_CODE_GAMMA_) return v;
         w >>= l;
         l = v - 1 < 16 ? v - 1 : 16;
         *at += l;
         return (1u << l) + ((uint32_t)w & ((1u << l) - 1));
     }
 }
+/* The symbol of a level, which is clamped to the alphabet. */
 CG_INLINE_ uint8_t cg_symbol_from_level_(const cg_alphabet_ *a, unsigned negative, uint32_t level) {
-    unsigned most = negative ? a->zero_symbol : (unsigned)a->max_symbol - a->zero_symbol;
-    if (level > most) level = most;
+    unsigned max_level = negative ? a->zero_symbol : (unsigned)a->max_symbol - a->zero_symbol;
+    if (level > max_level) level = max_level;
     return (uint8_t)(negative ? a->zero_symbol - level : a->zero_symbol + level);
 }
+/* |level| of a symbol */
 CG_INLINE_ uint32_t cg_symbol_magnitude_(const cg_alphabet_ *a, unsigned s) {
     return s < a->zero_symbol ? a->zero_symbol - s : s - a->zero_symbol;
 }
 
-/* Dense: for each symbol a sign bit if there are signs (1 = negative) and |level| + 1. */
-static void cg_elias_dense_table_(uint32_t code, const cg_alphabet_ *a, uint32_t *table) {
+/* Dense: for each symbol a sign bit if there are signs (1: negative), then the codeword of |level| + 1. table[symbol]
+   is as cg_bitstream_put_symbols_ takes it; three entries have at most 56 bits. */
+static void cg_elias_dense_table_(uint32_t value_code, const cg_alphabet_ *a, uint32_t *table) {
     for (unsigned s = 0; s <= a->max_symbol; s++) {
         unsigned bits;
-        uint32_t w = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s) + 1, &bits);
+        uint32_t w = (uint32_t)cg_elias_codeword_(value_code, cg_symbol_magnitude_(a, s) + 1, &bits);
         table[s] = a->zero_symbol ? (w << 1 | (s < a->zero_symbol)) << 8 | (bits + 1) : w << 8 | bits;
     }
 }
-/* Sparse: for each symbol that is not zero its distance from the last such (from -1 at first), the sign bit,
-   |level|. */
-static void cg_elias_sparse_table_(
-    uint32_t code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps /* of 1..63 */) {
+/* Sparse: for each symbol that is not zero the codeword of its distance from the last such one (the first: from -1),
+   the sign bit if there are signs, the codeword of |level|. Entries of both tables are bits << 8 | length:
+   value[symbol] of sign and level, gaps[1..63] of distances. */
+static void cg_elias_sparse_table_(uint32_t value_code, const cg_alphabet_ *a, uint32_t *value, uint32_t *gaps) {
     unsigned bits;
     for (unsigned g = 1; g < 64; g++) {
-        gaps[g] = (uint32_t)cg_elias_codeword_(code, g, &bits) << 8;
+        gaps[g] = (uint32_t)cg_elias_codeword_(value_code, g, &bits) << 8;
         gaps[g] |= bits;
     }
     for (unsigned s = 0; s <= a->max_symbol; s++) {
@@ -5977,62 +6236,65 @@ static void cg_elias_sparse_table_(
             value[s] = 0;
             continue;
         }
-        v = (uint32_t)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
+        v = (uint32_t)cg_elias_codeword_(value_code, cg_symbol_magnitude_(a, s), &bits);
         value[s] = a->zero_symbol ? (v << 1 | (s < a->zero_symbol)) << 8 | (bits + 1) : v << 8 | bits;
     }
 }
-/* The bits it took, or `limit` if that is not enough. */
-static size_t cg_elias_sparse_put_(
-    uint32_t code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end, size_t limit) {
+/* Writes n <= CG_PIECE_SYMBOLS_ symbols; returns the bits written, or `limit` if they would be as many or more. Bytes
+   up to end may be scribbled on. */
+static size_t cg_elias_sparse_put_(uint32_t value_code, const cg_alphabet_ *a, const uint8_t *symbols, size_t n,
+    uint8_t *out, uint8_t *end, size_t limit) {
     uint32_t value[256], gaps[64];
-    uint16_t place[1024];
+    uint16_t position[1024];
     const uint64_t zeros = a->zero_symbol * (uint64_t)0x0101010101010101u;
     cg_bitstream_ w = cg_bitstream_open_(out, end);
     size_t next = 0, total = 0;
-    cg_elias_sparse_table_(code, a, value, gaps);
+    cg_elias_sparse_table_(value_code, a, value, gaps);
     for (size_t from = 0; from < n; from += 1024) {
         const size_t to = cg_min_(from + 1024, n);
         size_t i = from, many = 0;
         for (; i + 8 <= to; i += 8) {
             if (cg_get64_(symbols + i) == zeros) continue;
             for (size_t j = i; j < i + 8; j++) {
-                place[many] = (uint16_t)j;
+                position[many] = (uint16_t)j;
                 many += symbols[j] != a->zero_symbol;
             }
         }
         for (; i < to; i++)
-            if (symbols[i] != a->zero_symbol) place[many++] = (uint16_t)i;
+            if (symbols[i] != a->zero_symbol) position[many++] = (uint16_t)i;
         for (i = 0; i < many; i++) {
-            const size_t gap = place[i] + 1u - next;
-            const uint32_t v = value[symbols[place[i]]];
+            const size_t gap = position[i] + 1u - next;
+            const uint32_t v = value[symbols[position[i]]];
             uint64_t g;
             unsigned bits;
             if (CG_LIKELY_(gap < 64)) {
                 g = gaps[gap] >> 8;
                 bits = gaps[gap] & 63;
-            } else g = cg_elias_codeword_(code, (uint32_t)gap, &bits);
+            } else g = cg_elias_codeword_(value_code, (uint32_t)gap, &bits);
             g |= (uint64_t)(v >> 8) << bits;
             bits += v & 63;
             total += bits;
             if (total >= limit) return limit;
             cg_bitstream_put_(&w, g, bits);
-            next = place[i] + 1u;
+            next = position[i] + 1u;
         }
     }
     return total;
 }
 #define CG_ELIAS_SPARSE_TABLE_BITS_ 10u
 #define CG_ELIAS_SPARSE_TABLE_SIZE_ 1024u
+/* n symbols from `bits` bits; whatever they hold, symbols are those of the alphabet. What the bits do not reach is
+   zero. */
 CG_NOINLINE_ void cg_elias_sparse_get_(
-    uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
-    /* symbol, gap, bits of both from bit 24 on; 0: too long for here */
+    uint32_t value_code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    /* table[next 10 bits]: symbol, gap << 8, length of both << 24; 0: longer than 10 bits */
     uint32_t value[256], gaps[64], table[CG_ELIAS_SPARSE_TABLE_SIZE_];
-    const int quick = bits >= 4096; /* pays for the table */
-    size_t at = 0, place = (size_t)0 - 1;
+    const int use_table = bits >= 4096; /* else the table costs more than it saves */
+    size_t at = 0, position = (size_t)0 - 1;
     memset(symbols, a->zero_symbol, n);
-    if (quick) {
+    if (use_table) {
         memset(table, 0, sizeof table);
-        cg_elias_sparse_table_(code, a, value, gaps);
+        cg_elias_sparse_table_(value_code, a, value, gaps);
         for (unsigned g = 1; g < 64; g++)
             for (unsigned s = 0, l; s <= a->max_symbol; s++) {
                 if (s == a->zero_symbol || (l = (gaps[g] & 63) + (value[s] & 63)) > CG_ELIAS_SPARSE_TABLE_BITS_)
@@ -6045,55 +6307,59 @@ CG_NOINLINE_ void cg_elias_sparse_get_(
     while (at < bits) {
         unsigned negative = 0;
         uint64_t w;
-        while (quick && at + 64 <= bits) {
+        while (use_table && at + 64 <= bits) {
             uint32_t e = 0;
             w = cg_get64_(in + (at >> 3)) >> (at & 7);
             for (unsigned j = 0; j < 5; j++) {
                 e = table[w & (CG_ELIAS_SPARSE_TABLE_SIZE_ - 1)];
                 if (!e) break;
-                place += e >> 8 & 255;
-                if (place >= n) return;
-                symbols[place] = (uint8_t)e;
+                position += e >> 8 & 255;
+                if (position >= n) return;
+                symbols[position] = (uint8_t)e;
                 w >>= e >> 24;
                 at += e >> 24;
             }
             if (!e) break;
         }
-        place += cg_elias_get_(code, cg_bits_peek_(in, bits, at), &at);
-        if (place >= n) return;
+        position += cg_elias_get_(value_code, cg_bits_peek_(in, bits, at), &at);
+        if (position >= n) return;
         w = cg_bits_peek_(in, bits, at);
         if (a->zero_symbol) {
             negative = w & 1;
             w >>= 1;
             at++;
         }
-        symbols[place] = cg_symbol_from_level_(a, negative, cg_elias_get_(code, w, &at));
+        symbols[position] = cg_symbol_from_level_(a, negative, cg_elias_get_(value_code, w, &at));
     }
 }
-CG_INLINE_ uint8_t cg_elias_dense_get_one_(uint32_t code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
+/* One symbol from w, as cg_elias_get_. */
+CG_INLINE_ uint8_t cg_elias_dense_get_one_(uint32_t value_code, const cg_alphabet_ *a, uint64_t w, size_t *at) {
     unsigned negative = 0;
     if (a->zero_symbol) {
         negative = w & 1;
         w >>= 1;
         ++*at;
     }
-    return cg_symbol_from_level_(a, negative, cg_elias_get_(code, w, at) - 1);
+    return cg_symbol_from_level_(a, negative, cg_elias_get_(value_code, w, at) - 1);
 }
 #define CG_ELIAS_DENSE_TABLE_BITS_ 10u
 #define CG_ELIAS_DENSE_TABLE_SIZE_ 1024u
+/* n symbols from `bits` bits; whatever they hold, symbols are those of the alphabet. What the bits do not reach is
+   zero. */
 CG_NOINLINE_ void cg_elias_dense_get_(
-    uint32_t code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
-    /* one or two symbols in the low bytes, how many, their length; 0: too long for here */
+    uint32_t value_code, const cg_alphabet_ *a, const uint8_t *in, size_t bits, size_t n, uint8_t *symbols) {
+    /* table[next 10 bits]: one or two symbols in the low bytes, how many << 16, their length << 24; 0: longer than 10
+       */
     uint32_t one[256], table[CG_ELIAS_DENSE_TABLE_SIZE_];
     size_t at = 0, i = 0;
     if (n >= 1024) {
         memset(table, 0, sizeof table);
-        cg_elias_dense_table_(code, a, one);
+        cg_elias_dense_table_(value_code, a, one);
         for (unsigned s = 0; s <= a->max_symbol; s++)
             if ((one[s] & 255) <= CG_ELIAS_DENSE_TABLE_BITS_)
                 for (uint32_t w = one[s] >> 8; w < CG_ELIAS_DENSE_TABLE_SIZE_; w += 1u << (one[s] & 255))
                     table[w] = s | 1u << 16 | (one[s] & 255) << 24;
-        /* downwards, as what follows lies lower and must still be single */
+        /* downwards, as the entry of the second symbol lies lower, and must still be of a single one */
         for (uint32_t w = CG_ELIAS_DENSE_TABLE_SIZE_; w-- > 0;) {
             uint32_t e = table[w], f = table[w >> (e >> 24)];
             if (e && f && (e >> 24) + (f >> 24) <= CG_ELIAS_DENSE_TABLE_BITS_)
@@ -6104,7 +6370,7 @@ CG_NOINLINE_ void cg_elias_dense_get_(
             for (unsigned j = 0; j < 5; j++) {
                 uint32_t e = table[w & (CG_ELIAS_DENSE_TABLE_SIZE_ - 1)];
                 if (!e) {
-                    symbols[i++] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
+                    symbols[i++] = cg_elias_dense_get_one_(value_code, a, cg_bits_peek_(in, bits, at), &at);
                     break;
                 }
                 cg_put16_(symbols + i, e & 0xffff);
@@ -6114,19 +6380,27 @@ CG_NOINLINE_ void cg_elias_dense_get_(
             }
         }
     }
-    for (; i < n && at < bits; i++) symbols[i] = cg_elias_dense_get_one_(code, a, cg_bits_peek_(in, bits, at), &at);
+    for (; i < n && at < bits; i++)
+        symbols[i] = cg_elias_dense_get_one_(value_code, a, cg_bits_peek_(in, bits, at), &at);
     memset(symbols + i, a->zero_symbol, n - i);
 }
 
 /* src/core/codes/quartic.h */
-/* ---- quartic: five trits in a byte, sum t_i 3^i, filled up with `zero`; r = 2..14 bytes of 121 in a row become
-   the byte 241 + r. */
+/* quartic: ternary symbols, five to a byte, with runs of zeros shortened (3LC)
 
+   Offers   cg_quartic_put_, cg_quartic_check_, cg_quartic_get_
+   Needs    base, bits
+   Touches  nothing but its arguments
+   A byte is the sum of t_i*3^i over five symbols 0..2; the last group is filled up with zero_symbol. Five symbols 1,
+   which is the zero of ternary alphabets, are the byte 121. A run of 2..14 such bytes becomes the one byte 241 + its
+   length. */
+
+/* Writes n symbols; returns the bytes written, at most limit, or limit + 1 if they do not fit. */
 static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, size_t n, uint8_t *out, size_t limit) {
     const uint64_t times = (uint64_t)1 << 32 | 3u << 24 | 9u << 16 | 27u << 8 | 81u,
                    zeros = a->zero_symbol * (uint64_t)0x0101010101u;
     size_t bytes = 0;
-    unsigned run = 0;
+    unsigned run_length = 0;
     for (size_t i = 0; i < n; i += 5) {
         uint64_t x = zeros;
         uint8_t q;
@@ -6135,35 +6409,37 @@ static size_t cg_quartic_put_(const cg_alphabet_ *a, const uint8_t *symbols, siz
             for (size_t j = 0; j < 5 && j < n - i; j++)
                 x = (x & ~((uint64_t)255 << 8 * j)) | (uint64_t)symbols[i + j] << 8 * j;
         q = (uint8_t)(x * times >> 32);
-        run = q == 121 && run < 14 ? run + 1 : q == 121;
-        if (run < 2) {
+        run_length = q == 121 && run_length < 14 ? run_length + 1 : q == 121;
+        if (run_length < 2) {
             if (bytes == limit) return limit + 1;
             out[bytes++] = q;
         } else {
-            out[bytes - 1] = (uint8_t)(241 + run);
+            out[bytes - 1] = (uint8_t)(241 + run_length);
         }
     }
     return bytes;
 }
+/* Whether these bytes hold just n symbols. */
 static int cg_quartic_check_(const uint8_t *in, size_t bytes, size_t n) {
-    size_t have = 0;
-    for (size_t i = 0; i < bytes; i++) have += in[i] < 243 ? 1u : in[i] - 241u;
-    return have == (n + 4) / 5;
+    size_t groups = 0;
+    for (size_t i = 0; i < bytes; i++) groups += in[i] < 243 ? 1u : in[i] - 241u;
+    return groups == (n + 4) / 5;
 }
+/* n symbols 0..2, whatever the bytes are; zeros where they end early. */
 static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
-    uint64_t table[243]; /* the trits in five bytes */
+    uint64_t table[243]; /* the five symbols of a byte, a byte each */
     size_t i = 0, j = 0;
-    unsigned again = 0;
+    unsigned repeat = 0;
     table[0] = 0;
     for (unsigned t = 0, many = 1; t < 5; t++, many *= 3)
         for (unsigned q = 0; q < 2 * many; q++) table[many + q] = table[q] + ((uint64_t)1 << 8 * t);
     for (; i < n; i += 5) {
         unsigned q = 121;
-        if (again) again--;
+        if (repeat) repeat--;
         else if (j < bytes) {
             q = in[j++];
             if (q >= 243) {
-                again = q - 242;
+                repeat = q - 242;
                 q = 121;
             }
         }
@@ -6174,148 +6450,168 @@ static void cg_quartic_get_(const uint8_t *in, size_t bytes, size_t n, uint8_t *
 }
 
 /* src/core/codes/symbols.h */
-/* ---- pieces of symbols */
+/* symbols: pieces of symbols, written by the value code or packed, whichever is shorter
 
-static int cg_code_fits_alphabet_(uint32_t code, const cg_alphabet_ *a) {
-    if (code > CG_VALUE_CODE_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->max_symbol >> (a->bits - 1) > 1 ||
+   Offers   cg_code_fits_alphabet_, cg_piece_put_, cg_piece_check_, cg_piece_get_
+   Needs    base, kernels, bits, huffman, elias, quartic
+   Touches  nothing but its arguments */
+
+/* Whether the alphabet is a possible one, and this code can write it. */
+
+static int cg_code_fits_alphabet_(uint32_t value_code, const cg_alphabet_ *a) {
+    if (value_code > CG_VALUE_CODE_QUARTIC_ || a->bits < 1 || a->bits > 8 || a->max_symbol >> (a->bits - 1) > 1 ||
         a->zero_symbol > a->max_symbol)
         return 0;
-    return code != CG_VALUE_CODE_QUARTIC_ || a->max_symbol == 2;
+    return value_code != CG_VALUE_CODE_QUARTIC_ || a->max_symbol == 2;
 }
-/* symbols <= top, n <= CG_PIECE_SYMBOLS_, cap >= the packed words; up to cap may be scribbled on. Ties go to the
-   lower form. */
-CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a,
+/* Writes n <= CG_PIECE_SYMBOLS_ symbols, all at most max_symbol, and returns the entry. cap: bytes at out, at least
+   those of the packed words; all of them may be scribbled on. Of two modes with equal lengths, the lower is taken. */
+CG_NOINLINE_ uint32_t cg_piece_put_(const cg_kernels_ *kernels, uint32_t value_code, const cg_alphabet_ *a,
     const uint8_t *symbols, size_t n, uint8_t *out, size_t cap) {
     const size_t packed = n * a->bits;
-    if (n && code == CG_VALUE_CODE_HUFFMAN_) {
+    if (n && value_code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
         size_t bytes = cg_huffman_plan_(&h, symbols, n);
         if (8 * bytes < packed) {
             cg_huffman_put_(&h, symbols, n, out, out + cap);
-            return cg_piece_close_(1, 8 * bytes, out);
+            return cg_piece_close_(CG_PIECE_CODED_, 8 * bytes, out);
         }
-    } else if (n && code == CG_VALUE_CODE_QUARTIC_) {
+    } else if (n && value_code == CG_VALUE_CODE_QUARTIC_) {
         size_t limit = (packed - 1) / 8, bytes = cg_quartic_put_(a, symbols, n, out, limit);
-        if (bytes <= limit) return cg_piece_close_(1, 8 * bytes, out);
-    } else if (n && code) {
+        if (bytes <= limit) return cg_piece_close_(CG_PIECE_CODED_, 8 * bytes, out);
+    } else if (n && value_code) {
         uint32_t count[1024];
         uint32_t table[256];
-        size_t dense = 0, least = 0, best, sparse;
+        size_t dense = 0, min_sparse = 0, best, sparse;
         cg_histogram4_(symbols, n, count);
-        cg_elias_dense_table_(code, a, table);
+        cg_elias_dense_table_(value_code, a, table);
         for (unsigned s = 0; s <= a->max_symbol; s++) {
             size_t c = (size_t)count[s] + count[256 + s] + count[512 + s] + count[768 + s];
             unsigned bits;
             dense += c * (table[s] & 255);
             if (c && s != a->zero_symbol) {
-                (void)cg_elias_codeword_(code, cg_symbol_magnitude_(a, s), &bits);
-                least += c * (bits + 1 + (a->zero_symbol > 0));
+                (void)cg_elias_codeword_(value_code, cg_symbol_magnitude_(a, s), &bits);
+                min_sparse += c * (bits + 1 + (a->zero_symbol > 0));
             }
         }
         best = cg_min_(packed, dense);
-        if (least < best) { /* if all gaps were 1 */
-            sparse = cg_elias_sparse_put_(code, a, symbols, n, out, out + cap, best);
-            if (sparse < best) return cg_piece_close_(2, sparse, out);
+        if (min_sparse < best) { /* the length if all gaps were 1 */
+            sparse = cg_elias_sparse_put_(value_code, a, symbols, n, out, out + cap, best);
+            if (sparse < best) return cg_piece_close_(CG_PIECE_SPARSE_, sparse, out);
         }
         if (dense < packed) {
             cg_bitstream_ w = cg_bitstream_open_(out, out + cap);
             cg_bitstream_put_symbols_(&w, table, symbols, n, 3);
-            return cg_piece_close_(1, dense, out);
+            return cg_piece_close_(CG_PIECE_CODED_, dense, out);
         }
     }
     if (a->bits < 8) kernels->pack(symbols, n, a->bits, out);
     else if (n) memcpy(out, symbols, n);
-    return cg_piece_close_(0, packed, out);
+    return cg_piece_close_(CG_PIECE_PACKED_, packed, out);
 }
-static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
+/* Whether an encoder can have written this piece, as far as its frame and header show: cg_piece_get_ of it is
+   defined. */
+static int cg_piece_check_(const cg_kernels_ *kernels, uint32_t value_code, const cg_alphabet_ *a, uint32_t entry,
     const uint8_t *in, size_t bytes, size_t n) {
-    const unsigned form = entry >> 30;
+    const unsigned mode = entry >> 30;
     const size_t bits = cg_piece_entry_bits_(entry);
     (void)kernels;
-    if (n > CG_PIECE_SYMBOLS_ || !cg_code_fits_alphabet_(code, a) ||
+    if (n > CG_PIECE_SYMBOLS_ || !cg_code_fits_alphabet_(value_code, a) ||
         !cg_piece_entry_check_(entry, n * a->bits, in, bytes))
         return 0;
-    if (form == 0) return 1;
-    if (code == CG_VALUE_CODE_PACKED_ || form > (code <= CG_VALUE_CODE_OMEGA_ ? 2u : 1u)) return 0;
-    if (code <= CG_VALUE_CODE_OMEGA_) return form == 2 || bits >= n * (a->zero_symbol ? 2u : 1u);
+    if (mode == CG_PIECE_PACKED_) return 1;
+    if (value_code == CG_VALUE_CODE_PACKED_ ||
+        mode > (value_code <= CG_VALUE_CODE_OMEGA_ ? (unsigned)CG_PIECE_SPARSE_ : (unsigned)CG_PIECE_CODED_))
+        return 0;
+    if (value_code <= CG_VALUE_CODE_OMEGA_) return mode == CG_PIECE_SPARSE_ || bits >= n * (a->zero_symbol ? 2u : 1u);
     if (bits % 8) return 0;
-    if (code == CG_VALUE_CODE_HUFFMAN_) {
+    if (value_code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
         return cg_huffman_header_get_(&h, a->max_symbol, in, bits / 8, n);
     }
     return cg_quartic_check_(in, bits / 8, n);
 }
-CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t code, const cg_alphabet_ *a, uint32_t entry,
+/* n symbols at most max_symbol, whatever the entry and the `bytes` bytes at in are; what cannot be decoded is zeros.
+   symbols has room for n. */
+CG_NOINLINE_ void cg_piece_get_(const cg_kernels_ *kernels, uint32_t value_code, const cg_alphabet_ *a, uint32_t entry,
     const uint8_t *in, size_t bytes, size_t n, uint8_t *symbols) {
-    const unsigned form = entry >> 30;
+    const unsigned mode = entry >> 30;
     const size_t bits = cg_min_(cg_piece_entry_bits_(entry), 8 * bytes);
     if (!n) return;
-    if (form == 0 && bits >= n * a->bits) {
+    if (mode == CG_PIECE_PACKED_ && bits >= n * a->bits) {
         if (a->bits < 8) kernels->unpack(in, n, a->bits, symbols);
         else memcpy(symbols, in, n);
         if (a->max_symbol < (1u << a->bits) - 1)
             for (size_t i = 0; i < n; i++) symbols[i] = symbols[i] < a->max_symbol ? symbols[i] : a->max_symbol;
-    } else if (form == 1 && code == CG_VALUE_CODE_HUFFMAN_) {
+    } else if (mode == CG_PIECE_CODED_ && value_code == CG_VALUE_CODE_HUFFMAN_) {
         cg_huffman_ h;
         if (cg_huffman_header_get_(&h, a->max_symbol, in, bits / 8, n)) cg_huffman_get_(&h, in, n, symbols);
         else memset(symbols, a->zero_symbol, n);
-    } else if (form == 1 && code == CG_VALUE_CODE_QUARTIC_) {
+    } else if (mode == CG_PIECE_CODED_ && value_code == CG_VALUE_CODE_QUARTIC_) {
         cg_quartic_get_(in, bits / 8, n, symbols);
-    } else if (form == 1 && code && code <= CG_VALUE_CODE_OMEGA_) {
-        cg_elias_dense_get_(code, a, in, bits, n, symbols);
-    } else if (form == 2 && code && code <= CG_VALUE_CODE_OMEGA_) {
-        cg_elias_sparse_get_(code, a, in, bits, n, symbols);
+    } else if (mode == CG_PIECE_CODED_ && value_code && value_code <= CG_VALUE_CODE_OMEGA_) {
+        cg_elias_dense_get_(value_code, a, in, bits, n, symbols);
+    } else if (mode == CG_PIECE_SPARSE_ && value_code && value_code <= CG_VALUE_CODE_OMEGA_) {
+        cg_elias_sparse_get_(value_code, a, in, bits, n, symbols);
     } else {
         memset(symbols, a->zero_symbol, n);
     }
 }
 
 /* src/core/codes/floats.h */
-/* ---- pieces of floats: the exponents as a Huffman piece, then what is left of each value, the sign on top, 3
-   bytes or (bf16) 1 */
+/* floats: pieces of f32 or bf16 values with their exponents entropy coded
 
+   Offers   cg_floats_put_, cg_floats_check_, cg_floats_get_; for tests the kernels cg_exponents_, cg_sign_mantissas_,
+            cg_floats_join_
+   Needs    base, kernels, bits, huffman
+   Touches  nothing but its arguments
+   A coded piece is the exponents as a Huffman piece, then the rest of each value, the sign on top: 3 bytes, or 1
+   (bf16). width: bytes of a value, 4 (f32) or 2 (bf16), as they are on the wire. n is at most CG_CHUNK_. */
+
+/* Values taken apart to exponents[n] and sign_mantissas[n*(width - 1)], and put together again. */
 static void cg_exponents_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     if (width == 4)
         for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get32_(in + 4 * i) >> 23);
     else
         for (size_t i = 0; i < n; i++) exponents[i] = (uint8_t)(cg_get16_(in + 2 * i) >> 7);
 }
-static void cg_sign_mantissas_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+static void cg_sign_mantissas_scalar_(unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
     if (width == 4) {
         for (size_t i = 0; i < n; i++) {
             uint32_t u = cg_get32_(in + 4 * i);
-            cg_put16_(rests + 3 * i, u);
-            rests[3 * i + 2] = (uint8_t)((u >> 16 & 0x7f) | (u >> 24 & 0x80));
+            cg_put16_(sign_mantissas + 3 * i, u);
+            sign_mantissas[3 * i + 2] = (uint8_t)((u >> 16 & 0x7f) | (u >> 24 & 0x80));
         }
     } else {
-        for (size_t i = 0; i < n; i++) rests[i] = (uint8_t)((in[2 * i] & 0x7f) | (in[2 * i + 1] & 0x80));
+        for (size_t i = 0; i < n; i++) sign_mantissas[i] = (uint8_t)((in[2 * i] & 0x7f) | (in[2 * i + 1] & 0x80));
     }
 }
 static void cg_floats_join_scalar_(
-    unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+    unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
     if (width == 4) {
         for (size_t i = 0; i < n; i++) {
-            uint32_t r = cg_get16_(rests + 3 * i) | (uint32_t)rests[3 * i + 2] << 16;
+            uint32_t r = cg_get16_(sign_mantissas + 3 * i) | (uint32_t)sign_mantissas[3 * i + 2] << 16;
             cg_put32_(out + 4 * i, (r & 0x7fffff) | (r & 0x800000) << 8 | (uint32_t)exponents[i] << 23);
         }
     } else {
         for (size_t i = 0; i < n; i++)
-            cg_put16_(out + 2 * i, (rests[i] & 0x7fu) | (rests[i] & 0x80u) << 8 | (uint32_t)exponents[i] << 7);
+            cg_put16_(out + 2 * i,
+                (sign_mantissas[i] & 0x7fu) | (sign_mantissas[i] & 0x80u) << 8 | (uint32_t)exponents[i] << 7);
     }
 }
 #if CG_AVX2_
+/* exponents of eight f32 */
 CG_AVX2_INLINE_ __m256i cg_exponent8_avx2_(const uint8_t *in) {
     return _mm256_srli_epi32(_mm256_slli_epi32(cg_load_bytes_avx2_(in), 1), 24);
 }
 CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
     size_t i = 0;
     if (width == 4) {
-        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
         for (; i + 32 <= n; i += 32) {
             const uint8_t *p = in + 4 * i;
             __m256i a = _mm256_packus_epi32(cg_exponent8_avx2_(p), cg_exponent8_avx2_(p + 32));
             __m256i b = _mm256_packus_epi32(cg_exponent8_avx2_(p + 64), cg_exponent8_avx2_(p + 96));
-            cg_store_avx2_(exponents + i, _mm256_permutevar8x32_epi32(_mm256_packus_epi16(a, b), order));
+            cg_store_avx2_(exponents + i, cg_pack_order_avx2_(_mm256_packus_epi16(a, b)));
         }
     } else {
         for (; i + 32 <= n; i += 32) {
@@ -6327,18 +6623,19 @@ CG_TARGET_AVX2_ static void cg_exponents_avx2_(unsigned width, const uint8_t *in
     _mm256_zeroupper();
     cg_exponents_scalar_(width, in + width * i, n - i, exponents + i);
 }
-CG_TARGET_AVX2_ static void cg_sign_mantissas_avx2_(unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+CG_TARGET_AVX2_ static void cg_sign_mantissas_avx2_(
+    unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i squeeze = _mm256_broadcastsi128_si256(
+        const __m256i squeeze_shuffle = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
-        for (; i + 10 <= n; i += 8) { /* the upper store goes 4 bytes beyond */
+        for (; i + 10 <= n; i += 8) { /* the upper store writes 4 bytes more than its values */
             __m256i v = cg_load_bytes_avx2_(in + 4 * i);
             v = _mm256_or_si256(_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi32(v, 8), sign));
-            v = _mm256_shuffle_epi8(v, squeeze);
-            _mm_storeu_si128((__m128i *)(void *)(rests + 3 * i), _mm256_castsi256_si128(v));
-            _mm_storeu_si128((__m128i *)(void *)(rests + 3 * i + 12), _mm256_extracti128_si256(v, 1));
+            v = _mm256_shuffle_epi8(v, squeeze_shuffle);
+            _mm_storeu_si128((__m128i *)(void *)(sign_mantissas + 3 * i), _mm256_castsi256_si128(v));
+            _mm_storeu_si128((__m128i *)(void *)(sign_mantissas + 3 * i + 12), _mm256_extracti128_si256(v, 1));
         }
     } else {
         const __m256i low = _mm256_set1_epi16(0x7f), sign = _mm256_set1_epi16(0x80);
@@ -6346,26 +6643,26 @@ CG_TARGET_AVX2_ static void cg_sign_mantissas_avx2_(unsigned width, const uint8_
             __m256i a = cg_load_bytes_avx2_(in + 2 * i), b = cg_load_bytes_avx2_(in + 2 * i + 32);
             a = _mm256_or_si256(_mm256_and_si256(a, low), _mm256_and_si256(_mm256_srli_epi16(a, 8), sign));
             b = _mm256_or_si256(_mm256_and_si256(b, low), _mm256_and_si256(_mm256_srli_epi16(b, 8), sign));
-            cg_store_avx2_(rests + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
+            cg_store_avx2_(sign_mantissas + i, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
     }
     _mm256_zeroupper();
-    cg_sign_mantissas_scalar_(width, in + width * i, n - i, rests + (width - 1) * i);
+    cg_sign_mantissas_scalar_(width, in + width * i, n - i, sign_mantissas + (width - 1) * i);
 }
 CG_TARGET_AVX2_ static void cg_floats_join_avx2_(
-    unsigned width, const uint8_t *exponents, const uint8_t *rests, size_t n, uint8_t *out) {
+    unsigned width, const uint8_t *exponents, const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
     size_t i = 0;
     if (width == 4) {
         const __m256i low = _mm256_set1_epi32(0x7fffff), sign = _mm256_set1_epi32(0x800000);
-        const __m256i spread = _mm256_broadcastsi128_si256(
+        const __m256i spread_shuffle = _mm256_broadcastsi128_si256(
             _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
         for (; i + 10 <= n; i += 8) {
             __m256i e = _mm256_slli_epi32(
                 _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(exponents + i))), 23);
             __m256i r = _mm256_inserti128_si256(
-                _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i))),
-                _mm_loadu_si128((const __m128i *)(const void *)(rests + 3 * i + 12)), 1);
-            r = _mm256_shuffle_epi8(r, spread);
+                _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(sign_mantissas + 3 * i))),
+                _mm_loadu_si128((const __m128i *)(const void *)(sign_mantissas + 3 * i + 12)), 1);
+            r = _mm256_shuffle_epi8(r, spread_shuffle);
             r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi32(_mm256_and_si256(r, sign), 8));
             cg_store_avx2_(out + 4 * i, _mm256_or_si256(r, e));
         }
@@ -6374,15 +6671,16 @@ CG_TARGET_AVX2_ static void cg_floats_join_avx2_(
         for (; i + 16 <= n; i += 16) {
             __m256i e = _mm256_slli_epi16(
                 _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(exponents + i))), 7);
-            __m256i r = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(rests + i)));
+            __m256i r = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(sign_mantissas + i)));
             r = _mm256_or_si256(_mm256_and_si256(r, low), _mm256_slli_epi16(_mm256_and_si256(r, sign), 8));
             cg_store_avx2_(out + 2 * i, _mm256_or_si256(r, e));
         }
     }
     _mm256_zeroupper();
-    cg_floats_join_scalar_(width, exponents + i, rests + (width - 1) * i, n - i, out + width * i);
+    cg_floats_join_scalar_(width, exponents + i, sign_mantissas + (width - 1) * i, n - i, out + width * i);
 }
 #endif
+/* The same, by the ISA in use. They are no members of the table as only AVX2 has its own. */
 static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *exponents) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
@@ -6394,29 +6692,30 @@ static void cg_exponents_(const cg_kernels_ *kernels, unsigned width, const uint
     cg_exponents_scalar_(width, in, n, exponents);
 }
 static void cg_sign_mantissas_(
-    const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *rests) {
+    const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *sign_mantissas) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
-        cg_sign_mantissas_avx2_(width, in, n, rests);
+        cg_sign_mantissas_avx2_(width, in, n, sign_mantissas);
         return;
     }
 #endif
     (void)kernels;
-    cg_sign_mantissas_scalar_(width, in, n, rests);
+    cg_sign_mantissas_scalar_(width, in, n, sign_mantissas);
 }
-static void cg_floats_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents, const uint8_t *rests,
-    size_t n, uint8_t *out) {
+static void cg_floats_join_(const cg_kernels_ *kernels, unsigned width, const uint8_t *exponents,
+    const uint8_t *sign_mantissas, size_t n, uint8_t *out) {
 #if CG_AVX2_
     if (kernels->isa == CG_ISA_AVX2) {
-        cg_floats_join_avx2_(width, exponents, rests, n, out);
+        cg_floats_join_avx2_(width, exponents, sign_mantissas, n, out);
         return;
     }
 #endif
     (void)kernels;
-    cg_floats_join_scalar_(width, exponents, rests, n, out);
+    cg_floats_join_scalar_(width, exponents, sign_mantissas, n, out);
 }
 
-/* width: bytes of a value, 2 (bf16) or 4 (f32); n <= CG_PIECE_SYMBOLS_; cap: at least n*width in whole words */
+/* Writes n <= CG_CHUNK_ values and returns the entry. cap: bytes at out, at least n*width in whole words; all of them
+   may be scribbled on. */
 CG_NOINLINE_ uint32_t cg_floats_put_(
     const cg_kernels_ *kernels, unsigned width, const uint8_t *in, size_t n, uint8_t *out, size_t cap) {
     if (n) {
@@ -6428,12 +6727,13 @@ CG_NOINLINE_ uint32_t cg_floats_put_(
         if (coded < n) {
             cg_huffman_put_(&h, exponents, n, out, out + cap);
             cg_sign_mantissas_(kernels, width, in, n, out + coded);
-            return cg_piece_close_(1, 8 * (coded + n * (width - 1)), out);
+            return cg_piece_close_(CG_PIECE_CODED_, 8 * (coded + n * (width - 1)), out);
         }
         memcpy(out, in, n * width);
     }
-    return cg_piece_close_(0, 8 * n * width, out);
+    return cg_piece_close_(CG_PIECE_PACKED_, 8 * n * width, out);
 }
+/* Whether an encoder can have written this piece. Coded values are finite then; raw ones are not looked at. */
 CG_NOINLINE_ int cg_floats_check_(
     const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in, size_t bytes, size_t n) {
     cg_huffman_ h;
@@ -6441,31 +6741,40 @@ CG_NOINLINE_ int cg_floats_check_(
     (void)kernels;
     if (n > CG_CHUNK_ || cg_piece_entry_bits_(entry) % 8 || !cg_piece_entry_check_(entry, 8 * n * width, in, bytes))
         return 0;
-    if (entry >> 30 == 0) return 1;
-    /* 255 would be Inf or NaN */
-    return entry >> 30 == 1 && size >= n * (width - 1) &&
+    if (entry >> 30 == CG_PIECE_PACKED_) return 1;
+    /* an exponent of 255 would be Inf or NaN */
+    return entry >> 30 == CG_PIECE_CODED_ && size >= n * (width - 1) &&
         cg_huffman_header_get_(&h, 254, in, size - n * (width - 1), n);
 }
+/* n values, whatever the entry and the `bytes` bytes at in are; what cannot be decoded is zeros. */
 CG_NOINLINE_ void cg_floats_get_(const cg_kernels_ *kernels, unsigned width, uint32_t entry, const uint8_t *in,
     size_t bytes, size_t n, uint8_t *out) {
     uint8_t exponents[CG_CHUNK_];
     cg_huffman_ h;
-    const size_t size = cg_min_(cg_piece_entry_bits_(entry) / 8, bytes), rests = n * (width - 1);
+    const size_t size = cg_min_(cg_piece_entry_bits_(entry) / 8, bytes), sign_mantissas = n * (width - 1);
     if (!n) return;
-    if (entry >> 30 == 0 && size >= n * width) {
+    if (entry >> 30 == CG_PIECE_PACKED_ && size >= n * width) {
         memcpy(out, in, n * width);
-    } else if (entry >> 30 == 1 && n <= CG_CHUNK_ && size >= rests &&
-        cg_huffman_header_get_(&h, 255, in, size - rests, n)) {
+    } else if (entry >> 30 == CG_PIECE_CODED_ && n <= CG_CHUNK_ && size >= sign_mantissas &&
+        cg_huffman_header_get_(&h, 255, in, size - sign_mantissas, n)) {
         cg_huffman_get_(&h, in, n, exponents);
-        cg_floats_join_(kernels, width, exponents, in + (size - rests), n, out);
+        cg_floats_join_(kernels, width, exponents, in + (size - sign_mantissas), n, out);
     } else {
         memset(out, 0, n * width);
     }
 }
 
 /* src/core/codes/golomb.h */
-/* ---- Golomb-Rice: an index as the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g */
+/* golomb: ascending indices as Golomb-Rice codes of their gaps
 
+   Offers   cg_rice_parameter_, cg_rice_bound_, cg_rice_writer_, cg_rice_reader_
+   Needs    base, bits
+   Touches  nothing but its arguments
+   An index is the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g. The parameter b follows
+   from (universe, k), and is not stored. */
+
+/* The b that is best where each of `universe` is an index with probability k/universe; at most
+   CG_RICE_MAX_PARAMETER_. */
 static unsigned cg_rice_parameter_(uint64_t universe, uint64_t k) {
     double miss = universe ? 1.0 - (double)k / (double)universe : 0.0;
     unsigned b = 0;
@@ -6475,16 +6784,20 @@ static unsigned cg_rice_parameter_(uint64_t universe, uint64_t k) {
     }
     return b;
 }
-static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k of so many */
+static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k <= universe indices */
     unsigned b = cg_rice_parameter_(universe, k);
     return k ? cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k, b + 1), (universe - k) >> b)) : 0;
 }
 
 typedef struct cg_rice_writer_ {
     uint8_t *start, *next_byte;
-    uint64_t word, next_index;
-    unsigned filled, parameter;
+    uint64_t word;       /* bits that are not yet written */
+    uint64_t next_index; /* the least that may come */
+    unsigned filled;     /* bits of word: 0..31 between calls */
+    unsigned parameter;  /* b */
 } cg_rice_writer_;
+
+/* out has room for cg_rice_bound_ bytes: only whole words of 4 are written, and none beyond it. */
 
 static void cg_rice_writer_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
     w->start = w->next_byte = out;
@@ -6500,7 +6813,8 @@ CG_INLINE_ void cg_rice_writer_flush_(cg_rice_writer_ *w) {
         w->filled -= 32;
     }
 }
-CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
+/* index is larger than all before. */
+CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) {
     const uint64_t skipped = index - w->next_index, low = skipped & (((uint64_t)1 << w->parameter) - 1);
     uint64_t q = skipped >> w->parameter;
     w->next_index = index + 1;
@@ -6522,7 +6836,8 @@ CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* asc
     }
     cg_rice_writer_flush_(w);
 }
-static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
+/* Writes the last word, filled up with zeros; returns the bytes written in all. */
+static size_t cg_rice_writer_close_(cg_rice_writer_ *w) {
     if (w->filled) {
         cg_put32_(w->next_byte, (uint32_t)w->word);
         w->next_byte += 4;
@@ -6533,8 +6848,8 @@ static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
 typedef struct cg_rice_reader_ {
     const uint8_t *bytes;
     size_t total_bits, bit_pos;
-    uint64_t next_index;
-    unsigned parameter;
+    uint64_t next_index; /* the least that may come; UINT64_MAX once there is none */
+    unsigned parameter;  /* b */
 } cg_rice_reader_;
 
 static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
@@ -6544,7 +6859,8 @@ static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t b
     r->next_index = 0;
     r->parameter = b < CG_RICE_MAX_PARAMETER_ ? b : CG_RICE_MAX_PARAMETER_;
 }
-/* Up to `count` more indices, fewer only where the bits run out. What cannot be an index comes out as UINT64_MAX. */
+/* Reads up to `count` more indices, fewer only where the bits end, and returns how many. An index beyond 2^64 - 2 reads
+   as UINT64_MAX, as do all after it. */
 static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
     const unsigned b = r->parameter;
     const uint64_t mask = ((uint64_t)1 << b) - 1;
@@ -6565,7 +6881,7 @@ static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t co
             at += need;
         }
         if (done > before) continue;
-        while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap that no window holds */
+        while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap longer than the bits in w */
             if (r->total_bits - at <= 57) goto out;
             q += 57;
             at += 57;
@@ -6587,7 +6903,7 @@ out:
     return done;
 }
 
-/* Has the last index been the last, and is nothing but zeros after it? */
+/* Whether nothing but the zeros of the last word is left. */
 static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
     if (r->bit_pos > r->total_bits || r->total_bits - r->bit_pos >= 32) return 0;
     for (size_t i = r->bit_pos; i < r->total_bits; i++)
@@ -6596,10 +6912,18 @@ static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
 }
 
 /* src/core/lowrank.h */
-/* ---- >>linear: factors of a matrix ---- */
+/* lowrank: factors P and Q of a matrix M by one step of the power method, P*Q = P*(P^T*M) with orthonormal P (PowerSGD)
 
-/* ---- vectors of f64 ---- */
+   Offers   f64 vectors (cg_dot_, cg_axpy_, cg_zero64_); cg_matrix_times_, cg_gram_schmidt_, cg_matrix_r_clamp_; the
+            encoder cg_lowrank_encode_ and its steps
+   Needs    base, random, kernels
+   Touches  the factors and the work space, both the caller's
+   Other headers may use: cg_matrix_times_, cg_gram_schmidt_, cg_lowrank_work_bytes_, cg_lowrank_init_q_,
+   cg_lowrank_store_p_, cg_lowrank_compute_q_
+   M is row-major, rows*cols floats at any address. In f64 a factor is a set of r rows, each a vector, one after the
+   other: p[r][rows], q[r][cols]; in a packet p is [rows][r]. r, the rank of the product, is at most min(rows, cols). */
 
+/* x*y; the sum has four lanes by i % 4, so that it vectorizes with the same bits everywhere. */
 static double cg_dot_(const double *x, const double *y, size_t n) {
     double s[4] = { 0.0, 0.0, 0.0, 0.0 };
     size_t i = 0;
@@ -6608,6 +6932,7 @@ static double cg_dot_(const double *x, const double *y, size_t n) {
     for (; i < n; i++) s[i & 3] += cg_times64_(x[i], y[i]);
     return (s[0] + s[2]) + (s[1] + s[3]);
 }
+/* y += a*x */
 static void cg_axpy_(double a, const double *x, double *y, size_t n) {
     for (size_t i = 0; i < n; i++) y[i] += cg_times64_(a, x[i]);
 }
@@ -6615,10 +6940,11 @@ static void cg_zero64_(double *x, size_t n) {
     for (size_t i = 0; i < n; i++) x[i] = 0.0;
 }
 
-/* A matrix is walked in strips of up to CG_STRIP_COLS_ columns, those in blocks of CG_TILE_ROWS_ rows, those in runs of
-   columns. While one block is worked on the next is fetched, a share with each run: ahead, as many values as the
-   run has, one after the other. */
-#define CG_STRIP_COLS_ (CG_TILE_ROWS_ * CG_TILE_COLS_)
+#define CG_STRIP_COLS_ (CG_TILE_ROWS_ * CG_TILE_COLS_) /* columns */
+/* A matrix is walked in strips of up to CG_STRIP_COLS_ columns, a strip in blocks of CG_TILE_ROWS_ rows, a block in
+   tiles of up to CG_TILE_COLS_ columns. While one block is worked on the next one below is prefetched, a share with
+   each tile: as many values as the tile has, consecutive ones. Here: where the share of the tile at row i, column j
+   of the strip begins; NULL at the last blocks and in a narrow last strip. */
 static const float *cg_matrix_prefetch_addr_(
     const float *m, size_t rows, size_t cols, size_t strip, size_t i, size_t j) {
     const size_t width = cg_min_(CG_STRIP_COLS_, cols - strip);
@@ -6626,24 +6952,23 @@ static const float *cg_matrix_prefetch_addr_(
     return width == cols ? cg_at_(m, (i + CG_TILE_ROWS_) * cols + CG_TILE_ROWS_ * j)
                          : cg_at_(m, (i + CG_TILE_ROWS_ + (j - strip) / CG_TILE_COLS_) * cols + strip);
 }
-/* p[rank][rows] = M*q[rank][cols], transposed */
+/* p[r][rows] = (M*q^T)^T for q[r][cols], whose values are representable in f32. */
 static void cg_matrix_times_(
-    const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const double *q, unsigned rank, double *p) {
-    cg_zero64_(p, rank * rows);
+    const cg_kernels_ *kernels, const float *m, size_t rows, size_t cols, const double *q, unsigned r, double *p) {
+    cg_zero64_(p, r * rows);
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
         for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
-                k->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
-                    cg_min_(CG_TILE_COLS_, cols - j), q + j, cols, rank, p + i, rows,
+                kernels->project(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                    cg_min_(CG_TILE_COLS_, cols - j), q + j, cols, r, p + i, rows,
                     cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
 }
 
-/* ---- lowrank: one step of the power method from a random start ---- */
-
-/* Columns to an orthonormal set, each made orthogonal twice; one that depends on those before it becomes 0. 0: not
-   finite. */
-static int cg_gram_schmidt_(double *p, size_t rows, unsigned rank, double *norm) {
-    for (unsigned a = 0; a < rank; a++) {
+/* Makes the r vectors of p[r][rows] orthonormal, each orthogonalized twice against those before it; one that depends on
+   them becomes 0. Raises *norm to the largest squared length before. Returns 0 if some length is not finite; p is then
+   half done. */
+static int cg_gram_schmidt_(double *p, size_t rows, unsigned r, double *norm) {
+    for (unsigned a = 0; a < r; a++) {
         double *x = p + a * rows, before = cg_dot_(x, x, rows), after;
         if (!cg_is_finite64_(before)) return 0;
         *norm = before > *norm ? before : *norm;
@@ -6655,82 +6980,95 @@ static int cg_gram_schmidt_(double *p, size_t rows, unsigned rank, double *norm)
     }
     return 1;
 }
-static unsigned cg_matrix_r_clamp_(size_t rows, size_t cols, unsigned rank) {
-    return (unsigned)cg_min_(rank, cg_min_(rows, cols));
+/* The r that a matrix of this shape can have: at most min(rows, cols). */
+static unsigned cg_matrix_r_clamp_(size_t rows, size_t cols, unsigned r) {
+    return (unsigned)cg_min_(r, cg_min_(rows, cols));
 }
-static uint64_t cg_lowrank_work_bytes_(size_t rows, size_t cols, unsigned rank) {
-    return cg_mul_sat_(cg_mul_sat_(8, cg_matrix_r_clamp_(rows, cols, rank)), cg_add_sat_(rows, cols));
+/* Bytes of work space of cg_lowrank_encode_, aligned for double; saturates. */
+static uint64_t cg_lowrank_work_bytes_(size_t rows, size_t cols, unsigned r) {
+    return cg_mul_sat_(cg_mul_sat_(8, cg_matrix_r_clamp_(rows, cols, r)), cg_add_sat_(rows, cols));
 }
-/* The start is uniform over odd multiples of 2^-16: of signs alone, two columns are often the same where cols is
-   small. */
-static void cg_lowrank_init_q_(uint64_t key, size_t cols, unsigned rank, double *q) {
-    cg_key_ now = { 0, 0 };
-    for (unsigned a = 0; a < rank; a += 2)
+/* The random start q[r][cols], uniform over odd multiples of 2^-16 in (-1, 1). Of signs alone, two vectors would
+   often be equal where cols is small. One hash serves two vectors; vectors a and a + 1, a even, share block keys. */
+static void cg_lowrank_init_q_(uint64_t key, size_t cols, unsigned r, double *q) {
+    cg_key_ block_key = { 0, 0 };
+    for (unsigned a = 0; a < r; a += 2)
         for (size_t j = 0; j < cols; j++) {
             uint64_t at = (uint64_t)(a / 2) * cols + j;
             uint32_t h;
-            if (j == 0 || at % CG_BLOCK_ == 0) now = cg_block_key_(key, at / CG_BLOCK_);
-            h = cg_hash32_(now, (uint32_t)(at % CG_BLOCK_));
+            if (j == 0 || at % CG_BLOCK_ == 0) block_key = cg_block_key_(key, at / CG_BLOCK_);
+            h = cg_hash32_(block_key, (uint32_t)(at % CG_BLOCK_));
             q[a * cols + j] = ((double)(h & 0xffff) - 32767.5) * (1.0 / 32768);
-            if (a + 1 < rank) q[(a + 1) * cols + j] = ((double)(h >> 16) - 32767.5) * (1.0 / 32768);
+            if (a + 1 < r) q[(a + 1) * cols + j] = ((double)(h >> 16) - 32767.5) * (1.0 / 32768);
         }
 }
-/* p[rows][rank] from w[r][rows], times a power of two; what is beyond r is 0. */
-static void cg_lowrank_store_p_(const double *w, size_t rows, unsigned r, double by, float *p, unsigned rank) {
+/* p[rows][r_max], as packets have it, from w[r][rows]: rounded to f32, times factor, a power of two; what is beyond r
+   is 0. */
+static void cg_lowrank_store_p_(const double *w, size_t rows, unsigned r, double factor, float *p, unsigned r_max) {
     for (size_t i = 0; i < rows; i++)
-        for (unsigned a = 0; a < rank; a++)
-            cg_store_(p, i * rank + a, a < r ? (float)((double)(float)w[a * rows + i] * by) : 0.0f);
+        for (unsigned a = 0; a < r_max; a++)
+            cg_store_(p, i * r_max + a, a < r ? (float)((double)(float)w[a * rows + i] * factor) : 0.0f);
 }
-/* q = w^T M with p*by for w; returns the largest magnitude, Inf or NaN if some sum overflowed. */
-static double cg_lowrank_compute_q_(const cg_kernels_ *k, const float *m, size_t rows, size_t cols, const float *p,
-    unsigned rank, unsigned r, double *q) {
-    double top = 0.0;
+/* q[r][cols] = p^T*M, of the first r columns of p[rows][r_max]. Returns the largest magnitude, Inf or NaN if some sum
+   overflowed. */
+static double cg_lowrank_compute_q_(const cg_kernels_ *kernels, const float *m, size_t rows, size_t cols,
+    const float *p, unsigned r_max, unsigned r, double *q) {
+    double absmax = 0.0;
     cg_zero64_(q, r * cols);
     for (size_t strip = 0; strip < cols; strip += CG_STRIP_COLS_)
         for (size_t i = 0; i < rows; i += CG_TILE_ROWS_)
             for (size_t j = strip; j < cols && j < strip + CG_STRIP_COLS_; j += CG_TILE_COLS_)
-                k->project_t(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
-                    cg_min_(CG_TILE_COLS_, cols - j), cg_at_(p, i * rank), rank, r, q + j, cols,
+                kernels->project_t(cg_at_(m, i * cols + j), cols, cg_min_(CG_TILE_ROWS_, rows - i),
+                    cg_min_(CG_TILE_COLS_, cols - j), cg_at_(p, i * r_max), r_max, r, q + j, cols,
                     cg_matrix_prefetch_addr_(m, rows, cols, strip, i, j));
     for (size_t i = 0; i < r * cols; i++) {
         double v = cg_as_double_(cg_as_bits64_(q[i]) & (CG_TOO_LARGE_ >> 1));
         if (!cg_is_finite64_(v)) return v;
-        top = v > top ? v : top;
+        absmax = v > absmax ? v : absmax;
     }
-    return top;
+    return absmax;
 }
+/* Writes the factors p[rows][r_max] and q[r_max][cols] of m; columns and rows beyond cg_matrix_r_clamp_ are 0. key
+   seeds the start, and is shared by all ranks. work: cg_lowrank_work_bytes_, aligned for double. CG_E_NONFINITE if m
+   has an Inf or NaN. Sums in f32 are kept in range by powers of two: p is stored 2^64 larger while m is tiny, 2^64
+   smaller if q overflows, and for good 2^64 larger where q would not fit f32. */
 static cg_status cg_lowrank_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols,
-    unsigned rank, float *p, float *q, void *work) {
-    const cg_kernels_ *k = kernels;
-    const unsigned r = cg_matrix_r_clamp_(rows, cols, rank);
-    double *pw = (double *)work, *qw = pw + r * rows, norm = 0.0, by = 1.0, up = 1.0, top;
+    unsigned r_max, float *p, float *q, void *work) {
+    const unsigned r = cg_matrix_r_clamp_(rows, cols, r_max);
+    double *pw = (double *)work, *qw = pw + r * rows, norm = 0.0, factor = 1.0, p_scale = 1.0, absmax;
     cg_lowrank_init_q_(key, cols, r, qw);
-    cg_matrix_times_(k, m, rows, cols, qw, r, pw);
+    cg_matrix_times_(kernels, m, rows, cols, qw, r, pw);
     if (!cg_gram_schmidt_(pw, rows, r, &norm)) return CG_E_NONFINITE;
-    if (norm < 1e-24) by = CG_POW2_64_; /* products of p and tiny values would be denormal */
-    cg_lowrank_store_p_(pw, rows, r, by, p, rank);
-    top = cg_lowrank_compute_q_(k, m, rows, cols, p, rank, r, qw);
-    if (!cg_is_finite64_(top)) {
-        by = 1.0 / CG_POW2_64_;
-        cg_lowrank_store_p_(pw, rows, r, by, p, rank);
-        top = cg_lowrank_compute_q_(k, m, rows, cols, p, rank, r, qw);
+    if (norm < 1e-24) factor = CG_POW2_64_; /* products of p and tiny values would be denormal */
+    cg_lowrank_store_p_(pw, rows, r, factor, p, r_max);
+    absmax = cg_lowrank_compute_q_(kernels, m, rows, cols, p, r_max, r, qw);
+    if (!cg_is_finite64_(absmax)) {
+        factor = 1.0 / CG_POW2_64_;
+        cg_lowrank_store_p_(pw, rows, r, factor, p, r_max);
+        absmax = cg_lowrank_compute_q_(kernels, m, rows, cols, p, r_max, r, qw);
     }
-    by = 1.0 / by;
-    /* q may be larger than all that it is made of */
-    if (top * by > (double)CG_FLT_MAX_) {
-        up = CG_POW2_64_;
-        by *= 1.0 / CG_POW2_64_;
+    factor = 1.0 / factor;
+    if (absmax * factor > (double)CG_FLT_MAX_) { /* q may be larger than every value of m */
+        p_scale = CG_POW2_64_;
+        factor *= 1.0 / CG_POW2_64_;
     }
-    cg_lowrank_store_p_(pw, rows, r, up, p, rank);
-    for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, (float)(qw[i] * by));
-    for (size_t i = r * cols; i < rank * cols; i++) cg_store_(q, i, 0.0f);
+    cg_lowrank_store_p_(pw, rows, r, p_scale, p, r_max);
+    for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, (float)(qw[i] * factor));
+    for (size_t i = r * cols; i < r_max * cols; i++) cg_store_(q, i, 0.0f);
     return CG_OK;
 }
 
 /* src/core/atomo.h */
-/* ---- atomo: singular vectors, drawn with probabilities that keep the mean ---- */
+/* atomo: factors of a matrix from its singular vectors, sampled with probabilities that keep the mean (ATOMO)
 
-/* a rotation by it keeps lengths, also where squares would underflow */
+   Offers   cg_atomo_encode_, cg_matrix_work_bytes_
+   Needs    base, kernels, lowrank
+   Touches  the factors and the work space, both the caller's
+   Singular vectors are eigenvectors of the smaller Gram matrix: reflections make it tridiagonal, implicit QL finds its
+   eigenvectors. Whatever their accuracy, the factors sent are unbiased, as the product of an orthonormal set of
+   vectors with M restores M. */
+
+/* Length of (a, b), also where squares would underflow: a rotation made with it keeps lengths. */
 static double cg_hypot_(double a, double b) {
     a = a < 0.0 ? -a : a;
     b = b < 0.0 ? -b : b;
@@ -6743,7 +7081,8 @@ static double cg_hypot_(double a, double b) {
     b /= a;
     return a * cg_sqrt_(1.0 + cg_times64_(b, b));
 }
-/* g = Q*T*Q^T by reflections: the diagonals of T to d and e, Q^T to z. g is overwritten, y is room for k values. */
+/* g[k][k] = Q*T*Q^T by reflections, g symmetric with magnitudes about 1: the diagonal of T to d[k], the one beside it
+   to e[k] (e[k-1] is 0), Q^T to z[k][k]. g is overwritten, y is room for k values. */
 static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e, double *y) {
     for (size_t t = 0; t < k; t++) {
         double *v = g + t * k + t + 1, rest, length, dot;
@@ -6751,10 +7090,10 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
         d[t] = g[t * k + t];
         e[t] = n ? v[0] : 0.0;
         rest = n > 1 ? cg_dot_(v + 1, v + 1, n - 1) : 0.0;
-        if (rest < 1e-200) {
+        if (rest < 1e-200) { /* nothing, as g is about 1: no reflection */
             cg_zero64_(v, n);
             continue;
-        } /* g is about 1 */
+        }
         length = cg_sqrt_(cg_times64_(v[0], v[0]) + rest);
         e[t] = v[0] > 0.0 ? -length : length;
         v[0] -= e[t];
@@ -6786,7 +7125,9 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
             z[j * k + i] = c;
         }
 }
-/* Implicit QL on (d, e); the rows of z become eigenvectors. Whatever it reaches, they stay orthonormal. */
+/* Implicit QL on the tridiagonal matrix (d, e): d becomes the eigenvalues, and the rows of z, Q^T before,
+   eigenvectors. It stops after 64 sweeps per eigenvalue, converged or not; the rows of z stay orthonormal in any
+   case. */
 static void cg_tridiagonal_ql_(double *d, double *e, size_t k, double *z) {
     for (size_t l = 0; l < k; l++)
         for (int tries = 0; tries < 64; tries++) {
@@ -6830,46 +7171,52 @@ static void cg_tridiagonal_ql_(double *d, double *e, size_t k, double *z) {
         }
 }
 
+/* How many singular vectors a packet holds at most. */
 static unsigned cg_atomo_r_(size_t rows, size_t cols, unsigned budget) {
     return cg_matrix_r_clamp_(rows, cols, budget);
 }
+/* Bytes of work space of cg_atomo_encode_, aligned for double; saturates. */
 static uint64_t cg_atomo_work_bytes_(size_t rows, size_t cols) {
     const uint64_t k = cg_min_(rows, cols), n = rows < cols ? cols : rows;
     uint64_t doubles = cg_add_sat_(cg_mul_sat_(2, cg_mul_sat_(k, k)), cg_mul_sat_(5, k));
     doubles = cg_add_sat_(doubles, cg_mul_sat_(CG_PANEL_, cg_add_sat_(n, k < CG_TILE_COLS_ ? CG_TILE_COLS_ : k)));
     return cg_add_sat_(cg_mul_sat_(8, doubles), cg_mul_sat_(4, cg_add_sat_(k, cg_mul_sat_(rows, cols))));
 }
-/* w[many][n] = b[n][k] times rows order[0..many) of z, rounded to f32 in the panel */
+/* panel[many][k] = rows order[0..many) of z, rounded to f32; w[many][n] = (b*panel^T)^T for b[n][k]. many <=
+   CG_PANEL_. */
 static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z,
     const uint32_t *order, unsigned many, double *panel, double *w) {
     for (unsigned a = 0; a < many; a++)
         for (size_t j = 0; j < k; j++) panel[a * k + j] = (double)(float)z[order[a] * k + j];
     cg_matrix_times_(kernels, b, n, k, panel, many, w);
 }
+/* Writes the factors p[rows][r] and q[r][cols] of m, r = cg_atomo_r_: *atoms pairs of singular vectors, then zeros. A
+   pair is sent with a probability proportional to its singular value, at most 1, and is divided by it; the number sent
+   is at most r. key decides the draw. work: cg_atomo_work_bytes_, aligned for double. CG_E_NONFINITE if m has an Inf or
+   NaN; the factors are then zeros. */
 static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols,
     unsigned budget, float *p, float *q, unsigned *atoms, void *work) {
-    const cg_kernels_ *ks = kernels;
     const int tall = cols <= rows;
     const size_t k = cg_min_(rows, cols), n = tall ? rows : cols;
-    const unsigned rank = cg_atomo_r_(rows, cols, budget);
+    const unsigned r = cg_atomo_r_(rows, cols, budget);
     double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k,
-           *chance = tail + k;
-    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_TILE_COLS_ ? (size_t)CG_TILE_COLS_ : k), top = 0.0, u,
-           total = 0.0, run = 0.0, left, up = 1.0;
+           *probability = tail + k;
+    double *panel = probability + k, *w = panel + CG_PANEL_ * (k < CG_TILE_COLS_ ? (size_t)CG_TILE_COLS_ : k),
+           absmax = 0.0, scale, u, total = 0.0, cumulative = 0.0, rank_left, unit_scale = 1.0;
     uint32_t *order = (uint32_t *)(void *)(w + CG_PANEL_ * n);
-    float *turned = (float *)(void *)(order + k);
-    const float *a = tall ? turned : m, *b = tall ? m : turned; /* k x n, and its transpose */
-    size_t count = 0, sure = 0;
-    unsigned taken = 0;
+    float *transposed = (float *)(void *)(order + k);
+    const float *a = tall ? transposed : m, *b = tall ? m : transposed; /* [k][n], and its transpose: n >= k */
+    size_t count = 0, certain_n = 0;
+    unsigned sent_n = 0;
     *atoms = 0;
-    for (size_t i = 0; i < rank * rows; i++) cg_store_(p, i, 0.0f);
-    for (size_t i = 0; i < rank * cols; i++) cg_store_(q, i, 0.0f);
+    for (size_t i = 0; i < r * rows; i++) cg_store_(p, i, 0.0f);
+    for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, 0.0f);
     if (!k) return CG_OK;
-    for (size_t i = 0; i < rows; i += 16) /* by squares, for the caches */
+    for (size_t i = 0; i < rows; i += 16) /* in squares of 16, for the caches */
         for (size_t j = 0; j < cols; j += 16)
             for (size_t x = i; x < rows && x < i + 16; x++)
-                for (size_t y = j; y < cols && y < j + 16; y++) turned[y * rows + x] = cg_load_(m, x * cols + y);
-    /* the Gram matrix; its diagonal tells what is not finite */
+                for (size_t y = j; y < cols && y < j + 16; y++) transposed[y * rows + x] = cg_load_(m, x * cols + y);
+    /* the upper half of the Gram matrix; an Inf or NaN of m shows in its diagonal */
     cg_zero64_(g, k * k);
     for (size_t i = 0; i < k; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
@@ -6878,24 +7225,25 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
             for (unsigned x = 0; x < many; x++)
                 for (size_t y = 0; y < run_length; y++)
                     panel[x * CG_TILE_COLS_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
-            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
+            kernels->project(
+                cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
         }
     }
     for (size_t i = 0; i < k; i++) {
         if (!cg_is_finite64_(g[i * k + i])) return CG_E_NONFINITE;
-        top = g[i * k + i] > top ? g[i * k + i] : top;
+        absmax = g[i * k + i] > absmax ? g[i * k + i] : absmax;
         for (size_t j = 0; j < i; j++) g[i * k + j] = g[j * k + i];
     }
-    if (top == 0.0) return CG_OK;
-    top = cg_as_double_((2046 - (cg_as_bits64_(top) >> 52)) << 52); /* brings the largest near 1 */
-    for (size_t i = 0; i < k * k; i++) g[i] *= top;
+    if (absmax == 0.0) return CG_OK;
+    scale = cg_as_double_((2046 - (cg_as_bits64_(absmax) >> 52)) << 52); /* a power of two, brings absmax near 1 */
+    for (size_t i = 0; i < k * k; i++) g[i] *= scale;
     cg_tridiagonal_(g, k, z, d, e, tail);
     cg_tridiagonal_ql_(d, e, k, z);
-    /* the singular values from the vectors as they will be sent, then sorted */
+    /* singular values, as lengths of what will be sent; then sorted, the largest first */
     for (size_t i = 0; i < k; i++) order[i] = (uint32_t)i;
     for (size_t i = 0; i < k; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
-        cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
+        cg_atomo_panel_(kernels, b, n, k, z, order + i, many, panel, w);
         for (unsigned x = 0; x < many; x++) sigma[i + x] = cg_sqrt_(cg_dot_(w + x * n, w + x * n, n));
     }
     for (size_t i = 1; i < k; i++) {
@@ -6909,47 +7257,51 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         sigma[j] = s;
         order[j] = o;
     }
-    /* less is what rounding makes of 0 */
+    /* smaller ones are 0 but for rounding */
     while (count < k && sigma[count] > sigma[0] * 1.1920928955078125e-7) count++;
     for (size_t i = count; i-- > 0;) tail[i] = sigma[i] + (i + 1 < count ? tail[i + 1] : 0.0);
-    /* those that are sent for sure, then one uniform number for the others: each unit of summed probability sends
-       one */
-    left = (double)rank;
-    for (;
-         sure < count && left > 0.0 && (left >= (double)(count - sure) || cg_times64_(left, sigma[sure]) >= tail[sure]);
-         left -= 1.0)
-        chance[sure++] = 1.0;
-    taken = (unsigned)sure;
-    for (size_t i = sure; i < count; i++) total += sigma[i];
+    /* First those whose probability is 1. For the others one uniform number u in [0, 1): one is sent where the
+       running sum of probabilities, from u on, passes an integer. */
+    rank_left = (double)r;
+    for (; certain_n < count && rank_left > 0.0 &&
+         (rank_left >= (double)(count - certain_n) || cg_times64_(rank_left, sigma[certain_n]) >= tail[certain_n]);
+         rank_left -= 1.0)
+        probability[certain_n++] = 1.0;
+    sent_n = (unsigned)certain_n;
+    for (size_t i = certain_n; i < count; i++) total += sigma[i];
     u = (double)(cg_mix64_(key + CG_GOLDEN_) >> 24) * (1.0 / 1099511627776.0);
-    for (size_t i = sure; i < count && taken < rank; i++) {
-        const double before = u + cg_times64_(left, run / total);
-        run += sigma[i];
-        if ((uint64_t)(u + cg_times64_(left, run / total)) > (uint64_t)before) {
-            const double c = left * (sigma[i] / total);
-            sigma[taken] = sigma[i];
-            order[taken] = order[i];
-            chance[taken++] = c < 1.0 ? c : 1.0;
+    for (size_t i = certain_n; i < count && sent_n < r; i++) {
+        const double before = u + cg_times64_(rank_left, cumulative / total);
+        cumulative += sigma[i];
+        if ((uint64_t)(u + cg_times64_(rank_left, cumulative / total)) > (uint64_t)before) {
+            const double c = rank_left * (sigma[i] / total);
+            sigma[sent_n] = sigma[i];
+            order[sent_n] = order[i];
+            probability[sent_n++] = c < 1.0 ? c : 1.0;
         }
     }
-    for (unsigned i = 0; i < taken; i++)
-        if (sigma[i] / chance[i] > (double)CG_FLT_MAX_) up = CG_POW2_64_;
-    for (unsigned i = 0; i < taken; i += CG_PANEL_) {
-        const unsigned many = (unsigned)cg_min_(CG_PANEL_, taken - i);
-        cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
+    /* the factor that holds sigma is kept in the range of f32 at the expense of the unit vectors */
+    for (unsigned i = 0; i < sent_n; i++)
+        if (sigma[i] / probability[i] > (double)CG_FLT_MAX_) unit_scale = CG_POW2_64_;
+    for (unsigned i = 0; i < sent_n; i += CG_PANEL_) {
+        const unsigned many = (unsigned)cg_min_(CG_PANEL_, sent_n - i);
+        cg_atomo_panel_(kernels, b, n, k, z, order + i, many, panel, w);
         for (unsigned x = 0; x < many; x++) {
             const double *v = tall ? w + x * n : panel + x * k, *h = tall ? panel + x * k : w + x * n;
-            const double by = 1.0 / up;
+            const double inv_unit_scale = 1.0 / unit_scale;
             for (size_t y = 0; y < rows; y++)
-                cg_store_(p, y * rank + i + x, (float)(tall ? v[y] / chance[i + x] * by : v[y] * up));
+                cg_store_(
+                    p, y * r + i + x, (float)(tall ? v[y] / probability[i + x] * inv_unit_scale : v[y] * unit_scale));
             for (size_t y = 0; y < cols; y++)
-                cg_store_(q, (i + x) * cols + y, (float)(tall ? h[y] * up : h[y] / chance[i + x] * by));
+                cg_store_(q, (i + x) * cols + y,
+                    (float)(tall ? h[y] * unit_scale : h[y] / probability[i + x] * inv_unit_scale));
         }
     }
-    *atoms = taken;
+    *atoms = sent_n;
     return CG_OK;
 }
 
+/* Work space of the encoder of a matrix operator. */
 static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
     const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
     return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_bytes_(rows, cols, op->transform.arg)
@@ -11676,6 +12028,11 @@ CG_API_ const char *cg_status_str(cg_status status) {
 CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 
 /* src/core/base/fp_end.h */
+/* fp_end: gives the floating-point flags back to the includer
+
+   Offers   the end of what fp_begin began
+   Needs    fp_begin
+   Touches  the compiler's floating-point state */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -11686,4 +12043,9 @@ CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
 #endif
 
 /* src/core/base/end.h */
+/* end: closes the implementation that begin.h of the same header opened
+
+   Offers   the #endif
+   Needs    begin
+   Touches  nothing */
 #endif /* COMPGRAD_IMPLEMENTATION */

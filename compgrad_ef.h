@@ -363,8 +363,12 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
 #  define COMPGRAD_EF_IMPLEMENTED_
 
 /* src/core/base/fp_begin.h */
-/* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
-   here and the end of this file, and nothing of it leaks into the includer's own code. */
+/* fp_begin: strict floating point from here to fp_end, whatever flags the includer compiles with
+
+   Offers   pragmas: no contraction, no reassociation, no fast math
+   Needs    nothing
+   Touches  the compiler's floating-point state, which fp_end gives back; every header has both once
+   All code whose results are part of a packet stands between the two. */
 #if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
@@ -2195,6 +2199,11 @@ CG_API_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size
 }
 
 /* src/core/base/fp_end.h */
+/* fp_end: gives the floating-point flags back to the includer
+
+   Offers   the end of what fp_begin began
+   Needs    fp_begin
+   Touches  the compiler's floating-point state */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -2205,4 +2214,9 @@ CG_API_ cg_status cg_ef_load_mean(cg_ef *ef, const void *const *bufs, const size
 #endif
 
 /* src/core/base/end.h */
+/* end: closes the implementation that begin.h of the same header opened
+
+   Offers   the #endif
+   Needs    begin
+   Touches  nothing */
 #endif /* COMPGRAD_IMPLEMENTATION */

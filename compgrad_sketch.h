@@ -244,8 +244,12 @@ CG_API_ CG_CHECKED_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exch
 #  define COMPGRAD_SKETCH_IMPLEMENTED_
 
 /* src/core/base/fp_begin.h */
-/* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
-   here and the end of this file, and nothing of it leaks into the includer's own code. */
+/* fp_begin: strict floating point from here to fp_end, whatever flags the includer compiles with
+
+   Offers   pragmas: no contraction, no reassociation, no fast math
+   Needs    nothing
+   Touches  the compiler's floating-point state, which fp_end gives back; every header has both once
+   All code whose results are part of a packet stands between the two. */
 #if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)
@@ -1466,6 +1470,11 @@ CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *d
 }
 
 /* src/core/base/fp_end.h */
+/* fp_end: gives the floating-point flags back to the includer
+
+   Offers   the end of what fp_begin began
+   Needs    fp_begin
+   Touches  the compiler's floating-point state */
 #if defined(__clang__)
 #  pragma STDC FP_CONTRACT DEFAULT
 #  if defined(__x86_64__) || defined(__i386__)
@@ -1476,4 +1485,9 @@ CG_API_ cg_status cg_fetched_exchange(cg_fetched *sgd, const cg_exchange_desc *d
 #endif
 
 /* src/core/base/end.h */
+/* end: closes the implementation that begin.h of the same header opened
+
+   Offers   the #endif
+   Needs    begin
+   Touches  nothing */
 #endif /* COMPGRAD_IMPLEMENTATION */

@@ -1,6 +1,13 @@
-/* ---- atomo: singular vectors, drawn with probabilities that keep the mean ---- */
+/* atomo: factors of a matrix from its singular vectors, sampled with probabilities that keep the mean (ATOMO)
 
-/* a rotation by it keeps lengths, also where squares would underflow */
+   Offers   cg_atomo_encode_, cg_matrix_work_bytes_
+   Needs    base, kernels, lowrank
+   Touches  the factors and the work space, both the caller's
+   Singular vectors are eigenvectors of the smaller Gram matrix: reflections make it tridiagonal, implicit QL finds its
+   eigenvectors. Whatever their accuracy, the factors sent are unbiased, as the product of an orthonormal set of
+   vectors with M restores M. */
+
+/* Length of (a, b), also where squares would underflow: a rotation made with it keeps lengths. */
 static double cg_hypot_(double a, double b) {
     a = a < 0.0 ? -a : a;
     b = b < 0.0 ? -b : b;
@@ -13,7 +20,8 @@ static double cg_hypot_(double a, double b) {
     b /= a;
     return a * cg_sqrt_(1.0 + cg_times64_(b, b));
 }
-/* g = Q*T*Q^T by reflections: the diagonals of T to d and e, Q^T to z. g is overwritten, y is room for k values. */
+/* g[k][k] = Q*T*Q^T by reflections, g symmetric with magnitudes about 1: the diagonal of T to d[k], the one beside it
+   to e[k] (e[k-1] is 0), Q^T to z[k][k]. g is overwritten, y is room for k values. */
 static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e, double *y) {
     for (size_t t = 0; t < k; t++) {
         double *v = g + t * k + t + 1, rest, length, dot;
@@ -21,10 +29,10 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
         d[t] = g[t * k + t];
         e[t] = n ? v[0] : 0.0;
         rest = n > 1 ? cg_dot_(v + 1, v + 1, n - 1) : 0.0;
-        if (rest < 1e-200) {
+        if (rest < 1e-200) { /* nothing, as g is about 1: no reflection */
             cg_zero64_(v, n);
             continue;
-        } /* g is about 1 */
+        }
         length = cg_sqrt_(cg_times64_(v[0], v[0]) + rest);
         e[t] = v[0] > 0.0 ? -length : length;
         v[0] -= e[t];
@@ -56,7 +64,9 @@ static void cg_tridiagonal_(double *g, size_t k, double *z, double *d, double *e
             z[j * k + i] = c;
         }
 }
-/* Implicit QL on (d, e); the rows of z become eigenvectors. Whatever it reaches, they stay orthonormal. */
+/* Implicit QL on the tridiagonal matrix (d, e): d becomes the eigenvalues, and the rows of z, Q^T before,
+   eigenvectors. It stops after 64 sweeps per eigenvalue, converged or not; the rows of z stay orthonormal in any
+   case. */
 static void cg_tridiagonal_ql_(double *d, double *e, size_t k, double *z) {
     for (size_t l = 0; l < k; l++)
         for (int tries = 0; tries < 64; tries++) {
@@ -100,46 +110,52 @@ static void cg_tridiagonal_ql_(double *d, double *e, size_t k, double *z) {
         }
 }
 
+/* How many singular vectors a packet holds at most. */
 static unsigned cg_atomo_r_(size_t rows, size_t cols, unsigned budget) {
     return cg_matrix_r_clamp_(rows, cols, budget);
 }
+/* Bytes of work space of cg_atomo_encode_, aligned for double; saturates. */
 static uint64_t cg_atomo_work_bytes_(size_t rows, size_t cols) {
     const uint64_t k = cg_min_(rows, cols), n = rows < cols ? cols : rows;
     uint64_t doubles = cg_add_sat_(cg_mul_sat_(2, cg_mul_sat_(k, k)), cg_mul_sat_(5, k));
     doubles = cg_add_sat_(doubles, cg_mul_sat_(CG_PANEL_, cg_add_sat_(n, k < CG_TILE_COLS_ ? CG_TILE_COLS_ : k)));
     return cg_add_sat_(cg_mul_sat_(8, doubles), cg_mul_sat_(4, cg_add_sat_(k, cg_mul_sat_(rows, cols))));
 }
-/* w[many][n] = b[n][k] times rows order[0..many) of z, rounded to f32 in the panel */
+/* panel[many][k] = rows order[0..many) of z, rounded to f32; w[many][n] = (b*panel^T)^T for b[n][k]. many <=
+   CG_PANEL_. */
 static void cg_atomo_panel_(const cg_kernels_ *kernels, const float *b, size_t n, size_t k, const double *z,
     const uint32_t *order, unsigned many, double *panel, double *w) {
     for (unsigned a = 0; a < many; a++)
         for (size_t j = 0; j < k; j++) panel[a * k + j] = (double)(float)z[order[a] * k + j];
     cg_matrix_times_(kernels, b, n, k, panel, many, w);
 }
+/* Writes the factors p[rows][r] and q[r][cols] of m, r = cg_atomo_r_: *atoms pairs of singular vectors, then zeros. A
+   pair is sent with a probability proportional to its singular value, at most 1, and is divided by it; the number sent
+   is at most r. key decides the draw. work: cg_atomo_work_bytes_, aligned for double. CG_E_NONFINITE if m has an Inf or
+   NaN; the factors are then zeros. */
 static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, const float *m, size_t rows, size_t cols,
     unsigned budget, float *p, float *q, unsigned *atoms, void *work) {
-    const cg_kernels_ *ks = kernels;
     const int tall = cols <= rows;
     const size_t k = cg_min_(rows, cols), n = tall ? rows : cols;
-    const unsigned rank = cg_atomo_r_(rows, cols, budget);
+    const unsigned r = cg_atomo_r_(rows, cols, budget);
     double *g = (double *)work, *z = g + k * k, *d = z + k * k, *e = d + k, *sigma = e + k, *tail = sigma + k,
-           *chance = tail + k;
-    double *panel = chance + k, *w = panel + CG_PANEL_ * (k < CG_TILE_COLS_ ? (size_t)CG_TILE_COLS_ : k), top = 0.0, u,
-           total = 0.0, run = 0.0, left, up = 1.0;
+           *probability = tail + k;
+    double *panel = probability + k, *w = panel + CG_PANEL_ * (k < CG_TILE_COLS_ ? (size_t)CG_TILE_COLS_ : k),
+           absmax = 0.0, scale, u, total = 0.0, cumulative = 0.0, rank_left, unit_scale = 1.0;
     uint32_t *order = (uint32_t *)(void *)(w + CG_PANEL_ * n);
-    float *turned = (float *)(void *)(order + k);
-    const float *a = tall ? turned : m, *b = tall ? m : turned; /* k x n, and its transpose */
-    size_t count = 0, sure = 0;
-    unsigned taken = 0;
+    float *transposed = (float *)(void *)(order + k);
+    const float *a = tall ? transposed : m, *b = tall ? m : transposed; /* [k][n], and its transpose: n >= k */
+    size_t count = 0, certain_n = 0;
+    unsigned sent_n = 0;
     *atoms = 0;
-    for (size_t i = 0; i < rank * rows; i++) cg_store_(p, i, 0.0f);
-    for (size_t i = 0; i < rank * cols; i++) cg_store_(q, i, 0.0f);
+    for (size_t i = 0; i < r * rows; i++) cg_store_(p, i, 0.0f);
+    for (size_t i = 0; i < r * cols; i++) cg_store_(q, i, 0.0f);
     if (!k) return CG_OK;
-    for (size_t i = 0; i < rows; i += 16) /* by squares, for the caches */
+    for (size_t i = 0; i < rows; i += 16) /* in squares of 16, for the caches */
         for (size_t j = 0; j < cols; j += 16)
             for (size_t x = i; x < rows && x < i + 16; x++)
-                for (size_t y = j; y < cols && y < j + 16; y++) turned[y * rows + x] = cg_load_(m, x * cols + y);
-    /* the Gram matrix; its diagonal tells what is not finite */
+                for (size_t y = j; y < cols && y < j + 16; y++) transposed[y * rows + x] = cg_load_(m, x * cols + y);
+    /* the upper half of the Gram matrix; an Inf or NaN of m shows in its diagonal */
     cg_zero64_(g, k * k);
     for (size_t i = 0; i < k; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
@@ -148,24 +164,25 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
             for (unsigned x = 0; x < many; x++)
                 for (size_t y = 0; y < run_length; y++)
                     panel[x * CG_TILE_COLS_ + y] = (double)cg_load_(a, (i + x) * n + j + y);
-            ks->project(cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
+            kernels->project(
+                cg_at_(a, i * n + j), n, k - i, run_length, panel, CG_TILE_COLS_, many, g + i * k + i, k, NULL);
         }
     }
     for (size_t i = 0; i < k; i++) {
         if (!cg_is_finite64_(g[i * k + i])) return CG_E_NONFINITE;
-        top = g[i * k + i] > top ? g[i * k + i] : top;
+        absmax = g[i * k + i] > absmax ? g[i * k + i] : absmax;
         for (size_t j = 0; j < i; j++) g[i * k + j] = g[j * k + i];
     }
-    if (top == 0.0) return CG_OK;
-    top = cg_as_double_((2046 - (cg_as_bits64_(top) >> 52)) << 52); /* brings the largest near 1 */
-    for (size_t i = 0; i < k * k; i++) g[i] *= top;
+    if (absmax == 0.0) return CG_OK;
+    scale = cg_as_double_((2046 - (cg_as_bits64_(absmax) >> 52)) << 52); /* a power of two, brings absmax near 1 */
+    for (size_t i = 0; i < k * k; i++) g[i] *= scale;
     cg_tridiagonal_(g, k, z, d, e, tail);
     cg_tridiagonal_ql_(d, e, k, z);
-    /* the singular values from the vectors as they will be sent, then sorted */
+    /* singular values, as lengths of what will be sent; then sorted, the largest first */
     for (size_t i = 0; i < k; i++) order[i] = (uint32_t)i;
     for (size_t i = 0; i < k; i += CG_PANEL_) {
         const unsigned many = (unsigned)cg_min_(CG_PANEL_, k - i);
-        cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
+        cg_atomo_panel_(kernels, b, n, k, z, order + i, many, panel, w);
         for (unsigned x = 0; x < many; x++) sigma[i + x] = cg_sqrt_(cg_dot_(w + x * n, w + x * n, n));
     }
     for (size_t i = 1; i < k; i++) {
@@ -179,47 +196,51 @@ static cg_status cg_atomo_encode_(const cg_kernels_ *kernels, uint64_t key, cons
         sigma[j] = s;
         order[j] = o;
     }
-    /* less is what rounding makes of 0 */
+    /* smaller ones are 0 but for rounding */
     while (count < k && sigma[count] > sigma[0] * 1.1920928955078125e-7) count++;
     for (size_t i = count; i-- > 0;) tail[i] = sigma[i] + (i + 1 < count ? tail[i + 1] : 0.0);
-    /* those that are sent for sure, then one uniform number for the others: each unit of summed probability sends
-       one */
-    left = (double)rank;
-    for (;
-         sure < count && left > 0.0 && (left >= (double)(count - sure) || cg_times64_(left, sigma[sure]) >= tail[sure]);
-         left -= 1.0)
-        chance[sure++] = 1.0;
-    taken = (unsigned)sure;
-    for (size_t i = sure; i < count; i++) total += sigma[i];
+    /* First those whose probability is 1. For the others one uniform number u in [0, 1): one is sent where the
+       running sum of probabilities, from u on, passes an integer. */
+    rank_left = (double)r;
+    for (; certain_n < count && rank_left > 0.0 &&
+         (rank_left >= (double)(count - certain_n) || cg_times64_(rank_left, sigma[certain_n]) >= tail[certain_n]);
+         rank_left -= 1.0)
+        probability[certain_n++] = 1.0;
+    sent_n = (unsigned)certain_n;
+    for (size_t i = certain_n; i < count; i++) total += sigma[i];
     u = (double)(cg_mix64_(key + CG_GOLDEN_) >> 24) * (1.0 / 1099511627776.0);
-    for (size_t i = sure; i < count && taken < rank; i++) {
-        const double before = u + cg_times64_(left, run / total);
-        run += sigma[i];
-        if ((uint64_t)(u + cg_times64_(left, run / total)) > (uint64_t)before) {
-            const double c = left * (sigma[i] / total);
-            sigma[taken] = sigma[i];
-            order[taken] = order[i];
-            chance[taken++] = c < 1.0 ? c : 1.0;
+    for (size_t i = certain_n; i < count && sent_n < r; i++) {
+        const double before = u + cg_times64_(rank_left, cumulative / total);
+        cumulative += sigma[i];
+        if ((uint64_t)(u + cg_times64_(rank_left, cumulative / total)) > (uint64_t)before) {
+            const double c = rank_left * (sigma[i] / total);
+            sigma[sent_n] = sigma[i];
+            order[sent_n] = order[i];
+            probability[sent_n++] = c < 1.0 ? c : 1.0;
         }
     }
-    for (unsigned i = 0; i < taken; i++)
-        if (sigma[i] / chance[i] > (double)CG_FLT_MAX_) up = CG_POW2_64_;
-    for (unsigned i = 0; i < taken; i += CG_PANEL_) {
-        const unsigned many = (unsigned)cg_min_(CG_PANEL_, taken - i);
-        cg_atomo_panel_(ks, b, n, k, z, order + i, many, panel, w);
+    /* the factor that holds sigma is kept in the range of f32 at the expense of the unit vectors */
+    for (unsigned i = 0; i < sent_n; i++)
+        if (sigma[i] / probability[i] > (double)CG_FLT_MAX_) unit_scale = CG_POW2_64_;
+    for (unsigned i = 0; i < sent_n; i += CG_PANEL_) {
+        const unsigned many = (unsigned)cg_min_(CG_PANEL_, sent_n - i);
+        cg_atomo_panel_(kernels, b, n, k, z, order + i, many, panel, w);
         for (unsigned x = 0; x < many; x++) {
             const double *v = tall ? w + x * n : panel + x * k, *h = tall ? panel + x * k : w + x * n;
-            const double by = 1.0 / up;
+            const double inv_unit_scale = 1.0 / unit_scale;
             for (size_t y = 0; y < rows; y++)
-                cg_store_(p, y * rank + i + x, (float)(tall ? v[y] / chance[i + x] * by : v[y] * up));
+                cg_store_(
+                    p, y * r + i + x, (float)(tall ? v[y] / probability[i + x] * inv_unit_scale : v[y] * unit_scale));
             for (size_t y = 0; y < cols; y++)
-                cg_store_(q, (i + x) * cols + y, (float)(tall ? h[y] * up : h[y] / chance[i + x] * by));
+                cg_store_(q, (i + x) * cols + y,
+                    (float)(tall ? h[y] * unit_scale : h[y] / probability[i + x] * inv_unit_scale));
         }
     }
-    *atoms = taken;
+    *atoms = sent_n;
     return CG_OK;
 }
 
+/* Work space of the encoder of a matrix operator. */
 static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
     const size_t rows = op->transform.size, cols = (size_t)op->transform.value;
     return op->transform.id == CG_TRANSFORM_LOWRANK ? cg_lowrank_work_bytes_(rows, cols, op->transform.arg)

@@ -1,18 +1,28 @@
-/* ---- >>random: a pure function of (tag, position); part of the wire format ---- */
+/* random: random numbers as a pure function of (tag, position), which is part of the wire format
 
+   Offers   shared and per-rank keys of a tag, keys of blocks, 32 hash bits per counter, rounding noise, PermK's draw
+   Needs    base
+   Touches  nothing but its arguments
+   Other headers may use: cg_shared_key_, cg_key_, cg_block_key_, cg_hash32_
+   There is no generator state: any thread and any ISA can make the number of any position by itself. */
+
+/* The key of a tag that all ranks agree on (rank is left out): samples, rotations, permutations. */
 static uint64_t cg_shared_key_(const cg_tag *tag) {
     uint64_t z = cg_mix64_(tag->seed + CG_GOLDEN_);
     z = cg_mix64_(z ^ (tag->step + 2 * CG_GOLDEN_));
     return cg_mix64_(z ^ (tag->tensor + 3 * CG_GOLDEN_));
 }
+/* The key that differs by rank: rounding and selection by chance. */
 static uint64_t cg_rank_key_(const cg_tag *tag) {
     return cg_mix64_(cg_shared_key_(tag) ^ (tag->rank + 4 * CG_GOLDEN_));
 }
 
-/* Two words per block of 65536 positions: with one, the counters of two blocks would overlap too often. */
+/* The key of one block of 65536 positions. With one word instead of two, the hashes of two blocks would overlap too
+   often. */
 typedef struct cg_key_ {
-    uint32_t a, b;
+    uint32_t a, b; /* a: xor with the counter; b: added between the two multiplications */
 } cg_key_;
+/* key: of cg_shared_key_ or cg_rank_key_, perhaps xor a constant of the purpose; block: any number. */
 CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     uint64_t s = cg_mix64_(key + (block + 1) * CG_GOLDEN_);
     cg_key_ k;
@@ -20,20 +30,24 @@ CG_INLINE_ cg_key_ cg_block_key_(uint64_t key, uint64_t block) {
     k.b = (uint32_t)(s >> 32);
     return k;
 }
+/* 32 uniform bits; for one key a bijection of the counter. SIMD twins: cg_hash8_avx2_, cg_hash4_neon_. */
 CG_INLINE_ uint32_t cg_hash32_(cg_key_ key, uint32_t counter) {
     uint32_t h = counter ^ key.a;
     h = (h ^ h >> 16) * 0x7FEB352Du;
     h = ((h ^ h >> 15) + key.b) * 0x846CA68Bu;
     return h ^ h >> 16;
 }
-/* Rounding noise in [-0.5, 0.5]. One hash serves two values: each sees all 32 bits, in two orders. */
+/* Rounding noise of a position within its block, in [-0.5, 0.5]. Positions p and p + 8 of 16 share one hash: the second
+   sees its halves swapped, so that the high bits of the two are independent. */
 CG_INLINE_ float cg_noise_(cg_key_ key, uint32_t position) {
     uint32_t h = cg_hash32_(key, (position >> 4) << 3 | (position & 7));
     if (position & 8) h = h << 16 | h >> 16;
     return (float)(int32_t)h * 2.3283064365386963e-10f;
 }
-/* Which of a group of `size` neighbours a rank takes: every rank another one. */
-CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t size, uint32_t rank) {
-    uint64_t start = (uint64_t)cg_hash32_(cg_block_key_(key, group >> 16), (uint32_t)(group & 0xffff)) * size >> 32;
-    return start + rank < size ? start + rank : start + rank - size;
+/* PermK: which of the group_size neighbours of a group this rank takes. rank < group_size; over all ranks the result
+   is a cyclic shift of 0..group_size-1, chosen by (key, group), so no two ranks take the same. */
+CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t group_size, uint32_t rank) {
+    uint64_t shift = (uint64_t)cg_hash32_(cg_block_key_(key, group >> 16), (uint32_t)(group & 0xffff)) * group_size >>
+        32;
+    return shift + rank < group_size ? shift + rank : shift + rank - group_size;
 }

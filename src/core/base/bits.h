@@ -1,3 +1,12 @@
+/* bits: byte order, bit patterns of floats, and integer arithmetic that sticks at its maximum
+
+   Offers   sizes of chunk, block and wave; loads and stores of the little-endian wire and of unaligned floats;
+            log2, ctz and popcount; the 64-bit mixing step of hashes; sums and products of sizes that saturate
+   Needs    platform
+   Touches  nothing but its arguments
+   Every header may use all of it, as all of base. The intrinsics are included here, after fp_begin: their inline
+   functions then have its floating-point flags, unless the includer has read them before. */
+
 #if CG_AVX2_
 #  include <immintrin.h>
 #endif
@@ -5,26 +14,17 @@
 #  include <arm_neon.h>
 #endif
 
-/* clang's back end fuses a product with a sum under -ffp-contract=fast, whatever the pragmas say: hide the product. */
-#if defined(__clang__) && defined(__FMA__)
-#  define CG_NO_FMA_(product) __asm__("" : "+x"(product))
-#elif defined(__clang__) && defined(__aarch64__)
-#  define CG_NO_FMA_(product) __asm__("" : "+w"(product))
-#else
-#  define CG_NO_FMA_(product) ((void)0)
-#endif
-
-#define CG_CHUNK_ 2048u        /* values handled while they stay in L1 */
-#define CG_BLOCK_ 65536u       /* values per unit of randomness, summation and threads */
+#define CG_CHUNK_ 2048u        /* values that are worked on while they stay in L1 */
+#define CG_BLOCK_ 65536u       /* values per block: the granularity of random keys, of summation order and of threads */
 #define CG_ROTATE_BLOCK_ 1024u /* values that are rotated together */
-#define CG_DCT_BLOCK_ 64u
-#define CG_WAVE_ 64u             /* blocks whose partial results are held at once */
-#define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; NaN is above */
+#define CG_DCT_BLOCK_ 64u      /* values of one DCT */
+#define CG_WAVE_ 64u           /* blocks whose partial results are held at once */
+#define CG_INF_BITS_ 0x7f800000u /* magnitude bits of Inf; those of a NaN are larger */
 #define CG_ABS_MASK_ 0x7fffffffu
+#define CG_SIGN_BIT_ 0x80000000u
 #define CG_FLT_MAX_ 3.402823466e+38f
 
-/* ---- >>bytes: the wire is little-endian, and floats may lie at any address ---- */
-
+/* The wire is little-endian, and p may be any address. */
 CG_INLINE_ uint16_t cg_get16_(const uint8_t *p) { return (uint16_t)(p[0] | (unsigned)p[1] << 8); }
 CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
 #if CG_BIG_ENDIAN_
@@ -36,7 +36,7 @@ CG_INLINE_ uint32_t cg_get32_(const uint8_t *p) {
 #endif
 }
 CG_INLINE_ uint64_t cg_get64_(const uint8_t *p) { return cg_get32_(p) | (uint64_t)cg_get32_(p + 4) << 32; }
-CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) {
+CG_INLINE_ void cg_put16_(uint8_t *p, uint32_t v) { /* the low 16 bits of v */
     p[0] = (uint8_t)v;
     p[1] = (uint8_t)(v >> 8);
 }
@@ -65,10 +65,9 @@ CG_INLINE_ float cg_as_float_(uint32_t u) {
     memcpy(&f, &u, 4);
     return f;
 }
-CG_INLINE_ float cg_saturate_(float v) { /* Inf to the largest finite, by bits: fast math knows no Inf */
-    uint32_t u = cg_as_bits_(v);
-    return cg_as_float_(u - ((u & CG_ABS_MASK_) == CG_INF_BITS_));
-}
+
+/* Value i of an array of floats of the machine's byte order, which may lie at any address: the caller's vectors are
+   never accessed as float lvalues. */
 CG_INLINE_ float cg_load_(const float *v, size_t i) {
     float f;
     memcpy(&f, (const uint8_t *)v + 4 * i, 4);
@@ -80,6 +79,7 @@ CG_INLINE_ uint32_t cg_load_bits_(const float *v, size_t i) {
     return u;
 }
 CG_INLINE_ void cg_store_(float *v, size_t i, float f) { memcpy((uint8_t *)v + 4 * i, &f, 4); }
+/* v + i, computed in bytes: on a pointer that is not aligned for float the C operator would be undefined. */
 CG_INLINE_ const float *cg_at_(const float *v, size_t i) {
     return (const float *)(const void *)((const uint8_t *)v + 4 * i);
 }
@@ -88,7 +88,7 @@ CG_INLINE_ float *cg_at_mut_(float *v, size_t i) { return (float *)(void *)((uin
 CG_INLINE_ size_t cg_min_(size_t a, size_t b) { return a < b ? a : b; }
 CG_INLINE_ uint32_t cg_max32_(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* floor; v > 0 */
+CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* rounded down; v > 0 */
 #if defined(__GNUC__)
     return 63u - (unsigned)__builtin_clzll(v);
 #else
@@ -97,7 +97,7 @@ CG_INLINE_ unsigned cg_log2_(uint64_t v) { /* floor; v > 0 */
     return l;
 #endif
 }
-CG_INLINE_ unsigned cg_ctz_(uint64_t v) { /* v > 0 */
+CG_INLINE_ unsigned cg_ctz_(uint64_t v) { /* zeros below the lowest 1; v > 0 */
 #if defined(__GNUC__)
     return (unsigned)__builtin_ctzll(v);
 #else
@@ -116,20 +116,20 @@ CG_INLINE_ unsigned cg_popcount_(uint64_t v) {
     return (unsigned)(v * 0x0101010101010101u >> 56);
 }
 
-/* One rounding each, also where the compiler evaluates float expressions in double (FLT_EVAL_METHOD 1). */
-CG_INLINE_ float cg_plus_(float a, float b) { return (float)(a + b); }
-CG_INLINE_ float cg_minus_(float a, float b) { return (float)(a - b); }
-CG_INLINE_ float cg_times_(float a, float b) {
-    float p = a * b;
-    CG_NO_FMA_(p);
-    return p;
+/* The mixing step of every hash and random key (SplitMix64's finalizer and increment): a bijection of 64 bits. */
+#define CG_GOLDEN_ 0x9E3779B97F4A7C15u
+CG_INLINE_ uint64_t cg_mix64_(uint64_t z) {
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
 }
 
-/* Sizes: sums and products that stick at the top, so that an overflow is seen once, at the end. */
+/* Sizes: sums and products that overflow become CG_TOO_LARGE_ and stay there: one check at the end is enough. */
 #define CG_TOO_LARGE_ UINT64_MAX
 CG_INLINE_ uint64_t cg_add_sat_(uint64_t a, uint64_t b) { return a > CG_TOO_LARGE_ - b ? CG_TOO_LARGE_ : a + b; }
 CG_INLINE_ uint64_t cg_mul_sat_(uint64_t a, uint64_t b) { return b && a > CG_TOO_LARGE_ / b ? CG_TOO_LARGE_ : a * b; }
-CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of whole u32 words that hold so many bits */
+CG_INLINE_ uint64_t cg_word_bytes_(uint64_t bits) { /* bytes of the whole u32 words that hold so many bits */
     return bits == CG_TOO_LARGE_ ? bits : (bits / 32 + (bits % 32 != 0)) * 4;
 }
+/* A number of bytes as public functions return it: 0 for one that no array can have. */
 CG_INLINE_ size_t cg_size_or_zero_(uint64_t bytes) { return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes; }

@@ -1,17 +1,24 @@
-/* ---- >>environment: the caller's rounding mode, flush-to-zero and traps change no bit ---- */
+/* environment: the caller's rounding mode, flush-to-zero and traps change no bit of a result
+
+   Offers   cg_fenv_enter_ and cg_fenv_leave_, in pairs around all floating-point work of a thread
+   Needs    platform
+   Touches  the control word of the calling thread's floating-point unit
+   Every header may use all of it, as all of base. On machines without a case below the control word is left alone. */
 
 typedef struct cg_fenv_ {
-    uint64_t saved;
+    uint64_t saved; /* the caller's control word */
 } cg_fenv_;
 
+/* Sets round to nearest, denormals kept, no traps. The result goes to cg_fenv_leave_ on the same thread, on every way
+   out. Pairs may be nested. */
 CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
     cg_fenv_ env = { 0 };
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
     uint32_t now = 0, clean = 0x1f80; /* nearest, no FTZ or DAZ, all traps masked */
-    /* stmxcsr (%rax): tcc has no name for it */
+    /* stmxcsr (%rax) and ldmxcsr (%rax) as bytes, as tcc does not know their names */
     __asm__ __volatile__(".byte 0x0f, 0xae, 0x18" : : "a"(&now) : "memory");
     env.saved = now;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory"); /* ldmxcsr (%rax) */
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&clean) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     uint64_t now, clean = 0;
     __asm__ __volatile__("mrs %0, fpcr" : "=r"(now) : : "memory");
@@ -31,16 +38,16 @@ CG_INLINE_ cg_fenv_ cg_fenv_enter_(void) {
 }
 CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
 #if (defined(__x86_64__) || defined(__SSE2_MATH__)) && (defined(__GNUC__) || defined(__TINYC__))
-    uint32_t was = (uint32_t)env.saved;
-    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&was) : "memory");
+    uint32_t saved = (uint32_t)env.saved;
+    __asm__ __volatile__(".byte 0x0f, 0xae, 0x10" : : "a"(&saved) : "memory");
 #elif defined(__aarch64__) && defined(__GNUC__)
     if (env.saved) __asm__ __volatile__("msr fpcr, %0" : : "r"(env.saved) : "memory");
 #elif defined(__s390x__) && defined(__GNUC__)
-    uint32_t was = (uint32_t)env.saved;
-    __asm__ __volatile__("sfpc %0" : : "r"(was) : "memory");
+    uint32_t saved = (uint32_t)env.saved;
+    __asm__ __volatile__("sfpc %0" : : "r"(saved) : "memory");
 #elif defined(__riscv_flen) && defined(__GNUC__)
-    unsigned long was = (unsigned long)env.saved, unused;
-    __asm__ __volatile__("fsrm %0, %1" : "=r"(unused) : "r"(was) : "memory");
+    unsigned long saved = (unsigned long)env.saved, unused;
+    __asm__ __volatile__("fsrm %0, %1" : "=r"(unused) : "r"(saved) : "memory");
     (void)unused;
 #else
     (void)env;

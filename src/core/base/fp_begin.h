@@ -1,5 +1,9 @@
-/* Bits must not depend on the includer's flags: no contraction, no reassociation, no fast math, between
-   here and the end of this file, and nothing of it leaks into the includer's own code. */
+/* fp_begin: strict floating point from here to fp_end, whatever flags the includer compiles with
+
+   Offers   pragmas: no contraction, no reassociation, no fast math
+   Needs    nothing
+   Touches  the compiler's floating-point state, which fp_end gives back; every header has both once
+   All code whose results are part of a packet stands between the two. */
 #if defined(__clang__)
 #  if defined(__x86_64__) || defined(__i386__)
 #    pragma float_control(push)

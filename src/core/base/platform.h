@@ -1,4 +1,11 @@
-/* ---- >>platform ---- */
+/* platform: what the implementation asks of the compiler, the C library and the CPU family
+
+   Offers   memcpy, memset and memmove, also freestanding; COMPGRAD_ASSERT; CG_BIG_ENDIAN_; which SIMD code is compiled
+            (CG_AVX2_, CG_NEON_, at most one of them); attributes of functions; hints for branches and prefetching
+   Needs    nothing
+   Touches  nothing
+   Every header may use all of it, as all of base. It refuses to compile where bits would differ: x87 arithmetic, and
+   fast math that clang cannot undo. */
 
 #if defined(__STDC_HOSTED__) && __STDC_HOSTED__ == 0
 #  ifdef __cplusplus
@@ -43,8 +50,8 @@ void *memmove(void *to, const void *from, size_t bytes);
 
 #if defined(__GNUC__) || defined(__clang__)
 #  define CG_INLINE_ static inline __attribute__((always_inline, unused))
-#  define CG_NOINLINE_ static __attribute__((noinline)) /* so that its stack is not there all the time */
-#  define CG_OFFERED_ static __attribute__((unused))    /* for other headers: this one alone may not call it */
+#  define CG_NOINLINE_ static __attribute__((noinline)) /* keeps the function's large arrays off its callers' stack */
+#  define CG_OFFERED_ static __attribute__((unused))    /* for other headers: a build without them never calls it */
 #  define CG_LIKELY_(c) __builtin_expect(!!(c), 1)
 #  define CG_PREFETCH_(p) __builtin_prefetch(p)
 #  define CG_PREFETCH_WRITE_(p) __builtin_prefetch(p, 1)

@@ -1,5 +1,13 @@
-/* ---- Golomb-Rice: an index as the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g */
+/* golomb: ascending indices as Golomb-Rice codes of their gaps
 
+   Offers   cg_rice_parameter_, cg_rice_bound_, cg_rice_writer_, cg_rice_reader_
+   Needs    base, bits
+   Touches  nothing but its arguments
+   An index is the number g of those skipped before it: g >> b zeros, a 1, the b low bits of g. The parameter b follows
+   from (universe, k), and is not stored. */
+
+/* The b that is best where each of `universe` is an index with probability k/universe; at most
+   CG_RICE_MAX_PARAMETER_. */
 static unsigned cg_rice_parameter_(uint64_t universe, uint64_t k) {
     double miss = universe ? 1.0 - (double)k / (double)universe : 0.0;
     unsigned b = 0;
@@ -9,16 +17,20 @@ static unsigned cg_rice_parameter_(uint64_t universe, uint64_t k) {
     }
     return b;
 }
-static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k of so many */
+static uint64_t cg_rice_bound_(uint64_t universe, uint64_t k) { /* bytes that suffice for any k <= universe indices */
     unsigned b = cg_rice_parameter_(universe, k);
     return k ? cg_word_bytes_(cg_add_sat_(cg_mul_sat_(k, b + 1), (universe - k) >> b)) : 0;
 }
 
 typedef struct cg_rice_writer_ {
     uint8_t *start, *next_byte;
-    uint64_t word, next_index;
-    unsigned filled, parameter;
+    uint64_t word;       /* bits that are not yet written */
+    uint64_t next_index; /* the least that may come */
+    unsigned filled;     /* bits of word: 0..31 between calls */
+    unsigned parameter;  /* b */
 } cg_rice_writer_;
+
+/* out has room for cg_rice_bound_ bytes: only whole words of 4 are written, and none beyond it. */
 
 static void cg_rice_writer_open_(cg_rice_writer_ *w, uint8_t *out, unsigned b) {
     w->start = w->next_byte = out;
@@ -34,7 +46,8 @@ CG_INLINE_ void cg_rice_writer_flush_(cg_rice_writer_ *w) {
         w->filled -= 32;
     }
 }
-CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* ascending */
+/* index is larger than all before. */
+CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) {
     const uint64_t skipped = index - w->next_index, low = skipped & (((uint64_t)1 << w->parameter) - 1);
     uint64_t q = skipped >> w->parameter;
     w->next_index = index + 1;
@@ -56,7 +69,8 @@ CG_INLINE_ void cg_rice_writer_put_(cg_rice_writer_ *w, uint64_t index) { /* asc
     }
     cg_rice_writer_flush_(w);
 }
-static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
+/* Writes the last word, filled up with zeros; returns the bytes written in all. */
+static size_t cg_rice_writer_close_(cg_rice_writer_ *w) {
     if (w->filled) {
         cg_put32_(w->next_byte, (uint32_t)w->word);
         w->next_byte += 4;
@@ -67,8 +81,8 @@ static size_t cg_rice_writer_close_(cg_rice_writer_ *w) { /* bytes */
 typedef struct cg_rice_reader_ {
     const uint8_t *bytes;
     size_t total_bits, bit_pos;
-    uint64_t next_index;
-    unsigned parameter;
+    uint64_t next_index; /* the least that may come; UINT64_MAX once there is none */
+    unsigned parameter;  /* b */
 } cg_rice_reader_;
 
 static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t bytes, unsigned b) {
@@ -78,7 +92,8 @@ static void cg_rice_reader_open_(cg_rice_reader_ *r, const uint8_t *in, size_t b
     r->next_index = 0;
     r->parameter = b < CG_RICE_MAX_PARAMETER_ ? b : CG_RICE_MAX_PARAMETER_;
 }
-/* Up to `count` more indices, fewer only where the bits run out. What cannot be an index comes out as UINT64_MAX. */
+/* Reads up to `count` more indices, fewer only where the bits end, and returns how many. An index beyond 2^64 - 2 reads
+   as UINT64_MAX, as do all after it. */
 static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t count) {
     const unsigned b = r->parameter;
     const uint64_t mask = ((uint64_t)1 << b) - 1;
@@ -99,7 +114,7 @@ static size_t cg_rice_reader_get_(cg_rice_reader_ *r, uint64_t *index, size_t co
             at += need;
         }
         if (done > before) continue;
-        while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap that no window holds */
+        while (!(w & (((uint64_t)1 << 57) - 1))) { /* a gap longer than the bits in w */
             if (r->total_bits - at <= 57) goto out;
             q += 57;
             at += 57;
@@ -121,7 +136,7 @@ out:
     return done;
 }
 
-/* Has the last index been the last, and is nothing but zeros after it? */
+/* Whether nothing but the zeros of the last word is left. */
 static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
     if (r->bit_pos > r->total_bits || r->total_bits - r->bit_pos >= 32) return 0;
     for (size_t i = r->bit_pos; i < r->total_bits; i++)

@@ -1,22 +1,27 @@
-/* ---- Huffman. Canonical codes of at most 11 bits; a piece is
-     lo, hi             u8 each, the least and the greatest symbol in use; where they are one, nothing follows
-     lengths            4 bits for each of lo..hi, the even ones low; 0 = not in use; filled to a byte
+/* huffman: canonical Huffman codes of at most 11 bits, for pieces of up to CG_PIECE_SYMBOLS_ symbols
+
+   Offers   cg_huffman_plan_, cg_huffman_put_ (in this order); cg_huffman_header_get_, cg_huffman_get_ (in this order)
+   Needs    base, bits
+   Touches  nothing but its arguments
+   A piece is
+     min, max           u8 each, the least and the greatest symbol in use; where they are equal, nothing follows
+     lengths            4 bits for each of min..max, the even ones low; 0: not in use; filled up to a byte
      size[3]            u16: bytes of the first three strings
-     4 strings          each (n+3)/4 symbols, the last what is left; filled to a byte
-   A string that should end early reads on into what follows it, and 0 after the piece. */
+     4 strings          codewords of (n+3)/4 symbols each, the last has what is left; filled up to a byte
+   A string that is too short reads on into what follows it, and 0 after the piece: every input decodes to something. */
 
 #define CG_HUFFMAN_MAX_BITS_ 11u
 #define CG_HUFFMAN_TABLE_SIZE_ 2048u /* 1 << CG_HUFFMAN_MAX_BITS_ */
 
 typedef struct cg_huffman_ {
-    unsigned min_symbol, max_symbol;
-    uint8_t length[256];    /* for lo..hi */
-    size_t stream_start[5]; /* of the strings, and the end, in bytes */
+    unsigned min_symbol, max_symbol; /* in use */
+    uint8_t length[256];             /* bits of the codeword of each symbol min..max; 0: not in use */
+    size_t stream_start[5];          /* bytes from the start of the piece to the four strings, and to its end */
 } cg_huffman_;
 
-/* Lengths of the codes of `used` symbols, given as count << 8 | symbol. Moffat and Katajainen's method in place,
-   then the tree cut at 11: a leaf too deep becomes the brother of a leaf that goes one down, which frees one place
-   of the last row each time. */
+/* length[symbol] of `used` >= 2 symbols, given as key = count << 8 | symbol, which are sorted on the way; counts add
+   up to less than 2^16. Moffat and Katajainen's method in place, then the tree is cut at 11: a leaf that is too deep
+   becomes the brother of a leaf that goes one down, which frees one place of the last row each time. */
 static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     static const uint8_t gaps[5] = { 57, 23, 10, 4, 1 };
     uint16_t a[256];
@@ -63,14 +68,15 @@ static void cg_huffman_lengths_(uint32_t *key, unsigned used, uint8_t *length) {
     for (unsigned l = CG_HUFFMAN_MAX_BITS_; l; l--)
         for (; num[l]; num[l]--) length[key[at++] & 255] = (uint8_t)l;
 }
-/* The codes in canonical order, first bit lowest: the next one is an addition with the carry going down. */
+/* The codeword of l bits that follows in canonical order. The first bit of a codeword is its lowest: so this is an
+   addition of 1 whose carry goes down. */
 CG_INLINE_ unsigned cg_huffman_next_code_(unsigned code, unsigned l) {
     unsigned bit = 1u << (l - 1);
     while (code & bit) bit >>= 1;
     return bit ? (code & (bit - 1)) | bit : 0;
 }
-static void cg_huffman_canonical_order_(
-    const cg_huffman_ *h, unsigned *num /* 12 */, uint8_t *order) { /* by length, then symbol */
+/* num[l]: codewords of l bits, l = 0..11; order: the symbols in use by length, then by symbol. */
+static void cg_huffman_canonical_order_(const cg_huffman_ *h, unsigned *num, uint8_t *order) {
     unsigned at[CG_HUFFMAN_MAX_BITS_ + 1];
     for (unsigned l = 0; l <= CG_HUFFMAN_MAX_BITS_; l++) num[l] = 0;
     for (unsigned s = h->min_symbol; s <= h->max_symbol; s++) num[h->length[s]]++;
@@ -80,7 +86,7 @@ static void cg_huffman_canonical_order_(
     for (unsigned s = h->min_symbol; s <= h->max_symbol; s++)
         if (h->length[s]) order[at[h->length[s]]++] = (uint8_t)s;
 }
-/* n > 0; bytes it will take */
+/* Chooses the code of n > 0 symbols; returns the bytes that cg_huffman_put_ will write. */
 CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, size_t n) {
     uint32_t count[1024];
     uint32_t key[256];
@@ -106,6 +112,7 @@ CG_NOINLINE_ size_t cg_huffman_plan_(cg_huffman_ *h, const uint8_t *symbols, siz
     }
     return h->stream_start[4];
 }
+/* Writes the piece that h was planned for; bytes between its end and `end` may be scribbled on. */
 static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t n, uint8_t *out, uint8_t *end) {
     uint32_t table[256];
     uint8_t order[256];
@@ -127,12 +134,14 @@ static void cg_huffman_put_(const cg_huffman_ *h, const uint8_t *symbols, size_t
         symbols += cg_quarter_size_(n, q);
     }
 }
-static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *in, size_t bytes, size_t n) {
+/* Reads and checks the header of a piece of `bytes` bytes with n symbols, all of them at most max_symbol. Returns 0
+   if no encoder writes such: the code must be complete, and each string have a possible length. */
+static int cg_huffman_header_get_(cg_huffman_ *h, unsigned max_symbol, const uint8_t *in, size_t bytes, size_t n) {
     unsigned many, kraft = 0;
     if (bytes < 2) return 0;
     h->min_symbol = in[0];
     h->max_symbol = in[1];
-    if (h->min_symbol > h->max_symbol || h->max_symbol > top) return 0;
+    if (h->min_symbol > h->max_symbol || h->max_symbol > max_symbol) return 0;
     if (h->min_symbol == h->max_symbol) return bytes == 2;
     many = h->max_symbol - h->min_symbol + 1;
     h->stream_start[0] = 2 + (many + 1) / 2 + 6;
@@ -157,6 +166,7 @@ static int cg_huffman_header_get_(cg_huffman_ *h, unsigned top, const uint8_t *i
     }
     return 1;
 }
+/* n symbols of a piece whose header was checked for the same n. Whatever the strings hold, the symbols are in use. */
 CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_t n, uint8_t *symbols) {
     /* symbol << 8 | length of the code that the next 11 bits begin with */
     uint16_t table[CG_HUFFMAN_TABLE_SIZE_];
@@ -170,7 +180,7 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
     }
     cg_huffman_canonical_order_(h, num, order);
     table[0] = 0;
-    /* twice as long for each length; complete, so all of it gets filled */
+    /* doubled for each length; the code is complete, so that every entry is set */
     for (unsigned l = 1; l <= CG_HUFFMAN_MAX_BITS_; l++) {
         memcpy(table + (1u << (l - 1)), table, sizeof *table << (l - 1));
         for (unsigned j = 0; j < num[l]; j++, code = cg_huffman_next_code_(code, l))
@@ -184,7 +194,7 @@ CG_NOINLINE_ void cg_huffman_get_(const cg_huffman_ *h, const uint8_t *in, size_
         for (; i + 5 <= all && p0 + 64 <= bits && p1 + 64 <= bits && p2 + 64 <= bits && p3 + 64 <= bits; i += 5) {
             uint64_t w0 = cg_get64_(in + (p0 >> 3)) >> (p0 & 7), w1 = cg_get64_(in + (p1 >> 3)) >> (p1 & 7);
             uint64_t w2 = cg_get64_(in + (p2 >> 3)) >> (p2 & 7), w3 = cg_get64_(in + (p3 >> 3)) >> (p3 & 7);
-            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* sums of lengths in their low bytes */
+            uint32_t t0 = 0, t1 = 0, t2 = 0, t3 = 0, e; /* their low bytes are sums of lengths */
 #define CG_HUFFMAN_STEP_(s, j)                    \
   e = table[w##s & (CG_HUFFMAN_TABLE_SIZE_ - 1)]; \
   w##s >>= e & 63;                                \

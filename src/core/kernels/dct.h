@@ -1,261 +1,91 @@
-/* dct: orthonormal DCT-II of 64 values, or its inverse. Folding turns a DCT-II into a DCT-II and a DCT-IV of half
-   the size; turning pairs by (2n+1)pi/(4N) turns a DCT-IV of N into two DCT-II. What is left are eight products
-   with matrices of 8*8, which hold the scaling too: every way takes three halvings, each of which leaves out a
-   factor of sqrt(1/2). */
+/* dct: the kernel of the DCT of 64 values
+
+   Offers   dct
+   Needs    base, table
+   Touches  nothing but its arguments
+   A fold (sums and differences of x[i] and x[2n-1-i]) turns a DCT-II of 2n values into a DCT-II and a DCT-IV of n.
+   Givens rotations of pairs by the angles (2i+1)pi/(4N) turn a DCT-IV of N values into two DCT-II of N/2. After three
+   such steps eight products with 8*8 matrices are left. The matrices hold the scaling too: each step leaves out a
+   factor of sqrt(1/2), and every value takes three. */
+
+/* clang-format off */
+/* DCT-II of 8 over sqrt(8): two lines per input */
 static const float cg_dct2_matrix_[64] = {
-    /* DCT-II of 8 over sqrt(8): a row per input */
-    0.125f,
-    0.173379987f,
-    0.163320377f,
-    0.146984443f,
-    0.125f,
-    0.0982118696f,
-    0.0676495135f,
-    0.0344874226f,
-    0.125f,
-    0.146984443f,
-    0.0676495135f,
-    -0.0344874226f,
-    -0.125f,
-    -0.173379987f,
-    -0.163320377f,
-    -0.0982118696f,
-    0.125f,
-    0.0982118696f,
-    -0.0676495135f,
-    -0.173379987f,
-    -0.125f,
-    0.0344874226f,
-    0.163320377f,
-    0.146984443f,
-    0.125f,
-    0.0344874226f,
-    -0.163320377f,
-    -0.0982118696f,
-    0.125f,
-    0.146984443f,
-    -0.0676495135f,
-    -0.173379987f,
-    0.125f,
-    -0.0344874226f,
-    -0.163320377f,
-    0.0982118696f,
-    0.125f,
-    -0.146984443f,
-    -0.0676495135f,
-    0.173379987f,
-    0.125f,
-    -0.0982118696f,
-    -0.0676495135f,
-    0.173379987f,
-    -0.125f,
-    -0.0344874226f,
-    0.163320377f,
-    -0.146984443f,
-    0.125f,
-    -0.146984443f,
-    0.0676495135f,
-    0.0344874226f,
-    -0.125f,
-    0.173379987f,
-    -0.163320377f,
-    0.0982118696f,
-    0.125f,
-    -0.173379987f,
-    0.163320377f,
-    -0.146984443f,
-    0.125f,
-    -0.0982118696f,
-    0.0676495135f,
-    -0.0344874226f,
+            0.125f,   0.173379987f,   0.163320377f,   0.146984443f,
+            0.125f,  0.0982118696f,  0.0676495135f,  0.0344874226f,
+            0.125f,   0.146984443f,  0.0676495135f, -0.0344874226f,
+           -0.125f,  -0.173379987f,  -0.163320377f, -0.0982118696f,
+            0.125f,  0.0982118696f, -0.0676495135f,  -0.173379987f,
+           -0.125f,  0.0344874226f,   0.163320377f,   0.146984443f,
+            0.125f,  0.0344874226f,  -0.163320377f, -0.0982118696f,
+            0.125f,   0.146984443f, -0.0676495135f,  -0.173379987f,
+            0.125f, -0.0344874226f,  -0.163320377f,  0.0982118696f,
+            0.125f,  -0.146984443f, -0.0676495135f,   0.173379987f,
+            0.125f, -0.0982118696f, -0.0676495135f,   0.173379987f,
+           -0.125f, -0.0344874226f,   0.163320377f,  -0.146984443f,
+            0.125f,  -0.146984443f,  0.0676495135f,  0.0344874226f,
+           -0.125f,   0.173379987f,  -0.163320377f,  0.0982118696f,
+            0.125f,  -0.173379987f,   0.163320377f,  -0.146984443f,
+            0.125f, -0.0982118696f,  0.0676495135f, -0.0344874226f,
 };
+/* DCT-III: its transpose */
 static const float cg_dct3_matrix_[64] = {
-    /* DCT-III */
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.125f,
-    0.173379987f,
-    0.146984443f,
-    0.0982118696f,
-    0.0344874226f,
-    -0.0344874226f,
-    -0.0982118696f,
-    -0.146984443f,
-    -0.173379987f,
-    0.163320377f,
-    0.0676495135f,
-    -0.0676495135f,
-    -0.163320377f,
-    -0.163320377f,
-    -0.0676495135f,
-    0.0676495135f,
-    0.163320377f,
-    0.146984443f,
-    -0.0344874226f,
-    -0.173379987f,
-    -0.0982118696f,
-    0.0982118696f,
-    0.173379987f,
-    0.0344874226f,
-    -0.146984443f,
-    0.125f,
-    -0.125f,
-    -0.125f,
-    0.125f,
-    0.125f,
-    -0.125f,
-    -0.125f,
-    0.125f,
-    0.0982118696f,
-    -0.173379987f,
-    0.0344874226f,
-    0.146984443f,
-    -0.146984443f,
-    -0.0344874226f,
-    0.173379987f,
-    -0.0982118696f,
-    0.0676495135f,
-    -0.163320377f,
-    0.163320377f,
-    -0.0676495135f,
-    -0.0676495135f,
-    0.163320377f,
-    -0.163320377f,
-    0.0676495135f,
-    0.0344874226f,
-    -0.0982118696f,
-    0.146984443f,
-    -0.173379987f,
-    0.173379987f,
-    -0.146984443f,
-    0.0982118696f,
-    -0.0344874226f,
+            0.125f,         0.125f,         0.125f,         0.125f,
+            0.125f,         0.125f,         0.125f,         0.125f,
+      0.173379987f,   0.146984443f,  0.0982118696f,  0.0344874226f,
+    -0.0344874226f, -0.0982118696f,  -0.146984443f,  -0.173379987f,
+      0.163320377f,  0.0676495135f, -0.0676495135f,  -0.163320377f,
+     -0.163320377f, -0.0676495135f,  0.0676495135f,   0.163320377f,
+      0.146984443f, -0.0344874226f,  -0.173379987f, -0.0982118696f,
+     0.0982118696f,   0.173379987f,  0.0344874226f,  -0.146984443f,
+            0.125f,        -0.125f,        -0.125f,         0.125f,
+            0.125f,        -0.125f,        -0.125f,         0.125f,
+     0.0982118696f,  -0.173379987f,  0.0344874226f,   0.146984443f,
+     -0.146984443f, -0.0344874226f,   0.173379987f, -0.0982118696f,
+     0.0676495135f,  -0.163320377f,   0.163320377f, -0.0676495135f,
+    -0.0676495135f,   0.163320377f,  -0.163320377f,  0.0676495135f,
+     0.0344874226f, -0.0982118696f,   0.146984443f,  -0.173379987f,
+      0.173379987f,  -0.146984443f,  0.0982118696f, -0.0344874226f,
 };
+/* DCT-IV, its own inverse */
 static const float cg_dct4_matrix_[64] = {
-    /* DCT-IV, its own inverse */
-    0.175925463f,
-    0.169164747f,
-    0.155903131f,
-    0.136650234f,
-    0.112145945f,
-    0.0833319575f,
-    0.0513155647f,
-    0.0173271466f,
-    0.169164747f,
-    0.112145945f,
-    0.0173271466f,
-    -0.0833319575f,
-    -0.155903131f,
-    -0.175925463f,
-    -0.136650234f,
-    -0.0513155647f,
-    0.155903131f,
-    0.0173271466f,
-    -0.136650234f,
-    -0.169164747f,
-    -0.0513155647f,
-    0.112145945f,
-    0.175925463f,
-    0.0833319575f,
-    0.136650234f,
-    -0.0833319575f,
-    -0.169164747f,
-    0.0173271466f,
-    0.175925463f,
-    0.0513155647f,
-    -0.155903131f,
-    -0.112145945f,
-    0.112145945f,
-    -0.155903131f,
-    -0.0513155647f,
-    0.175925463f,
-    -0.0173271466f,
-    -0.169164747f,
-    0.0833319575f,
-    0.136650234f,
-    0.0833319575f,
-    -0.175925463f,
-    0.112145945f,
-    0.0513155647f,
-    -0.169164747f,
-    0.136650234f,
-    0.0173271466f,
-    -0.155903131f,
-    0.0513155647f,
-    -0.136650234f,
-    0.175925463f,
-    -0.155903131f,
-    0.0833319575f,
-    0.0173271466f,
-    -0.112145945f,
-    0.169164747f,
-    0.0173271466f,
-    -0.0513155647f,
-    0.0833319575f,
-    -0.112145945f,
-    0.136650234f,
-    -0.155903131f,
-    0.169164747f,
-    -0.175925463f,
+      0.175925463f,   0.169164747f,   0.155903131f,   0.136650234f,
+      0.112145945f,  0.0833319575f,  0.0513155647f,  0.0173271466f,
+      0.169164747f,   0.112145945f,  0.0173271466f, -0.0833319575f,
+     -0.155903131f,  -0.175925463f,  -0.136650234f, -0.0513155647f,
+      0.155903131f,  0.0173271466f,  -0.136650234f,  -0.169164747f,
+    -0.0513155647f,   0.112145945f,   0.175925463f,  0.0833319575f,
+      0.136650234f, -0.0833319575f,  -0.169164747f,  0.0173271466f,
+      0.175925463f,  0.0513155647f,  -0.155903131f,  -0.112145945f,
+      0.112145945f,  -0.155903131f, -0.0513155647f,   0.175925463f,
+    -0.0173271466f,  -0.169164747f,  0.0833319575f,   0.136650234f,
+     0.0833319575f,  -0.175925463f,   0.112145945f,  0.0513155647f,
+     -0.169164747f,   0.136650234f,  0.0173271466f,  -0.155903131f,
+     0.0513155647f,  -0.136650234f,   0.175925463f,  -0.155903131f,
+     0.0833319575f,  0.0173271466f,  -0.112145945f,   0.169164747f,
+     0.0173271466f, -0.0513155647f,  0.0833319575f,  -0.112145945f,
+      0.136650234f,  -0.155903131f,   0.169164747f,  -0.175925463f,
 };
+/* cos of (2i+1)pi/128, i < 16, then of (2i+1)pi/64, i < 8 */
 static const float cg_dct_cos_[24] = {
-    /* of (2n+1)pi/128, n < 16, then of (2n+1)pi/64, n < 8 */
-    0.999698818f,
-    0.997290432f,
-    0.992479563f,
-    0.985277653f,
-    0.975702107f,
-    0.963776052f,
-    0.949528158f,
-    0.932992816f,
-    0.914209783f,
-    0.893224299f,
-    0.870086968f,
-    0.84485358f,
-    0.817584813f,
-    0.78834641f,
-    0.757208824f,
-    0.724247098f,
-    0.99879545f,
-    0.989176512f,
-    0.970031261f,
-    0.941544056f,
-    0.903989315f,
-    0.857728601f,
-    0.803207517f,
-    0.740951121f,
+    0.999698818f, 0.997290432f, 0.992479563f, 0.985277653f,
+    0.975702107f, 0.963776052f, 0.949528158f, 0.932992816f,
+    0.914209783f, 0.893224299f, 0.870086968f,  0.84485358f,
+    0.817584813f,  0.78834641f, 0.757208824f, 0.724247098f,
+     0.99879545f, 0.989176512f, 0.970031261f, 0.941544056f,
+    0.903989315f, 0.857728601f, 0.803207517f, 0.740951121f,
 };
+/* sin of the same */
 static const float cg_dct_sin_[24] = {
-    0.024541229f,
-    0.0735645667f,
-    0.122410677f,
-    0.170961887f,
-    0.219101235f,
-    0.266712755f,
-    0.313681751f,
-    0.359895051f,
-    0.405241311f,
-    0.449611336f,
-    0.492898196f,
-    0.534997642f,
-    0.575808167f,
-    0.615231574f,
-    0.653172851f,
-    0.689540565f,
-    0.0490676761f,
-    0.146730468f,
-    0.242980182f,
-    0.336889863f,
-    0.427555084f,
-    0.514102757f,
-    0.59569931f,
-    0.671558976f,
+     0.024541229f, 0.0735645667f,  0.122410677f,  0.170961887f,
+     0.219101235f,  0.266712755f,  0.313681751f,  0.359895051f,
+     0.405241311f,  0.449611336f,  0.492898196f,  0.534997642f,
+     0.575808167f,  0.615231574f,  0.653172851f,  0.689540565f,
+    0.0490676761f,  0.146730468f,  0.242980182f,  0.336889863f,
+     0.427555084f,  0.514102757f,   0.59569931f,  0.671558976f,
 };
+/* clang-format on */
+/* x[2n] to its sums and differences, even[n] and odd[n]; then the reverse, but for a factor of 2 */
 CG_INLINE_ void cg_dct_fold_(const float *x, size_t n, float *even, float *odd) {
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
@@ -271,7 +101,8 @@ CG_INLINE_ void cg_dct_unfold_(const float *even, const float *odd, size_t n, fl
     }
 }
 CG_INLINE_ float cg_negate_odd_(float f, size_t i) { return cg_as_float_(cg_as_bits_(f) ^ (uint32_t)(i & 1) << 31); }
-CG_INLINE_ void cg_dct_givens_(const float *x, size_t n, float *p, float *q) { /* n is 16 or 8 */
+/* x[2n] to p[n] and q[n], which are inputs of two DCT-II; every other q is negated. n is 16 or 8. Then the inverse. */
+CG_INLINE_ void cg_dct_givens_(const float *x, size_t n, float *p, float *q) {
     const float *c = cg_dct_cos_ + (n == 8 ? 16 : 0), *s = cg_dct_sin_ + (n == 8 ? 16 : 0);
     for (size_t i = 0; i < n; i++) {
         const float a = x[i], b = x[2 * n - 1 - i];
@@ -287,23 +118,24 @@ CG_INLINE_ void cg_dct_givens_inv_(const float *p, const float *q, size_t n, flo
         x[2 * n - 1 - i] = cg_plus_(cg_times_(a, s[i]), cg_times_(b, c[i]));
     }
 }
-/* out of the two DCT-II p and q, both as if followed by a 0, the even and the odd outputs of the DCT-IV */
+/* The outputs p[n] and q[n] of two DCT-II, both as if followed by a 0, to the even and the odd outputs of a DCT-IV of
+   2n, `stride` values apart; then the transpose. */
 CG_INLINE_ void cg_dct4_from_dct2_(const float *p, const float *q, size_t n, float *even, float *odd, size_t stride) {
-    const float root = 1.41421354f;
+    const float sqrt2 = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
-        const float a = i ? p[i] : cg_times_(p[0], root), b = i + 1 < n ? q[n - 1 - i] : cg_times_(q[0], root);
+        const float a = i ? p[i] : cg_times_(p[0], sqrt2), b = i + 1 < n ? q[n - 1 - i] : cg_times_(q[0], sqrt2);
         even[i * stride] = cg_plus_(a, i ? q[n - i] : 0.0f);
         odd[i * stride] = cg_minus_(i + 1 < n ? p[i + 1] : 0.0f, b);
     }
 }
 CG_INLINE_ void cg_dct4_to_dct2_(const float *even, const float *odd, size_t stride, size_t n, float *p, float *q) {
-    const float root = 1.41421354f;
+    const float sqrt2 = 1.41421354f;
     for (size_t i = 0; i < n; i++) {
         p[i] = cg_plus_(even[i * stride], i ? odd[(i - 1) * stride] : 0.0f);
         q[n - 1 - i] = cg_minus_(i + 1 < n ? even[(i + 1) * stride] : 0.0f, odd[i * stride]);
     }
-    p[0] = cg_times_(p[0], root);
-    q[0] = cg_times_(q[0], root);
+    p[0] = cg_times_(p[0], sqrt2);
+    q[0] = cg_times_(q[0], sqrt2);
 }
 CG_INLINE_ void cg_interleave_(const float *a, const float *b, size_t n, float *x) {
     for (size_t i = 0; i < n; i++) {
@@ -317,7 +149,9 @@ CG_INLINE_ void cg_deinterleave_(const float *x, size_t n, float *a, float *b) {
         b[i] = x[2 * i + 1];
     }
 }
-/* t: eight inputs of a DCT-II, a DCT-IV, two DCT-II, then a DCT-II and a DCT-IV twice */
+/* v[64] to the inputs t of eight transforms of 8 values: a DCT-II, a DCT-IV, two DCT-II, then a DCT-II and a DCT-IV
+   twice. cg_dct_merge_ makes the DCT's outputs of theirs; cg_idct_split_ and cg_idct_merge_ are the same for the
+   inverse, with DCT-III in the place of DCT-II. */
 static void cg_dct_split_(const float *v, float *t) {
     float u[64], w[32];
     cg_dct_fold_(v, 32, u, u + 32);
@@ -360,9 +194,12 @@ static void cg_idct_merge_(const float *t, float *v) {
     cg_dct_unfold_(w, w + 16, 16, u);
     cg_dct_unfold_(u, u + 32, 32, v);
 }
+/* of the group-th transform of 8 values */
 CG_INLINE_ const float *cg_dct_matrix_of_(size_t group, int inverse) {
     return group == 1 || group == 5 || group == 7 ? cg_dct4_matrix_ : inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
 }
+/* dct: in place, in the order of operations above: it decides roundings, and is part of the wire format. A matrix
+   product adds its terms in the order of the inputs. */
 static void cg_dct_scalar_(float *v, int inverse) {
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
@@ -384,15 +221,15 @@ static void cg_dct_scalar_(float *v, int inverse) {
 CG_AVX2_INLINE_ __m256 cg_reverse_avx2_(__m256 x) {
     return _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
 }
-/* from the second on, and the first of the next */
+/* values 1..7 of x, then value 0 of next */
 CG_AVX2_INLINE_ __m256 cg_next_lane_avx2_(__m256 x, __m256 next) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, next, 1), _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0));
 }
-/* the last of the one before, and all but the last */
+/* value 7 of last, then values 0..6 of x */
 CG_AVX2_INLINE_ __m256 cg_prev_lane_avx2_(__m256 x, __m256 last) {
     return _mm256_permutevar8x32_ps(_mm256_blend_ps(x, last, 128), _mm256_setr_epi32(7, 0, 1, 2, 3, 4, 5, 6));
 }
-/* b lies the other way round */
+/* As the scalar functions of the same names, for eight pairs; b holds the second values in reverse order. */
 CG_AVX2_INLINE_ void cg_dct_fold8_avx2_(__m256 a, __m256 b, __m256 *even, __m256 *odd) {
     b = cg_reverse_avx2_(b);
     *even = _mm256_add_ps(a, b);
@@ -402,19 +239,20 @@ CG_AVX2_INLINE_ void cg_dct_unfold8_avx2_(__m256 even, __m256 odd, __m256 *a, __
     *a = _mm256_add_ps(even, odd);
     *b = cg_reverse_avx2_(_mm256_sub_ps(even, odd));
 }
-CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t at, __m256 *p, __m256 *q) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
+CG_AVX2_INLINE_ void cg_dct_givens8_avx2_(__m256 a, __m256 b, size_t angle, __m256 *p, __m256 *q) {
+    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
     b = cg_reverse_avx2_(b);
     *p = _mm256_add_ps(cg_mul8_avx2_(a, c), cg_mul8_avx2_(b, s));
     *q = _mm256_xor_ps(
         _mm256_sub_ps(cg_mul8_avx2_(b, c), cg_mul8_avx2_(a, s)), cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
 }
-CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t at, __m256 *a, __m256 *b) {
-    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + at), s = _mm256_loadu_ps(cg_dct_sin_ + at);
+CG_AVX2_INLINE_ void cg_dct_givens_inv8_avx2_(__m256 p, __m256 q, size_t angle, __m256 *a, __m256 *b) {
+    const __m256 c = _mm256_loadu_ps(cg_dct_cos_ + angle), s = _mm256_loadu_ps(cg_dct_sin_ + angle);
     q = _mm256_xor_ps(q, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1));
     *a = _mm256_sub_ps(cg_mul8_avx2_(p, c), cg_mul8_avx2_(q, s));
     *b = cg_reverse_avx2_(_mm256_add_ps(cg_mul8_avx2_(p, s), cg_mul8_avx2_(q, c)));
 }
+/* value 0 times sqrt(2) */
 CG_AVX2_INLINE_ __m256 cg_sqrt2_first_avx2_(__m256 x) {
     return cg_mul8_avx2_(x, _mm256_setr_ps(1.41421354f, 1, 1, 1, 1, 1, 1, 1));
 }
@@ -430,6 +268,7 @@ CG_AVX2_INLINE_ void cg_deinterleave8_avx2_(__m256 x, __m256 y, __m256 *a, __m25
     *a = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0x88));
     *b = cg_swap_middle64_avx2_(_mm256_shuffle_ps(x, y, 0xdd));
 }
+/* t[8] times m[8][8] */
 CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
     __m256 s = cg_mul8_avx2_(_mm256_loadu_ps(m), _mm256_broadcast_ss(t));
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 8), _mm256_broadcast_ss(t + 1)));
@@ -440,9 +279,9 @@ CG_AVX2_INLINE_ __m256 cg_dct_matvec8_avx2_(const float *m, const float *t) {
     s = _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 48), _mm256_broadcast_ss(t + 6)));
     return _mm256_add_ps(s, cg_mul8_avx2_(_mm256_loadu_ps(m + 56), _mm256_broadcast_ss(t + 7)));
 }
-/* through memory: it gives single values away for nothing */
+/* The eight matrix products. Inputs go through memory: a load broadcasts a single value for free. */
 CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
-    const float *two = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
+    const float *dct2_or_3 = inverse ? cg_dct3_matrix_ : cg_dct2_matrix_;
     float t[64];
     _mm256_storeu_ps(t, x[0]);
     _mm256_storeu_ps(t + 8, x[1]);
@@ -452,13 +291,13 @@ CG_AVX2_INLINE_ void cg_dct_matvecs_avx2_(__m256 *x, int inverse) {
     _mm256_storeu_ps(t + 40, x[5]);
     _mm256_storeu_ps(t + 48, x[6]);
     _mm256_storeu_ps(t + 56, x[7]);
-    x[0] = cg_dct_matvec8_avx2_(two, t);
+    x[0] = cg_dct_matvec8_avx2_(dct2_or_3, t);
     x[1] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 8);
-    x[2] = cg_dct_matvec8_avx2_(two, t + 16);
-    x[3] = cg_dct_matvec8_avx2_(two, t + 24);
-    x[4] = cg_dct_matvec8_avx2_(two, t + 32);
+    x[2] = cg_dct_matvec8_avx2_(dct2_or_3, t + 16);
+    x[3] = cg_dct_matvec8_avx2_(dct2_or_3, t + 24);
+    x[4] = cg_dct_matvec8_avx2_(dct2_or_3, t + 32);
     x[5] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 40);
-    x[6] = cg_dct_matvec8_avx2_(two, t + 48);
+    x[6] = cg_dct_matvec8_avx2_(dct2_or_3, t + 48);
     x[7] = cg_dct_matvec8_avx2_(cg_dct4_matrix_, t + 56);
 }
 CG_TARGET_AVX2_ static void cg_dct_forward_avx2_(float *v) {
@@ -543,7 +382,7 @@ CG_TARGET_AVX2_ static void cg_dct_avx2_(float *v, int inverse) {
 }
 #endif
 #if CG_NEON_
-static void cg_dct_neon_(float *v, int inverse) { /* the products; the rest is small beside them */
+static void cg_dct_neon_(float *v, int inverse) { /* only the products are vectors: the rest is small beside them */
     float x[64], t[64], y[64];
     memcpy(x, v, sizeof x);
     if (inverse) cg_idct_split_(x, t);

@@ -1,9 +1,17 @@
+/* dispatch: the kernels' tables, one per ISA, and the choice between them
+
+   Offers   cg_kernels_now_, cg_kernels_scalar_; of the public functions cg_isa_found, _used, _force, _name
+   Needs    base, all rooms of kernels
+   Touches  cg_isa_cached_, the only variable of the library; 0 until the CPU has been asked
+   Other headers may use: cg_kernels_now_ */
+
+/* Members by position, in the order of cg_kernels_: C++11 has no designated initialisers. */
 #define CG_KERNELS_(isa, x)                                                                                            \
   {                                                                                                                    \
     isa, cg_absmax_bits_##x##_, cg_range_##x##_, cg_copy_##x##_, cg_f16_encode_##x##_, cg_bf16_encode_##x##_,          \
         cg_sign_encode_##x##_, cg_levels_encode_##x##_, cg_pack_##x##_, cg_filter_##x##_, cg_bernoulli_##x##_,         \
         cg_count_above_##x##_, cg_unpack_##x##_, cg_levels_decode_##x##_, cg_sign_decode_##x##_, cg_f16_decode_##x##_, \
-        cg_bf16_decode_##x##_, cg_absmax_bits16_##x##_, cg_axpby_##x##_, cg_move_zero_##x##_, cg_stream_fence_##x##_,  \
+        cg_bf16_decode_##x##_, cg_absmax16_bits_##x##_, cg_axpby_##x##_, cg_move_zero_##x##_, cg_stream_fence_##x##_,  \
         cg_checksum_##x##_, cg_rotate_from_##x##_, cg_dct_##x##_, cg_lane_sum_##x##_, cg_axpby_fading_##x##_,          \
         cg_bucketize_##x##_, cg_nf4_search_##x##_, cg_table_decode_##x##_, cg_fp8_encode_##x##_, cg_fp8_decode_##x##_, \
         cg_natural_encode_##x##_, cg_natural_decode_##x##_, cg_dither_encode_##x##_, cg_dither_decode_##x##_,          \
@@ -18,9 +26,9 @@ static const cg_kernels_ cg_kernels_avx2_ = CG_KERNELS_(CG_ISA_AVX2, avx2);
 static const cg_kernels_ cg_kernels_neon_ = CG_KERNELS_(CG_ISA_NEON, neon);
 #endif
 
-/* ---- >>dispatch: one word, 0 until the CPU has been asked ---- */
-
-static int cg_isa_cached_; /* a cg_isa; every thread that writes it writes the same, or was told to */
+/* A cg_isa, 0 (CG_ISA_AUTO) until it is known. Threads that find it 0 all write the same; only cg_isa_force writes
+   another. */
+static int cg_isa_cached_;
 
 #if defined(__GNUC__)
 CG_INLINE_ int cg_isa_load_(void) { return __atomic_load_n(&cg_isa_cached_, __ATOMIC_RELAXED); }
@@ -31,6 +39,7 @@ CG_INLINE_ void cg_isa_save_(int isa) { cg_isa_cached_ = isa; }
 #endif
 
 #if CG_AVX2_
+/* out[0..3]: eax, ebx, ecx, edx of the leaf, subleaf 0 */
 static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     uint32_t a = leaf, b, c = 0, d;
 #  if defined(__i386__) /* ebx may hold the GOT pointer */
@@ -43,13 +52,14 @@ static void cg_cpuid_(uint32_t leaf, uint32_t *out) {
     out[2] = c;
     out[3] = d;
 }
+/* All that CG_TARGET_AVX2_ names, and an operating system that saves the ymm registers. */
 static int cg_has_avx2_(void) {
     uint32_t r[4], lo, hi;
     cg_cpuid_(0, r);
     if (r[0] < 7) return 0;
     cg_cpuid_(1, r); /* popcnt, xsave, avx, f16c */
     if ((r[2] & 0x38800000u) != 0x38800000u) return 0;
-    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv: does the OS save ymm? */
+    __asm__ __volatile__(".byte 0x0f, 0x01, 0xd0" : "=a"(lo), "=d"(hi) : "c"(0)); /* xgetbv */
     if ((lo & 6) != 6) return 0;
     cg_cpuid_(7, r); /* bmi1, avx2, bmi2 */
     return (r[1] & 0x128u) == 0x128u;
@@ -88,6 +98,7 @@ CG_API_ const char *cg_isa_name(cg_isa isa) {
         : isa == CG_ISA_NEON   ? "neon"
                                : "?";
 }
+/* The table to be used, for one whole call: a cg_isa_force of another thread may come between two. */
 static const cg_kernels_ *cg_kernels_now_(void) {
     switch (cg_isa_used()) {
 #if CG_AVX2_

@@ -1,28 +1,35 @@
-/* largest magnitude */
+/* formats: kernels that measure values, and that write them as f32, f16 and bf16
+
+   Offers   absmax_bits, range, copy, f16_encode, bf16_encode; cg_f16_encode_ and cg_bf16_encode_ of one value
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* absmax_bits: the largest magnitude as bits, with the sign cleared. As integers, bits are ordered as magnitudes are,
+   with Inf and then NaN above all finite ones. 0 if n is 0. */
 static uint32_t cg_absmax_bits_scalar_(const float *v, size_t n) {
-    uint32_t top = 0;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_load_bits_(v, i) & CG_ABS_MASK_);
-    return top;
+    uint32_t absmax_bits = 0;
+    for (size_t i = 0; i < n; i++) absmax_bits = cg_max32_(absmax_bits, cg_load_bits_(v, i) & CG_ABS_MASK_);
+    return absmax_bits;
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256i cg_absmax_step_avx2_(__m256i top, const float *v, size_t i) {
+CG_AVX2_INLINE_ __m256i cg_absmax_step_avx2_(__m256i absmax, const float *v, size_t i) {
     CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
-    top = _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i)));
-    return _mm256_max_epu32(top, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
+    absmax = _mm256_max_epu32(absmax, cg_abs_avx2_(cg_load8_avx2_(v, i)));
+    return _mm256_max_epu32(absmax, cg_abs_avx2_(cg_load8_avx2_(v, i + 8)));
 }
 CG_TARGET_AVX2_ static uint32_t cg_absmax_bits_avx2_(const float *v, size_t n) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0, t2 = t0, t3 = t0;
     size_t i = 0;
-    /* a long one at four places at once: one stream of reads does not keep memory busy */
+    /* a long vector at four places at once: one stream of reads does not keep memory busy */
     if (n >= 16384) {
-        const size_t part = n / 64 * 16;
-        for (; i < part; i += 16) {
+        const size_t quarter = n / 64 * 16;
+        for (; i < quarter; i += 16) {
             t0 = cg_absmax_step_avx2_(t0, v, i);
-            t1 = cg_absmax_step_avx2_(t1, v, i + part);
-            t2 = cg_absmax_step_avx2_(t2, v, i + 2 * part);
-            t3 = cg_absmax_step_avx2_(t3, v, i + 3 * part);
+            t1 = cg_absmax_step_avx2_(t1, v, i + quarter);
+            t2 = cg_absmax_step_avx2_(t2, v, i + 2 * quarter);
+            t3 = cg_absmax_step_avx2_(t3, v, i + 3 * quarter);
         }
-        i = 4 * part;
+        i = 4 * quarter;
     }
     for (; i + 32 <= n; i += 32) {
         CG_PREFETCH_(cg_at_(v, i + CG_PREFETCH_DISTANCE_));
@@ -51,16 +58,17 @@ static uint32_t cg_absmax_bits_neon_(const float *v, size_t n) {
 }
 #endif
 
-/* smallest and largest value: lo and hi are updated */
+/* range: lowers *lo to the smallest value and raises *hi to the largest; the caller sets both before. If some value is
+   a NaN they have no meaning, which the returned absmax bits show. Of a zero, the sign is unspecified. */
 static uint32_t cg_range_scalar_(const float *v, size_t n, float *lo, float *hi) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         float f = cg_load_(v, i);
-        top = cg_max32_(top, cg_as_bits_(f) & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, cg_as_bits_(f) & CG_ABS_MASK_);
         *lo = f < *lo ? f : *lo;
         *hi = f > *hi ? f : *hi;
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_range_avx2_(const float *v, size_t n, float *lo, float *hi) {
@@ -106,15 +114,15 @@ static uint32_t cg_range_neon_(const float *v, size_t n, float *lo, float *hi) {
 }
 #endif
 
-/* f32 as it is */
+/* copy: f32 to the wire, bits unchanged. Returns absmax bits. */
 static uint32_t cg_copy_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
         cg_put32_(out + 4 * i, u);
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_copy_avx2_(const float *v, size_t n, uint8_t *out) {
@@ -145,8 +153,10 @@ static uint32_t cg_copy_neon_(const float *v, size_t n, uint8_t *out) {
 }
 #endif
 
-/* f16: to nearest even; what is too large becomes 65504 */
+/* f16_encode: to nearest even. Finite values that would round to Inf become +-65504; Inf stays, a NaN becomes a quiet
+   one without payload. Returns absmax bits. */
 #define CG_F16_LIMIT_ 0x477fefffu /* magnitude bits of the largest value that rounds to 65504 */
+/* f32 bits to f16 bits */
 CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     uint32_t sign = u >> 16 & 0x8000u, m = u & CG_ABS_MASK_, shift, rest, h;
     if (m > CG_F16_LIMIT_) {
@@ -167,18 +177,18 @@ CG_INLINE_ uint32_t cg_f16_encode_(uint32_t u) {
     return sign | h;
 }
 static uint32_t cg_f16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
         cg_put16_(out + 2 * i, cg_f16_encode_(u));
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
 CG_TARGET_AVX2_ static uint32_t cg_f16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
@@ -188,16 +198,16 @@ CG_TARGET_AVX2_ static uint32_t cg_f16_encode_avx2_(const float *v, size_t n, ui
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(
+    absmax_bits = cg_max32_(
         cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
-    return top;
+    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the instruction gives Inf */
+    return absmax_bits;
 }
 #endif
 #if CG_NEON_
 static uint32_t cg_f16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
@@ -206,14 +216,15 @@ static uint32_t cg_f16_encode_neon_(const float *v, size_t n, uint8_t *out) {
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: saturate */
-    return top;
+    absmax_bits = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_f16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (absmax_bits > CG_F16_LIMIT_) cg_f16_encode_scalar_(v, i, out); /* rare: the instruction gives Inf */
+    return absmax_bits;
 }
 #endif
 
-/* bf16: the same; the largest is 0x7f7f */
-#define CG_BF16_LIMIT_ 0x7f7f7fffu
+/* bf16_encode: to nearest even. Finite values that would round to Inf become the largest, 0x7f7f; Inf stays, a NaN
+   becomes quiet and keeps the rest of its upper bits. Returns absmax bits. */
+#define CG_BF16_LIMIT_ 0x7f7f7fffu /* magnitude bits of the largest value that rounds to 0x7f7f */
 CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     uint32_t m = u & CG_ABS_MASK_;
     if (m > CG_BF16_LIMIT_) {
@@ -223,22 +234,23 @@ CG_INLINE_ uint32_t cg_bf16_encode_(uint32_t u) {
     return (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
 }
 static uint32_t cg_bf16_encode_scalar_(const float *v, size_t n, uint8_t *out) {
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = cg_load_bits_(v, i);
-        top = cg_max32_(top, u & CG_ABS_MASK_);
+        absmax_bits = cg_max32_(absmax_bits, u & CG_ABS_MASK_);
         cg_put16_(out + 2 * i, cg_bf16_encode_(u));
     }
-    return top;
+    return absmax_bits;
 }
 #if CG_AVX2_
+/* wrong above CG_BF16_LIMIT_ */
 CG_AVX2_INLINE_ __m256i cg_bf16_encode8_avx2_(__m256i u) {
     __m256i odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
     return _mm256_srli_epi32(_mm256_add_epi32(_mm256_add_epi32(u, _mm256_set1_epi32(0x7fff)), odd), 16);
 }
 CG_TARGET_AVX2_ static uint32_t cg_bf16_encode_avx2_(const float *v, size_t n, uint8_t *out) {
     __m256i t0 = _mm256_setzero_si256(), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
         __m256i a = cg_load8_avx2_(v, i), b = cg_load8_avx2_(v, i + 8);
@@ -248,19 +260,19 @@ CG_TARGET_AVX2_ static uint32_t cg_bf16_encode_avx2_(const float *v, size_t n, u
         t0 = _mm256_max_epu32(t0, cg_abs_avx2_(a));
         t1 = _mm256_max_epu32(t1, cg_abs_avx2_(b));
     }
-    top = cg_max32_(
+    absmax_bits = cg_max32_(
         cg_hmax_u32_avx2_(_mm256_max_epu32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
-    return top;
+    if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
+    return absmax_bits;
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ uint32x4_t cg_bf16_round_neon_(uint32x4_t u) { /* what to add for the upper half to be to nearest even */
+CG_INLINE_ uint32x4_t cg_bf16_round_neon_(uint32x4_t u) { /* added to u, makes its upper half round to nearest even */
     return vaddq_u32(vandq_u32(vshrq_n_u32(u, 16), vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
 }
 static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
     uint32x4_t t0 = vdupq_n_u32(0), t1 = t0;
-    uint32_t top;
+    uint32_t absmax_bits;
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
         uint32x4_t a = cg_load4_neon_(v, i), b = cg_load4_neon_(v, i + 4);
@@ -269,8 +281,8 @@ static uint32_t cg_bf16_encode_neon_(const float *v, size_t n, uint8_t *out) {
         t0 = vmaxq_u32(t0, cg_abs_neon_(a));
         t1 = vmaxq_u32(t1, cg_abs_neon_(b));
     }
-    top = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
-    if (top > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
-    return top;
+    absmax_bits = cg_max32_(vmaxvq_u32(vmaxq_u32(t0, t1)), cg_bf16_encode_scalar_(cg_at_(v, i), n - i, out + 2 * i));
+    if (absmax_bits > CG_BF16_LIMIT_) cg_bf16_encode_scalar_(v, i, out);
+    return absmax_bits;
 }
 #endif

@@ -1,4 +1,11 @@
-/* pack: symbols of 1..7 bits, eight of them into so many bytes */
+/* pack: kernels that pack symbols of 1..7 bits, and unpack them
+
+   Offers   pack, unpack
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* pack: symbols below 2^bits, bits = 1..7, as one string of bits, LSB first: eight of them fill `bits` bytes. Writes
+   (n*bits + 7)/8 bytes; bits after the last symbol are 0. */
 static void cg_pack_scalar_(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out) {
     for (size_t i = 0; i < n; i += 8) {
         uint64_t w = 0;
@@ -25,20 +32,22 @@ CG_TARGET_AVX2_ static void cg_pack_avx2_(const uint8_t *symbols, size_t n, unsi
                     b = _mm256_maddubs_epi16(cg_load_bytes_avx2_(symbols + i + 32), times);
             cg_store_avx2_(out + i / 2, _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xd8));
         }
-    } else { /* 2 symbols to 16 bits, 4 to 32, 8 to 64, then the bytes that count side by side */
+    } else { /* join 2 symbols in 16 bits, 4 in 32, 8 in 64, then move the bytes in use side by side */
         const __m256i pair = _mm256_set1_epi16((short)(1 | 1 << (8 + bits))),
                       quad = _mm256_set1_epi32(1 | 1 << (16 + 2 * bits));
         const __m128i up = _mm_cvtsi32_si128((int)(32 - 4 * bits));
-        uint8_t move[16];
-        __m256i squeeze;
-        for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j < bits ? j : j < 2 * bits ? 8 + j - bits : 0x80);
-        squeeze = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
+        uint8_t shuffle_bytes[16];
+        __m256i squeeze_shuffle;
+        for (unsigned j = 0; j < 16; j++)
+            shuffle_bytes[j] = (uint8_t)(j < bits ? j : j < 2 * bits ? 8 + j - bits : 0x80);
+        squeeze_shuffle = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)shuffle_bytes));
+        /* stores are of 16 bytes, of which 2*bits count: they stay within the bytes of whole groups of eight */
         for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
             uint8_t *to = out + i / 8 * bits;
             __m256i w = _mm256_madd_epi16(_mm256_maddubs_epi16(pair, cg_load_bytes_avx2_(symbols + i)), quad);
             w = _mm256_or_si256(_mm256_and_si256(w, _mm256_set1_epi64x(0xffffffff)),
                 _mm256_srl_epi64(_mm256_andnot_si256(_mm256_set1_epi64x(0xffffffff), w), up));
-            w = _mm256_shuffle_epi8(w, squeeze);
+            w = _mm256_shuffle_epi8(w, squeeze_shuffle);
             _mm_storeu_si128((__m128i *)(void *)to, _mm256_castsi256_si128(w));
             _mm_storeu_si128((__m128i *)(void *)(to + 2 * bits), _mm256_extracti128_si256(w, 1));
         }
@@ -66,9 +75,8 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
             uint8x16x2_t s = vld2q_u8(symbols + i);
             vst1q_u8(out + i / 2, vsliq_n_u8(s.val[0], s.val[1], 4));
         }
-        /* 2 symbols to 16 bits, 4 to 32, 8 to 64: the upper of two moves down to the lower, of which the low bits are
-       kept */
     } else {
+        /* join 2 symbols in 16 bits, 4 in 32, 8 in 64: the upper of two moves down to the lower one's end */
         const int b = (int)bits;
         const int16x8_t down2 = vdupq_n_s16((int16_t)(b - 8));
         const int32x4_t down4 = vdupq_n_s32(2 * b - 16);
@@ -76,7 +84,7 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
         const uint16x8_t low2 = vdupq_n_u16((uint16_t)((1u << bits) - 1u));
         const uint32x4_t low4 = vdupq_n_u32((1u << 2 * bits) - 1u);
         const uint64x2_t low8 = vdupq_n_u64(((uint64_t)1 << 4 * bits) - 1);
-        /* the second store, or the next one, writes over what the first leaves beyond its bits */
+        /* stores are of 8 bytes, of which `bits` count: the one after it overwrites the others */
         for (; i + 16 <= n && i / 8 * bits + bits + 8 <= n / 8 * bits; i += 16) {
             uint16x8_t w2 = vreinterpretq_u16_u8(vld1q_u8(symbols + i));
             uint32x4_t w4 = vreinterpretq_u32_u16(vbslq_u16(low2, w2, vshlq_u16(w2, down2)));
@@ -90,6 +98,7 @@ static void cg_pack_neon_(const uint8_t *symbols, size_t n, unsigned bits, uint8
 }
 #endif
 
+/* unpack: the reverse of pack. Reads (n*bits + 7)/8 bytes, writes n symbols below 2^bits. */
 static void cg_unpack_scalar_(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols) {
     for (size_t i = 0; i < n; i += 8) {
         uint64_t w = 0;
@@ -105,8 +114,8 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
     const __m256i low4 = _mm256_set1_epi64x((long long)(((uint64_t)1 << 4 * bits) - 1)),
                   low2 = _mm256_set1_epi32((int)((1u << 2 * bits) - 1u));
     const __m256i low1 = _mm256_set1_epi16((short)((1u << bits) - 1u));
-    uint8_t move[16];
-    __m256i spread;
+    uint8_t shuffle_bytes[16];
+    __m256i spread_shuffle;
     size_t i = 0;
     if (bits == 4) {
         for (; i + 32 <= n; i += 32) {
@@ -115,13 +124,13 @@ CG_TARGET_AVX2_ static void cg_unpack_avx2_(const uint8_t *in, size_t n, unsigne
                 symbols + i, _mm256_and_si256(_mm256_or_si256(w, _mm256_slli_epi16(w, 4)), _mm256_set1_epi8(15)));
         }
     }
-    for (unsigned j = 0; j < 16; j++) move[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
-    spread = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)move));
+    for (unsigned j = 0; j < 16; j++) shuffle_bytes[j] = (uint8_t)(j % 8 < bits ? j / 8 * bits + j % 8 : 0x80);
+    spread_shuffle = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)shuffle_bytes));
     for (; i + 32 <= n && i / 8 * bits + 2 * bits + 16 <= n / 8 * bits; i += 32) {
         const uint8_t *p = in + i / 8 * bits;
         __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p)),
             _mm_loadu_si128((const __m128i *)(const void *)(p + 2 * bits)), 1);
-        w = _mm256_shuffle_epi8(w, spread);
+        w = _mm256_shuffle_epi8(w, spread_shuffle);
         w = _mm256_or_si256(
             _mm256_and_si256(w, low4), _mm256_slli_epi64(_mm256_and_si256(_mm256_srl_epi64(w, by4), low4), 32));
         w = _mm256_or_si256(
@@ -156,7 +165,7 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
             s.val[1] = vshrq_n_u8(w, 4);
             vst2q_u8(symbols + i, s);
         }
-    } else { /* the reverse of packing; what else is in a byte goes at the end */
+    } else { /* the steps of packing in reverse order; the last `and` clears what else is in a byte */
         const int b = (int)bits;
         const int64x2_t up8 = vdupq_n_s64(32 - 4 * b);
         const int32x4_t up4 = vdupq_n_s32(16 - 2 * b);

@@ -1,17 +1,22 @@
-/* what of total() */
-enum { CG_SUM_ABS_, CG_SUM_SQUARES_, CG_SUM_NEGATIVE_, CG_SUM_NONNEGATIVE_, CG_SUM_VALUES_ };
+/* rotate: the kernel of the randomized Hadamard transform of 1024 values
 
-/* rotate: rounds of sign flips and the Hadamard butterfly over 1024 values; the inverse runs them backwards. Bit i
-   % 32 of flips[32*r + i/32] negates v[i] in round r. One scaling at the end, by a power of two. The order of the
-   strides is part of the wire format, and is what suits vectors of eight and of four: 4, 1, 2, 8, 16, ..., 512.
-   What overflows on the way may end as a NaN, whose sign and payload are the machine's. */
-#define CG_SIGN_BIT_ 0x80000000u
+   Offers   rotate_from
+   Needs    base, table
+   Touches  nothing but its arguments */
+
+/* rotate_from: `rounds` (1 or 2) times random sign flips, then the Hadamard butterfly, over CG_ROTATE_BLOCK_ values;
+   the inverse runs backwards. Bit i % 32 of flips[32*round + i/32] negates v[i] in that round. One multiplication by a
+   power of two at the end makes it orthonormal. Within a butterfly the strides come in the order 4, 1, 2, 8, 16, ...,
+   512, which suits vectors of eight and of four; as it decides roundings, it is part of the wire format. What overflows
+   on the way may end as a NaN of any sign and payload: callers scale down before. from may be v, else they do not
+   overlap. */
 CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++)
         cg_store_(v, i, cg_as_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
 }
-CG_INLINE_ void cg_butterfly4_(float *v, size_t i, size_t s) { /* strides s and 2s */
+CG_INLINE_ void cg_butterfly4_(
+    float *v, size_t i, size_t s) { /* strides s, then 2s, of the four values i, i + s, ... */
     float a = cg_load_(v, i), b = cg_load_(v, i + s), c = cg_load_(v, i + 2 * s), d = cg_load_(v, i + 3 * s);
     float ab = cg_plus_(a, b), ba = cg_minus_(a, b), cd = cg_plus_(c, d), dc = cg_minus_(c, d);
     cg_store_(v, i, cg_plus_(ab, cd));
@@ -49,16 +54,13 @@ static void cg_rotate_from_scalar_(const float *from, float *v, const uint32_t *
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++) cg_store_(v, i, cg_times_(cg_load_(v, i), scale));
 }
 #if CG_AVX2_
-CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
-CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
-    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
-}
-CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where 1 */
+CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(
+    int a, int b, int c, int d, int e, int f, int g, int h) { /* -0 where the argument is 1, else +0 */
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_setr_epi32(a, b, c, d, e, f, g, h), 31));
 }
-/* Row b holds the signs that the four bits of b ask for, twice, and then their opposites: a vector from 0 on, or
-   from 4 on. From memory they cost one xor; bits shifted to their places would cost the pipes that shuffle and add
-   three. */
+/* Row b holds the sign masks of the four bits of b twice, and then their opposites: a vector of eight from 0 on has the
+   signs twice, one from 4 on the signs and their opposites. A load and one xor are cheaper than three shifts and
+   shuffles, which compete with the additions. */
 #  define CG_FLIP_ROW_(a, b, c, d) \
     { a, b, c, d, a, b, c, d, a ^ CG_SIGN_BIT_, b ^ CG_SIGN_BIT_, c ^ CG_SIGN_BIT_, d ^ CG_SIGN_BIT_, 0, 0, 0, 0 }
 #  define CG_FLIP_ROWS_(c, d)                                                                               \
@@ -66,7 +68,7 @@ CG_AVX2_INLINE_ __m256 cg_sign_mask_avx2_(int a, int b, int c, int d, int e, int
         CG_FLIP_ROW_(CG_SIGN_BIT_, CG_SIGN_BIT_, c, d)
 static const uint32_t cg_flip_rows_[16][16] = { CG_FLIP_ROWS_(0u, 0u), CG_FLIP_ROWS_(CG_SIGN_BIT_, 0u),
     CG_FLIP_ROWS_(0u, CG_SIGN_BIT_), CG_FLIP_ROWS_(CG_SIGN_BIT_, CG_SIGN_BIT_) };
-CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+/* negates value i of x where bit i of byte is 1 */
 CG_AVX2_INLINE_ __m256 cg_flip8_avx2_(__m256 x, uint32_t byte) {
     const __m128i low = cg_load4_avx2_(cg_flip_rows_[byte & 15u]), high = cg_load4_avx2_(cg_flip_rows_[byte >> 4]);
     return _mm256_xor_ps(x, _mm256_castsi256_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)));
@@ -90,8 +92,8 @@ CG_AVX2_INLINE_ void cg_butterfly8_avx2_(__m256 *x) { /* three strides between e
     cg_butterfly_avx2_(x + 2, x + 6);
     cg_butterfly_avx2_(x + 3, x + 7);
 }
-/* Strides 4, 1, 2 within a vector: the pair's other value, plus this one or minus it. Loads can repeat a half
-   without a shuffle. */
+/* Strides 4, 1, 2 within the vector at v + i: each lane gets its pair's other value, plus or minus its own. For stride
+   4 the loads repeat a half, which needs no shuffle; flips, if asked for, are done on the way. */
 CG_AVX2_INLINE_ __m256 cg_hadamard8_avx2_(const float *v, size_t i, const uint32_t *flips, int flip) {
     __m256 x = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i))));
     __m256 y = _mm256_castsi256_ps(_mm256_broadcastsi128_si256(cg_load4_avx2_(cg_at_(v, i + 4))));
@@ -106,13 +108,13 @@ CG_AVX2_INLINE_ __m256 cg_hadamard8_avx2_(const float *v, size_t i, const uint32
     x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 1, 0, 1, 0, 1, 0, 1)));
     return _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, cg_sign_mask_avx2_(0, 0, 1, 1, 0, 0, 1, 1)));
 }
-/* strides up to 32 */
+/* Strides up to 32 of the whole block, 64 values at a time, from `from` to v; prefetches 512 values. */
 CG_AVX2_INLINE_ void cg_hadamard_short64_avx2_(
-    const float *from, float *v, const uint32_t *flips, const float *ahead, int flip) {
+    const float *from, float *v, const uint32_t *flips, const float *prefetch, int flip) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         __m256 x[8];
-        CG_PREFETCH_(cg_at_(ahead, i / 2));
-        CG_PREFETCH_(cg_at_(ahead, i / 2 + 16));
+        CG_PREFETCH_(cg_at_(prefetch, i / 2));
+        CG_PREFETCH_(cg_at_(prefetch, i / 2 + 16));
         x[0] = cg_hadamard8_avx2_(from, i, flips, flip);
         x[1] = cg_hadamard8_avx2_(from, i + 8, flips, flip);
         x[2] = cg_hadamard8_avx2_(from, i + 16, flips, flip);
@@ -132,7 +134,7 @@ CG_AVX2_INLINE_ void cg_hadamard_short64_avx2_(
         cg_store8_avx2_(v, i + 56, x[7]);
     }
 }
-/* strides 64, 128, 256 of eight rows of 64 */
+/* strides 64, 128, 256: eight vectors, 64 values apart */
 CG_AVX2_INLINE_ void cg_hadamard_rows_avx2_(const float *v, size_t i, __m256 *x) {
     x[0] = cg_load8_ps_avx2_(v, i);
     x[1] = cg_load8_ps_avx2_(v, i + 64);
@@ -144,27 +146,28 @@ CG_AVX2_INLINE_ void cg_hadamard_rows_avx2_(const float *v, size_t i, __m256 *x)
     x[7] = cg_load8_ps_avx2_(v, i + 448);
     cg_butterfly8_avx2_(x);
 }
+/* Stride 512 between v + i and b, then flips and scaling where asked for; stores both. */
 CG_AVX2_INLINE_ void cg_hadamard_last_avx2_(
-    float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int last) {
+    float *v, size_t i, __m256 b, const uint32_t *flips, __m256 scale, int flip, int rescale) {
     __m256 a = cg_load8_ps_avx2_(v, i);
     cg_butterfly_avx2_(&a, &b);
     if (flip) {
         a = cg_flip8_avx2_(a, ((const uint8_t *)flips)[i / 8]);
         b = cg_flip8_avx2_(b, ((const uint8_t *)flips)[i / 8 + 64]);
     }
-    cg_store8_avx2_(v, i, last ? _mm256_mul_ps(a, scale) : a);
-    cg_store8_avx2_(v, i + 512, last ? _mm256_mul_ps(b, scale) : b);
+    cg_store8_avx2_(v, i, rescale ? _mm256_mul_ps(a, scale) : a);
+    cg_store8_avx2_(v, i + 512, rescale ? _mm256_mul_ps(b, scale) : b);
 }
-/* Strides 64 to 512. Sixteen vectors and a spare one do not fit the registers: half of them waits in its place. */
+/* Strides 64 to 512. Sixteen vectors and a spare do not fit the registers: the first eight are stored meanwhile. */
 CG_AVX2_INLINE_ void cg_hadamard_long64_avx2_(
-    float *v, const uint32_t *flips, float times, const float *ahead, int flip, int last) {
-    const __m256 scale = _mm256_set1_ps(times);
+    float *v, const uint32_t *flips, float scale_factor, const float *prefetch, int flip, int rescale) {
+    const __m256 scale = _mm256_set1_ps(scale_factor);
     for (size_t i = 0; i < 64; i += 8) {
         __m256 x[8];
-        CG_PREFETCH_(cg_at_(ahead, 8 * i));
-        CG_PREFETCH_(cg_at_(ahead, 8 * i + 16));
-        CG_PREFETCH_(cg_at_(ahead, 8 * i + 32));
-        CG_PREFETCH_(cg_at_(ahead, 8 * i + 48));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 16));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 32));
+        CG_PREFETCH_(cg_at_(prefetch, 8 * i + 48));
         cg_hadamard_rows_avx2_(v, i, x);
         cg_store8_avx2_(v, i, x[0]);
         cg_store8_avx2_(v, i + 64, x[1]);
@@ -175,52 +178,53 @@ CG_AVX2_INLINE_ void cg_hadamard_long64_avx2_(
         cg_store8_avx2_(v, i + 384, x[6]);
         cg_store8_avx2_(v, i + 448, x[7]);
         cg_hadamard_rows_avx2_(v, i + 512, x);
-        cg_hadamard_last_avx2_(v, i, x[0], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 64, x[1], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 128, x[2], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 192, x[3], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 256, x[4], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 320, x[5], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 384, x[6], flips, scale, flip, last);
-        cg_hadamard_last_avx2_(v, i + 448, x[7], flips, scale, flip, last);
+        cg_hadamard_last_avx2_(v, i, x[0], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 64, x[1], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 128, x[2], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 192, x[3], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 256, x[4], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 320, x[5], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 384, x[6], flips, scale, flip, rescale);
+        cg_hadamard_last_avx2_(v, i + 448, x[7], flips, scale, flip, rescale);
     }
 }
-CG_TARGET_AVX2_ static void cg_hadamard_short_avx2_(const float *from, float *v, const float *ahead) {
-    cg_hadamard_short64_avx2_(from, v, NULL, ahead, 0);
+CG_TARGET_AVX2_ static void cg_hadamard_short_avx2_(const float *from, float *v, const float *prefetch) {
+    cg_hadamard_short64_avx2_(from, v, NULL, prefetch, 0);
 }
 CG_TARGET_AVX2_ static void cg_hadamard_short_flip_avx2_(
-    const float *from, float *v, const uint32_t *flips, const float *ahead) {
-    cg_hadamard_short64_avx2_(from, v, flips, ahead, 1);
+    const float *from, float *v, const uint32_t *flips, const float *prefetch) {
+    cg_hadamard_short64_avx2_(from, v, flips, prefetch, 1);
 }
-CG_TARGET_AVX2_ static void cg_hadamard_long_avx2_(float *v, const float *ahead) {
-    cg_hadamard_long64_avx2_(v, NULL, 1.0f, ahead, 0, 0);
+CG_TARGET_AVX2_ static void cg_hadamard_long_avx2_(float *v, const float *prefetch) {
+    cg_hadamard_long64_avx2_(v, NULL, 1.0f, prefetch, 0, 0);
 }
-CG_TARGET_AVX2_ static void cg_hadamard_long_scale_avx2_(float *v, float scale, const float *ahead) {
-    cg_hadamard_long64_avx2_(v, NULL, scale, ahead, 0, 1);
+CG_TARGET_AVX2_ static void cg_hadamard_long_scale_avx2_(float *v, float scale, const float *prefetch) {
+    cg_hadamard_long64_avx2_(v, NULL, scale, prefetch, 0, 1);
 }
 CG_TARGET_AVX2_ static void cg_hadamard_long_flip_avx2_(
-    float *v, const uint32_t *flips, float scale, const float *ahead) {
-    cg_hadamard_long64_avx2_(v, flips, scale, ahead, 1, 1);
+    float *v, const uint32_t *flips, float scale, const float *prefetch) {
+    cg_hadamard_long64_avx2_(v, flips, scale, prefetch, 1, 1);
 }
-/* Memory should not rest while the block is turned: meanwhile the next one is asked for, half of it in each pass
-   of the first round. */
+/* While a block is rotated the next one (the 1024 values after `from`) is prefetched, half of it in each pass of the
+   first round. */
 CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
     const float *from, float *v, const uint32_t *flips, int rounds, int inverse) {
-    const float scale = cg_rotate_scale_(rounds), *ahead = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
-    if (inverse) cg_hadamard_short_avx2_(from, v, ahead);
-    else cg_hadamard_short_flip_avx2_(from, v, flips, ahead);
-    ahead = cg_at_(ahead, 512);
+    const float scale = cg_rotate_scale_(rounds), *prefetch = from == v ? v : cg_at_(from, CG_ROTATE_BLOCK_);
+    if (inverse) cg_hadamard_short_avx2_(from, v, prefetch);
+    else cg_hadamard_short_flip_avx2_(from, v, flips, prefetch);
+    prefetch = cg_at_(prefetch, 512);
     if (rounds == 2) {
-        cg_hadamard_long_avx2_(v, ahead);
+        cg_hadamard_long_avx2_(v, prefetch);
         cg_hadamard_short_flip_avx2_(v, v, flips + 32, v);
-        ahead = v;
+        prefetch = v;
     }
-    if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, ahead);
-    else cg_hadamard_long_scale_avx2_(v, scale, ahead);
+    if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, prefetch);
+    else cg_hadamard_long_scale_avx2_(v, scale, prefetch);
 }
 #endif
 #if CG_NEON_
-CG_INLINE_ float32x4_t cg_flip4_neon_(float32x4_t x, uint32_t word) { /* the four low bits */
+CG_INLINE_ float32x4_t cg_flip4_neon_(
+    float32x4_t x, uint32_t word) { /* negates value i of x where bit i of word is 1, i < 4 */
     const int32x4_t up = { 31, 30, 29, 28 };
     return cg_as_float_neon_(
         veorq_u32(vreinterpretq_u32_f32(x), vandq_u32(vshlq_u32(vdupq_n_u32(word), up), vdupq_n_u32(CG_SIGN_BIT_))));
@@ -230,19 +234,20 @@ CG_INLINE_ void cg_butterfly_neon_(float32x4_t *a, float32x4_t *b) {
     *a = *a + *b;
     *b = d;
 }
-CG_INLINE_ void cg_butterfly_x4_neon_(float32x4_t *x, size_t s) { /* four pairs, each s apart */
+CG_INLINE_ void cg_butterfly_x4_neon_(
+    float32x4_t *x, size_t s) { /* all four pairs of eight vectors that are s apart; s is 1, 2 or 4 */
     cg_butterfly_neon_(x, x + s);
     cg_butterfly_neon_(x + (s == 1 ? 2 : 1), x + s + (s == 1 ? 2 : 1));
     cg_butterfly_neon_(x + (s == 4 ? 2 : 4), x + s + (s == 4 ? 2 : 4));
     cg_butterfly_neon_(x + (s == 4 ? 3 : s == 2 ? 5 : 6), x + s + (s == 4 ? 3 : s == 2 ? 5 : 6));
 }
-/* strides 1, 2: the pair's other value, plus this one or minus it */
+/* strides 1, 2 within a vector: each lane gets its pair's other value, plus or minus its own */
 CG_INLINE_ float32x4_t cg_hadamard4_neon_(float32x4_t x) {
     const uint32x4_t odd = { 0, CG_SIGN_BIT_, 0, CG_SIGN_BIT_ }, high = { 0, 0, CG_SIGN_BIT_, CG_SIGN_BIT_ };
     x = vrev64q_f32(x) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), odd));
     return vextq_f32(x, x, 2) + cg_as_float_neon_(veorq_u32(vreinterpretq_u32_f32(x), high));
 }
-/* strides up to 16 */
+/* strides 4, 1, 2, 8, 16 of the 32 values at v + i, to x; flips before where asked for */
 CG_INLINE_ void cg_hadamard_short32_neon_(const float *v, size_t i, const uint32_t *flips, float32x4_t *x, int flip) {
     x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
     x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 4));
@@ -275,6 +280,7 @@ CG_INLINE_ void cg_hadamard_short32_neon_(const float *v, size_t i, const uint32
     cg_butterfly_x4_neon_(x, 2);
     cg_butterfly_x4_neon_(x, 4);
 }
+/* strides up to 32 of the whole block */
 CG_INLINE_ void cg_hadamard_short64_neon_(float *v, const uint32_t *flips, int flip) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i += 64) {
         float32x4_t x[8], y[8];
@@ -286,6 +292,7 @@ CG_INLINE_ void cg_hadamard_short64_neon_(float *v, const uint32_t *flips, int f
         }
     }
 }
+/* strides 64, 128, 256: eight vectors, 64 values apart */
 CG_INLINE_ void cg_hadamard_rows_neon_(const float *v, size_t i, float32x4_t *x) {
     x[0] = cg_as_float_neon_(cg_load4_neon_(v, i));
     x[1] = cg_as_float_neon_(cg_load4_neon_(v, i + 64));
@@ -299,8 +306,9 @@ CG_INLINE_ void cg_hadamard_rows_neon_(const float *v, size_t i, float32x4_t *x)
     cg_butterfly_x4_neon_(x, 2);
     cg_butterfly_x4_neon_(x, 4);
 }
-CG_INLINE_ void cg_hadamard_long64_neon_(float *v, const uint32_t *flips, float times, int flip) {
-    const float32x4_t scale = vdupq_n_f32(times);
+/* strides 64 to 512, then flips where asked for, then scaling */
+CG_INLINE_ void cg_hadamard_long64_neon_(float *v, const uint32_t *flips, float scale_factor, int flip) {
+    const float32x4_t scale = vdupq_n_f32(scale_factor);
     for (size_t i = 0; i < 64; i += 4) {
         float32x4_t x[8], y[8];
         cg_hadamard_rows_neon_(v, i, x);

@@ -1,95 +1,186 @@
-/* ---- >>kernels
-   The scalar kernel is the specification; its SIMD versions stand below it and return the same bits. */
+/* table: the kernels' contracts, the structs they take, and vector helpers that several kernel rooms use
 
+   Offers   cg_kernels_, the table of all kernels of one ISA; cg_checksum_, cg_levels_, cg_bucketizer_, cg_dither_,
+            cg_bernoulli_; loads, stores, packing and prefetching for AVX2 and NEON
+   Needs    base, random
+   Touches  nothing but its arguments
+   Other headers may use: cg_kernels_, kernels->absmax_bits, kernels->axpby, kernels->axpby_fading,
+   kernels->move_zero, kernels->stream_fence, cg_checksum_, CG_AVX2_INLINE_, CG_TARGET_AVX2_, cg_load8_avx2_,
+   cg_store_avx2_, cg_mul8_avx2_
+   The scalar kernel is the specification; the AVX2 and NEON versions below it return the same bits, but for the sign
+   and payload of a NaN. Kernels run between cg_fenv_enter_ and cg_fenv_leave_. */
+
+/* Fletcher's checksum over consecutive little-endian u32 words, modulo 2^64. Checksums of neighbouring runs can be
+   joined, see cg_checksum_concat_. */
 typedef struct cg_checksum_ {
-    uint64_t a, b, words;
-} cg_checksum_; /* the checksum of some run of words */
+    uint64_t a;     /* sum of the words */
+    uint64_t b;     /* sum of a after each word */
+    uint64_t words; /* how many words */
+} cg_checksum_;
 
-typedef struct cg_levels_ {                  /* a bucket's grid; see cg_levels_make_ */
-    float prescale, encode_offset, inv_step; /* encode: nearest or noisy integer of (v*prescale - sub)*inv, */
-    int32_t zero_symbol, max_symbol;         /* plus bias, within [0, top] */
-    float decode_offset, step, postscale;    /* decode: (base + (code - bias)*step)*post, kept finite */
-    float range;                             /* what inv is taken of; see cg_encode_levels_ */
-    int stochastic;
+/* The uniform grid of a bucket; made by cg_levels_make_, but for inv_step, which encoders set. */
+typedef struct cg_levels_ {
+    /* encode: symbol = round((v*prescale - encode_offset)*inv_step) + zero_symbol, within [0, max_symbol] */
+    float prescale;      /* a power of two, 1 but for huge or tiny values */
+    float encode_offset; /* equals decode_offset, but 0 for a range of 0 */
+    float inv_step;      /* levels per (prescaled) value; 0 gives the symbol of level 0 to all values */
+    int32_t zero_symbol; /* the symbol of level 0: 0 if the grid begins at decode_offset, else max_symbol/2 */
+    int32_t max_symbol;  /* 1..255 */
+    /* decode: value = (decode_offset + (symbol - zero_symbol)*step)*postscale, kept finite */
+    float decode_offset; /* the (prescaled) value of level 0 */
+    float step;          /* (prescaled) value per level */
+    float postscale;     /* 1/prescale */
+    float range;         /* (prescaled) value of the levels 0..max_symbol or 0..zero_symbol: inv_step is taken of it */
+    int stochastic;      /* adds cg_noise_ before it rounds */
 } cg_levels_;
 
+/* Symbols by thresholds on the magnitude. */
 typedef struct cg_bucketizer_ {
-    float inv_scale;
-    int32_t limit_count;
-    float limit[7];
-    uint8_t sign_bit;
+    float inv_scale;     /* multiplies |v| before the comparisons */
+    int32_t limit_count; /* 0..7; symbols without the sign are 0..limit_count */
+    float limit[7];      /* ascending; those from limit_count on are not looked at */
+    uint8_t sign_bit;    /* is set in the symbol of a negative value; 0: no signs */
 } cg_bucketizer_;
+
+/* Natural dithering: levels are powers of two. */
 typedef struct cg_dither_ {
-    float inv_scale;
-    unsigned bits;
-    int stochastic;
+    float inv_scale; /* multiplies v: magnitudes up to the scale become at most 1 */
+    unsigned bits;   /* per symbol, 2..8: a sign and the level */
+    int stochastic;  /* else to nearest */
 } cg_dither_;
 
+/* Selection of values by chance: one of magnitude m is selected with probability (m*prescale)*inv_threshold. */
 typedef struct cg_bernoulli_ {
-    cg_key_ key;
-    float threshold, prescale, inv_threshold;
-} cg_bernoulli_; /* a value's chance is (|v|*pre)*inv */
+    cg_key_ key;         /* of the block of 65536 positions */
+    float threshold;     /* from this magnitude on a value is certain, and sent as it is; below as +-threshold */
+    float prescale;      /* a power of two that keeps inv_threshold finite */
+    float inv_threshold; /* 1/(threshold*prescale) */
+} cg_bernoulli_;
 
+/* All kernels of one ISA. Common to them:
+     - v, x, y and out are arrays of floats at any address, in and symbols bytes at any address;
+     - n may be 0, and n values are read and written, no more, unless said otherwise;
+     - non_temporal (decoders): out begins at a multiple of 16 bytes and is larger than the caches, so that stores
+       may bypass them; stream_fence() ends such a run;
+     - lanes: 16 f64 partial sums, to lane i % 16 goes the term of value i of this call; the caller sets them before;
+     - absmax bits: the largest magnitude as f32 bits, 0 for n == 0. From CG_INF_BITS_ on some value is Inf or NaN:
+       the finite check. Unless said otherwise an encoder writes symbols for such values too, of no meaning;
+     - position: of v[0] within its block of 65536, for the noise of stochastic rounding. */
 typedef struct cg_kernels_ {
     cg_isa isa;
-    /* encode; the finite check: each returns the largest magnitude as bits, or where sums show it 0 or Inf's */
+
+    /* Encoding. Those that return absmax bits make the finite check on the way. */
+
+    /* absmax bits of n values */
     uint32_t (*absmax_bits)(const float *v, size_t n);
+    /* lowers *lo and raises *hi to the values (meaningless after a NaN; a zero has any sign); returns absmax bits */
     uint32_t (*range)(const float *v, size_t n, float *lo, float *hi);
+    /* f32 to the wire, 4 bytes each; returns absmax bits */
     uint32_t (*copy)(const float *v, size_t n, uint8_t *out);
+    /* f16 to the wire, 2 bytes each, to nearest even, at most +-65504; returns absmax bits */
     uint32_t (*f16_encode)(const float *v, size_t n, uint8_t *out);
+    /* bf16 to the wire, 2 bytes each, to nearest even, finite values stay finite; returns absmax bits */
     uint32_t (*bf16_encode)(const float *v, size_t n, uint8_t *out);
-    uint32_t (*sign_encode)(const float *v, size_t n, uint8_t *out, double *lanes /* NULL, or adds |v| to 16 */);
+    /* a bit each, 1 where v < 0, to (n + 7)/8 bytes; adds |v| to lanes unless NULL. Returns absmax bits; with lanes,
+       only whether they are below CG_INF_BITS_ is specified */
+    uint32_t (*sign_encode)(const float *v, size_t n, uint8_t *out, double *lanes);
+    /* values of one bucket to symbols 0..q->max_symbol, a byte each */
     void (*levels_encode)(
         const cg_levels_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
+    /* symbols of 1..7 bits, each below 2^bits, to (n*bits + 7)/8 bytes, LSB first */
     void (*pack)(const uint8_t *symbols, size_t n, unsigned bits, uint8_t *out);
-    size_t (*filter)(const float *v, size_t n, uint32_t bound, uint32_t first, uint32_t *index, float *value);
+    /* index (v[0] has first_index) and value of all whose magnitude bits are at least threshold_bits <= 2^31; returns
+       how many. n <= CG_CHUNK_; index and value have room for n + CG_SLACK_, which may be scribbled on */
+    size_t (*filter)(
+        const float *v, size_t n, uint32_t threshold_bits, uint32_t first_index, uint32_t *index, float *value);
+    /* index and value of what is selected by chance; returns how many. Room as for filter */
     size_t (*bernoulli)(
-        const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first, uint32_t *index, float *value);
+        const cg_bernoulli_ *c, const float *v, size_t n, uint32_t first_index, uint32_t *index, float *value);
+    /* adds to *above how many magnitude bits are larger than pivot < 2^31; returns absmax bits */
     uint32_t (*count_above)(const float *v, size_t n, uint32_t pivot, size_t *above);
-    /* decode; stream: out is larger than the caches and aligned to 16 bytes, so go around them */
+
+    /* Decoding. Any bytes are legal input; finite scales give finite values, but for f16 and bf16. */
+
+    /* the reverse of pack: reads (n*bits + 7)/8 bytes */
     void (*unpack)(const uint8_t *in, size_t n, unsigned bits, uint8_t *symbols);
-    void (*levels_decode)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*sign_decode)(const uint8_t *in, size_t n, float scale, float *out, int stream);
-    void (*f16_decode)(const uint8_t *in, size_t n, float *out, int stream);
-    void (*bf16_decode)(const uint8_t *in, size_t n, float *out, int stream);
+    /* symbols of one bucket to values; a symbol above q->max_symbol counts as that */
+    void (*levels_decode)(const cg_levels_ *q, const uint8_t *symbols, size_t n, float *out, int non_temporal);
+    /* bits to -scale (1) or scale (0) */
+    void (*sign_decode)(const uint8_t *in, size_t n, float scale, float *out, int non_temporal);
+    void (*f16_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
+    void (*bf16_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
+    /* the largest magnitude of n 16-bit floats of the wire, as their bits: the finite check of a packet */
     uint32_t (*absmax16_bits)(const uint8_t *in, size_t n);
-    void (*axpby)(const float *d, size_t n, float alpha, float beta, float *y, int stream);
-    void (*move_zero)(float *d, size_t n, float *y, int stream); /* y = d, d = 0 */
-    void (*stream_fence)(void);                                  /* after the last that streamed */
-    void (*checksum)(cg_checksum_ *sum, const uint8_t *words, size_t count);
-    /* transforms and sums */
+    /* y = beta*y + alpha*x; y is not read if beta is 0, and non_temporal counts only then */
+    void (*axpby)(const float *x, size_t n, float alpha, float beta, float *y, int non_temporal);
+    /* y = from, then from = 0 */
+    void (*move_zero)(float *from, size_t n, float *y, int non_temporal);
+    /* orders non-temporal stores before all later stores of this thread */
+    void (*stream_fence)(void);
+    /* continues *sum over word_count words of 4 bytes */
+    void (*checksum)(cg_checksum_ *sum, const uint8_t *words, size_t word_count);
+
+    /* Transforms and sums. */
+
+    /* randomized Hadamard transform of CG_ROTATE_BLOCK_ values, or its inverse, to v; from may be v. rounds is 1 or 2,
+       flips has 32 words for each */
     void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
+    /* orthonormal DCT-II of CG_DCT_BLOCK_ values in place, or its inverse */
     void (*dct)(float *v, int inverse);
-    void (*lane_sum)(const float *v, size_t n, int what, double *lanes);
-    void (*axpby_fading)(const float *d, size_t n, float alpha, float beta, float *y, int squares, double *lanes);
-    /* more formats */
+    /* adds a term (CG_SUM_*) of each value to lanes */
+    void (*lane_sum)(const float *v, size_t n, int term, double *lanes);
+    /* y = beta*y + alpha*x, where one of the products fades, and adds squares of x or y to lanes, by mode
+       (CG_AXPBY_*). x may be y */
+    void (*axpby_fading)(const float *x, size_t n, float alpha, float beta, float *y, int mode, double *lanes);
+
+    /* More formats. */
+
+    /* symbols by g's thresholds; adds centroid[symbol without sign]*|v| to lanes unless NULL (then centroid may be) */
     void (*bucketize)(
-        const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centre, double *lanes);
-    void (*nf4_search)(const float *limit, float inv, const float *v, size_t n, uint8_t *symbols);
-    void (*table_decode)(const float *table, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*fp8_encode)(const float *v, size_t n, float inv, int kind, uint8_t *out);
-    void (*fp8_decode)(const uint8_t *in, size_t n, float scale, int kind, float *out, int stream);
+        const cg_bucketizer_ *g, const float *v, size_t n, uint8_t *symbols, const float *centroid, double *lanes);
+    /* symbol: how many of 15 ascending limits are below v*inv_scale; 0 for a NaN */
+    void (*nf4_search)(const float *limit, float inv_scale, const float *v, size_t n, uint8_t *symbols);
+    /* values table[symbol % 16] of 16 floats at any address */
+    void (*table_decode)(const float *table, const uint8_t *symbols, size_t n, float *out, int non_temporal);
+    /* v*inv_scale to E4M3 or E5M2, a byte each, to nearest even, at most +-448 or +-57344 */
+    void (*fp8_encode)(const float *v, size_t n, float inv_scale, int is_e5m2, uint8_t *out);
+    void (*fp8_decode)(const uint8_t *in, size_t n, float scale, int is_e5m2, float *out, int non_temporal);
+    /* powers of two: n bytes of exponents, then (n + 7)/8 bytes of signs; returns absmax bits */
     uint32_t (*natural_encode)(const float *v, size_t n, cg_key_ key, uint32_t position, int stochastic, uint8_t *out);
-    void (*natural_decode)(const uint8_t *in, size_t n, float *out, int stream);
+    void (*natural_decode)(const uint8_t *in, size_t n, float *out, int non_temporal);
+    /* v*inv_scale to 0 or +-2^-j, as symbols of q->bits bits */
     void (*dither_encode)(
         const cg_dither_ *q, cg_key_ key, uint32_t position, const float *v, size_t n, uint8_t *symbols);
-    void (*dither_decode)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int stream);
-    void (*dynamic8_encode)(const float *v, size_t n, float inv, uint8_t *symbols);
-    void (*dynamic8_decode)(const uint8_t *symbols, size_t n, float scale, float *out, int stream);
+    /* bits above the low `bits` of a symbol are ignored */
+    void (*dither_decode)(unsigned bits, float scale, const uint8_t *symbols, size_t n, float *out, int non_temporal);
+    /* v*inv_scale, magnitudes up to 1, to the nearest dynamic8 value */
+    void (*dynamic8_encode)(const float *v, size_t n, float inv_scale, uint8_t *symbols);
+    void (*dynamic8_decode)(const uint8_t *symbols, size_t n, float scale, float *out, int non_temporal);
+    /* symbol 2 above tau, 0 below -tau, 1 between and for a NaN; tau >= 0 */
     void (*strom_encode)(const float *v, size_t n, float tau, uint8_t *symbols);
+    /* bitwise majority of `count` strings of `bytes` bytes: 1 where more than half have 1. count <= 65535 */
     void (*vote)(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out);
-    /* matrices */
+
+    /* Matrices: m has rows of cols floats, stride floats apart. prefetch: rows*cols floats that are needed next, or
+       NULL; they are not accessed. */
+
+    /* p[a][i] += sum over j of m[i][j]*q[a][j], a < r, in f64; rows of q and p are q_stride and p_stride doubles
+       apart, the values of q are f32's, cols <= CG_TILE_COLS_ */
     void (*project)(const float *m, size_t stride, size_t rows, size_t cols, const double *q, size_t q_stride,
-        unsigned rank, double *p, size_t p_stride, const float *ahead);
+        unsigned r, double *p, size_t p_stride, const float *prefetch);
+    /* q[a][j] += sum over i of p[i][a]*m[i][j], a < r, in f32 for CG_TILE_ROWS_ rows at a time, then in f64 */
     void (*project_t)(const float *m, size_t stride, size_t rows, size_t cols, const float *p, size_t p_stride,
-        unsigned rank, double *q, size_t q_stride, const float *ahead);
-    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned rank, size_t rows, size_t count,
-        float *out, size_t out_stride, int stream);
+        unsigned r, double *q, size_t q_stride, const float *prefetch);
+    /* out[i][j] = sum over a < r of p[i][a]*q[a][j], j < count, in f32 and kept finite; p has r floats per row.
+       non_temporal: every row of out begins at a multiple of 16 bytes */
+    void (*lowrank_tile)(const float *p, const float *q, size_t q_stride, unsigned r, size_t rows, size_t count,
+        float *out, size_t out_stride, int non_temporal);
 } cg_kernels_;
 
-#define CG_PREFETCH_DISTANCE_ 512u /* values between what is used and what memory is asked for: 2 KB */
+#define CG_PREFETCH_DISTANCE_ 512u /* values (2 KB) from the one that is used to the one that is prefetched */
 #if CG_AVX2_
-/* Kernels that end in a call for the rest say _mm256_zeroupper() themselves: gcc leaves it out before a tail call. */
+/* A kernel that ends in a call of the scalar one for the rest has its own _mm256_zeroupper() before: gcc leaves it out
+   before a tail call. */
 #  define CG_TARGET_AVX2_ __attribute__((target("avx2,f16c,popcnt,bmi,bmi2")))
 #  define CG_AVX2_INLINE_ static inline __attribute__((always_inline, unused, target("avx2,f16c,popcnt,bmi,bmi2")))
 CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
@@ -98,37 +189,67 @@ CG_AVX2_INLINE_ __m256i cg_load8_avx2_(const float *v, size_t i) {
 CG_AVX2_INLINE_ __m256i cg_load_bytes_avx2_(const uint8_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
+CG_AVX2_INLINE_ __m128i cg_load4_avx2_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+CG_AVX2_INLINE_ __m256 cg_load8_ps_avx2_(const float *v, size_t i) { return _mm256_castsi256_ps(cg_load8_avx2_(v, i)); }
 CG_AVX2_INLINE_ void cg_store_avx2_(void *p, __m256i v) { _mm256_storeu_si256((__m256i *)p, v); }
+CG_AVX2_INLINE_ void cg_store8_avx2_(float *v, size_t i, __m256 f) {
+    cg_store_avx2_(cg_at_mut_(v, i), _mm256_castps_si256(f));
+}
 CG_AVX2_INLINE_ __m256i cg_abs_avx2_(__m256i v) { return _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)); }
+/* the largest of eight u32 */
 CG_AVX2_INLINE_ uint32_t cg_hmax_u32_avx2_(__m256i t) {
     __m128i m = _mm_max_epu32(_mm256_castsi256_si128(t), _mm256_extracti128_si256(t, 1));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
     m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
     return (uint32_t)_mm_cvtsi128_si32(m);
 }
-/* by 16 bytes: what malloc aligns to */
-CG_AVX2_INLINE_ void cg_store_stream_avx2_(float *y, size_t i, __m256i v, int stream) {
-    if (stream) {
+/* Eight values to y + i, non-temporal stores by 16 bytes: that is what malloc aligns to. i % 4 == 0 then. */
+CG_AVX2_INLINE_ void cg_store_stream_avx2_(float *y, size_t i, __m256i v, int non_temporal) {
+    if (non_temporal) {
         _mm_stream_si128((__m128i *)(void *)(y + i), _mm256_castsi256_si128(v));
         _mm_stream_si128((__m128i *)(void *)(y + i + 4), _mm256_extracti128_si256(v, 1));
     } else {
         cg_store_avx2_(cg_at_mut_(y, i), v);
     }
 }
+/* A product that is never fused with a sum. */
 CG_AVX2_INLINE_ __m256 cg_mul8_avx2_(__m256 a, __m256 b) {
     __m256 p = _mm256_mul_ps(a, b);
     CG_NO_FMA_(p);
     return p;
 }
-/* Memory should not rest while a chunk is packed and summed: ask for what comes after it, two lines for 32 values. */
+/* Called for each 32 values of a chunk: prefetches two cache lines that follow, so that memory stays busy while the
+   chunk is packed and summed. */
 CG_AVX2_INLINE_ void cg_prefetch_ahead_avx2_(const float *v, size_t i) {
     CG_PREFETCH_(cg_at_(v, i + 1536));
     CG_PREFETCH_(cg_at_(v, i + 1552));
 }
+/* Four vectors of eight i32 to 32 bytes, saturated to 0..255 or to -128..127. The pack instructions work on halves of
+   16 bytes: the bytes come in the order 0..3 of a, b, c, d, then 4..7 of each, until cg_pack_order_avx2_. */
+CG_AVX2_INLINE_ __m256i cg_narrow_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_packus_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+}
+CG_AVX2_INLINE_ __m256i cg_narrow_signed_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+}
+CG_AVX2_INLINE_ __m256i cg_pack_order_avx2_(__m256i bytes) {
+    return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+/* Signs of four vectors of floats as the top bits of bytes, the other bits 0; before cg_pack_order_avx2_. Signed
+   saturation keeps the sign. */
+CG_AVX2_INLINE_ __m256i cg_sign_bytes_avx2_(__m256i a, __m256i b, __m256i c, __m256i d) {
+    return _mm256_and_si256(cg_narrow_signed_avx2_(a, b, c, d), _mm256_set1_epi8(-128));
+}
+/* the 16-bit halves of each u32 swapped */
+CG_AVX2_INLINE_ __m256i cg_swap_halves_avx2_(__m256i h) {
+    return _mm256_shuffle_epi8(h,
+        _mm256_setr_epi8(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14,
+            15, 12, 13));
+}
 #endif
 #if CG_NEON_
-/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators, as
-   vmulq_f32 and the like would keep the flags under which the includer may already have read arm_neon.h. */
+/* Every access is of bytes, as floats may lie at any address. Float arithmetic is written with operators: vmulq_f32 and
+   the like keep the flags under which the includer may have read arm_neon.h before this header. */
 CG_INLINE_ uint32x4_t cg_load4_neon_(const float *v, size_t i) {
     return vreinterpretq_u32_u8(vld1q_u8((const uint8_t *)v + 4 * i));
 }
@@ -136,25 +257,35 @@ CG_INLINE_ void cg_store4_neon_(float *v, size_t i, float32x4_t f) {
     vst1q_u8((uint8_t *)v + 4 * i, vreinterpretq_u8_f32(f));
 }
 CG_INLINE_ float32x4_t cg_as_float_neon_(uint32x4_t v) { return vreinterpretq_f32_u32(v); }
-/* a product that is going to be added to something */
+/* A product that is never fused with a sum. */
 CG_INLINE_ float32x4_t cg_times_neon_(float32x4_t a, float32x4_t b) {
     float32x4_t p = a * b;
     CG_NO_FMA_(p);
     return p;
 }
 CG_INLINE_ uint32x4_t cg_abs_neon_(uint32x4_t v) { return vandq_u32(v, vdupq_n_u32(CG_ABS_MASK_)); }
-/* masks, to a byte each */
+/* The low bytes of four vectors of u32, in order; of masks a byte each. */
 CG_INLINE_ uint8x16_t cg_narrow_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
     uint16x8_t ab = vuzp1q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
     uint16x8_t cd = vuzp1q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
     return vuzp1q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd));
 }
-/* 64 such bytes, to a bit each */
+/* 64 bytes of 0 or 0xff to a bit each, the first lowest. */
 CG_INLINE_ uint64_t cg_movemask_neon_(uint8x16_t a, uint8x16_t b, uint8x16_t c, uint8x16_t d) {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
     a = vpaddq_u8(vandq_u8(a, bit), vandq_u8(b, bit));
     c = vpaddq_u8(vandq_u8(c, bit), vandq_u8(d, bit));
     a = vpaddq_u8(a, c);
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(a, a)), 0);
+}
+/* Signs of 16 floats as the top bits of bytes, the other bits 0. */
+CG_INLINE_ uint8x16_t cg_sign_bytes_neon_(uint32x4_t a, uint32x4_t b, uint32x4_t c, uint32x4_t d) {
+    uint16x8_t ab = vuzp2q_u16(vreinterpretq_u16_u32(a), vreinterpretq_u16_u32(b));
+    uint16x8_t cd = vuzp2q_u16(vreinterpretq_u16_u32(c), vreinterpretq_u16_u32(d));
+    return vandq_u8(vuzp2q_u8(vreinterpretq_u8_u16(ab), vreinterpretq_u8_u16(cd)), vdupq_n_u8(0x80));
+}
+/* the 16-bit halves of each u32 swapped */
+CG_INLINE_ uint32x4_t cg_swap_halves_neon_(uint32x4_t h) {
+    return vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(h)));
 }
 #endif

@@ -1,23 +1,33 @@
-/* vote: of 1..65535 bit strings, a bit each that is 1 where more than half of them have 1. Numbers as bit planes,
-   eight strings added at a time. They start from 2^top - 1 - half instead of 0: then plane `top` is the answer. */
-#define CG_VOTE_PLANES_ 16u
+/* vote: the kernel of the majority vote over strings of bits
+
+   Offers   vote
+   Needs    base, table
+   Touches  nothing but its arguments
+   Counters are bit planes: bit j of plane p is bit p of the counter of bit j. Eight strings are added at a time by full
+   adders. Counters start from 2^P - 1 - count/2 instead of 0: then plane P says whether more than half have a 1. */
+
+#define CG_VOTE_PLANES_ 16u /* enough for 65535 strings */
+/* P: at least 3, as eight strings add to three planes before they carry */
 CG_INLINE_ unsigned cg_vote_result_plane_(size_t count) { return count < 16 ? 3 : cg_log2_(count / 2) + 1; }
 CG_INLINE_ uint32_t cg_vote_start_(size_t count) {
     return (1u << cg_vote_result_plane_(count)) - 1u - (uint32_t)(count / 2);
 }
-CG_INLINE_ uint64_t cg_full_adder_(uint64_t *s, uint64_t a, uint64_t b) { /* s += a + b; the carry */
+CG_INLINE_ uint64_t cg_full_adder_(
+    uint64_t *s, uint64_t a, uint64_t b) { /* *s becomes the sum of three bits; returns the carry */
     uint64_t x = *s ^ a, carry = (*s & a) | (x & b);
     *s = x ^ b;
     return carry;
 }
+/* vote: each bit of out is 1 where more than half of the strings in[0..count) have a 1; a tie is 0. count <= 65535.
+   Here from byte `from` to `bytes`. out may not overlap the strings. */
 static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_result_plane_(count);
-    const uint32_t start = cg_vote_start_(count);
-    for (; from < bytes; from += 64) { /* a cache line of each at a time */
+    const unsigned result_plane = cg_vote_result_plane_(count);
+    const uint32_t start_count = cg_vote_start_(count);
+    for (; from < bytes; from += 64) { /* a cache line of each string at a time */
         const size_t many = cg_min_(64, bytes - from);
         uint64_t planes[8][CG_VOTE_PLANES_];
         for (unsigned j = 0; j < 8; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = start >> p & 1 ? ~(uint64_t)0 : 0;
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = start_count >> p & 1 ? ~(uint64_t)0 : 0;
         for (size_t i = 0; i < count; i += 8) {
             for (size_t j = 0; 8 * j < many; j++) {
                 uint64_t w[8], *s = planes[j], a, b, c, d;
@@ -35,14 +45,15 @@ static void cg_vote_from_(const uint8_t *const *in, size_t count, size_t from, s
                 b = cg_full_adder_(&s[0], w[6], w[7]);
                 d = cg_full_adder_(&s[1], a, b);
                 c = cg_full_adder_(&s[2], c, d);
-                for (unsigned p = 3; p <= top; p++) {
+                for (unsigned p = 3; p <= result_plane; p++) {
                     d = s[p] & c;
                     s[p] ^= c;
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; 8 * j < many; j++) memcpy(out + from + 8 * j, &planes[j][top], cg_min_(8, many - 8 * j));
+        for (size_t j = 0; 8 * j < many; j++)
+            memcpy(out + from + 8 * j, &planes[j][result_plane], cg_min_(8, many - 8 * j));
     }
 }
 static void cg_vote_scalar_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
@@ -54,7 +65,7 @@ CG_AVX2_INLINE_ __m256i cg_full_adder_avx2_(__m256i *s, __m256i a, __m256i b) {
     *s = _mm256_xor_si256(x, b);
     return carry;
 }
-/* carry out of three planes */
+/* Adds 32 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
 CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, size_t at, __m256i *s) {
     __m256i w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? cg_load_bytes_avx2_(in[k] + at) : _mm256_setzero_si256();
@@ -66,13 +77,14 @@ CG_AVX2_INLINE_ __m256i cg_vote8_avx2_(const uint8_t *const *in, size_t many, si
     d = cg_full_adder_avx2_(&s[1], a, b);
     return cg_full_adder_avx2_(&s[2], c, d);
 }
-CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start, unsigned p) {
-    return _mm256_set1_epi32(start >> p & 1 ? -1 : 0);
+CG_AVX2_INLINE_ __m256i cg_broadcast_bit_avx2_(uint32_t start_count, unsigned p) {
+    return _mm256_set1_epi32(start_count >> p & 1 ? -1 : 0);
 }
+/* Up to eight strings: the carry to plane 3 is the result. Returns the number of bytes done. */
 CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const uint32_t start = cg_vote_start_(count);
-    const __m256i s0 = cg_broadcast_bit_avx2_(start, 0), s1 = cg_broadcast_bit_avx2_(start, 1),
-                  s2 = cg_broadcast_bit_avx2_(start, 2);
+    const uint32_t start_count = cg_vote_start_(count);
+    const __m256i s0 = cg_broadcast_bit_avx2_(start_count, 0), s1 = cg_broadcast_bit_avx2_(start_count, 1),
+                  s2 = cg_broadcast_bit_avx2_(start_count, 2);
     const uint8_t *from[8]; /* copies: out cannot alias them */
     size_t at = 0;
     for (size_t k = 0; k < 8; k++) from[k] = in[k < count ? k : 0];
@@ -85,33 +97,33 @@ CG_AVX2_INLINE_ size_t cg_vote_few_avx2_(const uint8_t *const *in, size_t count,
     }
     return at;
 }
-/* 512 bytes of each at a time: memory likes runs, and the planes stay in L1 */
+/* More strings, 512 bytes of each at a time: long enough runs for memory, and the planes stay in L1. */
 CG_AVX2_INLINE_ size_t cg_vote_many_avx2_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_result_plane_(count);
-    const uint32_t start = cg_vote_start_(count);
+    const unsigned result_plane = cg_vote_result_plane_(count);
+    const uint32_t start_count = cg_vote_start_(count);
     __m256i planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
     for (; at + 32 <= bytes;) {
         const size_t rows = cg_min_(16, (bytes - at) / 32);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = cg_broadcast_bit_avx2_(start, p);
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = cg_broadcast_bit_avx2_(start_count, p);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
-            /* and ask for the next run of each: two rows are a cache line, half of the strings at each */
+            /* prefetches the next run of each string: two rows are a cache line, so half of the strings at each */
             for (size_t j = 0; j < rows; j++) {
                 __m256i *s = planes[j], c, d;
                 for (size_t k = j % 2 * 4; k < cg_min_(many, j % 2 * 4 + 4); k++)
                     CG_PREFETCH_(in[i + k] + at + 512 + 32 * j);
                 c = many == 8 ? cg_vote8_avx2_(in + i, 8, at + 32 * j, s)
                               : cg_vote8_avx2_(in + i, many, at + 32 * j, s);
-                for (unsigned p = 3; p <= top; p++) {
+                for (unsigned p = 3; p <= result_plane; p++) {
                     d = _mm256_and_si256(s[p], c);
                     s[p] = _mm256_xor_si256(s[p], c);
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; j < rows; j++, at += 32) cg_store_avx2_(out + at, planes[j][top]);
+        for (size_t j = 0; j < rows; j++, at += 32) cg_store_avx2_(out + at, planes[j][result_plane]);
     }
     return at;
 }
@@ -139,6 +151,7 @@ CG_INLINE_ uint8x16_t cg_full_adder_neon_(uint8x16_t *s, uint8x16_t a, uint8x16_
     *s = veorq_u8(x, b);
     return carry;
 }
+/* Adds 16 bytes of up to eight strings to the planes s[0..2]; returns the carry to plane 3. */
 CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size_t at, uint8x16_t *s) {
     uint8x16_t w[8], a, b, c, d;
     for (size_t k = 0; k < 8; k++) w[k] = k < many ? vld1q_u8(in[k] + at) : vdupq_n_u8(0);
@@ -151,14 +164,14 @@ CG_INLINE_ uint8x16_t cg_vote8_neon_(const uint8_t *const *in, size_t many, size
     return cg_full_adder_neon_(&s[2], c, d);
 }
 static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, uint8_t *out) {
-    const unsigned top = cg_vote_result_plane_(count);
-    const uint32_t start = cg_vote_start_(count);
+    const unsigned result_plane = cg_vote_result_plane_(count);
+    const uint32_t start_count = cg_vote_start_(count);
     uint8x16_t planes[16][CG_VOTE_PLANES_];
     size_t at = 0;
-    while (at + 16 <= bytes) { /* 256 bytes of each at a time */
+    while (at + 16 <= bytes) { /* 256 bytes of each string at a time */
         const size_t rows = cg_min_(16, (bytes - at) / 16);
         for (size_t j = 0; j < rows; j++)
-            for (unsigned p = 0; p <= top; p++) planes[j][p] = vdupq_n_u8(start >> p & 1 ? 0xff : 0);
+            for (unsigned p = 0; p <= result_plane; p++) planes[j][p] = vdupq_n_u8(start_count >> p & 1 ? 0xff : 0);
         for (size_t i = 0; i < count; i += 8) {
             const size_t many = cg_min_(8, count - i);
             for (size_t j = 0; j < rows; j++) {
@@ -166,14 +179,14 @@ static void cg_vote_neon_(const uint8_t *const *in, size_t count, size_t bytes, 
                            c = many == 8 ? cg_vote8_neon_(in + i, 8, at + 16 * j, s)
                                          : cg_vote8_neon_(in + i, many, at + 16 * j, s),
                            d;
-                for (unsigned p = 3; p <= top; p++) {
+                for (unsigned p = 3; p <= result_plane; p++) {
                     d = vandq_u8(s[p], c);
                     s[p] = veorq_u8(s[p], c);
                     c = d;
                 }
             }
         }
-        for (size_t j = 0; j < rows; j++, at += 16) vst1q_u8(out + at, planes[j][top]);
+        for (size_t j = 0; j < rows; j++, at += 16) vst1q_u8(out + at, planes[j][result_plane]);
     }
     cg_vote_from_(in, count, at, bytes, out);
 }
