@@ -21,12 +21,11 @@
 #  include <omp.h>
 #endif
 
-/* ---- data: integers make it, so that every machine measures the same vector -------------------- */
+/* ---- data: integers make it, so that every machine measures the same vector ---- */
 
 static uint64_t lcg_state = 1;
 
-static uint32_t lcg(void)
-{
+static uint32_t lcg(void) {
     lcg_state = lcg_state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(lcg_state >> 32);
 }
@@ -34,48 +33,76 @@ static uint32_t lcg(void)
 static double exponential(void) { return -log(((double)lcg() + 0.5) * 0x1p-32); }
 
 /* What top-k meets in real life and in bad luck. Value i of n. */
-static float laplace(size_t i, size_t n)    { float m = (float)exponential(); (void)i; (void)n; return lcg() >> 31 ? -m : m; }
-static float equal(size_t i, size_t n)      { (void)i; (void)n; return 1.0f; }
-static float ascending(size_t i, size_t n)  { return (float)-log(1.0 - ((double)i + 0.5) / (double)n); }
+static float laplace(size_t i, size_t n) {
+    float m = (float)exponential();
+    (void)i;
+    (void)n;
+    return lcg() >> 31 ? -m : m;
+}
+static float equal(size_t i, size_t n) {
+    (void)i;
+    (void)n;
+    return 1.0f;
+}
+static float ascending(size_t i, size_t n) { return (float)-log(1.0 - ((double)i + 0.5) / (double)n); }
 static float descending(size_t i, size_t n) { return ascending(n - 1 - i, n); }
-static float two_values(size_t i, size_t n) { (void)i; (void)n; return lcg() >> 31 ? 1.0f : 2.0f; }
-static float zero(size_t i, size_t n)       { (void)i; (void)n; return 0.0f; }
-static float outlier(size_t i, size_t n)    { return i == n / 2 ? 1e30f : laplace(i, n); }
+static float two_values(size_t i, size_t n) {
+    (void)i;
+    (void)n;
+    return lcg() >> 31 ? 1.0f : 2.0f;
+}
+static float zero(size_t i, size_t n) {
+    (void)i;
+    (void)n;
+    return 0.0f;
+}
+static float outlier(size_t i, size_t n) { return i == n / 2 ? 1e30f : laplace(i, n); }
 static float outlier_only(size_t i, size_t n) { return i == n / 2 ? 1e30f : 1.0f; }
-static float denormal(size_t i, size_t n)   { (void)i; (void)n; return (float)(lcg() >> 9) * 0x1p-149f; }
-static float geometric(size_t i, size_t n)  { return (float)exp2(120.0 - 240.0 * (double)i / (double)n); }
-static float gaussian(size_t i, size_t n)   { const double r = sqrt(2 * exponential()); (void)i; (void)n; return (float)(r * cos(0x1p-32 * lcg() * 2 * acos(-1.0))); }
+static float denormal(size_t i, size_t n) {
+    (void)i;
+    (void)n;
+    return (float)(lcg() >> 9) * 0x1p-149f;
+}
+static float geometric(size_t i, size_t n) { return (float)exp2(120.0 - 240.0 * (double)i / (double)n); }
+static float gaussian(size_t i, size_t n) {
+    const double r = sqrt(2 * exponential());
+    (void)i;
+    (void)n;
+    return (float)(r * cos(0x1p-32 * lcg() * 2 * acos(-1.0)));
+}
 
-typedef struct shape { const char *name; float (*at)(size_t i, size_t n); } shape;
-static const shape shapes[] = {           /* the first is what the others are compared with */
-    {"Laplace", laplace}, {"all equal", equal}, {"sorted ascending", ascending}, {"sorted descending", descending},
-    {"two distinct values", two_values}, {"all zero", zero}, {"Laplace + one outlier", outlier},
-    {"equal + one outlier", outlier_only}, {"denormals", denormal}, {"geometric sequence", geometric}
+typedef struct shape {
+    const char *name;
+    float (*at)(size_t i, size_t n);
+} shape;
+static const shape shapes[] = { /* the first is what the others are compared with */
+    { "Laplace", laplace }, { "all equal", equal }, { "sorted ascending", ascending },
+    { "sorted descending", descending }, { "two distinct values", two_values }, { "all zero", zero },
+    { "Laplace + one outlier", outlier }, { "equal + one outlier", outlier_only }, { "denormals", denormal },
+    { "geometric sequence", geometric }
 };
-static const shape normal_shape = {"normal", gaussian};       /* real gradients are compared with this one */
+static const shape normal_shape = { "normal", gaussian }; /* real gradients are compared with this one */
 
-static void fill(float *x, size_t n, const shape *s)
-{
+static void fill(float *x, size_t n, const shape *s) {
     size_t i;
     lcg_state = 1;
     for (i = 0; i < n; i++) x[i] = s->at(i, n);
 }
 
-/* ---- the limits: reading x once, filling y once -------------------------------------------------- */
+/* ---- the limits: reading x once, filling y once ---- */
 
 static volatile float sink;
 
-static void read_plain(const float *x, size_t n)
-{
-    float sum[16] = {0};
+static void read_plain(const float *x, size_t n) {
+    float sum[16] = { 0 };
     size_t i, j;
-    for (i = 0; i + 16 <= n; i += 16) for (j = 0; j < 16; j++) sum[j] += x[i + j];
+    for (i = 0; i + 16 <= n; i += 16)
+        for (j = 0; j < 16; j++) sum[j] += x[i + j];
     for (j = 1; j < 16; j++) sum[0] += sum[j];
     sink = sum[0];
 }
 
-static void write_plain(float *y, size_t n)
-{
+static void write_plain(float *y, size_t n) {
     size_t i;
     for (i = 0; i < n; i++) y[i] = 1.0f;
 }
@@ -84,10 +111,9 @@ static void (*read_limit)(const float *, size_t) = read_plain;
 static void (*write_limit)(float *, size_t) = write_plain;
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
+#  include <immintrin.h>
 
-__attribute__((target("avx2"))) static void read_avx2(const float *x, size_t n)
-{
+__attribute__((target("avx2"))) static void read_avx2(const float *x, size_t n) {
     __m256 a = _mm256_setzero_ps(), b = a, c = a, d = a;
     float out[8];
     size_t i;
@@ -101,8 +127,7 @@ __attribute__((target("avx2"))) static void read_avx2(const float *x, size_t n)
     sink = out[0] + out[1] + out[2] + out[3] + out[4] + out[5] + out[6] + out[7];
 }
 
-__attribute__((target("avx2"))) static void write_avx2(float *y, size_t n)
-{
+__attribute__((target("avx2"))) static void write_avx2(float *y, size_t n) {
     const __m256 one = _mm256_set1_ps(1.0f);
     size_t i;
     for (i = 0; i + 16 <= n; i += 16) {
@@ -112,24 +137,23 @@ __attribute__((target("avx2"))) static void write_avx2(float *y, size_t n)
     for (; i < n; i++) y[i] = 1.0f;
 }
 
-static void find_limits(void)
-{
+static void find_limits(void) {
     if (__builtin_cpu_supports("avx2")) read_limit = read_avx2, write_limit = write_avx2;
 }
 #else
 static void find_limits(void) {}
 #endif
 
-/* ---- what a user would write instead: plain arrays, no packet, no checksum, no check of anything -- */
+/* ---- what a user would write instead: plain arrays, no packet, no checksum, no check of anything ---- */
 
 typedef struct plain {
-    uint8_t  *codes;     /* 4n bytes: packed levels, 16-bit floats, or the copy that quickselect works on */
-    uint8_t  *stream;    /* 4n bytes: a variable-length code */
-    float    *values;    /* the values kept, or a factor */
-    float    *scales;
-    float    *work;      /* n: what is transformed before it is coded */
+    uint8_t *codes;  /* 4n bytes: packed levels, 16-bit floats, or the copy that quickselect works on */
+    uint8_t *stream; /* 4n bytes: a variable-length code */
+    float *values;   /* the values kept, or a factor */
+    float *scales;
+    float *work; /* n: what is transformed before it is coded */
     uint32_t *index;
-    size_t    k;
+    size_t k;
 } plain;
 
 typedef void (*plain_encode)(const cg_op *op, const float *restrict x, size_t n, plain *p);
@@ -139,74 +163,74 @@ static uint32_t rand_state;
 static uint32_t rand24(void) { return (rand_state = rand_state * 1664525u + 1013904223u) >> 8; }
 static float uniform(void) { return (float)rand24() * 0x1p-24f; }
 
-static uint32_t to_bits(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
-static float from_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
+static uint32_t to_bits(float f) {
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+static float from_bits(uint32_t u) {
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
 
 /* The values that share a scale: from b to the end of its bucket; size 0 is one bucket for all. */
 static size_t bucket_of(const cg_stage *q, size_t n) { return q->size && q->size < n ? q->size : n ? n : 1; }
 static size_t end_of(size_t b, size_t size, size_t n) { return b + size < n ? b + size : n; }
 
-static float largest(const float *x, size_t n)
-{
+static float largest(const float *x, size_t n) {
     float m = 0;
     size_t i;
-    for (i = 0; i < n; i++) if (fabsf(x[i]) > m) m = fabsf(x[i]);
+    for (i = 0; i < n; i++)
+        if (fabsf(x[i]) > m) m = fabsf(x[i]);
     return m;
 }
 
-static float l2_norm(const float *x, size_t n)
-{
+static float l2_norm(const float *x, size_t n) {
     double sum = 0;
     size_t i;
     for (i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
     return (float)sqrt(sum);
 }
 
-static void copy_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void copy_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     (void)op;
     memcpy(p->codes, x, n * sizeof *x);
 }
 
-static void copy_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void copy_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     (void)op;
     memcpy(y, p->codes, n * sizeof *y);
 }
 
 /* A float of m mantissa bits, nearest even, no Inf; sign not included. Inlined, the parameters are constants. */
-static inline uint32_t small_float(float x, int m, int bias, float top)
-{
-    const float magic = from_bits((uint32_t)(127 + 24 - bias - m) << 23);       /* adding it rounds what is denormal */
+static inline uint32_t small_float(float x, int m, int bias, float top) {
+    const float magic = from_bits((uint32_t)(127 + 24 - bias - m) << 23); /* adding it rounds what is denormal */
     const uint32_t u = to_bits(x) & 0x7fffffffu, cut = (uint32_t)(23 - m);
     if (u >= to_bits(top)) return (to_bits(top) - ((uint32_t)(127 - bias) << 23)) >> cut;
     if (u < (uint32_t)(128 - bias) << 23) return to_bits(fabsf(x) + magic) - to_bits(magic);
     return (u - ((uint32_t)(127 - bias) << 23) + (1u << (cut - 1)) - 1 + (u >> cut & 1)) >> cut;
 }
 
-static inline float small_value(uint32_t u, int m, int bias)
-{
+static inline float small_value(uint32_t u, int m, int bias) {
     return from_bits(u << (23 - m)) * from_bits((uint32_t)(254 - bias) << 23);
 }
 
-static void f16_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void f16_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     uint16_t *h = (uint16_t *)(void *)p->codes;
     size_t i;
     (void)op;
     for (i = 0; i < n; i++) h[i] = (uint16_t)(small_float(x[i], 10, 15, 65504.0f) | (to_bits(x[i]) >> 16 & 0x8000u));
 }
 
-static void f16_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void f16_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const uint16_t *h = (const uint16_t *)(const void *)p->codes;
     size_t i;
     (void)op;
     for (i = 0; i < n; i++) y[i] = from_bits(to_bits(small_value(h[i] & 0x7fffu, 10, 15)) | (h[i] & 0x8000u) << 16);
 }
 
-static void e4m3_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void e4m3_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const size_t size = bucket_of(&op->quantize, n);
     size_t b, i;
     for (b = 0; b < n; b += size) {
@@ -218,8 +242,7 @@ static void e4m3_encode(const cg_op *op, const float *restrict x, size_t n, plai
     }
 }
 
-static void e4m3_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void e4m3_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const size_t size = bucket_of(&op->quantize, n);
     size_t b, i;
     for (b = 0; b < n; b += size)
@@ -229,8 +252,7 @@ static void e4m3_decode(const cg_op *op, const plain *p, float *restrict y, size
         }
 }
 
-static void mxfp4_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void mxfp4_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     size_t b, i;
     (void)op;
     for (b = 0; b < n; b += 32) {
@@ -239,7 +261,7 @@ static void mxfp4_encode(const cg_op *op, const float *restrict x, size_t n, pla
         float inverse;
         int e = 0;
         if (m > 0) frexpf(m, &e);
-        p->scales[b / 32] = ldexpf(1.0f, e - 3);                       /* the largest comes to 4 <= v < 8 */
+        p->scales[b / 32] = ldexpf(1.0f, e - 3); /* the largest comes to 4 <= v < 8 */
         inverse = ldexpf(1.0f, 3 - e);
         for (i = b; i < end; i++) {
             uint32_t c = small_float(x[i] * inverse, 1, 1, 6.0f) | (x[i] < 0 ? 8u : 0u);
@@ -248,16 +270,14 @@ static void mxfp4_encode(const cg_op *op, const float *restrict x, size_t n, pla
     }
 }
 
-static void mxfp4_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
-    static const float value[16] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+static void mxfp4_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
+    static const float value[16] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6 };
     size_t i;
     (void)op;
     for (i = 0; i < n; i++) y[i] = p->scales[i / 32] * value[p->codes[i / 2] >> i % 2 * 4 & 15];
 }
 
-static void bf16_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void bf16_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     uint16_t *h = (uint16_t *)(void *)p->codes;
     size_t i;
     (void)op;
@@ -268,8 +288,7 @@ static void bf16_encode(const cg_op *op, const float *restrict x, size_t n, plai
     }
 }
 
-static void bf16_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void bf16_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const uint16_t *h = (const uint16_t *)(const void *)p->codes;
     size_t i;
     (void)op;
@@ -279,48 +298,45 @@ static void bf16_decode(const cg_op *op, const plain *p, float *restrict y, size
     }
 }
 
-static void sign_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void sign_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     double sum = 0;
     size_t i;
     memset(p->codes, 0, (n + 7) / 8);
     for (i = 0; i < n; i++) p->codes[i / 8] |= (uint8_t)((x[i] < 0) << i % 8);
-    if (op->quantize.id == CG_QUANTIZE_EFSIGN) for (i = 0; i < n; i++) sum += fabsf(x[i]);
+    if (op->quantize.id == CG_QUANTIZE_EFSIGN)
+        for (i = 0; i < n; i++) sum += fabsf(x[i]);
     p->scales[0] = op->quantize.id == CG_QUANTIZE_EFSIGN ? (float)(sum / (double)n) : 1.0f;
 }
 
-static void sign_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
-    const float level[2] = {p->scales[0], -p->scales[0]};
+static void sign_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
+    const float level[2] = { p->scales[0], -p->scales[0] };
     size_t i;
     (void)op;
     for (i = 0; i < n; i++) y[i] = level[p->codes[i / 8] >> i % 8 & 1];
 }
 
 /* TernGrad, 3LC before its code, and Strom's threshold: when is a value not zero */
-static void ternary_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void ternary_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const cg_stage *q = &op->quantize;
     const float s = q->id == CG_QUANTIZE_STROM ? q->value : largest(x, n);
     const float limit = q->id == CG_QUANTIZE_STROM ? s : s / 2;
     size_t i;
     memset(p->codes, 0, (n + 3) / 4);
     for (i = 0; i < n; i++)
-        if ((q->id == CG_QUANTIZE_TERNGRAD ? uniform() * s : limit) < fabsf(x[i])) p->codes[i / 4] |= (uint8_t)((x[i] < 0 ? 2 : 1) << i % 4 * 2);
+        if ((q->id == CG_QUANTIZE_TERNGRAD ? uniform() * s : limit) < fabsf(x[i]))
+            p->codes[i / 4] |= (uint8_t)((x[i] < 0 ? 2 : 1) << i % 4 * 2);
     p->scales[0] = s;
 }
 
-static void ternary_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
-    const float level[4] = {0, p->scales[0], -p->scales[0], 0};
+static void ternary_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
+    const float level[4] = { 0, p->scales[0], -p->scales[0], 0 };
     size_t i;
     (void)op;
     for (i = 0; i < n; i++) y[i] = level[p->codes[i / 4] >> i % 4 * 2 & 3];
 }
 
 /* absmax and min-max, 8 or 4 bits: a scale and an offset for every bucket */
-static void levels_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void levels_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const cg_stage *q = &op->quantize;
     const float top = (float)((1 << q->arg) - (q->id == CG_QUANTIZE_ABSMAX ? 2 : 1));
     size_t b, i;
@@ -328,7 +344,8 @@ static void levels_encode(const cg_op *op, const float *restrict x, size_t n, pl
         const size_t end = b + q->size < n ? b + q->size : n;
         float lo = x[b], hi = x[b], inverse;
         if (q->id == CG_QUANTIZE_ABSMAX) {
-            for (hi = 0, i = b; i < end; i++) if (fabsf(x[i]) > hi) hi = fabsf(x[i]);
+            for (hi = 0, i = b; i < end; i++)
+                if (fabsf(x[i]) > hi) hi = fabsf(x[i]);
             lo = -hi;
         } else {
             for (i = b; i < end; i++) {
@@ -348,37 +365,38 @@ static void levels_encode(const cg_op *op, const float *restrict x, size_t n, pl
     }
 }
 
-static void levels_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void levels_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const cg_stage *q = &op->quantize;
     size_t b, i;
     for (b = 0; b < n; b += q->size) {
         const size_t end = b + q->size < n ? b + q->size : n;
         const float lo = p->scales[b / q->size * 2], step = p->scales[b / q->size * 2 + 1];
-        if (q->arg == 8) for (i = b; i < end; i++) y[i] = lo + step * (float)p->codes[i];
-        else for (i = b; i < end; i++) y[i] = lo + step * (float)(p->codes[i / 2] >> i % 2 * 4 & 15);
+        if (q->arg == 8)
+            for (i = b; i < end; i++) y[i] = lo + step * (float)p->codes[i];
+        else
+            for (i = b; i < end; i++) y[i] = lo + step * (float)(p->codes[i / 2] >> i % 2 * 4 & 15);
     }
 }
 
-static void keep_above(float t, const float *restrict x, size_t n, plain *p)
-{
+static void keep_above(float t, const float *restrict x, size_t n, plain *p) {
     size_t i, k = 0;
     for (i = 0; i < n; i++)
         if (fabsf(x[i]) > t) p->index[k] = (uint32_t)i, p->values[k++] = x[i];
     p->k = k;
 }
 
-static void threshold_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) { keep_above(op->select.value, x, n, p); }
+static void threshold_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
+    keep_above(op->select.value, x, n, p);
+}
 
-static void sparse_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void sparse_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     size_t j;
     (void)op;
     memset(y, 0, n * sizeof *y);
     for (j = 0; j < p->k; j++) y[p->index[j]] = p->values[j];
 }
 
-static float kth_largest(float *a, size_t n, size_t k)        /* Hoare's; k from 0 */
+static float kth_largest(float *a, size_t n, size_t k) /* Hoare's; k from 0 */
 {
     size_t lo = 0, hi = n - 1;
     while (lo < hi) {
@@ -386,8 +404,10 @@ static float kth_largest(float *a, size_t n, size_t k)        /* Hoare's; k from
         size_t i = lo - 1, j = hi + 1;
         for (;;) {
             float swap;
-            do i++; while (a[i] > pivot);
-            do j--; while (a[j] < pivot);
+            do i++;
+            while (a[i] > pivot);
+            do j--;
+            while (a[j] < pivot);
             if (i >= j) break;
             swap = a[i], a[i] = a[j], a[j] = swap;
         }
@@ -397,15 +417,13 @@ static float kth_largest(float *a, size_t n, size_t k)        /* Hoare's; k from
     return a[k];
 }
 
-static size_t count_of(float ratio, size_t n)
-{
+static size_t count_of(float ratio, size_t n) {
     size_t k = (size_t)((double)ratio * (double)n + 0.5);
     return k < 1 ? 1 : k;
 }
 
 /* top-k, of all or of every chunk */
-static void topk_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void topk_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const size_t size = bucket_of(&op->select, n);
     float *copy = (float *)(void *)p->codes, t;
     size_t b, i, k = 0;
@@ -424,27 +442,24 @@ static void topk_encode(const cg_op *op, const float *restrict x, size_t n, plai
     p->k = k;
 }
 
-static void topk_levels_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void topk_levels_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     topk_encode(op, x, n, p);
     levels_encode(op, p->values, p->k, p);
 }
 
-static void topk_levels_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void topk_levels_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     levels_decode(op, p, p->values, p->k);
     sparse_decode(op, p, y, n);
 }
 
-static void randk_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void randk_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     size_t j;
     p->k = count_of(op->sample.value, n);
-    for (rand_state = 1, j = 0; j < p->k; j++) p->values[j] = x[(size_t)((double)uniform() * (double)n)] * (float)(n / p->k);
+    for (rand_state = 1, j = 0; j < p->k; j++)
+        p->values[j] = x[(size_t)((double)uniform() * (double)n)] * (float)(n / p->k);
 }
 
-static void randk_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void randk_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     size_t j;
     (void)op;
     memset(y, 0, n * sizeof *y);
@@ -452,7 +467,7 @@ static void randk_decode(const cg_op *op, const plain *p, float *restrict y, siz
 }
 
 /* The published ways to a threshold that keeps about a ratio of the values */
-static void dgc_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)      /* top-k of every 100th */
+static void dgc_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) /* top-k of every 100th */
 {
     const size_t step = n > 100000 ? 100 : 1;
     float *copy = (float *)(void *)p->codes;
@@ -461,8 +476,8 @@ static void dgc_encode(const cg_op *op, const float *restrict x, size_t n, plain
     keep_above(kth_largest(copy, m, count_of(op->select.value, m) - 1), x, n, p);
 }
 
-static void mstopk_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)   /* 25 bisections, each one pass */
-{
+/* 25 bisections, each one pass */
+static void mstopk_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const size_t want = count_of(op->select.value, n);
     float lo = 0, hi = largest(x, n);
     size_t i, k = 0, certain = 0;
@@ -474,21 +489,22 @@ static void mstopk_encode(const cg_op *op, const float *restrict x, size_t n, pl
         if (count <= want) hi = t, certain = count;
         else lo = t;
     }
-    for (i = 0; i < n; i++) {                               /* what is above hi, and of the rest the first */
+    for (i = 0; i < n; i++) { /* what is above hi, and of the rest the first */
         if (!(fabsf(x[i]) > lo) || (!(fabsf(x[i]) > hi) && certain++ >= want)) continue;
         p->index[k] = (uint32_t)i, p->values[k++] = x[i];
     }
     p->k = k;
 }
 
-static void sidco_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)    /* exponentials, a quarter at a time */
-{
+/* exponentials, a quarter at a time */
+static void sidco_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     double left = (double)op->select.value, t = 0;
     while (left < 1) {
         const double part = left < 0.25 ? 0.25 : left;
         double sum = 0;
         size_t i, m = 0;
-        for (i = 0; i < n; i++) if ((double)fabsf(x[i]) > t) sum += (double)fabsf(x[i]) - t, m++;
+        for (i = 0; i < n; i++)
+            if ((double)fabsf(x[i]) > t) sum += (double)fabsf(x[i]) - t, m++;
         if (!m) break;
         t -= sum / (double)m * log(part);
         left /= part;
@@ -496,8 +512,8 @@ static void sidco_encode(const cg_op *op, const float *restrict x, size_t n, pla
     keep_above((float)t, x, n, p);
 }
 
-static void wangni_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)   /* the paper's greedy algorithm */
-{
+/* the paper's greedy algorithm */
+static void wangni_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const double want = (double)op->select.value * (double)n;
     double sum = 0, scale;
     size_t i, k = 0;
@@ -522,15 +538,15 @@ static void wangni_encode(const cg_op *op, const float *restrict x, size_t n, pl
 }
 
 /* AdaQ keeps the largest above zero and below, as their means; SBC only the side with the larger one. */
-static void sides_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void sides_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     float *copy = (float *)(void *)p->codes, t[2], mean[2];
     size_t i, k = 0;
     int side;
     for (side = 0; side < 2; side++) {
         size_t m = 0, want;
         double sum = 0;
-        for (i = 0; i < n; i++) if (side ? x[i] < 0 : x[i] > 0) copy[m++] = fabsf(x[i]);
+        for (i = 0; i < n; i++)
+            if (side ? x[i] < 0 : x[i] > 0) copy[m++] = fabsf(x[i]);
         t[side] = HUGE_VALF, mean[side] = 0;
         if (!m) continue;
         want = count_of(op->select.value, op->select.id == CG_SELECT_SIDE ? n : m);
@@ -545,16 +561,14 @@ static void sides_encode(const cg_op *op, const float *restrict x, size_t n, pla
     p->k = k;
 }
 
-static void natural_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void natural_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     uint16_t *h = (uint16_t *)(void *)p->codes;
     size_t i;
     (void)op;
     for (i = 0; i < n; i++) h[i] = (uint16_t)((to_bits(x[i]) + rand24() / 2) >> 23);
 }
 
-static void natural_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void natural_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const uint16_t *h = (const uint16_t *)(const void *)p->codes;
     size_t i;
     (void)op;
@@ -562,15 +576,15 @@ static void natural_decode(const cg_op *op, const plain *p, float *restrict y, s
 }
 
 /* QSGD and natural dithering: a sign and a level, a byte for each */
-static void qsgd_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void qsgd_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const cg_stage *q = &op->quantize;
     const size_t size = bucket_of(q, n);
     const int top = q->id == CG_QUANTIZE_DITHER ? (1 << (q->arg - 1)) - 1 : q->arg;
     size_t b, i;
     for (b = 0; b < n; b += size) {
         const size_t end = end_of(b, size, n);
-        const float norm = q->flags & CG_FLAG_MAX ? largest(x + b, end - b) : l2_norm(x + b, end - b), inverse = norm > 0 ? 1 / norm : 0;
+        const float norm = q->flags & CG_FLAG_MAX ? largest(x + b, end - b) : l2_norm(x + b, end - b),
+                    inverse = norm > 0 ? 1 / norm : 0;
         const float lowest = ldexpf(1.0f, 1 - top);
         p->scales[b / size] = norm;
         for (i = b; i < end; i++) {
@@ -584,8 +598,7 @@ static void qsgd_encode(const cg_op *op, const float *restrict x, size_t n, plai
     }
 }
 
-static void qsgd_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void qsgd_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const cg_stage *q = &op->quantize;
     const size_t size = bucket_of(q, n);
     const int top = q->id == CG_QUANTIZE_DITHER ? (1 << (q->arg - 1)) - 1 : q->arg;
@@ -600,15 +613,14 @@ static void qsgd_decode(const cg_op *op, const plain *p, float *restrict y, size
         for (i = b; i < end_of(b, size, n); i++) y[i] = p->scales[b / size] * value[p->codes[i]];
 }
 
-static void onebit_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void onebit_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const size_t size = bucket_of(&op->quantize, n);
     size_t b, i;
     memset(p->codes, 0, (n + 7) / 8);
     for (b = 0; b < n; b += size) {
         const size_t end = end_of(b, size, n);
-        float sum[2] = {0, 0};
-        size_t count[2] = {0, 0};
+        float sum[2] = { 0, 0 };
+        size_t count[2] = { 0, 0 };
         for (i = b; i < end; i++) {
             const int bit = x[i] < 0;
             sum[bit] += x[i], count[bit]++;
@@ -618,8 +630,7 @@ static void onebit_encode(const cg_op *op, const float *restrict x, size_t n, pl
     }
 }
 
-static void onebit_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void onebit_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const size_t size = bucket_of(&op->quantize, n);
     size_t b, i;
     for (b = 0; b < n; b += size)
@@ -627,18 +638,23 @@ static void onebit_decode(const cg_op *op, const plain *p, float *restrict y, si
 }
 
 /* NF4, Dettmers' 8 bits, and EDEN's centroids: the nearest of a sorted table */
-static int table_of(const cg_op *op, float *t)          /* its bits */
+static int table_of(const cg_op *op, float *t) /* its bits */
 {
-    static const float normal[16] = {-1, -0.6962f, -0.5251f, -0.3949f, -0.2844f, -0.1848f, -0.0911f, 0, 0.0796f, 0.1609f, 0.2461f, 0.3379f, 0.4407f, 0.5626f, 0.7230f, 1};
-    static const float lloyd[4][8] = {{0.7979f}, {0.4528f, 1.510f}, {0.2451f, 0.7560f, 1.344f, 2.152f},
-                                      {0.1284f, 0.3881f, 0.6568f, 0.9424f, 1.256f, 1.618f, 2.069f, 2.733f}};
-    int i, j, m = 0, bits = op->quantize.id == CG_QUANTIZE_LLOYD ? (int)op->quantize.value : op->quantize.id == CG_QUANTIZE_NF4 ? 4 : 8;
+    static const float normal[16] = { -1, -0.6962f, -0.5251f, -0.3949f, -0.2844f, -0.1848f, -0.0911f, 0, 0.0796f,
+        0.1609f, 0.2461f, 0.3379f, 0.4407f, 0.5626f, 0.7230f, 1 };
+    static const float lloyd[4][8] = { { 0.7979f }, { 0.4528f, 1.510f }, { 0.2451f, 0.7560f, 1.344f, 2.152f },
+        { 0.1284f, 0.3881f, 0.6568f, 0.9424f, 1.256f, 1.618f, 2.069f, 2.733f } };
+    int i, j, m = 0,
+              bits = op->quantize.id == CG_QUANTIZE_LLOYD ? (int)op->quantize.value
+        : op->quantize.id == CG_QUANTIZE_NF4              ? 4
+                                                          : 8;
     if (op->quantize.id == CG_QUANTIZE_NF4) {
         memcpy(t, normal, sizeof normal);
     } else if (op->quantize.id == CG_QUANTIZE_LLOYD) {
         for (m = 1 << (bits - 1), i = 0; i < m; i++) t[m + i] = lloyd[bits - 1][i], t[m - 1 - i] = -lloyd[bits - 1][i];
     } else {
-        for (t[m++] = 0, i = 0; i < 7; i++)                          /* 2^i means of neighbours from 0.1 to 1, at each power of ten */
+        /* 2^i means of neighbours from 0.1 to 1, at each power of ten */
+        for (t[m++] = 0, i = 0; i < 7; i++)
             for (j = 0; j < 1 << i; j++) t[m++] = (float)(pow(10, i - 6) * (0.1 + 0.9 * (j + 0.5) / (1 << i)));
         for (t[m] = 1, i = m; i >= 0; i--) t[127 + i] = t[i];
         for (i = 1; i < m; i++) t[127 - i] = -t[127 + i];
@@ -646,8 +662,7 @@ static int table_of(const cg_op *op, float *t)          /* its bits */
     return bits;
 }
 
-static void table_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void table_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const int lloyd = op->quantize.id == CG_QUANTIZE_LLOYD;
     const size_t size = lloyd ? 1024 : bucket_of(&op->quantize, n);
     float t[256], middle[256];
@@ -658,12 +673,14 @@ static void table_encode(const cg_op *op, const float *restrict x, size_t n, pla
     memset(p->codes, 0, n * (size_t)bits / 8 + 1);
     for (b = 0; b < n; b += size) {
         const size_t end = end_of(b, size, n);
-        const float scale = lloyd ? l2_norm(x + b, end - b) / sqrtf((float)(end - b)) : largest(x + b, end - b), inverse = scale > 0 ? 1 / scale : 0;
+        const float scale = lloyd ? l2_norm(x + b, end - b) / sqrtf((float)(end - b)) : largest(x + b, end - b),
+                    inverse = scale > 0 ? 1 / scale : 0;
         double energy = 0, product = 0;
         for (i = b; i < end; i++) {
             const float v = x[i] * inverse;
             int code = 0, step;
-            for (step = half; step; step /= 2) if (v > middle[code + step - 1]) code += step;
+            for (step = half; step; step /= 2)
+                if (v > middle[code + step - 1]) code += step;
             p->codes[i * (size_t)bits / 8] |= (uint8_t)(code << i * (size_t)bits % 8);
             if (lloyd) energy += (double)(x[i] * x[i]), product += (double)(x[i] * t[code]);
         }
@@ -671,8 +688,7 @@ static void table_encode(const cg_op *op, const float *restrict x, size_t n, pla
     }
 }
 
-static void table_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void table_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const size_t size = op->quantize.id == CG_QUANTIZE_LLOYD ? 1024 : bucket_of(&op->quantize, n);
     float t[256];
     const size_t bits = (size_t)table_of(op, t);
@@ -683,8 +699,7 @@ static void table_decode(const cg_op *op, const plain *p, float *restrict y, siz
 }
 
 /* Random signs and the butterfly as every text has it, over 1024 values; what is left at the end stays. */
-static void hadamard(float *a)
-{
+static void hadamard(float *a) {
     size_t h, i, j;
     for (h = 1; h < 1024; h *= 2)
         for (i = 0; i < 1024; i += 2 * h)
@@ -694,8 +709,7 @@ static void hadamard(float *a)
             }
 }
 
-static void rotate(float *a, size_t n, int rounds, int inverse)
-{
+static void rotate(float *a, size_t n, int rounds, int inverse) {
     size_t b, i;
     int round;
     for (b = 0; b + 1024 <= n; b += 1024)
@@ -707,26 +721,25 @@ static void rotate(float *a, size_t n, int rounds, int inverse)
         }
 }
 
-static void rotated_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void rotated_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     memcpy(p->work, x, n * sizeof *x);
     rotate(p->work, n, op->transform.arg, 0);
     (op->quantize.id == CG_QUANTIZE_LLOYD ? table_encode : sign_encode)(op, p->work, n, p);
 }
 
-static void rotated_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void rotated_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     (op->quantize.id == CG_QUANTIZE_LLOYD ? table_decode : sign_decode)(op, p, y, n);
     rotate(y, n, op->transform.arg, 1);
 }
 
-static void dct(const float *x, size_t n, int inverse, float *y)         /* 64 at a time, with a table */
+static void dct(const float *x, size_t n, int inverse, float *y) /* 64 at a time, with a table */
 {
     static float table[64][64];
     size_t b, i, j;
     if (table[0][0] == 0)
         for (i = 0; i < 64; i++)
-            for (j = 0; j < 64; j++) table[i][j] = (float)(sqrt((i ? 2 : 1) / 64.0) * cos(acos(-1.0) / 64 * ((double)j + 0.5) * (double)i));
+            for (j = 0; j < 64; j++)
+                table[i][j] = (float)(sqrt((i ? 2 : 1) / 64.0) * cos(acos(-1.0) / 64 * ((double)j + 0.5) * (double)i));
     memcpy(y + n / 64 * 64, x + n / 64 * 64, n % 64 * sizeof *x);
     for (b = 0; b + 64 <= n; b += 64)
         for (i = 0; i < 64; i++) {
@@ -736,21 +749,18 @@ static void dct(const float *x, size_t n, int inverse, float *y)         /* 64 a
         }
 }
 
-static void demo_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void demo_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     dct(x, n, 0, p->work);
     topk_encode(op, p->work, n, p);
 }
 
-static void demo_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void demo_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     sparse_decode(op, p, p->work, n);
     dct(p->work, n, 1, y);
 }
 
 /* One power iteration: P = M Q, orthonormal; Q = M^T P. The factors lie in work (rows) and values (columns). */
-static void lowrank_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void lowrank_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const size_t rank = op->transform.arg, rows = op->transform.size, cols = n / rows;
     float *restrict a = p->work, *restrict b = p->values;
     size_t i, c, j, l;
@@ -760,10 +770,12 @@ static void lowrank_encode(const cg_op *op, const float *restrict x, size_t n, p
         for (c = 0; c < cols; c++)
             for (j = 0; j < rank; j++) a[i * rank + j] += x[i * cols + c] * b[c * rank + j];
     for (j = 0; j < rank; j++)
-        for (l = 0; l <= j; l++) {                     /* Gram-Schmidt; l == j: to length 1 */
+        for (l = 0; l <= j; l++) { /* Gram-Schmidt; l == j: to length 1 */
             double dot = 0;
             for (i = 0; i < rows; i++) dot += (double)a[i * rank + j] * (double)a[i * rank + l];
-            for (i = 0; i < rows; i++) a[i * rank + j] = l < j ? a[i * rank + j] - (float)dot * a[i * rank + l] : a[i * rank + j] / (float)(sqrt(dot) + 1e-20);
+            for (i = 0; i < rows; i++)
+                a[i * rank + j] = l < j ? a[i * rank + j] - (float)dot * a[i * rank + l]
+                                        : a[i * rank + j] / (float)(sqrt(dot) + 1e-20);
         }
     memset(b, 0, cols * rank * sizeof *b);
     for (i = 0; i < rows; i++)
@@ -771,8 +783,7 @@ static void lowrank_encode(const cg_op *op, const float *restrict x, size_t n, p
             for (j = 0; j < rank; j++) b[c * rank + j] += x[i * cols + c] * a[i * rank + j];
 }
 
-static void lowrank_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void lowrank_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const size_t rank = op->transform.arg, rows = op->transform.size, cols = n / rows;
     size_t i, c, j;
     for (i = 0; i < rows; i++)
@@ -783,23 +794,26 @@ static void lowrank_decode(const cg_op *op, const plain *p, float *restrict y, s
         }
 }
 
-/* ---- ... and its variable-length codes, first bit on top ------------------------------------------ */
+/* ---- ... and its variable-length codes, first bit on top ---- */
 
-typedef struct bit_io { uint8_t *at; uint64_t word; int count; } bit_io;
+typedef struct bit_io {
+    uint8_t *at;
+    uint64_t word;
+    int count;
+} bit_io;
 
-static void put_bits(bit_io *b, uint64_t v, int count)       /* at most 56 */
+static void put_bits(bit_io *b, uint64_t v, int count) /* at most 56 */
 {
     b->word = b->word << count | v;
-    for (b->count += count; b->count >= 8; ) *b->at++ = (uint8_t)(b->word >> (b->count -= 8));
+    for (b->count += count; b->count >= 8;) *b->at++ = (uint8_t)(b->word >> (b->count -= 8));
 }
 
-static uint32_t get_bit(bit_io *b)
-{
+static uint32_t get_bit(bit_io *b) {
     if (!b->count) b->word = *b->at++, b->count = 8;
     return (uint32_t)(b->word >> --b->count & 1);
 }
 
-static uint32_t get_bits(bit_io *b, uint32_t v, int count)   /* v: the bits before */
+static uint32_t get_bits(bit_io *b, uint32_t v, int count) /* v: the bits before */
 {
     while (count--) v = v << 1 | get_bit(b);
     return v;
@@ -807,7 +821,7 @@ static uint32_t get_bits(bit_io *b, uint32_t v, int count)   /* v: the bits befo
 
 static void start_bits(bit_io *b, const plain *p) { b->at = p->stream, b->word = 0, b->count = 0; }
 
-static void put_omega(bit_io *b, uint32_t v)                 /* v > 1, after its length, after that one's ... */
+static void put_omega(bit_io *b, uint32_t v) /* v > 1, after its length, after that one's ... */
 {
     int top = 31;
     while (!(v >> top)) top--;
@@ -815,8 +829,7 @@ static void put_omega(bit_io *b, uint32_t v)                 /* v > 1, after its
     put_bits(b, v, top + 1);
 }
 
-static void omega_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void omega_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     bit_io b;
     size_t i;
     start_bits(&b, p);
@@ -829,8 +842,7 @@ static void omega_encode(const cg_op *op, const float *restrict x, size_t n, pla
     put_bits(&b, 0, 7);
 }
 
-static void omega_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void omega_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     bit_io b;
     size_t i;
     start_bits(&b, p);
@@ -843,10 +855,11 @@ static void omega_decode(const cg_op *op, const plain *p, float *restrict y, siz
 }
 
 /* STC (with a sign) and SBC: gaps in Golomb's code, one magnitude */
-static int golomb_low(const cg_op *op) { return (int)floor(1 + log(log(0.6180339887) / log(1 - (double)op->select.value)) / log(2)); }
+static int golomb_low(const cg_op *op) {
+    return (int)floor(1 + log(log(0.6180339887) / log(1 - (double)op->select.value)) / log(2));
+}
 
-static void golomb_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void golomb_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const int low = golomb_low(op), signs = op->select.id == CG_SELECT_TOPK;
     double sum = 0;
     uint32_t next = 0;
@@ -866,8 +879,7 @@ static void golomb_encode(const cg_op *op, const float *restrict x, size_t n, pl
     p->scales[0] = (float)(sum / (double)(p->k ? p->k : 1));
 }
 
-static void golomb_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void golomb_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const int low = golomb_low(op), signs = op->select.id == CG_SELECT_TOPK;
     uint32_t next = 0;
     bit_io b;
@@ -883,14 +895,13 @@ static void golomb_decode(const cg_op *op, const plain *p, float *restrict y, si
 }
 
 /* 3LC: five trits to a byte, then runs of the byte 121 (all zero) */
-static void threelc_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void threelc_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const float m = op->quantize.value * largest(x, n), limit = m / 2;
     size_t i, j, run = 0;
     uint8_t *out = p->stream;
     for (i = 0; i < n; i += 5) {
         int byte = 0;
-        for (j = 5; j--; ) byte = byte * 3 + 1 + (i + j < n ? (x[i + j] > limit) - (x[i + j] < -limit) : 0);
+        for (j = 5; j--;) byte = byte * 3 + 1 + (i + j < n ? (x[i + j] > limit) - (x[i + j] < -limit) : 0);
         run = byte == 121 ? run + 1 : 0;
         if (run == 15) run = 1;
         if (run > 1) out[-1] = (uint8_t)(243 + run - 2);
@@ -899,9 +910,8 @@ static void threelc_encode(const cg_op *op, const float *restrict x, size_t n, p
     p->k = (size_t)(out - p->stream), p->scales[0] = m;
 }
 
-static void threelc_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
-    const float level[3] = {-p->scales[0], 0, p->scales[0]};
+static void threelc_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
+    const float level[3] = { -p->scales[0], 0, p->scales[0] };
     size_t i = 0, j, k;
     (void)op;
     for (k = 0; k < p->k; k++) {
@@ -918,17 +928,16 @@ static struct { int child[511][2], root; } tree;
 
 static size_t huffman_bytes(const cg_op *op, size_t n) { return op->quantize.id ? (n + 1) / 2 : 4 * n; }
 
-static void huffman_encode(const cg_op *op, const float *restrict x, size_t n, plain *p)
-{
+static void huffman_encode(const cg_op *op, const float *restrict x, size_t n, plain *p) {
     const size_t bytes = huffman_bytes(op, n);
-    size_t count[511] = {0}, i;
+    size_t count[511] = { 0 }, i;
     uint64_t code[511];
     int length[511], node, next = 256, k, l;
     bit_io b;
     (op->quantize.id ? levels_encode : copy_encode)(op, x, n, p);
     for (i = 0; i < bytes; i++) count[p->codes[i]]++;
-    for (tree.root = p->codes[0]; ; tree.root = next++) {           /* join the two rarest until one is left */
-        int rare[2] = {-1, -1};
+    for (tree.root = p->codes[0];; tree.root = next++) { /* join the two rarest until one is left */
+        int rare[2] = { -1, -1 };
         for (node = 0; node < next; node++) {
             if (!count[node]) continue;
             if (rare[0] < 0 || count[node] < count[rare[0]]) rare[1] = rare[0], rare[0] = node;
@@ -939,14 +948,14 @@ static void huffman_encode(const cg_op *op, const float *restrict x, size_t n, p
         for (k = 0; k < 2; k++) count[rare[k]] = 0, tree.child[next][k] = rare[k];
     }
     for (code[tree.root] = 0, length[tree.root] = 0, node = tree.root; node >= 256; node--)
-        for (k = 0; k < 2; k++) l = tree.child[node][k], code[l] = code[node] << 1 | (unsigned)k, length[l] = length[node] + 1;
+        for (k = 0; k < 2; k++)
+            l = tree.child[node][k], code[l] = code[node] << 1 | (unsigned)k, length[l] = length[node] + 1;
     start_bits(&b, p);
     for (i = 0; i < bytes; i++) put_bits(&b, code[p->codes[i]], length[p->codes[i]]);
     put_bits(&b, 0, 7);
 }
 
-static void huffman_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void huffman_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const size_t bytes = huffman_bytes(op, n);
     size_t i;
     bit_io b;
@@ -959,115 +968,121 @@ static void huffman_decode(const cg_op *op, const plain *p, float *restrict y, s
     (op->quantize.id ? levels_decode : copy_decode)(op, p, y, n);
 }
 
-static void add_decode(const cg_op *op, const plain *p, float *restrict y, size_t n)
-{
+static void add_decode(const cg_op *op, const plain *p, float *restrict y, size_t n) {
     const float *x = (const float *)(const void *)p->codes;
     size_t i;
     (void)op;
     for (i = 0; i < n; i++) y[i] += x[i];
 }
 
-/* ---- what is measured, and what it should reach --------------------------------------------------- */
+/* ---- what is measured, and what it should reach ---- */
 
-enum { BOTH, DIRECT, ADD };     /* DIRECT and ADD measure another way to decode; encode has its row above */
-static const char *const how_name[] = {"", "direct", "add"};
+enum { BOTH, DIRECT, ADD }; /* DIRECT and ADD measure another way to decode; encode has its row above */
+static const char *const how_name[] = { "", "direct", "add" };
 
 typedef struct row {
-    const char *text;                         /* as cg_op_parse reads it */
+    const char *text; /* as cg_op_parse reads it */
     int how;
-    float encode_goal, decode_goal, times_goal;   /* of the read limit, the write limit, the alternative; 0: none */
+    float encode_goal, decode_goal, times_goal; /* of the read limit, the write limit, the alternative; 0: none */
     const char *alternative;
     plain_encode encode;
     plain_decode decode;
 } row;
 
-static const row rows[] = {
-    {"dense",                    BOTH,      0, 0.45f,  0, "memcpy",      copy_encode,      copy_decode},
-    {"dense",                    DIRECT,    0, 0.60f,  0, "memcpy",      copy_encode,      copy_decode},
-    {"f16",                      BOTH,  0.58f, 0.72f,  0, "loop",        f16_encode,       f16_decode},
-    {"f16",                      DIRECT,    0, 0.85f,  0, "loop",        f16_encode,       f16_decode},
-    {"bf16",                     BOTH,  0.62f, 0.72f,  0, "loop",        bf16_encode,      bf16_decode},
-    {"bf16",                     DIRECT,    0, 0.85f,  0, "loop",        bf16_encode,      bf16_decode},
-    {"sign",                     BOTH,  0.85f, 0.85f,  0, "loop",        sign_encode,      sign_decode},
-    {"efsign",                   BOTH,  0.75f, 0.85f,  0, "loop",        sign_encode,      sign_decode},
-    {"absmax:8:512:nearest",     BOTH,  0.60f, 0.85f,  0, "loop",        levels_encode,    levels_decode},
-    {"absmax:8:512",             BOTH,  0.37f, 0.85f,  0, "loop",        levels_encode,    levels_decode},
-    {"absmax:4:512:nearest",     BOTH,  0.58f, 0.85f,  0, "loop",        levels_encode,    levels_decode},
-    {"absmax:4:512",             BOTH,  0.33f, 0.85f,  0, "loop",        levels_encode,    levels_decode},
-    {"minmax:8:512",             BOTH,  0.37f, 0.85f,  0, "loop",        levels_encode,    levels_decode},
-    {"minmax:4:512",             BOTH,  0.33f, 0.85f,  0, "loop",        levels_encode,    levels_decode},
-    {"terngrad",                 BOTH,  0.33f, 0.85f,  0, "loop",        ternary_encode,   ternary_decode},
-    {"threshold:4.605",          BOTH,  0.60f, 0.80f,  0, "loop",        threshold_encode, sparse_decode},  /* e^-4.605: 1 % */
-    {"topk:0.001",               BOTH,  0.60f, 0.80f,  0, "quickselect", topk_encode,      sparse_decode},
-    {"topk:0.01",                BOTH,  0.45f, 0.80f,  0, "quickselect", topk_encode,      sparse_decode},
-    {"randk:0.01",               BOTH,  1.30f, 0.80f,  0, "loop",        randk_encode,     randk_decode},
-    {"topk:0.01|absmax:4:512",   BOTH,      0, 0.80f,  0, "quickselect", topk_levels_encode, topk_levels_decode},
-    {"topk:0.001",               ADD,       0, 0,    15,  "y += x",      copy_encode,      add_decode},
+static const row rows[] = { { "dense", BOTH, 0, 0.45f, 0, "memcpy", copy_encode, copy_decode },
+    { "dense", DIRECT, 0, 0.60f, 0, "memcpy", copy_encode, copy_decode },
+    { "f16", BOTH, 0.58f, 0.72f, 0, "loop", f16_encode, f16_decode },
+    { "f16", DIRECT, 0, 0.85f, 0, "loop", f16_encode, f16_decode },
+    { "bf16", BOTH, 0.62f, 0.72f, 0, "loop", bf16_encode, bf16_decode },
+    { "bf16", DIRECT, 0, 0.85f, 0, "loop", bf16_encode, bf16_decode },
+    { "sign", BOTH, 0.85f, 0.85f, 0, "loop", sign_encode, sign_decode },
+    { "efsign", BOTH, 0.75f, 0.85f, 0, "loop", sign_encode, sign_decode },
+    { "absmax:8:512:nearest", BOTH, 0.60f, 0.85f, 0, "loop", levels_encode, levels_decode },
+    { "absmax:8:512", BOTH, 0.37f, 0.85f, 0, "loop", levels_encode, levels_decode },
+    { "absmax:4:512:nearest", BOTH, 0.58f, 0.85f, 0, "loop", levels_encode, levels_decode },
+    { "absmax:4:512", BOTH, 0.33f, 0.85f, 0, "loop", levels_encode, levels_decode },
+    { "minmax:8:512", BOTH, 0.37f, 0.85f, 0, "loop", levels_encode, levels_decode },
+    { "minmax:4:512", BOTH, 0.33f, 0.85f, 0, "loop", levels_encode, levels_decode },
+    { "terngrad", BOTH, 0.33f, 0.85f, 0, "loop", ternary_encode, ternary_decode },
+    /* e^-4.605: 1 % */
+    { "threshold:4.605", BOTH, 0.60f, 0.80f, 0, "loop", threshold_encode, sparse_decode },
+    { "topk:0.001", BOTH, 0.60f, 0.80f, 0, "quickselect", topk_encode, sparse_decode },
+    { "topk:0.01", BOTH, 0.45f, 0.80f, 0, "quickselect", topk_encode, sparse_decode },
+    { "randk:0.01", BOTH, 1.30f, 0.80f, 0, "loop", randk_encode, randk_decode },
+    { "topk:0.01|absmax:4:512", BOTH, 0, 0.80f, 0, "quickselect", topk_levels_encode, topk_levels_decode },
+    { "topk:0.001", ADD, 0, 0, 15, "y += x", copy_encode, add_decode },
 
-    {"levels:16:512:max",        BOTH,  0.25f, 0,      0, "loop",        qsgd_encode,      qsgd_decode},
-    {"levels:16",                BOTH,  0.25f, 0,      0, "loop",        qsgd_encode,      qsgd_decode},
-    {"dither:4:512:max",         BOTH,      0, 0,      0, "loop",        qsgd_encode,      qsgd_decode},
-    {"natural",                  BOTH,  0.35f, 0,      0, "loop",        natural_encode,   natural_decode},
-    {"e4m3",                     BOTH,  0.25f, 0,      0, "loop",        e4m3_encode,      e4m3_decode},
-    {"mxfp4",                    BOTH,      0, 0,      0, "loop",        mxfp4_encode,     mxfp4_decode},
-    {"nf4",                      BOTH,  0.25f, 0,      0, "search",      table_encode,     table_decode},
-    {"dynamic8",                 BOTH,      0, 0,      0, "search",      table_encode,     table_decode},
-    {"onebit:512",               BOTH,      0, 0,      0, "loop",        onebit_encode,    onebit_decode},
-    {"strom:1",                  BOTH,      0, 0,      0, "loop",        ternary_encode,   ternary_decode},
-    {"threelc:1",                BOTH,      0, 0,      0, "loop",        threelc_encode,   threelc_decode},
+    { "levels:16:512:max", BOTH, 0.25f, 0, 0, "loop", qsgd_encode, qsgd_decode },
+    { "levels:16", BOTH, 0.25f, 0, 0, "loop", qsgd_encode, qsgd_decode },
+    { "dither:4:512:max", BOTH, 0, 0, 0, "loop", qsgd_encode, qsgd_decode },
+    { "natural", BOTH, 0.35f, 0, 0, "loop", natural_encode, natural_decode },
+    { "e4m3", BOTH, 0.25f, 0, 0, "loop", e4m3_encode, e4m3_decode },
+    { "mxfp4", BOTH, 0, 0, 0, "loop", mxfp4_encode, mxfp4_decode },
+    { "nf4", BOTH, 0.25f, 0, 0, "search", table_encode, table_decode },
+    { "dynamic8", BOTH, 0, 0, 0, "search", table_encode, table_decode },
+    { "onebit:512", BOTH, 0, 0, 0, "loop", onebit_encode, onebit_decode },
+    { "strom:1", BOTH, 0, 0, 0, "loop", ternary_encode, ternary_decode },
+    { "threelc:1", BOTH, 0, 0, 0, "loop", threelc_encode, threelc_decode },
 
-    {"rotate:1|sign",            BOTH,  0.35f, 0,      0, "butterfly",   rotated_encode,   rotated_decode},
-    {"rotate:2|sign",            BOTH,  0.20f, 0,      0, "butterfly",   rotated_encode,   rotated_decode},
-    {"eden:1",                   BOTH,  0.16f, 0.16f,  0, "butterfly",   rotated_encode,   rotated_decode},
-    {"eden:2",                   BOTH,      0, 0,      0, "butterfly",   rotated_encode,   rotated_decode},
-    {"eden:4",                   BOTH,      0, 0,      0, "butterfly",   rotated_encode,   rotated_decode},
-    {"lowrank:4:4096:4096",      BOTH,  0.30f, 0.40f,  0, "triple loop", lowrank_encode,   lowrank_decode},
+    { "rotate:1|sign", BOTH, 0.35f, 0, 0, "butterfly", rotated_encode, rotated_decode },
+    { "rotate:2|sign", BOTH, 0.20f, 0, 0, "butterfly", rotated_encode, rotated_decode },
+    { "eden:1", BOTH, 0.16f, 0.16f, 0, "butterfly", rotated_encode, rotated_decode },
+    { "eden:2", BOTH, 0, 0, 0, "butterfly", rotated_encode, rotated_decode },
+    { "eden:4", BOTH, 0, 0, 0, "butterfly", rotated_encode, rotated_decode },
+    { "lowrank:4:4096:4096", BOTH, 0.30f, 0.40f, 0, "triple loop", lowrank_encode, lowrank_decode },
 
-    {"dgc:0.01",                 BOTH,  0.40f, 0,      0, "sample",      dgc_encode,       sparse_decode},
-    {"dgc:0.001",                BOTH,  0.40f, 0,      0, "sample",      dgc_encode,       sparse_decode},
-    {"mstopk:0.01",              BOTH,  0.40f, 0,      0, "bisection",   mstopk_encode,    sparse_decode},
-    {"mstopk:0.001",             BOTH,  0.40f, 0,      0, "bisection",   mstopk_encode,    sparse_decode},
-    {"sidco:0.01",               BOTH,  0.40f, 0,      0, "loop",        sidco_encode,     sparse_decode},
-    {"sidco:0.001",              BOTH,  0.40f, 0,      0, "loop",        sidco_encode,     sparse_decode},
-    {"wangni:0.01",              BOTH,      0, 0,      0, "loop",        wangni_encode,    sparse_decode},
-    {"chunked:4096:0.01",        BOTH,      0, 0,      0, "quickselect", topk_encode,      sparse_decode},
-    {"demo:0.1",                 BOTH,      0, 0,      0, "DCT by table", demo_encode,     demo_decode},
+    { "dgc:0.01", BOTH, 0.40f, 0, 0, "sample", dgc_encode, sparse_decode },
+    { "dgc:0.001", BOTH, 0.40f, 0, 0, "sample", dgc_encode, sparse_decode },
+    { "mstopk:0.01", BOTH, 0.40f, 0, 0, "bisection", mstopk_encode, sparse_decode },
+    { "mstopk:0.001", BOTH, 0.40f, 0, 0, "bisection", mstopk_encode, sparse_decode },
+    { "sidco:0.01", BOTH, 0.40f, 0, 0, "loop", sidco_encode, sparse_decode },
+    { "sidco:0.001", BOTH, 0.40f, 0, 0, "loop", sidco_encode, sparse_decode },
+    { "wangni:0.01", BOTH, 0, 0, 0, "loop", wangni_encode, sparse_decode },
+    { "chunked:4096:0.01", BOTH, 0, 0, 0, "quickselect", topk_encode, sparse_decode },
+    { "demo:0.1", BOTH, 0, 0, 0, "DCT by table", demo_encode, demo_decode },
 
-    {"stc:0.01",                 BOTH,  0.40f, 0,      0, "quickselect", golomb_encode,    golomb_decode},
-    {"sbc:0.01",                 BOTH,      0, 0,      0, "quickselect", golomb_encode,    golomb_decode},
-    {"adaq:0.01",                BOTH,      0, 0,      0, "quickselect", sides_encode,     sparse_decode},
-    {"qsgd:16",                  BOTH,      0, 0,      0, "bit by bit",  omega_encode,     omega_decode},
-    {"absmax:4:512|huffman",     BOTH,  0.10f, 0.10f,  0, "bit by bit",  huffman_encode,   huffman_decode},
-    {"huffman",                  BOTH,  0.10f, 0.10f,  0, "bit by bit",  huffman_encode,   huffman_decode}
-};
-static const row mid_row = {"topk:0.01", BOTH, 0.15f, 0, 0, "quickselect", topk_encode, sparse_decode};
+    { "stc:0.01", BOTH, 0.40f, 0, 0, "quickselect", golomb_encode, golomb_decode },
+    { "sbc:0.01", BOTH, 0, 0, 0, "quickselect", golomb_encode, golomb_decode },
+    { "adaq:0.01", BOTH, 0, 0, 0, "quickselect", sides_encode, sparse_decode },
+    { "qsgd:16", BOTH, 0, 0, 0, "bit by bit", omega_encode, omega_decode },
+    { "absmax:4:512|huffman", BOTH, 0.10f, 0.10f, 0, "bit by bit", huffman_encode, huffman_decode },
+    { "huffman", BOTH, 0.10f, 0.10f, 0, "bit by bit", huffman_encode, huffman_decode } };
+static const row mid_row = { "topk:0.01", BOTH, 0.15f, 0, 0, "quickselect", topk_encode, sparse_decode };
 
 enum { ROWS = sizeof rows / sizeof rows[0], SHAPES = sizeof shapes / sizeof shapes[0] };
 enum { GOAL_N = 1 << 24, MID_N = 1 << 20, LARGE_N = 1 << 16, SMALL_N = 1 << 12 };
-static const char *const fixed_ops[] = {"dense", "f16", "sign", "absmax:8:512", "topk:0.01"};
-static const char *const real_ops[] = {"topk:0.01", "topk:0.001", "dgc:0.01", "sidco:0.01", "sidco:0.001", "mstopk:0.01", "stc:0.01", "f16", "absmax:8:512",
-    "absmax:4:512", "absmax:4:512|huffman", "levels:7:512", "qsgd:16", "terngrad", "sign", "efsign", "onebit:512", "eden:1"};
-static const float fixed_goal = 300, cliff_goal = 4, vote_goal = 0.5f;      /* ns per call; times the Laplace vector; of the read limit */
+static const char *const fixed_ops[] = { "dense", "f16", "sign", "absmax:8:512", "topk:0.01" };
+static const char *const real_ops[] = { "topk:0.01", "topk:0.001", "dgc:0.01", "sidco:0.01", "sidco:0.001",
+    "mstopk:0.01", "stc:0.01", "f16", "absmax:8:512", "absmax:4:512", "absmax:4:512|huffman", "levels:7:512", "qsgd:16",
+    "terngrad", "sign", "efsign", "onebit:512", "eden:1" };
+/* ns per call; times the Laplace vector; of the read limit */
+static const float fixed_goal = 300, cliff_goal = 4, vote_goal = 0.5f;
 enum { VOTERS = 8, REAL_OPS = sizeof real_ops / sizeof real_ops[0] };
 
-/* ---- measuring ------------------------------------------------------------------------------------- */
+/* ---- measuring ---- */
 
-typedef struct figures { double read, write, encode, decode, plain_encode, plain_decode; size_t bytes; } figures;
+typedef struct figures {
+    double read, write, encode, decode, plain_encode, plain_decode;
+    size_t bytes;
+} figures;
 
-static struct { float *x, *y; void *packet, *scratch; size_t cap, scratch_bytes; plain p; } mem;
+static struct {
+    float *x, *y;
+    void *packet, *scratch;
+    size_t cap, scratch_bytes;
+    plain p;
+} mem;
 
-static void die(const char *what, const char *why)
-{
+static void die(const char *what, const char *why) {
     fprintf(stderr, "bench: %s: %s\n", what, why);
     exit(1);
 }
 
-static void progress(const char *what)
-{
+static void progress(const char *what) {
     if (isatty(2)) fprintf(stderr, "\r%-60s%s", what, *what ? "" : "\r");
 }
 
-static void *pages(size_t bytes)        /* aligned, and touched so that no page fault is timed */
+static void *pages(size_t bytes) /* aligned, and touched so that no page fault is timed */
 {
     void *p;
     if (posix_memalign(&p, 4096, bytes + 64)) die("memory", "not enough; try --n with a smaller number");
@@ -1075,32 +1090,30 @@ static void *pages(size_t bytes)        /* aligned, and touched so that no page 
     return p;
 }
 
-static double seconds(void)
-{
+static double seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Seconds per call of a statement; the smallest seen stays in best. */
-#define TIME(best, calls, statement) do {                                          \
-        size_t call_;                                                              \
-        double time_ = seconds();                                                  \
-        for (call_ = 0; call_ < (calls); call_++) { statement; }                   \
-        time_ = (seconds() - time_) / (double)(calls);                             \
-        if (time_ < (best)) (best) = time_;                                        \
-    } while (0)
+#define TIME(best, calls, statement)                         \
+  do {                                                       \
+    size_t call_;                                            \
+    double time_ = seconds();                                \
+    for (call_ = 0; call_ < (calls); call_++) { statement; } \
+    time_ = (seconds() - time_) / (double)(calls);           \
+    if (time_ < (best)) (best) = time_;                      \
+  } while (0)
 
-static cg_op parse(const char *text)
-{
+static cg_op parse(const char *text) {
     cg_op op;
     cg_status s = cg_op_parse(&op, text);
     if (s != CG_OK) die(text, cg_status_str(s));
     return op;
 }
 
-static cg_status decode(int how, size_t len, size_t n)
-{
+static cg_status decode(int how, size_t len, size_t n) {
     cg_extra side = CG_ZERO;
     side.flags = CG_DECODE_DIRECT;
     if (how == ADD) return cg_decompress_add(mem.packet, len, 1.0f, mem.y, n);
@@ -1108,57 +1121,62 @@ static cg_status decode(int how, size_t len, size_t n)
     return cg_decompress(mem.packet, len, mem.y, n);
 }
 
-static int fits(const row *r, size_t n)        /* a matrix has its own n */
+static int fits(const row *r, size_t n) /* a matrix has its own n */
 {
     const cg_op op = parse(r->text);
     return cg_bound(&op, n) > 0;
 }
 
-static figures measure(const row *r, size_t n, int reps)
-{
-    const cg_tag tag = {42, 1, 2, 3};
+static figures measure(const row *r, size_t n, int reps) {
+    const cg_tag tag = { 42, 1, 2, 3 };
     const cg_op op = parse(r->text);
-    const size_t calls = n < MID_N / 4 ? (MID_N / 4) / (n + 64) : 1;    /* small n: many calls, for the clock */
+    const size_t calls = n < MID_N / 4 ? (MID_N / 4) / (n + 64) : 1; /* small n: many calls, for the clock */
     const double start = seconds();
-    figures f = {1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 0};
+    figures f = { 1e9, 1e9, 1e9, 1e9, 1e9, 1e9, 0 };
     cg_status s = CG_OK;
     double slow = 0;
     int rep;
 
     for (rep = -1; rep < reps && (rep < 2 || seconds() - start < 2); rep++) {
         TIME(f.read, calls, read_limit(mem.x, n));
-        TIME(f.read, calls, read_limit(mem.x, n));        /* twice: the caches as warm as encode finds them */
+        TIME(f.read, calls, read_limit(mem.x, n)); /* twice: the caches as warm as encode finds them */
         if (r->how == BOTH || rep < 0)
-            TIME(f.encode, calls, s |= cg_compress(&op, &tag, mem.x, n, mem.packet, mem.cap, &f.bytes, mem.scratch, mem.scratch_bytes));
+            TIME(f.encode, calls,
+                s |= cg_compress(&op, &tag, mem.x, n, mem.packet, mem.cap, &f.bytes, mem.scratch, mem.scratch_bytes));
         TIME(f.write, calls, write_limit(mem.y, n));
         TIME(f.write, calls, write_limit(mem.y, n));
         TIME(f.decode, calls, s |= decode(r->how, f.bytes, n));
         if (s != CG_OK) die(r->text, cg_status_str(s));
-        if (n && rep < 3 && slow < 0.5) {                 /* the slow ones need fewer repetitions */
+        if (n && rep < 3 && slow < 0.5) { /* the slow ones need fewer repetitions */
             slow -= seconds();
             TIME(f.plain_encode, calls, r->encode(&op, mem.x, n, &mem.p));
             if (r->how == ADD) write_limit(mem.y, n);
             TIME(f.plain_decode, calls, r->decode(&op, &mem.p, mem.y, n));
             slow += seconds();
         }
-        if (rep < 0) f.read = f.write = f.encode = f.decode = 1e9;                                        /* warm-up */
+        if (rep < 0) f.read = f.write = f.encode = f.decode = 1e9; /* warm-up */
         if (rep < 0 && slow < 0.5) f.plain_encode = f.plain_decode = 1e9;
-        if (rep < 0 && r->how != BOTH) f.encode = f.plain_encode = 0;                                     /* not shown */
+        /* not shown */
+        if (rep < 0 && r->how != BOTH) f.encode = f.plain_encode = 0;
     }
     return f;
 }
 
-/* ---- output ------------------------------------------------------------------------------------------ */
+/* ---- output ---- */
 
 static FILE *csv;
 
-static double rate(double seconds_per_call, size_t n) { return seconds_per_call > 0 ? 4e-9 * (double)n / seconds_per_call : 0; }
+static double rate(double seconds_per_call, size_t n) {
+    return seconds_per_call > 0 ? 4e-9 * (double)n / seconds_per_call : 0;
+}
 static double ratio(double a, double b) { return a > 0 && b > 0 ? a / b : 0; }
 
-static void put_csv(double v) { if (v > 0) fprintf(csv, ",%.4g", v); else fputc(',', csv); }
+static void put_csv(double v) {
+    if (v > 0) fprintf(csv, ",%.4g", v);
+    else fputc(',', csv);
+}
 
-static void write_csv(const char *text, const char *extra, const char *alternative, const figures *f, size_t n)
-{
+static void write_csv(const char *text, const char *extra, const char *alternative, const figures *f, size_t n) {
     const char *params = strchr(text, ':');
     const double bits = n ? 8.0 * (double)f->bytes / (double)n : 0;
     int threads = 1;
@@ -1166,7 +1184,8 @@ static void write_csv(const char *text, const char *extra, const char *alternati
     threads = omp_get_max_threads();
 #endif
     fprintf(csv, "%.*s,%s%s%s,%lu,%d,%s", (int)(params ? (size_t)(params - text) : strlen(text)), text,
-            params ? params + 1 : "", params && *extra ? " " : "", extra, (unsigned long)n, threads, cg_isa_name(cg_isa_used()));
+        params ? params + 1 : "", params && *extra ? " " : "", extra, (unsigned long)n, threads,
+        cg_isa_name(cg_isa_used()));
     put_csv(rate(f->encode, n));
     put_csv(rate(f->decode, n));
     put_csv(ratio(f->read, f->encode));
@@ -1180,14 +1199,12 @@ static void write_csv(const char *text, const char *extra, const char *alternati
 
 static int missed;
 
-static void put(double v, int digits)
-{
+static void put(double v, int digits) {
     if (v > 0) printf(" %7.*f", digits, v);
     else printf(" %7s", "-");
 }
 
-static void put_goal(double v, int digits, double goal, int miss)
-{
+static void put_goal(double v, int digits, double goal, int miss) {
     miss = miss && goal > 0 && v > 0;
     missed += miss;
     put(v, digits);
@@ -1196,12 +1213,11 @@ static void put_goal(double v, int digits, double goal, int miss)
     else printf("%5s", "");
 }
 static void at_least(double v, int digits, double goal) { put_goal(v, digits, goal, v < goal); }
-static void at_most(double v, int digits, double goal)  { put_goal(v, digits, goal, v > goal); }
+static void at_most(double v, int digits, double goal) { put_goal(v, digits, goal, v > goal); }
 
 static void print_name(const row *r) { printf("%s %-*s", r->text, (int)(22 - strlen(r->text)), how_name[r->how]); }
 
-static void print_row(const row *r, const figures *f, size_t n, int judge)
-{
+static void print_row(const row *r, const figures *f, size_t n, int judge) {
     print_name(r);
     put(8.0 * (double)f->bytes / (double)n, 2);
     at_least(ratio(f->read, f->encode), 2, judge ? r->encode_goal : 0);
@@ -1214,8 +1230,7 @@ static void print_row(const row *r, const figures *f, size_t n, int judge)
     write_csv(r->text, how_name[r->how], r->alternative, f, n);
 }
 
-static void table_of_operators(size_t n, int reps)
-{
+static void table_of_operators(size_t n, int reps) {
     static figures f[ROWS], mid;
     double read = 1e9, write = 1e9;
     int i;
@@ -1230,10 +1245,10 @@ static void table_of_operators(size_t n, int reps)
     progress("");
     printf("n = %lu, Laplace. Read limit %.1f GB/s, write limit %.1f GB/s: the best seen; a row has its own.\n"
            "encode: fraction of the read limit. decode: of the write limit. x: times as fast as plain C.\n\n",
-           (unsigned long)n, rate(read, n), rate(write, n));
-    printf("%-23s %7s %7s %5s %7s %7s %7s %5s %7s %7s %5s  plain C\n", "operator", "bits", "encode", "goal", "GB/s", "x",
-           "decode", "goal", "GB/s", "x", "goal");
-    for (i = 0; i < ROWS; i++) {       /* the limit of a row: the best of itself and its neighbours */
+        (unsigned long)n, rate(read, n), rate(write, n));
+    printf("%-23s %7s %7s %5s %7s %7s %7s %5s %7s %7s %5s  plain C\n", "operator", "bits", "encode", "goal", "GB/s",
+        "x", "decode", "goal", "GB/s", "x", "goal");
+    for (i = 0; i < ROWS; i++) { /* the limit of a row: the best of itself and its neighbours */
         figures g = f[i];
         int j;
         for (j = i - 1; j <= i + 1; j++) {
@@ -1244,45 +1259,47 @@ static void table_of_operators(size_t n, int reps)
         if (g.bytes) print_row(&rows[i], &g, n, n >= GOAL_N);
     }
     if (n > MID_N) {
-        printf("\nn = %d, against the limits of that size: %.1f and %.1f GB/s\n", (int)MID_N, rate(mid.read, MID_N), rate(mid.write, MID_N));
+        printf("\nn = %d, against the limits of that size: %.1f and %.1f GB/s\n", (int)MID_N, rate(mid.read, MID_N),
+            rate(mid.write, MID_N));
         print_row(&mid_row, &mid, MID_N, 1);
     }
 }
 
-static void vote_plain(const uint8_t *const *packets, size_t bytes, uint8_t *out)      /* a counter for every bit */
+static void vote_plain(const uint8_t *const *packets, size_t bytes, uint8_t *out) /* a counter for every bit */
 {
     size_t i, p;
     int bit;
     for (i = 0; i < bytes; i++) {
-        int votes[8] = {0}, byte = 0;
-        for (p = 0; p < VOTERS; p++) for (bit = 0; bit < 8; bit++) votes[bit] += packets[p][i] >> bit & 1;
+        int votes[8] = { 0 }, byte = 0;
+        for (p = 0; p < VOTERS; p++)
+            for (bit = 0; bit < 8; bit++) votes[bit] += packets[p][i] >> bit & 1;
         for (bit = 0; bit < 8; bit++) byte |= (votes[bit] > VOTERS / 2) << bit;
         out[i] = (uint8_t)byte;
     }
 }
 
-static void measure_vote(size_t n, int reps)
-{
+static void measure_vote(size_t n, int reps) {
     const cg_op op = cg_sign();
     const size_t room = (cg_bound(&op, n) + 63) / 64 * 64, shift = n / VOTERS;
     uint8_t *all = (uint8_t *)pages(room * (VOTERS + 1)), *out = all + VOTERS * room;
     const uint8_t *bodies[VOTERS];
     const void *packets[VOTERS];
     size_t lens[VOTERS], total = 0, i;
-    figures f = {1e9, 0, 1e9, 0, 1e9, 0, 0};
+    figures f = { 1e9, 0, 1e9, 0, 1e9, 0, 0 };
     double scale;
     int rep, s = CG_OK;
     progress("vote");
     memcpy(mem.y, mem.x, n * sizeof *mem.y);
     for (i = 0; i < VOTERS; i++) {
-        cg_tag tag = {42, 1, 2, 0};
+        cg_tag tag = { 42, 1, 2, 0 };
         tag.rank = (uint32_t)i;
         s |= (int)cg_compress(&op, &tag, mem.y, n, all + i * room, room, &lens[i], mem.scratch, mem.scratch_bytes);
         packets[i] = all + i * room, bodies[i] = all + i * room + CG_HEADER_BYTES, total += lens[i];
-        memcpy(mem.y, mem.x + n - (i + 1) * shift, (i + 1) * shift * sizeof *mem.y);          /* another vector for the next */
+        /* another vector for the next */
+        memcpy(mem.y, mem.x + n - (i + 1) * shift, (i + 1) * shift * sizeof *mem.y);
     }
     for (rep = -1; rep < 2 * reps && s == CG_OK; rep++) {
-        write_limit(mem.y, n);                     /* the packets would fit a cache; they come from a network */
+        write_limit(mem.y, n); /* the packets would fit a cache; they come from a network */
         TIME(f.read, 1, read_limit(mem.x, total / 4));
         write_limit(mem.y, n);
         TIME(f.encode, 1, s |= (int)cg_vote(packets, lens, VOTERS, out, room, &f.bytes));
@@ -1290,9 +1307,10 @@ static void measure_vote(size_t n, int reps)
     }
     if (s != CG_OK) die("vote", cg_status_str((cg_status)s));
     progress("");
-    scale = 4 * (double)n / (double)total;         /* times as for 4n bytes: that is what the other rows read */
+    scale = 4 * (double)n / (double)total; /* times as for 4n bytes: that is what the other rows read */
     f.read *= scale, f.encode *= scale, f.plain_encode *= scale;
-    printf("\ncg_vote over %d sign packets, against reading as many bytes as they have (%.1f GB/s)\n", (int)VOTERS, rate(f.read, n));
+    printf("\ncg_vote over %d sign packets, against reading as many bytes as they have (%.1f GB/s)\n", (int)VOTERS,
+        rate(f.read, n));
     printf("%-23s", "vote");
     put(8.0 * (double)f.bytes / (double)n, 2);
     at_least(ratio(f.read, f.encode), 2, n >= GOAL_N ? vote_goal : 0);
@@ -1303,9 +1321,8 @@ static void measure_vote(size_t n, int reps)
     free(all);
 }
 
-static void table_of_small(int reps)
-{
-    static const size_t sizes[] = {SMALL_N, LARGE_N};
+static void table_of_small(int reps) {
+    static const size_t sizes[] = { SMALL_N, LARGE_N };
     size_t i, j;
     printf("\nSmall layers: ns per call\n%-23s%20s%-10d%14s%d\n", "", "n = ", (int)SMALL_N, "n = ", (int)LARGE_N);
     printf("%-23s %11s %11s %11s %11s\n", "operator", "encode", "decode", "encode", "decode");
@@ -1326,26 +1343,25 @@ static void table_of_small(int reps)
     }
 }
 
-static void table_of_fixed_cost(int reps)
-{
-    static const size_t sizes[] = {0, 16, SMALL_N};
+static void table_of_fixed_cost(int reps) {
+    static const size_t sizes[] = { 0, 16, SMALL_N };
     size_t i, j;
-    printf("\nThe fixed cost of a call: ns to encode n values\n%-23s %7s %5s %7s %5s %7s\n",
-           "operator", "n = 0", "goal", "16", "", "4096");
+    printf("\nThe fixed cost of a call: ns to encode n values\n%-23s %7s %5s %7s %5s %7s\n", "operator", "n = 0",
+        "goal", "16", "", "4096");
     for (i = 0; i < sizeof fixed_ops / sizeof fixed_ops[0]; i++) {
-        row r = {fixed_ops[i], BOTH, 0, 0, 0, "", copy_encode, copy_decode};
+        row r = { fixed_ops[i], BOTH, 0, 0, 0, "", copy_encode, copy_decode };
         printf("%-23s", fixed_ops[i]);
         for (j = 0; j < 3; j++) at_most(measure(&r, sizes[j], reps).encode * 1e9, 0, sizes[j] == 0 ? fixed_goal : 0);
         printf("\n");
     }
 }
 
-static void table_of_cliffs(size_t n, int reps)
-{
-    static const char *const ops[] = {"topk:0.001", "topk:0.01"};
-    double base[2] = {0, 0};
+static void table_of_cliffs(size_t n, int reps) {
+    static const char *const ops[] = { "topk:0.001", "topk:0.01" };
+    double base[2] = { 0, 0 };
     int i, j;
-    printf("\nTop-k on difficult vectors, n = %lu: ms, and as a multiple of the Laplace vector\n%-23s", (unsigned long)n, "vector");
+    printf("\nTop-k on difficult vectors, n = %lu: ms, and as a multiple of the Laplace vector\n%-23s",
+        (unsigned long)n, "vector");
     for (j = 0; j < 2; j++) printf(" %10s %7s %5s", ops[j], "times", "goal");
     printf("\n");
     for (i = 0; i < SHAPES; i++) {
@@ -1355,11 +1371,13 @@ static void table_of_cliffs(size_t n, int reps)
         printf("%-23s", shapes[i].name);
         for (j = 0; j < 2; j++) {
             const cg_op op = parse(ops[j]);
-            figures f = {1e9, 0, 1e9, 0, 0, 0, 0};
+            figures f = { 1e9, 0, 1e9, 0, 0, 0, 0 };
             int rep, s = CG_OK;
-            for (rep = 0; rep < (i ? reps : 2 * reps); rep++) {      /* a slow Laplace vector would hide a cliff */
+            for (rep = 0; rep < (i ? reps : 2 * reps); rep++) { /* a slow Laplace vector would hide a cliff */
                 TIME(f.read, 1, read_limit(mem.x, n));
-                TIME(f.encode, 1, s |= (int)cg_compress(&op, NULL, mem.x, n, mem.packet, mem.cap, &f.bytes, mem.scratch, mem.scratch_bytes));
+                TIME(f.encode, 1,
+                    s |= (int)cg_compress(
+                        &op, NULL, mem.x, n, mem.packet, mem.cap, &f.bytes, mem.scratch, mem.scratch_bytes));
             }
             if (s != CG_OK) die(shapes[i].name, cg_status_str((cg_status)s));
             if (!i) base[j] = f.encode;
@@ -1371,13 +1389,20 @@ static void table_of_cliffs(size_t n, int reps)
     }
 }
 
-/* ---- real gradients: raw floats, as train --dump-gradients writes them ----------------------------- */
-typedef struct gradient { char name[256]; float *x; size_t n; } gradient;
+/* ---- real gradients: raw floats, as train --dump-gradients writes them ---- */
+typedef struct gradient {
+    char name[256];
+    float *x;
+    size_t n;
+} gradient;
 static gradient *gradients;
 static size_t gradient_count;
-static int is_f32(const struct dirent *d) { const char *dot = strrchr(d->d_name, '.'); return dot && dot > d->d_name && !strcmp(dot, ".f32"); }
+static int is_f32(const struct dirent *d) {
+    const char *dot = strrchr(d->d_name, '.');
+    return dot && dot > d->d_name && !strcmp(dot, ".f32");
+}
 
-static const char *load(const char *path, gradient *g)         /* what is wrong, or NULL */
+static const char *load(const char *path, gradient *g) /* what is wrong, or NULL */
 {
     struct stat st;
     FILE *f;
@@ -1395,17 +1420,22 @@ static const char *load(const char *path, gradient *g)         /* what is wrong,
     i = fread(g->x, 4, g->n, f);
     fclose(f);
     if (i != g->n) return "cannot be read to its end; dump it again";
-    for (i = 0; i < g->n; i++) if ((to_bits(g->x[i]) & 0x7f800000u) == 0x7f800000u) return "NaN or Inf in it; dump one of a run that did not diverge";
+    for (i = 0; i < g->n; i++)
+        if ((to_bits(g->x[i]) & 0x7f800000u) == 0x7f800000u)
+            return "NaN or Inf in it; dump one of a run that did not diverge";
     return NULL;
 }
 
-static void load_all(const char *folder)       /* before anything is measured; a bad file is left out */
+static void load_all(const char *folder) /* before anything is measured; a bad file is left out */
 {
     struct dirent **d = NULL;
     char path[4096], *c;
     const int many = scandir(folder, &d, is_f32, alphasort);
     int i;
-    if (many < 0) fprintf(stderr, "bench: --gradients %s: %s; give a folder that train --dump-gradients wrote\n", folder, strerror(errno)), exit(2);
+    if (many < 0)
+        fprintf(stderr, "bench: --gradients %s: %s; give a folder that train --dump-gradients wrote\n", folder,
+            strerror(errno)),
+            exit(2);
     gradients = (gradient *)calloc((size_t)many + 1, sizeof *gradients);
     for (i = 0; gradients && i < many; i++) {
         gradient *g = &gradients[gradient_count];
@@ -1415,39 +1445,46 @@ static void load_all(const char *folder)       /* before anything is measured; a
         if (why) fprintf(stderr, "bench: %s: %s. Skipped.\n", path, why), free(g->x), g->x = NULL;
         else gradient_count++;
         snprintf(g->name, sizeof g->name, "%.*s", (int)strlen(d[i]->d_name) - 4, d[i]->d_name);
-        for (c = g->name; *c; c++) if (*c == ',' || *c == '"' || (unsigned char)*c < ' ') *c = '_';    /* for the CSV */
+        for (c = g->name; *c; c++)
+            if (*c == ',' || *c == '"' || (unsigned char)*c < ' ') *c = '_'; /* for the CSV */
     }
-    if (!gradient_count) fprintf(stderr, "bench: --gradients %s: no %s*.f32 in it; train --dump-gradients writes them\n", folder, many ? "usable " : ""), exit(2);
+    if (!gradient_count)
+        fprintf(stderr, "bench: --gradients %s: no %s*.f32 in it; train --dump-gradients writes them\n", folder,
+            many ? "usable " : ""),
+            exit(2);
 }
 
-typedef struct outcome { figures f; double kept, error; } outcome;
-static outcome measure_on(const float *x, size_t n, const row *r, int reps)
-{
+typedef struct outcome {
+    figures f;
+    double kept, error;
+} outcome;
+static outcome measure_on(const float *x, size_t n, const row *r, int reps) {
     outcome o;
     cg_info info;
     double power = 0, error = 0, d;
     size_t i;
     memcpy(mem.x, x, n * sizeof *x);
     o.f = measure(r, n, reps);
-    o.f.plain_encode = o.f.plain_decode = 0;                     /* here the alternative is another vector */
-    if (decode(BOTH, o.f.bytes, n) != CG_OK || cg_inspect(mem.packet, o.f.bytes, &info) != CG_OK) die(r->text, "its own packet cannot be decoded");
+    o.f.plain_encode = o.f.plain_decode = 0; /* here the alternative is another vector */
+    if (decode(BOTH, o.f.bytes, n) != CG_OK || cg_inspect(mem.packet, o.f.bytes, &info) != CG_OK)
+        die(r->text, "its own packet cannot be decoded");
     for (i = 0; i < n; i++) d = (double)x[i] - (double)mem.y[i], error += d * d, power += (double)x[i] * (double)x[i];
     o.error = ratio(error, power);
     o.kept = info.k < n ? 100 * (double)info.k / (double)n : 0;
     return o;
 }
 
-static void table_of_gradient(const gradient *g, int reps)
-{
+static void table_of_gradient(const gradient *g, int reps) {
     size_t i, v;
     fill(mem.p.work, g->n, &normal_shape);
-    printf("\n%s, n = %lu\n%-23s %15s %15s %15s %15s %15s %19s\n", g->name, (unsigned long)g->n,
-           "operator", "kept %", "bits", "encode", "GB/s", "decode GB/s", "error");
+    printf("\n%s, n = %lu\n%-23s %15s %15s %15s %15s %15s %19s\n", g->name, (unsigned long)g->n, "operator", "kept %",
+        "bits", "encode", "GB/s", "decode GB/s", "error");
     for (i = 0; i < REAL_OPS; i++) {
-        const row r = {real_ops[i], BOTH, 0, 0, 0, "normal", copy_encode, copy_decode};
+        const row r = { real_ops[i], BOTH, 0, 0, 0, "normal", copy_encode, copy_decode };
         outcome o[2];
         for (v = 0; v < 2; v++) o[v] = measure_on(v ? mem.p.work : g->x, g->n, &r, reps);
-        for (v = 0; v < 2; v++) if (o[!v].f.read < o[v].f.read) o[v].f.read = o[!v].f.read;     /* one n, one limit */
+        for (v = 0; v < 2; v++)
+            if (o[!v].f.read < o[v].f.read) o[v].f.read = o[!v].f.read; /* one n, one limit */
         print_name(&r);
         for (v = 0; v < 2; v++) put(o[v].kept, 3);
         for (v = 0; v < 2; v++) put(8.0 * (double)o[v].f.bytes / (double)g->n, 2);
@@ -1461,15 +1498,13 @@ static void table_of_gradient(const gradient *g, int reps)
     }
 }
 
-static void need(const char *text, size_t n)
-{
+static void need(const char *text, size_t n) {
     const cg_op op = parse(text);
     if (cg_bound(&op, n) > mem.cap) mem.cap = cg_bound(&op, n);
     if (cg_scratch(&op, n) > mem.scratch_bytes) mem.scratch_bytes = cg_scratch(&op, n);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const char usage[] =
         "bench [--quick] [--n N] [--reps R] [--csv PATH] [--gradients DIR]\n"
         "  --quick     n = 2^20 and few repetitions: only shows that it runs\n"
@@ -1484,7 +1519,11 @@ int main(int argc, char **argv)
     for (a = 1; a < argc; a++) {
         const char *value = a + 1 < argc ? argv[a + 1] : "";
         if (!strcmp(argv[a], "--help")) return fputs(usage, stdout), 0;
-        if (!strcmp(argv[a], "--quick")) { n = MID_N; reps = 3; continue; }
+        if (!strcmp(argv[a], "--quick")) {
+            n = MID_N;
+            reps = 3;
+            continue;
+        }
         if (!strcmp(argv[a], "--n")) n = (size_t)strtoul(value, NULL, 0);
         else if (!strcmp(argv[a], "--reps")) reps = atoi(value);
         else if (!strcmp(argv[a], "--csv")) path = value;
@@ -1497,11 +1536,13 @@ int main(int argc, char **argv)
     csv = fopen(path, "w");
     if (!csv) die(path, "cannot be written");
     fputs("op,params,n,threads,isa,encode_gbps,decode_gbps,encode_vs_read,decode_vs_write,bits_per_element,"
-          "alternative,encode_times_alternative,decode_times_alternative\n", csv);
+          "alternative,encode_times_alternative,decode_times_alternative\n",
+        csv);
 
     find_limits();
     room = n < LARGE_N ? LARGE_N : n;
-    for (i = 0; i < gradient_count; i++) if (gradients[i].n > room) room = gradients[i].n;
+    for (i = 0; i < gradient_count; i++)
+        if (gradients[i].n > room) room = gradients[i].n;
     mem.x = (float *)pages(room * 4);
     mem.y = (float *)pages(room * 4);
     mem.p.codes = (uint8_t *)pages(room * 4);
@@ -1518,15 +1559,17 @@ int main(int argc, char **argv)
     fill(mem.x, room, &shapes[0]);
 
     printf("compgrad %s, %s. ! marks a missed goal%s.\n", cg_version(), cg_isa_name(cg_isa_used()),
-           n >= GOAL_N ? "" : "; the operators' goals are for n = 2^24 and not judged here");
+        n >= GOAL_N ? "" : "; the operators' goals are for n = 2^24 and not judged here");
     table_of_operators(n, reps);
     measure_vote(n, reps);
     table_of_small(reps);
     table_of_fixed_cost(reps);
     table_of_cliffs(n, reps);
     if (gradient_count)
-        printf("\nReal gradients. Of two figures the second is that of a normal random vector of the same n. encode: fraction of the read limit of\n"
-               "that n. kept: what is sent of the values. error: |x - y|^2 / |x|^2; sign sends no scale, so its error says nothing.\n");
+        printf("\nReal gradients. Of two figures the second is that of a normal random vector of the same n. encode: "
+               "fraction of the read limit of\n"
+               "that n. kept: what is sent of the values. error: |x - y|^2 / |x|^2; sign sends no scale, so its error "
+               "says nothing.\n");
     for (i = 0; i < gradient_count; i++) table_of_gradient(&gradients[i], 3 * reps);
     printf("\n%d goal%s missed; all figures are in %s\n", missed, missed == 1 ? "" : "s", path);
     if (fclose(csv)) die(path, "cannot be written");

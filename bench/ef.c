@@ -20,13 +20,12 @@ enum { GOAL_N = 1 << 24, QUICK_N = 1 << 20, BUFFERS = 4, SHIFTS = 64, SHIFT = 10
 static FILE *csv;
 static int missed;
 
-static void die(const char *what, const char *why)
-{
+static void die(const char *what, const char *why) {
     fprintf(stderr, "ef: %s: %s\n", what, why);
     exit(1);
 }
 
-static void *pages(size_t bytes)         /* aligned, and touched so that no page fault is timed */
+static void *pages(size_t bytes) /* aligned, and touched so that no page fault is timed */
 {
     void *p;
     if (posix_memalign(&p, 4096, bytes + 64)) die("memory", "not enough; try --n with a smaller number");
@@ -34,18 +33,18 @@ static void *pages(size_t bytes)         /* aligned, and touched so that no page
     return p;
 }
 
-static double seconds(void)              /* of this thread: others may use the machine, too */
+static double seconds(void) /* of this thread: others may use the machine, too */
 {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- gradients: another one in every step, or what is left of them would not be distributed as in training ---------------------- */
+/* ---- gradients: another one in every step, or what is left of them would not be distributed as in training ---- */
 
 static float *buffer[BUFFERS];
 
-static void make_gradients(size_t n)     /* Laplace */
+static void make_gradients(size_t n) /* Laplace */
 {
     uint64_t state = 1;
     size_t i;
@@ -61,17 +60,23 @@ static void make_gradients(size_t n)     /* Laplace */
 
 static const float *gradient(uint64_t step) { return buffer[step % BUFFERS] + SHIFT * (step / BUFFERS % SHIFTS); }
 
-/* ---- the limit, and what a user would write: no packet, no checksum, no check of anything ----------------------------------------- */
+/* ---- the limit, and what a user would write: no packet, no checksum, no check of anything ---- */
 
-static void add(float *restrict e, const float *restrict g, size_t n)       /* n: a multiple of 16. In groups, so that -O2 vectorises it */
-{
+/* n: a multiple of 16. In groups, so that -O2 vectorises it */
+static void add(float *restrict e, const float *restrict g, size_t n) {
     size_t i, j;
-    for (i = 0; i < n; i += 16) for (j = 0; j < 16; j++) e[i + j] += g[i + j];
+    for (i = 0; i < n; i += 16)
+        for (j = 0; j < 16; j++) e[i + j] += g[i + j];
 }
 
-typedef struct plain { float *e, *u, *value, *sample, *scale; uint32_t *index; uint8_t *codes; size_t n, k; } plain;
+typedef struct plain {
+    float *e, *u, *value, *sample, *scale;
+    uint32_t *index;
+    uint8_t *codes;
+    size_t n, k;
+} plain;
 
-static float kth_largest(float *v, size_t n, size_t k)                   /* quickselect */
+static float kth_largest(float *v, size_t n, size_t k) /* quickselect */
 {
     size_t lo = 0, hi = n - 1;
     while (lo < hi) {
@@ -91,8 +96,7 @@ static float kth_largest(float *v, size_t n, size_t k)                   /* quic
 }
 
 /* About the 1 % largest, by the threshold of a sample; what goes is gone from memory. u: is masked, too. */
-static void plain_select(plain *p, float *u)
-{
+static void plain_select(plain *p, float *u) {
     const size_t every = p->n / 64, room = p->n / 50;
     size_t i, k = 0;
     float bound;
@@ -108,14 +112,12 @@ static void plain_select(plain *p, float *u)
     p->k = k;
 }
 
-static void plain_topk(plain *p, const float *restrict g)
-{
+static void plain_topk(plain *p, const float *restrict g) {
     add(p->e, g, p->n);
     plain_select(p, NULL);
 }
 
-static void plain_momentum(plain *p, const float *restrict g)
-{
+static void plain_momentum(plain *p, const float *restrict g) {
     float *restrict u = p->u, *restrict v = p->e;
     size_t i;
     for (i = 0; i < p->n; i++) {
@@ -125,8 +127,7 @@ static void plain_momentum(plain *p, const float *restrict g)
     plain_select(p, u);
 }
 
-static void plain_sign(plain *p, const float *restrict g)
-{
+static void plain_sign(plain *p, const float *restrict g) {
     float *restrict e = p->e, scale;
     double sum = 0.0;
     size_t i, j;
@@ -146,8 +147,7 @@ static void plain_sign(plain *p, const float *restrict g)
     }
 }
 
-static void plain_4bit(plain *p, const float *restrict g)
-{
+static void plain_4bit(plain *p, const float *restrict g) {
     float *restrict e = p->e;
     size_t b, i;
     for (b = 0; b < p->n; b += 512) {
@@ -168,39 +168,40 @@ static void plain_4bit(plain *p, const float *restrict g)
     }
 }
 
-/* ---- one step ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- one step ---- */
 
 typedef struct row {
     const char *memory, *op;
     uint32_t kind;
     float momentum;
     int bytes;
-    double goal[2];                      /* times e += g, with a gradient that is known to be finite, and without; 0: none */
+    /* times e += g, with a gradient that is known to be finite, and without; 0: none */
+    double goal[2];
     void (*plain)(plain *, const float *);
 } row;
-static const row rows[] = {
-    {"classic", "topk:0.01", CG_EF_CLASSIC, 0, 0, {1.5, 2.0}, plain_topk},
-    {"classic", "efsign", CG_EF_CLASSIC, 0, 0, {1.7, 2.2}, plain_sign},
-    {"classic", "absmax:4:512:nearest", CG_EF_CLASSIC, 0, 0, {2.3, 2.8}, plain_4bit},
-    {"classic", "absmax:4:512", CG_EF_CLASSIC, 0, 0, {0, 0}, NULL},
-    {"momentum", "topk:0.01", CG_EF_MOMENTUM, 0.9f, 0, {2.5, 3.0}, plain_momentum},
-    {"LoCo, bytes", "absmax:4:512:nearest", CG_EF_LOCO, 0, 1, {0, 0}, NULL},
-    {"EF21", "topk:0.01", CG_EF_EF21, 0, 0, {0, 0}, NULL}
-};
+static const row rows[] = { { "classic", "topk:0.01", CG_EF_CLASSIC, 0, 0, { 1.5, 2.0 }, plain_topk },
+    { "classic", "efsign", CG_EF_CLASSIC, 0, 0, { 1.7, 2.2 }, plain_sign },
+    { "classic", "absmax:4:512:nearest", CG_EF_CLASSIC, 0, 0, { 2.3, 2.8 }, plain_4bit },
+    { "classic", "absmax:4:512", CG_EF_CLASSIC, 0, 0, { 0, 0 }, NULL },
+    { "momentum", "topk:0.01", CG_EF_MOMENTUM, 0.9f, 0, { 2.5, 3.0 }, plain_momentum },
+    { "LoCo, bytes", "absmax:4:512:nearest", CG_EF_LOCO, 0, 1, { 0, 0 }, NULL },
+    { "EF21", "topk:0.01", CG_EF_EF21, 0, 0, { 0, 0 }, NULL } };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-typedef struct took { double all, compress, commit; } took;
+typedef struct took {
+    double all, compress, commit;
+} took;
 
-typedef struct worker {                  /* one memory, and where its packets go */
+typedef struct worker { /* one memory, and where its packets go */
     cg_ef ef;
     void *mem, *packet;
-    float *mean;                         /* what a kind that remembers what it received is given: there is but one rank */
+    /* what a kind that remembers what it received is given: there is but one rank */
+    float *mean;
     size_t cap, n;
     uint64_t step;
 } worker;
 
-static void open_worker(worker *w, const row *r, int finite, size_t n)
-{
+static void open_worker(worker *w, const row *r, int finite, size_t n) {
     cg_ef_desc d = CG_ZERO;
     size_t bytes;
     cg_status s;
@@ -222,17 +223,16 @@ static void open_worker(worker *w, const row *r, int finite, size_t n)
 
 static void close_worker(worker *w) { free(w->mem), free(w->packet), free(w->mean); }
 
-static took step(worker *w, int timed)
-{
-    cg_tag tag = {42, 0, 0, 0};
-    took t = {0, 0, 0};
+static took step(worker *w, int timed) {
+    cg_tag tag = { 42, 0, 0, 0 };
+    took t = { 0, 0, 0 };
     size_t len;
     cg_status s;
     tag.step = w->step;
     if (timed) t.compress = -seconds();
     s = cg_ef_compress(&w->ef, &tag, gradient(w->step++), w->packet, w->cap, &len);
     if (timed) t.compress += seconds();
-    if (s == CG_OK && w->mean) s = cg_decompress(w->packet, len, w->mean, w->n);      /* others' work: not timed */
+    if (s == CG_OK && w->mean) s = cg_decompress(w->packet, len, w->mean, w->n); /* others' work: not timed */
     if (timed) t.commit = -seconds();
     if (s == CG_OK) s = cg_ef_commit(&w->ef, w->packet, len, w->mean);
     if (timed) t.commit += seconds();
@@ -241,33 +241,32 @@ static took step(worker *w, int timed)
     return t;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- tables ---- */
 
-static int ascending(const void *a, const void *b)
-{
+static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double median(double *v, int count)
-{
+static double median(double *v, int count) {
     qsort(v, (size_t)count, sizeof *v, ascending);
     return count % 2 ? v[count / 2] : 0.5 * (v[count / 2 - 1] + v[count / 2]);
 }
 
 /* Medians, as some steps of top-k have more to do than others; times: against the additions just before and after. */
-typedef struct figures { double all, compress, commit, limit, times, plain_times; } figures;
+typedef struct figures {
+    double all, compress, commit, limit, times, plain_times;
+} figures;
 
-static double timed_add(float *e, const float *g, size_t n)
-{
+static double timed_add(float *e, const float *g, size_t n) {
     const double since = seconds();
     add(e, g, n);
     return seconds() - since;
 }
 
-static figures measure(const row *r, int finite, size_t n, int reps, float *e, plain *p)
-{
-    static double all[MAX_REPS], compress[MAX_REPS], commit[MAX_REPS], limit[MAX_REPS], times[MAX_REPS], other[MAX_REPS];
+static figures measure(const row *r, int finite, size_t n, int reps, float *e, plain *p) {
+    static double all[MAX_REPS], compress[MAX_REPS], commit[MAX_REPS], limit[MAX_REPS], times[MAX_REPS],
+        other[MAX_REPS];
     figures f = CG_ZERO;
     worker w;
     double last;
@@ -303,18 +302,18 @@ static figures measure(const row *r, int finite, size_t n, int reps, float *e, p
     return f;
 }
 
-static void table(size_t n, int reps)
-{
+static void table(size_t n, int reps) {
     float *e = (float *)pages(n * sizeof(float));
     plain p;
     size_t i;
     int finite;
     p.n = n;
-    p.e = (float *)pages(n * 4), p.u = (float *)pages(n * 4), p.value = (float *)pages(n / 10), p.index = (uint32_t *)pages(n / 10);
+    p.e = (float *)pages(n * 4), p.u = (float *)pages(n * 4), p.value = (float *)pages(n / 10),
+    p.index = (uint32_t *)pages(n / 10);
     p.sample = (float *)pages(n / 16), p.scale = (float *)pages(n / 64), p.codes = (uint8_t *)pages(n / 2);
     printf("\nA step, n = %lu: ms, and times e += g; goal; the same in plain C\n", (unsigned long)n);
-    printf("%-12s %-21s %-8s %9s %7s %7s %7s %7s %5s %8s\n", "memory", "operator", "gradient", "compress", "commit", "step", "e += g", "x", "goal",
-           "plain x");
+    printf("%-12s %-21s %-8s %9s %7s %7s %7s %7s %5s %8s\n", "memory", "operator", "gradient", "compress", "commit",
+        "step", "e += g", "x", "goal", "plain x");
     for (i = 0; i < ROWS; i++)
         for (finite = 1; finite >= 0; finite--) {
             const row *r = &rows[i];
@@ -322,25 +321,26 @@ static void table(size_t n, int reps)
             const figures f = measure(r, finite, n, reps, e, &p);
             const int miss = goal > 0 && f.times > goal;
             missed += miss;
-            printf("%-12s %-21s %-8s %9.2f %7.2f %7.2f %7.2f %7.2f%s", r->memory, r->op, finite ? "finite" : "checked", 1e3 * f.compress,
-                   1e3 * f.commit, 1e3 * f.all, 1e3 * f.limit, f.times, miss ? "!" : " ");
+            printf("%-12s %-21s %-8s %9.2f %7.2f %7.2f %7.2f %7.2f%s", r->memory, r->op, finite ? "finite" : "checked",
+                1e3 * f.compress, 1e3 * f.commit, 1e3 * f.all, 1e3 * f.limit, f.times, miss ? "!" : " ");
             if (goal > 0) printf("%5.1f", goal);
             else printf("%5s", "");
             if (r->plain) printf(" %8.2f", f.plain_times);
             printf("\n");
             fflush(stdout);
-            fprintf(csv, "\"%s\",%s,%d,%lu,%.9f,%.9f,%.9f,%.9f,%.3f,%g,%.3f\n", r->memory, r->op, finite, (unsigned long)n, f.all, f.compress,
-                    f.commit, f.limit, f.times, goal, f.plain_times);
+            fprintf(csv, "\"%s\",%s,%d,%lu,%.9f,%.9f,%.9f,%.9f,%.3f,%g,%.3f\n", r->memory, r->op, finite,
+                (unsigned long)n, f.all, f.compress, f.commit, f.limit, f.times, goal, f.plain_times);
         }
     free(e), free(p.e), free(p.u), free(p.value), free(p.sample), free(p.scale), free(p.index), free(p.codes);
 }
 
-/* Steps so short that calls and set-up show. Whole batches are timed, or the clock would: EF21's with decoding what it is given. */
-static void table_of_small(int reps)
-{
-    static const size_t sizes[2] = {1 << 12, 1 << 16};
+/* Steps so short that calls and set-up show. Whole batches are timed, or the clock would: EF21's with decoding
+   what it is given. */
+static void table_of_small(int reps) {
+    static const size_t sizes[2] = { 1 << 12, 1 << 16 };
     size_t i, s;
-    printf("\nSmall vectors: ns of a step, checked\n%-12s %-21s %10s %10s\n", "memory", "operator", "n = 2^12", "n = 2^16");
+    printf("\nSmall vectors: ns of a step, checked\n%-12s %-21s %10s %10s\n", "memory", "operator", "n = 2^12",
+        "n = 2^16");
     for (i = 0; i < ROWS; i++) {
         printf("%-12s %-21s", rows[i].memory, rows[i].op);
         for (s = 0; s < 2; s++) {
@@ -364,8 +364,7 @@ static void table_of_small(int reps)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const char usage[] =
         "ef [--quick] [--n N] [--reps R] [--csv PATH]\n"
         "  --quick     n = 2^20 and few repetitions: only shows that it runs\n"
@@ -379,7 +378,11 @@ int main(int argc, char **argv)
     for (a = 1; a < argc; a++) {
         const char *value = a + 1 < argc ? argv[a + 1] : "";
         if (!strcmp(argv[a], "--help")) return fputs(usage, stdout), 0;
-        if (!strcmp(argv[a], "--quick")) { n = QUICK_N; reps = 3; continue; }
+        if (!strcmp(argv[a], "--quick")) {
+            n = QUICK_N;
+            reps = 3;
+            continue;
+        }
         if (!strcmp(argv[a], "--n")) n = (size_t)strtoul(value, NULL, 0);
         else if (!strcmp(argv[a], "--reps")) reps = atoi(value);
         else if (!strcmp(argv[a], "--csv")) path = value;
@@ -391,7 +394,7 @@ int main(int argc, char **argv)
     if (!csv) die(path, "cannot be written");
     fputs("memory,op,finite,n,seconds,compress,commit,add,times,goal,plain_times\n", csv);
     printf("compgrad %s, %s. ! marks a missed goal%s.\n", cg_version(), cg_isa_name(cg_isa_used()),
-           n >= GOAL_N ? "" : "; goals are for n = 2^24 and not judged here");
+        n >= GOAL_N ? "" : "; goals are for n = 2^24 and not judged here");
     make_gradients(n);
     table(n, reps);
     table_of_small(reps);

@@ -13,32 +13,40 @@
 #include <math.h>
 
 enum { GOAL_N = 1 << 24, QUICK_N = 1 << 20, TCP_N = 1 << 22, PACKETS = 8, ROWS = 6 };
-static const double adding_goal = 1.2;   /* times the plain loops */
+static const double adding_goal = 1.2; /* times the plain loops */
 
-/* The first of a table is what the others are compared with; goal: how many times as fast as that. No op: allreduce, of x as it is. */
-typedef struct row { const char *op; uint32_t route; const char *how; int carry; double goal; } row;
-static const row thread_rows[ROWS] = {
-    {"dense", CG_ROUTE_LINEAR, "allreduce", 0, 0}, {"topk:0.01", CG_ROUTE_ALLGATHER, "allgather", 0, 5},
-    {"absmax:4:512", CG_ROUTE_ALLGATHER, "allgather", 0, 0}, {"absmax:4:512", CG_ROUTE_SCATTER, "scatter", 0, 0},
-    {"efsign", CG_ROUTE_SCATTER, "scatter, carry", 1, 0}, {NULL, 0, "callback alone", 0, 0}
-};
-static const row tcp_rows[ROWS] = {
-    {"dense", CG_ROUTE_RING, "ring", 0, 0}, {"topk:0.01", CG_ROUTE_ALLGATHER, "allgather", 0, 10},
-    {"efsign", CG_ROUTE_SCATTER, "scatter, carry", 1, 10}, {"absmax:4:512", CG_ROUTE_SCATTER, "scatter", 0, 4},
-    {"absmax:4:512", CG_ROUTE_ALLGATHER, "allgather", 0, 0}, {"dense", CG_ROUTE_LINEAR, "linear", 0, 0}
-};
-typedef struct took { double all, calls; uint64_t sent; } took;          /* seconds; of these in callbacks, waiting included; bytes */
+/* The first of a table is what the others are compared with; goal: how many times as fast as that. No op:
+   allreduce, of x as it is. */
+typedef struct row {
+    const char *op;
+    uint32_t route;
+    const char *how;
+    int carry;
+    double goal;
+} row;
+static const row thread_rows[ROWS] = { { "dense", CG_ROUTE_LINEAR, "allreduce", 0, 0 },
+    { "topk:0.01", CG_ROUTE_ALLGATHER, "allgather", 0, 5 }, { "absmax:4:512", CG_ROUTE_ALLGATHER, "allgather", 0, 0 },
+    { "absmax:4:512", CG_ROUTE_SCATTER, "scatter", 0, 0 }, { "efsign", CG_ROUTE_SCATTER, "scatter, carry", 1, 0 },
+    { NULL, 0, "callback alone", 0, 0 } };
+static const row tcp_rows[ROWS] = { { "dense", CG_ROUTE_RING, "ring", 0, 0 },
+    { "topk:0.01", CG_ROUTE_ALLGATHER, "allgather", 0, 10 }, { "efsign", CG_ROUTE_SCATTER, "scatter, carry", 1, 10 },
+    { "absmax:4:512", CG_ROUTE_SCATTER, "scatter", 0, 4 }, { "absmax:4:512", CG_ROUTE_ALLGATHER, "allgather", 0, 0 },
+    { "dense", CG_ROUTE_LINEAR, "linear", 0, 0 } };
+/* seconds; of these in callbacks, waiting included; bytes */
+typedef struct took {
+    double all, calls;
+    uint64_t sent;
+} took;
 
 static FILE *csv;
 static int missed;
 
-static void die(const char *what, const char *why)
-{
+static void die(const char *what, const char *why) {
     fprintf(stderr, "exchange: %s: %s\n", what, why);
     exit(1);
 }
 
-static void *pages(size_t bytes)         /* aligned, and touched so that no page fault is timed */
+static void *pages(size_t bytes) /* aligned, and touched so that no page fault is timed */
 {
     void *p;
     if (posix_memalign(&p, 4096, bytes + 64)) die("memory", "not enough; try --n with a smaller number");
@@ -46,8 +54,7 @@ static void *pages(size_t bytes)         /* aligned, and touched so that no page
     return p;
 }
 
-static double seconds(void)
-{
+static double seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -55,17 +62,15 @@ static double seconds(void)
 
 static double least(double a, double b) { return a < b ? a : b; }
 
-static cg_op parse(const char *text)
-{
+static cg_op parse(const char *text) {
     cg_op op;
     if (cg_op_parse(&op, text) != CG_OK) die(text, "does not parse");
     return op;
 }
 
-/* ---- data: a Laplace vector, of which every rank has its own turn ------------------------------------------------------------ */
+/* ---- data: a Laplace vector, of which every rank has its own turn ---- */
 
-static float *laplace(size_t n)
-{
+static float *laplace(size_t n) {
     float *x = (float *)pages(n * sizeof *x);
     uint64_t state = 1;
     size_t i;
@@ -76,25 +81,25 @@ static float *laplace(size_t n)
     return x;
 }
 
-static void turned(float *x, const float *base, size_t n, int rank)
-{
+static void turned(float *x, const float *base, size_t n, int rank) {
     const size_t by = ((size_t)rank * (n / 16 + 12345)) % n;
     memcpy(x, base + by, (n - by) * sizeof *x);
     memcpy(x + (n - by), base, by * sizeof *x);
 }
 
-/* ---- one rank of an exchange ---------------------------------------------------------------------------------------------------- */
+/* ---- one rank of an exchange ---- */
 
-static int barrier(const cg_transport *t)                /* everybody hears of everybody, in log2 N hops */
+static int barrier(const cg_transport *t) /* everybody hears of everybody, in log2 N hops */
 {
     char out = 0, in;
     int d, code = 0;
-    for (d = 1; d < t->size && !code; d *= 2) code = t->sendrecv(t->user, &out, 1, (t->rank + d) % t->size, &in, 1, (t->rank + t->size - d) % t->size);
+    for (d = 1; d < t->size && !code; d *= 2)
+        code = t->sendrecv(t->user, &out, 1, (t->rank + d) % t->size, &in, 1, (t->rank + t->size - d) % t->size);
     return code;
 }
 
-static cg_status exchange(const cg_exchange_desc *d, const cg_transport *t, float *x, size_t n, void *mem, size_t bytes, took *sum)
-{
+static cg_status exchange(
+    const cg_exchange_desc *d, const cg_transport *t, float *x, size_t n, void *mem, size_t bytes, took *sum) {
     cg_exchange_state state;
     cg_report report;
     cg_io io;
@@ -112,8 +117,7 @@ static cg_status exchange(const cg_exchange_desc *d, const cg_transport *t, floa
     return s;
 }
 
-static cg_exchange_desc described(const row *r, float *carry, float *model)
-{
+static cg_exchange_desc described(const row *r, float *carry, float *model) {
     cg_exchange_desc d = CG_ZERO;
     d.model = model;
     d.rate = 0.01f;
@@ -125,9 +129,10 @@ static cg_exchange_desc described(const row *r, float *carry, float *model)
 }
 
 /* All rows in turn, several times; the best of each. Everybody measures, from when all are ready until all are done. */
-static void work(const cg_transport *t, const row *rows, const float *base, size_t n, int reps, int stepping, took *best)
-{
-    float *x = (float *)pages(n * sizeof *x), *carry = (float *)pages(n * sizeof *x), *model = stepping ? (float *)pages(n * sizeof *x) : NULL;
+static void work(
+    const cg_transport *t, const row *rows, const float *base, size_t n, int reps, int stepping, took *best) {
+    float *x = (float *)pages(n * sizeof *x), *carry = (float *)pages(n * sizeof *x),
+          *model = stepping ? (float *)pages(n * sizeof *x) : NULL;
     size_t most = 0, k;
     void *mem;
     int i, rep;
@@ -142,7 +147,7 @@ static void work(const cg_transport *t, const row *rows, const float *base, size
     for (rep = 0; rep < reps; rep++)
         for (i = 0; i < ROWS; i++) {
             cg_exchange_desc d = described(&rows[i], carry, model);
-            took now = {0, 0, 0};
+            took now = { 0, 0, 0 };
             int code = 0;
             d.tag.step = (uint64_t)rep;
             turned(x, base, n, t->rank);
@@ -151,8 +156,7 @@ static void work(const cg_transport *t, const row *rows, const float *base, size
             if (!rows[i].op) {
                 code |= t->allreduce(t->user, x, n);
                 for (k = 0; model && k < n; k++) model[k] -= 0.01f / (float)t->size * x[k];
-            }
-            else if (exchange(&d, t, x, n, mem, most, &now) != CG_OK) die(rows[i].op, rows[i].how);
+            } else if (exchange(&d, t, x, n, mem, most, &now) != CG_OK) die(rows[i].op, rows[i].how);
             code |= barrier(t);
             now.all += seconds();
             if (code) die("transport", "a callback failed");
@@ -164,37 +168,44 @@ static void work(const cg_transport *t, const row *rows, const float *base, size
     free(x);
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- tables ---- */
 
-static void put_goal(double v, double goal, int miss)
-{
+static void put_goal(double v, double goal, int miss) {
     missed += miss && goal > 0;
     printf(" %7.2f%s", v, miss && goal > 0 ? "!" : " ");
     if (goal > 0) printf("%5.1f", goal);
     else printf("%5s", "");
 }
 
-static void table(const char *over, const char *to, const row *rows, const took *best, int ranks, size_t n, int judge)
-{
+static void table(const char *over, const char *to, const row *rows, const took *best, int ranks, size_t n, int judge) {
     int i;
-    printf("\n%d ranks over %s, n = %lu, from gradients to %s: ms for all of them to finish, and how many times as fast as dense\n", ranks, over, (unsigned long)n, to);
-    printf("%-14s %-15s %8s %8s %5s %10s %10s %9s\n", "operator", "route", "ms", "x", "goal", "codec ms", "waits ms", "MB sent");
+    printf("\n%d ranks over %s, n = %lu, from gradients to %s: ms for all of them to finish, and how many times as "
+           "fast as dense\n",
+        ranks, over, (unsigned long)n, to);
+    printf("%-14s %-15s %8s %8s %5s %10s %10s %9s\n", "operator", "route", "ms", "x", "goal", "codec ms", "waits ms",
+        "MB sent");
     for (i = 0; i < ROWS; i++) {
         const double times = best[0].all / best[i].all, goal = judge ? rows[i].goal : 0;
         const char *op = rows[i].op ? rows[i].op : "allreduce";
         printf("%-14s %-15s %8.1f", op, rows[i].how, 1e3 * best[i].all);
         put_goal(times, goal, times < goal);
-        if (rows[i].op) printf(" %10.1f %10.1f %9.2f", 1e3 * (best[i].all - best[i].calls), 1e3 * best[i].calls, 1e-6 * (double)best[i].sent);
+        if (rows[i].op)
+            printf(" %10.1f %10.1f %9.2f", 1e3 * (best[i].all - best[i].calls), 1e3 * best[i].calls,
+                1e-6 * (double)best[i].sent);
         printf("\n");
-        fprintf(csv, "%s,%s,\"%s\",%d,%lu,%.6f,%.6f,%lu,%.3f,%g\n", over, op, rows[i].how, ranks, (unsigned long)n, best[i].all, best[i].calls,
-                (unsigned long)best[i].sent, times, goal);
+        fprintf(csv, "%s,%s,\"%s\",%d,%lu,%.6f,%.6f,%lu,%.3f,%g\n", over, op, rows[i].how, ranks, (unsigned long)n,
+            best[i].all, best[i].calls, (unsigned long)best[i].sent, times, goal);
     }
 }
 
-typedef struct job { const float *base; size_t n; int reps, stepping; took best[ROWS]; } job;
+typedef struct job {
+    const float *base;
+    size_t n;
+    int reps, stepping;
+    took best[ROWS];
+} job;
 
-static int thread_work(cg_threads_world *world, int rank, void *user)
-{
+static int thread_work(cg_threads_world *world, int rank, void *user) {
     job *j = (job *)user;
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     took mine[ROWS];
@@ -203,32 +214,35 @@ static int thread_work(cg_threads_world *world, int rank, void *user)
     return 0;
 }
 
-static void table_of_threads(const float *base, size_t n, int reps, int ranks, int stepping)
-{
+static void table_of_threads(const float *base, size_t n, int reps, int ranks, int stepping) {
     job j;
     j.base = base;
     j.n = n;
     j.reps = reps;
     j.stepping = stepping;
     if (cg_threads_run(ranks, thread_work, &j)) die("threads", "a rank failed");
-    table("threads", stepping ? "a step of the model" : "their mean", thread_rows, j.best, ranks, n, ranks == 2 && n >= GOAL_N);
+    table("threads", stepping ? "a step of the model" : "their mean", thread_rows, j.best, ranks, n,
+        ranks == 2 && n >= GOAL_N);
 }
 
-/* ---- adding up: rank 0 of many, whose others are packets in memory ------------------------------------------------------------------- */
+/* ---- adding up: rank 0 of many, whose others are packets in memory ---- */
 
-typedef struct others { unsigned char *packets; size_t len; } others;
+typedef struct others {
+    unsigned char *packets;
+    size_t len;
+} others;
 
 /* Opening records say nothing of who sent them: with packets of one length, mine is everybody's. */
-static int others_allgather(void *user, const void *mine, void *all, size_t bytes)
-{
+static int others_allgather(void *user, const void *mine, void *all, size_t bytes) {
     const others *o = (const others *)user;
     int q;
-    for (q = 0; q < PACKETS; q++) memcpy((unsigned char *)all + (size_t)q * bytes, bytes == o->len && q ? o->packets + (size_t)q * bytes : mine, bytes);
+    for (q = 0; q < PACKETS; q++)
+        memcpy((unsigned char *)all + (size_t)q * bytes, bytes == o->len && q ? o->packets + (size_t)q * bytes : mine,
+            bytes);
     return 0;
 }
 
-static double add_packets(const cg_exchange_desc *d, others *o, float *x, size_t n, void *mem, size_t bytes)
-{
+static double add_packets(const cg_exchange_desc *d, others *o, float *x, size_t n, void *mem, size_t bytes) {
     cg_transport t = CG_ZERO;
     cg_exchange_state state;
     cg_io io;
@@ -240,7 +254,7 @@ static double add_packets(const cg_exchange_desc *d, others *o, float *x, size_t
     t.allgather = others_allgather;
     s = cg_exchange_start(&state, d, &t, x, n, mem, bytes);
     while (s == CG_OK || s == CG_AGAIN) {
-        since = seconds();               /* the last time: all packets are here */
+        since = seconds(); /* the last time: all packets are here */
         s = cg_exchange_next(&state, code, &io);
         if (s != CG_AGAIN) break;
         code = cg_io_run(&t, &io);
@@ -249,23 +263,21 @@ static double add_packets(const cg_exchange_desc *d, others *o, float *x, size_t
     return seconds() - since;
 }
 
-static void add_lists(float *restrict y, size_t n, uint32_t *const *index, float *const *value, size_t k)
-{
+static void add_lists(float *restrict y, size_t n, uint32_t *const *index, float *const *value, size_t k) {
     size_t i, j;
     for (i = 0; i < n; i++) y[i] = 0.0f;
     for (i = 0; i < PACKETS; i++)
         for (j = 0; j < k; j++) y[index[i][j]] += value[i][j] * (1.0f / PACKETS);
 }
 
-static size_t list_of(const float *y, size_t n, uint32_t *index, float *value)
-{
+static size_t list_of(const float *y, size_t n, uint32_t *index, float *value) {
     size_t i, k = 0;
-    for (i = 0; i < n; i++) if (y[i] != 0.0f) index[k] = (uint32_t)i, value[k++] = y[i];
+    for (i = 0; i < n; i++)
+        if (y[i] != 0.0f) index[k] = (uint32_t)i, value[k++] = y[i];
     return k;
 }
 
-static void table_of_adding(const float *base, size_t n, int reps)
-{
+static void table_of_adding(const float *base, size_t n, int reps) {
     cg_exchange_desc d = CG_ZERO;
     cg_transport t = CG_ZERO;
     float *x = (float *)pages(n * 4), *y = (float *)pages(n * 4), *value[PACKETS];
@@ -283,12 +295,14 @@ static void table_of_adding(const float *base, size_t n, int reps)
     bytes = cg_exchange_memory(&d, &t, n);
     mem = pages(bytes);
     o.packets = (unsigned char *)pages(PACKETS * room);
-    o.len = room;                        /* top-k: always so long */
+    o.len = room; /* top-k: always so long */
     for (q = 0; q < PACKETS; q++) {
-        cg_tag tag = {0, 0, 0, 0};
+        cg_tag tag = { 0, 0, 0, 0 };
         tag.rank = (uint32_t)q;
         turned(x, base, n, q);
-        if (cg_compress(&d.op, &tag, x, n, o.packets + (size_t)q * room, room, &len, mem, bytes) != CG_OK || len != room) die("adding", "a packet");
+        if (cg_compress(&d.op, &tag, x, n, o.packets + (size_t)q * room, room, &len, mem, bytes) != CG_OK ||
+            len != room)
+            die("adding", "a packet");
         if (cg_decompress(o.packets + (size_t)q * room, len, y, n) != CG_OK) die("adding", "a packet");
         index[q] = (uint32_t *)pages(n / 25);
         value[q] = (float *)pages(n / 25);
@@ -297,26 +311,27 @@ static void table_of_adding(const float *base, size_t n, int reps)
     for (rep = 0; rep < reps; rep++) {
         turned(x, base, n, 0);
         library = least(library, add_packets(&d, &o, x, n, mem, bytes));
-        turned(y, base, n, 0);           /* as warm or cold as x was */
+        turned(y, base, n, 0); /* as warm or cold as x was */
         since = seconds();
         add_lists(y, n, index, value, k);
         plain = least(plain, seconds() - since);
     }
     if (memcmp(x, y, n * sizeof *x)) die("adding", "the plain loops have another result");
-    printf("\nAdding %d packets of topk:0.01, n = %lu, against one fill and %d loops over ready lists: ms, and times as long\n", (int)PACKETS,
-           (unsigned long)n, (int)PACKETS);
+    printf("\nAdding %d packets of topk:0.01, n = %lu, against one fill and %d loops over ready lists: ms, and times "
+           "as long\n",
+        (int)PACKETS, (unsigned long)n, (int)PACKETS);
     printf("%-14s %8.1f %8.1f", "allgather", 1e3 * library, 1e3 * plain);
     put_goal(library / plain, n >= GOAL_N ? adding_goal : 0, library / plain > adding_goal);
     printf("\n");
-    fprintf(csv, "memory,topk:0.01,adding,%d,%lu,%.6f,,,%.3f,%g\n", (int)PACKETS, (unsigned long)n, library, library / plain, adding_goal);
+    fprintf(csv, "memory,topk:0.01,adding,%d,%lu,%.6f,,,%.3f,%g\n", (int)PACKETS, (unsigned long)n, library,
+        library / plain, adding_goal);
     for (q = 0; q < PACKETS; q++) free(index[q]), free(value[q]);
     free(o.packets), free(mem), free(x), free(y);
 }
 
-/* ---- over TCP: one rank, whose others are processes like this one -------------------------------------------------------------------- */
+/* ---- over TCP: one rank, whose others are processes like this one ---- */
 
-static void tcp_work(int rank, const char *addresses, size_t n, int reps)
-{
+static void tcp_work(int rank, const char *addresses, size_t n, int reps) {
     cg_tcp_desc desc = CG_ZERO;
     cg_tcp net;
     char text[200];
@@ -331,8 +346,7 @@ static void tcp_work(int rank, const char *addresses, size_t n, int reps)
     cg_tcp_close(&net);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const char usage[] =
         "exchange [--quick] [--n N] [--reps R] [--csv PATH] [--tcp RANK host:port,host:port,...]\n"
         "  --quick     n = 2^20 and few repetitions: only shows that it runs\n"
@@ -348,7 +362,11 @@ int main(int argc, char **argv)
     for (a = 1; a < argc; a++) {
         const char *value = a + 1 < argc ? argv[a + 1] : "";
         if (!strcmp(argv[a], "--help")) return fputs(usage, stdout), 0;
-        if (!strcmp(argv[a], "--quick")) { n = QUICK_N; reps = 3; continue; }
+        if (!strcmp(argv[a], "--quick")) {
+            n = QUICK_N;
+            reps = 3;
+            continue;
+        }
         if (!strcmp(argv[a], "--n")) n = (size_t)strtoul(value, NULL, 0);
         else if (!strcmp(argv[a], "--reps")) reps = atoi(value);
         else if (!strcmp(argv[a], "--csv")) path = value;
@@ -365,7 +383,7 @@ int main(int argc, char **argv)
     } else {
         fputs("over,op,how,ranks,n,seconds,seconds_in_callbacks,bytes_sent,times,goal\n", csv);
         printf("compgrad %s, %s. ! marks a missed goal%s.\n", cg_version(), cg_isa_name(cg_isa_used()),
-               n >= GOAL_N ? "" : "; goals are for n = 2^24 and not judged here");
+            n >= GOAL_N ? "" : "; goals are for n = 2^24 and not judged here");
         base = laplace(n);
         table_of_threads(base, n, reps, 2, 0);
         table_of_threads(base, n, reps, 2, 1);

@@ -1,14 +1,15 @@
 /* cc -O2 -I. bench/train.c -o train -pthread -lm && ./train --help        (or: make train, make demo)
 
-   Trains a network with many workers and each of a dozen methods of compression, and shows what that costs: accuracy, loss,
-   bytes, time. Workers are threads, processes connected by TCP, or MPI ranks; whatever they are, the result has the same bits. */
+   Trains a network with many workers and each of a dozen methods of compression, and shows what that costs:
+   accuracy, loss, bytes, time. Workers are threads, processes connected by TCP, or MPI ranks; whatever they are,
+   the result has the same bits. */
 
 #define _POSIX_C_SOURCE 200809L
 #include "data.h"
 #include "examples/transport_tcp.h"
 #include "examples/transport_threads.h"
 #ifdef TRAIN_MPI
-#include "examples/transport_mpi.h"
+#  include "examples/transport_mpi.h"
 #endif
 #define COMPGRAD_IMPLEMENTATION
 #include "methods.h"
@@ -23,31 +24,41 @@
 #include <sys/wait.h>
 
 #ifndef TRAIN_BUILD
-#define TRAIN_BUILD ""                           /* what the code is: the Makefile gives a sum of it, so that no other code goes on with its checkpoints */
+/* what the code is: the Makefile gives a sum of it, so that no other code goes on with its checkpoints */
+#  define TRAIN_BUILD ""
 #endif
-enum { WORKERS = 8, MAX_WORKERS = 64, MAX_RUNS = 64, MAX_SEEDS = 32, MAX_PATH = 300, SCORED = 50 /* images at once */,
-       EXIT_PEER = 20,                           /* because of another, or of the transport; none of a transport's own codes */
-       PATIENCE = 10,                            /* seconds for the others to end, after one has failed */
-       TCP_TIMEOUT = 300 };                      /* seconds; a peer that is gone is noticed at once, this is for one that stands still */
+enum {
+    WORKERS = 8,
+    MAX_WORKERS = 64,
+    MAX_RUNS = 64,
+    MAX_SEEDS = 32,
+    MAX_PATH = 300,
+    SCORED = 50 /* images at once */,
+    /* because of another, or of the transport; none of a transport's own codes */
+    EXIT_PEER = 20,
+    PATIENCE = 10, /* seconds for the others to end, after one has failed */
+    /* seconds; a peer that is gone is noticed at once, this is for one that stands still */
+    TCP_TIMEOUT = 300
+};
 
-/* ---- options --------------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 typedef struct options {
     const char *methods, *net, *data, *transport, *csv, *plot, *checkpoint, *dump;
     int workers, batch, epochs, seeds, seed, layerwise, whole, resume, help;
     float ratio, rate;
 } options;
-static options opt = { "all", "lenet", "fashion", "threads", NULL, NULL, "bench/out/train", NULL, 0, 16, 6, 1, 1, 0, 0, 0, 0, 0, .05f };
+static options opt = { "all", "lenet", "fashion", "threads", NULL, NULL, "bench/out/train", NULL, 0, 16, 6, 1, 1, 0, 0,
+    0, 0, 0, .05f };
 static data_set data;
 static net model;
 static uint64_t data_hash;
-static char command[8192];                       /* as it was called, and can be called again */
-static int rank_here, alone;                     /* MPI: who this is, and whether the others may see no reason to end */
-static int broken[MAX_WORKERS];                  /* what the transport said to each worker when it failed */
-static pid_t launcher;                           /* of the processes that TCP connects */
+static char command[8192];      /* as it was called, and can be called again */
+static int rank_here, alone;    /* MPI: who this is, and whether the others may see no reason to end */
+static int broken[MAX_WORKERS]; /* what the transport said to each worker when it failed */
+static pid_t launcher;          /* of the processes that TCP connects */
 
-static void die(const char *format, ...)
-{
+static void die(const char *format, ...) {
     va_list args;
     va_start(args, format);
     if (alone || !rank_here) {
@@ -58,30 +69,30 @@ static void die(const char *format, ...)
     va_end(args);
 #ifdef TRAIN_MPI
     if (alone) MPI_Abort(MPI_COMM_WORLD, 2);
-    MPI_Finalize();                              /* all ranks have the same options, and end here */
+    MPI_Finalize(); /* all ranks have the same options, and end here */
 #endif
     exit(2);
 }
 
 /* What happens in the course of training; on a terminal there may be a bar in the line. */
-static void say(const char *format, ...)
-{
+static void say(const char *format, ...) {
     char text[2000];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fprintf(stderr, "%strain: %s\n", isatty(2) ? "\n" : "", text);      /* in one call: others speak, too */
+    fprintf(stderr, "%strain: %s\n", isatty(2) ? "\n" : "", text); /* in one call: others speak, too */
 }
 
-static void help(void)
-{
+static void help(void) {
     size_t i;
     printf("train: a network, many workers, a dozen ways to compress what they tell each other\n\n"
-           "  --method LIST     names from below, separated by commas, or all, or an operator such as 'topk:0.01|absmax:4:512',\n"
+           "  --method LIST     names from below, separated by commas, or all, or an operator such as "
+           "'topk:0.01|absmax:4:512',\n"
            "                    which is used with error feedback                                           (all)\n"
            "  --workers N       1 to %d                                                                     (%d)\n"
-           "  --ratio R         how much of a gradient top-k and its kin keep, 0 < R <= 1                   (each its own)\n"
+           "  --ratio R         how much of a gradient top-k and its kin keep, 0 < R <= 1                   (each its "
+           "own)\n"
            "  --epochs N        passes over the data                                                        (%d)\n"
            "  --batch N         images of a worker in a step                                                (%d)\n"
            "  --rate R          learning rate; it falls to 0 by a cosine                                    (%g)\n"
@@ -89,13 +100,16 @@ static void help(void)
            "  --net NAME        %s                                                            (%s)\n"
            "  --data WHERE      fashion (Fashion-MNIST), glyphs (made here), or a folder with IDX files     (%s)\n"
            "  --transport NAME  threads, tcp (processes of this machine), mpi (mpirun -np N build/train_mpi)  (%s)\n"
-           "  --layerwise       every tensor is compressed for itself; --whole: all as one vector; both: each; none: as the method has it\n"
+           "  --layerwise       every tensor is compressed for itself; --whole: all as one vector; both: each; none: "
+           "as the method has it\n"
            "  --resume          go on where a run was stopped, and leave out what was done\n"
            "  --checkpoint DIR  where that is kept, at the end of every epoch                               (%s)\n"
            "  --csv FILE        a line for every epoch\n"
            "  --plot FILE.html  table and plots in a page; the plots also as FILE-accuracy.svg, FILE-loss.svg\n"
-           "  --dump-gradients DIR   worker 0's gradient at the beginning of every epoch, as raw floats, for bench --gradients\n\n",
-           (int)MAX_WORKERS, (int)WORKERS, opt.epochs, opt.batch, (double)opt.rate, opt.seeds, net_kinds(), opt.net, opt.data, opt.transport, opt.checkpoint);
+           "  --dump-gradients DIR   worker 0's gradient at the beginning of every epoch, as raw floats, for bench "
+           "--gradients\n\n",
+        (int)MAX_WORKERS, (int)WORKERS, opt.epochs, opt.batch, (double)opt.rate, opt.seeds, net_kinds(), opt.net,
+        opt.data, opt.transport, opt.checkpoint);
     for (i = 0; i < METHODS; i++) {
         const method *m = &methods[i];
         const net_tensor one = { "", 0, 1, 1, 1 };
@@ -106,23 +120,22 @@ static void help(void)
     }
 }
 
-static int whole_number(const char *option, const char *text, int low, int high)
-{
+static int whole_number(const char *option, const char *text, int low, int high) {
     char *end;
     const long v = strtol(text, &end, 10);
-    if (*end || end == text || v < low || v > high) die("%s %s: give a whole number from %d to %d", option, text, low, high);
+    if (*end || end == text || v < low || v > high)
+        die("%s %s: give a whole number from %d to %d", option, text, low, high);
     return (int)v;
 }
-static float fraction(const char *option, const char *text, double high)
-{
+static float fraction(const char *option, const char *text, double high) {
     char *end;
     const double v = strtod(text, &end);
-    if (*end || end == text || !((float)v > 0 && v <= high)) die("%s %s: give a number above 0, at most %g", option, text, high);
+    if (*end || end == text || !((float)v > 0 && v <= high))
+        die("%s %s: give a number above 0, at most %g", option, text, high);
     return (float)v;
 }
 
-static void note_argument(const char *s)
-{
+static void note_argument(const char *s) {
     const int quoted = !*s || s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=-")];
     size_t n = strlen(command);
     if (n) command[n++] = ' ';
@@ -134,15 +147,26 @@ static void note_argument(const char *s)
     if (*s || n > sizeof command - 8) die("the command is longer than %d characters", (int)sizeof command - 8);
 }
 
-static void parse(int argc, char **argv)
-{
+static void parse(int argc, char **argv) {
     int i;
     for (i = 1; i < argc; i++) {
         const char *o = argv[i], *v = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!strcmp(o, "--help") || !strcmp(o, "-h")) { opt.help = 1; continue; }
-        if (!strcmp(o, "--layerwise")) { opt.layerwise = 1; continue; }
-        if (!strcmp(o, "--whole")) { opt.whole = 1; continue; }
-        if (!strcmp(o, "--resume")) { opt.resume = 1; continue; }
+        if (!strcmp(o, "--help") || !strcmp(o, "-h")) {
+            opt.help = 1;
+            continue;
+        }
+        if (!strcmp(o, "--layerwise")) {
+            opt.layerwise = 1;
+            continue;
+        }
+        if (!strcmp(o, "--whole")) {
+            opt.whole = 1;
+            continue;
+        }
+        if (!strcmp(o, "--resume")) {
+            opt.resume = 1;
+            continue;
+        }
         i++;
         if (strncmp(o, "--", 2)) die("\"%s\" is not an option; --help lists them", o);
         else if (!v) die("%s needs a value, or is not an option; --help lists them", o);
@@ -166,18 +190,22 @@ static void parse(int argc, char **argv)
     for (i = 0; i < argc; i++) note_argument(argv[i]);
 }
 
-/* ---- what is run ------------------------------------------------------------------------------------------------ */
+/* ---- what is run ---- */
 
-typedef struct run { method m; int layerwise; char name[64]; } run;
+typedef struct run {
+    method m;
+    int layerwise;
+    char name[64];
+} run;
 static run runs[MAX_RUNS];
 static size_t run_count;
 
-static void add_run(const method *m, int layerwise)
-{
+static void add_run(const method *m, int layerwise) {
     run *r = &runs[run_count];
     size_t i;
-    if (m->kind == SKETCHED || by_matrices(m)) layerwise = by_matrices(m);         /* these know one way only */
-    for (i = 0; i < run_count; i++) if (!strcmp(runs[i].m.name, m->name) && runs[i].layerwise == layerwise) return;
+    if (m->kind == SKETCHED || by_matrices(m)) layerwise = by_matrices(m); /* these know one way only */
+    for (i = 0; i < run_count; i++)
+        if (!strcmp(runs[i].m.name, m->name) && runs[i].layerwise == layerwise) return;
     if (run_count == MAX_RUNS) die("more than %d methods; give a shorter --method", (int)MAX_RUNS);
     r->m = *m;
     r->layerwise = layerwise;
@@ -185,14 +213,14 @@ static void add_run(const method *m, int layerwise)
     run_count++;
 }
 
-static void choose(void)
-{
+static void choose(void) {
     char list[512], *name, *next;
     size_t i;
     if (strlen(opt.methods) >= sizeof list) die("--method: the list is too long");
     strcpy(list, opt.methods);
     for (name = list; name; name = next) {
-        method own = { "", "", 0, CG_EF_CLASSIC, 0, CG_ROUTE_AUTO, CG_FOLD_MEAN, 0, .9f, 1, "an operator with error feedback" };
+        method own = { "", "", 0, CG_EF_CLASSIC, 0, CG_ROUTE_AUTO, CG_FOLD_MEAN, 0, .9f, 1,
+            "an operator with error feedback" };
         const int all = !strcmp(name, "all") || !strncmp(name, "all,", 4);
         const method *m;
         cg_op op;
@@ -201,10 +229,13 @@ static void choose(void)
         if (!m && !all) {
             char text[96], names[4 + METHODS * sizeof own.name] = "all";
             for (i = 0; i < METHODS; i++) strcat(strcat(names, ", "), methods[i].name);
-            snprintf(text, sizeof text, !strncmp(name, "lowrank:", 8) ? "%s:8:8" : "%s", name);        /* the trainer knows the matrices */
-            if (strlen(name) >= sizeof own.name) die("--method %s: longer than %d characters", name, (int)sizeof own.name - 1);
+            /* the trainer knows the matrices */
+            snprintf(text, sizeof text, !strncmp(name, "lowrank:", 8) ? "%s:8:8" : "%s", name);
+            if (strlen(name) >= sizeof own.name)
+                die("--method %s: longer than %d characters", name, (int)sizeof own.name - 1);
             if (cg_op_parse(&op, text) != CG_OK)
-                die("--method %s: neither a method (%s) nor an operator such as topk:0.01|absmax:4:512 or lowrank:4 (the manual in compgrad.h lists them)",
+                die("--method %s: neither a method (%s) nor an operator such as topk:0.01|absmax:4:512 or lowrank:4 "
+                    "(the manual in compgrad.h lists them)",
                     name, names);
             strcpy(own.name, name);
             strcpy(own.op, name);
@@ -217,29 +248,33 @@ static void choose(void)
             if (!all) break;
         }
     }
-    for (i = 0; i < run_count && runs[i].m.ratio <= 0; i++);
-    if (opt.ratio > 0 && i == run_count) die("--ratio: %s has none that could be chosen; an operator has its ratio in its text", opt.methods);
+    for (i = 0; i < run_count && runs[i].m.ratio <= 0; i++)
+        ;
+    if (opt.ratio > 0 && i == run_count)
+        die("--ratio: %s has none that could be chosen; an operator has its ratio in its text", opt.methods);
 }
 
-/* ---- what comes out ---------------------------------------------------------------------------------------------- */
+/* ---- what comes out ---- */
 
-typedef struct epoch { double train_loss, test_loss, accuracy, sent /* bytes of a worker, in all */, codec /* share of its time */, seconds; } epoch;
+typedef struct epoch {
+    double train_loss, test_loss, accuracy, sent /* bytes of a worker, in all */, codec /* share of its time */,
+        seconds;
+} epoch;
 typedef struct outcome {
-    int epochs, diverged;                        /* how many are done; the step at which a gradient was not finite, + 1 */
-    uint64_t model;                              /* hash of the weights */
+    /* how many are done; the step at which a gradient was not finite, + 1 */
+    int epochs, diverged;
+    uint64_t model; /* hash of the weights */
     char op[96];
     epoch *epoch;
-    float *loss;                                 /* of every step */
+    float *loss; /* of every step */
 } outcome;
 
-static uint64_t mix(uint64_t h)
-{
+static uint64_t mix(uint64_t h) {
     h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
     h = (h ^ h >> 27) * 0x94d049bb133111ebu;
     return h ^ h >> 31;
 }
-static uint64_t hash(const void *bytes, size_t n, uint64_t h)
-{
+static uint64_t hash(const void *bytes, size_t n, uint64_t h) {
     const unsigned char *b = (const unsigned char *)bytes;
     size_t i;
     for (i = 0; i < n; i++) h = (h ^ b[i]) * 1099511628211u;
@@ -248,8 +283,7 @@ static uint64_t hash(const void *bytes, size_t n, uint64_t h)
 static size_t steps_per_epoch(void) { return data.train.count / (size_t)(opt.workers * opt.batch); }
 static size_t all_steps(void) { return steps_per_epoch() * (size_t)opt.epochs; }
 
-static double clock_of(clockid_t which)
-{
+static double clock_of(clockid_t which) {
     struct timespec t;
     clock_gettime(which, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -259,28 +293,31 @@ static double clock_of(clockid_t which)
 static outcome outcomes[MAX_RUNS][MAX_SEEDS];
 static double started;
 
-/* Of the line with the bar: all columns but the last, after which some terminals begin another line. 0: there is no terminal. */
-static int bar_width(void)
-{
+/* Of the line with the bar: all columns but the last, after which some terminals begin another line. 0: there is
+   no terminal. */
+static int bar_width(void) {
     int width = 80;
 #ifdef TIOCGWINSZ
     struct winsize size;
     if (!ioctl(1, TIOCGWINSZ, &size) && size.ws_col) width = size.ws_col;
 #endif
 #ifdef TRAIN_MPI
-    width = 0;                                   /* mpirun may give its ranks a terminal, and write what they say to a file */
+    /* mpirun may give its ranks a terminal, and write what they say to a file */
+    width = 0;
 #endif
     return width && isatty(1) ? width - 1 : 0;
 }
 
 /* After every step of worker 0. */
-static void progress(const run *r, int seed, const outcome *o, size_t step, int end)
-{
+static void progress(const run *r, int seed, const outcome *o, size_t step, int end) {
     static double last;
-    static size_t steps;                         /* made here, not by a run that is resumed: what is left will take as long as these */
-    const size_t all = all_steps() * run_count * (size_t)opt.seeds, run_at = (size_t)(r - runs) * (size_t)opt.seeds + (size_t)(seed - opt.seed);
+    /* made here, not by a run that is resumed: what is left will take as long as these */
+    static size_t steps;
+    const size_t all = all_steps() * run_count * (size_t)opt.seeds,
+                 run_at = (size_t)(r - runs) * (size_t)opt.seeds + (size_t)(seed - opt.seed);
     const size_t done = all_steps() * run_at + step;
-    const double now = clock_of(CLOCK_MONOTONIC), share = (double)done / (double)all, left = (now - started) / (double)++steps * (double)(all - done);
+    const double now = clock_of(CLOCK_MONOTONIC), share = (double)done / (double)all,
+                 left = (now - started) / (double)++steps * (double)(all - done);
     const int width = bar_width();
     const epoch *e = o->epochs ? &o->epoch[o->epochs - 1] : NULL;
     if (!end && now - last < (width ? .1 : 20)) return;
@@ -289,23 +326,26 @@ static void progress(const run *r, int seed, const outcome *o, size_t step, int 
         char text[160], accuracy[32] = "";
         int wide, full;
         if (e) snprintf(accuracy, sizeof accuracy, ", accuracy %.2f %%", 100 * e->accuracy);
-        snprintf(text, sizeof text, "%3.0f %%  %.20s, seed %d, epoch %d/%d%s, %.0f:%02d left", 100 * share, r->name, seed, o->epochs, opt.epochs, accuracy,
-                 floor(left / 60), (int)fmod(left, 60));
+        snprintf(text, sizeof text, "%3.0f %%  %.20s, seed %d, epoch %d/%d%s, %.0f:%02d left", 100 * share, r->name,
+            seed, o->epochs, opt.epochs, accuracy, floor(left / 60), (int)fmod(left, 60));
         wide = width - (int)strlen(text) - 3;
         wide = wide > 24 ? 24 : wide;
         full = (int)(share * wide);
-        if (wide > 0) printf("\r\033[K[%.*s%.*s] %s", full, "########################", wide - full, "........................", text);
+        if (wide > 0)
+            printf("\r\033[K[%.*s%.*s] %s", full, "########################", wide - full, "........................",
+                text);
         else printf("\r\033[K%.*s", width, text);
         if (end && run_at + 1 == run_count * (size_t)opt.seeds) printf("\r\033[K");
-    } else if (o->diverged) printf("%3.0f %%  %-14s seed %d  diverged in step %d\n", 100 * share, r->name, seed, o->diverged);
-    else if (e) printf("%3.0f %%  %-14s seed %d  epoch %2d/%d  loss %.4f  accuracy %.2f %%  %.1f MB sent by a worker\n", 100 * share, r->name, seed, o->epochs,
-                         opt.epochs, e->train_loss, 100 * e->accuracy, e->sent / 1e6);
+    } else if (o->diverged)
+        printf("%3.0f %%  %-14s seed %d  diverged in step %d\n", 100 * share, r->name, seed, o->diverged);
+    else if (e)
+        printf("%3.0f %%  %-14s seed %d  epoch %2d/%d  loss %.4f  accuracy %.2f %%  %.1f MB sent by a worker\n",
+            100 * share, r->name, seed, o->epochs, opt.epochs, e->train_loss, 100 * e->accuracy, e->sent / 1e6);
     fflush(stdout);
 }
 
 /* What every worker has, at every worker: rank after rank. */
-static int gather(const cg_transport *t, const void *mine, void *all, size_t bytes)
-{
+static int gather(const cg_transport *t, const void *mine, void *all, size_t bytes) {
     char *to = (char *)all;
     int d, code = 0;
     if (t->allgather) code = t->allgather(t->user, mine, all, bytes);
@@ -317,9 +357,9 @@ static int gather(const cg_transport *t, const void *mine, void *all, size_t byt
     if (code) broken[t->rank] = code;
     return code;
 }
-/* 0 if no worker failed; 2 on all of them if one did, and the lowest of those says why, so that what all have is said once; EXIT_PEER. */
-static int any_failed(const cg_transport *t, int failed, const char *why)
-{
+/* 0 if no worker failed; 2 on all of them if one did, and the lowest of those says why, so that what all have is
+   said once; EXIT_PEER. */
+static int any_failed(const cg_transport *t, int failed, const char *why) {
     char mine = failed != 0, all[MAX_WORKERS];
     int r = 0;
     if (gather(t, &mine, all, 1)) return EXIT_PEER;
@@ -328,41 +368,45 @@ static int any_failed(const cg_transport *t, int failed, const char *why)
     return r < t->size ? 2 : 0;
 }
 
-/* ---- checkpoints ------------------------------------------------------------------------------------------------- */
+/* ---- checkpoints ---- */
 
-/* A file per rank, written beside the one before it, so that ranks which were killed at different moments still have one in common.
-   What it was made with is in it as text; a resumed run has to be the same. */
-typedef struct head { char magic[8]; uint64_t check, bytes, epochs, model; double sent, codec, busy; char made_with[500]; } head;
+/* A file per rank, written beside the one before it, so that ranks which were killed at different moments still
+   have one in common. What it was made with is in it as text; a resumed run has to be the same. */
+typedef struct head {
+    char magic[8];
+    uint64_t check, bytes, epochs, model;
+    double sent, codec, busy;
+    char made_with[500];
+} head;
 static const char magic[9] = "cgtrain2";
 typedef struct worker {
     const cg_transport *t;
     cg_transport road;
     struct timed *clock;
     float *weights, *grad, *mem, *loss /* of an epoch's steps */, *losses /* of all workers */;
-    uint32_t *order;                             /* of the images */
-    double codec, busy, sent;                    /* seconds, seconds, bytes */
+    uint32_t *order;          /* of the images */
+    double codec, busy, sent; /* seconds, seconds, bytes */
 } worker;
 
-static void made_with(const run *r, int seed, int rank, char *text, size_t cap)
-{
+static void made_with(const run *r, int seed, int rank, char *text, size_t cap) {
     memset(text, 0, cap);
-    snprintf(text, cap, "method %s (%s, memory %d, route %u, fold %u, flags %d, momentum %g and %g, rate %g) ratio %.9g %s seed %d; "
-             "net %s, %lux%dx%d images (%016" PRIx64 "), %d workers, batch %d, %d epochs, rate %.9g; worker %d; code \"%s\"",
-             r->m.name, r->m.op, r->m.kind, (unsigned)r->m.route, (unsigned)r->m.fold, r->m.flags, (double)r->m.before, (double)r->m.after,
-             (double)r->m.rate, (double)(opt.ratio > 0 ? opt.ratio : r->m.ratio), r->layerwise ? "layerwise" : "whole", seed,
-             opt.net, (unsigned long)data.train.count, data.height, data.width, data_hash, opt.workers, opt.batch, opt.epochs, (double)opt.rate,
-             rank, TRAIN_BUILD);
+    snprintf(text, cap,
+        "method %s (%s, memory %d, route %u, fold %u, flags %d, momentum %g and %g, rate %g) ratio %.9g %s seed %d; "
+        "net %s, %lux%dx%d images (%016" PRIx64 "), %d workers, batch %d, %d epochs, rate %.9g; worker %d; code \"%s\"",
+        r->m.name, r->m.op, r->m.kind, (unsigned)r->m.route, (unsigned)r->m.fold, r->m.flags, (double)r->m.before,
+        (double)r->m.after, (double)r->m.rate, (double)(opt.ratio > 0 ? opt.ratio : r->m.ratio),
+        r->layerwise ? "layerwise" : "whole", seed, opt.net, (unsigned long)data.train.count, data.height, data.width,
+        data_hash, opt.workers, opt.batch, opt.epochs, (double)opt.rate, rank, TRAIN_BUILD);
 }
-static void checkpoint_path(const run *r, int seed, int rank, int which, char *path, size_t cap)
-{
+static void checkpoint_path(const run *r, int seed, int rank, int which, char *path, size_t cap) {
     char name[80];
     size_t i;
     snprintf(name, sizeof name, "%s%s", r->m.name, r->layerwise ? "-layers" : "");
-    for (i = 0; name[i]; i++) if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789.-", name[i])) name[i] = '_';
+    for (i = 0; name[i]; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789.-", name[i])) name[i] = '_';
     snprintf(path, cap, "%s/%s-seed%d.worker%d.%d", opt.checkpoint, name, seed, rank, which);
 }
-static int make_folder(const char *path)
-{
+static int make_folder(const char *path) {
     char part[400];
     size_t i;
     for (i = 1; path[i - 1] && i < sizeof part; i++) {
@@ -374,14 +418,14 @@ static int make_folder(const char *path)
 }
 
 /* What a worker has to have: weights, the method's state, and (worker 0) the history; when all is done only that. */
-static size_t history_bytes(const worker *w) { return w->t->rank ? 0 : (size_t)opt.epochs * sizeof(epoch) + all_steps() * sizeof(float); }
-static size_t body_bytes(const worker *w, const method_state *s, uint64_t epochs)
-{
+static size_t history_bytes(const worker *w) {
+    return w->t->rank ? 0 : (size_t)opt.epochs * sizeof(epoch) + all_steps() * sizeof(float);
+}
+static size_t body_bytes(const worker *w, const method_state *s, uint64_t epochs) {
     return history_bytes(w) + (epochs < (uint64_t)opt.epochs ? 4 * model.n + method_saved_bytes(s) : 0);
 }
 /* Between a checkpoint's body and where it belongs. */
-static cg_status move_body(char *body, int out, const worker *w, method_state *s, const outcome *o, int done)
-{
+static cg_status move_body(char *body, int out, const worker *w, method_state *s, const outcome *o, int done) {
     cg_status status = CG_OK;
     if (!w->t->rank) {
         const size_t epochs = (size_t)opt.epochs * sizeof(epoch), losses = all_steps() * sizeof(float);
@@ -396,8 +440,8 @@ static cg_status move_body(char *body, int out, const worker *w, method_state *s
     return status;
 }
 
-static int checkpoint_write(const run *r, int seed, const worker *w, method_state *s, const outcome *o, char *why, size_t cap)
-{
+static int checkpoint_write(
+    const run *r, int seed, const worker *w, method_state *s, const outcome *o, char *why, size_t cap) {
     char path[512], fresh[520], written, all[MAX_WORKERS], *body;
     const int done = o->epochs == opt.epochs;
     head h = CG_ZERO;
@@ -414,23 +458,28 @@ static int checkpoint_write(const run *r, int seed, const worker *w, method_stat
     body = (char *)malloc((size_t)h.bytes + 1);
     ok = body && move_body(body, 1, w, s, o, done) == CG_OK;
     if (ok) h.check = hash(body, (size_t)h.bytes, hash(&h, sizeof h, 1));
-    ok = ok && !make_folder(opt.checkpoint) && (f = fopen(fresh, "wb")) && fwrite(&h, sizeof h, 1, f) == 1 && fwrite(body, 1, (size_t)h.bytes, f) == h.bytes;
+    ok = ok && !make_folder(opt.checkpoint) && (f = fopen(fresh, "wb")) && fwrite(&h, sizeof h, 1, f) == 1 &&
+        fwrite(body, 1, (size_t)h.bytes, f) == h.bytes;
     if (f && fclose(f)) ok = 0;
     ok = ok && !rename(fresh, path);
     if (!ok) snprintf(why, cap, "%s: %s", path, strerror(errno));
     free(body);
     written = (char)ok;
-    if (done && !gather(w->t, &written, all, 1) && !memchr(all, 0, (size_t)w->t->size)) {          /* nobody needs the epoch before any more */
+    /* nobody needs the epoch before any more */
+    if (done && !gather(w->t, &written, all, 1) && !memchr(all, 0, (size_t)w->t->size)) {
         checkpoint_path(r, seed, w->t->rank, ~o->epochs & 1, path, sizeof path);
         remove(path);
     }
     return !ok;
 }
 
-typedef struct saved { head h; char *body; } saved;
+typedef struct saved {
+    head h;
+    char *body;
+} saved;
 /* The epoch; 0: nothing there, or of another run, and why says so; -1: damaged. */
-static int checkpoint_read(const run *r, int seed, const worker *w, const method_state *s, int which, saved *to, char *why, size_t cap)
-{
+static int checkpoint_read(
+    const run *r, int seed, const worker *w, const method_state *s, int which, saved *to, char *why, size_t cap) {
     char path[512], want[sizeof to->h.made_with];
     uint64_t check;
     FILE *f;
@@ -440,8 +489,9 @@ static int checkpoint_read(const run *r, int seed, const worker *w, const method
     if (!(f = fopen(path, "rb"))) return 0;
     made_with(r, seed, w->t->rank, want, sizeof want);
     ok = fread(&to->h, sizeof to->h, 1, f) == 1 && !memcmp(to->h.magic, magic, 8) && !fseek(f, 0, SEEK_END) &&
-         (uint64_t)ftell(f) == sizeof to->h + to->h.bytes && !fseek(f, sizeof to->h, SEEK_SET) && (to->body = (char *)malloc((size_t)to->h.bytes + 1)) &&
-         fread(to->body, 1, (size_t)to->h.bytes, f) == to->h.bytes;
+        (uint64_t)ftell(f) == sizeof to->h + to->h.bytes && !fseek(f, sizeof to->h, SEEK_SET) &&
+        (to->body = (char *)malloc((size_t)to->h.bytes + 1)) &&
+        fread(to->body, 1, (size_t)to->h.bytes, f) == to->h.bytes;
     fclose(f);
     if (ok) {
         check = to->h.check;
@@ -450,8 +500,10 @@ static int checkpoint_read(const run *r, int seed, const worker *w, const method
     }
     if (ok && memcmp(want, to->h.made_with, sizeof want)) {
         to->h.made_with[sizeof want - 1] = 0;
-        snprintf(why, cap, "%s is of another run:\n  it was  %s\n  this is %s\ngive the same options, another --checkpoint, or leave out --resume",
-                 path, to->h.made_with, want);
+        snprintf(why, cap,
+            "%s is of another run:\n  it was  %s\n  this is %s\ngive the same options, another --checkpoint, or leave "
+            "out --resume",
+            path, to->h.made_with, want);
         other = 1;
     }
     ok = ok && !other && to->h.epochs <= (uint64_t)opt.epochs && to->h.bytes == body_bytes(w, s, to->h.epochs);
@@ -462,9 +514,9 @@ static int checkpoint_read(const run *r, int seed, const worker *w, const method
     return other ? 0 : -1;
 }
 
-/* The latest epoch that all workers have, or 0; below 0: an exit code, where a file is of another run, or a worker is gone. */
-static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s, outcome *o, char *why, size_t cap)
-{
+/* The latest epoch that all workers have, or 0; below 0: an exit code, where a file is of another run, or a worker
+   is gone. */
+static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s, outcome *o, char *why, size_t cap) {
     const cg_transport *t = w->t;
     saved mine[2];
     int32_t have[2], all[2 * MAX_WORKERS];
@@ -481,7 +533,8 @@ static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s,
     }
     for (i = 0; i < 2; i++) {
         if (best > 0 && have[i] == best && mine[i].body) {
-            if (move_body(mine[i].body, 0, w, s, o, best == opt.epochs) != CG_OK) snprintf(why, cap, "worker %d: a checkpoint does not fit", t->rank);
+            if (move_body(mine[i].body, 0, w, s, o, best == opt.epochs) != CG_OK)
+                snprintf(why, cap, "worker %d: a checkpoint does not fit", t->rank);
             w->sent = mine[i].h.sent, w->codec = mine[i].h.codec, w->busy = mine[i].h.busy;
             o->model = mine[i].h.model;
         }
@@ -489,40 +542,43 @@ static int checkpoint_resume(const run *r, int seed, worker *w, method_state *s,
     }
     if (best) code = any_failed(t, why[0] != 0, why);
     if (!t->rank && bar_width()) printf("\r\033[K");
-    if (!code && !t->rank && best > 0 && best < opt.epochs) printf("%s, seed %d: goes on after epoch %d of %d\n", r->name, seed, best, opt.epochs);
+    if (!code && !t->rank && best > 0 && best < opt.epochs)
+        printf("%s, seed %d: goes on after epoch %d of %d\n", r->name, seed, best, opt.epochs);
     if (!code && !t->rank && !best && damaged) printf("%s, seed %d: begins anew\n", r->name, seed);
     if (!t->rank && best == opt.epochs && opt.dump && r == runs && seed == opt.seed)
         say("--dump-gradients: nothing is dumped, as %s is finished; leave out --resume", r->name);
     return code ? -code : best;
 }
 
-/* ---- training ---------------------------------------------------------------------------------------------------- */
+/* ---- training ---- */
 
 /* The transport, with a clock around it: what an exchange takes beside it is the codec's. */
-typedef struct timed { cg_transport inner; double seconds; } timed;
-static int timed_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from)
-{
+typedef struct timed {
+    cg_transport inner;
+    double seconds;
+} timed;
+static int timed_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     timed *t = (timed *)user;
     const double before = clock_of(CLOCK_THREAD_CPUTIME_ID);
     const int code = t->inner.sendrecv(t->inner.user, out, out_bytes, to, in, in_bytes, from);
     t->seconds += clock_of(CLOCK_THREAD_CPUTIME_ID) - before;
     return code;
 }
-static cg_transport timed_transport(timed *t, const cg_transport *inner)
-{
+static cg_transport timed_transport(timed *t, const cg_transport *inner) {
     cg_transport outer = *inner;
     t->inner = *inner;
     t->seconds = 0;
     outer.user = t;
-    outer.allreduce = NULL;                      /* collectives differ between transports, in the order of adding and in padding; over */
-    outer.allgather = NULL;                      /* sendrecv alone all of them give the same bits, and send the same bytes */
+    /* collectives differ between transports, in the order of adding and in padding; over */
+    outer.allreduce = NULL;
+    /* sendrecv alone all of them give the same bits, and send the same bytes */
+    outer.allgather = NULL;
     outer.broadcast = NULL;
     outer.sendrecv = timed_sendrecv;
     return outer;
 }
 
-static void shuffle(uint32_t *order, size_t n, uint64_t seed)
-{
+static void shuffle(uint32_t *order, size_t n, uint64_t seed) {
     size_t i, j;
     uint32_t swap;
     for (i = 0; i < n; i++) order[i] = (uint32_t)i;
@@ -533,9 +589,9 @@ static void shuffle(uint32_t *order, size_t n, uint64_t seed)
 }
 static const uint8_t *image(const data_part *p, size_t i) { return p->images + i * (size_t)(data.height * data.width); }
 
-/* From 0 up in the first 1/20 of the steps, then down to 0 by a cosine (its series: no two libraries have the same cos). */
-static float rate_at(size_t step)
-{
+/* From 0 up in the first 1/20 of the steps, then down to 0 by a cosine (its series: no two libraries have the same
+   cos). */
+static float rate_at(size_t step) {
     const double at = (double)step / (double)all_steps();
     double x, term = 1, sum = 1;
     int i;
@@ -545,8 +601,7 @@ static float rate_at(size_t step)
     return (float)((double)opt.rate * .5 * (1 + sum));
 }
 
-static void dump(const run *r, int seed, int at, const float *grad)
-{
+static void dump(const run *r, int seed, int at, const float *grad) {
     char path[512];
     FILE *f;
     int ok;
@@ -559,11 +614,12 @@ static void dump(const run *r, int seed, int at, const float *grad)
 }
 
 /* One step. 0, or a status; x := the loss. */
-static cg_status one_step(worker *w, method_state *s, const run *r, int seed, size_t step, float *loss, cg_report *report)
-{
+static cg_status one_step(
+    worker *w, method_state *s, const run *r, int seed, size_t step, float *loss, cg_report *report) {
     const uint8_t *images[4096];
     uint8_t labels[4096];
-    const size_t in_epoch = step % steps_per_epoch(), first = (in_epoch * (size_t)opt.workers + (size_t)w->t->rank) * (size_t)opt.batch;
+    const size_t in_epoch = step % steps_per_epoch(),
+                 first = (in_epoch * (size_t)opt.workers + (size_t)w->t->rank) * (size_t)opt.batch;
     const float rate = rate_at(step) * r->m.rate;
     const double begin = clock_of(CLOCK_THREAD_CPUTIME_ID);
     double before;
@@ -587,9 +643,10 @@ static cg_status one_step(worker *w, method_state *s, const run *r, int seed, si
 }
 
 /* Everybody scores a part of the test images; what they saw is put together. 0, or the transport's code. */
-static int end_epoch(worker *w, size_t step, double seconds, outcome *o)
-{
-    typedef struct seen { double loss, correct, sent, codec, busy; } seen;
+static int end_epoch(worker *w, size_t step, double seconds, outcome *o) {
+    typedef struct seen {
+        double loss, correct, sent, codec, busy;
+    } seen;
     const size_t steps = steps_per_epoch(), ranks = (size_t)w->t->size, rank = (size_t)w->t->rank;
     const size_t from = data.test.count * rank / ranks, to = data.test.count * (rank + 1) / ranks;
     epoch *e = &o->epoch[o->epochs];
@@ -632,8 +689,7 @@ static int end_epoch(worker *w, size_t step, double seconds, outcome *o)
     return 0;
 }
 
-static int worker_open(worker *w, const cg_transport *t)
-{
+static int worker_open(worker *w, const cg_transport *t) {
     const size_t steps = steps_per_epoch(), scored = net_memory(&model, SCORED), learnt = net_memory(&model, opt.batch);
     memset(w, 0, sizeof *w);
     w->t = t;
@@ -647,21 +703,20 @@ static int worker_open(worker *w, const cg_transport *t)
     w->order = (uint32_t *)malloc(4 * data.train.count);
     return !(w->clock && w->weights && w->grad && w->mem && w->loss && w->losses && w->order);
 }
-static void worker_close(worker *w)
-{
+static void worker_close(worker *w) {
     free(w->clock), free(w->weights), free(w->grad), free(w->mem), free(w->loss), free(w->losses), free(w->order);
 }
 
 /* 0; 2: stopped, and said why; EXIT_PEER. */
-static int train(worker *w, const run *r, int seed, outcome *o)
-{
+static int train(worker *w, const run *r, int seed, outcome *o) {
     const size_t steps = steps_per_epoch();
     method_state s;
     cg_report report = CG_ZERO;
     char why[1800];
     size_t step = 0;
     double begin = clock_of(CLOCK_MONOTONIC), before = 0;
-    int code = method_open(&s, &r->m, &model, r->layerwise, opt.ratio, all_steps(), (uint64_t)seed, &w->road, why, sizeof why);
+    int code = method_open(
+        &s, &r->m, &model, r->layerwise, opt.ratio, all_steps(), (uint64_t)seed, &w->road, why, sizeof why);
     if ((code = any_failed(w->t, code, why))) {
         method_close(&s);
         return code;
@@ -678,20 +733,26 @@ static int train(worker *w, const run *r, int seed, outcome *o)
         o->epochs = at;
         step = steps * (size_t)at;
         if (at && !w->t->rank) before = o->epoch[at - 1].seconds;
-    } else for (code = 0; code < 2; code++) {    /* what an earlier one left */
-        checkpoint_path(r, seed, w->t->rank, code, why, sizeof why);
-        remove(why);
-    }
+    } else
+        for (code = 0; code < 2; code++) { /* what an earlier one left */
+            checkpoint_path(r, seed, w->t->rank, code, why, sizeof why);
+            remove(why);
+        }
     code = 0;
     for (; step < all_steps() && !code && !o->diverged; step++) {
         cg_status status;
-        if (launcher && getppid() != launcher) { code = EXIT_PEER; break; }       /* nobody would know of what an orphan does */
+        /* nobody would know of what an orphan does */
+        if (launcher && getppid() != launcher) {
+            code = EXIT_PEER;
+            break;
+        }
         if (step % steps == 0) shuffle(w->order, data.train.count, mix((uint64_t)seed) + step / steps);
         status = one_step(w, &s, r, seed, step, &w->loss[step % steps], &report);
         if (status == CG_E_TRANSPORT) broken[w->t->rank] = report.code, code = EXIT_PEER;
-        else if (status != CG_OK) {              /* all have an error in this step: a number that is not finite, or another's, or something worse */
+        /* all have an error in this step: a number that is not finite, or another's, or something worse */
+        else if (status != CG_OK) {
             snprintf(why, sizeof why, "%s, worker %d, step %lu: %s", r->name, w->t->rank, (unsigned long)step,
-                     report.why[0] ? report.why : cg_status_str(status));
+                report.why[0] ? report.why : cg_status_str(status));
             code = any_failed(w->t, status != CG_E_NONFINITE && status != CG_E_PEER, why);
             if (!code) o->diverged = (int)step + 1;
         } else if ((step + 1) % steps == 0) {
@@ -706,8 +767,7 @@ static int train(worker *w, const run *r, int seed, outcome *o)
 }
 
 /* What a rank does, whatever the transport. */
-static int work(const cg_transport *t)
-{
+static int work(const cg_transport *t) {
     outcome scratch = CG_ZERO, *o;
     worker w;
     size_t i;
@@ -734,13 +794,16 @@ static int work(const cg_transport *t)
     return code;
 }
 
-/* ---- what is shown ------------------------------------------------------------------------------------------------ */
+/* ---- what is shown ---- */
 
-typedef struct row { const run *r; double accuracy, spread, loss, sent /* per step */, fewer, codec, seconds; int seeds, diverged; } row;
+typedef struct row {
+    const run *r;
+    double accuracy, spread, loss, sent /* per step */, fewer, codec, seconds;
+    int seeds, diverged;
+} row;
 static row rows[MAX_RUNS];
 
-static void summarize(void)
-{
+static void summarize(void) {
     size_t i;
     int k;
     for (i = 0; i < run_count; i++) {
@@ -765,15 +828,14 @@ static void summarize(void)
         w->accuracy /= w->seeds, w->loss /= w->seeds, w->sent /= w->seeds, w->codec /= w->seeds, w->seconds /= w->seeds;
         if (w->seeds > 1) w->spread = sqrt(fmax(0, (squares - w->seeds * w->accuracy * w->accuracy) / (w->seeds - 1)));
     }
-    for (i = 0; i < run_count; i++) {            /* against what a dense ring sends: 2 (N-1)/N of the gradient */
+    for (i = 0; i < run_count; i++) { /* against what a dense ring sends: 2 (N-1)/N of the gradient */
         const double dense = 2.0 * (opt.workers - 1) / opt.workers * 4.0 * (double)model.n;
         rows[i].fewer = rows[i].sent > 0 && opt.workers > 1 ? dense / rows[i].sent : 1;
     }
 }
 
 enum { COLUMNS = 8, CELL = 112 };
-static void cells_of(const row *w, char cell[COLUMNS][CELL])
-{
+static void cells_of(const row *w, char cell[COLUMNS][CELL]) {
     const outcome *o = &outcomes[w - rows][0];
     snprintf(cell[0], CELL, "%s", w->r->name);
     snprintf(cell[1], CELL, "%s%s", o->op, w->r->m.kind == ALONE || w->r->m.kind == CG_EF_SIGNUM ? "" : ", memory");
@@ -785,23 +847,25 @@ static void cells_of(const row *w, char cell[COLUMNS][CELL])
         return;
     }
     snprintf(cell[2], CELL, "%.4f", w->loss);
-    if (opt.seeds > 1) snprintf(cell[3], CELL, "%.2f ± %.2f%s", 100 * w->accuracy, 100 * w->spread, w->diverged ? " (some diverged)" : "");
+    if (opt.seeds > 1)
+        snprintf(
+            cell[3], CELL, "%.2f ± %.2f%s", 100 * w->accuracy, 100 * w->spread, w->diverged ? " (some diverged)" : "");
     else snprintf(cell[3], CELL, "%.2f", 100 * w->accuracy);
     snprintf(cell[4], CELL, "%.0f", w->sent);
     snprintf(cell[5], CELL, w->fewer < 9.95 ? "%.1fx" : "%.0fx", w->fewer);
     snprintf(cell[6], CELL, "%.1f %%", 100 * w->codec);
 }
-static const char *const heads[COLUMNS] = {
-    "method", "what is sent", "train loss", "accuracy %", "bytes/step, worker", "fewer", "codec time", "when to take it"
-};
+static const char *const heads[COLUMNS] = { "method", "what is sent", "train loss", "accuracy %", "bytes/step, worker",
+    "fewer", "codec time", "when to take it" };
 
-/* Which to take: the fewest bytes, and the least work, within a point of dense accuracy; nothing where that says nothing. */
-static void advice(char *text, size_t cap)
-{
+/* Which to take: the fewest bytes, and the least work, within a point of dense accuracy; nothing where that says
+   nothing. */
+static void advice(char *text, size_t cap) {
     const row *dense = NULL, *small = NULL, *cheap = NULL;
     size_t i;
     text[0] = 0;
-    for (i = 0; i < run_count; i++) if (!strcmp(runs[i].m.name, "dense") && rows[i].seeds && !dense) dense = &rows[i];
+    for (i = 0; i < run_count; i++)
+        if (!strcmp(runs[i].m.name, "dense") && rows[i].seeds && !dense) dense = &rows[i];
     if (!dense || opt.workers < 2 || dense->accuracy <= 2.0 / data.classes) return;
     for (i = 0; i < run_count; i++) {
         const row *w = &rows[i];
@@ -810,20 +874,23 @@ static void advice(char *text, size_t cap)
         if (!small || w->fewer > small->fewer) small = w;
         if (w->fewer >= 8 && (!cheap || w->codec < cheap->codec)) cheap = w;
     }
-    if (small) snprintf(text, cap, "Fewest bytes within a point of dense accuracy: %s, %.0f times fewer, %.2f %% against %.2f %%.", small->r->name, small->fewer,
-                        100 * small->accuracy, 100 * dense->accuracy);
-    if (cheap) snprintf(text + strlen(text), cap - strlen(text), " Least work for at least 8 times fewer: %s, %.1f %% of the time in the codec, %.0f times fewer.",
-                        cheap->r->name, 100 * cheap->codec, cheap->fewer);
+    if (small)
+        snprintf(text, cap,
+            "Fewest bytes within a point of dense accuracy: %s, %.0f times fewer, %.2f %% against %.2f %%.",
+            small->r->name, small->fewer, 100 * small->accuracy, 100 * dense->accuracy);
+    if (cheap)
+        snprintf(text + strlen(text), cap - strlen(text),
+            " Least work for at least 8 times fewer: %s, %.1f %% of the time in the codec, %.0f times fewer.",
+            cheap->r->name, 100 * cheap->codec, cheap->fewer);
 }
 
-static int print_width(const char *s)            /* of UTF-8 */
+static int print_width(const char *s) /* of UTF-8 */
 {
     int n = 0;
     for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
     return n;
 }
-static void print_table(void)
-{
+static void print_table(void) {
     static char cell[MAX_RUNS][COLUMNS][CELL];
     int width[COLUMNS], c;
     char text[400];
@@ -831,10 +898,11 @@ static void print_table(void)
     for (c = 0; c < COLUMNS; c++) width[c] = print_width(heads[c]);
     for (i = 0; i < run_count; i++) {
         cells_of(&rows[i], cell[i]);
-        for (c = 0; c < COLUMNS; c++) if (print_width(cell[i][c]) > width[c]) width[c] = print_width(cell[i][c]);
+        for (c = 0; c < COLUMNS; c++)
+            if (print_width(cell[i][c]) > width[c]) width[c] = print_width(cell[i][c]);
     }
-    printf("\n%s on %s, %lu weights, workers: %d, epochs: %d of %lu steps, seeds: %d\n\n", opt.net, opt.data, (unsigned long)model.n, opt.workers, opt.epochs,
-           (unsigned long)steps_per_epoch(), opt.seeds);
+    printf("\n%s on %s, %lu weights, workers: %d, epochs: %d of %lu steps, seeds: %d\n\n", opt.net, opt.data,
+        (unsigned long)model.n, opt.workers, opt.epochs, (unsigned long)steps_per_epoch(), opt.seeds);
     for (i = 0; i <= run_count; i++)
         for (c = 0; c < COLUMNS; c++) {
             const char *s = i ? cell[i - 1][c] : heads[c];
@@ -843,36 +911,42 @@ static void print_table(void)
             if (c < COLUMNS - 1) printf("%*s", left ? gap : 0, "");
             else printf("\n");
         }
-    printf("\ncodec time: the share of a worker's computing that goes into compressing, decompressing, adding and remembering\n");
+    printf("\ncodec time: the share of a worker's computing that goes into compressing, decompressing, adding and "
+           "remembering\n");
     advice(text, sizeof text);
     if (text[0]) printf("\n%s\n", text);
 }
 
-static void write_csv(void)
-{
+static void write_csv(void) {
     FILE *f = fopen(opt.csv, "w");
     size_t i;
     int k, e;
     if (!f) die("--csv %s: %s", opt.csv, strerror(errno));
-    fprintf(f, "# %s\nmethod,operator,parts,net,workers,seed,epoch,train_loss,test_loss,accuracy,bytes_sent,codec_share,seconds,weights\n", command);
+    fprintf(f,
+        "# "
+        "%s\nmethod,operator,parts,net,workers,seed,epoch,train_loss,test_loss,accuracy,bytes_sent,codec_share,seconds,"
+        "weights\n",
+        command);
     for (i = 0; i < run_count; i++)
         for (k = 0; k < opt.seeds; k++) {
             for (e = 0; e < outcomes[i][k].epochs; e++) {
                 const epoch *p = &outcomes[i][k].epoch[e];
-                fprintf(f, "%s,%s,%s,%s,%d,%d,%d,%.6f,%.6f,%.4f,%.0f,%.4f,%.1f,", runs[i].m.name, outcomes[i][k].op, runs[i].layerwise ? "layers" : "whole", opt.net,
-                        opt.workers, opt.seed + k, e + 1, p->train_loss, p->test_loss, p->accuracy, p->sent, p->codec, p->seconds);
+                fprintf(f, "%s,%s,%s,%s,%d,%d,%d,%.6f,%.6f,%.4f,%.0f,%.4f,%.1f,", runs[i].m.name, outcomes[i][k].op,
+                    runs[i].layerwise ? "layers" : "whole", opt.net, opt.workers, opt.seed + k, e + 1, p->train_loss,
+                    p->test_loss, p->accuracy, p->sent, p->codec, p->seconds);
                 if (e + 1 == opt.epochs) fprintf(f, "%016" PRIx64, outcomes[i][k].model);
                 fprintf(f, "\n");
             }
-            if (outcomes[i][k].diverged) fprintf(f, "# %s seed %d diverged in step %d\n", runs[i].name, opt.seed + k, outcomes[i][k].diverged);
+            if (outcomes[i][k].diverged)
+                fprintf(f, "# %s seed %d diverged in step %d\n", runs[i].name, opt.seed + k, outcomes[i][k].diverged);
         }
     if (fclose(f)) die("--csv %s: %s", opt.csv, strerror(errno));
     printf("a line per epoch: %s\n", opt.csv);
 }
 
-/* Curves of one run, the mean over seeds: accuracy by bytes, and loss by steps, in a few places so that one sees a curve. */
-static void curves_of(size_t i, double *bytes, double *accuracy, double *steps, double *loss, size_t places)
-{
+/* Curves of one run, the mean over seeds: accuracy by bytes, and loss by steps, in a few places so that one sees a
+   curve. */
+static void curves_of(size_t i, double *bytes, double *accuracy, double *steps, double *loss, size_t places) {
     const size_t all = all_steps();
     size_t p, q;
     int k, e;
@@ -880,7 +954,9 @@ static void curves_of(size_t i, double *bytes, double *accuracy, double *steps, 
         bytes[e] = accuracy[e] = 0;
         for (k = 0; k < opt.seeds; k++) {
             const outcome *o = &outcomes[i][k];
-            bytes[e] += e >= o->epochs ? (double)NAN : opt.workers > 1 ? o->epoch[e].sent / opt.seeds : (double)(e + 1) / opt.seeds;
+            bytes[e] += e >= o->epochs ? (double)NAN
+                : opt.workers > 1      ? o->epoch[e].sent / opt.seeds
+                                       : (double)(e + 1) / opt.seeds;
             accuracy[e] += e < o->epochs ? 100 * o->epoch[e].accuracy / opt.seeds : (double)NAN;
         }
     }
@@ -891,16 +967,18 @@ static void curves_of(size_t i, double *bytes, double *accuracy, double *steps, 
         for (k = 0; k < opt.seeds; k++)
             for (q = from; q < to; q++) {
                 const outcome *o = &outcomes[i][k];
-                loss[p] += q < (size_t)o->epochs * steps_per_epoch() ? (double)o->loss[q] / (double)(to - from) / opt.seeds : (double)NAN;
+                loss[p] += q < (size_t)o->epochs * steps_per_epoch()
+                    ? (double)o->loss[q] / (double)(to - from) / opt.seeds
+                    : (double)NAN;
             }
     }
 }
 
-static void write_plots(void)
-{
+static void write_plots(void) {
     enum { PLACES = 60 };
     const size_t places = all_steps() < PLACES ? all_steps() : PLACES, epochs = (size_t)opt.epochs;
-    const size_t dot = strlen(opt.plot) > 5 && !strcmp(opt.plot + strlen(opt.plot) - 5, ".html") ? strlen(opt.plot) - 5 : strlen(opt.plot);
+    const size_t dot = strlen(opt.plot) > 5 && !strcmp(opt.plot + strlen(opt.plot) - 5, ".html") ? strlen(opt.plot) - 5
+                                                                                                 : strlen(opt.plot);
     double *numbers = (double *)malloc(run_count * 2 * (epochs + places) * sizeof(double)), *at = numbers;
     static plot_series by_bytes[MAX_RUNS], by_step[MAX_RUNS];
     static char cell[MAX_RUNS][COLUMNS][CELL];
@@ -912,13 +990,17 @@ static void write_plots(void)
     static char intro[sizeof command + 900];
     char subtitle[200], after[1000], path[600];
     FILE *f;
-    int c, status, one;                          /* 0; 1: there was nothing to draw, and the page says so; -1 */
+    int c, status, one; /* 0; 1: there was nothing to draw, and the page says so; -1 */
     if (!numbers) die("not enough memory for the plots");
     memset(plots, 0, sizeof plots);
     for (c = 0; c < COLUMNS; c++) cells[c] = heads[c];
     for (i = 0; i < run_count; i++) {
-        const int pair = i && !strcmp(runs[i].m.name, runs[i - 1].m.name);       /* the whole, and its layers */
-        const plot_series s = { runs[i].name, at, at + epochs, epochs, pair ? 3 : !strcmp(runs[i].name, "dense") ? 0 : runs[i].m.flags & FAILS ? 2 : 1 };
+        const int pair = i && !strcmp(runs[i].m.name, runs[i - 1].m.name); /* the whole, and its layers */
+        const plot_series s = { runs[i].name, at, at + epochs, epochs,
+            pair                                 ? 3
+                : !strcmp(runs[i].name, "dense") ? 0
+                : runs[i].m.flags & FAILS        ? 2
+                                                 : 1 };
         by_bytes[i] = by_step[i] = s;
         by_step[i].x = at + 2 * epochs, by_step[i].y = at + 2 * epochs + places, by_step[i].n = places;
         curves_of(i, at, at + epochs, at + 2 * epochs, at + 2 * epochs + places, places);
@@ -926,26 +1008,33 @@ static void write_plots(void)
         cells_of(&rows[i], cell[i]);
         for (c = 0; c < COLUMNS; c++) cells[(i + 1) * COLUMNS + (size_t)c] = cell[i][c];
     }
-    snprintf(subtitle, sizeof subtitle, "%s, %lu weights, %d workers, %d epochs%s", opt.net, (unsigned long)model.n, opt.workers, opt.epochs, opt.seeds > 1 ? ", mean over seeds" : "");
+    snprintf(subtitle, sizeof subtitle, "%s, %lu weights, %d workers, %d epochs%s", opt.net, (unsigned long)model.n,
+        opt.workers, opt.epochs, opt.seeds > 1 ? ", mean over seeds" : "");
     plots[0].title = "Accuracy against what a worker sent";
     plots[0].subtitle = plots[1].subtitle = subtitle;
-    plots[0].x = opt.workers > 1 ? "bytes sent by a worker" : "epoch";           /* one has nobody to send to */
+    plots[0].x = opt.workers > 1 ? "bytes sent by a worker" : "epoch"; /* one has nobody to send to */
     plots[0].y = "test accuracy, %";
     plots[0].log_x = opt.workers > 1;
     plots[0].marks = 1;
-    for (i = 0; i < run_count; i++) if (100 * rows[i].accuracy > plots[0].y_high) plots[0].y_high = 100 * rows[i].accuracy;
+    for (i = 0; i < run_count; i++)
+        if (100 * rows[i].accuracy > plots[0].y_high) plots[0].y_high = 100 * rows[i].accuracy;
     plots[0].y_high = floor(plots[0].y_high) + 1;
-    plots[0].y_low = plots[0].y_high - 12;       /* what is far below would hide the differences that matter; its label says so */
+    /* what is far below would hide the differences that matter; its label says so */
+    plots[0].y_low = plots[0].y_high - 12;
     plots[1].title = "Loss against steps";
     plots[1].x = "step";
     plots[1].y = "training loss";
     plots[1].log_y = 1;
     series[0] = by_bytes, series[1] = by_step;
     counts[0] = counts[1] = run_count;
-    snprintf(intro, sizeof intro, "%d workers train the same network, each on its own images; after every step they need the mean of their gradients. "
-             "\"Fewer\" counts all bytes that a worker really sends, headers included, against a dense ring. "
-             "\"Codec time\" is the share of a worker's computing that goes into compressing, decompressing, adding and remembering."
-             "\n\nMade by: %s", opt.workers, command);
+    snprintf(intro, sizeof intro,
+        "%d workers train the same network, each on its own images; after every step they need the mean of their "
+        "gradients. "
+        "\"Fewer\" counts all bytes that a worker really sends, headers included, against a dense ring. "
+        "\"Codec time\" is the share of a worker's computing that goes into compressing, decompressing, adding and "
+        "remembering."
+        "\n\nMade by: %s",
+        opt.workers, command);
     advice(after, sizeof after);
     page.title = "compgrad: training with compressed gradients";
     page.intro = intro, page.after = after;
@@ -961,42 +1050,44 @@ static void write_plots(void)
     }
     free(numbers);
     if (status < 0) die("--plot %s: it could not be written", opt.plot);
-    printf("to look at: %s%s\n", opt.plot, status ? "; there was nothing to draw, as no method came to the end of an epoch" : "");
+    printf("to look at: %s%s\n", opt.plot,
+        status ? "; there was nothing to draw, as no method came to the end of an epoch" : "");
 }
 
-static void show(void)
-{
+static void show(void) {
     summarize();
     print_table();
     if (opt.csv) write_csv();
     if (opt.plot) write_plots();
 }
 
-/* ---- workers, as threads, processes or MPI ranks -------------------------------------------------------------------- */
+/* ---- workers, as threads, processes or MPI ranks ---- */
 
 #ifndef TRAIN_MPI
-static int thread_worker(cg_threads_world *world, int rank, void *user)
-{
+static int thread_worker(cg_threads_world *world, int rank, void *user) {
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     (void)user;
-    cg_threads_timeout(world, 1000000000);       /* none: a thread does not go without a word, and the whole process may be stopped for long */
+    /* none: a thread does not go without a word, and the whole process may be stopped for long */
+    cg_threads_timeout(world, 1000000000);
     return work(&t);
 }
-static int run_threads(void)
-{
+static int run_threads(void) {
     int r, code = cg_threads_run(opt.workers, thread_worker, NULL), what = code == EXIT_PEER ? CG_THREADS_E_LEFT : code;
     if (!code) show();
     if (code != EXIT_PEER && code != CG_THREADS_E_SYSTEM) return code;
-    for (r = 0; r < opt.workers; r++) if (what == CG_THREADS_E_LEFT && broken[r]) what = broken[r];         /* what made the first of them leave */
+    /* what made the first of them leave */
+    for (r = 0; r < opt.workers; r++)
+        if (what == CG_THREADS_E_LEFT && broken[r]) what = broken[r];
     say("%s. --resume goes on from the last epoch", cg_threads_error(what));
     return EXIT_PEER;
 }
 
 /* What a transport said to a worker, for the launcher, which alone knows whether somebody was killed. */
-typedef struct note { int rank, code; } note;
+typedef struct note {
+    int rank, code;
+} note;
 
-static int process_worker(int rank, const char *addresses, int listener, int notes)
-{
+static int process_worker(int rank, const char *addresses, int listener, int notes) {
     cg_tcp_desc desc = CG_ZERO;
     cg_tcp mesh;
     note mine = { 0, 0 };
@@ -1014,20 +1105,21 @@ static int process_worker(int rank, const char *addresses, int listener, int not
     if (code != EXIT_PEER) return code;
     mine.rank = rank, mine.code = broken[rank];
     if (getppid() == launcher) return write(notes, &mine, sizeof mine) == sizeof mine ? EXIT_PEER : 2;
-    if (!rank) say("the process that started the workers is gone, and so they end. --resume goes on from the last epoch");
+    if (!rank)
+        say("the process that started the workers is gone, and so they end. --resume goes on from the last epoch");
     return EXIT_PEER;
 }
 
-static int run_processes(void)
-{
+static int run_processes(void) {
     static const struct timespec moment = { 0, 20000000 };
     char addresses[MAX_WORKERS * 32] = "", text[200];
     int listener[MAX_WORKERS], notes[2], port, r, other, status, code, left = opt.workers, failed = 0, lost = 0;
     pid_t pid, process[MAX_WORKERS];
     note one, first = { 0, CG_TCP_E_CLOSED };
-    double since = 0;                            /* the first failure */
+    double since = 0; /* the first failure */
     for (r = 0; r < opt.workers; r++) {
-        if ((code = cg_tcp_listen("127.0.0.1:0", &listener[r], &port))) die("--transport tcp: 127.0.0.1: %s", cg_tcp_error(code, text, sizeof text));
+        if ((code = cg_tcp_listen("127.0.0.1:0", &listener[r], &port)))
+            die("--transport tcp: 127.0.0.1: %s", cg_tcp_error(code, text, sizeof text));
         snprintf(addresses + strlen(addresses), 32, "%s127.0.0.1:%d", r ? "," : "", port);
     }
     if (pipe(notes)) die("--transport tcp: %s", strerror(errno));
@@ -1041,44 +1133,50 @@ static int run_processes(void)
             die("--transport tcp: %s", strerror(code));
         }
         if (process[r]) continue;
-        for (other = 0; other < opt.workers; other++) if (other != r) close(listener[other]);
+        for (other = 0; other < opt.workers; other++)
+            if (other != r) close(listener[other]);
         exit(process_worker(r, addresses, listener[r], notes[1]));
     }
     close(notes[1]);
     for (r = 0; r < opt.workers; r++) close(listener[r]);
     while (left) {
         pid = waitpid(-1, &status, since > 0 ? WNOHANG : 0);
-        for (r = 0; r < opt.workers && process[r] != pid; r++);
+        for (r = 0; r < opt.workers && process[r] != pid; r++)
+            ;
         if (pid > 0 && r < opt.workers) {
             process[r] = 0;
             left--;
             if (WIFSIGNALED(status)) {
-                say("worker %d was killed by signal %d; the others stop. To go on from the last epoch: the same command with --resume",
+                say("worker %d was killed by signal %d; the others stop. To go on from the last epoch: the same "
+                    "command with --resume",
                     r, WTERMSIG(status));
                 lost = 1;
-            } else if (WEXITSTATUS(status) && failed != 2) failed = WEXITSTATUS(status);      /* 2: the reason */
+            } else if (WEXITSTATUS(status) && failed != 2) failed = WEXITSTATUS(status); /* 2: the reason */
             if ((lost || failed) && since <= 0) since = clock_of(CLOCK_MONOTONIC);
         } else if (pid < 0 && errno != EINTR) break;
         else if (since > 0 && clock_of(CLOCK_MONOTONIC) - since > PATIENCE) {
             for (r = 0; r < opt.workers; r++) {
                 if (!process[r]) continue;
-                say("worker %d does not answer and was ended. To go on from the last epoch: the same command with --resume", r);
+                say("worker %d does not answer and was ended. To go on from the last epoch: the same command with "
+                    "--resume",
+                    r);
                 kill(process[r], SIGKILL);
             }
             left = 0, lost = 1;
         } else nanosleep(&moment, NULL);
     }
-    while (read(notes[0], &one, sizeof one) == sizeof one) if (cg_tcp_kind(first.code) == CG_TCP_E_CLOSED) first = one;
+    while (read(notes[0], &one, sizeof one) == sizeof one)
+        if (cg_tcp_kind(first.code) == CG_TCP_E_CLOSED) first = one;
     if (failed == EXIT_PEER && !lost)
-        say("worker %d: %s. --resume goes on from the last epoch", first.rank, cg_tcp_error(first.code, text, sizeof text));
+        say("worker %d: %s. --resume goes on from the last epoch", first.rank,
+            cg_tcp_error(first.code, text, sizeof text));
     return lost ? EXIT_PEER : failed;
 }
 
 #endif
 
 /* Everything that could go wrong at the end is tried before hours are spent. */
-static void try_to_write(const char *option, const char *path, int folder)
-{
+static void try_to_write(const char *option, const char *path, int folder) {
     char probe[400];
     int code, fd = -1;
     if (!path) return;
@@ -1093,30 +1191,35 @@ static void try_to_write(const char *option, const char *path, int folder)
 }
 
 /* 0, or why says what is wrong. */
-static int load(char *why, size_t cap)
-{
+static int load(char *why, size_t cap) {
     char what[600];
     const char *folder = strcmp(opt.data, "fashion") ? opt.data : DATA_FASHION;
     why[0] = 0;
-    if (strcmp(opt.data, "glyphs") ? data_load(&data, folder, what, sizeof what) : data_glyphs(&data, 1, 8000, 2000, what, sizeof what))
+    if (strcmp(opt.data, "glyphs") ? data_load(&data, folder, what, sizeof what)
+                                   : data_glyphs(&data, 1, 8000, 2000, what, sizeof what))
         snprintf(why, cap, "--data %.400s: %s", opt.data, what);
     else if (net_init(&model, opt.net, data.height, data.width, data.classes))
-        snprintf(why, cap, "--net %.400s: not one of %s, or not for images of %d x %d", opt.net, net_kinds(), data.height, data.width);
+        snprintf(why, cap, "--net %.400s: not one of %s, or not for images of %d x %d", opt.net, net_kinds(),
+            data.height, data.width);
     else if (!steps_per_epoch())
         snprintf(why, cap, "%d workers with batches of %d need %d images; there are %lu", opt.workers, opt.batch,
-                 opt.workers * opt.batch, (unsigned long)data.train.count);
+            opt.workers * opt.batch, (unsigned long)data.train.count);
     if (why[0]) return 1;
-    data_hash = hash(data.train.images, data.train.count * (size_t)(data.height * data.width), hash(data.train.labels, data.train.count, 1));
-    data_hash = hash(data.test.images, data.test.count * (size_t)(data.height * data.width), hash(data.test.labels, data.test.count, data_hash));
+    data_hash = hash(data.train.images, data.train.count * (size_t)(data.height * data.width),
+        hash(data.train.labels, data.train.count, 1));
+    data_hash = hash(data.test.images, data.test.count * (size_t)(data.height * data.width),
+        hash(data.test.labels, data.test.count, data_hash));
     started = clock_of(CLOCK_MONOTONIC);
     return 0;
 }
 
 #ifdef TRAIN_MPI
 /* MPI does not say which rank has ended a job; whoever reads a core file or a log of the system can look it up here. */
-static void introduce(const cg_transport *t)
-{
-    typedef struct person { long process; char host[80]; } person;
+static void introduce(const cg_transport *t) {
+    typedef struct person {
+        long process;
+        char host[80];
+    } person;
     person me = CG_ZERO, all[MAX_WORKERS];
     int r;
     me.process = (long)getpid();
@@ -1127,8 +1230,7 @@ static void introduce(const cg_transport *t)
 }
 #endif
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int code = 0, i, k;
     char why[1100];
 #ifdef TRAIN_MPI
@@ -1147,14 +1249,20 @@ int main(int argc, char **argv)
     }
     choose();
 #ifdef TRAIN_MPI
-    if (strcmp(opt.transport, "mpi")) die("--transport %s: this is the program for MPI; build/train has the others", opt.transport);
-    if (opt.workers && opt.workers != mpi.transport.size) die("--workers %d, but mpirun started %d", opt.workers, mpi.transport.size);
+    if (strcmp(opt.transport, "mpi"))
+        die("--transport %s: this is the program for MPI; build/train has the others", opt.transport);
+    if (opt.workers && opt.workers != mpi.transport.size)
+        die("--workers %d, but mpirun started %d", opt.workers, mpi.transport.size);
     opt.workers = mpi.transport.size;
     if (opt.workers > MAX_WORKERS) die("%d ranks: at most %d", opt.workers, (int)MAX_WORKERS);
 #else
     if (!opt.workers) opt.workers = WORKERS;
-    if (!strcmp(opt.transport, "mpi")) die("--transport mpi: this is the program without MPI. make build/train_mpi && mpirun -np %d build/train_mpi ...", opt.workers);
-    if (strcmp(opt.transport, "threads") && strcmp(opt.transport, "tcp")) die("--transport %s: give threads, tcp or mpi", opt.transport);
+    if (!strcmp(opt.transport, "mpi"))
+        die("--transport mpi: this is the program without MPI. make build/train_mpi && mpirun -np %d build/train_mpi "
+            "...",
+            opt.workers);
+    if (strcmp(opt.transport, "threads") && strcmp(opt.transport, "tcp"))
+        die("--transport %s: give threads, tcp or mpi", opt.transport);
 #endif
     alone = 1;
     if (!rank_here) {
@@ -1168,7 +1276,9 @@ int main(int argc, char **argv)
     if ((code = any_failed(&mpi.transport, code, why))) return MPI_Finalize(), code;
     introduce(&mpi.transport);
     code = work(&mpi.transport);
-    if (code == EXIT_PEER) say("worker %d: %s. --resume goes on from the last epoch", rank_here, cg_mpi_error(broken[rank_here], why, sizeof why));
+    if (code == EXIT_PEER)
+        say("worker %d: %s. --resume goes on from the last epoch", rank_here,
+            cg_mpi_error(broken[rank_here], why, sizeof why));
     if (code) MPI_Abort(MPI_COMM_WORLD, code);
     if (!rank_here) show();
     cg_mpi_close(&mpi);
@@ -1177,7 +1287,8 @@ int main(int argc, char **argv)
     if (code) die("%s", why);
     code = strcmp(opt.transport, "tcp") ? run_threads() : run_processes();
 #endif
-    for (i = 0; i < MAX_RUNS; i++) for (k = 0; k < MAX_SEEDS; k++) free(outcomes[i][k].epoch), free(outcomes[i][k].loss);
+    for (i = 0; i < MAX_RUNS; i++)
+        for (k = 0; k < MAX_SEEDS; k++) free(outcomes[i][k].epoch), free(outcomes[i][k].loss);
     data_free(&data);
     return code;
 }

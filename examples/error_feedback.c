@@ -6,7 +6,7 @@
    the next gradient, and all of them are sent in the end. Half way the residuals are saved and loaded, as in a restart;
    the figures do not change. */
 
-#define _POSIX_C_SOURCE 200809L              /* for transport_threads.h, under -std=c99 */
+#define _POSIX_C_SOURCE 200809L /* for transport_threads.h, under -std=c99 */
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
 #include "transport_threads.h"
@@ -16,23 +16,24 @@
 enum { RANKS = 4, N = 10000, STEPS = 500, EVERY = 50 };
 typedef enum plan { ALONE, CLASSIC, EF21, PLANS } plan;
 
-static float target[RANKS][N], optimum[N];                   /* rank r minimises |x - target[r]|^2 / 2; all of them |x - optimum|^2 / 2 */
-typedef struct job { double loss[PLANS][STEPS / EVERY + 1]; } job;
+/* rank r minimises |x - target[r]|^2 / 2; all of them |x - optimum|^2 / 2 */
+static float target[RANKS][N], optimum[N];
+typedef struct job {
+    double loss[PLANS][STEPS / EVERY + 1];
+} job;
 
-static void make_targets(void)
-{
+static void make_targets(void) {
     uint32_t h = 1;
     int r, i;
     for (r = 0; r < RANKS; r++)
         for (i = 0; i < N; i++) {
             h = h * 1664525u + 1013904223u;
-            target[r][i] = (float)(h >> 8) / 1677721.6f - 5.0f;          /* in [-5, 5) */
+            target[r][i] = (float)(h >> 8) / 1677721.6f - 5.0f; /* in [-5, 5) */
             optimum[i] += target[r][i] / (float)RANKS;
         }
 }
 
-static double loss(const float *x)
-{
+static double loss(const float *x) {
     double sum = 0;
     int i;
     for (i = 0; i < N; i++) sum += (double)((x[i] - optimum[i]) * (x[i] - optimum[i])) / (2.0 * (double)N);
@@ -40,8 +41,7 @@ static double loss(const float *x)
 }
 
 /* What a worker remembers, as bytes, and back from them into a new one. */
-static cg_status restart(cg_ef *ef, const cg_ef_desc *d, void *memory)
-{
+static cg_status restart(cg_ef *ef, const cg_ef_desc *d, void *memory) {
     size_t len = 0, room = cg_ef_save_bytes(ef);
     void *blob = malloc(room);
     cg_status s = blob ? cg_ef_save(ef, blob, room, &len) : CG_E_MEMORY;
@@ -53,8 +53,7 @@ static cg_status restart(cg_ef *ef, const cg_ef_desc *d, void *memory)
 }
 
 /* One worker's training. The model is the same on all ranks, as they all get the same result. */
-static cg_status train(const cg_transport *net, plan how, double *losses)
-{
+static cg_status train(const cg_transport *net, plan how, double *losses) {
     static float model[RANKS][N], grads[RANKS][N];
     float *x = model[net->rank], *grad = grads[net->rank];
     cg_exchange_desc road = CG_ZERO;
@@ -82,7 +81,8 @@ static cg_status train(const cg_transport *net, plan how, double *losses)
         for (i = 0; i < N; i++) grad[i] = x[i] - target[net->rank][i];
         if (s != CG_OK) report.why = "the memory could not be restored";
         else if (how == ALONE) s = cg_exchange(&road, net, grad, N, mem, bytes, &report);
-        else s = cg_ef_exchange(&ef, &road, net, grad, mem, bytes, &report);         /* grad: what to take a step with */
+        /* grad: what to take a step with */
+        else s = cg_ef_exchange(&ef, &road, net, grad, mem, bytes, &report);
         for (i = 0; i < N; i++) x[i] -= 0.01f * grad[i];
         if (s != CG_OK) fprintf(stderr, "rank %d: %s; %s\n", net->rank, cg_status_str(s), report.why);
     }
@@ -91,8 +91,7 @@ static cg_status train(const cg_transport *net, plan how, double *losses)
     return s;
 }
 
-static int worker(cg_threads_world *world, int rank, void *user)
-{
+static int worker(cg_threads_world *world, int rank, void *user) {
     const cg_transport net = cg_threads_transport(world, rank, CG_THREADS_ALL);
     job mine, *j = (job *)user;
     cg_status s = CG_OK;
@@ -102,8 +101,7 @@ static int worker(cg_threads_world *world, int rank, void *user)
     return (int)s;
 }
 
-int main(void)
-{
+int main(void) {
     job j;
     int i, code;
     make_targets();

@@ -1,8 +1,8 @@
 /* c++ -std=c++14 -O2 -I. examples/exchange_gloo.cc -o exchange_gloo -lgloo -lpthread && ./exchange_gloo
 
-   Every rank has a gradient of its own; after an exchange over Gloo all have the same mean of the largest 1 % of each, in 4 bits.
-   As it is, it starts four processes here. On machines that share a directory, which has to be empty: exchange_gloo RANK SIZE
-   DIRECTORY ADDRESS, with the address under which the others reach this one. */
+   Every rank has a gradient of its own; after an exchange over Gloo all have the same mean of the largest 1 % of
+   each, in 4 bits. As it is, it starts four processes here. On machines that share a directory, which has to be
+   empty: exchange_gloo RANK SIZE DIRECTORY ADDRESS, with the address under which the others reach this one. */
 
 #define COMPGRAD_IMPLEMENTATION
 #include "transport_gloo.h"
@@ -22,8 +22,7 @@
 static const size_t N = 1000000;
 
 /* A few large values that the ranks share, under small noise that they do not. */
-static std::vector<float> make_gradient(int rank)
-{
+static std::vector<float> make_gradient(int rank) {
     std::vector<float> g(N);
     uint32_t signal = 1, noise = 100 + static_cast<uint32_t>(rank);
     for (float &v : g) {
@@ -36,14 +35,12 @@ static std::vector<float> make_gradient(int rank)
 }
 
 /* Whether rank 0 has the same bits. */
-static bool agrees(const cg_transport *t, const std::vector<float> &x)
-{
+static bool agrees(const cg_transport *t, const std::vector<float> &x) {
     std::vector<float> first = x;
     return t->broadcast(t->user, first.data(), 4 * N, 0) == 0 && std::memcmp(first.data(), x.data(), 4 * N) == 0;
 }
 
-static int exchange(cg_gloo *gloo)
-{
+static int exchange(cg_gloo *gloo) {
     const cg_transport *t = &gloo->transport;
     std::vector<float> grad = make_gradient(t->rank);
     cg_exchange_desc desc = CG_ZERO;
@@ -54,17 +51,19 @@ static int exchange(cg_gloo *gloo)
     std::vector<char> mem(cg_exchange_memory(&desc, t, N));
     cg_status s = cg_exchange(&desc, t, grad.data(), N, mem.data(), mem.size(), &report);
     if (s != CG_OK) {
-        fprintf(stderr, "rank %d: %s (%s) %s\n", t->rank, cg_status_str(s), report.why ? report.why : "", cg_gloo_error(gloo));
+        fprintf(stderr, "rank %d: %s (%s) %s\n", t->rank, cg_status_str(s), report.why ? report.why : "",
+            cg_gloo_error(gloo));
         return 1;
     }
     const bool same = agrees(t, grad);
-    printf("rank %d of %d received %.1f KB instead of %.1f KB and %s\n", t->rank, t->size, static_cast<double>(report.bytes_in) / 1e3,
-           2e-3 * (t->size - 1) / t->size * 4 * static_cast<double>(N) /* a ring of dense floats */, same ? "agrees" : "DISAGREES");
+    printf("rank %d of %d received %.1f KB instead of %.1f KB and %s\n", t->rank, t->size,
+        static_cast<double>(report.bytes_in) / 1e3,
+        2e-3 * (t->size - 1) / t->size * 4 * static_cast<double>(N) /* a ring of dense floats */,
+        same ? "agrees" : "DISAGREES");
     return !same;
 }
 
-static int member(int rank, int size, const char *directory, const char *address)
-{
+static int member(int rank, int size, const char *directory, const char *address) {
     try {
         gloo::rendezvous::FileStore store(directory);
         std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(address);
@@ -80,7 +79,7 @@ static int member(int rank, int size, const char *directory, const char *address
     }
 }
 
-static void remove_all(const char *directory)              /* what the ranks left for each other */
+static void remove_all(const char *directory) /* what the ranks left for each other */
 {
     if (DIR *d = opendir(directory)) {
         while (const dirent *entry = readdir(d)) unlink((std::string(directory) + "/" + entry->d_name).c_str());
@@ -89,8 +88,7 @@ static void remove_all(const char *directory)              /* what the ranks lef
     rmdir(directory);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const int size = 4;
     char directory[] = "/tmp/exchange_gloo.XXXXXX";
     int failed = 0;

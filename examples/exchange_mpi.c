@@ -1,7 +1,7 @@
 /* mpicc -O2 -I. examples/exchange_mpi.c -o exchange_mpi && mpirun -np 4 ./exchange_mpi
 
-   Every rank has a gradient of its own; after ten exchanges over MPI all have the same mean of the largest 1 % of each, in 4 bits.
-   On one machine with few cores: mpirun --oversubscribe. */
+   Every rank has a gradient of its own; after ten exchanges over MPI all have the same mean of the largest 1 % of
+   each, in 4 bits. On one machine with few cores: mpirun --oversubscribe. */
 
 #define COMPGRAD_IMPLEMENTATION
 #include "transport_mpi.h"
@@ -12,8 +12,7 @@
 enum { N = 1000000, STEPS = 10 };
 
 /* A few large values that the ranks share, under small noise that they do not. */
-static void make_gradient(float *g, unsigned rank, unsigned step)
-{
+static void make_gradient(float *g, unsigned rank, unsigned step) {
     uint32_t signal = 1 + step, noise = 100 + 1000 * step + rank;
     int i;
     for (i = 0; i < N; i++) {
@@ -25,8 +24,7 @@ static void make_gradient(float *g, unsigned rank, unsigned step)
 }
 
 /* How many ranks have other bits than rank 0, by a hash of them; or -1. */
-static int disagreeing(const cg_transport *t, const float *x)
-{
+static int disagreeing(const cg_transport *t, const float *x) {
     uint64_t hash = 14695981039346656037u, *all = (uint64_t *)malloc((size_t)t->size * sizeof *all);
     int i, code, differ = 0;
     for (i = 0; i < N; i++) {
@@ -40,8 +38,7 @@ static int disagreeing(const cg_transport *t, const float *x)
     return code ? -1 : differ;
 }
 
-static int run(cg_mpi *mpi)
-{
+static int run(cg_mpi *mpi) {
     const cg_transport *t = &mpi->transport;
     float *grad = (float *)malloc(N * sizeof *grad);
     cg_exchange_desc desc = CG_ZERO;
@@ -73,20 +70,21 @@ static int run(cg_mpi *mpi)
         differ |= disagreeing(t, grad);
     }
     if (t->rank == 0)
-        printf("%d ranks, %d steps: a rank received %.1f KB per step instead of %.1f KB, %.2f ms each; ranks with other bits: %d\n", t->size, (int)STEPS,
-               (double)received / STEPS / 1e3, 2.0 * (t->size - 1) / t->size * N * 4 / 1e3 /* a ring of dense floats */, 1e3 * seconds / STEPS, differ);
+        printf("%d ranks, %d steps: a rank received %.1f KB per step instead of %.1f KB, %.2f ms each; ranks with "
+               "other bits: %d\n",
+            t->size, (int)STEPS, (double)received / STEPS / 1e3,
+            2.0 * (t->size - 1) / t->size * N * 4 / 1e3 /* a ring of dense floats */, 1e3 * seconds / STEPS, differ);
     free(mem);
     free(grad);
     return differ != 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     cg_mpi mpi;
     int failed;
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS || cg_mpi_open(&mpi, MPI_COMM_WORLD) != MPI_SUCCESS) return 1;
     failed = run(&mpi);
-    if (failed) MPI_Abort(MPI_COMM_WORLD, 1);              /* or the others might wait for this rank */
+    if (failed) MPI_Abort(MPI_COMM_WORLD, 1); /* or the others might wait for this rank */
     cg_mpi_close(&mpi);
     MPI_Finalize();
     return 0;

@@ -1,11 +1,10 @@
 /* cc -O2 -I. examples/exchange_tcp.c -o exchange_tcp && ./exchange_tcp
 
-   Ranks on several machines exchange a gradient of a million values over TCP: the 1 % largest of each rank, then all of them as
-   4 bits. On each machine, with the same list:
-       ./exchange_tcp RANK host0:4000,host1:4000,host2:4000
+   Ranks on several machines exchange a gradient of a million values over TCP: the 1 % largest of each rank, then
+   all of them as 4 bits. On each machine, with the same list: ./exchange_tcp RANK host0:4000,host1:4000,host2:4000
    Without arguments it starts four processes on this one. */
 
-#define _POSIX_C_SOURCE 200809L              /* for transport_tcp.h, under -std=c99 */
+#define _POSIX_C_SOURCE 200809L /* for transport_tcp.h, under -std=c99 */
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_exchange.h"
 #include "transport_tcp.h"
@@ -16,8 +15,7 @@ enum { N = 1000000, LOCAL = 4 };
 static float grad[N];
 
 /* A few large values that the ranks share, under small noise that they do not. */
-static void make_gradient(float *g, int rank)
-{
+static void make_gradient(float *g, int rank) {
     uint32_t signal = 1, noise = 100u + (uint32_t)rank;
     int i;
     for (i = 0; i < N; i++) {
@@ -28,8 +26,7 @@ static void make_gradient(float *g, int rank)
     }
 }
 
-static void checksum(const float *x, unsigned char out[8])
-{
+static void checksum(const float *x, unsigned char out[8]) {
     uint64_t h = 14695981039346656037u;
     uint32_t bits;
     int i;
@@ -41,8 +38,7 @@ static void checksum(const float *x, unsigned char out[8])
 }
 
 /* Rank 0 hears the checksums of the others: whether all of them are its own. */
-static int agree(const cg_transport *t, int *same)
-{
+static int agree(const cg_transport *t, int *same) {
     unsigned char mine[8], theirs[8];
     int r, code = 0;
     checksum(grad, mine);
@@ -55,10 +51,10 @@ static int agree(const cg_transport *t, int *same)
     return code;
 }
 
-static int run(cg_tcp *net, const char *op)
-{
+static int run(cg_tcp *net, const char *op) {
     const cg_transport *t = &net->transport;
-    const uint64_t before = net->sent, plain = (uint64_t)N * sizeof(float) * 2 * (uint64_t)(t->size - 1) / (uint64_t)t->size;
+    const uint64_t before = net->sent,
+                   plain = (uint64_t)N * sizeof(float) * 2 * (uint64_t)(t->size - 1) / (uint64_t)t->size;
     cg_exchange_desc desc = CG_ZERO;
     cg_report report = CG_ZERO;
     char text[200] = "";
@@ -67,26 +63,28 @@ static int run(cg_tcp *net, const char *op)
     uint64_t sent;
     int same = 1, code = 0;
     cg_status s = cg_op_parse(&desc.op, op);
-    desc.tag.seed = 42;                                  /* seed, step and tensor are the same on all ranks; the rank is filled in */
+    /* seed, step and tensor are the same on all ranks; the rank is filled in */
+    desc.tag.seed = 42;
     if (s == CG_OK) bytes = cg_exchange_memory(&desc, t, N);
     if (s == CG_OK && !(mem = malloc(bytes + 1))) s = CG_E_MEMORY;
     make_gradient(grad, t->rank);
-    if (s == CG_OK) s = cg_exchange(&desc, t, grad, N, mem, bytes, &report);     /* grad becomes the mean */
+    if (s == CG_OK) s = cg_exchange(&desc, t, grad, N, mem, bytes, &report); /* grad becomes the mean */
     free(mem);
     sent = net->sent - before;
     if (s == CG_OK) code = agree(t, &same);
     if (s != CG_OK || code) {
-        fprintf(stderr, "rank %d: %s; %s\n", t->rank, cg_status_str(s), cg_tcp_error(code ? code : report.code, text, sizeof text));
+        fprintf(stderr, "rank %d: %s; %s\n", t->rank, cg_status_str(s),
+            cg_tcp_error(code ? code : report.code, text, sizeof text));
         return 1;
     }
     if (t->rank == 0)
         printf("%-13s %7lu bytes sent by a rank, %5.1f times fewer than %lu; %s\n", op, (unsigned long)sent,
-               (double)plain / (double)(sent ? sent : 1), (unsigned long)plain, same ? "all ranks agree" : "THE RANKS DO NOT AGREE");
+            (double)plain / (double)(sent ? sent : 1), (unsigned long)plain,
+            same ? "all ranks agree" : "THE RANKS DO NOT AGREE");
     return !same;
 }
 
-static int work(int rank, const char *addresses, int listener)
-{
+static int work(int rank, const char *addresses, int listener) {
     cg_tcp_desc desc = CG_ZERO;
     cg_tcp net;
     char text[200];
@@ -105,18 +103,18 @@ static int work(int rank, const char *addresses, int listener)
     return code;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     char addresses[LOCAL * 32] = "";
     int listener[LOCAL], port, r, other, status, failed = 0;
     if (argc == 3) return work(atoi(argv[1]), argv[2], 0);
-    for (r = 0; r < LOCAL; r++) {                        /* ports that are free, and stay ours */
+    for (r = 0; r < LOCAL; r++) { /* ports that are free, and stay ours */
         if (cg_tcp_listen("127.0.0.1:0", &listener[r], &port)) return 1;
         snprintf(addresses + strlen(addresses), 32, "%s127.0.0.1:%d", r ? "," : "", port);
     }
     for (r = 0; r < LOCAL; r++) {
         if (fork()) continue;
-        for (other = 0; other < LOCAL; other++) if (other != r) close(listener[other]);
+        for (other = 0; other < LOCAL; other++)
+            if (other != r) close(listener[other]);
         return work(r, addresses, listener[r]);
     }
     for (r = 0; r < LOCAL; r++) close(listener[r]);

@@ -1,9 +1,10 @@
 /* cc -O2 -pthread -I. examples/exchange_threads.c -o exchange_threads && ./exchange_threads
 
-   Four ranks, here threads of one process, exchange a gradient of a million values: the 1 % largest of each rank, then all of
-   them as 4 bits. Every rank ends with the same mean, to the bit, and far fewer bytes have moved than without compression. */
+   Four ranks, here threads of one process, exchange a gradient of a million values: the 1 % largest of each rank,
+   then all of them as 4 bits. Every rank ends with the same mean, to the bit, and far fewer bytes have moved than
+   without compression. */
 
-#define _POSIX_C_SOURCE 200809L              /* for transport_threads.h, under -std=c99 */
+#define _POSIX_C_SOURCE 200809L /* for transport_threads.h, under -std=c99 */
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_exchange.h"
 #include "transport_threads.h"
@@ -12,11 +13,14 @@
 
 enum { RANKS = 4, N = 1000000 };
 
-typedef struct job { const char *op; uint64_t hash[RANKS]; cg_report report[RANKS]; } job;
+typedef struct job {
+    const char *op;
+    uint64_t hash[RANKS];
+    cg_report report[RANKS];
+} job;
 
 /* A few large values that the ranks share, under small noise that they do not. */
-static void make_gradient(float *g, int rank)
-{
+static void make_gradient(float *g, int rank) {
     uint32_t signal = 1, noise = 100u + (uint32_t)rank;
     int i;
     for (i = 0; i < N; i++) {
@@ -27,8 +31,7 @@ static void make_gradient(float *g, int rank)
     }
 }
 
-static uint64_t hash(const float *x)
-{
+static uint64_t hash(const float *x) {
     const unsigned char *p = (const unsigned char *)x;
     uint64_t h = 14695981039346656037u;
     size_t i;
@@ -37,22 +40,23 @@ static uint64_t hash(const float *x)
 }
 
 /* What every rank does. A code other than 0 makes the calls of those who wait for it fail as well. */
-static int worker(cg_threads_world *world, int rank, void *user)
-{
+static int worker(cg_threads_world *world, int rank, void *user) {
     job *j = (job *)user;
-    const cg_transport net = cg_threads_transport(world, rank, CG_THREADS_SENDRECV);     /* only this one, so that every byte that moves is counted */
+    /* only this one, so that every byte that moves is counted */
+    const cg_transport net = cg_threads_transport(world, rank, CG_THREADS_SENDRECV);
     cg_exchange_desc desc = CG_ZERO;
     float *grad = (float *)malloc(N * sizeof *grad);
     void *mem = NULL;
     size_t bytes = 0;
     cg_status s = cg_op_parse(&desc.op, j->op);
-    desc.tag.seed = 42;                                  /* seed, step and tensor are the same on all ranks; the rank is filled in */
+    /* seed, step and tensor are the same on all ranks; the rank is filled in */
+    desc.tag.seed = 42;
     if (s == CG_OK) bytes = cg_exchange_memory(&desc, &net, N);
     mem = malloc(bytes + 1);
     if (s == CG_OK && (!grad || !mem)) s = CG_E_MEMORY;
     if (s == CG_OK) {
         make_gradient(grad, rank);
-        s = cg_exchange(&desc, &net, grad, N, mem, bytes, &j->report[rank]);     /* grad becomes the mean */
+        s = cg_exchange(&desc, &net, grad, N, mem, bytes, &j->report[rank]); /* grad becomes the mean */
         if (s == CG_OK) j->hash[rank] = hash(grad);
         else fprintf(stderr, "rank %d: %s; %s\n", rank, cg_status_str(s), j->report[rank].why);
     }
@@ -61,10 +65,10 @@ static int worker(cg_threads_world *world, int rank, void *user)
     return (int)s;
 }
 
-static int run(const char *op)
-{
+static int run(const char *op) {
     job j = CG_ZERO;
-    uint64_t sent = 0, plain = (uint64_t)N * sizeof(float) * 2 * (RANKS - 1);    /* an allreduce by a ring, all ranks together */
+    /* an allreduce by a ring, all ranks together */
+    uint64_t sent = 0, plain = (uint64_t)N * sizeof(float) * 2 * (RANKS - 1);
     int r, agree = 1, code;
     j.op = op;
     code = cg_threads_run(RANKS, worker, &j);
@@ -74,11 +78,8 @@ static int run(const char *op)
         agree &= j.hash[r] == j.hash[0];
     }
     printf("%-13s %8lu bytes sent by %d ranks, %5.1f times fewer than %lu; %s\n", op, (unsigned long)sent, RANKS,
-           (double)plain / (double)sent, (unsigned long)plain, agree ? "all ranks agree" : "THE RANKS DO NOT AGREE");
+        (double)plain / (double)sent, (unsigned long)plain, agree ? "all ranks agree" : "THE RANKS DO NOT AGREE");
     return !agree;
 }
 
-int main(void)
-{
-    return run("topk:0.01") | run("absmax:4:512") ? 1 : 0;
-}
+int main(void) { return run("topk:0.01") | run("absmax:4:512") ? 1 : 0; }

@@ -16,29 +16,27 @@
 enum { LAYERS = 12, N = 1 << 18, SLICE = 1 << 14, WORK = 60, REPEATS = 6 };
 typedef enum plan { COMPUTE_ONLY, AFTERWARDS, OVERLAPPED, PLANS } plan;
 
-typedef struct wire {                    /* the layers that wait for their exchange, in order, one at a time */
+typedef struct wire { /* the layers that wait for their exchange, in order, one at a time */
     cg_mpi *mpi;
     float (*grad)[N];
-    double speed;                        /* bytes per second of the link to imitate, or 0 */
-    int ready, next, busy;               /* layers computed, layer to exchange, whether it is under way */
+    double speed;          /* bytes per second of the link to imitate, or 0 */
+    int ready, next, busy; /* layers computed, layer to exchange, whether it is under way */
     cg_exchange_desc desc;
     cg_exchange_state state;
     cg_io io;
     cg_mpi_pending pending;
-    double due;                          /* when the imitated link would be done with this message */
+    double due; /* when the imitated link would be done with this message */
     void *mem;
     size_t bytes;
 } wire;
 
-static int stop(const cg_mpi *mpi, cg_status s)
-{
+static int stop(const cg_mpi *mpi, cg_status s) {
     fprintf(stderr, "rank %d: %s\n", mpi->transport.rank, cg_status_str(s));
     return MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 /* What the link of this rank carries for one cg_io: the larger of out and in. */
-static double traffic(const cg_io *io, int size)
-{
+static double traffic(const cg_io *io, int size) {
     const double in = (double)io->in_bytes, out = (double)io->out_bytes;
     switch (io->kind) {
     case CG_IO_ALLREDUCE: return 2 * in * (size - 1) / size;
@@ -49,20 +47,18 @@ static double traffic(const cg_io *io, int size)
 }
 
 /* A step of the exchange was computed with status s: post the message that it asks for, or go on to the next layer. */
-static void follow(wire *w, cg_status s)
-{
+static void follow(wire *w, cg_status s) {
     w->busy = s == CG_AGAIN;
     if (s == CG_OK) w->next++;
     else if (s != CG_AGAIN) stop(w->mpi, s);
     else {
         w->due = w->speed > 0 ? MPI_Wtime() + 1e-4 + traffic(&w->io, w->mpi->transport.size) / w->speed : 0;
-        cg_mpi_io_start(w->mpi, &w->io, &w->pending);      /* a failure shows again in the test */
+        cg_mpi_io_start(w->mpi, &w->io, &w->pending); /* a failure shows again in the test */
     }
 }
 
 /* Does what can be done without waiting; returns whether anything is left. */
-static int progress(wire *w)
-{
+static int progress(wire *w) {
     int done = 0, code;
     if (!w->busy && w->next < w->ready) {
         cg_status s;
@@ -77,8 +73,7 @@ static int progress(wire *w)
 }
 
 /* Stands for the backward pass of one layer: WORK multiply-adds for each value of its gradient. */
-static void compute(float *g, int layer, int rank, size_t begin, size_t end)
-{
+static void compute(float *g, int layer, int rank, size_t begin, size_t end) {
     size_t i;
     int k;
     for (i = begin; i < end; i++) {
@@ -89,8 +84,7 @@ static void compute(float *g, int layer, int rank, size_t begin, size_t end)
 }
 
 /* One step of training; returns its time. */
-static double step(wire *w, plan how)
-{
+static double step(wire *w, plan how) {
     double began;
     int layer;
     size_t i;
@@ -105,15 +99,14 @@ static double step(wire *w, plan how)
         if (how == OVERLAPPED) w->ready = layer + 1;
     }
     if (how != COMPUTE_ONLY) w->ready = LAYERS;
-    while (progress(w)) { }
+    while (progress(w)) {}
     return MPI_Wtime() - began;
 }
 
 /* The best of several steps, and whether all plans give the same means. */
-static int compare(wire *w, const char *name)
-{
+static int compare(wire *w, const char *name) {
     double best[PLANS] = { 1e9, 1e9, 1e9 }, exposed, hidden;
-    float (*first)[N] = (float (*)[N])malloc(sizeof *first * LAYERS);
+    float(*first)[N] = (float(*)[N])malloc(sizeof *first * LAYERS);
     int i, how, wrong = 0;
     if (!first) stop(w->mpi, CG_E_MEMORY);
     for (i = 0; i < REPEATS; i++)
@@ -127,8 +120,8 @@ static int compare(wire *w, const char *name)
     exposed = best[AFTERWARDS] - best[COMPUTE_ONLY];
     hidden = best[AFTERWARDS] - best[OVERLAPPED];
     if (w->mpi->transport.rank == 0) {
-        printf("%-24s compute %.1f ms, exchange afterwards %+.1f ms, overlapped %+.1f ms: ", name, 1e3 * best[COMPUTE_ONLY],
-               1e3 * exposed, 1e3 * (exposed - hidden));
+        printf("%-24s compute %.1f ms, exchange afterwards %+.1f ms, overlapped %+.1f ms: ", name,
+            1e3 * best[COMPUTE_ONLY], 1e3 * exposed, 1e3 * (exposed - hidden));
         if (exposed < 0.05 * best[COMPUTE_ONLY]) printf("too short an exchange to tell");
         else printf("%.0f %% of the exchange hidden", 100 * hidden / exposed);
         puts(wrong ? "; THE MEANS DIFFER" : "");
@@ -136,8 +129,7 @@ static int compare(wire *w, const char *name)
     return wrong;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static float grad[LAYERS][N];
     static wire w;
     cg_mpi mpi;

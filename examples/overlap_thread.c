@@ -15,11 +15,13 @@
 enum { RANKS = 2, LAYERS = 12, N = 1 << 18, WORK = 100, REPEATS = 6 };
 typedef enum plan { COMPUTE_ONLY, AFTERWARDS, OVERLAPPED, PLANS } plan;
 
-typedef struct slow_link { cg_transport below; double speed; } slow_link;/* speed: bytes per second, or 0 */
+typedef struct slow_link {
+    cg_transport below;
+    double speed;
+} slow_link; /* speed: bytes per second, or 0 */
 
 /* The message itself, and the time that it would take. */
-static int link_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from)
-{
+static int link_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     const slow_link *l = (const slow_link *)user;
     const size_t longer = to < 0 || (from >= 0 && in_bytes > out_bytes) ? in_bytes : out_bytes;
     const int code = l->below.sendrecv(l->below.user, out, out_bytes, to, in, in_bytes, from);
@@ -33,33 +35,31 @@ static int link_sendrecv(void *user, const void *out, size_t out_bytes, int to, 
     return code;
 }
 
-typedef struct queue {                   /* layers go in by one thread and are exchanged by the other, in the same order on all ranks */
+/* layers go in by one thread and are exchanged by the other, in the same order on all ranks */
+typedef struct queue {
     pthread_mutex_t lock;
     pthread_cond_t more;
-    int ready;                           /* layers computed */
+    int ready; /* layers computed */
     const cg_transport *transport;
     float (*grad)[N];
-    cg_status status;                    /* of the first exchange that failed */
+    cg_status status; /* of the first exchange that failed */
 } queue;
 
-static void put(queue *q, int ready)
-{
+static void put(queue *q, int ready) {
     pthread_mutex_lock(&q->lock);
     q->ready = ready;
     pthread_cond_signal(&q->more);
     pthread_mutex_unlock(&q->lock);
 }
 
-static void wait_for(queue *q, int layer)
-{
+static void wait_for(queue *q, int layer) {
     pthread_mutex_lock(&q->lock);
     while (q->ready <= layer) pthread_cond_wait(&q->more, &q->lock);
     pthread_mutex_unlock(&q->lock);
 }
 
 /* The second thread: exchanges all layers, each as soon as it is there. */
-static void *exchange_all(void *arg)
-{
+static void *exchange_all(void *arg) {
     queue *q = (queue *)arg;
     cg_exchange_desc desc = CG_ZERO;
     size_t bytes;
@@ -80,8 +80,7 @@ static void *exchange_all(void *arg)
 }
 
 /* Stands for the backward pass of one layer: WORK multiply-adds for each value of its gradient. */
-static void compute(float *g, int layer, int rank)
-{
+static void compute(float *g, int layer, int rank) {
     size_t i;
     int k;
     for (i = 0; i < N; i++) {
@@ -91,23 +90,22 @@ static void compute(float *g, int layer, int rank)
     }
 }
 
-static double now(void)
-{
+static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* One step of training on one rank; its time, or -1. */
-static double step(queue *q, int rank, plan how)
-{
+static double step(queue *q, int rank, plan how) {
     pthread_t second;
     double began;
     int layer, code = 0;
     char byte = 0, other;
     q->ready = 0;
     q->status = CG_OK;
-    q->transport->sendrecv(q->transport->user, &byte, 1, RANKS - 1 - rank, &other, 1, RANKS - 1 - rank);       /* begin together */
+    /* begin together */
+    q->transport->sendrecv(q->transport->user, &byte, 1, RANKS - 1 - rank, &other, 1, RANKS - 1 - rank);
     began = now();
     if (how == OVERLAPPED) code = pthread_create(&second, NULL, exchange_all, q);
     for (layer = 0; !code && layer < LAYERS; layer++) {
@@ -124,16 +122,16 @@ static double step(queue *q, int rank, plan how)
 }
 
 /* One rank: the best of several steps, and whether all plans give the same means. */
-static int worker(cg_threads_world *world, int rank, void *user)
-{
+static int worker(cg_threads_world *world, int rank, void *user) {
     const size_t size = sizeof(float) * N * LAYERS;
-    float (*grad)[N] = (float (*)[N])malloc(size), (*first)[N] = (float (*)[N])malloc(size);
+    float(*grad)[N] = (float(*)[N])malloc(size), (*first)[N] = (float(*)[N])malloc(size);
     double best[PLANS] = { 1e9, 1e9, 1e9 }, exposed, hidden;
     queue q = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, NULL, NULL, CG_OK };
     cg_transport transport;
     slow_link l;
     int i, how, wrong = !grad || !first;
-    l.below = cg_threads_transport(world, rank, CG_THREADS_SENDRECV);     /* all else is built of messages, which the link delays */
+    /* all else is built of messages, which the link delays */
+    l.below = cg_threads_transport(world, rank, CG_THREADS_SENDRECV);
     l.speed = *(const double *)user;
     transport = l.below;
     transport.user = &l;
@@ -151,7 +149,8 @@ static int worker(cg_threads_world *world, int rank, void *user)
     exposed = best[AFTERWARDS] - best[COMPUTE_ONLY];
     hidden = best[AFTERWARDS] - best[OVERLAPPED];
     if (rank == 0 && !wrong) {
-        printf("compute %.1f ms, exchange afterwards %+.1f ms, overlapped %+.1f ms: ", 1e3 * best[COMPUTE_ONLY], 1e3 * exposed, 1e3 * (exposed - hidden));
+        printf("compute %.1f ms, exchange afterwards %+.1f ms, overlapped %+.1f ms: ", 1e3 * best[COMPUTE_ONLY],
+            1e3 * exposed, 1e3 * (exposed - hidden));
         if (exposed < 0.05 * best[COMPUTE_ONLY]) puts("too short an exchange to tell");
         else printf("%.0f %% of the exchange hidden\n", 100 * hidden / exposed);
     }
@@ -160,8 +159,7 @@ static int worker(cg_threads_world *world, int rank, void *user)
     return wrong;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     double speed = argc > 1 ? atof(argv[1]) * 1e6 : 12.5e6;
     int code = cg_threads_run(RANKS, worker, &speed);
     if (code) fprintf(stderr, "failed: a rank stopped, or the means of two plans differ\n");

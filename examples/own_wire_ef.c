@@ -18,7 +18,7 @@ static uint32_t state = 1;
 
 static uint32_t draw(void) { return (state = state * 1664525u + 1013904223u) >> 8; }
 
-static void make_gradient(void)                      /* some directions that stay, and noise */
+static void make_gradient(void) /* some directions that stay, and noise */
 {
     int i;
     for (i = 0; i < N; i++) {
@@ -28,18 +28,16 @@ static void make_gradient(void)                      /* some directions that sta
 }
 
 /* The receiver; 0 if it got nothing. */
-static int wire(const void *packet, size_t len, cg_status *s)
-{
+static int wire(const void *packet, size_t len, cg_status *s) {
     if (draw() % 5u == 0) return 0;
     *s = cg_decompress_add(packet, len, 1.0f, arrived, N);
     return 1;
 }
 
-int main(void)
-{
+int main(void) {
     cg_ef_desc d = CG_ZERO;
     cg_ef ef;
-    cg_tag tag = {42, 0, 0, 0};                      /* seed, step, tensor, rank */
+    cg_tag tag = { 42, 0, 0, 0 }; /* seed, step, tensor, rank */
     cg_status s;
     size_t cap, len, sent = 0, lost = 0, wrong = 0;
     double gain = 0;
@@ -63,7 +61,7 @@ int main(void)
             if (s == CG_OK) s = cg_ef_commit(&ef, packet, len, NULL);
             gain += (double)cg_ef_stats_of(&ef).gain;
         } else {
-            s = cg_ef_rollback(&ef, packet, len);    /* not sent again: its values go with the next packets */
+            s = cg_ef_rollback(&ef, packet, len); /* not sent again: its values go with the next packets */
             lost++;
         }
     }
@@ -72,8 +70,10 @@ int main(void)
         return 1;
     }
     for (i = 0; i < N; i++) wrong += arrived[i] + cg_ef_residual(&ef)[i] != all[i];
-    printf("%d packets of %lu bytes instead of %lu, %lu of them lost; the others took %.0f %% of the energy that was waiting\n", STEPS,
-           (unsigned long)(sent / STEPS), (unsigned long)sizeof grad, (unsigned long)lost, 100 * gain / (double)(STEPS - lost));
+    printf("%d packets of %lu bytes instead of %lu, %lu of them lost; the others took %.0f %% of the energy that was "
+           "waiting\n",
+        STEPS, (unsigned long)(sent / STEPS), (unsigned long)sizeof grad, (unsigned long)lost,
+        100 * gain / (double)(STEPS - lost));
     printf("arrived + remembered differs from the sum of all gradients in %lu of %d places\n", (unsigned long)wrong, N);
     free(packet);
     free(memory);

@@ -15,8 +15,7 @@
 static float grad[N], mean[N], truth[N];
 
 /* A few large values that the workers share, under small noise that they do not. */
-static void make_gradient(float *g, unsigned worker)
-{
+static void make_gradient(float *g, unsigned worker) {
     uint32_t signal = 1, noise = 100 + worker;
     int i;
     for (i = 0; i < N; i++) {
@@ -27,8 +26,7 @@ static void make_gradient(float *g, unsigned worker)
     }
 }
 
-int main(void)
-{
+int main(void) {
     double error = 0, norm = 0;
     unsigned worker;
     int i;
@@ -39,7 +37,7 @@ int main(void)
     if (!packet || !scratch) return 1;
 
     for (worker = 0; worker < WORKERS; worker++) {
-        cg_tag tag = {42, 0, 0, 0};                     /* seed, step, tensor, rank */
+        cg_tag tag = { 42, 0, 0, 0 }; /* seed, step, tensor, rank */
         size_t len;
         cg_status s;
         tag.rank = worker;

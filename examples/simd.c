@@ -14,15 +14,14 @@
 #define N (1 << 20)
 #define REPEATS 20
 
-static const char *const operators[] = {
-    "dense", "f16", "bf16", "sign", "efsign", "absmax:8:512", "absmax:8:512:nearest", "minmax:4:512", "terngrad",
-    "threshold:0.4", "topk:0.01", "randk:0.01", "topk:0.01|absmax:4:512"
-};
-static const cg_isa isas[] = {CG_ISA_SCALAR, CG_ISA_AVX2, CG_ISA_NEON};      /* the first is what the others must equal */
+static const char *const operators[] = { "dense", "f16", "bf16", "sign", "efsign", "absmax:8:512",
+    "absmax:8:512:nearest", "minmax:4:512", "terngrad", "threshold:0.4", "topk:0.01", "randk:0.01",
+    "topk:0.01|absmax:4:512" };
+/* the first is what the others must equal */
+static const cg_isa isas[] = { CG_ISA_SCALAR, CG_ISA_AVX2, CG_ISA_NEON };
 enum { ISAS = sizeof isas / sizeof isas[0], OPERATORS = sizeof operators / sizeof operators[0] };
 
-static uint32_t fnv1a(const void *p, size_t n)
-{
+static uint32_t fnv1a(const void *p, size_t n) {
     const unsigned char *b = (const unsigned char *)p;
     uint32_t h = 2166136261u;
     while (n--) h = (h ^ *b++) * 16777619u;
@@ -31,10 +30,10 @@ static uint32_t fnv1a(const void *p, size_t n)
 
 static double gbps(clock_t ticks) { return 4e-9 * N * CLOCKS_PER_SEC / (double)(ticks > 0 ? ticks : 1); }
 
-int main(void)
-{
-    const cg_tag tag = {42, 1, 2, 3};
-    float *x = (float *)malloc(N * sizeof *x), *y = (float *)malloc(N * sizeof *y), *y0 = (float *)malloc(N * sizeof *y0);
+int main(void) {
+    const cg_tag tag = { 42, 1, 2, 3 };
+    float *x = (float *)malloc(N * sizeof *x), *y = (float *)malloc(N * sizeof *y),
+          *y0 = (float *)malloc(N * sizeof *y0);
     uint32_t r = 1;
     size_t i, j;
     int failed = 0;
@@ -47,8 +46,10 @@ int main(void)
     }
 
     printf("compgrad %s uses %s here. Found:", cg_version(), cg_isa_name(cg_isa_used()));
-    for (j = 0; j < ISAS; j++) if (cg_isa_found(isas[j])) printf(" %s", cg_isa_name(isas[j]));
-    printf("\n\n%-24s %-8s %10s %10s  %-10s %12s %12s\n", "operator", "isa", "bytes", "checksum", "", "encode GB/s", "decode GB/s");
+    for (j = 0; j < ISAS; j++)
+        if (cg_isa_found(isas[j])) printf(" %s", cg_isa_name(isas[j]));
+    printf("\n\n%-24s %-8s %10s %10s  %-10s %12s %12s\n", "operator", "isa", "bytes", "checksum", "", "encode GB/s",
+        "decode GB/s");
 
     for (i = 0; i < OPERATORS; i++) {
         cg_op op;
@@ -62,7 +63,7 @@ int main(void)
         for (j = 0; s == CG_OK && j < ISAS; j++) {
             clock_t encode = 0, decode = 0, t;
             int k, same = 1;
-            if (cg_isa_force(isas[j]) != CG_OK) continue;             /* not in this build or CPU */
+            if (cg_isa_force(isas[j]) != CG_OK) continue; /* not in this build or CPU */
             for (k = 0; s == CG_OK && k < REPEATS; k++) {
                 t = clock();
                 s = cg_compress(&op, &tag, x, N, packet, cap, &len, scratch, room);
@@ -79,8 +80,9 @@ int main(void)
                 same = len == first_len && !memcmp(packet, first, len) && !memcmp(y, y0, N * sizeof *y);
             }
             failed |= !same;
-            printf("%-24s %-8s %10lu   %08lx  %-10s %12.2f %12.2f\n", operators[i], cg_isa_name(isas[j]), (unsigned long)len,
-                   (unsigned long)fnv1a(packet, len), same ? "same" : "DIFFERENT", REPEATS * gbps(encode), REPEATS * gbps(decode));
+            printf("%-24s %-8s %10lu   %08lx  %-10s %12.2f %12.2f\n", operators[i], cg_isa_name(isas[j]),
+                (unsigned long)len, (unsigned long)fnv1a(packet, len), same ? "same" : "DIFFERENT",
+                REPEATS * gbps(encode), REPEATS * gbps(decode));
         }
         if (s != CG_OK) {
             fprintf(stderr, "%s: %s\n", operators[i], cg_status_str(s));
@@ -90,7 +92,7 @@ int main(void)
         free(packet);
         free(scratch);
     }
-    if (cg_isa_force(CG_ISA_AUTO) != CG_OK) failed = 1;               /* back to what the CPU has */
+    if (cg_isa_force(CG_ISA_AUTO) != CG_OK) failed = 1; /* back to what the CPU has */
     free(x);
     free(y);
     free(y0);

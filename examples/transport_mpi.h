@@ -1,33 +1,29 @@
 /* transport_mpi.h - compgrad exchanges over MPI 3 (OpenMPI, MPICH and their descendants).
 
-       #include <mpi.h>
-       #define COMPGRAD_IMPLEMENTATION
-       #include "transport_mpi.h"                        // compile with mpicc -I (where compgrad.h is)
+   #include <mpi.h> #define COMPGRAD_IMPLEMENTATION #include "transport_mpi.h"                        // compile
+   with mpicc -I (where compgrad.h is)
 
-       cg_mpi mpi;
-       int code = cg_mpi_open(&mpi, MPI_COMM_WORLD);     // collective; after MPI_Init
-       s = cg_exchange(&desc, &mpi.transport, grad, n, mem, bytes, &report);
-       if (s == CG_E_TRANSPORT) cg_mpi_error(report.code, text, sizeof text);
-       cg_mpi_close(&mpi);                               // collective; before MPI_Finalize
+   cg_mpi mpi; int code = cg_mpi_open(&mpi, MPI_COMM_WORLD);     // collective; after MPI_Init s =
+   cg_exchange(&desc, &mpi.transport, grad, n, mem, bytes, &report); if (s == CG_E_TRANSPORT)
+   cg_mpi_error(report.code, text, sizeof text); cg_mpi_close(&mpi);                               // collective;
+   before MPI_Finalize
 
    To compute while messages travel, drive the exchange yourself, see examples/overlap_mpi.c:
 
-       s = cg_exchange_start(&state, &desc, &mpi.transport, grad, n, mem, bytes);
-       if (s == CG_OK) s = cg_exchange_next(&state, 0, &io);
-       while (s == CG_AGAIN) {
-           code = cg_mpi_io_start(&mpi, &io, &pending);
-           for (done = 0; !code && !done; ) { compute_a_little(); code = cg_mpi_io_test(&pending, &done); }
-           s = cg_exchange_next(&state, code, &io);
-       }
+   s = cg_exchange_start(&state, &desc, &mpi.transport, grad, n, mem, bytes); if (s == CG_OK) s =
+   cg_exchange_next(&state, 0, &io); while (s == CG_AGAIN) { code = cg_mpi_io_start(&mpi, &io, &pending); for (done
+   = 0; !code && !done; ) { compute_a_little(); code = cg_mpi_io_test(&pending, &done); } s =
+   cg_exchange_next(&state, code, &io); }
 
-   The callbacks return MPI's error code: the communicator is a duplicate with MPI_ERRORS_RETURN. A wrong rank or a message of
-   the wrong size is such an error (MPICH 4.0 hands the latter to MPI_COMM_WORLD's handler: set MPI_ERRORS_RETURN there too).
-   If a rank dies, the callbacks return no error: mpirun ends the whole job, as MPI has no way to continue without it.
+   The callbacks return MPI's error code: the communicator is a duplicate with MPI_ERRORS_RETURN. A wrong rank or a
+   message of the wrong size is such an error (MPICH 4.0 hands the latter to MPI_COMM_WORLD's handler: set
+   MPI_ERRORS_RETURN there too). If a rank dies, the callbacks return no error: mpirun ends the whole job, as MPI
+   has no way to continue without it.
 
    Collectives must begin in the same order on all ranks, so one cg_mpi carries one exchange at a time; for several
-   exchanges at the same time open one cg_mpi for each. The struct must not move while it is open. It has no lock: give
-   every thread a cg_mpi of its own, and initialise MPI with MPI_THREAD_MULTIPLE. MPI moves data only inside its calls,
-   so call cg_mpi_io_test about every millisecond. */
+   exchanges at the same time open one cg_mpi for each. The struct must not move while it is open. It has no lock:
+   give every thread a cg_mpi of its own, and initialise MPI with MPI_THREAD_MULTIPLE. MPI moves data only inside
+   its calls, so call cg_mpi_io_test about every millisecond. */
 
 #ifndef COMPGRAD_TRANSPORT_MPI_H
 #define COMPGRAD_TRANSPORT_MPI_H
@@ -37,26 +33,30 @@
 #include <string.h>
 
 typedef struct cg_mpi {
-    cg_transport transport;             /* hand this to cg_exchange. MPI does not promise the same bits from allreduce on every rank,
-                                           so CG_ALLREDUCE_AGREES is off; set it if your MPI's documentation does promise it */
-    MPI_Comm comm;                      /* ours alone, so no message meets one of yours */
-    size_t chunk;                       /* most bytes in one MPI call, as MPI counts in int: 1 GiB; the same on all ranks */
+    /* hand this to cg_exchange. MPI does not promise the same bits from allreduce on every rank, so
+       CG_ALLREDUCE_AGREES is off; set it if your MPI's documentation does promise it */
+    cg_transport transport;
+    MPI_Comm comm; /* ours alone, so no message meets one of yours */
+    /* most bytes in one MPI call, as MPI counts in int: 1 GiB; the same on all ranks */
+    size_t chunk;
 } cg_mpi;
 
-typedef struct cg_mpi_pending {         /* one cg_io under way; the buffers it names stay as they are until it is done */
+/* one cg_io under way; the buffers it names stay as they are until it is done */
+typedef struct cg_mpi_pending {
     cg_mpi *mpi;
     cg_io io;
-    int blocking;                       /* use the blocking collectives, which MPI libraries tune better */
-    int code;                           /* the first error */
-    MPI_Request request[2];             /* 0: what goes out, or the collective; 1: what comes in. Neither waits for the other */
-    size_t total[2], begun[2];          /* in bytes; one piece of each is under way, the last one posted */
+    int blocking; /* use the blocking collectives, which MPI libraries tune better */
+    int code;     /* the first error */
+    /* 0: what goes out, or the collective; 1: what comes in. Neither waits for the other */
+    MPI_Request request[2];
+    size_t total[2], begun[2]; /* in bytes; one piece of each is under way, the last one posted */
     size_t piece[2];
 } cg_mpi_pending;
 
-/* All of an allgather at once, or where that is too long the next piece of one rank's part, from that rank to all. (One call with an
-   element as long as a part would do, but MPICH 4.0 leaves some of it out beyond 2 GiB, and reports success.) */
-static inline int cg_mpi_allgather_(cg_mpi_pending *p, size_t at, int count)
-{
+/* All of an allgather at once, or where that is too long the next piece of one rank's part, from that rank to all.
+   (One call with an element as long as a part would do, but MPICH 4.0 leaves some of it out beyond 2 GiB, and
+   reports success.) */
+static inline int cg_mpi_allgather_(cg_mpi_pending *p, size_t at, int count) {
     char *in = (char *)p->io.in + at;
     const MPI_Comm comm = p->mpi->comm;
     if (p->io.in_bytes <= p->mpi->chunk)
@@ -67,22 +67,22 @@ static inline int cg_mpi_allgather_(cg_mpi_pending *p, size_t at, int count)
 }
 
 /* The most bytes of the next piece: whole floats, and of an allgather nothing beyond one rank's part. */
-static inline size_t cg_mpi_limit_(const cg_mpi_pending *p, size_t at)
-{
+static inline size_t cg_mpi_limit_(const cg_mpi_pending *p, size_t at) {
     size_t limit = p->mpi->chunk ? p->mpi->chunk : 1;
     if (p->io.kind == CG_IO_ALLREDUCE) limit = limit < 4 ? 4 : limit / 4 * 4;
-    if (p->io.kind == CG_IO_ALLGATHER && p->io.out_bytes && p->io.out_bytes - at % p->io.out_bytes < limit) limit = p->io.out_bytes - at % p->io.out_bytes;
+    if (p->io.kind == CG_IO_ALLGATHER && p->io.out_bytes && p->io.out_bytes - at % p->io.out_bytes < limit)
+        limit = p->io.out_bytes - at % p->io.out_bytes;
     return limit;
 }
 
 /* Posts pieces until one is under way or nothing is left; the first one even if it is empty. */
-static inline int cg_mpi_post_(cg_mpi_pending *p, int way)
-{
+static inline int cg_mpi_post_(cg_mpi_pending *p, int way) {
     const MPI_Comm comm = p->mpi->comm;
     MPI_Request *r = &p->request[way];
     int code = MPI_SUCCESS;
     do {
-        const size_t at = p->begun[way], left = p->total[way] - at, limit = cg_mpi_limit_(p, at), bytes = left < limit ? left : limit;
+        const size_t at = p->begun[way], left = p->total[way] - at, limit = cg_mpi_limit_(p, at),
+                     bytes = left < limit ? left : limit;
         const int count = (int)bytes;
         char *in = (char *)p->io.in + at;
         switch (p->io.kind) {
@@ -92,7 +92,8 @@ static inline int cg_mpi_post_(cg_mpi_pending *p, int way)
             break;
         case CG_IO_ALLGATHER: code = cg_mpi_allgather_(p, at, count); break;
         case CG_IO_BROADCAST:
-            code = p->blocking ? MPI_Bcast(in, count, MPI_BYTE, p->io.from, comm) : MPI_Ibcast(in, count, MPI_BYTE, p->io.from, comm, r);
+            code = p->blocking ? MPI_Bcast(in, count, MPI_BYTE, p->io.from, comm)
+                               : MPI_Ibcast(in, count, MPI_BYTE, p->io.from, comm, r);
             break;
         default:
             code = way ? MPI_Irecv(in, count, MPI_BYTE, p->io.from, 0, comm, r)
@@ -105,18 +106,17 @@ static inline int cg_mpi_post_(cg_mpi_pending *p, int way)
 }
 
 /* After an error: a receive must not write into memory that the caller takes back. */
-static inline int cg_mpi_drop_(cg_mpi_pending *p, int code)
-{
+static inline int cg_mpi_drop_(cg_mpi_pending *p, int code) {
     p->code = code;
-    if (p->request[1] != MPI_REQUEST_NULL && MPI_Cancel(&p->request[1]) == MPI_SUCCESS) MPI_Wait(&p->request[1], MPI_STATUS_IGNORE);
+    if (p->request[1] != MPI_REQUEST_NULL && MPI_Cancel(&p->request[1]) == MPI_SUCCESS)
+        MPI_Wait(&p->request[1], MPI_STATUS_IGNORE);
     if (p->request[0] != MPI_REQUEST_NULL && p->io.kind == CG_IO_SENDRECV) MPI_Request_free(&p->request[0]);
     p->request[0] = p->request[1] = MPI_REQUEST_NULL;
     return code;
 }
 
 /* A piece is complete: was it as long as it should be, and what follows it? */
-static inline int cg_mpi_follow_(cg_mpi_pending *p, int way, MPI_Status *status)
-{
+static inline int cg_mpi_follow_(cg_mpi_pending *p, int way, MPI_Status *status) {
     int count = 0, code = MPI_SUCCESS;
     if (way == 1) code = MPI_Get_count(status, MPI_BYTE, &count);
     if (way == 1 && code == MPI_SUCCESS && (size_t)count != p->piece[1]) code = MPI_ERR_COUNT;
@@ -124,9 +124,9 @@ static inline int cg_mpi_follow_(cg_mpi_pending *p, int way, MPI_Status *status)
     return code;
 }
 
-static inline int cg_mpi_start_(cg_mpi *m, const cg_io *io, int blocking, cg_mpi_pending *p)
-{
-    const int is_sendrecv = io->kind == CG_IO_SENDRECV, is_whole = io->kind == CG_IO_ALLGATHER && io->in_bytes <= m->chunk;
+static inline int cg_mpi_start_(cg_mpi *m, const cg_io *io, int blocking, cg_mpi_pending *p) {
+    const int is_sendrecv = io->kind == CG_IO_SENDRECV,
+              is_whole = io->kind == CG_IO_ALLGATHER && io->in_bytes <= m->chunk;
     int code = MPI_SUCCESS;
     memset(p, 0, sizeof *p);
     p->mpi = m;
@@ -134,23 +134,24 @@ static inline int cg_mpi_start_(cg_mpi *m, const cg_io *io, int blocking, cg_mpi
     p->blocking = blocking;
     p->request[0] = p->request[1] = MPI_REQUEST_NULL;
     p->total[0] = is_sendrecv || is_whole ? io->out_bytes : io->in_bytes;
-    if (io->kind == CG_IO_ALLGATHER && !is_whole) {      /* our own part is there already when its turn comes */
+    if (io->kind == CG_IO_ALLGATHER && !is_whole) { /* our own part is there already when its turn comes */
         char *mine = (char *)io->in + (size_t)m->transport.rank * io->out_bytes;
         if ((const void *)mine != io->out) memcpy(mine, io->out, io->out_bytes);
     }
     p->total[1] = io->in_bytes;
     if (io->kind > CG_IO_SENDRECV) return p->code = MPI_ERR_ARG;
     if (is_sendrecv && io->from >= 0) code = cg_mpi_post_(p, 1);
-    if (code == MPI_SUCCESS && (is_sendrecv ? io->to >= 0 : io->kind != CG_IO_NONE && p->total[0] > 0)) code = cg_mpi_post_(p, 0);
+    if (code == MPI_SUCCESS && (is_sendrecv ? io->to >= 0 : io->kind != CG_IO_NONE && p->total[0] > 0))
+        code = cg_mpi_post_(p, 0);
     return code == MPI_SUCCESS ? code : cg_mpi_drop_(p, code);
 }
 
-/* ---- one cg_io without blocking: start, then test until done or wait. All return MPI's code; after an error it is done. ---- */
+/* ---- one cg_io without blocking: start it, then test until it is done, or wait. All return the code of MPI; after an
+        error the cg_io is done. ---- */
 
 static inline int cg_mpi_io_start(cg_mpi *m, const cg_io *io, cg_mpi_pending *p) { return cg_mpi_start_(m, io, 0, p); }
 
-static inline int cg_mpi_io_test(cg_mpi_pending *p, int *done)
-{
+static inline int cg_mpi_io_test(cg_mpi_pending *p, int *done) {
     int way, flag;
     for (way = 0; way < 2; way++) {
         MPI_Status status;
@@ -164,8 +165,7 @@ static inline int cg_mpi_io_test(cg_mpi_pending *p, int *done)
     return p->code;
 }
 
-static inline int cg_mpi_io_wait(cg_mpi_pending *p)
-{
+static inline int cg_mpi_io_wait(cg_mpi_pending *p) {
     while (p->request[0] != MPI_REQUEST_NULL || p->request[1] != MPI_REQUEST_NULL) {
         MPI_Status status;
         int way = 0, code = MPI_Waitany(2, p->request, &way, &status);
@@ -177,8 +177,8 @@ static inline int cg_mpi_io_wait(cg_mpi_pending *p)
 
 /* ---- the callbacks ---- */
 
-static inline int cg_mpi_run_(void *user, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from)
-{
+static inline int cg_mpi_run_(
+    void *user, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     cg_mpi_pending p;
     cg_io io;
     memset(&io, 0, sizeof io);
@@ -193,31 +193,27 @@ static inline int cg_mpi_run_(void *user, uint32_t kind, const void *out, size_t
     return cg_mpi_io_wait(&p);
 }
 
-static inline int cg_mpi_allreduce(void *user, float *inout, size_t n)
-{
+static inline int cg_mpi_allreduce(void *user, float *inout, size_t n) {
     return cg_mpi_run_(user, CG_IO_ALLREDUCE, NULL, 0, -1, inout, 4 * n, -1);
 }
 
-static inline int cg_mpi_allgather(void *user, const void *mine, void *all, size_t bytes_each)
-{
+static inline int cg_mpi_allgather(void *user, const void *mine, void *all, size_t bytes_each) {
     const cg_mpi *m = (const cg_mpi *)user;
     return cg_mpi_run_(user, CG_IO_ALLGATHER, mine, bytes_each, -1, all, bytes_each * (size_t)m->transport.size, -1);
 }
 
-static inline int cg_mpi_broadcast(void *user, void *buf, size_t bytes, int root)
-{
+static inline int cg_mpi_broadcast(void *user, void *buf, size_t bytes, int root) {
     return cg_mpi_run_(user, CG_IO_BROADCAST, NULL, 0, -1, buf, bytes, root);
 }
 
-static inline int cg_mpi_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from)
-{
+static inline int cg_mpi_sendrecv(
+    void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     return cg_mpi_run_(user, CG_IO_SENDRECV, out, out_bytes, to, in, in_bytes, from);
 }
 
 /* ---- open, close, errors ---- */
 
-static inline int cg_mpi_open(cg_mpi *m, MPI_Comm comm)
-{
+static inline int cg_mpi_open(cg_mpi *m, MPI_Comm comm) {
     int code;
     memset(m, 0, sizeof *m);
     m->chunk = (size_t)1 << 30;
@@ -234,14 +230,10 @@ static inline int cg_mpi_open(cg_mpi *m, MPI_Comm comm)
     return code;
 }
 
-static inline int cg_mpi_close(cg_mpi *m)
-{
-    return m->comm == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&m->comm);
-}
+static inline int cg_mpi_close(cg_mpi *m) { return m->comm == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&m->comm); }
 
 /* MPI's words for a code that a callback returned. */
-static inline const char *cg_mpi_error(int code, char *text, size_t cap)
-{
+static inline const char *cg_mpi_error(int code, char *text, size_t cap) {
     char all[MPI_MAX_ERROR_STRING + 1] = "";
     int len = 0;
     size_t n;

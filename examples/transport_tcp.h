@@ -1,38 +1,36 @@
 /* transport_tcp.h - ranks are processes that are connected by TCP, each with each.
 
-       cg_tcp_desc desc = CG_ZERO;
-       cg_tcp net;
-       char text[200];
-       desc.rank = rank;                                       // 0, 1, ..., of as many as there are addresses
-       desc.addresses = "10.0.0.1:4000,10.0.0.2:4000,[fd00::3]:4000";        // the same on all ranks
-       desc.job = 20240607;                                    // any number; processes of another job are turned away
-       int code = cg_tcp_open(&net, &desc);                    // waits for the others, 30 s or desc.timeout_ms
-       if (code) puts(cg_tcp_error(code, text, sizeof text));  // "timeout, waiting for rank 2"
-       ... cg_exchange(&exchange, &net.transport, grad, n, mem, bytes, &report);     // report.code is such a code, too
-       cg_tcp_close(&net);
+   cg_tcp_desc desc = CG_ZERO; cg_tcp net; char text[200]; desc.rank = rank;
+   // 0, 1, ..., of as many as there are addresses desc.addresses = "10.0.0.1:4000,10.0.0.2:4000,[fd00::3]:4000";
+   // the same on all ranks desc.job = 20240607;                                    // any number; processes of
+   another job are turned away int code = cg_tcp_open(&net, &desc);                    // waits for the others, 30
+   s or desc.timeout_ms if (code) puts(cg_tcp_error(code, text, sizeof text));  // "timeout, waiting for rank 2"
+   ... cg_exchange(&exchange, &net.transport, grad, n, mem, bytes, &report);     // report.code is such a code, too
+   cg_tcp_close(&net);
 
-   POSIX sockets, IPv4 and IPv6. Include it first, or compile with -D_POSIX_C_SOURCE=200809L (or -std=gnu99). Rank r listens at
-   its own address (an empty host is any interface: ":4000") and connects to all lower ranks, trying again until the timeout.
-   Give addresses that mean the same everywhere: a machine's own name is often 127.0.1.1 for itself.
+   POSIX sockets, IPv4 and IPv6. Include it first, or compile with -D_POSIX_C_SOURCE=200809L (or -std=gnu99). Rank
+   r listens at its own address (an empty host is any interface: ":4000") and connects to all lower ranks, trying
+   again until the timeout. Give addresses that mean the same everywhere: a machine's own name is often 127.0.1.1
+   for itself.
 
-   FAILURE. Nothing waits longer than the timeout without a byte moving, and while a rank waits for one peer it watches the
-   others. A rank that sees a failure closes all its connections, so every other rank sees one too, and from then on all its
-   calls return the code of that failure. cg_tcp_close says goodbye first: a peer that ends early, but with its work done,
-   hurts only those who still wanted something from it; a process that ends without it counts as dead. Set the timeout longer
-   than the slowest computation between two calls.
+   FAILURE. Nothing waits longer than the timeout without a byte moving, and while a rank waits for one peer it
+   watches the others. A rank that sees a failure closes all its connections, so every other rank sees one too, and
+   from then on all its calls return the code of that failure. cg_tcp_close says goodbye first: a peer that ends
+   early, but with its work done, hurts only those who still wanted something from it; a process that ends without
+   it counts as dead. Set the timeout longer than the slowest computation between two calls.
 
-   A message is 8 bytes with its length, little-endian, and the data, so that sizes which differ are an error (CG_TCP_E_SIZE)
-   and not a wrong result. Nothing is allocated after cg_tcp_open. One thread at a time may use a cg_tcp, which stays where it
-   was opened. There is no encryption and no authentication: for networks you trust. */
+   A message is 8 bytes with its length, little-endian, and the data, so that sizes which differ are an error
+   (CG_TCP_E_SIZE) and not a wrong result. Nothing is allocated after cg_tcp_open. One thread at a time may use a
+   cg_tcp, which stays where it was opened. There is no encryption and no authentication: for networks you trust. */
 
 #ifndef CG_TRANSPORT_TCP_H
 #define CG_TRANSPORT_TCP_H
 
 #ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
+#  define _POSIX_C_SOURCE 200809L
 #endif
 #if defined(__APPLE__) && !defined(_DARWIN_C_SOURCE)
-#define _DARWIN_C_SOURCE                     /* for SO_NOSIGPIPE */
+#  define _DARWIN_C_SOURCE /* for SO_NOSIGPIPE */
 #endif
 #include <errno.h>
 #include <fcntl.h>
@@ -51,85 +49,98 @@
 #include "compgrad_exchange.h"
 
 #ifndef CLOCK_MONOTONIC
-#error "include transport_tcp.h before other headers, or compile with -D_POSIX_C_SOURCE=200809L"
+#  error "include transport_tcp.h before other headers, or compile with -D_POSIX_C_SOURCE=200809L"
 #endif
 
-typedef struct cg_tcp_desc {                 /* zero = default */
+typedef struct cg_tcp_desc { /* zero = default */
     int rank;
-    const char *addresses;                   /* "host:port,host:port,...": one per rank, at most 4000; needed only while opening */
+    const char *addresses; /* "host:port,host:port,...": one per rank, at most 4000; needed only while opening */
     uint64_t job;
-    int timeout_ms;                          /* 0 = 30000 */
-    int listener;                            /* 0, or a socket that already listens (cg_tcp_listen); cg_tcp_open closes it in every case */
+    int timeout_ms; /* 0 = 30000 */
+    /* 0, or a socket that already listens (cg_tcp_listen); cg_tcp_open closes it in every case */
+    int listener;
 } cg_tcp_desc;
 
 /* A code is the kind of failure, and with it who it was about and the errno; 0 is success. */
-enum { CG_TCP_E_ARG = 1, CG_TCP_E_ADDRESS, CG_TCP_E_TIMEOUT, CG_TCP_E_CLOSED, CG_TCP_E_HANDSHAKE, CG_TCP_E_SIZE, CG_TCP_E_MEMORY, CG_TCP_E_SYSTEM };
+enum {
+    CG_TCP_E_ARG = 1,
+    CG_TCP_E_ADDRESS,
+    CG_TCP_E_TIMEOUT,
+    CG_TCP_E_CLOSED,
+    CG_TCP_E_HANDSHAKE,
+    CG_TCP_E_SIZE,
+    CG_TCP_E_MEMORY,
+    CG_TCP_E_SYSTEM
+};
 
-typedef struct cg_tcp_peer_ { int fd, bye; } cg_tcp_peer_;
+typedef struct cg_tcp_peer_ {
+    int fd, bye;
+} cg_tcp_peer_;
 
 typedef struct cg_tcp {
-    cg_transport transport;                  /* what cg_exchange takes */
-    uint64_t sent, received;                 /* bytes through the sockets since opening, with the lengths in front of messages */
+    cg_transport transport; /* what cg_exchange takes */
+    /* bytes through the sockets since opening, with the lengths in front of messages */
+    uint64_t sent, received;
     uint64_t messages_sent, messages_received;
-    int code;                                /* of the failure that ended it, or 0 */
+    int code; /* of the failure that ended it, or 0 */
     int timeout_ms;
-    cg_tcp_peer_ *peer;                      /* private from here on */
+    cg_tcp_peer_ *peer; /* private from here on */
     struct pollfd *poll;
 } cg_tcp;
 
-static inline int  cg_tcp_open(cg_tcp *, const cg_tcp_desc *);
-static inline void cg_tcp_close(cg_tcp *);                                          /* also after a failure, or twice */
-static inline int  cg_tcp_kind(int code) { return code & 15; }                      /* CG_TCP_E_... */
-static inline int  cg_tcp_blame(int code) { return (code >> 4 & 4095) - 1; }        /* the peer that it was about, or -1 */
-static inline const char *cg_tcp_error(int code, char *text, size_t cap);           /* a sentence, in text */
-static inline int  cg_tcp_listen(const char *address, int *fd, int *port);          /* "127.0.0.1:0" takes a free port */
+static inline int cg_tcp_open(cg_tcp *, const cg_tcp_desc *);
+static inline void cg_tcp_close(cg_tcp *);                    /* also after a failure, or twice */
+static inline int cg_tcp_kind(int code) { return code & 15; } /* CG_TCP_E_... */
+/* the peer that it was about, or -1 */
+static inline int cg_tcp_blame(int code) { return (code >> 4 & 4095) - 1; }
+static inline const char *cg_tcp_error(int code, char *text, size_t cap); /* a sentence, in text */
+static inline int cg_tcp_listen(const char *address, int *fd, int *port); /* "127.0.0.1:0" takes a free port */
 
-/* ---- codes, time, bytes ------------------------------------------------------------------------------------------------------ */
+/* ---- codes, time, bytes ---- */
 
-static inline int cg_tcp_code_(int kind, int peer, int error) { return kind | (peer + 1) << 4 | (error & 0x7fff) << 16; }
+static inline int cg_tcp_code_(int kind, int peer, int error) {
+    return kind | (peer + 1) << 4 | (error & 0x7fff) << 16;
+}
 
-static inline const char *cg_tcp_error(int code, char *text, size_t cap)
-{
-    static const char *const what[16] = {
-        "ok", "a rank that is not there, or a message to oneself that is not received in the same call", "an address is wrong or not to be had",
-        "timeout, waiting", "the connection was closed", "a process of another job, size or version, or a rank that is there twice",
-        "sender and receiver gave different sizes", "no memory", "the system refused", "?", "?", "?", "?", "?", "?", "?"
-    };
+static inline const char *cg_tcp_error(int code, char *text, size_t cap) {
+    static const char *const what[16] = { "ok",
+        "a rank that is not there, or a message to oneself that is not received in the same call",
+        "an address is wrong or not to be had", "timeout, waiting", "the connection was closed",
+        "a process of another job, size or version, or a rank that is there twice",
+        "sender and receiver gave different sizes", "no memory", "the system refused", "?", "?", "?", "?", "?", "?",
+        "?" };
     const int peer = cg_tcp_blame(code), error = code >> 16;
     char who[40] = "";
-    if (peer >= 0) snprintf(who, sizeof who, cg_tcp_kind(code) == CG_TCP_E_TIMEOUT ? " for rank %d" : " (rank %d)", peer);
+    if (peer >= 0)
+        snprintf(who, sizeof who, cg_tcp_kind(code) == CG_TCP_E_TIMEOUT ? " for rank %d" : " (rank %d)", peer);
     snprintf(text, cap, "%s%s%s%s", what[cg_tcp_kind(code)], who, error ? ": " : "", error ? strerror(error) : "");
     return text;
 }
 
-static inline int64_t cg_tcp_now_(void)      /* milliseconds */
+static inline int64_t cg_tcp_now_(void) /* milliseconds */
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static inline int cg_tcp_left_(int64_t deadline)
-{
+static inline int cg_tcp_left_(int64_t deadline) {
     int64_t left = deadline - cg_tcp_now_();
     return left < 0 ? 0 : left > 1000000000 ? 1000000000 : (int)left;
 }
 
-static inline void cg_tcp_put_(unsigned char *p, uint64_t v, int bytes)
-{
+static inline void cg_tcp_put_(unsigned char *p, uint64_t v, int bytes) {
     while (bytes--) *p++ = (unsigned char)(v & 255), v >>= 8;
 }
 
-static inline uint64_t cg_tcp_get_(const unsigned char *p, int bytes)
-{
+static inline uint64_t cg_tcp_get_(const unsigned char *p, int bytes) {
     uint64_t v = 0;
     while (bytes--) v = v << 8 | p[bytes];
     return v;
 }
 
 /* Waits for one socket: 1 ready (or broken, which the next call on it tells), 0 too late. */
-static inline int cg_tcp_ready_(int fd, short events, int64_t deadline)
-{
+static inline int cg_tcp_ready_(int fd, short events, int64_t deadline) {
     struct pollfd p;
     int n;
     p.fd = fd;
@@ -141,15 +152,15 @@ static inline int cg_tcp_ready_(int fd, short events, int64_t deadline)
 
 static inline int cg_tcp_again_(void) { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-/* ---- sockets ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sockets ---- */
 
 #ifdef MSG_NOSIGNAL
-#define CG_TCP_NOSIGNAL_ MSG_NOSIGNAL
+#  define CG_TCP_NOSIGNAL_ MSG_NOSIGNAL
 #else
-#define CG_TCP_NOSIGNAL_ 0
+#  define CG_TCP_NOSIGNAL_ 0
 #endif
 
-static inline int cg_tcp_setup_(int fd)      /* 0, or -1 and errno */
+static inline int cg_tcp_setup_(int fd) /* 0, or -1 and errno */
 {
     int one = 1, flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) return -1;
@@ -161,8 +172,7 @@ static inline int cg_tcp_setup_(int fd)      /* 0, or -1 and errno */
 }
 
 /* Splits "host:port" or "[host]:port", up to a comma or the end, into text: 1, or 0 if it is neither. */
-static inline int cg_tcp_split_(const char *address, char text[256], char **host, char **port)
-{
+static inline int cg_tcp_split_(const char *address, char text[256], char **host, char **port) {
     const size_t len = strcspn(address, ",");
     if (len > 255) return 0;
     memcpy(text, address, len);
@@ -180,8 +190,7 @@ static inline int cg_tcp_split_(const char *address, char text[256], char **host
 }
 
 /* A list for freeaddrinfo, or NULL. An empty host is any of ours. */
-static inline struct addrinfo *cg_tcp_lookup_(const char *address)
-{
+static inline struct addrinfo *cg_tcp_lookup_(const char *address) {
     struct addrinfo hint, *list = NULL;
     char text[256], *name, *port;
     if (!cg_tcp_split_(address, text, &name, &port)) return NULL;
@@ -191,7 +200,7 @@ static inline struct addrinfo *cg_tcp_lookup_(const char *address)
     return getaddrinfo(*name ? name : NULL, port, &hint, &list) ? NULL : list;
 }
 
-static inline int cg_tcp_bind_(const struct addrinfo *a)         /* a listening socket, or -1 and errno */
+static inline int cg_tcp_bind_(const struct addrinfo *a) /* a listening socket, or -1 and errno */
 {
     int one = 1, error, fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
     if (fd < 0) return -1;
@@ -203,8 +212,7 @@ static inline int cg_tcp_bind_(const struct addrinfo *a)         /* a listening 
     return -1;
 }
 
-static inline int cg_tcp_port_(int fd)
-{
+static inline int cg_tcp_port_(int fd) {
     struct sockaddr_storage at;
     socklen_t len = sizeof at;
     char port[16];
@@ -212,9 +220,9 @@ static inline int cg_tcp_port_(int fd)
     return getnameinfo((struct sockaddr *)&at, len, NULL, 0, port, sizeof port, NI_NUMERICSERV) ? 0 : atoi(port);
 }
 
-static inline int cg_tcp_listen(const char *address, int *fd, int *port)
-{
-    const int64_t deadline = cg_tcp_now_() + 1000;               /* an address in use may be a rank that dials itself by chance: see cg_tcp_dial_ */
+static inline int cg_tcp_listen(const char *address, int *fd, int *port) {
+    /* an address in use may be a rank that dials itself by chance: see cg_tcp_dial_ */
+    const int64_t deadline = cg_tcp_now_() + 1000;
     const struct timespec pause = { 0, 20000000 };
     struct addrinfo *list = cg_tcp_lookup_(address), *a;
     int error = 0;
@@ -234,8 +242,7 @@ static inline int cg_tcp_listen(const char *address, int *fd, int *port)
 }
 
 /* All of `bytes`, one way, until the deadline: 0, or a code. Only for greetings. */
-static inline int cg_tcp_move_(int fd, int peer, unsigned char *p, size_t bytes, int out, int64_t deadline)
-{
+static inline int cg_tcp_move_(int fd, int peer, unsigned char *p, size_t bytes, int out, int64_t deadline) {
     while (bytes) {
         ssize_t n = out ? send(fd, p, bytes, CG_TCP_NOSIGNAL_) : recv(fd, p, bytes, 0);
         if (n > 0) p += n, bytes -= (size_t)n;
@@ -245,13 +252,12 @@ static inline int cg_tcp_move_(int fd, int peer, unsigned char *p, size_t bytes,
     return 0;
 }
 
-/* ---- the greeting: magic and version, size, who, whom, job; both sides say it --------------------------------------------------- */
+/* ---- the greeting: magic and version, size, who, whom, job; both sides say it ---- */
 
 enum { CG_TCP_HELLO_ = 28, CG_TCP_FRAME_ = 8, CG_TCP_STRANGER_ = -1 };
-#define CG_TCP_BYE_ UINT64_MAX               /* as the length of a message */
+#define CG_TCP_BYE_ UINT64_MAX /* as the length of a message */
 
-static inline void cg_tcp_hello_(unsigned char *h, const cg_tcp_desc *desc, int size, int to)
-{
+static inline void cg_tcp_hello_(unsigned char *h, const cg_tcp_desc *desc, int size, int to) {
     memcpy(h, "cgtcp\0\0\1", 8);
     cg_tcp_put_(h + 8, (uint64_t)size, 4);
     cg_tcp_put_(h + 12, (uint64_t)desc->rank, 4);
@@ -260,29 +266,30 @@ static inline void cg_tcp_hello_(unsigned char *h, const cg_tcp_desc *desc, int 
 }
 
 /* 0 and *from, a code, or CG_TCP_STRANGER_ for somebody who does not speak this language at all. */
-static inline int cg_tcp_greet_(const unsigned char *h, const cg_tcp_desc *desc, int size, int *from)
-{
+static inline int cg_tcp_greet_(const unsigned char *h, const cg_tcp_desc *desc, int size, int *from) {
     unsigned char mine[CG_TCP_HELLO_];
     const uint64_t who = cg_tcp_get_(h + 12, 4);
     cg_tcp_hello_(mine, desc, size, 0);
     *from = who < (uint64_t)size ? (int)who : -1;
     if (memcmp(h, mine, 7)) return CG_TCP_STRANGER_;
-    if (memcmp(h, mine, 12) || memcmp(h + 20, mine + 20, 8) || *from < 0 || *from == desc->rank || cg_tcp_get_(h + 16, 4) != (uint64_t)desc->rank)
+    if (memcmp(h, mine, 12) || memcmp(h + 20, mine + 20, 8) || *from < 0 || *from == desc->rank ||
+        cg_tcp_get_(h + 16, 4) != (uint64_t)desc->rank)
         return cg_tcp_code_(CG_TCP_E_HANDSHAKE, *from, 0);
     return 0;
 }
 
 /* One attempt to reach a lower rank: a socket, or -1 and *code. All but CG_TCP_E_HANDSHAKE may do better later. */
-static inline int cg_tcp_dial_(const struct addrinfo *a, const cg_tcp_desc *desc, int size, int peer, int64_t deadline, int *code)
-{
+static inline int cg_tcp_dial_(
+    const struct addrinfo *a, const cg_tcp_desc *desc, int size, int peer, int64_t deadline, int *code) {
     unsigned char mine[CG_TCP_HELLO_], theirs[CG_TCP_HELLO_];
     int error = 0, from, fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
     socklen_t len = sizeof error;
-    const int64_t soon = cg_tcp_now_() + 3000;           /* the next address may answer where this one is silent */
+    const int64_t soon = cg_tcp_now_() + 3000; /* the next address may answer where this one is silent */
     *code = 0;
     if (fd < 0 || cg_tcp_setup_(fd)) *code = cg_tcp_code_(CG_TCP_E_SYSTEM, peer, errno);
     else if (connect(fd, a->ai_addr, a->ai_addrlen) && errno != EINPROGRESS && errno != EINTR) error = errno;
-    else if (!cg_tcp_ready_(fd, POLLOUT, soon < deadline ? soon : deadline)) *code = cg_tcp_code_(CG_TCP_E_TIMEOUT, peer, 0);
+    else if (!cg_tcp_ready_(fd, POLLOUT, soon < deadline ? soon : deadline))
+        *code = cg_tcp_code_(CG_TCP_E_TIMEOUT, peer, 0);
     else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len)) error = errno;
     if (error) *code = cg_tcp_code_(CG_TCP_E_TIMEOUT, peer, error);
     if (*code) goto failed;
@@ -292,15 +299,16 @@ static inline int cg_tcp_dial_(const struct addrinfo *a, const cg_tcp_desc *desc
     if (*code) goto failed;
     /* Where nobody listens yet, the system may connect a local port to itself: then this is our own greeting. */
     if (!memcmp(mine, theirs, sizeof mine)) *code = cg_tcp_code_(CG_TCP_E_TIMEOUT, peer, 0);
-    else if (cg_tcp_greet_(theirs, desc, size, &from) || from != peer) *code = cg_tcp_code_(CG_TCP_E_HANDSHAKE, peer, 0);
+    else if (cg_tcp_greet_(theirs, desc, size, &from) || from != peer)
+        *code = cg_tcp_code_(CG_TCP_E_HANDSHAKE, peer, 0);
     if (!*code) return fd;
 failed:
     if (fd >= 0) close(fd);
     return -1;
 }
 
-static inline int cg_tcp_connect_(cg_tcp *net, const cg_tcp_desc *desc, const char *address, int peer, int64_t deadline)
-{
+static inline int cg_tcp_connect_(
+    cg_tcp *net, const cg_tcp_desc *desc, const char *address, int peer, int64_t deadline) {
     const struct timespec pause = { 0, 50000000 };
     int code, fd = -1;
     do {
@@ -319,28 +327,35 @@ static inline int cg_tcp_connect_(cg_tcp *net, const cg_tcp_desc *desc, const ch
 }
 
 /* Takes one connection: 0 if it was a rank of ours, or nobody of interest; else a code. */
-static inline int cg_tcp_accept_(cg_tcp *net, const cg_tcp_desc *desc, int listener, int *missing, int64_t deadline)
-{
+static inline int cg_tcp_accept_(cg_tcp *net, const cg_tcp_desc *desc, int listener, int *missing, int64_t deadline) {
     unsigned char hello[CG_TCP_HELLO_];
     int from, code, fd = accept(listener, NULL, NULL);
-    int64_t soon = cg_tcp_now_() + 2000;                 /* who connects and says nothing must not keep the others out */
+    /* who connects and says nothing must not keep the others out */
+    int64_t soon = cg_tcp_now_() + 2000;
     if (fd < 0) return cg_tcp_again_() || errno == ECONNABORTED ? 0 : cg_tcp_code_(CG_TCP_E_SYSTEM, -1, errno);
-    code = cg_tcp_setup_(fd) ? CG_TCP_STRANGER_ : cg_tcp_move_(fd, -1, hello, sizeof hello, 0, soon < deadline ? soon : deadline);
-    if (code) { close(fd); return 0; }
+    code = cg_tcp_setup_(fd) ? CG_TCP_STRANGER_
+                             : cg_tcp_move_(fd, -1, hello, sizeof hello, 0, soon < deadline ? soon : deadline);
+    if (code) {
+        close(fd);
+        return 0;
+    }
     code = cg_tcp_greet_(hello, desc, net->transport.size, &from);
     if (!code && (from < desc->rank || net->peer[from].fd >= 0)) code = cg_tcp_code_(CG_TCP_E_HANDSHAKE, from, 0);
-    if (code != CG_TCP_STRANGER_) {                      /* also to those we refuse, for they want to know, too */
+    if (code != CG_TCP_STRANGER_) { /* also to those we refuse, for they want to know, too */
         int told;
         cg_tcp_hello_(hello, desc, net->transport.size, from);
         told = cg_tcp_move_(fd, from, hello, sizeof hello, 1, deadline);
-        if (!code && !told) { net->peer[from].fd = fd; --*missing; return 0; }
+        if (!code && !told) {
+            net->peer[from].fd = fd;
+            --*missing;
+            return 0;
+        }
     }
     close(fd);
     return code == CG_TCP_STRANGER_ ? 0 : code;
 }
 
-static inline int cg_tcp_mesh_(cg_tcp *net, const cg_tcp_desc *desc, int listener)
-{
+static inline int cg_tcp_mesh_(cg_tcp *net, const cg_tcp_desc *desc, int listener) {
     const int64_t deadline = cg_tcp_now_() + net->timeout_ms;
     const char *address = desc->addresses;
     int r, code = 0, missing = net->transport.size - 1 - desc->rank;
@@ -356,18 +371,17 @@ static inline int cg_tcp_mesh_(cg_tcp *net, const cg_tcp_desc *desc, int listene
     return code;
 }
 
-/* ---- sendrecv ----------------------------------------------------------------------------------------------------------------- */
+/* ---- sendrecv ---- */
 
-typedef struct cg_tcp_half_ {                /* one direction of a sendrecv: the length, then the data */
+typedef struct cg_tcp_half_ { /* one direction of a sendrecv: the length, then the data */
     unsigned char frame[CG_TCP_FRAME_];
     unsigned char *data;
-    size_t bytes, done;                      /* done: of both together */
-    int peer;                                /* -1: nothing to do, or finished */
+    size_t bytes, done; /* done: of both together */
+    int peer;           /* -1: nothing to do, or finished */
 } cg_tcp_half_;
 
 /* Ends it for everybody. Unread data goes too (linger 0), so that it reaches those who are busy with others. */
-static inline int cg_tcp_break_(cg_tcp *net, int code)
-{
+static inline int cg_tcp_break_(cg_tcp *net, int code) {
     struct linger hard = { 1, 0 };
     int r;
     for (r = 0; r < net->transport.size; r++) {
@@ -380,12 +394,13 @@ static inline int cg_tcp_break_(cg_tcp *net, int code)
     return code;
 }
 
-/* Moves what the socket takes or has now: 0, or a code. *moved is set if anything did; half->peer becomes -1 at the end. */
-static inline int cg_tcp_step_(cg_tcp *net, cg_tcp_half_ *half, int out, int *moved)
-{
+/* Moves what the socket takes or has now: 0, or a code. *moved is set if anything did; half->peer becomes -1 at
+   the end. */
+static inline int cg_tcp_step_(cg_tcp *net, cg_tcp_half_ *half, int out, int *moved) {
     struct iovec part[2];
     struct msghdr message;
-    const size_t head = half->done < CG_TCP_FRAME_ ? CG_TCP_FRAME_ - half->done : 0, body = half->done + head - CG_TCP_FRAME_;
+    const size_t head = half->done < CG_TCP_FRAME_ ? CG_TCP_FRAME_ - half->done : 0,
+                 body = half->done + head - CG_TCP_FRAME_;
     const size_t rest = half->bytes - body, most = (size_t)1 << 30;
     ssize_t n;
     part[0].iov_base = half->frame + (CG_TCP_FRAME_ - head);
@@ -395,13 +410,14 @@ static inline int cg_tcp_step_(cg_tcp *net, cg_tcp_half_ *half, int out, int *mo
     memset(&message, 0, sizeof message);
     message.msg_iov = head ? part : part + 1;
     message.msg_iovlen = head && rest ? 2 : 1;
-    n = out ? sendmsg(net->peer[half->peer].fd, &message, CG_TCP_NOSIGNAL_) : recvmsg(net->peer[half->peer].fd, &message, 0);
+    n = out ? sendmsg(net->peer[half->peer].fd, &message, CG_TCP_NOSIGNAL_)
+            : recvmsg(net->peer[half->peer].fd, &message, 0);
     if (n < 0 && cg_tcp_again_()) return 0;
     if (n <= 0) return cg_tcp_code_(CG_TCP_E_CLOSED, half->peer, n ? errno : 0);
     half->done += (size_t)n;
     *moved = 1;
     *(out ? &net->sent : &net->received) += (uint64_t)n;
-    if (!out && head && half->done >= CG_TCP_FRAME_) {           /* the length has just become complete */
+    if (!out && head && half->done >= CG_TCP_FRAME_) { /* the length has just become complete */
         uint64_t length = cg_tcp_get_(half->frame, CG_TCP_FRAME_);
         if (length == CG_TCP_BYE_) return cg_tcp_code_(CG_TCP_E_CLOSED, half->peer, 0);
         if (length != half->bytes) return cg_tcp_code_(CG_TCP_E_SIZE, half->peer, 0);
@@ -413,28 +429,27 @@ static inline int cg_tcp_step_(cg_tcp *net, cg_tcp_half_ *half, int out, int *mo
     return 0;
 }
 
-/* A peer from which this call reads nothing has something to say: its end, or data of a later call that is left where it is. */
-static inline int cg_tcp_watch_(cg_tcp *net, int peer, int events)
-{
+/* A peer from which this call reads nothing has something to say: its end, or data of a later call that is left
+   where it is. */
+static inline int cg_tcp_watch_(cg_tcp *net, int peer, int events) {
     unsigned char frame[CG_TCP_FRAME_];
     ssize_t n = recv(net->peer[peer].fd, frame, sizeof frame, MSG_PEEK);
-    if (events & (POLLERR | POLLHUP)) return cg_tcp_code_(CG_TCP_E_CLOSED, peer, ECONNRESET);     /* broken, whatever it sent before */
+    /* broken, whatever it sent before */
+    if (events & (POLLERR | POLLHUP)) return cg_tcp_code_(CG_TCP_E_CLOSED, peer, ECONNRESET);
     if (n < 0 && cg_tcp_again_()) return 0;
     if (n <= 0) return cg_tcp_code_(CG_TCP_E_CLOSED, peer, n ? errno : 0);
     if (n == CG_TCP_FRAME_ && cg_tcp_get_(frame, CG_TCP_FRAME_) == CG_TCP_BYE_) net->peer[peer].bye = 1;
-    net->poll[peer].events &= (short)~POLLIN;            /* do not be woken by it again in this call */
+    net->poll[peer].events &= (short)~POLLIN; /* do not be woken by it again in this call */
     return 0;
 }
 
-static inline int cg_tcp_progress_(cg_tcp *net, cg_tcp_half_ *out, cg_tcp_half_ *in, int *moved)
-{
+static inline int cg_tcp_progress_(cg_tcp *net, cg_tcp_half_ *out, cg_tcp_half_ *in, int *moved) {
     int code = out->peer >= 0 ? cg_tcp_step_(net, out, 1, moved) : 0;
     return code || in->peer < 0 ? code : cg_tcp_step_(net, in, 0, moved);
 }
 
 /* Sleeps until one of the two can move, or something happened to anybody else: 0, or a code. */
-static inline int cg_tcp_sleep_(cg_tcp *net, const cg_tcp_half_ *out, const cg_tcp_half_ *in, int64_t deadline)
-{
+static inline int cg_tcp_sleep_(cg_tcp *net, const cg_tcp_half_ *out, const cg_tcp_half_ *in, int64_t deadline) {
     int r, n, code = 0;
     for (r = 0; r < net->transport.size; r++) {
         net->poll[r].fd = net->peer[r].bye && r != in->peer && r != out->peer ? -1 : net->peer[r].fd;
@@ -444,15 +459,16 @@ static inline int cg_tcp_sleep_(cg_tcp *net, const cg_tcp_half_ *out, const cg_t
     }
     n = poll(net->poll, (nfds_t)net->transport.size, cg_tcp_left_(deadline));
     if (n < 0) return errno == EINTR ? 0 : cg_tcp_code_(CG_TCP_E_SYSTEM, -1, errno);
-    if (n == 0) return cg_tcp_left_(deadline) ? 0 : cg_tcp_code_(CG_TCP_E_TIMEOUT, in->peer >= 0 ? in->peer : out->peer, 0);
+    if (n == 0)
+        return cg_tcp_left_(deadline) ? 0 : cg_tcp_code_(CG_TCP_E_TIMEOUT, in->peer >= 0 ? in->peer : out->peer, 0);
     for (r = 0; r < net->transport.size && !code; r++)
         if (net->poll[r].fd >= 0 && r != in->peer && net->poll[r].revents & (POLLIN | POLLERR | POLLHUP))
             code = cg_tcp_watch_(net, r, net->poll[r].revents);
     return code;
 }
 
-static inline int cg_tcp_sendrecv_(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from)
-{
+static inline int cg_tcp_sendrecv_(
+    void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     cg_tcp *net = (cg_tcp *)user;
     const int rank = net->transport.rank, size = net->transport.size;
     cg_tcp_half_ give, take;
@@ -467,7 +483,7 @@ static inline int cg_tcp_sendrecv_(void *user, const void *out, size_t out_bytes
     }
     memset(&give, 0, sizeof give);
     memset(&take, 0, sizeof take);
-    give.data = (unsigned char *)(size_t)out;            /* only read */
+    give.data = (unsigned char *)(size_t)out; /* only read */
     give.bytes = out_bytes;
     give.peer = to < 0 ? -1 : to;
     take.data = (unsigned char *)in;
@@ -488,10 +504,9 @@ static inline int cg_tcp_sendrecv_(void *user, const void *out, size_t out_bytes
     return code ? cg_tcp_break_(net, code) : 0;
 }
 
-/* ---- opening and closing --------------------------------------------------------------------------------------------------------- */
+/* ---- opening and closing ---- */
 
-static inline int cg_tcp_open(cg_tcp *net, const cg_tcp_desc *desc)
-{
+static inline int cg_tcp_open(cg_tcp *net, const cg_tcp_desc *desc) {
     const char *p, *own = desc->addresses;
     char text[256], *host, *port;
     int r, size = 1, listener = desc->listener > 0 ? desc->listener : -1, code = 0;
@@ -512,7 +527,7 @@ static inline int cg_tcp_open(cg_tcp *net, const cg_tcp_desc *desc)
         net->transport.rank = desc->rank;
         net->transport.size = size;
         net->transport.user = net;
-        net->transport.sendrecv = cg_tcp_sendrecv_;      /* the others are built from it */
+        net->transport.sendrecv = cg_tcp_sendrecv_; /* the others are built from it */
         if (listener < 0 && desc->rank < size - 1) code = cg_tcp_listen(own, &listener, NULL);
         if (listener >= 0 && cg_tcp_setup_(listener)) code = cg_tcp_code_(CG_TCP_E_SYSTEM, -1, errno);
         if (!code) code = cg_tcp_mesh_(net, desc, listener);
@@ -525,21 +540,21 @@ static inline int cg_tcp_open(cg_tcp *net, const cg_tcp_desc *desc)
 }
 
 /* The last data and the goodbye travel on after the close; only a socket that is full has to be waited for. */
-static inline void cg_tcp_close(cg_tcp *net)
-{
+static inline void cg_tcp_close(cg_tcp *net) {
     unsigned char bye[CG_TCP_FRAME_];
     int r;
     cg_tcp_put_(bye, CG_TCP_BYE_, CG_TCP_FRAME_);
     for (r = 0; net->peer && r < net->transport.size; r++) {
         if (net->peer[r].fd < 0) continue;
-        if (!net->code && !net->peer[r].bye) cg_tcp_move_(net->peer[r].fd, r, bye, sizeof bye, 1, cg_tcp_now_() + net->timeout_ms);
+        if (!net->code && !net->peer[r].bye)
+            cg_tcp_move_(net->peer[r].fd, r, bye, sizeof bye, 1, cg_tcp_now_() + net->timeout_ms);
         close(net->peer[r].fd);
     }
     free(net->peer);
     free(net->poll);
     net->peer = NULL;
     net->poll = NULL;
-    if (!net->code) net->code = CG_TCP_E_ARG;            /* of calls that come too late */
+    if (!net->code) net->code = CG_TCP_E_ARG; /* of calls that come too late */
 }
 
 #endif
