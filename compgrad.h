@@ -509,7 +509,12 @@ CG_API_ const char *cg_isa_name(cg_isa isa);
 #endif /* COMPGRAD_H */
 
 /* src/core/begin.h */
-/* ============================================================================================== */
+/* begin: opens the implementation, which one file of the program compiles
+
+   Offers   nothing; base/end closes what this room opens
+   Needs    the options COMPGRAD_IMPLEMENTATION and COMPGRAD_LINKED
+   Touches  nothing */
+
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
 #  define COMPGRAD_IMPLEMENTED_ /* a second include with COMPGRAD_IMPLEMENTATION still defined does no harm */
 
@@ -6718,7 +6723,16 @@ static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
 }
 
 /* src/core/stages.h */
-/* ---- >>stages: one row names a stage, its parameters and their ranges; parse, print and every check read it */
+/* stages: the table of all stages but the codes, and the checks of stages and operators
+
+   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, predicates about operators
+   Needs    base
+   Touches  nothing but its arguments
+   Other headers may use: CG_SLOT_COUNT_, CG_SLOT_SELECT_, cg_has_fixed_k_, cg_is_matrix_op_, cg_is_user_codec_,
+   cg_op_check_, cg_op_stage_const_
+   A row of the table names a stage, its parameters and their ranges; parsing, printing and every check read it.
+   cg_op_check_ is the only judge of operators: those of the caller and those in packet headers pass it before any
+   other function of the implementation sees them. */
 
 enum {
     CG_SLOT_SAMPLE_,
@@ -6732,15 +6746,19 @@ enum {
 
 typedef struct cg_stage_row_ {
     uint8_t slot, id;
-    uint16_t arg_lo, arg_hi;                 /* each range: none if its end is 0 */
-    uint32_t size_lo, size_hi, size_default; /* may be left out if the default is legal */
+    /* ranges of the three parameters; where an upper end is 0, the stage has no such parameter */
+    uint16_t arg_lo, arg_hi;
+    uint32_t size_lo, size_hi;
+    uint32_t size_default; /* text may leave the size out if this is in its range */
     float value_lo, value_hi;
-    uint8_t value_lo_exclusive;       /* 1: value_lo itself is too small */
-    uint8_t allowed_flags;            /* which CG_FLAG_* may be set */
-    const char *name, *flag_names[2]; /* as text: name:arg:size:value:flag */
+    uint8_t value_lo_exclusive; /* 1: value_lo itself is too small */
+    uint8_t allowed_flags;      /* which CG_FLAG_* may be set */
+    const char *name;           /* as text, a stage is name:arg:size:value:flag */
+    const char *flag_names[2];  /* of the flags 1 and 2 */
 } cg_stage_row_;
 
 #define CG_ANY_SIZE_ 0xffffffffu
+/* ranges of stage.value: value_lo, value_hi, value_lo_exclusive */
 #define CG_RANGE_RATIO_ 0.0f, 1.0f, 1
 #define CG_RANGE_NONNEGATIVE_ 0.0f, CG_FLT_MAX_, 0
 #define CG_RANGE_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
@@ -6801,7 +6819,7 @@ static const cg_stage_row_ cg_stage_rows_[] = {
 };
 #define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
 
-/* The code slot holds two codes: its id that of the indices, its arg that of the values. */
+/* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
 static const char *const cg_index_code_names_[] = { "", "eliasfano", "bitmap", "golomb" };
 static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
 enum {
@@ -6809,17 +6827,20 @@ enum {
     CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0]
 };
 
+/* The stage of op in that slot; slot < CG_SLOT_COUNT_. */
 static const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
     const cg_stage *const slots[CG_SLOT_COUNT_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
         &op->spare };
     return slots[slot];
 }
 static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
+/* The row of a stage, or NULL: empty stages, codes and user codecs have none. */
 static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
     for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
         if (cg_stage_rows_[i].slot == slot && cg_stage_rows_[i].id == id) return &cg_stage_rows_[i];
     return NULL;
 }
+/* s is a quantize stage. */
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
 static int cg_stage_is_empty_(const cg_stage *s) {
     return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
@@ -6828,13 +6849,15 @@ static int cg_is_matrix_op_(const cg_op *op) {
     return op->transform.id == CG_TRANSFORM_LOWRANK || op->transform.id == CG_TRANSFORM_ATOMO;
 }
 
-/* Selections whose number of values is known beforehand: from the ratio, or cg_op.k. */
+/* Does the selection keep exactly k values, known beforehand from the ratio or cg_op.k? Then cg_op.k belongs to it,
+   else to the random sample. */
 static int cg_has_fixed_k_(const cg_op *op) {
     return op->select.id == CG_SELECT_TOPK || op->select.id == CG_SELECT_MSTOPK;
 }
-static int cg_value_code_fits_(const cg_op *op);
+static int cg_value_code_fits_(const cg_op *op); /* in quantize/rows.h */
 
-/* CG_E_VERSION: a stage that this build does not know. CG_E_ARG: known, but parameters out of range. */
+/* One stage by itself. CG_E_VERSION: a stage, code or flag that this build does not know. CG_E_ARG: a known stage
+   with parameters out of range. */
 static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
     if (cg_stage_is_empty_(s)) return CG_OK;
@@ -6855,15 +6878,17 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
         return CG_E_ARG;
     return CG_OK;
 }
-/* Which stages go together. */
+/* All stages of op, each by itself and together. Any bytes may be in *op. CG_OK is what the rest of the
+   implementation relies on; errors as those of cg_stage_check_. */
 static cg_status cg_op_check_(const cg_op *op) {
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_status s = cg_stage_check_(slot, cg_op_stage_const_(op, slot));
         if (s != CG_OK) return s;
     }
     if (op->reserved) return CG_E_ARG;
+    /* a count that no stage takes */
     if (op->k && !cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
-    /* a code for indices where there are none */
+    /* a code for indices where the packet has none */
     if (op->code.id && (!op->select.id || op->select.id == CG_SELECT_GIVEN)) return CG_E_ARG;
     if (op->code.arg && !cg_value_code_fits_(op)) return CG_E_ARG;
     if (cg_is_matrix_op_(op)) {
@@ -6871,10 +6896,11 @@ static cg_status cg_op_check_(const cg_op *op) {
         if (op->sample.id || op->select.id || op->quantize.id || op->code.arg || cols != (float)(uint32_t)cols)
             return CG_E_ARG;
     }
+    /* indices of a support, and cg_extra.aux, refer to x itself */
     if (op->select.id == CG_SELECT_GIVEN && (op->sample.id || op->transform.id)) return CG_E_ARG;
     if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id))
         return CG_E_ARG;
-    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks */
+    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks; bits in steps of 1/32 */
         float steps = op->quantize.value * 32.0f;
         if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id || steps != (float)(int)steps) return CG_E_ARG;
     }
@@ -6882,81 +6908,94 @@ static cg_status cg_op_check_(const cg_op *op) {
 }
 
 /* src/core/shape.h */
-/* ---- >>shape: how many values every slot of an operator leaves ---- */
+/* shape: how many values each slot of an operator leaves
 
-/* Of an operator on matrices. */
+   Offers   cg_sampled_n_, cg_transformed_n_, cg_max_selected_, cg_values_per_index_, cg_shape_of_, sizes of matrices
+   Needs    base, random, stages, the clamp of r from lowrank
+   Touches  nothing
+   Other headers may use: cg_k_from_ratio_, cg_matrix_cols_, cg_matrix_r_, cg_matrix_rows_, cg_max_selected_,
+   cg_sampled_n_, cg_transformed_n_, cg_values_per_index_
+   The vector has n values, sampled_n after the sample, transformed_n after the transform, and at most max_selected
+   after the selection. All operators here have passed cg_op_check_. */
+
+/* Of an operator on matrices only: columns of the left factor, rows and columns of the matrix. */
 static unsigned cg_matrix_r_(const cg_op *op) {
     return cg_matrix_r_clamp_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
 }
 static size_t cg_matrix_rows_(const cg_op *op) { return op->transform.size; }
 static size_t cg_matrix_cols_(const cg_op *op) { return (size_t)op->transform.value; }
 
-/* k = clamp(floor(ratio*n + 0.5), 1, n), or the count asked for */
-static uint64_t cg_k_from_ratio_(float ratio, uint64_t asked, uint64_t n) {
-    double want = (double)ratio * (double)n;
+/* k = clamp(floor(ratio*n + 0.5), 1, n), or with fixed_k > 0 the clamp of that; 0 if n is 0. */
+static uint64_t cg_k_from_ratio_(float ratio, uint64_t fixed_k, uint64_t n) {
+    double exact_k = (double)ratio * (double)n;
     uint64_t k;
-    CG_NO_FMA_(want);
-    want += 0.5;
-    k = asked ? asked : want >= (double)n ? n : (uint64_t)want;
+    CG_NO_FMA_(exact_k);
+    exact_k += 0.5;
+    k = fixed_k ? fixed_k : exact_k >= (double)n ? n : (uint64_t)exact_k;
     return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
 }
-/* What the sample leaves; tag NULL: at most. */
+/* How many of n values the sample leaves. PermK leaves one more to some ranks: tag NULL gives the maximum over all. */
 static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
-    if (op->sample.id == CG_SAMPLE_PERMK) { /* whole groups of `size`, and perhaps a place in the last */
-        uint64_t groups = n / op->sample.size, rest = n % op->sample.size;
+    if (op->sample.id == CG_SAMPLE_PERMK) { /* one of each group of `size`, and perhaps one of the short last group */
+        uint64_t groups = n / op->sample.size, remainder = n % op->sample.size;
         return groups +
-            (rest && (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
+            (remainder &&
+                (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < remainder));
     }
     if (!op->sample.id) return n;
     return cg_k_from_ratio_(op->sample.value, cg_has_fixed_k_(op) ? 0 : op->k, n);
 }
+/* v up to a multiple of `to`; CG_TOO_LARGE_ if that overflows. */
 static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_sat_(v / to + (v % to != 0), to); }
-/* What the transform makes of them. */
-static uint64_t cg_transformed_n_(const cg_op *op, uint64_t drawn) {
+/* How many values the transform makes of sampled_n: whole blocks, or the two factors; CG_TOO_LARGE_ on overflow. */
+static uint64_t cg_transformed_n_(const cg_op *op, uint64_t sampled_n) {
     switch (op->transform.id) {
-    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_ROTATE_BLOCK_);
-    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_BLOCK_);
+    case CG_TRANSFORM_ROTATE: return cg_round_up_(sampled_n, CG_ROTATE_BLOCK_);
+    case CG_TRANSFORM_DCT: return cg_round_up_(sampled_n, CG_DCT_BLOCK_);
     case CG_TRANSFORM_LOWRANK:
     case CG_TRANSFORM_ATOMO:
         return cg_mul_sat_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_r_(op));
-    default: return drawn;
+    default: return sampled_n;
     }
 }
+/* 0: an operator on matrices whose rows times columns are not n. */
 static int cg_matrix_shape_fits_(const cg_op *op, uint64_t n) {
     return !cg_is_matrix_op_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
 }
-/* At most so many are selected of `turned`. */
-static uint64_t cg_max_selected_(const cg_op *op, uint64_t turned) {
+/* How many of transformed_n values the selection keeps at most; just so many if cg_has_fixed_k_, or chunked. */
+static uint64_t cg_max_selected_(const cg_op *op, uint64_t transformed_n) {
     uint64_t chunk = op->select.size, k;
     switch (op->select.id) {
     case CG_SELECT_TOPK:
-    case CG_SELECT_MSTOPK: return cg_k_from_ratio_(op->select.value, op->k, turned);
-    case CG_SELECT_SIDE: return cg_k_from_ratio_(op->select.value, 0, turned);
+    case CG_SELECT_MSTOPK: return cg_k_from_ratio_(op->select.value, op->k, transformed_n);
+    case CG_SELECT_SIDE: return cg_k_from_ratio_(op->select.value, 0, transformed_n);
     case CG_SELECT_DGC:
     case CG_SELECT_SIDCO:
-        k = cg_k_from_ratio_(op->select.value, 0, turned);
-        return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
+        k = cg_k_from_ratio_(op->select.value, 0, transformed_n);
+        return k + k / 10 * 3 + k % 10 * 3 / 10 < transformed_n ? k + k / 10 * 3 + k % 10 * 3 / 10 : transformed_n;
     case CG_SELECT_CHUNKED:
-        return turned / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) +
-            cg_k_from_ratio_(op->select.value, 0, turned % chunk);
-    default: return turned;
+        return transformed_n / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) +
+            cg_k_from_ratio_(op->select.value, 0, transformed_n % chunk);
+    default: return transformed_n;
     }
 }
-/* Whole blocks are selected by one index each. */
+/* 1, but the block size where one index selects a whole block. */
 static uint64_t cg_values_per_index_(const cg_op *op) {
     return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1;
 }
+/* Indices for so many values, which are whole blocks but for the last. */
 static uint64_t cg_index_count_(const cg_op *op, uint64_t values) {
-    uint64_t u = cg_values_per_index_(op);
-    return values / u + (values % u != 0);
+    uint64_t per_index = cg_values_per_index_(op);
+    return values / per_index + (values % per_index != 0);
 }
 
-/* All of it at once, at most: what any rank's sample may leave. Fields of a matrix are 0 for other operators. */
+/* All of it at once. */
 typedef struct cg_shape_ {
-    uint64_t sampled_n, transformed_n, max_selected, values_per_index;
+    uint64_t sampled_n, transformed_n; /* of the rank whose sample leaves most */
+    uint64_t max_selected, values_per_index;
     int is_matrix;
-    size_t rows, cols;
-    unsigned r; /* columns of the left factor */
+    size_t rows, cols; /* of the matrix; 0 for other operators, and so is r */
+    unsigned r;        /* columns of the left factor */
 } cg_shape_;
 
 CG_OFFERED_ cg_shape_ cg_shape_of_(const cg_op *op, uint64_t n) {
@@ -6976,8 +7015,14 @@ CG_OFFERED_ cg_shape_ cg_shape_of_(const cg_op *op, uint64_t n) {
 }
 
 /* src/core/presets.h */
-/* ---- >>presets ---- */
+/* presets: functions of the public interface that make operators
 
+   Offers   every cg_op constructor and modifier, cg_then
+   Needs    base, stages
+   Touches  nothing
+   A preset never fails: parameters out of range give an operator that cg_op_check_ refuses, so cg_bound is 0. */
+
+/* An operator of one stage. An arg that is no u16 becomes 65535, which no stage but a user codec accepts. */
 static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, float value) {
     cg_op op = CG_ZERO;
     cg_stage *s = cg_op_stage_(&op, slot);
@@ -6987,7 +7032,8 @@ static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, flo
     s->value = value;
     return op;
 }
-static cg_op cg_op_invalid_(void) { /* the spare slot must be empty */
+/* An operator that cg_op_check_ refuses: the spare slot must be empty. */
+static cg_op cg_op_invalid_(void) {
     cg_op op = CG_ZERO;
     op.spare.id = 255;
     return op;
@@ -7071,7 +7117,8 @@ CG_API_ cg_op cg_rotate(int rounds) {
 CG_API_ cg_op cg_dct(void) { return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
 CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_ROTATE_BLOCK_)); }
 CG_API_ cg_op cg_lloyd(float bits) { return cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits); }
-CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sample first */
+/* bits are rounded to 1/32; below one bit a random sample comes first. */
+CG_API_ cg_op cg_eden(float bits) {
     float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
     cg_op op = cg_then(cg_rotate(2), cg_lloyd(bits < 1.0f ? 1.0f : steps));
     if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
@@ -7079,8 +7126,9 @@ CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sampl
 }
 CG_API_ cg_op cg_drive(void) { return cg_eden(1.0f); }
 CG_API_ cg_op cg_demo_dct(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
-static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
-    return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
+/* cols is stored as a float, which holds integers up to 2^24 exactly. */
+static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int r) {
+    return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, r, rows, (float)cols);
 }
 CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) {
     return cg_op_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank);
@@ -7124,34 +7172,41 @@ CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     const uint64_t k = first.k | second.k;
-    const int counted = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
+    const int is_of_selection = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_stage *a = cg_op_stage_(&first, slot);
         const cg_stage *b = cg_op_stage_const_(&second, slot);
-        if (slot == CG_SLOT_CODE_) { /* two codes in one slot */
+        if (slot == CG_SLOT_CODE_) { /* holds two codes: either may come from either operator */
             if ((a->id && b->id) || (a->arg && b->arg)) return cg_op_invalid_();
             a->id = (uint8_t)(a->id | b->id);
             a->arg = (uint16_t)(a->arg | b->arg);
             continue;
         }
-        /* twice, or cg_nearest() of what does not round */
+        /* a slot filled twice, or flags without a stage: cg_nearest() of what does not round */
         if (b->id ? a->id || a->flags : b->flags) return cg_op_invalid_();
         if (b->id) *a = *b;
     }
-    /* a count that would change its owner */
-    if ((first.k && second.k) || (k && counted != cg_has_fixed_k_(&first))) return cg_op_invalid_();
+    /* two counts, or one that would pass from the sample to the selection or back */
+    if ((first.k && second.k) || (k && is_of_selection != cg_has_fixed_k_(&first))) return cg_op_invalid_();
     first.k = k;
     first.reserved |= second.reserved;
     return first;
 }
 
 /* src/core/text.h */
-/* ---- >>text ---- */
+/* text: operators to text and back
+
+   Offers   cg_op_print, cg_op_parse
+   Needs    base, stages, presets
+   Touches  the caller's text or operator
+   Text is read and written without libc and locale. A stage is name:arg:size:value:flag, stages are joined by '|',
+   and what a row of the stage table does not have is left out. */
 
 typedef struct cg_text_ {
-    char *at, *end;
-} cg_text_; /* at == end: full */
+    char *at, *end; /* next character, end of the buffer; at == end: full, and text may have been lost */
+} cg_text_;
 
+/* What no longer fits is dropped; cg_op_print_ sees it by at == end. */
 static void cg_text_char_(cg_text_ *t, char c) {
     if (t->at < t->end) *t->at++ = c;
 }
@@ -7172,7 +7227,8 @@ static double cg_power10_(int e) {
     while (e-- > 0) p *= 10.0;
     return p;
 }
-/* digits * 10^exponent as the nearest float, nearly always; print relies on no more than that it is fixed */
+/* digits * 10^exponent as a float, at most CG_FLT_MAX_. Nearly always the nearest; printing and parsing agree
+   because both call this function. */
 static float cg_float_from_decimal_(uint64_t digits, int exponent) {
     double d = (double)digits;
     if (!digits || exponent < -80) return 0.0f;
@@ -7193,7 +7249,8 @@ static void cg_text_float_(cg_text_ *t, float f) {
         while (d < 0.1) {
             d *= 10.0;
             exponent--;
-        } /* d in [0.1, 1), f = d*10^exponent */
+        }
+        /* now d is in [0.1, 1), and f = d*10^exponent */
         for (int many = 1; many <= 17; many++) {
             digits = (uint64_t)(d * cg_power10_(many) + 0.5);
             if (cg_float_from_decimal_(digits, exponent - many) == f || many == 17) {
@@ -7203,15 +7260,16 @@ static void cg_text_float_(cg_text_ *t, float f) {
         }
     }
     for (; digits && digits % 10 == 0; digits /= 10) exponent++;
-    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {} /* digits before the last */
+    /* point: how many digits stand before the last */
+    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {}
     if (exponent >= 0 && exponent + point <= 8) {
         cg_text_uint_(t, digits * (uint64_t)cg_power10_(exponent));
     } else if (exponent < 0 && exponent >= -9) {
-        uint64_t unit = (uint64_t)cg_power10_(-exponent);
-        cg_text_uint_(t, digits / unit);
+        uint64_t pow10 = (uint64_t)cg_power10_(-exponent);
+        cg_text_uint_(t, digits / pow10);
         cg_text_char_(t, '.');
-        for (digits %= unit, unit /= 10; unit; digits %= unit, unit /= 10)
-            cg_text_char_(t, (char)('0' + digits / unit));
+        for (digits %= pow10, pow10 /= 10; pow10; digits %= pow10, pow10 /= 10)
+            cg_text_char_(t, (char)('0' + digits / pow10));
     } else {
         cg_text_uint_(t, digits);
         cg_text_char_(t, 'e');
@@ -7220,10 +7278,11 @@ static void cg_text_float_(cg_text_ *t, float f) {
     }
 }
 
+/* The stage in that slot, which is not empty. */
 static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     const cg_stage *s = cg_op_stage_const_(op, slot);
     const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    int counted = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    int has_count = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
     if (slot == CG_SLOT_CODE_) {
         cg_text_str_(t, cg_index_code_names_[s->id]);
         if (s->id && s->arg) cg_text_char_(t, '|');
@@ -7251,7 +7310,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
         cg_text_char_(t, ':');
         cg_text_uint_(t, s->size);
     }
-    if (counted) {
+    if (has_count) {
         cg_text_str_(t, ":k=");
         cg_text_uint_(t, op->k);
     } else if (row->value_hi > 0.0f) {
@@ -7264,6 +7323,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
             cg_text_str_(t, row->flag_names[f]);
         }
 }
+/* CG_E_ARG and CG_E_CAPACITY leave an empty text. */
 static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     cg_text_ t;
     int first = 1;
@@ -7294,7 +7354,8 @@ CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
     return s;
 }
 
-/* Parsing: each takes what it wants from *text and says whether it was there. */
+/* Parsing: each function returns 1 and moves *text behind what it read, or returns 0; of
+   these cg_parse_literal_, cg_parse_name_ and cg_parse_uint_ leave *text as it was. */
 static int cg_parse_literal_(const char **text, const char *word) {
     const char *p = *text;
     while (*word)
@@ -7302,12 +7363,14 @@ static int cg_parse_literal_(const char **text, const char *word) {
     *text = p;
     return 1;
 }
+/* A whole word: ':', '|' or the end must follow. */
 static int cg_parse_name_(const char **text, const char *name) {
     const char *p = *text;
     if (!cg_parse_literal_(&p, name) || (*p && *p != ':' && *p != '|')) return 0;
     *text = p;
     return 1;
 }
+/* A decimal number up to limit. */
 static int cg_parse_uint_(const char **text, uint64_t limit, uint64_t *v) {
     const char *p = *text;
     uint64_t r = 0;
@@ -7321,6 +7384,7 @@ static int cg_parse_uint_(const char **text, uint64_t limit, uint64_t *v) {
     *v = r;
     return 1;
 }
+/* A number without a sign: digits with at most one point, then perhaps an exponent. 0 beyond the range of a float. */
 static int cg_parse_float_(const char **text, float *f) {
     const char *p = *text;
     uint64_t digits = 0, e = 0;
@@ -7348,9 +7412,10 @@ static int cg_parse_float_(const char **text, float *f) {
     }
     *text = p;
     *f = cg_float_from_decimal_(digits, exponent);
-    /* not beyond the range */
+    /* CG_FLT_MAX_ itself, or a number beyond the range that was cut to it? */
     return *f < CG_FLT_MAX_ || cg_float_from_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f;
 }
+/* What follows "user:": id:arg:size:value, all of them. */
 static int cg_parse_user_(const char **text, cg_op *op) {
     uint64_t id, arg, size;
     float value, sign;
@@ -7362,7 +7427,8 @@ static int cg_parse_user_(const char **text, cg_op *op) {
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
-/* Presets by name: what is more than one stage, and other names of a single one. */
+/* Presets by name that are more than one stage, and other names of single stages: name, number of parameters,
+   operator. Parameters are a[0], a[1], a[2], at most 1e9, so that conversions to integers are defined. */
 #define CG_PRESET_LIST_(X)                             \
   X("qsgd", 1, cg_qsgd((int)a[0]))                     \
   X("threelc", 1, cg_threelc(a[0]))                    \
@@ -7401,6 +7467,7 @@ static int cg_parse_preset_(const char **text, cg_op *op) {
 #undef CG_PRESET_
     return 0;
 }
+/* ":size", or nothing if the stage has a default. */
 static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {
     const char *p = *text;
     uint64_t v;
@@ -7413,6 +7480,7 @@ static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage 
     }
     return row->size_default >= row->size_lo; /* left out */
 }
+/* One stage, code or preset; *op has nothing else. */
 static int cg_parse_stage_(const char **text, cg_op *op) {
     const cg_stage_row_ *row = NULL;
     cg_stage s = CG_ZERO;
@@ -7439,7 +7507,7 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
         s.arg = (uint16_t)v;
     }
     if (row->size_hi && !cg_parse_size_(text, row, &s)) return 0;
-    if (row->value_hi == 1.0f && cg_parse_literal_(text, ":k=")) { /* any legal ratio; k decides */
+    if (row->value_hi == 1.0f && cg_parse_literal_(text, ":k=")) { /* the ratio may be any legal one, as k decides */
         if (!cg_parse_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
         s.value = 1.0f;
     } else if (row->value_hi > 0.0f) {
@@ -7455,6 +7523,7 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
     *cg_op_stage_(op, row->slot) = s;
     return 1;
 }
+/* *op is zero, which is dense, unless CG_OK is returned. */
 static cg_status cg_op_parse_(cg_op *op, const char *text) {
     cg_op all = CG_ZERO, one;
     int more;
@@ -7478,14 +7547,24 @@ CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
 }
 
 /* src/core/packet.h */
-/* ---- >>packet: header and checksum ---- */
+/* packet: header and checksum of a packet, and the sizes of its index section
 
-static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) { /* of s followed by t */
+   Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
+   Needs    base, kernels (checksum), codes/golomb, stages, shape
+   Touches  the packet that is written
+   Other headers may use: cg_checksum_concat_, cg_checksum_of_, cg_header_get_, cg_index_bound_, cg_index_code_,
+   cg_packet_finalize_
+   The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
+   consistent in itself, so that no later size computation overflows or leaves the packet. */
+
+/* The checksum of the words of s followed by those of t. */
+static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) {
     s.b += t.words * s.a + t.b;
     s.a += t.a;
     s.words += t.words;
     return s;
 }
+/* bytes is a multiple of 4; p may have any alignment. */
 static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
     cg_checksum_ s = { 0, 0, 0 };
     kernels->checksum(&s, p, bytes / 4);
@@ -7493,8 +7572,9 @@ static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p
 }
 
 #define CG_CHECKSUM_OFFSET_ (CG_HEADER_BYTES - 16)
-static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 };
+static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 }; /* four letters and the version */
 
+/* CG_HEADER_BYTES at p, with a checksum of zeros. All of info but packet_bytes is stored, op.k only as drawn or k. */
 static void cg_header_put_(uint8_t *p, const cg_info *info) {
     memset(p, 0, CG_HEADER_BYTES);
     memcpy(p, cg_magic_, 5);
@@ -7520,21 +7600,25 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put32_(p + 144, cg_as_bits_(info->threshold));
 }
 
-/* Indices: Elias-Fano with l low bits each, or a bitmap. */
-static unsigned cg_elias_fano_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
-static uint64_t cg_elias_fano_low_bytes_(uint64_t drawn, uint64_t k) {
-    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(drawn, k)));
+/* Sizes of the index section. universe: all indices are below it; k of them are stored. Elias-Fano stores the low bits
+   of each index, then a bit string of k ones and as many zeros as there are different high parts. */
+static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) {
+    return k && universe / k ? cg_log2_(universe / k) : 0;
 }
-static uint64_t cg_elias_fano_high_bits_(uint64_t drawn, uint64_t k) {
-    return k ? cg_add_sat_(k, ((drawn - 1) >> cg_elias_fano_low_bits_(drawn, k)) + 1) : 0;
+static uint64_t cg_elias_fano_low_bytes_(uint64_t universe, uint64_t k) {
+    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(universe, k)));
 }
-/* Bytes of k indices below `universe`; for Golomb the most they can take. */
+static uint64_t cg_elias_fano_high_bits_(uint64_t universe, uint64_t k) {
+    return k ? cg_add_sat_(k, ((universe - 1) >> cg_elias_fano_low_bits_(universe, k)) + 1) : 0;
+}
+/* Bytes of k indices below universe; for Golomb the maximum, 0 for CG_CODE_AUTO, which means no indices here. */
 static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     if (code == CG_CODE_AUTO || k == 0) return 0;
     if (code == CG_CODE_BITMAP) return cg_word_bytes_(universe);
     if (code == CG_CODE_GOLOMB) return cg_rice_bound_(universe, k);
     return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
 }
+/* The index code that the encoder takes for k indices, as it stands in the header; the decoder demands the same. */
 static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
     if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO; /* none */
     if (k == 0) return CG_CODE_ELIAS_FANO;
@@ -7543,15 +7627,16 @@ static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
         ? CG_CODE_BITMAP
         : CG_CODE_ELIAS_FANO;
 }
-/* The same for any number of indices up to k. */
+/* Bytes for any number of indices up to k, in the code that cg_index_code_ takes for each. */
 static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
     uint64_t bitmap = cg_word_bytes_(universe),
              sparse = cg_add_sat_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
     switch (op->code.id) {
     case CG_CODE_BITMAP: return bitmap;
     case CG_CODE_ELIAS_FANO: return sparse;
-    /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
     case CG_CODE_GOLOMB:
+        /* at worst 1.08 bits for each of the universe; fewer than k indices take no more than k, but for the steps
+           of the Rice parameter, which the eighth covers */
         sparse = cg_add_sat_(cg_rice_bound_(universe, k), cg_add_sat_(cg_rice_bound_(universe, k) / 8, 16)) &
             ~(uint64_t)3;
         bitmap = cg_add_sat_(cg_word_bytes_(cg_add_sat_(universe, universe / 8)), 8);
@@ -7560,9 +7645,13 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
     }
 }
 
+/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, all counts are what its stages
+   can leave, section sizes are multiples of 4 and fit a size_t together; op.k is restored where it was set.
+   packet_bytes may still differ from len, and value_bytes from what the quantizer writes: cg_decoder_open_ checks.
+   On an error *info is partly filled. */
 static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     cg_status s;
-    uint64_t value_bytes, index_bytes, turned, universe, indices;
+    uint64_t value_bytes, index_bytes, transformed_n, universe, indices;
     cg_info zero = CG_ZERO;
     *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
@@ -7596,26 +7685,27 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     if (!cg_has_fixed_k_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
         cg_as_bits_(info->threshold))
         return CG_E_CORRUPT;
-    /* n, drawn and k must be what the stages can leave; the counts may have been asked for (op.k) */
+    /* n, drawn and k must be what the stages can leave; drawn or k may have been fixed by op.k */
     if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
     if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)
                                               : info->drawn > info->n || (info->n && !info->drawn))
         return CG_E_CORRUPT;
     if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
-    turned = cg_transformed_n_(&info->op, info->drawn);
-    if (!info->op.select.id && info->k != turned) return CG_E_CORRUPT;
-    if (info->k > (cg_has_fixed_k_(&info->op) ? turned : cg_max_selected_(&info->op, turned)) ||
-        (cg_has_fixed_k_(&info->op) && turned && !info->k))
+    transformed_n = cg_transformed_n_(&info->op, info->drawn);
+    if (!info->op.select.id && info->k != transformed_n) return CG_E_CORRUPT;
+    if (info->k > (cg_has_fixed_k_(&info->op) ? transformed_n : cg_max_selected_(&info->op, transformed_n)) ||
+        (cg_has_fixed_k_(&info->op) && transformed_n && !info->k))
         return CG_E_CORRUPT;
-    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, turned)) return CG_E_CORRUPT;
+    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, transformed_n))
+        return CG_E_CORRUPT;
     if (cg_has_fixed_k_(&info->op)) {
         if (info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
-        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, turned)) info->op.k = info->k;
+        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, transformed_n)) info->op.k = info->k;
     } else if (info->op.sample.id == CG_SAMPLE_RANDK &&
         info->drawn != cg_k_from_ratio_(info->op.sample.value, 0, info->n)) {
         info->op.k = info->drawn;
     }
-    universe = cg_index_count_(&info->op, turned);
+    universe = cg_index_count_(&info->op, transformed_n);
     indices = cg_index_count_(&info->op, info->k);
     if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
     if (info->index_code == CG_CODE_GOLOMB
@@ -7629,7 +7719,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
 }
-/* Header and checksum of a packet whose body has been written; returns its length. */
+/* Writes header and checksum in front of a body of value_bytes + index_bytes, which has been written and has this
+   checksum; returns the length of the packet in bytes. */
 static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_checksum_ body) {
     cg_checksum_ head;
     cg_header_put_(packet, info);
