@@ -7731,80 +7731,100 @@ static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *inf
 }
 
 /* src/core/quantize/scales.h */
-/* ---- >>quantizers: a row each
-   know: what must be known of a bucket before its values can be coded. The loop (cg_encode_block_) does
-   the rest: blocks, chunks, buckets, the finite check, packing and the checksum. */
+/* scales: what a quantizer's row holds, and statistics and scales of a bucket
 
+   Offers   cg_quantizer_, cg_bucket_stats_, cg_levels_make_, and the measure, set_scales and legal functions of rows
+   Needs    base, kernels, codes (symbols)
+   Touches  nothing but its arguments
+   Other headers may use: cg_lane_sum_of_
+   A bucket is a run of values that share one set of scales. A row says what must be known of a bucket before its
+   values can be coded; the loop in encode.h does the rest: blocks, chunks, buckets, the finite check, packing and
+   the checksum. Sums over a bucket are in f64, 16 lanes over each run between multiples of 2048, folded by halves;
+   runs are added in order within blocks of 65536, and blocks in order. */
+
+/* What encode needs first: nothing, the statistics of the bucket, or nothing but the sum of its lanes makes the one
+   scale of the whole vector afterwards. */
 enum { CG_NEEDS_NOTHING_, CG_NEEDS_BUCKET_STATS_, CG_NEEDS_SUM_AFTERWARDS_ };
-/* what encode leaves: wire-ready bits, or a byte per value for packing or a code */
+/* What encode writes: bits as they stand in the packet, or a byte per value, still to be packed or entropy coded. */
 enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
 
-/* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by
-   halves, runs added in order within blocks of 65536, blocks in order. */
+/* What is known of a bucket. A measure function fills the fields that its set_scales function reads; absmax_bits
+   reaches CG_INF_BITS_ if and only if a value is not finite. */
 typedef struct cg_bucket_stats_ {
     uint32_t absmax_bits;
-    float lo, hi;
-    double sums[2];
-    uint64_t negatives, count;
+    float lo, hi;       /* smallest and largest value: range */
+    double sums[2];     /* norm, range: squares; ternary: squares, values; signed_sums: negative values, the others */
+    uint64_t negatives; /* values below zero: signed_sums */
+    uint64_t count;     /* values; set by the loop, not by measure */
 } cg_bucket_stats_;
 
+/* A row of the table of quantizers, quantize/rows.h. The functions may be called from several threads at once. */
 typedef struct cg_quantizer_ {
-    uint8_t id, needs;
+    uint8_t id, needs;                /* CG_QUANTIZE_*, CG_NEEDS_* */
     uint8_t scale_count, scale_width; /* stored per bucket: how many, of so many bytes */
     uint8_t bits;                     /* per value; 0: see cg_bits_x32_of_ */
-    uint8_t output;
-    uint32_t fixed_bucket; /* 0: the stage's size */
+    uint8_t output;                   /* CG_OUTPUT_* */
+    uint32_t fixed_bucket;            /* values; 0: the stage's size */
+    /* adds n values, at most CG_CHUNK_, to *stat */
     void (*measure)(
         const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
+    /* scale_count scales of a bucket; all its values are finite */
     void (*set_scales)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
     int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
-    /* NULL, or what a value that equals the scale becomes before encode sees it */
+    /* NULL, or: encode wants values on a grid where the scale is this large, see quantize/formats.h */
     float (*full_scale)(const cg_stage *stage);
+    /* n values of one bucket, at most CG_CHUNK_, to out. position: of v[0] in its block, whose key this is. lanes: 16
+       sums to add to, if rescale or CG_NEEDS_SUM_AFTERWARDS_ wants them. Returns the largest magnitude as bits where
+       no measure has seen the values, else 0. */
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
         uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
-    /* NULL, or scales that need the codes first */
+    /* NULL, or replaces the scales after encode has added `total` of the bucket to its lanes */
     void (*rescale)(const cg_bucket_stats_ *stat, double total, float *scales);
+    /* the reverse of encode: any bytes that stored_absmax_bits accepts give n finite floats. stream: out is larger than
+       the caches, and aligned to 16 bytes */
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
         float *out, int stream);
-    /* stored values: Inf or NaN if >= limit */
+    /* NULL, or the largest magnitude of n stored values, as bits; from stored_limit on it is Inf or NaN */
     uint32_t (*stored_absmax_bits)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
     uint32_t stored_limit;
 } cg_quantizer_;
 
-/* Magnitudes below 2^-80 are brought up by 2^100 before anything is divided by them. */
+/* Magnitudes below 2^-80 are multiplied by 2^100 before anything is divided by them, as their inverse may overflow. */
 CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MASK_) < 0x17800000u; }
 #define CG_POW2_100_ 1.2676506002282294e30f       /* 2^100 */
 #define CG_POW2_MINUS_100_ 7.888609052210118e-31f /* 2^-100 */
 
-/* Grids. Tiny magnitudes are scaled up so that neither the step nor its inverse leaves the normal range, huge ones
-   down so that a range cannot overflow; both by powers of two, which lose nothing that counts. */
+/* The grid of a bucket for encode and decode; inv_step is 0 until cg_encode_levels_ sets it. Tiny magnitudes are scaled
+   up so that neither the step nor its inverse leaves the normal range, huge ones down so that a range cannot overflow,
+   both by powers of two. */
 static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     cg_levels_ q;
-    int range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
-    int bias = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
-        : stage->id == CG_QUANTIZE_LEVELS                                          ? stage->arg
-                                                                                   : (1 << (stage->arg - 1)) - 1;
+    /* symbols from the lowest value up, without one for 0; else `levels` on either side of the symbol for 0 */
+    int is_range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
+    int levels = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
+        : stage->id == CG_QUANTIZE_LEVELS                                            ? stage->arg
+                                                                                     : (1 << (stage->arg - 1)) - 1;
     float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1]
-        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)bias))
+        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)levels))
                                                : scales[0];
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
-    uint32_t top = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
-    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
-    q.postscale = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
+    uint32_t absmax_bits = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
+    q.prescale = absmax_bits >= 0x7e800000u ? 0.5f : absmax_bits < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
+    q.postscale = absmax_bits >= 0x7e800000u ? 2.0f : absmax_bits < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_TRITS &&
         stage->id != CG_QUANTIZE_FLEXPOINT;
     q.inv_step = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
-    if (!range) {
-        q.zero_symbol = bias;
-        q.max_symbol = 2 * bias;
+    if (!is_range) {
+        q.zero_symbol = levels;
+        q.max_symbol = 2 * levels;
         q.encode_offset = q.decode_offset = 0.0f;
         q.range = hi;
-        q.step = hi / (float)bias;
+        q.step = hi / (float)levels;
         if (stage->id == CG_QUANTIZE_FLEXPOINT) {
             q.step = cg_times_(scales[0], q.prescale);
-            q.range = cg_times_(q.step, (float)bias);
+            q.range = cg_times_(q.step, (float)levels);
         }
     } else {
         float width = hi - lo;
@@ -7816,12 +7836,13 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     }
     return q;
 }
+/* what: CG_SUM_*. The sum is a part of the wire format, in the order of additions that kernels->lane_sum gives it. */
 static double cg_lane_sum_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
     double lanes[16] = { 0.0 };
     kernels->lane_sum(v, n, what, lanes);
     return cg_lanes_reduce_(lanes);
 }
-/* measure: every one takes top, the finite check, too */
+/* The measure functions: each also sees whether a value is not finite, see cg_bucket_stats_. */
 static void cg_measure_absmax_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     (void)stage;
@@ -7831,8 +7852,7 @@ static void cg_measure_norm_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
         stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
-        /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
-    } else {
+    } else { /* squares of finite floats do not overflow a double: Inf or NaN in the sum was Inf or NaN in v */
         double squares = cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
         stat->sums[0] += squares;
         if (!cg_is_finite64_(squares)) stat->absmax_bits = CG_INF_BITS_;
@@ -7860,7 +7880,7 @@ static void cg_measure_signed_sums_(
     for (size_t i = 0; i < (n + 7) / 8; i++) stat->negatives += cg_popcount_(signs[i]);
 }
 
-/* for -0 */
+/* +0 for -0: a scale must not depend on which zero was seen first. */
 static float cg_canonical_zero_(float v) { return cg_as_float_(cg_as_bits_(v) & CG_ABS_MASK_ ? cg_as_bits_(v) : 0u); }
 static void cg_set_scales_absmax_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
@@ -7871,15 +7891,15 @@ static void cg_set_scales_norm_(const cg_stage *stage, const cg_bucket_stats_ *s
 }
 static void cg_set_scales_ternary_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     scales[0] = cg_as_float_(stat->absmax_bits);
+    /* clipped at 2.5 standard deviations */
     if (stage->flags & CG_FLAG_CLIP && stat->count) {
-        double mean = stat->sums[1] / (double)stat->count, square = mean * mean, spread;
-        CG_NO_FMA_(square);
-        spread = stat->sums[0] / (double)stat->count - square;
-        spread = 2.5 * cg_sqrt_(spread > 0.0 ? spread : 0.0);
-        if (spread < (double)scales[0]) scales[0] = (float)spread;
+        double mean = stat->sums[1] / (double)stat->count, mean_square = mean * mean, limit;
+        CG_NO_FMA_(mean_square);
+        limit = stat->sums[0] / (double)stat->count - mean_square;
+        limit = 2.5 * cg_sqrt_(limit > 0.0 ? limit : 0.0);
+        if (limit < (double)scales[0]) scales[0] = (float)limit;
     }
 }
-/* which zero came first must not matter */
 static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     scales[0] = cg_canonical_zero_(stat->lo);
     scales[1] = cg_canonical_zero_(stat->hi);
@@ -7893,24 +7913,23 @@ static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *
 static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     scales[0] = cg_saturate_(cg_times_(cg_as_float_(stat->absmax_bits), stage->value));
 }
-/* the least 2^e of which `bias` steps reach the top */
+/* The step: the least power of two of which `levels` steps reach the largest magnitude. */
 static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     const unsigned bits = stage->id == CG_QUANTIZE_FLEX16 ? 16 : stage->arg;
-    /* 2^-149 */
-    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->absmax_bits),
-                 least = 1.401298464324817e-45;
-    double step = cg_as_double_(cg_as_bits64_(top) >> 52 << 52); /* what bits top begins with */
+    const double levels = (double)((1 << (bits - 1)) - 1), absmax = (double)cg_as_float_(stat->absmax_bits),
+                 min_step = 1.401298464324817e-45;                  /* 2^-149 */
+    double step = cg_as_double_(cg_as_bits64_(absmax) >> 52 << 52); /* the power of two at or below absmax */
     scales[0] = 0.0f;
     if (!stat->absmax_bits) return;
-    for (unsigned i = 0; i < bits && step > least; i++) step *= 0.5;
-    while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
+    for (unsigned i = 0; i < bits && step > min_step; i++) step *= 0.5;
+    while (step * levels < absmax && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
     scales[0] = (float)step;
 }
 static void cg_set_scales_signed_means_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    uint64_t above = stat->count - stat->negatives;
+    uint64_t others = stat->count - stat->negatives;
     (void)stage;
     scales[0] = stat->negatives ? cg_saturate64_(stat->sums[0] / (double)stat->negatives) : 0.0f;
-    scales[1] = above ? cg_saturate64_(stat->sums[1] / (double)above) : 0.0f;
+    scales[1] = others ? cg_saturate64_(stat->sums[1] / (double)others) : 0.0f;
 }
 static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
@@ -7918,8 +7937,9 @@ static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *s
                             : 0.0f;
 }
 static void cg_set_scales_mx_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    int most = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, most));
+    /* exponent of the largest value of the element format */
+    int max_exponent = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));
 }
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
@@ -7929,6 +7949,13 @@ static int cg_legal_range_(const float *scales) {
 static int cg_legal_finite2_(const float *scales) { return cg_is_finite_(scales[0]) && cg_is_finite_(scales[1]); }
 
 /* src/core/quantize/formats.h */
+/* formats: encode and decode functions of quantizers with levels, small floats or a table of values
+
+   Offers   CG_ENCODE_FN_ and CG_DECODE_FN_, the heads of such functions, and the functions that quantize/rows.h names
+   Needs    base, kernels, quantize/scales
+   Touches  nothing but its arguments
+   What encode and decode require stands at cg_quantizer_. Symbols are a byte per value. */
+
 #define CG_ENCODE_FN_(name)                                                                                 \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes)
@@ -7940,24 +7967,23 @@ static int cg_legal_finite2_(const float *scales) { return cg_is_finite_(scales[
 CG_ENCODE_FN_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
-    if (q.range > 0.0f) q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
-    /* a scale of 0 may have been given to any values: all are level 0 */
-    else {
+    if (q.range > 0.0f) {
+        q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
+    } else { /* cg_extra.scale may give a scale of 0 to any values: all become level 0 */
         q.prescale = 1.0f;
         q.encode_offset = 0.0f;
     }
     kernels->levels_encode(&q, key, position, v, n, out);
-    return 0; /* measured before */
+    return 0; /* the values have been measured */
 }
 CG_DECODE_FN_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     kernels->levels_decode(&q, in, n, out, stream);
 }
 
-/* Integers of 16 bits, times the scale: what sums of levels need. */
+/* flex16: integers of 16 bits times the scale, which cg_reduce needs for sums of levels. */
 CG_ENCODE_FN_(cg_encode_steps16_) {
     const int tiny = cg_is_tiny_(scales[0]) && scales[0] > 0.0f;
-    /* 2^128 has a denormal inverse */
     const float lift = tiny ? CG_POW2_100_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
@@ -7967,6 +7993,7 @@ CG_ENCODE_FN_(cg_encode_steps16_) {
     for (size_t i = 0; i < n; i++) {
         float t = cg_times_(cg_times_(cg_load_(v, i), lift), inv);
         t = t < -32767.0f ? -32767.0f : t > 32767.0f ? 32767.0f : t;
+        /* adding 1.5 * 2^23 rounds to the nearest integer, which then stands in the low bits */
         cg_put16_(out + 2 * i, cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u + 32767u);
     }
     return 0;
@@ -7979,13 +8006,15 @@ CG_DECODE_FN_(cg_decode_steps16_) {
         cg_store_(out, i, cg_saturate_(cg_times_((float)((int32_t)cg_get16_(in + 2 * i) - 32767), scales[0])));
 }
 
-/* The next ones have a `unit`: scales[0] is what brings a value there; short buckets have
-   been brought there already, a chunk of them at once. */
+/* Quantizers with a full scale: encode's scales[0] is not the bucket's scale but the factor that brings a value of
+   that size to the full scale. The loop multiplies short buckets itself, a chunk of them at once, and passes a factor
+   of 1. */
 static float cg_full_scale_one_(const cg_stage *stage) {
     (void)stage;
     return 1.0f;
 }
 static float cg_full_scale_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
+/* of / scale, and 0 for a scale of 0. */
 CG_INLINE_ float cg_ratio_or_zero_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
 
 CG_ENCODE_FN_(cg_encode_fp8_) {
@@ -7995,6 +8024,7 @@ CG_ENCODE_FN_(cg_encode_fp8_) {
     kernels->fp8_encode(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
     return 0;
 }
+/* A tiny scale is multiplied by 2^100, and the values by 2^-100, so that scale / 448 keeps its bits. */
 CG_DECODE_FN_(cg_decode_fp8_) {
     const int kind = stage->id == CG_QUANTIZE_E5M2, tiny = cg_is_tiny_(scales[0]);
     const float scale = tiny ? cg_times_(scales[0], CG_POW2_100_) : scales[0];
@@ -8003,16 +8033,16 @@ CG_DECODE_FN_(cg_decode_fp8_) {
 }
 CG_DECODE_FN_(cg_decode_mx8_) { kernels->fp8_decode(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
 CG_ENCODE_FN_(cg_encode_mx4_) {
-    cg_bucketizer_ g;
+    cg_bucketizer_ thresholds;
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    g.inv_scale = scales[0];
-    g.limit_count = 7;
-    g.sign_bit = 8;
-    memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
-    kernels->bucketize(&g, v, n, out, NULL, NULL);
+    thresholds.inv_scale = scales[0];
+    thresholds.limit_count = 7;
+    thresholds.sign_bit = 8;
+    memcpy(thresholds.limit, cg_e2m1_limits_, sizeof thresholds.limit);
+    kernels->bucketize(&thresholds, v, n, out, NULL, NULL);
     return 0;
 }
 CG_DECODE_FN_(cg_decode_mx4_) {
@@ -8024,7 +8054,7 @@ CG_DECODE_FN_(cg_decode_mx4_) {
     }
     kernels->table_decode(table, in, n, out, stream);
 }
-/* NF4: quantiles of a normal distribution (QLoRA), and the middles between them. */
+/* NF4: quantiles of a normal distribution (QLoRA), and the limits between them, halfway. */
 static const float cg_nf4_values_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
     -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f, 0.07958029955625534f,
     0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f,
@@ -8093,6 +8123,7 @@ CG_DECODE_FN_(cg_decode_natural_) {
     CG_UNUSED_(scales);
     kernels->natural_decode(in, n, out, stream);
 }
+/* mean: no codes at all, only the scale. */
 CG_ENCODE_FN_(cg_encode_none_) {
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
@@ -8112,7 +8143,8 @@ CG_DECODE_FN_(cg_decode_mean_) {
     CG_UNUSED_(stream);
     for (size_t i = 0; i < n; i++) cg_store_(out, i, scales[0]);
 }
-CG_ENCODE_FN_(cg_encode_onebit_) { /* a bucket may start anywhere: a byte each, to be packed */
+/* A bucket may start at any bit, so the signs are symbols, which the loop packs. */
+CG_ENCODE_FN_(cg_encode_onebit_) {
     static const cg_bucketizer_ signs = { 0.0f, 0, { 0.0f }, 1 };
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
@@ -8131,60 +8163,70 @@ CG_DECODE_FN_(cg_decode_onebit_) {
 }
 
 /* src/core/quantize/lloyd.h */
-/* Lloyd-Max for a normal distribution: centres and the middles between them, by magnitude. */
+/* lloyd: Lloyd-Max levels of a normal distribution, for rotated blocks (DRIVE, EDEN)
+
+   Offers   cg_encode_lloyd_, cg_decode_lloyd_, cg_set_scales_l2norm_, cg_rescale_lloyd_
+   Needs    base, kernels, quantize/scales, quantize/formats
+   Touches  nothing but its arguments
+   A bucket is one rotated block of 1024 values, whose scale first is its norm, and after encoding what makes the result
+   unbiased. With a fraction of a bit, the first values of a block have one bit more than the others. */
+
+/* Magnitudes of the levels for 1, 2, 3 and 4 bits, of which one is the sign. */
 static const float cg_lloyd_centroids_[4][8] = {
     { 0.797884561f },
     { 0.452780035f, 1.51041762f },
     { 0.245094183f, 0.756005281f, 1.34390925f, 2.15194571f },
     { 0.128394938f, 0.388048258f, 0.656759118f, 0.942340345f, 1.25623121f, 1.61804638f, 2.06901694f, 2.73258957f },
 };
+/* The limits halfway between the centroids; inv_scale is left to the caller. */
 static cg_bucketizer_ cg_lloyd_thresholds_(unsigned bits) {
-    cg_bucketizer_ g;
-    g.inv_scale = 0.0f;
-    g.limit_count = (1 << (bits - 1)) - 1;
-    g.sign_bit = (uint8_t)(1u << (bits - 1));
-    for (int i = 0; i < g.limit_count; i++)
-        g.limit[i] =
+    cg_bucketizer_ thresholds;
+    thresholds.inv_scale = 0.0f;
+    thresholds.limit_count = (1 << (bits - 1)) - 1;
+    thresholds.sign_bit = (uint8_t)(1u << (bits - 1));
+    for (int i = 0; i < thresholds.limit_count; i++)
+        thresholds.limit[i] =
             (float)(((double)cg_lloyd_centroids_[bits - 1][i] + (double)cg_lloyd_centroids_[bits - 1][i + 1]) * 0.5);
-    return g;
+    return thresholds;
 }
-/* Of a block of 1024 so many values have a bit more than the others: any of them, as they have been mixed. */
+/* How many values of a block have one bit more than the others: the first ones, as the rotation has mixed them. */
 static size_t cg_lloyd_extra_bit_n_(const cg_stage *stage) { return (size_t)((int)(stage->value * 32.0f) % 32) * 32; }
 
-CG_ENCODE_FN_(cg_encode_lloyd_) { /* one bucket of CG_ROTATE_BLOCK_ values; scales[0]: their norm */
-    const size_t finer = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, finer, n };
-    const unsigned low = (unsigned)stage->value;
+/* n is CG_ROTATE_BLOCK_, scales[0] the norm of the values; lanes += <centroids, values>. */
+CG_ENCODE_FN_(cg_encode_lloyd_) {
+    const size_t extra_bit_n = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, extra_bit_n, n };
+    const unsigned whole_bits = (unsigned)stage->value;
     uint8_t symbols[CG_ROTATE_BLOCK_];
     CG_UNUSED_(key);
     CG_UNUSED_(position);
-    if (low == 1 && !finer) { /* centres are of one size: the sum of magnitudes does */
+    if (whole_bits == 1 && !extra_bit_n) { /* one centroid: the product is a multiple of the sum of magnitudes */
         kernels->sign_encode(v, n, out, lanes);
         for (int i = 0; i < 16; i++)
             lanes[i] *= (double)cg_lloyd_centroids_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_POW2_100_ : 1.0);
         return 0;
     }
-    for (int part = 0; part < 2; part++) {
-        const unsigned bits = part == 0 ? low + 1 : low;
-        const size_t from = split[part], many = split[part + 1] - from;
-        cg_bucketizer_ g;
+    for (int group = 0; group < 2; group++) {
+        const unsigned bits = group == 0 ? whole_bits + 1 : whole_bits;
+        const size_t from = split[group], many = split[group + 1] - from;
+        cg_bucketizer_ thresholds;
         if (!many) continue;
-        g = cg_lloyd_thresholds_(bits);
+        thresholds = cg_lloyd_thresholds_(bits);
         {
             const float *w = cg_at_(v, from);
             const float norm = scales[0];
             float lifted[256];
-            for (size_t at = 0, some; at < many; at += some) {
+            for (size_t at = 0, sub_n; at < many; at += sub_n) {
                 const float *u = cg_at_(w, at);
                 float scale = norm;
-                some = many - at;
+                sub_n = many - at;
                 if (cg_is_tiny_(norm)) {
-                    some = cg_min_(some, 256);
+                    sub_n = cg_min_(sub_n, 256);
                     scale = cg_times_(norm, CG_POW2_100_);
-                    for (size_t i = 0; i < some; i++) lifted[i] = cg_times_(cg_load_(u, i), CG_POW2_100_);
+                    for (size_t i = 0; i < sub_n; i++) lifted[i] = cg_times_(cg_load_(u, i), CG_POW2_100_);
                     u = lifted;
                 }
-                g.inv_scale = cg_ratio_or_zero_(32.0f, scale);
-                kernels->bucketize(&g, u, some, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes);
+                thresholds.inv_scale = cg_ratio_or_zero_(32.0f, scale);
+                kernels->bucketize(&thresholds, u, sub_n, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes);
             }
         }
         kernels->pack(symbols + from, many, bits, out);
@@ -8196,22 +8238,22 @@ static void cg_set_scales_l2norm_(const cg_stage *stage, const cg_bucket_stats_ 
     (void)stage;
     scales[0] = cg_saturate64_(cg_sqrt_(stat->sums[0]));
 }
-/* Unbiased: |z|^2 / <centres, z>. A lifted block's product is 2^100 too large. */
+/* The scale |z|^2 / <centroids, z> makes the result unbiased. With a tiny norm the product is 2^100 too large. */
 static void cg_rescale_lloyd_(const cg_bucket_stats_ *stat, double total, float *scales) {
     if (cg_is_tiny_(scales[0])) total *= (double)CG_POW2_MINUS_100_;
     scales[0] = total > 0.0 ? cg_saturate64_(stat->sums[0] / total) : 0.0f;
 }
 CG_DECODE_FN_(cg_decode_lloyd_) {
-    const size_t finer = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, finer, n };
-    const unsigned low = (unsigned)stage->value;
+    const size_t extra_bit_n = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, extra_bit_n, n };
+    const unsigned whole_bits = (unsigned)stage->value;
     uint8_t symbols[CG_ROTATE_BLOCK_];
-    if (low == 1 && !finer) {
+    if (whole_bits == 1 && !extra_bit_n) {
         kernels->sign_decode(in, n, cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[0][0])), out, stream);
         return;
     }
-    for (int part = 0; part < 2; part++) {
-        const unsigned bits = part == 0 ? low + 1 : low, half = 1u << (bits - 1);
-        const size_t from = split[part], many = split[part + 1] - from;
+    for (int group = 0; group < 2; group++) {
+        const unsigned bits = group == 0 ? whole_bits + 1 : whole_bits, half = 1u << (bits - 1);
+        const size_t from = split[group], many = split[group + 1] - from;
         float table[16] = { 0.0f };
         if (!many) continue;
         for (unsigned i = 0; i < half; i++) {
@@ -8225,6 +8267,15 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
 }
 
 /* src/core/quantize/rows.h */
+/* rows: the table of quantizers, with the plain formats f32, f16, bf16 and signs
+
+   Offers   cg_quantizer_of_, cg_bits_x32_of_, cg_alphabet_of_, cg_float_width_, cg_value_code_fits_
+   Needs    base, kernels, codes (symbols), stages, quantize/scales, quantize/formats, quantize/lloyd
+   Touches  nothing
+   Other headers may use: cg_quantizer_of_, cg_stored_absmax_bits_f32_
+   A new quantizer is a row here, a row in stages, and functions for what it shares with no other row. */
+
+/* Functions that only call a kernel. */
 #define CG_ENCODE_PLAIN_(name, kernel)                                                                      \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {                           \
@@ -8258,12 +8309,13 @@ CG_DECODE_PLAIN_(cg_decode_sign_, kernels->sign_decode(in, n, 1.0f, out, stream)
 CG_DECODE_PLAIN_(cg_decode_efsign_, kernels->sign_decode(in, n, scales[0], out, stream))
 #undef CG_DECODE_PLAIN_
 
+/* The largest magnitude of n floats as they are stored in a packet, as bits. */
 static uint32_t cg_stored_absmax_bits_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
 #if CG_BIG_ENDIAN_
-    uint32_t top = 0;
+    uint32_t largest = 0;
     (void)kernels;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
-    return top;
+    for (size_t i = 0; i < n; i++) largest = cg_max32_(largest, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
+    return largest;
 #else
     return kernels->absmax_bits((const float *)(const void *)in, n);
 #endif
@@ -8272,8 +8324,10 @@ static uint32_t cg_stored_absmax_bits_16_(const cg_kernels_ *kernels, const uint
     return kernels->absmax16_bits(in, n);
 }
 
+/* bytes of a stored scale */
 #define CG_SCALE_F32_ 4
 #define CG_SCALE_E8M0_ 1
+/* In the order of cg_quantizer_'s fields. */
 static const cg_quantizer_ cg_quantizers_[] = {
     { 0, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 32, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL,
         cg_decode_f32_, cg_stored_absmax_bits_f32_, CG_INF_BITS_ },
@@ -8332,12 +8386,13 @@ static const cg_quantizer_ cg_quantizers_[] = {
         lloyd, cg_rescale_lloyd_, lloyd),
 #undef CG_ROW_
 };
+/* The row of a quantize stage; NULL for a user codec or an unknown id. */
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
     for (size_t i = 0; i < sizeof cg_quantizers_ / sizeof cg_quantizers_[0]; i++)
         if (cg_quantizers_[i].id == q->id) return &cg_quantizers_[i];
     return NULL;
 }
-/* Bits per value, in 32nds. */
+/* Bits per value, times 32. */
 static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = 0;
     if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
@@ -8348,7 +8403,8 @@ static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     }
     return 32u * (row->bits ? row->bits : q->arg);
 }
-/* The symbols of a quantizer that a code could carry; 0: it has none. */
+/* The symbols that an entropy code sees of a quantizer; 0: it writes no symbols. max_symbol may be smaller than the
+   bits allow, zero_symbol is the symbol of the value 0, or 0 if symbols have no middle. */
 static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
     if (!row || row->output != CG_OUTPUT_SYMBOLS_) return 0;
@@ -8366,8 +8422,9 @@ static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     }
     return 1;
 }
-/* whose exponents can be coded */
+/* Bytes of a stored float whose exponents huffman can code; 0: another format. */
 static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->id == CG_QUANTIZE_BF16 ? 2 : 0; }
+/* Can the value code of op carry what its quantizer writes? */
 static int cg_value_code_fits_(const cg_op *op) {
     cg_alphabet_ a;
     if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;
@@ -8375,50 +8432,65 @@ static int cg_value_code_fits_(const cg_op *op) {
 }
 
 /* src/core/layout.h */
-/* What a quantizer writes for k values. */
+/* layout: how the values of a packet are laid out, and the check of cg_extra
+
+   Offers   cg_layout_, cg_layout_make_, offsets of codes, cg_extra_check_
+   Needs    base, codes (symbols), stages, quantize/rows
+   Touches  nothing but its arguments
+   Other headers may use: cg_extra_check_, cg_layout_, cg_layout_make_
+   The value section is scales, piece table, codes. Without a value code, codes have a fixed number of bits per value,
+   so that every chunk has its place. */
+
 typedef struct cg_layout_ {
-    const cg_quantizer_ *quantizer; /* NULL: a codec of the user's */
-    const cg_codec *codec;
-    unsigned bits_x32;   /* bits per value, times 32 */
-    unsigned value_code; /* 0: packed; else pieces of variable size */
-    cg_alphabet_ alphabet;
-    size_t piece_values; /* values in one */
-    uint64_t k, bucket_size, bucket_count, scale_bytes;
-    uint64_t piece_table_bytes, codes_bytes; /* of all pieces; with a code code_bytes is the most */
+    const cg_quantizer_ *quantizer; /* NULL: a user codec, and then all below but k is 0 */
+    const cg_codec *codec;          /* NULL: no user codec */
+    unsigned bits_x32;              /* bits per value, times 32 */
+    unsigned value_code;            /* CG_VALUE_CODE_*; 0: packed, else pieces of variable size */
+    cg_alphabet_ alphabet;          /* with a value code, unless floats are coded */
+    size_t piece_values;            /* values in one piece; the last may have fewer */
+    uint64_t k;                     /* values */
+    uint64_t bucket_size;           /* values that share scales; at least 1 */
+    uint64_t bucket_count;          /* 0 if the quantizer needs nothing of a bucket */
+    uint64_t scale_bytes, piece_table_bytes;
+    uint64_t codes_bytes; /* of the codes; with a value code, their maximum */
 } cg_layout_;
 
-/* first is a multiple of 1024 */
+/* Bytes from the start of the codes to value `first`, a multiple of 1024; packed only. */
 CG_INLINE_ size_t cg_codes_offset_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->bits_x32; }
+/* u32 words of `many` packed values. */
 CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
     return (size_t)cg_word_bytes_((uint64_t)many * lay->bits_x32 / 32) / 4;
 }
 
-static cg_status cg_extra_check_(const cg_op *op, const cg_extra *side) {
-    if (!side) return CG_OK;
-    if (side->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
-    if (side->support_len && !side->support) return CG_E_ARG;
-    if (side->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
+/* Does the operator know what to do with what the caller passed beside? op NULL: only what holds for any operator. */
+static cg_status cg_extra_check_(const cg_op *op, const cg_extra *extra) {
+    if (!extra) return CG_OK;
+    if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
+    if (extra->support_len && !extra->support) return CG_E_ARG;
+    if (extra->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
         return CG_E_UNSUPPORTED;
-    if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (side->scale && op &&
+    if (extra->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (extra->scale && op &&
         (cg_is_user_codec_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scale_count ||
             op->quantize.id == CG_QUANTIZE_LLOYD))
         return CG_E_UNSUPPORTED;
     return CG_OK;
 }
-static cg_status cg_layout_make_(const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay) {
+/* The layout of k values. op has passed cg_op_check_. CG_E_VERSION: extra does not have the user codec. Sizes that
+   overflow are CG_TOO_LARGE_. */
+static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_t k, cg_layout_ *lay) {
     const cg_stage *q = &op->quantize;
     memset(lay, 0, sizeof *lay);
     lay->k = k;
     if (cg_is_user_codec_(q)) {
-        for (size_t i = 0; side && side->codecs && i < side->codec_count; i++)
-            if (side->codecs[i] && side->codecs[i]->id == q->id) lay->codec = side->codecs[i];
+        for (size_t i = 0; extra && extra->codecs && i < extra->codec_count; i++)
+            if (extra->codecs[i] && extra->codecs[i]->id == q->id) lay->codec = extra->codecs[i];
         return lay->codec ? CG_OK : CG_E_VERSION;
     }
     lay->quantizer = cg_quantizer_of_(q);
     if (!lay->quantizer) return CG_E_VERSION;
     lay->bits_x32 = cg_bits_x32_of_(lay->quantizer, q);
-    /* no size: one bucket */
+    /* a size of 0 means one bucket of all values */
     lay->bucket_size = lay->quantizer->fixed_bucket ? lay->quantizer->fixed_bucket
         : q->size && q->size < k                    ? q->size
         : k                                         ? k
@@ -8439,42 +8511,56 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *side, uint64_t
 }
 
 /* src/core/sample.h */
-/* ---- >>sample: which coordinates random-k draws, one from each of k strata ---- */
+/* sample: which coordinates random-k and PermK take, one from each stratum
 
-static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k), j <= k */
-    uint64_t r, q, rest = 0;
+   Offers   cg_strata_ with open, seek, next and sample; cg_mulhi64_
+   Needs    base, random
+   Touches  nothing but its arguments
+   Random-k cuts n coordinates into k strata [floor(jn/k), floor((j+1)n/k)) and takes one of each at random; PermK's
+   strata are groups of as many neighbours as there are workers. Coordinates ascend; any stratum can be had alone. */
+
+/* floor(j*n/k) without overflow; j <= k <= n. */
+static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) {
+    uint64_t r, q, quotient = 0;
     if ((n | j) >> 32 == 0) return j * n / k;
     q = n / k;
     r = n % k;
-    for (uint64_t bit = (uint64_t)1 << 63, part = 0; bit; bit >>= 1) { /* j*r/k bit by bit; part < k throughout */
-        rest <<= 1;
-        if (part >= k - part) {
-            part -= k - part;
-            rest++;
-        } else part += part;
+    for (uint64_t bit = (uint64_t)1 << 63, remainder = 0; bit;
+         bit >>= 1) { /* j*r/k bit by bit; remainder < k throughout */
+        quotient <<= 1;
+        if (remainder >= k - remainder) {
+            remainder -= k - remainder;
+            quotient++;
+        } else remainder += remainder;
         if (j & bit) {
-            if (part >= k - r) {
-                part -= k - r;
-                rest++;
-            } else part += r;
+            if (remainder >= k - r) {
+                remainder -= k - r;
+                quotient++;
+            } else remainder += r;
         }
     }
-    return j * q + rest;
+    return j * q + quotient;
 }
-static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) { /* upper half of a*b */
+/* The upper half of a*b. */
+static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) {
     uint64_t al = a & 0xffffffffu, ah = a >> 32, bl = b & 0xffffffffu, bh = b >> 32;
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
 }
-/* Stratum after stratum: [start, start + length) is the j-th, rest = j*n mod k. */
+/* The current stratum. */
 typedef struct cg_strata_ {
-    uint64_t n, k, base_length, longer_n; /* n = each*k + extra */
-    uint64_t stratum, start, remainder, length;
-    uint64_t key;
-    cg_key_ block_key;
-    uint32_t permk_workers, rank; /* PermK: strata are groups of so many neighbours; 0: random-k */
+    uint64_t n, k;                  /* coordinates, strata */
+    uint64_t base_length, longer_n; /* n = base_length*k + longer_n: so many strata are longer by one */
+    uint64_t stratum;               /* its number */
+    uint64_t start;                 /* its coordinates are [start, start + length) */
+    uint64_t remainder;             /* stratum*n mod k */
+    uint64_t length;
+    uint64_t key;                 /* shared by all ranks */
+    cg_key_ block_key;            /* of the 65536 strata around the current one */
+    uint32_t permk_workers, rank; /* PermK: the length of every stratum, and whose coordinate; 0: random-k */
 } cg_strata_;
 
+/* Goes to stratum j < k. */
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
     s->stratum = j;
     if (s->permk_workers) {
@@ -8482,10 +8568,11 @@ static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
         return;
     }
     s->start = cg_stratum_start_(s->n, s->k, j);
-    s->remainder = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
+    s->remainder = j * s->n - s->start * s->k; /* less than k, so wrapping products cancel */
     s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
     s->block_key = cg_block_key_(s->key, j >> 16);
 }
+/* At stratum j of the packet's sample; info has n, drawn > 0, op.sample and tag. */
 static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->n = info->n;
     s->k = info->drawn;
@@ -8509,7 +8596,7 @@ CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
     s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
     if ((++s->stratum & 0xffff) == 0) s->block_key = cg_block_key_(s->key, s->stratum >> 16);
 }
-/* Which coordinate of the stratum is drawn. */
+/* The coordinate that is taken from the current stratum. */
 CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
     uint32_t c = (uint32_t)(s->stratum & 0xffff), h = cg_hash32_(s->block_key, c);
     cg_key_ swapped;
@@ -8521,74 +8608,90 @@ CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
 }
 
 /* src/core/transform.h */
-/* ---- >>transform: blocks of 1024 rotated, or of 64 to frequencies, and back ---- */
+/* transform: one block of values rotated or transformed to frequencies, and back
 
-#define CG_ROTATE_SIGN_KEY_ 0x6A09E667F3BCC909u /* signs of a rotation are not the draws of a sample */
+   Offers   cg_transform_block_
+   Needs    base, random, kernels (rotate, dct)
+   Touches  nothing but its arguments */
 
-/* One block, from where it lies. Sums of 2^10 values, twice, must not overflow. */
+#define CG_ROTATE_SIGN_KEY_ 0x6A09E667F3BCC909u /* so that the signs of a rotation differ from the hashes of a sample */
+
+/* Transforms block number `block` from `from`, of any alignment, to v, aligned, which may be the same address. Values
+   from 2^107 on are scaled down first, as sums of 2^10 values, twice, must not overflow; the result is finite if the
+   values are. */
 static void cg_transform_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
     const float *from, float *v, int inverse) {
     const int rotate = stage->id == CG_TRANSFORM_ROTATE;
-    const size_t unit = rotate ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
-    const uint32_t top = kernels->absmax_bits(from, unit);
-    const int huge = top >= 0x75000000u && top < CG_INF_BITS_; /* 2^107 */
-    /* 2^-20 */
+    const size_t block_size = rotate ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
+    const uint32_t absmax_bits = kernels->absmax_bits(from, block_size);
+    const int huge = absmax_bits >= 0x75000000u && absmax_bits < CG_INF_BITS_; /* 2^107 */
     if (huge)
-        for (size_t i = 0; i < unit; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f);
+        for (size_t i = 0; i < block_size; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f); /* 2^-20 */
     if (rotate) {
         uint32_t flips[64];
-        const cg_key_ k = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
-        for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(k, i);
+        const cg_key_ block_key = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
+        for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(block_key, i);
         kernels->rotate_from(huge ? v : from, v, flips, stage->arg, inverse);
     } else {
-        if (!huge && v != from) memcpy(v, from, 4 * unit);
+        if (!huge && v != from) memcpy(v, from, 4 * block_size);
         kernels->dct(v, inverse);
     }
     if (huge)
-        for (size_t i = 0; i < unit; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
+        for (size_t i = 0; i < block_size; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
 }
 
 /* src/core/source.h */
-/* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ---- */
+/* source: the values that a selection or quantizer sees, as a dense vector, chunk by chunk
 
-/* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first +
-   many), which lie in one unit, in out, and returns the sum of their squares. */
+   Offers   cg_producer_, cg_source_, cg_source_fetch_, cg_values_view_, cg_producer_make_
+   Needs    base, random, sample, transform
+   Touches  the caller's x, if a producer makes its values; buffers of the callers
+   Other headers may use: cg_producer_, cg_source_
+   A source hides whether values lie in memory, are still to be sampled or transformed, or are made by a callback only
+   when they are needed, while they are in the cache. */
+
+/* A callback that makes values, so that they are in the cache when they are read. */
 typedef struct cg_producer_ {
+    /* Makes values [first, first + many) in out and returns the sum of their squares; called from several threads. */
     double (*make)(const void *user, size_t first, size_t many, float *out);
     const void *user;
-    /* so many, asked for a unit at a time (a chunk or a block), each once: out is where they belong */
-    size_t n, step;
-    /* they belong nowhere: any stretch of a chunk is asked for, at any time, into a buffer */
-    int lazy;
-    uint32_t threshold_hint; /* top-k: a magnitude that more than k are expected to reach, or 0 */
-    int started;             /* comes back, unless lazy: some or all have been made, */
-    double energy;           /* and the sum of their squares */
-    size_t reached_hint;     /* comes back: how many reached the hint */
+    size_t n; /* values in all */
+    /* CG_CHUNK_ or CG_BLOCK_: unless lazy, make is called once for every step of so many, with out their place in x */
+    size_t step;
+    int lazy; /* 1: values have no place; any range within a chunk is asked for, at any time, into any buffer */
+    uint32_t threshold_hint; /* top-k: a magnitude, as bits, that more than k values are expected to reach, or 0 */
+    int started;             /* result, unless lazy: 1 if some or all values have been made */
+    double energy;           /* result, unless lazy: the sum of their squares */
+    size_t reached_hint;     /* result: how many values reached the hint, if it was tried */
 } cg_producer_;
 
 typedef struct cg_source_ {
-    cg_producer_ *producer; /* NULL: they are there */
+    cg_producer_ *producer; /* NULL: the values have been made */
     const cg_kernels_ *kernels;
-    const cg_info *info;
-    const float *x;              /* the values themselves; or, drawn, where to draw them from */
-    uint64_t count;              /* before a transform */
-    int to_sample, to_transform; /* still to be drawn, still to be transformed */
+    const cg_info *info;         /* n, drawn, op and tag are set */
+    const float *x;              /* the values, or what the sample takes them from; any alignment */
+    uint64_t count;              /* values before the transform */
+    int to_sample, to_transform; /* what is still to be done with x */
 } cg_source_;
 
 static int cg_source_is_lazy_(const cg_source_ *src) { return src->producer && src->producer->lazy; }
-/* Values [first, first + many) of x, or where that is NULL of what `lazy` makes, in buf. */
+/* Values [first, first + many): where they lie in x, or with x NULL what the lazy producer makes of them in buf. */
 static const float *cg_values_view_(const float *x, const cg_producer_ *lazy, size_t first, size_t many, float *buf) {
     if (x) return cg_at_(x, first);
     lazy->make(lazy->user, first, many, buf);
     return buf;
 }
-static double cg_producer_make_(const cg_producer_ *fill, size_t first, size_t unit, float *x) {
-    return first < fill->n ? fill->make(fill->user, first, cg_min_(unit, fill->n - first), cg_at_mut_(x, first)) : 0.0;
+/* Makes the step of values from `first` on in x, where x[0] is value 0; returns the sum of their squares. */
+static double cg_producer_make_(const cg_producer_ *producer, size_t first, size_t step, float *x) {
+    return first < producer->n
+        ? producer->make(producer->user, first, cg_min_(step, producer->n - first), cg_at_mut_(x, first))
+        : 0.0;
 }
 
-/* At most CG_CHUNK_ values from `first` on: in place, or gathered into buf. */
+/* Values [first, first + count) before the transform, at most CG_CHUNK_: where they lie, or in buf. A sampled value
+   that is not finite stays so, and others are scaled without overflow. */
 static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_t count, float *buf) {
-    size_t at[64];
+    size_t index[64];
     cg_strata_ strata;
     const int scaled = !(src->info->op.sample.flags & CG_FLAG_UNSCALED);
     if (cg_source_is_lazy_(src) && !src->to_sample) src->producer->make(src->producer->user, first, count, buf);
@@ -8597,41 +8700,42 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
     for (size_t i = 0; i < count; i += 64) { /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
         for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
-            at[j] = (size_t)cg_strata_sample_(&strata);
-            if (!cg_source_is_lazy_(src)) CG_PREFETCH_(cg_at_(src->x, at[j]));
+            index[j] = (size_t)cg_strata_sample_(&strata);
+            if (!cg_source_is_lazy_(src)) CG_PREFETCH_(cg_at_(src->x, index[j]));
             buf[i + j] = scaled ? (float)strata.length : 1.0f;
         }
         for (size_t j = 0; j < many; j++) {
             float f;
-            if (cg_source_is_lazy_(src)) src->producer->make(src->producer->user, at[j], 1, &f);
-            else f = cg_load_(src->x, at[j]);
+            if (cg_source_is_lazy_(src)) src->producer->make(src->producer->user, index[j], 1, &f);
+            else f = cg_load_(src->x, index[j]);
             buf[i + j] = cg_is_finite_(f) ? cg_saturate_(cg_times_(f, buf[i + j])) : f;
         }
     }
     return buf;
 }
-/* The same behind the transform; the values must lie in one chunk. buf has room for CG_CHUNK_. */
+/* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
+   room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
 static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     const cg_stage *stage = &src->info->op.transform;
     const uint64_t key = cg_shared_key_(&src->info->tag);
-    const int made = src->to_sample || cg_source_is_lazy_(src);
-    size_t unit, base, end, have;
+    const int in_buf = src->to_sample || cg_source_is_lazy_(src);
+    size_t block_size, base, end, available;
     if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
-    unit = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
-    base = first / unit * unit;
-    end = (first + count + unit - 1) / unit * unit;
-    have = cg_min_(end, (size_t)src->count) - base;
-    if (made) cg_source_gather_(src, base, have, buf);
-    for (size_t b = base; b < end; b += unit) {
+    block_size = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
+    base = first / block_size * block_size;
+    end = (first + count + block_size - 1) / block_size * block_size;
+    available = cg_min_(end, (size_t)src->count) - base;
+    if (in_buf) cg_source_gather_(src, base, available, buf);
+    for (size_t b = base; b < end; b += block_size) {
         float *v = buf + (b - base);
-        const float *from = made ? v : cg_at_(src->x, b);
-        if (b - base + unit > have) { /* the last block is filled with zeros */
-            size_t some = have - (b - base);
-            if (!made) memcpy(v, from, 4 * some);
-            memset(v + some, 0, 4 * (unit - some));
+        const float *from = in_buf ? v : cg_at_(src->x, b);
+        if (b - base + block_size > available) { /* the last block is filled with zeros */
+            size_t in_block = available - (b - base);
+            if (!in_buf) memcpy(v, from, 4 * in_block);
+            memset(v + in_block, 0, 4 * (block_size - in_block));
             from = v;
         }
-        cg_transform_block_(src->kernels, stage, key, b / unit, from, v, 0);
+        cg_transform_block_(src->kernels, stage, key, b / block_size, from, v, 0);
     }
     return buf + (first - base);
 }
