@@ -7742,8 +7742,8 @@ static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *inf
    the checksum. Sums over a bucket are in f64, 16 lanes over each run between multiples of 2048, folded by halves;
    runs are added in order within blocks of 65536, and blocks in order. */
 
-/* What encode needs first: nothing, the statistics of the bucket, or nothing but the sum of its lanes makes the one
-   scale of the whole vector afterwards. */
+/* What encode needs: nothing; the statistics of the bucket first; or nothing first, but the sum of its lanes gives
+   the one scale of the whole vector afterwards. */
 enum { CG_NEEDS_NOTHING_, CG_NEEDS_BUCKET_STATS_, CG_NEEDS_SUM_AFTERWARDS_ };
 /* What encode writes: bits as they stand in the packet, or a byte per value, still to be packed or entropy coded. */
 enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
@@ -8662,7 +8662,7 @@ typedef struct cg_producer_ {
     uint32_t threshold_hint; /* top-k: a magnitude, as bits, that more than k values are expected to reach, or 0 */
     int started;             /* result, unless lazy: 1 if some or all values have been made */
     double energy;           /* result, unless lazy: the sum of their squares */
-    size_t reached_hint;     /* result: how many values reached the hint, if it was tried */
+    size_t reached_hint;     /* result: how many values reached the hint, or more than the list holds */
 } cg_producer_;
 
 typedef struct cg_source_ {
@@ -8740,80 +8740,96 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
     return buf + (first - base);
 }
 
-/* src/core/select/topk.h */
-/* ---- >>select: (index, value) lists in scratch ---- */
+/* src/core/select/list.h */
+/* list: lists of selected (index, value) pairs in scratch, and their k-th largest magnitude
+
+   Offers   cg_list_, its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_, cg_list_compact_
+   Needs    base, kernels (CG_SLACK_), stages, shape, lowrank and atomo (bytes of work)
+   Touches  the caller's scratch
+   Other headers may use: cg_both_signs_, cg_kth_, cg_list_, cg_list_in_scratch_, cg_scratch_bytes_
+   Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
+   CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 
 typedef struct cg_list_ {
-    uint32_t *index_low; /* index modulo 2^32, ascending */
+    uint32_t *index_low; /* indices modulo 2^32, ascending */
     float *value;
-    uint64_t *segment_start; /* segment[s]: how many entries have an index below s*2^32 */
+    uint64_t *segment_start; /* [s]: how many entries have an index below s*2^32; segment_count + 1 of them */
     uint64_t segment_count;
-    size_t count, capacity;
-    int has_all_ties;   /* 0: of the last to be taken some equals were left out */
-    int sum_magnitudes; /* 1: filtering sums the magnitudes of everything into total, part after part */
-    double magnitude_sum, block_sum;
-    float *materialized; /* the sample, where a selection follows it */
+    size_t count, capacity; /* entries; arrays are longer than capacity, see cg_list_allocated_n_ */
+    int has_all_ties;       /* 0: entries with the smallest magnitude in the list have equals that are not in it */
+    int sum_magnitudes;     /* 1: cg_filter_vector_ sums the magnitudes of all values, selected or not */
+    double magnitude_sum;   /* that sum, in f64 by chunks and blocks */
+    double block_sum;       /* the part of the current block */
+    float *materialized;    /* behind the list: the whole transformed vector, if cg_needs_materialized_; factors */
 } cg_list_;
 
-static size_t cg_list_capacity_(const cg_op *op, uint64_t turned) {
-    uint64_t room = turned;
+/* Entries that a list needs while op selects of transformed_n values. Exact top-k and its relatives look for k among
+   up to twice as many candidates and a block, and fall back to counting passes where those do not fit. */
+static size_t cg_list_capacity_(const cg_op *op, uint64_t transformed_n) {
+    uint64_t capacity = transformed_n;
     if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO)
-        room = cg_add_sat_(cg_mul_sat_(cg_max_selected_(op, turned), 2), CG_BLOCK_);
-    /* a chunk's candidates beside what has been taken */
-    if (op->select.id == CG_SELECT_CHUNKED) room = cg_add_sat_(cg_max_selected_(op, turned), op->select.size);
-    return (size_t)(room < turned ? room : turned);
+        capacity = cg_add_sat_(cg_mul_sat_(cg_max_selected_(op, transformed_n), 2), CG_BLOCK_);
+    /* the candidates of one chunk beside what the chunks before have kept */
+    if (op->select.id == CG_SELECT_CHUNKED)
+        capacity = cg_add_sat_(cg_max_selected_(op, transformed_n), op->select.size);
+    return (size_t)(capacity < transformed_n ? capacity : transformed_n);
 }
-/* a chunk may overshoot the room before it is seen */
-static uint64_t cg_list_allocated_n_(uint64_t room, uint64_t turned) {
-    return cg_add_sat_(room, room < turned ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
+/* Entries to allocate: filters check the capacity after each chunk, and write CG_SLACK_ entries beyond their result. */
+static uint64_t cg_list_allocated_n_(uint64_t capacity, uint64_t transformed_n) {
+    return cg_add_sat_(capacity, capacity < transformed_n ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
 }
-static int cg_needs_materialized_(const cg_op *op) { /* must a selection or a codec see them all at once, beside x? */
+/* Must the sampled or transformed vector be stored as a whole, for a selection or a user codec? */
+static int cg_needs_materialized_(const cg_op *op) {
     return !cg_is_matrix_op_(op) && (op->sample.id || op->transform.id) &&
         (op->select.id || cg_is_user_codec_(&op->quantize));
 }
+/* Bytes of scratch at any alignment that compressing n values takes; 0: none; CG_TOO_LARGE_ on overflow. */
 static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
-    uint64_t drawn = cg_sampled_n_(op, n, NULL), turned = cg_transformed_n_(op, drawn), bytes = 0;
+    uint64_t sampled_n = cg_sampled_n_(op, n, NULL), transformed_n = cg_transformed_n_(op, sampled_n), bytes = 0;
     if (op->select.id) {
-        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, turned), turned));
-        bytes = cg_add_sat_(bytes, 8 * ((turned >> 32) + 2));
+        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, transformed_n), transformed_n));
+        bytes = cg_add_sat_(bytes, 8 * ((transformed_n >> 32) + 2));
     }
-    if (cg_needs_materialized_(op)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, turned));
-    if (cg_is_matrix_op_(op)) bytes = cg_add_sat_(cg_mul_sat_(4, cg_add_sat_(turned, 2)), cg_matrix_work_bytes_(op));
+    if (cg_needs_materialized_(op)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, transformed_n));
+    if (cg_is_matrix_op_(op))
+        bytes = cg_add_sat_(cg_mul_sat_(4, cg_add_sat_(transformed_n, 2)), cg_matrix_work_bytes_(op));
     return bytes ? cg_add_sat_(bytes, 64) : 0;
 }
-static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t turned, void *scratch) {
+/* An empty list in scratch, which has cg_scratch_bytes_ or is NULL if that is 0. The entries are not initialised. */
+static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t transformed_n, void *scratch) {
     uint8_t *p;
     memset(list, 0, sizeof *list);
     if (!scratch) return;
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
     if (op->select.id) {
-        size_t slots;
-        list->capacity = cg_list_capacity_(op, turned);
-        list->segment_count = turned ? ((turned - 1) >> 32) + 1 : 1;
-        slots = (size_t)cg_list_allocated_n_(list->capacity, turned);
+        size_t allocated_n;
+        list->capacity = cg_list_capacity_(op, transformed_n);
+        list->segment_count = transformed_n ? ((transformed_n - 1) >> 32) + 1 : 1;
+        allocated_n = (size_t)cg_list_allocated_n_(list->capacity, transformed_n);
         list->segment_start = (uint64_t *)(void *)p;
         p += 8 * (size_t)(list->segment_count + 1);
         list->index_low = (uint32_t *)(void *)p;
-        p += 4 * slots;
+        p += 4 * allocated_n;
         list->value = (float *)(void *)p;
-        p += 4 * slots;
+        p += 4 * allocated_n;
     }
     list->materialized = (float *)(void *)p;
 }
 
-/* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any
-   bound). */
+/* Whose magnitudes count: those of all values, or only of the positive or of the negative ones. The key of a value is
+   (bits ^ sign_flip) & keep_mask: its magnitude, or with the wrong sign at least 2^31, which is above every bound. */
 typedef struct cg_sign_filter_ {
     uint32_t sign_flip, keep_mask;
 } cg_sign_filter_;
 static const cg_sign_filter_ cg_both_signs_ = { 0, CG_ABS_MASK_ };
-CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ of) {
-    return (cg_as_bits_(v) ^ of.sign_flip) & of.keep_mask;
+CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ filter) {
+    return (cg_as_bits_(v) ^ filter.sign_flip) & filter.keep_mask;
 }
 
-/* The rank-th largest magnitude (rank from 1) among those in [lo, hi]: 2048 bins at a time, until few are left to
-   sort. rank becomes its rank among its equals. */
-static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uint32_t hi, cg_sign_filter_ of) {
+/* The kth largest key (kth from 1) among those in [lo, hi], of which there are at least *kth. Histograms of 2048 bins
+   narrow the range until a few are left to sort. *kth becomes the position among its equals: so many of them, in the
+   order of their indices, are needed beside all larger ones. v is aligned. */
+static uint32_t cg_kth_(const float *v, size_t n, size_t *kth, uint32_t lo, uint32_t hi, cg_sign_filter_ filter) {
     enum { FEW = 64 };
     size_t bins[2048];
     uint32_t few[FEW];
@@ -8822,73 +8838,86 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         size_t count = 0;
         memset(bins, 0, sizeof bins[0] * (bin + 1));
         for (size_t i = 0; i < n; i++) {
-            uint32_t m = cg_magnitude_key_(v[i], of) - lo;
+            uint32_t m = cg_magnitude_key_(v[i], filter) - lo;
             if (m <= width) bins[m >> shift]++;
         }
-        for (; bin > 0 && bins[bin] < *rank; bin--) *rank -= bins[bin];
+        for (; bin > 0 && bins[bin] < *kth; bin--) *kth -= bins[bin];
         lo += bin << shift;
         if (hi - lo >= 1u << shift) hi = lo + ((1u << shift) - 1u);
         if (lo == hi) return lo;
         if (bins[bin] > FEW) continue;
         for (size_t i = 0; i < n; i++) { /* insertion sort, largest first */
-            uint32_t m = cg_magnitude_key_(v[i], of);
+            uint32_t m = cg_magnitude_key_(v[i], filter);
             if (m - lo <= hi - lo) {
                 size_t j = count++;
                 for (; j > 0 && few[j - 1] < m; j--) few[j] = few[j - 1];
                 few[j] = m;
             }
         }
-        lo = few[*rank - 1];
+        lo = few[*kth - 1];
         for (count = 0; few[count] != lo; count++) {}
-        *rank -= count; /* those above it */
+        *kth -= count; /* those above it */
         return lo;
     }
 }
-/* Moves entries [from, to) down to *kept on: those above the key, and of its equals as many as are left to take. */
-static void cg_list_compact_(cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t key, size_t *left) {
-    size_t k = *kept, l = *left, i = from;
-    for (; i < to && l; i++) { /* equals are taken: */
+/* Moves entries [from, to) whose magnitude is above kth_bits, and the first *ties_left that equal it, to *kept on.
+   *kept <= from; both counts are updated. */
+static void cg_list_compact_(
+    cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t kth_bits, size_t *ties_left) {
+    size_t kept_n = *kept, ties = *ties_left, i = from;
+    for (; i < to && ties; i++) { /* while equals are taken */
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        list->index_low[k] = list->index_low[i];
-        list->value[k] = list->value[i];
-        k += m >= key;
-        l -= m == key;
+        list->index_low[kept_n] = list->index_low[i];
+        list->value[kept_n] = list->value[i];
+        kept_n += m >= kth_bits;
+        ties -= m == kth_bits;
     }
-    for (; i < to; i++) { /* and no more of them */
+    for (; i < to; i++) { /* all have been taken */
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        list->index_low[k] = list->index_low[i];
-        list->value[k] = list->value[i];
-        k += m > key;
+        list->index_low[kept_n] = list->index_low[i];
+        list->value[kept_n] = list->value[i];
+        kept_n += m > kth_bits;
     }
-    *kept = k;
-    *left = l;
+    *kept = kept_n;
+    *ties_left = ties;
 }
 
-/* All whose magnitude reaches `bound`. 0: did not fit. fill: makes the values first. */
-static int cg_filter_producing_(
-    const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_producer_ *fill) {
+/* src/core/select/filter.h */
+/* filter: one pass over the values that lists those whose magnitude reaches a threshold
+
+   Offers   filters of a vector, of values that a producer makes, of ties; cg_count_above_all_; threads
+   Needs    base, kernels (filter, count_above), source, select/list
+   Touches  the list; x, if a producer makes it
+   Other headers may use: CG_PARALLEL_, cg_filter_lazy_, cg_thread_count_
+   Every filter empties the list first, and leaves it ascending, with its segments. NaN reaches every threshold. */
+
+/* Makes x, chunk by chunk, and filters it on the way. All of x is made in any case; 0: the list did not hold all. */
+static int cg_filter_producing_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t threshold_bits,
+    cg_list_ *list, cg_producer_ *producer) {
     double energy = 0.0;
     int fits = 1;
-    fill->started = 1;
+    producer->started = 1;
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         if (i % CG_BLOCK_ == 0) {
-            fill->energy += energy;
+            producer->energy += energy;
             energy = 0.0;
         }
-        energy += cg_producer_make_(fill, i, CG_CHUNK_, (float *)(uintptr_t)x);
+        energy += cg_producer_make_(producer, i, CG_CHUNK_, (float *)(uintptr_t)x);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (fits)
-            list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
+            list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
                 list->index_low + list->count, list->value + list->count);
         fits = list->count <= list->capacity;
     }
-    fill->energy += energy;
-    fill->reached_hint = list->count;
+    producer->energy += energy;
+    producer->reached_hint = list->count;
     list->segment_start[list->segment_count] = list->count;
     return fits;
 }
-static int cg_filter_vector_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list) {
+/* Filters a vector in memory, of any alignment. 0: the list did not hold all, and sums and segments are incomplete. */
+static int cg_filter_vector_(
+    const cg_kernels_ *kernels, const float *x, size_t n, uint32_t threshold_bits, cg_list_ *list) {
     list->count = 0;
     list->magnitude_sum = list->block_sum = 0.0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
@@ -8900,7 +8929,7 @@ static int cg_filter_vector_(const cg_kernels_ *kernels, const float *x, size_t 
             }
             list->block_sum += cg_lane_sum_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_SUM_ABS_);
         }
-        list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
+        list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
             list->index_low + list->count, list->value + list->count);
         if (list->count > list->capacity) return 0;
     }
@@ -8908,6 +8937,9 @@ static int cg_filter_vector_(const cg_kernels_ *kernels, const float *x, size_t 
     list->magnitude_sum += list->block_sum;
     return 1;
 }
+/* Threads, at most 64. CG_PARALLEL_ stands before a for loop over i < many, whose rounds are independent: `many` is a
+   part of its text. CG_CODED_WAVE_: blocks that are entropy coded at once; without threads each block is written where
+   it stays. */
 #if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
 #  include <omp.h>
 static int cg_thread_count_(void) {
@@ -8917,42 +8949,44 @@ static int cg_thread_count_(void) {
 #  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1) if (many > 1)")
 #  define CG_CODED_WAVE_ CG_WAVE_
 #else
-CG_INLINE_ int cg_thread_count_(void) { return 1; } /* threads, at most 64 */
+CG_INLINE_ int cg_thread_count_(void) { return 1; }
 #  define CG_PARALLEL_
-#  define CG_CODED_WAVE_ 1u /* one block after the other stands where it stays */
+#  define CG_CODED_WAVE_ 1u
 #endif
 
-/* The same of values that are made on the way. With threads each has a part of the vector and of the list. */
+/* Filters values [first, end) of a lazy producer into entries [offset, offset + capacity) of the list, with indices
+   modulo 2^32; returns how many, or SIZE_MAX if they did not fit. One thread's slice of the vector and of the list. */
 CG_NOINLINE_ size_t cg_filter_slice_(const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t first, size_t end,
-    uint32_t bound, const cg_list_ *list, size_t at, size_t room) {
+    uint32_t threshold_bits, const cg_list_ *list, size_t offset, size_t capacity) {
     float buf[CG_CHUNK_];
     size_t count = 0;
     cg_fenv_ env = cg_fenv_enter_();
-    for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= room; i += CG_CHUNK_) {
+    for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= capacity; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, end - i);
-        count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
-            list->index_low + at + count, list->value + at + count);
+        count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
+            list->index_low + offset + count, list->value + offset + count);
     }
     cg_fenv_leave_(env);
-    return count + CG_CHUNK_ + CG_SLACK_ <= room ? count : SIZE_MAX;
+    return count + CG_CHUNK_ + CG_SLACK_ <= capacity ? count : SIZE_MAX;
 }
-/* 0: did not fit, or one thread */
+/* Slices of a lazy producer's values by threads, put together in order. 0: a slice did not fit, there is one thread, or
+   the vector is too short or has several segments; then the list is unusable, and cg_filter_serial_ has to do it. */
 static int cg_filter_threaded_(
-    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t threshold_bits, cg_list_ *list) {
     const int many = cg_thread_count_();
-    const size_t room = list->capacity / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
+    const size_t capacity = list->capacity / (size_t)many, slice_n = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
     size_t count[64];
     if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segment_count > 1) return 0;
     CG_PARALLEL_
     for (int i = 0; i < many; i++)
-        count[i] = cg_filter_slice_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)),
-            bound, list, room * (size_t)i, room);
+        count[i] = cg_filter_slice_(kernels, lazy, cg_min_(n, slice_n * (size_t)i),
+            cg_min_(n, slice_n * (size_t)(i + 1)), threshold_bits, list, capacity * (size_t)i, capacity);
     for (int i = 0; i < many; i++)
         if (count[i] == SIZE_MAX) return 0;
     list->count = 0;
     for (int i = 0; i < many; i++) {
-        memmove(list->index_low + list->count, list->index_low + room * (size_t)i, 4 * count[i]);
-        memmove(list->value + list->count, list->value + room * (size_t)i, 4 * count[i]);
+        memmove(list->index_low + list->count, list->index_low + capacity * (size_t)i, 4 * count[i]);
+        memmove(list->value + list->count, list->value + capacity * (size_t)i, 4 * count[i]);
         list->count += count[i];
     }
     list->segment_start[0] = 0;
@@ -8960,27 +8994,30 @@ static int cg_filter_threaded_(
     return 1;
 }
 CG_NOINLINE_ int cg_filter_serial_(
-    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t threshold_bits, cg_list_ *list) {
     float buf[CG_CHUNK_];
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
-        list->count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
+        list->count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
             list->index_low + list->count, list->value + list->count);
         if (list->count > list->capacity) return 0;
     }
     list->segment_start[list->segment_count] = list->count;
     return 1;
 }
+/* Filters the n values of a lazy producer. 0: the list did not hold all. */
 static int cg_filter_lazy_(
-    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
-    return cg_filter_threaded_(kernels, lazy, n, bound, list) || cg_filter_serial_(kernels, lazy, n, bound, list);
+    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t threshold_bits, cg_list_ *list) {
+    return cg_filter_threaded_(kernels, lazy, n, threshold_bits, list) ||
+        cg_filter_serial_(kernels, lazy, n, threshold_bits, list);
 }
-/* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
+/* Lists the k largest, of which kth_bits is the smallest magnitude and `above` are larger: those, and the first that
+   equal kth_bits. x, or with x NULL the lazy producer, has no NaN. k <= capacity. */
 CG_NOINLINE_ void cg_filter_with_ties_(const cg_kernels_ *kernels, const float *x, const cg_producer_ *lazy, size_t n,
-    uint32_t key, size_t above, size_t k, cg_list_ *list) {
-    size_t left = k - above, from, found;
+    uint32_t kth_bits, size_t above, size_t k, cg_list_ *list) {
+    size_t ties_left = k - above, from, found;
     float buf[CG_CHUNK_];
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
@@ -8988,105 +9025,116 @@ CG_NOINLINE_ void cg_filter_with_ties_(const cg_kernels_ *kernels, const float *
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
-        found = kernels->filter(cg_values_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i,
-            list->index_low + from, list->value + from);
-        cg_list_compact_(list, from, from + found, &list->count, key, &left);
+        found = kernels->filter(cg_values_view_(x, lazy, i, many, buf), many, ties_left ? kth_bits : kth_bits + 1,
+            (uint32_t)i, list->index_low + from, list->value + from);
+        cg_list_compact_(list, from, from + found, &list->count, kth_bits, &ties_left);
     }
     list->segment_start[list->segment_count] = list->count;
 }
-/* How many are above the bound; returns the largest. */
-CG_NOINLINE_ uint32_t cg_count_above_all_(
-    const cg_kernels_ *kernels, const float *x, const cg_producer_ *lazy, size_t n, uint32_t bound, size_t *above) {
+/* *above: how many magnitudes are above threshold_bits. Returns the largest magnitude as bits. */
+CG_NOINLINE_ uint32_t cg_count_above_all_(const cg_kernels_ *kernels, const float *x, const cg_producer_ *lazy,
+    size_t n, uint32_t threshold_bits, size_t *above) {
     float buf[CG_CHUNK_];
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     *above = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
-        top = cg_max32_(top, kernels->count_above(cg_values_view_(x, lazy, i, many, buf), many, bound, above));
+        absmax_bits = cg_max32_(
+            absmax_bits, kernels->count_above(cg_values_view_(x, lazy, i, many, buf), many, threshold_bits, above));
     }
-    return top;
+    return absmax_bits;
 }
 
-/* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0:
-   who knows. */
-static uint32_t cg_threshold_estimate_(const float *x, const cg_producer_ *lazy, size_t n, uint64_t want,
-    uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sign_filter_ of) {
-    size_t draws = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, rank;
-    size_t stride = n / draws, at[64], many;
+/* src/core/select/topk.h */
+/* topk: candidates for the k largest magnitudes
+
+   Offers   cg_topk_candidates_, cg_threshold_estimate_
+   Needs    base, random, source, select/list, select/filter
+   Touches  the list; x, if a producer makes it
+   A threshold from a random sample, a little too low, is followed by one filter pass; the exact selection among what
+   passed is left to cg_list_keep_topk_. Where the candidates do not fit (ties, or an unlucky sample), passes that
+   count narrow the interval of the k-th magnitude. */
+
+/* A key in [lo, hi) that a few more than target_n of n values are expected to reach, from a random sample of the keys
+   in [lo, hi). inside_n: how many of n keys are in [lo, hi), 0: not known. salt: another one gives another sample.
+   sample: room for min(n, 16384) floats; n >= 1024. */
+static uint32_t cg_threshold_estimate_(const float *x, const cg_producer_ *lazy, size_t n, uint64_t target_n,
+    uint64_t inside_n, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sign_filter_ filter) {
+    size_t sample_n = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, kth;
+    size_t stride = n / sample_n, index[64], many;
     cg_key_ key = cg_block_key_(salt, n);
-    double expect, spread = 1.0;
-    for (size_t i = 0; i < draws; i += many) { /* ask for 64 cache lines before waiting for the first */
-        many = cg_min_(64, draws - i);
+    double expected, spread = 1.0;
+    for (size_t i = 0; i < sample_n; i += many) { /* prefetch 64 cache lines before the first is used */
+        many = cg_min_(64, sample_n - i);
         for (size_t j = 0; j < many; j++) {
-            at[j] = (i + j) * stride +
+            index[j] = (i + j) * stride +
                 (size_t)((uint64_t)cg_hash32_(key, (uint32_t)(i + j)) * (stride < 0xffffffffu ? stride : 0xffffffffu) >>
                     32);
-            if (x) CG_PREFETCH_(cg_at_(x, at[j]));
+            if (x) CG_PREFETCH_(cg_at_(x, index[j]));
         }
         for (size_t j = 0; j < many; j++) {
             float one;
-            float f = cg_load_(cg_values_view_(x, lazy, at[j], 1, &one), 0);
-            uint32_t m = cg_magnitude_key_(f, of);
+            float f = cg_load_(cg_values_view_(x, lazy, index[j], 1, &one), 0);
+            uint32_t m = cg_magnitude_key_(f, filter);
             sample[count] = f;
             count += (m >= lo) & (m < hi);
         }
     }
     if (!count) return lo + (hi - lo) / 2;
-    expect = (inside ? (double)count / (double)inside : (double)draws / (double)n) * (double)want;
-    while (spread * spread < expect) spread += 1.0; /* a square root, roughly */
-    expect += 3.0 * spread + 4.0;
-    if (expect >= (double)count) return lo;
-    rank = (size_t)expect;
-    return cg_kth_(sample, count, &rank, lo, hi - 1, of);
+    expected = (inside_n ? (double)count / (double)inside_n : (double)sample_n / (double)n) * (double)target_n;
+    while (spread * spread < expected) spread += 1.0; /* a square root, roughly */
+    expected += 3.0 * spread + 4.0;
+    if (expected >= (double)count) return lo;
+    kth = (size_t)expected;
+    return cg_kth_(sample, count, &kth, lo, hi - 1, filter);
 }
 
-/* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed. When
-   that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key. Leaves in
-   the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. fill: values
-   that are still to be made, with a hint in place of the first guess; or lazy, and x is NULL. */
+/* Lists all values that reach *threshold_bits, at least k; or, with has_all_ties 0, exactly the k largest, where
+   *threshold_bits is the k-th magnitude itself. 1 <= k <= n. producer: NULL; or it makes x, and its hint replaces the
+   first estimate; or it is lazy, and x is NULL. CG_E_NONFINITE: Inf or NaN among the values. */
 static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list,
-    cg_producer_ *fill, uint32_t *bound) {
+    cg_producer_ *producer, uint32_t *threshold_bits) {
     uint32_t lo = 0, hi = 0x80000000u; /* the k-th key is in [lo, hi) */
     size_t at_least_lo = n, at_least_hi = 0;
-    const cg_producer_ *lazy = fill && fill->lazy ? fill : NULL;
-    if (lazy) fill = NULL;
+    const cg_producer_ *lazy = producer && producer->lazy ? producer : NULL;
+    if (lazy) producer = NULL;
     list->has_all_ties = 1;
     for (uint32_t tries = 0;; tries++) {
-        *bound = lo;
-        if (fill) *bound = fill->threshold_hint;
+        *threshold_bits = lo;
+        if (producer) *threshold_bits = producer->threshold_hint;
         else if (n > CG_CHUNK_) {
             if (tries < 8)
-                *bound = cg_threshold_estimate_(
+                *threshold_bits = cg_threshold_estimate_(
                     x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_signs_);
-            else *bound = lo + (hi - lo) / 2;
-            if (*bound == 0 && hi > 1) *bound = 1; /* zeros may be most of them, and need no sorting */
+            else *threshold_bits = lo + (hi - lo) / 2;
+            if (*threshold_bits == 0 && hi > 1) *threshold_bits = 1; /* zeros may be many, and need no sorting */
         }
-        if (fill       ? cg_filter_producing_(kernels, x, n, *bound, list, fill)
-                : lazy ? cg_filter_lazy_(kernels, lazy, n, *bound, list)
-                       : cg_filter_vector_(kernels, x, n, *bound, list)) {
-            fill = NULL;
+        if (producer   ? cg_filter_producing_(kernels, x, n, *threshold_bits, list, producer)
+                : lazy ? cg_filter_lazy_(kernels, lazy, n, *threshold_bits, list)
+                       : cg_filter_vector_(kernels, x, n, *threshold_bits, list)) {
+            producer = NULL;
             if (list->count >= k) break;
-            hi = *bound;
+            hi = *threshold_bits;
             at_least_hi = list->count;
-            /* all that are not zero are in the list, and the k-th is */
-            if (hi == 1) {
+            if (hi == 1) { /* all that are not zero are in the list, so the k-th is zero */
                 if (kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
                 cg_filter_with_ties_(kernels, x, lazy, n, 0, list->count, k, list);
                 list->has_all_ties = 0;
-                *bound = 0;
+                *threshold_bits = 0;
                 return CG_OK;
             }
         } else {
             size_t above;
-            fill = NULL;
-            if (cg_count_above_all_(kernels, x, lazy, n, *bound, &above) >= CG_INF_BITS_) return CG_E_NONFINITE;
-            if (above < k) { /* more than k reach it, so it is the k-th itself */
-                cg_filter_with_ties_(kernels, x, lazy, n, *bound, above, k, list);
+            producer = NULL;
+            if (cg_count_above_all_(kernels, x, lazy, n, *threshold_bits, &above) >= CG_INF_BITS_)
+                return CG_E_NONFINITE;
+            if (above < k) { /* at least k reach it, and fewer are above: it is the k-th itself */
+                cg_filter_with_ties_(kernels, x, lazy, n, *threshold_bits, above, k, list);
                 list->has_all_ties = 0;
                 COMPGRAD_ASSERT(list->count == k);
                 return CG_OK;
             }
-            lo = *bound + 1;
+            lo = *threshold_bits + 1;
             at_least_lo = above;
         }
     }
@@ -9094,115 +9142,129 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
 }
 
 /* src/core/select/thresholds.h */
-/* ---- >>selections: each fills the list, ascending by index ---- */
+/* thresholds: top-k and selections that estimate its threshold: DGC, SIDCo, MSTop-k
 
+   Offers   cg_selector_, list operations, cg_list_keep_topk_, cg_select_topk_, cg_below_sums_of_ and a selection each
+   Needs    base, random, kernels, shape, sample (cg_mulhi64_), select/list, select/filter, select/topk
+   Touches  the list; k and threshold in info; x, if a producer makes it
+   Other headers may use: cg_list_add_, cg_list_keep_topk_, cg_select_topk_, cg_selector_
+   Each selection fills the list, ascending by index, and refuses values that are not finite. */
+
+/* What a selection works on. */
 typedef struct cg_selector_ {
     const cg_kernels_ *kernels;
-    const cg_extra *side;
-    const float *x;         /* NULL: top-k of what a lazy fill makes */
-    cg_producer_ *producer; /* top-k: what makes x, or NULL */
+    const cg_extra *side;   /* of the caller: aux and support; may be NULL */
+    const float *x;         /* n values of any alignment; NULL: those of a lazy producer, top-k only */
+    cg_producer_ *producer; /* top-k: makes x, or is lazy; NULL: x has been made */
     size_t n;
-    uint64_t shared_key, rank_key; /* keys */
-    cg_list_ *list;
-    cg_info *info; /* k and threshold are filled in */
+    uint64_t shared_key, rank_key; /* for random numbers that are equal on all ranks, and different */
+    cg_list_ *list;                /* result */
+    cg_info *info;                 /* op and tag; k and threshold are results */
 } cg_selector_;
 
-/* before any value from i on, a multiple of CG_CHUNK_ */
+/* To be called before values from index i on are listed, at least for every multiple of CG_CHUNK_. */
 CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
     if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
 }
+/* Appends an entry; the caller has checked the capacity, and marks segments itself. */
 CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
     list->index_low[list->count] = (uint32_t)i;
     list->value[list->count++] = value;
 }
+/* After the last entry. */
 static void cg_list_close_(cg_list_ *list) { list->segment_start[list->segment_count] = list->count; }
 
-/* Cuts the list, all of which reaches `bound`, down to the k largest magnitudes; returns the k-th. */
-static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t bound) {
+/* Cuts the list, whose at least k entries all reach threshold_bits, down to the k largest magnitudes, of equal ones
+   those with the lowest indices; returns the k-th magnitude as bits. */
+static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t threshold_bits) {
     cg_list_ *list = p->list;
-    size_t left = k;
-    uint32_t key = cg_kth_(
-        list->value, list->count, &left, bound, p->kernels->absmax_bits(list->value, list->count), cg_both_signs_);
+    size_t ties_left = k;
+    uint32_t kth_bits = cg_kth_(list->value, list->count, &ties_left, threshold_bits,
+        p->kernels->absmax_bits(list->value, list->count), cg_both_signs_);
     list->count = 0;
     for (uint64_t s = 0, from = 0, to; s < list->segment_count; s++, from = to) {
         to = list->segment_start[s + 1];
         list->segment_start[s] = list->count;
-        cg_list_compact_(list, (size_t)from, (size_t)to, &list->count, key, &left);
+        cg_list_compact_(list, (size_t)from, (size_t)to, &list->count, kth_bits, &ties_left);
     }
     cg_list_close_(list);
     COMPGRAD_ASSERT(list->count == k);
-    return key;
+    return kth_bits;
 }
+/* The k largest of n magnitudes, k <= n; of p it needs neither side nor keys, and of info only threshold. */
 static cg_status cg_select_topk_(const cg_selector_ *p, size_t k) {
-    uint32_t bound;
+    uint32_t threshold_bits;
     cg_status s;
     if (!k) {
         p->list->count = 0;
         return CG_OK;
     }
-    s = cg_topk_candidates_(p->kernels, p->x, p->n, k, p->list, p->producer, &bound);
-    if (s == CG_OK) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, bound));
+    s = cg_topk_candidates_(p->kernels, p->x, p->n, k, p->list, p->producer, &threshold_bits);
+    if (s == CG_OK) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
     return s;
 }
 
-/* Magnitudes, one of every `stride`, at places that the tag gives. */
-static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t draws, float *sample) {
+/* sample_n magnitudes, one of every `stride` values, at random places that are the same on all ranks.
+   sample_n * stride <= n. */
+static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t sample_n, float *sample) {
     const cg_key_ key = cg_block_key_(p->shared_key, 0x73616D70u);
-    const uint64_t within = stride < 0xffffffffu ? stride : 0xffffffffu;
-    size_t at[64];
-    for (size_t i = 0; i < draws; i += 64) { /* ask for 64 cache lines before waiting for the first */
-        const size_t many = cg_min_(64, draws - i);
+    const uint64_t range = stride < 0xffffffffu ? stride : 0xffffffffu;
+    size_t index[64];
+    for (size_t i = 0; i < sample_n; i += 64) { /* prefetch 64 cache lines before the first is used */
+        const size_t many = cg_min_(64, sample_n - i);
         for (size_t j = 0; j < many; j++) {
-            at[j] = (i + j) * stride + (size_t)(cg_hash32_(key, (uint32_t)(i + j)) * within >> 32);
-            CG_PREFETCH_(cg_at_(p->x, at[j]));
+            index[j] = (i + j) * stride + (size_t)(cg_hash32_(key, (uint32_t)(i + j)) * range >> 32);
+            CG_PREFETCH_(cg_at_(p->x, index[j]));
         }
-        for (size_t j = 0; j < many; j++) sample[i + j] = cg_as_float_(cg_load_bits_(p->x, at[j]) & CG_ABS_MASK_);
+        for (size_t j = 0; j < many; j++) sample[i + j] = cg_as_float_(cg_load_bits_(p->x, index[j]) & CG_ABS_MASK_);
     }
 }
-/* A threshold that was estimated, made good: too many are cut to the k largest, too few lower it (DGC). */
+/* Selects by an estimated threshold. Too many values (above cg_max_selected_) are cut to the k largest, fewer than 80 %
+   of k lower the threshold and filter again, up to ten times; then, or if the list overflows, exact top-k decides. */
 static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float threshold) {
     cg_list_ *list = p->list;
     for (int tries = 0; tries < 10; tries++, threshold = cg_times_(threshold, 0.8f)) {
-        const uint32_t bound = cg_as_bits_(threshold) & CG_ABS_MASK_;
-        if (!cg_filter_vector_(p->kernels, p->x, p->n, bound, list)) break;
+        const uint32_t threshold_bits = cg_as_bits_(threshold) & CG_ABS_MASK_;
+        if (!cg_filter_vector_(p->kernels, p->x, p->n, threshold_bits, list)) break;
         if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
         p->info->threshold = threshold;
         if (list->count > cg_max_selected_(&p->info->op, p->n))
-            p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, bound));
+            p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
         if (list->count >= k - k / 5) return CG_OK;
     }
     return cg_select_topk_(p, k);
 }
-/* from 0.5 % of the values, more of short vectors */
+/* DGC: the threshold is that of a sample of 0.5 % of the values, more of short vectors. */
 static cg_status cg_select_dgc_(const cg_selector_ *p) {
     const float ratio = p->info->op.select.value;
     const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096),
-                 draws = cg_min_(p->n / stride, p->list->capacity);
-    size_t rank = (size_t)cg_k_from_ratio_(ratio, 0, draws);
-    cg_strided_sample_(p, stride, draws, p->list->value);
+                 sample_n = cg_min_(p->n / stride, p->list->capacity);
+    size_t kth = (size_t)cg_k_from_ratio_(ratio, 0, sample_n);
+    cg_strided_sample_(p, stride, sample_n, p->list->value);
     return cg_select_by_estimate_(p, (size_t)cg_k_from_ratio_(ratio, 0, p->n),
-        cg_as_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_ABS_MASK_, cg_both_signs_)));
+        cg_as_float_(cg_kth_(p->list->value, sample_n, &kth, 0, CG_ABS_MASK_, cg_both_signs_)));
 }
-/* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
+/* SIDCo: fits an exponential distribution to the magnitudes of a sample, in stages: each fits what is above the
+   threshold of the stage before, and keeps a quarter of it, the last what is left of the ratio. */
 static cg_status cg_select_sidco_(const cg_selector_ *p) {
     const size_t k = (size_t)cg_k_from_ratio_(p->info->op.select.value, 0, p->n);
     const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536),
                  stride = p->n / target < 1 ? 1 : p->n / target;
-    size_t draws = cg_min_(p->n / stride, p->list->capacity);
+    size_t sample_n = cg_min_(p->n / stride, p->list->capacity);
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
-    cg_strided_sample_(p, stride, draws, sample);
-    if (p->kernels->absmax_bits(sample, draws) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    cg_strided_sample_(p, stride, sample_n, sample);
+    if (p->kernels->absmax_bits(sample, sample_n) >= CG_INF_BITS_) return CG_E_NONFINITE;
     while (ratio < 1.0) {
         double sum = 0.0, step = -cg_ln_(ratio < 0.25 ? 0.25 : ratio);
         size_t above = 0;
-        for (size_t i = 0; i < draws; i++) { /* the next stage looks at these alone */
+        for (size_t i = 0; i < sample_n; i++) { /* keep those above for the next stage */
             double d = (double)sample[i] - threshold;
             sample[above] = sample[i];
             above += d > 0.0;
             sum += d > 0.0 ? d : 0.0;
         }
-        draws = above;
+        sample_n = above;
         if (!above) break;
         step *= sum / (double)above;
         CG_NO_FMA_(step);
@@ -9212,108 +9274,109 @@ static cg_status cg_select_sidco_(const cg_selector_ *p) {
     return cg_select_by_estimate_(p, k, cg_saturate64_(threshold));
 }
 
-/* Sums over the magnitudes below a limit, as bits: of a chunk all, less those that reach it; where these are so
-   large that nothing of the others would be left in the difference, one after the other. The list must not be in
-   use. */
+/* Sums over the magnitudes below a limit. */
 typedef struct cg_below_sums_ {
     double sum, squares;
     uint64_t count;
-    uint32_t absmax_bits;
+    uint32_t absmax_bits; /* of all values, below the limit or not */
 } cg_below_sums_;
+/* limit: as bits. Of each chunk, the sums over all values less those over values that reach the limit; where these are
+   so large that rounding would eat the difference, the others are added one by one. The list's entries are overwritten
+   unless no value reaches the limit. */
 static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
-    cg_below_sums_ t = { 0.0, 0.0, 0, 0 };
+    cg_below_sums_ below = { 0.0, 0.0, 0, 0 };
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, p->n - i);
         const float *v = cg_at_(p->x, i);
-        const uint32_t top = p->kernels->absmax_bits(v, many);
+        const uint32_t absmax_bits = p->kernels->absmax_bits(v, many);
         double sum = 0.0, squares = 0.0;
-        t.absmax_bits = cg_max32_(t.absmax_bits, top);
-        if (top < limit || top - limit < 10u << 23) { /* 2^10 times the limit */
+        below.absmax_bits = cg_max32_(below.absmax_bits, absmax_bits);
+        if (absmax_bits < limit || absmax_bits - limit < 10u << 23) { /* 2^10 times the limit */
             const size_t above =
-                top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->index_low, p->list->value);
+                absmax_bits < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->index_low, p->list->value);
             sum = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_ABS_);
             squares = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_SQUARES_);
             if (above) {
                 sum -= cg_lane_sum_of_(p->kernels, p->list->value, above, CG_SUM_ABS_);
                 squares -= cg_lane_sum_of_(p->kernels, p->list->value, above, CG_SUM_SQUARES_);
             }
-            t.count += many - above;
+            below.count += many - above;
         } else {
             for (size_t j = 0; j < many; j++) {
                 uint32_t m = cg_load_bits_(v, j) & CG_ABS_MASK_;
                 double d = m < limit ? (double)cg_as_float_(m) : 0.0, square = d * d;
                 CG_NO_FMA_(square);
-                t.count += m < limit;
+                below.count += m < limit;
                 sum += d;
                 squares += square;
             }
         }
-        t.sum += sum > 0.0 ? sum : 0.0;
-        t.squares += squares > 0.0 ? squares : 0.0;
+        below.sum += sum > 0.0 ? sum : 0.0;
+        below.squares += squares > 0.0 ? squares : 0.0;
     }
-    return t;
+    return below;
 }
-#define CG_BERNOULLI_KEY_ 0xBB67AE8584CAA73Bu /* coins of a selection are not the noise of a quantizer */
+#define CG_BERNOULLI_KEY_ 0xBB67AE8584CAA73Bu /* so that the random numbers of a selection differ from a quantizer's */
 
-/* MSTop-k: bisects between the mean and the largest magnitude for a threshold that at most k reach; all of those
-   are taken, and what is missing is a run of neighbours, from a random place, among those down to the last
-   threshold that was too low. */
+/* MSTop-k: 30 bisections between the mean and the largest magnitude find high_bits, which at most k values reach, and
+   low_bits, which more than k reach. All of the former are taken, and what is missing is taken from the values between
+   the two: consecutive ones, from a random place on. */
 static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
     cg_list_ *list = p->list;
-    uint32_t bound, next, top, low = 0, high = CG_INF_BITS_;
+    uint32_t threshold_bits, next_bits, absmax_bits, low_bits = 0, high_bits = CG_INF_BITS_;
     double mean, lo = 0.0, hi = 1.0;
-    size_t rank = k + 1, sure = 0, between = 0, start, ordinal = 0;
+    size_t kth = k + 1, certain_n = 0, between_n = 0, start, seen = 0;
     cg_status s;
     if (k >= p->n) return cg_select_topk_(p, k);
     list->sum_magnitudes = 1;
-    s = cg_topk_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &bound);
+    s = cg_topk_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &threshold_bits);
     list->sum_magnitudes = 0;
     if (s != CG_OK) return s;
-    top = p->kernels->absmax_bits(list->value, list->count);
-    /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be
-       counted again */
-    next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_signs_);
-    /* none reaches it: the list stays */
+    absmax_bits = p->kernels->absmax_bits(list->value, list->count);
+    /* more than k values reach a threshold if and only if the (k+1)-th magnitude does: bisecting needs no counting */
+    next_bits = cg_kth_(list->value, list->count, &kth, threshold_bits, absmax_bits, cg_both_signs_);
+    /* no value reaches Inf, so cg_below_sums_of_ does not touch the list */
     mean = (list->has_all_ties ? list->magnitude_sum : cg_below_sums_of_(p, CG_INF_BITS_).sum) / (double)p->n;
     for (int i = 0; i < 30; i++) {
-        double r = (lo + hi) * 0.5, t = r * ((double)cg_as_float_(top) - mean);
-        uint32_t key;
+        double r = (lo + hi) * 0.5, t = r * ((double)cg_as_float_(absmax_bits) - mean);
+        uint32_t bits;
         CG_NO_FMA_(t);
-        key = cg_as_bits_(cg_saturate64_(mean + t));
-        if (key > next) {
-            high = key;
+        bits = cg_as_bits_(cg_saturate64_(mean + t));
+        if (bits > next_bits) {
+            high_bits = bits;
             hi = r;
         } else {
-            low = key;
+            low_bits = bits;
             lo = r;
         }
     }
-    if (!list->has_all_ties) bound = CG_INF_BITS_;
-    if (low < bound) { /* the candidates do not reach down so far: a pass more */
+    if (!list->has_all_ties) threshold_bits = CG_INF_BITS_;
+    if (low_bits < threshold_bits) { /* the candidates do not reach down to low_bits: count in another pass */
         size_t above = 0;
-        for (size_t i = 0; low && i < p->n; i += CG_CHUNK_)
-            p->kernels->count_above(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low - 1, &above);
-        between = low ? above : p->n;
+        for (size_t i = 0; low_bits && i < p->n; i += CG_CHUNK_)
+            p->kernels->count_above(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low_bits - 1, &above);
+        between_n = low_bits ? above : p->n;
     }
     for (size_t i = 0; i < list->count; i++) {
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        sure += m >= high;
-        if (low >= bound) between += m >= low;
+        certain_n += m >= high_bits;
+        if (low_bits >= threshold_bits) between_n += m >= low_bits;
     }
-    between -= sure;
-    start = (size_t)cg_mulhi64_(cg_mix64_(p->rank_key ^ CG_BERNOULLI_KEY_), (uint64_t)(between - (k - sure)) + 1);
-    p->info->threshold = cg_as_float_(low);
+    between_n -= certain_n;
+    start = (size_t)cg_mulhi64_(
+        cg_mix64_(p->rank_key ^ CG_BERNOULLI_KEY_), (uint64_t)(between_n - (k - certain_n)) + 1);
+    p->info->threshold = cg_as_float_(low_bits);
     list->count = 0;
-    if (low >= bound) {
+    if (low_bits >= threshold_bits) {
         for (uint64_t g = 0, from = 0, to; g < list->segment_count; g++, from = to) {
             to = list->segment_start[g + 1];
             list->segment_start[g] = list->count;
             for (uint64_t i = from; i < to; i++) {
                 uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-                int take = m >= high;
-                if (!take && m >= low) {
-                    take = ordinal >= start && ordinal < start + (k - sure);
-                    ordinal++;
+                int take = m >= high_bits;
+                if (!take && m >= low_bits) {
+                    take = seen >= start && seen < start + (k - certain_n);
+                    seen++;
                 }
                 list->index_low[list->count] = list->index_low[i];
                 list->value[list->count] = list->value[i];
@@ -9324,11 +9387,11 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
         for (size_t i = 0; i < p->n; i++) {
             float f = cg_load_(p->x, i);
             uint32_t m = cg_as_bits_(f) & CG_ABS_MASK_;
-            int take = m >= high;
+            int take = m >= high_bits;
             cg_list_begin_segment_(list, i);
-            if (!take && m >= low) {
-                take = ordinal >= start && ordinal < start + (k - sure);
-                ordinal++;
+            if (!take && m >= low_bits) {
+                take = seen >= start && seen < start + (k - certain_n);
+                seen++;
             }
             if (take) cg_list_add_(list, i, f);
         }
@@ -9339,125 +9402,141 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
 }
 
 /* src/core/select/wangni.h */
-/* Wangni: magnitudes from `unit` on are certain; a smaller one becomes +-unit with probability |x|/unit. */
-static cg_status cg_select_bernoulli_(const cg_selector_ *p, float unit) {
+/* wangni: values kept at random, with probabilities by magnitude (Wangni)
+
+   Offers   cg_select_wangni_, cg_select_wangni_variance_
+   Needs    base, random, kernels (bernoulli), quantize/scales (tiny scales), select/thresholds
+   Touches  the list
+   Magnitudes from a threshold on are certain; a smaller x becomes +-threshold with probability |x|/threshold, which
+   is unbiased. The two selections differ in how they find the threshold. */
+
+/* threshold > 0; all values are finite. */
+static cg_status cg_select_bernoulli_(const cg_selector_ *p, float threshold) {
     cg_list_ *list = p->list;
-    cg_bernoulli_ c;
-    c.threshold = unit;
-    c.prescale = cg_is_tiny_(unit) ? CG_POW2_100_ : 1.0f;
-    c.inv_threshold = 1.0f / cg_times_(unit, c.prescale);
+    cg_bernoulli_ bernoulli;
+    bernoulli.threshold = threshold;
+    bernoulli.prescale = cg_is_tiny_(threshold) ? CG_POW2_100_ : 1.0f;
+    bernoulli.inv_threshold = 1.0f / cg_times_(threshold, bernoulli.prescale);
     list->count = 0;
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         cg_list_begin_segment_(list, i);
-        c.key = cg_block_key_(p->rank_key ^ CG_BERNOULLI_KEY_, (uint64_t)i >> 16);
-        list->count += p->kernels->bernoulli(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
+        bernoulli.key = cg_block_key_(p->rank_key ^ CG_BERNOULLI_KEY_, (uint64_t)i >> 16);
+        list->count += p->kernels->bernoulli(&bernoulli, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
             list->index_low + list->count, list->value + list->count);
     }
     cg_list_close_(list);
     return CG_OK;
 }
-/* a density; twice what the certain ones leave over goes to the others */
+/* As many values as the ratio says, in expectation, with probabilities lambda*|x|; two rounds give what values with
+   probability 1 leave over to the others. */
 static cg_status cg_select_wangni_(const cg_selector_ *p) {
-    const double want = (double)p->info->op.select.value * (double)p->n;
-    cg_below_sums_ t = cg_below_sums_of_(p, CG_INF_BITS_);
+    const double target = (double)p->info->op.select.value * (double)p->n;
+    cg_below_sums_ below = cg_below_sums_of_(p, CG_INF_BITS_);
     double lambda;
-    float unit;
-    if (t.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-    if (t.sum == 0.0) return cg_select_bernoulli_(p, CG_FLT_MAX_);
-    lambda = want / t.sum;
-    unit = cg_saturate64_(1.0 / lambda);
+    float threshold;
+    if (below.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (below.sum == 0.0) return cg_select_bernoulli_(p, CG_FLT_MAX_);
+    lambda = target / below.sum;
+    threshold = cg_saturate64_(1.0 / lambda);
     for (int i = 0; i < 2; i++) {
-        double left, kappa;
-        t = cg_below_sums_of_(p, cg_as_bits_(unit));
-        left = want - (double)(p->n - t.count);
-        kappa = lambda * t.sum > 0.0 ? left / (lambda * t.sum) : 0.0;
+        double remaining, kappa;
+        below = cg_below_sums_of_(p, cg_as_bits_(threshold));
+        remaining = target - (double)(p->n - below.count);
+        kappa = lambda * below.sum > 0.0 ? remaining / (lambda * below.sum) : 0.0;
         if (!(kappa > 1.0)) break;
         lambda *= kappa;
-        unit = cg_saturate64_(1.0 / lambda);
+        threshold = cg_saturate64_(1.0 / lambda);
     }
-    return cg_select_bernoulli_(p, unit);
+    return cg_select_bernoulli_(p, threshold);
 }
-/* the fewest with sum x^2/p <= (1 + epsilon) sum x^2 */
+/* The fewest values in expectation with sum x^2/p <= (1 + epsilon) sum x^2. */
 static cg_status cg_select_wangni_variance_(const cg_selector_ *p) {
-    cg_below_sums_ t = cg_below_sums_of_(p, CG_INF_BITS_);
-    const double extra = (double)p->info->op.select.value * t.squares;
-    float unit = CG_FLT_MAX_;
-    if (t.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-    for (int i = 0; i < 100 && t.sum > 0.0; i++) {
-        const double exact = (extra + t.squares) / t.sum;
+    cg_below_sums_ below = cg_below_sums_of_(p, CG_INF_BITS_);
+    const double extra_variance = (double)p->info->op.select.value * below.squares;
+    float threshold = CG_FLT_MAX_;
+    if (below.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+    for (int i = 0; i < 100 && below.sum > 0.0; i++) {
+        const double exact = (extra_variance + below.squares) / below.sum;
         float next = cg_saturate64_(exact);
-        /* down: a larger unit has more variance */
+        /* rounded down, as a larger threshold has more variance */
         if ((double)next > exact) next = cg_as_float_(cg_as_bits_(next) - 1u);
-        if (next >= unit || !(next > 0.0f)) break;
-        unit = next;
-        t = cg_below_sums_of_(p, cg_as_bits_(unit));
+        if (next >= threshold || !(next > 0.0f)) break;
+        threshold = next;
+        below = cg_below_sums_of_(p, cg_as_bits_(threshold));
     }
-    return cg_select_bernoulli_(p, unit);
+    return cg_select_bernoulli_(p, threshold);
 }
 
-/* src/core/select/others.h */
-/* The largest above zero and the largest below, each by its own count. AdaQ: a share of either side; SBC: as many
-   of both, of which the side with the larger mean stays. */
+/* src/core/select/sides.h */
+/* sides: the largest positive and the largest negative values, each side by its own count (AdaQ, SBC)
+
+   Offers   cg_select_sides_
+   Needs    base, kernels, shape, select/list, select/filter, select/topk, select/thresholds
+   Touches  the list */
+
+/* Side 0 is positive, side 1 negative. CG_SELECT_SIDES: the ratio of each side; CG_SELECT_SIDE: k of each, of which
+   only the side with the larger mean magnitude stays. The list has room for all n. */
 static cg_status cg_select_sides_(const cg_selector_ *p) {
-    static const cg_sign_filter_ sides[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
+    static const cg_sign_filter_ filters[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
     const cg_stage *stage = &p->info->op.select;
     cg_list_ *list = p->list;
-    uint32_t key[2] = { 0, 0 }, bound = 1;
-    size_t have[2] = { 0, 0 }, want[2], left[2] = { 0, 0 }, k, n = p->n;
+    uint32_t kth_bits[2] = { 0, 0 }, threshold_bits = 1;
+    size_t available[2] = { 0, 0 }, quota[2], ties_left[2] = { 0, 0 }, k, n = p->n;
     double mean[2] = { 0.0, 0.0 };
-    have[0] = have[1] = n;
+    available[0] = available[1] = n;
     if (stage->id == CG_SELECT_SIDES) {
-        have[0] = have[1] = 0;
+        available[0] = available[1] = 0;
         for (size_t i = 0; i < n; i += CG_CHUNK_) {
             const size_t many = cg_min_(CG_CHUNK_, n - i);
             uint8_t signs[CG_CHUNK_ / 8];
-            size_t some = 0, below = 0;
+            size_t nonzero = 0, negative = 0;
             p->kernels->sign_encode(cg_at_(p->x, i), many, signs, NULL);
-            p->kernels->count_above(cg_at_(p->x, i), many, 0, &some);
-            for (size_t j = 0; j < (many + 7) / 8; j++) below += cg_popcount_(signs[j]);
-            have[0] += some - below;
-            have[1] += below;
+            p->kernels->count_above(cg_at_(p->x, i), many, 0, &nonzero);
+            for (size_t j = 0; j < (many + 7) / 8; j++) negative += cg_popcount_(signs[j]);
+            available[0] += nonzero - negative;
+            available[1] += negative;
         }
     }
     k = (size_t)cg_k_from_ratio_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
-        want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side])
-                                                 : (size_t)cg_k_from_ratio_(stage->value, 0, have[side]);
-    if (n > CG_CHUNK_) { /* what enough of both sides should reach */
-        uint32_t above = want[0]
-            ? cg_threshold_estimate_(p->x, NULL, n, want[0], 0, 1, CG_INF_BITS_, 0, list->value, sides[0])
+        quota[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, available[side])
+                                                  : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
+    if (n > CG_CHUNK_) { /* a threshold that enough values of both sides should reach */
+        uint32_t positive_bits = quota[0]
+            ? cg_threshold_estimate_(p->x, NULL, n, quota[0], 0, 1, CG_INF_BITS_, 0, list->value, filters[0])
             : CG_INF_BITS_;
-        uint32_t below = want[1]
-            ? cg_threshold_estimate_(p->x, NULL, n, want[1], 0, 1, CG_INF_BITS_, 1, list->value, sides[1])
+        uint32_t negative_bits = quota[1]
+            ? cg_threshold_estimate_(p->x, NULL, n, quota[1], 0, 1, CG_INF_BITS_, 1, list->value, filters[1])
             : CG_INF_BITS_;
-        bound = cg_max32_(1, above < below ? above : below);
+        threshold_bits = cg_max32_(1, positive_bits < negative_bits ? positive_bits : negative_bits);
     }
-    for (;; bound = 1) {
-        have[0] = have[1] = 0;
-        cg_filter_vector_(p->kernels, p->x, n, bound, list);
+    for (;; threshold_bits = 1) { /* a second time only after an estimate that was too high */
+        available[0] = available[1] = 0;
+        cg_filter_vector_(p->kernels, p->x, n, threshold_bits, list);
         if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
-        for (size_t i = 0; i < list->count; i++) have[list->value[i] < 0.0f]++;
-        if (bound == 1 || (have[0] >= want[0] && have[1] >= want[1])) break;
+        for (size_t i = 0; i < list->count; i++) available[list->value[i] < 0.0f]++;
+        if (threshold_bits == 1 || (available[0] >= quota[0] && available[1] >= quota[1])) break;
     }
-    for (int side = 0; side < 2; side++) want[side] = cg_min_(want[side], have[side]);
+    for (int side = 0; side < 2; side++) quota[side] = cg_min_(quota[side], available[side]);
     for (int side = 0; side < 2; side++) {
-        left[side] = want[side];
-        if (want[side])
-            key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_INF_BITS_ - 1, sides[side]);
+        ties_left[side] = quota[side];
+        if (quota[side])
+            kth_bits[side] = cg_kth_(
+                list->value, list->count, &ties_left[side], threshold_bits, CG_INF_BITS_ - 1, filters[side]);
     }
     if (stage->id == CG_SELECT_SIDE) {
         size_t ties[2];
-        ties[0] = left[0];
-        ties[1] = left[1];
+        ties[0] = ties_left[0];
+        ties[1] = ties_left[1];
         for (size_t i = 0; i < list->count; i++) {
             int side = list->value[i] < 0.0f;
             uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-            int equal = m == key[side] && ties[side] > 0;
-            if (want[side] && (m > key[side] || equal)) mean[side] += (double)cg_as_float_(m);
+            int equal = m == kth_bits[side] && ties[side] > 0;
+            if (quota[side] && (m > kth_bits[side] || equal)) mean[side] += (double)cg_as_float_(m);
             ties[side] -= (size_t)equal;
         }
-        for (int side = 0; side < 2; side++) mean[side] = want[side] ? mean[side] / (double)want[side] : 0.0;
-        want[mean[0] >= mean[1]] = 0;
+        for (int side = 0; side < 2; side++) mean[side] = quota[side] ? mean[side] / (double)quota[side] : 0.0;
+        quota[mean[0] >= mean[1]] = 0;
     }
     list->count = 0;
     for (uint64_t g = 0, from = 0, to; g < list->segment_count; g++, from = to) {
@@ -9466,10 +9545,10 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
         for (uint64_t i = from; i < to; i++) {
             int side = list->value[i] < 0.0f;
             uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-            int equal = m == key[side] && left[side] > 0, take = want[side] && (m > key[side] || equal);
+            int equal = m == kth_bits[side] && ties_left[side] > 0, take = quota[side] && (m > kth_bits[side] || equal);
             list->index_low[list->count] = list->index_low[i];
             list->value[list->count] = list->value[i];
-            if (take && m == key[side]) left[side]--;
+            if (take && m == kth_bits[side]) ties_left[side]--;
             list->count += (size_t)take;
         }
     }
@@ -9477,13 +9556,22 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
     return CG_OK;
 }
 
-/* AdaComp: what one more gradient would bring to the largest residual of its bin. x: residual with the gradient in
-   it; aux: the gradient. */
+/* src/core/select/with_aux.h */
+/* with_aux: selections that need a second vector, cg_extra.aux: AdaComp and variance
+
+   Offers   cg_select_adacomp_, cg_select_variance_
+   Needs    base, kernels, select/thresholds
+   Touches  the list
+   aux has n floats of any alignment; without it both return CG_E_ARG. */
+
+/* AdaComp. x: the residual, with the latest gradient in it; aux: that gradient. A value is selected if one more such
+   gradient would bring it up to the largest magnitude of its bin. All are sent as +- the mean of these largest
+   magnitudes. */
 static cg_status cg_select_adacomp_(const cg_selector_ *p) {
     const size_t bin = p->info->op.select.size;
     const float *aux = p->side ? p->side->aux : NULL;
     cg_list_ *list = p->list;
-    double total = 0.0;
+    double absmax_sum = 0.0;
     uint64_t bins = 0;
     float scale;
     if (!aux) return CG_E_ARG;
@@ -9491,24 +9579,24 @@ static cg_status cg_select_adacomp_(const cg_selector_ *p) {
         (p->kernels->absmax_bits(p->x, p->n) >= CG_INF_BITS_ || p->kernels->absmax_bits(aux, p->n) >= CG_INF_BITS_))
         return CG_E_NONFINITE;
     for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++)
-        total += (double)cg_as_float_(p->kernels->absmax_bits(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
-    scale = bins ? cg_saturate64_(total / (double)bins) : 0.0f;
+        absmax_sum += (double)cg_as_float_(p->kernels->absmax_bits(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
+    scale = bins ? cg_saturate64_(absmax_sum / (double)bins) : 0.0f;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
-        uint32_t top;
+        uint32_t absmax_bits;
         many = cg_min_(bin, p->n - i);
-        top = p->kernels->absmax_bits(cg_at_(p->x, i), many);
+        absmax_bits = p->kernels->absmax_bits(cg_at_(p->x, i), many);
         for (size_t j = i; j < i + many; j++) {
             float f = cg_load_(p->x, j);
             uint32_t m = cg_as_bits_(cg_plus_(f, cg_load_(aux, j))) & CG_ABS_MASK_;
             cg_list_begin_segment_(list, j);
-            if (top && m >= top) cg_list_add_(list, j, f < 0.0f ? -scale : scale);
+            if (absmax_bits && m >= absmax_bits) cg_list_add_(list, j, f < 0.0f ? -scale : scale);
         }
     }
     cg_list_close_(list);
     return CG_OK;
 }
-/* Tsuzuku: where the square of x exceeds alpha times its variance, aux. */
+/* Tsuzuku: values whose square exceeds alpha times their variance, aux. */
 static cg_status cg_select_variance_(const cg_selector_ *p) {
     const double alpha = (double)p->info->op.select.value;
     const float *aux = p->side ? p->side->aux : NULL;
@@ -9524,15 +9612,23 @@ static cg_status cg_select_variance_(const cg_selector_ *p) {
     cg_list_close_(list);
     return CG_OK;
 }
-/* The k-th largest of n magnitudes, all below Inf, by bisection: counting is what SIMD is good at. above: how many
-   are larger. */
+
+/* src/core/select/chunked.h */
+/* chunked: the largest values of every chunk, and blocks that are not zero
+
+   Offers   cg_select_chunked_, cg_select_blocks_
+   Needs    base, kernels, shape, select/list, select/thresholds
+   Touches  the list; k in info, for blocks */
+
+/* The k-th largest of n magnitudes, as bits, which are all in [lo, hi]; hi is below Inf. Bisection, as SIMD counts
+   fast. *above: how many are larger. 1 <= k <= n; v is aligned. */
 static uint32_t cg_kth_bisect_(
     const cg_kernels_ *kernels, const float *v, size_t n, size_t k, uint32_t lo, uint32_t hi, size_t *above) {
-    size_t larger = 0, next = 0; /* than hi */
-    while (lo < hi) {            /* the smallest that fewer than k are above */
+    size_t larger = 0, next = 0; /* larger: how many are above hi */
+    while (lo < hi) {            /* look for the smallest that fewer than k are above */
         uint32_t pivot = lo + (hi - lo) / 2;
         size_t count = 0;
-        if (n <= 128) { /* of a few, one of them: that takes fewer steps */
+        if (n <= 128) { /* of a few, a pivot that is one of them takes fewer steps */
             while (next < n && (cg_as_bits_(v[next]) & CG_ABS_MASK_) - lo >= hi - lo) next++;
             if (next == n) {
                 lo = hi;
@@ -9549,63 +9645,62 @@ static uint32_t cg_kth_bisect_(
     *above = larger;
     return lo;
 }
-/* The largest of every chunk. Neighbours are alike: what reached a little less than the last chunk's key is looked
-   at first. */
+/* The largest of every chunk of stage->size values. Neighbouring chunks are alike: candidates are first those that
+   reach a little less than the k-th magnitude of the chunk before. */
 static cg_status cg_select_chunked_(const cg_selector_ *p) {
     const cg_stage *stage = &p->info->op.select;
     cg_list_ *list = p->list;
-    uint32_t guess = 0;
+    uint32_t guess_bits = 0;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
-        const size_t from = list->count, last = (size_t)((uint64_t)i | 0xffffffffu);
-        size_t k, found = 0, above, left;
-        uint32_t key;
+        const size_t from = list->count, segment_last = (size_t)((uint64_t)i | 0xffffffffu);
+        size_t k, found = 0, above, ties_left;
+        uint32_t kth_bits;
         many = cg_min_(stage->size, p->n - i);
         k = (size_t)cg_k_from_ratio_(stage->value, 0, many);
-        for (;; guess = 0) { /* a second time only after a guess that was too high */
+        for (;; guess_bits = 0) { /* a second time only after a guess that was too high */
             list->count = from;
-            for (size_t j = i, some; j < i + many; j += some) { /* to the next mark */
-                some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
+            for (size_t j = i, sub_n; j < i + many; j += sub_n) { /* in steps that end where a segment may begin */
+                sub_n = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
                 cg_list_begin_segment_(list, j);
-                list->count += p->kernels->filter(cg_at_(p->x, j), some, guess, (uint32_t)j,
+                list->count += p->kernels->filter(cg_at_(p->x, j), sub_n, guess_bits, (uint32_t)j,
                     list->index_low + list->count, list->value + list->count);
             }
             found = list->count - from;
-            if (found >= k || !guess) break;
+            if (found >= k || !guess_bits) break;
         }
-        key = p->kernels->absmax_bits(list->value + from, found);
-        if (key >= CG_INF_BITS_) return CG_E_NONFINITE;
-        key = cg_kth_bisect_(p->kernels, list->value + from, found, k, guess, key, &above);
-        left = k - above;
+        kth_bits = p->kernels->absmax_bits(list->value + from, found);
+        if (kth_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+        kth_bits = cg_kth_bisect_(p->kernels, list->value + from, found, k, guess_bits, kth_bits, &above);
+        ties_left = k - above;
         list->count = from;
-        if (i + many - 1 <= last) {
-            cg_list_compact_(list, from, from + found, &list->count, key, &left);
-            /* a mark lies in this chunk and moves with what is cut before it */
-        } else {
-            const size_t mark = (size_t)list->segment_start[(uint64_t)(i + many - 1) >> 32];
-            cg_list_compact_(list, from, mark, &list->count, key, &left);
+        if (i + many - 1 <= segment_last) {
+            cg_list_compact_(list, from, from + found, &list->count, kth_bits, &ties_left);
+        } else { /* a segment begins in this chunk: its start moves with what is cut before it */
+            const size_t boundary = (size_t)list->segment_start[(uint64_t)(i + many - 1) >> 32];
+            cg_list_compact_(list, from, boundary, &list->count, kth_bits, &ties_left);
             list->segment_start[(uint64_t)(i + many - 1) >> 32] = list->count;
-            cg_list_compact_(list, mark, from + found, &list->count, key, &left);
+            cg_list_compact_(list, boundary, from + found, &list->count, kth_bits, &ties_left);
         }
-        guess = key < 0x400000u ? 0 : key - 0x400000u; /* a half or so of it */
+        guess_bits = kth_bits < 0x400000u ? 0 : kth_bits - 0x400000u; /* about half the magnitude */
     }
     cg_list_close_(list);
     return CG_OK;
 }
-/* Blocks that are not all zero, one index each. */
+/* Blocks that are not all zero: one index in the list for each, and all their values; info->k counts values. */
 static cg_status cg_select_blocks_(const cg_selector_ *p) {
     const size_t size = p->info->op.select.size;
     cg_list_ *list = p->list;
     list->count = 0;
     p->info->k = 0;
-    for (size_t i = 0, unit = 0, many; i < p->n; i += many, unit++) {
-        uint32_t top;
+    for (size_t i = 0, block = 0, many; i < p->n; i += many, block++) {
+        uint32_t absmax_bits;
         many = cg_min_(size, p->n - i);
-        top = p->kernels->absmax_bits(cg_at_(p->x, i), many);
-        if (top >= CG_INF_BITS_) return CG_E_NONFINITE;
-        cg_list_begin_segment_(list, unit);
-        if (!top) continue;
-        list->index_low[list->count++] = (uint32_t)unit;
+        absmax_bits = p->kernels->absmax_bits(cg_at_(p->x, i), many);
+        if (absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+        cg_list_begin_segment_(list, block);
+        if (!absmax_bits) continue;
+        list->index_low[list->count++] = (uint32_t)block;
         memcpy(list->value + p->info->k, cg_at_(p->x, i), 4 * many);
         p->info->k += many;
     }
@@ -9613,8 +9708,18 @@ static cg_status cg_select_blocks_(const cg_selector_ *p) {
     cg_list_close_(list);
     return CG_OK;
 }
+
+/* src/core/select/run.h */
+/* run: calls the selection of an operator
+
+   Offers   cg_selector_run_
+   Needs    all rooms of select, shape; cg_select_given_ is in decode.h
+   Touches  the list; k and threshold in info; op.select.size of `given` in info */
+
 static cg_status cg_select_given_(const cg_selector_ *p);
 
+/* Fills list, info->k and info->threshold. p->x has been made unless the selection is top-k. On an error the list is
+   undefined. */
 static cg_status cg_selector_run_(const cg_selector_ *p) {
     const cg_stage *stage = &p->info->op.select;
     cg_status s = CG_OK;

@@ -19,7 +19,7 @@ typedef struct cg_producer_ {
     uint32_t threshold_hint; /* top-k: a magnitude, as bits, that more than k values are expected to reach, or 0 */
     int started;             /* result, unless lazy: 1 if some or all values have been made */
     double energy;           /* result, unless lazy: the sum of their squares */
-    size_t reached_hint;     /* result: how many values reached the hint, if it was tried */
+    size_t reached_hint;     /* result: how many values reached the hint, or more than the list holds */
 } cg_producer_;
 
 typedef struct cg_source_ {

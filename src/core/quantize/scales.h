@@ -9,8 +9,8 @@
    the checksum. Sums over a bucket are in f64, 16 lanes over each run between multiples of 2048, folded by halves;
    runs are added in order within blocks of 65536, and blocks in order. */
 
-/* What encode needs first: nothing, the statistics of the bucket, or nothing but the sum of its lanes makes the one
-   scale of the whole vector afterwards. */
+/* What encode needs: nothing; the statistics of the bucket first; or nothing first, but the sum of its lanes gives
+   the one scale of the whole vector afterwards. */
 enum { CG_NEEDS_NOTHING_, CG_NEEDS_BUCKET_STATS_, CG_NEEDS_SUM_AFTERWARDS_ };
 /* What encode writes: bits as they stand in the packet, or a byte per value, still to be packed or entropy coded. */
 enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
