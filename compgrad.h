@@ -9751,15 +9751,24 @@ static cg_status cg_selector_run_(const cg_selector_ *p) {
 }
 
 /* src/core/indices.h */
-/* ---- >>indices ---- */
+/* indices: index sets as Elias-Fano, bitmap or Golomb-Rice codes, written from a list and read in batches
 
+   Offers   cg_index_put_, cg_index_reader_ with cg_index_open_, cg_index_get_ and cg_index_get_per_value_
+   Needs    base, kernels/dispatch, codes/golomb, shape, packet (sizes), select/list
+   Touches  the index section that is written; the reader
+   Other headers may use: cg_index_get_, cg_index_get_per_value_, cg_index_open_, cg_index_reader_
+   Reading is safe on any bytes: a reader never leaves the section, and returns fewer indices where the bits run out.
+   Whether indices ascend and are in range is cg_index_check_'s business. */
+
+/* Appends bits, the lowest first, as u32 words. */
 typedef struct cg_bit_writer_ {
-    uint8_t *next;
-    uint64_t word;
-    unsigned filled;
+    uint8_t *next;   /* byte after the last word written */
+    uint64_t word;   /* bits that wait for a whole word */
+    unsigned filled; /* how many, below 32 */
 } cg_bit_writer_;
 
-static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits <= 32 */
+/* bits <= 32, v < 2^bits */
+static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {
     w->word |= v << w->filled;
     w->filled += bits;
     if (w->filled >= 32) {
@@ -9769,15 +9778,16 @@ static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /
         w->filled -= 32;
     }
 }
-static void cg_bit_writer_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
+/* The last word, filled with zeros. */
+static void cg_bit_writer_flush_(cg_bit_writer_ *w) {
     if (w->filled) cg_put32_(w->next, (uint32_t)w->word);
 }
-/* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be
-   predicted. */
+/* Sets single bits of zeroed words in ascending order. Every call stores the word, without a branch on whether it is a
+   new one, which no CPU could predict. */
 typedef struct cg_bit_setter_ {
     uint8_t *out;
-    uint64_t word_index;
-    uint32_t word;
+    uint64_t word_index; /* of the current word */
+    uint32_t word;       /* its bits so far */
 } cg_bit_setter_;
 
 static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
@@ -9786,9 +9796,9 @@ static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
     w->word_index = at;
     cg_put32_(w->out + 4 * (size_t)at, w->word);
 }
-/* Returns the bytes. */
+/* Writes the index section of a list of indices below universe; out has room for cg_index_bytes_. Returns its bytes. */
 static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *list, uint8_t *out) {
-    unsigned l = cg_elias_fano_low_bits_(universe, list->count);
+    unsigned low_bits = cg_elias_fano_low_bits_(universe, list->count);
     cg_bit_writer_ low = { NULL, 0, 0 };
     cg_bit_setter_ set = { NULL, 0, 0 };
     cg_rice_writer_ rice;
@@ -9812,13 +9822,13 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
                 cg_bit_setter_set_(&set, index);
                 continue;
             }
-            if (l > 32) {
+            if (low_bits > 32) {
                 cg_bit_writer_put_(&low, index & 0xffffffffu, 32);
-                cg_bit_writer_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
+                cg_bit_writer_put_(&low, index >> 32 & ((1u << (low_bits - 32)) - 1u), low_bits - 32);
             } else {
-                cg_bit_writer_put_(&low, index & (((uint64_t)1 << l) - 1), l);
+                cg_bit_writer_put_(&low, index & (((uint64_t)1 << low_bits) - 1), low_bits);
             }
-            cg_bit_setter_set_(&set, (index >> l) + i);
+            cg_bit_setter_set_(&set, (index >> low_bits) + i);
         }
     }
     if (!bitmap) cg_bit_writer_flush_(&low);
@@ -9826,15 +9836,21 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 }
 
 typedef struct cg_index_reader_ {
-    const uint8_t *low_part, *next_high, *end; /* low parts end where high begins */
-    uint64_t word, bit_base, read_count; /* unread bits of the current word; its bit number less 64; indices read */
-    unsigned low_bits;
-    int bitmap, golomb, avx2;
-    cg_rice_reader_ rice;
-    uint64_t universe, values_per_index, transformed_n; /* blocks of `unit` values: */
-    uint64_t block, block_pos;                          /* the current one, and the values of it that have been read */
+    const uint8_t *low_part;  /* Elias-Fano: where the low parts begin; they end where the high bits begin */
+    const uint8_t *next_high; /* next unread word of the high bits, or of the bitmap */
+    const uint8_t *end;       /* of the section */
+    uint64_t word;            /* unread bits of the current 64-bit word */
+    uint64_t bit_base;        /* the number of its first bit; 2^64 - 64 before the first word */
+    uint64_t read_count;      /* indices read */
+    unsigned low_bits;        /* Elias-Fano: bits of a low part */
+    int bitmap, golomb;       /* the code, Elias-Fano if neither */
+    int avx2;                 /* 1: use instructions of that set */
+    cg_rice_reader_ rice;     /* golomb: takes the place of all above */
+    uint64_t universe, values_per_index, transformed_n;
+    uint64_t block, block_pos; /* cg_index_get_per_value_: the current block, and how many of its values were read */
 } cg_index_reader_;
 
+/* At the first index of a packet whose header is info and whose index section is at p. */
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     cg_index_reader_ r;
     uint64_t k;
@@ -9856,14 +9872,15 @@ static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
     return r;
 }
-/* Up to `count` more indices; fewer only where the bits run out. */
+/* Up to `count` more indices, which count blocks if values_per_index is above 1; returns how many, fewer only where the
+   bits run out. Compiled twice, see below. */
 CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     uint64_t word = r->word, base = r->bit_base, i = r->read_count, at = r->read_count * r->low_bits;
     const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
     const uint8_t *next = r->next_high;
     size_t done = 0;
     if (r->golomb) return cg_rice_reader_get_(&r->rice, index, count);
-    /* whole words, far from the end */
+    /* Elias-Fano, while a low part can be loaded as 8 bytes and high bits as whole words */
     while (!r->bitmap && r->low_bits <= 56 && done < count &&
         (uint64_t)(r->end - r->low_part) > (at + 64 * r->low_bits) / 8 + 8) {
         if (!word) {
@@ -9895,8 +9912,7 @@ CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_
                 if (CG_LIKELY_(r->end - p > 8)) {
                     low = cg_get64_(p) >> shift;
                     if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
-                    /* within the last 8 bytes, and l + shift <= 64: high bits follow */
-                } else {
+                } else { /* among the last 8 bytes; low_bits + shift <= 64, as high bits follow the low parts */
                     low = 0;
                     for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
                     low >>= shift;
@@ -9922,11 +9938,11 @@ CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *
 #endif
 static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
 #if CG_AVX2_
-    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* fewer instructions for the same bits */
+    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* bmi: fewer instructions for the same result */
 #endif
     return cg_index_get_body_(r, index, count);
 }
-/* The same for values: every value of a block has an index of its own. */
+/* As cg_index_get_, but indices of values: each of a block's values has its own. */
 static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     if (r->values_per_index == 1) return cg_index_get_(r, index, count);
     for (size_t i = 0; i < count; i++) {
@@ -9938,42 +9954,57 @@ static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size
 }
 
 /* src/core/matrix.h */
-/* ---- >>matrix: what stands between the pipeline and the factors ---- */
+/* matrix: from an operator to the encoders of low-rank factors
 
-/* Factors p (rows of rank values), then q (rank rows of cols), at the start of room. */
-static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *room) {
+   Offers   cg_matrix_encode_; cg_matrix_decode_ is in decode_into
+   Needs    base, random, lowrank, atomo, shape
+   Touches  the caller's scratch */
+
+/* Writes the factors p (rows of r values), then q (r rows of cols values), to the start of scratch, which has
+   cg_scratch_bytes_ and is aligned for floats; the rest of it is work space. */
+static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *scratch) {
     const size_t rows = cg_matrix_rows_(&info->op), cols = cg_matrix_cols_(&info->op);
-    const unsigned rank = cg_matrix_r_(&info->op);
-    float *q = room + rows * rank;
-    uint8_t *work = (uint8_t *)(q + rank * cols);
+    const unsigned r = cg_matrix_r_(&info->op);
+    float *q = scratch + rows * r;
+    uint8_t *work = (uint8_t *)(q + r * cols);
     unsigned atoms;
     work += (8 - ((uintptr_t)work & 7)) % 8;
     if (info->op.transform.id == CG_TRANSFORM_LOWRANK)
-        return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, rank, room, q, work);
+        return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, r, scratch, q, work);
     return cg_atomo_encode_(
-        kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
+        kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, scratch, q, &atoms, work);
 }
 
 /* src/core/encode.h */
-/* ---- >>compress ---- */
+/* encode: the loop that turns values into scales and codes
 
+   Offers   cg_encoder_, cg_encode_values_, cg_scales_put_, cg_scales_get_, cg_bucket_end_, cg_producer_make_all_
+   Needs    base, random, kernels, codes (symbols, floats), packet (checksums), quantize, layout, source, select/filter
+   Touches  the packet's value section; x, if a producer makes it
+   Other headers may use: cg_producer_make_all_
+   Blocks of 65536 values are encoded independently, by threads if there are any, 64 blocks (a wave) at a time; the
+   results of a wave are put together in order, so that no bit depends on the number of threads. Within a block, chunks
+   of 2048 values are fetched, measured, quantized, packed and summed while they stay in L1. */
+
+/* What all blocks share. */
 typedef struct cg_encoder_ {
     const cg_kernels_ *kernels;
-    const cg_stage *stage;
+    const cg_stage *stage; /* quantize */
     const cg_layout_ *lay;
     const cg_source_ *src;
-    const float *given_scales; /* scales from outside, or NULL */
-    uint64_t key;
-    uint8_t *scales, *table, *codes;
-    size_t producer_step; /* values to be filled at a time */
+    const float *given_scales;       /* scales that the caller gave, of any alignment, or NULL */
+    uint64_t key;                    /* of rounding noise */
+    uint8_t *scales, *table, *codes; /* sections of the packet; table: entries of pieces */
+    size_t producer_step;            /* values that the producer makes at a time */
 } cg_encoder_;
 
-/* what a block tells */
+/* What one block leaves for the end of the wave. */
 typedef struct cg_block_result_ {
-    cg_checksum_ checksum;
-    cg_bucket_stats_ stats;
-    double lane_total, energy;
-    size_t bytes;
+    cg_checksum_ checksum;  /* of its codes, if packed */
+    cg_bucket_stats_ stats; /* cg_measure_block_: all; else only absmax_bits, the finite check */
+    double lane_total;      /* the sum of encode's lanes */
+    double energy;          /* the sum of squares that the producer returned */
+    size_t bytes;           /* of its codes, with a value code */
 } cg_block_result_;
 
 static const cg_bucket_stats_ cg_bucket_stats_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
@@ -9987,28 +10018,31 @@ static void cg_bucket_stats_merge_(cg_bucket_stats_ *s, const cg_bucket_stats_ *
     s->negatives += t->negatives;
     s->count += t->count;
 }
+/* One past the last value of bucket b, which is not empty. */
 static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
     size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket_size, start = b * bucket;
     return bucket > k - start ? k : start + bucket;
 }
-/* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of
-   them already. */
+/* Statistics of values [first, last), summed by runs between multiples of 2048 and by blocks. v holds values [v_first,
+   v_end), which begin and end at multiples of 2048 or the last value; others are fetched. */
 static cg_bucket_stats_ cg_measure_(
-    const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
-    cg_bucket_stats_ stat = cg_bucket_stats_none_, part = cg_bucket_stats_none_;
+    const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t v_first, size_t v_end) {
+    cg_bucket_stats_ stat = cg_bucket_stats_none_, block_stats = cg_bucket_stats_none_;
     float buf[CG_CHUNK_];
     for (size_t i = first, many; i < last; i += many) {
         many = cg_min_(last - i, CG_CHUNK_ - i % CG_CHUNK_);
-        part.count += many;
+        block_stats.count += many;
         e->lay->quantizer->measure(e->kernels, e->stage,
-            i >= have && i < have_end ? cg_at_(v, i - have) : cg_source_fetch_(e->src, i, many, buf), many, &part);
+            i >= v_first && i < v_end ? cg_at_(v, i - v_first) : cg_source_fetch_(e->src, i, many, buf), many,
+            &block_stats);
         if ((i + many) % CG_BLOCK_ == 0 || i + many == last) {
-            cg_bucket_stats_merge_(&stat, &part);
-            part = cg_bucket_stats_none_;
+            cg_bucket_stats_merge_(&stat, &block_stats);
+            block_stats = cg_bucket_stats_none_;
         }
     }
     return stat;
 }
+/* Stores the scales of a bucket in the packet. */
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
     unsigned per = e->lay->quantizer->scale_count;
     if (e->lay->quantizer->scale_width == 1) { /* a power of two; see cg_e8m0_decode_ */
@@ -10017,6 +10051,7 @@ static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *sca
     }
     for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_as_bits_(scales[i]));
 }
+/* The scales of a bucket, scale_count of them, from the scale section at p. */
 static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
     unsigned per = lay->quantizer->scale_count;
     if (lay->quantizer->scale_width == 1) {
@@ -10026,16 +10061,17 @@ static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucke
     for (unsigned i = 0; i < per; i++) scales[i] = cg_as_float_(cg_get32_(p + 4 * (bucket * per + i)));
 }
 
-/* One chunk after the other of a block, each in buckets. A bucket's statistic is taken when its first value comes
-   up; it belongs to the block it starts in. Buckets longer than a block have been measured before
-   (cg_measure_long_buckets_). */
+/* The state of one block, whose chunks are encoded one after the other, each in buckets. A bucket is measured when the
+   block comes to its first value, or to the first within the block; the block in which it starts stores its scales.
+   Buckets longer than a block have been measured before, by cg_measure_long_buckets_. */
 typedef struct cg_block_encoder_ {
-    size_t block_begin, bucket_index; /* the block; the bucket whose scales these are */
+    size_t block_begin;  /* first value of the block */
+    size_t bucket_index; /* whose scales these are; SIZE_MAX: none yet */
     cg_key_ key;
     float scales[2];
-    double lanes[16];
-    uint32_t absmax_bits; /* the finite check */
-    cg_bucket_stats_ bucket_stats;
+    double lanes[16];              /* sums that encode adds to */
+    uint32_t absmax_bits;          /* the finite check: the largest magnitude so far, or 0 where sums show it */
+    cg_bucket_stats_ bucket_stats; /* of the current bucket */
 } cg_block_encoder_;
 
 static void cg_block_encoder_open_(cg_block_encoder_ *r, const cg_encoder_ *e, size_t block) {
@@ -10044,11 +10080,11 @@ static void cg_block_encoder_open_(cg_block_encoder_ *r, const cg_encoder_ *e, s
     r->bucket_index = SIZE_MAX;
     r->key = cg_block_key_(e->key, block);
 }
-/* The scales of the bucket at value i, which begins there or before; 0: a value of it is not finite. */
+/* Sets the scales of bucket b, of which v, values [first, end), has at least one; 0: a value of it is not finite. */
 static int cg_block_encoder_bucket_(
     const cg_encoder_ *e, cg_block_encoder_ *r, size_t b, const float *v, size_t first, size_t end) {
     const cg_layout_ *lay = e->lay;
-    const cg_quantizer_ *row = lay->quantizer;
+    const cg_quantizer_ *quantizer = lay->quantizer;
     const size_t start = b * (size_t)lay->bucket_size, stop = cg_bucket_end_(lay, b);
     r->bucket_index = b;
     if (lay->bucket_size > CG_BLOCK_ || e->given_scales) {
@@ -10058,130 +10094,135 @@ static int cg_block_encoder_bucket_(
     if (start >= first && stop <= end) { /* all of it is here */
         r->bucket_stats = cg_bucket_stats_none_;
         r->bucket_stats.count = stop - start;
-        row->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket_stats);
+        quantizer->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket_stats);
     } else {
         r->bucket_stats = cg_measure_(e, start, stop, v, first, end);
     }
     r->absmax_bits = cg_max32_(r->absmax_bits, r->bucket_stats.absmax_bits);
     if (r->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
-    row->set_scales(e->stage, &r->bucket_stats, r->scales);
-    if (start >= r->block_begin && !row->rescale) cg_scales_put_(e, b, r->scales);
+    quantizer->set_scales(e->stage, &r->bucket_stats, r->scales);
+    if (start >= r->block_begin && !quantizer->rescale) cg_scales_put_(e, b, r->scales);
     return 1;
 }
-/* v by its scale. Tiny scales have no inverse: both are brought up first. */
+/* out = v * full_scale / scale, 0 for a scale of 0. With a tiny scale both are multiplied by 2^100 first. */
 static void cg_bucket_normalize_(
-    const cg_kernels_ *kernels, float unit, float scale, const float *v, size_t n, float *out) {
+    const cg_kernels_ *kernels, float full_scale, float scale, const float *v, size_t n, float *out) {
     if (!cg_is_tiny_(scale) || scale == 0.0f) {
         for (size_t i = 0; i < n; i += 16) CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        kernels->axpby(v, n, cg_ratio_or_zero_(unit, scale), 0.0f, out, 0);
+        kernels->axpby(v, n, cg_ratio_or_zero_(full_scale, scale), 0.0f, out, 0);
         return;
     }
-    scale = cg_times_(scale, CG_POW2_100_); /* 2^100 */
+    scale = cg_times_(scale, CG_POW2_100_);
     for (size_t i = 0; i < n; i++)
-        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_POW2_100_), cg_ratio_or_zero_(unit, scale)));
+        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_POW2_100_), cg_ratio_or_zero_(full_scale, scale)));
 }
-/* Values [first, first + many) to wire bits or bytes; 0: one was not finite. */
+/* Values [first, first + many) of one chunk to out, as the quantizer's output says: packed bits or a byte each; 0: one
+   was not finite. buf has CG_CHUNK_ floats. */
 static int cg_encode_chunk_(
-    const cg_encoder_ *e, cg_block_encoder_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
+    const cg_encoder_ *e, cg_block_encoder_ *r, size_t first, size_t many, float *buf, uint8_t *out) {
     const cg_layout_ *lay = e->lay;
-    const cg_quantizer_ *row = lay->quantizer;
+    const cg_quantizer_ *quantizer = lay->quantizer;
     const size_t bucket = (size_t)lay->bucket_size, end = first + many;
-    const float *v = cg_source_fetch_(e->src, first, many, buf), one = 1.0f;
-    const int shorts = row->full_scale && bucket < 256; /* many calls would cost more than a pass over L1 */
-    if (row->needs != CG_NEEDS_BUCKET_STATS_) {
+    const float *v = cg_source_fetch_(e->src, first, many, buf), unit_scale = 1.0f;
+    const int short_buckets = quantizer->full_scale && bucket < 256; /* calls for each would cost more than a pass */
+    if (quantizer->needs != CG_NEEDS_BUCKET_STATS_) {
         r->absmax_bits = cg_max32_(r->absmax_bits,
-            row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->block_begin), v, many, to, r->lanes));
+            quantizer->encode(
+                e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->block_begin), v, many, out, r->lanes));
         return r->absmax_bits < CG_INF_BITS_;
     }
-    if (e->given_scales) { /* nobody has looked at these values */
+    if (e->given_scales) { /* these values have not been measured */
         r->absmax_bits = cg_max32_(r->absmax_bits, e->kernels->absmax_bits(v, many));
         if (r->absmax_bits >= CG_INF_BITS_) return 0;
     }
     for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
         if (b != r->bucket_index && !cg_block_encoder_bucket_(e, r, b, v, first, end)) return 0;
-        if (row->full_scale) {
-            float by = cg_ratio_or_zero_(row->full_scale(e->stage), r->scales[0]);
+        if (quantizer->full_scale) {
+            float factor = cg_ratio_or_zero_(quantizer->full_scale(e->stage), r->scales[0]);
             const float *w = cg_at_(v, i - first);
-            if (shorts || cg_is_tiny_(r->scales[0])) {
+            if (short_buckets || cg_is_tiny_(r->scales[0])) {
                 cg_bucket_normalize_(
-                    e->kernels, row->full_scale(e->stage), r->scales[0], w, stop - i, buf + (i - first));
+                    e->kernels, quantizer->full_scale(e->stage), r->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
-                by = 1.0f;
+                factor = 1.0f;
             }
-            if (!shorts)
-                row->encode(e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->block_begin), w, stop - i,
-                    to + (i - first), NULL);
+            if (!short_buckets)
+                quantizer->encode(e->kernels, e->stage, &factor, r->key, (uint32_t)(i - r->block_begin), w, stop - i,
+                    out + (i - first), NULL);
             continue;
         }
-        if (row->rescale) memset(r->lanes, 0, sizeof r->lanes);
-        row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->block_begin), cg_at_(v, i - first),
-            stop - i, to + (row->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
+        if (quantizer->rescale) memset(r->lanes, 0, sizeof r->lanes);
+        quantizer->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->block_begin), cg_at_(v, i - first),
+            stop - i, out + (quantizer->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
             r->lanes);
-        if (row->rescale) { /* such a bucket never crosses a chunk */
-            row->rescale(&r->bucket_stats, cg_lanes_reduce_(r->lanes), r->scales);
+        if (quantizer->rescale) { /* such a bucket never crosses a chunk */
+            quantizer->rescale(&r->bucket_stats, cg_lanes_reduce_(r->lanes), r->scales);
             cg_scales_put_(e, b, r->scales);
         }
     }
-    if (shorts)
-        row->encode(e->kernels, e->stage, &one, r->key, (uint32_t)(first - r->block_begin), buf, many, to, NULL);
+    if (short_buckets)
+        quantizer->encode(
+            e->kernels, e->stage, &unit_scale, r->key, (uint32_t)(first - r->block_begin), buf, many, out, NULL);
     return 1;
 }
-/* Fixed rate: every chunk has its place. */
-CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *part) {
+/* Encodes a block without a value code: every chunk has its place in the codes. Stops at a value that is not finite,
+   which result->stats shows. A producer makes the values on the way. */
+CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *result) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const int pack = lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
-    cg_block_encoder_ run;
-    cg_fenv_ env = cg_fenv_enter_(); /* threads have their own */
-    const cg_producer_ *fill = cg_source_is_lazy_(e->src) ? NULL : e->src->producer;
-    cg_block_encoder_open_(&run, e, block);
-    part->checksum.a = part->checksum.b = part->checksum.words = 0;
-    part->energy = 0.0;
+    cg_block_encoder_ enc;
+    cg_fenv_ env = cg_fenv_enter_(); /* threads have their own environment */
+    const cg_producer_ *producer = cg_source_is_lazy_(e->src) ? NULL : e->src->producer;
+    cg_block_encoder_open_(&enc, e, block);
+    result->checksum.a = result->checksum.b = result->checksum.words = 0;
+    result->energy = 0.0;
     for (size_t first = begin, many; first < end; first += many) {
         uint8_t *out = e->codes + cg_codes_offset_(lay, first);
         size_t bytes;
         many = cg_min_(CG_CHUNK_, end - first);
-        if (fill && first % e->producer_step == 0)
-            part->energy += cg_producer_make_(fill, first, e->producer_step, (float *)(uintptr_t)e->src->x);
-        if (!cg_encode_chunk_(e, &run, first, many, buf, pack ? symbols : out)) break;
+        if (producer && first % e->producer_step == 0)
+            result->energy += cg_producer_make_(producer, first, e->producer_step, (float *)(uintptr_t)e->src->x);
+        if (!cg_encode_chunk_(e, &enc, first, many, buf, pack ? symbols : out)) break;
         if (pack) e->kernels->pack(symbols, many, lay->bits_x32 / 32, out);
         bytes = (size_t)(((uint64_t)many * lay->bits_x32 / 32 + 7) / 8);
-        while (bytes % 4) out[bytes++] = 0; /* the end of the section */
-        e->kernels->checksum(&part->checksum, out, bytes / 4);
+        while (bytes % 4) out[bytes++] = 0; /* only at the end of the section */
+        e->kernels->checksum(&result->checksum, out, bytes / 4);
     }
-    part->stats.absmax_bits = run.absmax_bits;
-    part->lane_total = cg_lanes_reduce_(run.lanes);
+    result->stats.absmax_bits = enc.absmax_bits;
+    result->lane_total = cg_lanes_reduce_(enc.lanes);
     cg_fenv_leave_(env);
 }
-/* With a code pieces have any size, but none is larger than if it were packed. */
-CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uint8_t *out, cg_block_result_ *part) {
+/* Encodes a block with a value code to out, and its entries to the piece table. Pieces follow each other without gaps;
+   none is larger than if it were packed, which is the room they need. */
+CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uint8_t *out, cg_block_result_ *result) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const unsigned width = cg_float_width_(e->stage);
     uint8_t *at = out;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_PIECE_SYMBOLS_];
-    cg_block_encoder_ run;
+    cg_block_encoder_ enc;
     int ok = 1;
     cg_fenv_ env = cg_fenv_enter_();
-    cg_block_encoder_open_(&run, e, block);
+    cg_block_encoder_open_(&enc, e, block);
     for (size_t piece = begin, many; piece < end && ok; piece += many) {
         const uint8_t *in = symbols;
         size_t cap;
         uint32_t entry;
         many = cg_min_(lay->piece_values, end - piece);
-        if (width == 4 && !CG_BIG_ENDIAN_) { /* floats as they lie */
+        if (width == 4 && !CG_BIG_ENDIAN_) { /* floats are coded as they are */
             in = (const uint8_t *)cg_source_fetch_(e->src, piece, many, buf);
-            run.absmax_bits = cg_max32_(
-                run.absmax_bits, e->kernels->absmax_bits((const float *)(const void *)in, many));
-            ok = run.absmax_bits < CG_INF_BITS_;
+            enc.absmax_bits = cg_max32_(
+                enc.absmax_bits, e->kernels->absmax_bits((const float *)(const void *)in, many));
+            ok = enc.absmax_bits < CG_INF_BITS_;
         } else
-            for (size_t first = piece, some; first < piece + many && ok; first += some) {
-                some = cg_min_(CG_CHUNK_, piece + many - first);
-                ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
+            for (size_t first = piece, sub_n; first < piece + many && ok; first += sub_n) {
+                sub_n = cg_min_(CG_CHUNK_, piece + many - first);
+                ok = cg_encode_chunk_(e, &enc, first, sub_n, buf, symbols + (first - piece));
             }
         if (!ok) break;
         cap = 4 * cg_codes_words_(lay, many);
@@ -10190,46 +10231,50 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
         cg_put32_(e->table + piece / lay->piece_values * 4, entry);
         at += (size_t)cg_word_bytes_(entry & 0x3fffffffu);
     }
-    part->bytes = (size_t)(at - out);
-    part->stats.absmax_bits = run.absmax_bits;
-    part->lane_total = cg_lanes_reduce_(run.lanes);
+    result->bytes = (size_t)(at - out);
+    result->stats.absmax_bits = enc.absmax_bits;
+    result->lane_total = cg_lanes_reduce_(enc.lanes);
     cg_fenv_leave_(env);
 }
-CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *part) {
+/* Statistics of values [first, last), which lie in one block. */
+CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *result) {
     cg_fenv_ env = cg_fenv_enter_();
-    part->stats = cg_measure_(e, first, last, NULL, 0, 0);
+    result->stats = cg_measure_(e, first, last, NULL, 0, 0);
     cg_fenv_leave_(env);
 }
+/* Blocks of the next wave, of so many that are left. */
 static int cg_wave_size_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
 
-static double cg_producer_make_block_(const cg_producer_ *fill, size_t block, float *x) {
+/* Makes a block of x; returns the sum of its squares. */
+static double cg_producer_make_block_(const cg_producer_ *producer, size_t block, float *x) {
     const size_t begin = block * CG_BLOCK_;
     double energy = 0.0;
     cg_fenv_ env = cg_fenv_enter_();
-    for (size_t i = 0; i < CG_BLOCK_; i += fill->step) energy += cg_producer_make_(fill, begin + i, fill->step, x);
+    for (size_t i = 0; i < CG_BLOCK_; i += producer->step)
+        energy += cg_producer_make_(producer, begin + i, producer->step, x);
     cg_fenv_leave_(env);
     return energy;
 }
-/* All of them now. */
+/* Makes all of x now, unless there is no producer or it is lazy; then the source has none any more. */
 CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
-    cg_producer_ *fill = src->producer;
-    const size_t n = fill && !fill->lazy ? fill->n : 0, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
+    cg_producer_ *producer = src->producer;
+    const size_t n = producer && !producer->lazy ? producer->n : 0, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
     double energy[CG_WAVE_];
-    if (fill && !fill->lazy) fill->started = 1;
+    if (producer && !producer->lazy) producer->started = 1;
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            energy[i] = cg_producer_make_block_(fill, block + (size_t)i, (float *)(uintptr_t)src->x);
-        for (int i = 0; i < many; i++) fill->energy += energy[i];
+            energy[i] = cg_producer_make_block_(producer, block + (size_t)i, (float *)(uintptr_t)src->x);
+        for (int i = 0; i < many; i++) producer->energy += energy[i];
     }
     if (n) src->producer = NULL;
 }
 
-/* Pass 0, for buckets longer than a block. */
+/* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket_size;
-    cg_block_result_ part[CG_WAVE_];
+    cg_block_result_ results[CG_WAVE_];
     for (size_t b = 0; b * bucket < k; b++) {
         const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket;
         cg_bucket_stats_ stat = cg_bucket_stats_none_;
@@ -10239,9 +10284,9 @@ CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
             CG_PARALLEL_
             for (int i = 0; i < many; i++) {
                 size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
-                cg_measure_block_(e, from < start ? start : from, to, &part[i]);
+                cg_measure_block_(e, from < start ? start : from, to, &results[i]);
             }
-            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &part[i].stats);
+            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &results[i].stats);
             if (stat.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         }
         e->lay->quantizer->set_scales(e->stage, &stat, scales);
@@ -10249,7 +10294,7 @@ CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     }
     return CG_OK;
 }
-/* Scales that somebody has agreed on. */
+/* Stores the scales that the caller gave; CG_E_ARG: one that no encoder makes. */
 static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
     const unsigned per = e->lay->quantizer->scale_count;
     for (size_t b = 0; b < (size_t)e->lay->bucket_count; b++) {
@@ -10260,16 +10305,17 @@ static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
     }
     return CG_OK;
 }
-/* Scales and codes; sum absorbs both. */
+/* The whole value section: scales, piece table and codes. *sum becomes the checksum of itself followed by the section,
+   *bytes the section's length. Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
 static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
     uint8_t *end = e->codes;
-    cg_block_result_ part[CG_WAVE_];
+    cg_block_result_ results[CG_WAVE_];
     cg_checksum_ codes = { 0, 0, 0 };
     double total = 0.0;
     if (e->src->producer) e->src->producer->started = 1;
-    /* what fills the scales to a word */
+    /* zeros that fill the scales up to a word */
     if (lay->scale_bytes) memset(e->codes - (size_t)lay->piece_table_bytes - 4, 0, 4);
     if (e->given_scales) {
         cg_status s = cg_scales_put_given_(e);
@@ -10286,20 +10332,20 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
         for (int i = 0; i < many; i++) {
             if (lay->value_code)
                 cg_encode_block_coded_(
-                    e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &part[i]);
-            else cg_encode_block_(e, block + (size_t)i, &part[i]);
+                    e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &results[i]);
+            else cg_encode_block_(e, block + (size_t)i, &results[i]);
         }
         for (int i = 0; i < many; i++) {
-            if (part[i].stats.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-            total += part[i].lane_total;
-            if (e->src->producer && !lay->value_code) e->src->producer->energy += part[i].energy;
+            if (results[i].stats.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+            total += results[i].lane_total;
+            if (e->src->producer && !lay->value_code) e->src->producer->energy += results[i].energy;
             if (!lay->value_code) {
-                codes = cg_checksum_concat_(codes, part[i].checksum);
+                codes = cg_checksum_concat_(codes, results[i].checksum);
                 continue;
             }
-            if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), part[i].bytes);
-            codes = cg_checksum_concat_(codes, cg_checksum_of_(e->kernels, end, part[i].bytes));
-            end += part[i].bytes;
+            if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), results[i].bytes);
+            codes = cg_checksum_concat_(codes, cg_checksum_of_(e->kernels, end, results[i].bytes));
+            end += results[i].bytes;
         }
     }
     if (lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given_scales) {
@@ -10315,37 +10361,46 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
 }
 
 /* src/core/compress.h */
-/* Sizes of a packet whose selection left k values (or will leave at most k). */
+/* compress: from x to a packet: sizes, sample, transform, selection, values, indices, header
+
+   Offers   cg_bound_, cg_compress_checked_, cg_layout_sizes_
+   Needs    base, kernels/dispatch, random, stages, shape, packet, layout, source, select, indices, matrix, encode
+   Touches  the caller's packet, *len and scratch; x, if a producer makes it
+   Other headers may use: cg_bound_, cg_compress_checked_
+   A packet is written in the order values, indices, header, as the header has their lengths and the checksum. */
+
+/* The layout of k values, and the bytes of their section; with a value code or a user codec, their maximum. */
 static cg_status cg_layout_sizes_(
-    const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
-    cg_status s = cg_layout_make_(op, side, k, lay);
+    const cg_op *op, const cg_extra *extra, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
+    cg_status s = cg_layout_make_(op, extra, k, lay);
     if (s != CG_OK) return s;
     *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->piece_table_bytes), lay->codes_bytes);
     if (lay->codec) {
-        size_t most = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
-        if (!most && k) return CG_E_ARG;
-        *value_bytes = cg_add_sat_(most, 3) & ~(uint64_t)3;
+        size_t max_bytes = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
+        if (!max_bytes && k) return CG_E_ARG;
+        *value_bytes = cg_add_sat_(max_bytes, 3) & ~(uint64_t)3;
     }
     return CG_OK;
 }
-static size_t cg_bound_(const cg_op *op, const cg_extra *side, size_t n) {
+/* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. */
+static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_layout_ lay;
-    uint64_t turned, k, universe, values, indices = 0;
+    uint64_t transformed_n, k, universe, values, indices = 0;
     if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
-    turned = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    if (turned == CG_TOO_LARGE_) return 0;
-    k = cg_max_selected_(op, turned);
-    if (cg_layout_sizes_(op, side, k, &lay, &values) != CG_OK) return 0;
-    universe = cg_index_count_(op, turned);
+    transformed_n = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
+    if (transformed_n == CG_TOO_LARGE_) return 0;
+    k = cg_max_selected_(op, transformed_n);
+    if (cg_layout_sizes_(op, extra, k, &lay, &values) != CG_OK) return 0;
+    universe = cg_index_count_(op, transformed_n);
     if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED)
         indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
     else if (op->select.id && op->select.id != CG_SELECT_GIVEN)
         indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
-CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n) {
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = cg_bound_(op, side, n);
+    size_t bytes = cg_bound_(op, extra, n);
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -10358,51 +10413,54 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
     return bytes;
 }
 
-/* Sample, transform and selection: what the quantizer will see. */
+/* Sample, transform and selection: sets info->k, and the source to what the quantizer sees. Without a selection, user
+   codec or matrix, sample and transform are left to be done chunk by chunk. list is in scratch; info has op, n, drawn
+   and tag. */
 CG_NOINLINE_ cg_status cg_source_prepare_(
-    const cg_kernels_ *kernels, cg_info *info, const cg_extra *side, cg_source_ *src, cg_list_ *list) {
+    const cg_kernels_ *kernels, cg_info *info, const cg_extra *extra, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
-    const size_t turned = (size_t)cg_transformed_n_(op, info->drawn);
+    const size_t transformed_n = (size_t)cg_transformed_n_(op, info->drawn);
     cg_status s = CG_OK;
-    info->k = turned;
+    info->k = transformed_n;
     if (cg_is_matrix_op_(op)) {
         s = cg_matrix_encode_(kernels, info, src->x, list->materialized);
         src->x = list->materialized;
         src->to_transform = 0;
-        src->count = turned;
+        src->count = transformed_n;
         return s;
     }
-    if (cg_needs_materialized_(op) && turned) {
-        for (size_t i = 0, many; i < turned; i += many) {
+    if (cg_needs_materialized_(op) && transformed_n) {
+        for (size_t i = 0, many; i < transformed_n; i += many) {
             const float *v;
-            many = cg_min_(CG_CHUNK_, turned - i);
-            v = cg_source_fetch_(src, i, many, list->materialized + i); /* blocks end within the room */
+            many = cg_min_(CG_CHUNK_, transformed_n - i);
+            v = cg_source_fetch_(src, i, many, list->materialized + i); /* writes `many` floats: whole blocks */
             if (v != list->materialized + i) memcpy(list->materialized + i, v, 4 * many);
         }
-        if (kernels->absmax_bits(list->materialized, turned) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (kernels->absmax_bits(list->materialized, transformed_n) >= CG_INF_BITS_) return CG_E_NONFINITE;
         src->x = list->materialized;
         src->to_sample = src->to_transform = 0;
-        src->count = turned;
+        src->count = transformed_n;
         src->producer = NULL;
     }
     if (op->select.id) {
-        cg_selector_ p;
-        p.kernels = kernels;
-        p.side = side;
-        p.x = cg_source_is_lazy_(src) ? NULL : src->x;
-        p.producer = src->producer;
-        p.n = turned;
-        p.shared_key = cg_shared_key_(&info->tag);
-        p.rank_key = cg_rank_key_(&info->tag);
-        p.list = list;
-        p.info = info;
-        s = cg_selector_run_(&p);
+        cg_selector_ selector;
+        selector.kernels = kernels;
+        selector.side = extra;
+        selector.x = cg_source_is_lazy_(src) ? NULL : src->x;
+        selector.producer = src->producer;
+        selector.n = transformed_n;
+        selector.shared_key = cg_shared_key_(&info->tag);
+        selector.rank_key = cg_rank_key_(&info->tag);
+        selector.list = list;
+        selector.info = info;
+        s = cg_selector_run_(&selector);
         src->producer = NULL;
         src->x = list->value;
         src->count = info->k;
     }
     return s;
 }
+/* The value section of a user codec: out has cap bytes, *bytes becomes a multiple of 4, *sum absorbs the section. */
 static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src,
     const cg_kernels_ *kernels, uint8_t *out, size_t cap, size_t *bytes, cg_checksum_ *sum) {
     cg_status s;
@@ -10419,12 +10477,14 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
     return CG_OK;
 }
 
-/* Does a later stage make the values, where it needs them? Others need all of them at once. */
-static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *fill) {
+/* Will a later stage call the producer where it needs values? If not, cg_producer_make_all_ has to make x first. */
+static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *producer) {
     if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
-    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->threshold_hint);
+    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && producer->threshold_hint);
 }
-static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_producer_ *fill, const float *x,
+/* info has op, n and tag, all checked; scratch has cg_scratch_bytes_. CG_OK: the packet has *len bytes. On an error the
+   packet's bytes are undefined, and *len is as it was. */
+static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_producer_ *producer, const float *x,
     uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
@@ -10441,14 +10501,14 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_pro
     src.count = info->drawn;
     src.to_sample = info->op.sample.id != 0;
     src.to_transform = info->op.transform.id != 0;
-    src.producer = fill;
-    if (fill && !cg_producer_is_fused_(&info->op, fill)) cg_producer_make_all_(&src);
+    src.producer = producer;
+    if (producer && !cg_producer_is_fused_(&info->op, producer)) cg_producer_make_all_(&src);
     cg_list_in_scratch_(&list, &info->op, cg_transformed_n_(&info->op, info->drawn), scratch);
-    s = cg_source_prepare_(kernels, info, side, &src, &list);
+    s = cg_source_prepare_(kernels, info, extra, &src, &list);
     if (s != CG_OK) return s;
-    s = cg_layout_sizes_(&info->op, side, info->k, &lay, &value_bytes);
+    s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
-    /* buckets across blocks */
+    /* buckets that cross blocks are measured before all their values would have been made */
     if (lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket_size &&
         lay.k > CG_BLOCK_)
         cg_producer_make_all_(&src);
@@ -10466,12 +10526,12 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_pro
         e.stage = &info->op.quantize;
         e.lay = &lay;
         e.src = &src;
-        e.given_scales = side ? side->scale : NULL;
+        e.given_scales = extra ? extra->scale : NULL;
         e.key = cg_rank_key_(&info->tag);
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;
-        e.producer_step = fill && fill->step == CG_CHUNK_ &&
+        e.producer_step = producer && producer->step == CG_CHUNK_ &&
                 (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
@@ -10486,24 +10546,27 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_pro
     *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
-static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x,
-    cg_producer_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+/* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
+   x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on
+   matrices, and without sample and transform no selection but top-k and no user codec. */
+static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+    cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
-    const float none = 0.0f; /* x, where there are no values: NULL + 0 is undefined */
+    const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
     if (len) *len = 0;
-    if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
-    if (cg_extra_check_(op, side) != CG_OK) return cg_extra_check_(op, side);
+    if (!op || !len || !packet || (!x && n) || cg_bound_(op, extra, n) == 0) return CG_E_ARG;
+    if (cg_extra_check_(op, extra) != CG_OK) return cg_extra_check_(op, extra);
     if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
     if (scratch_bytes && !scratch) return CG_E_ARG;
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
-    return cg_compress_packet_(&info, side, fill, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
+    return cg_compress_packet_(&info, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
 }
-CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x, size_t n,
+CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_compress_checked_(op, tag, side, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    cg_status s = cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
     cg_fenv_leave_(env);
     return s;
 }
