@@ -10575,47 +10575,59 @@ CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x
     return cg_compress_with(op, tag, NULL, x, n, packet, cap, len, scratch, scratch_bytes);
 }
 
-/* src/core/decode_values.h */
-/* ---- >>decode ---- */
+/* src/core/decoder.h */
+/* decoder: an opened packet, and the decoding of one chunk of its values
 
-/* Who takes decoded values, in place of y: stretches of them, or single ones. Both return the sum of their squares. */
+   Offers   cg_decoder_, cg_sink_, cg_piece_cursor_, cg_decode_chunk_
+   Needs    base, kernels, codes (symbols, floats), packet, quantize, layout, encode (scales and ends of buckets)
+   Touches  nothing but its arguments
+   Other headers may use: cg_decoder_, cg_sink_
+   All of it is safe on any bytes that cg_decoder_open_ accepts, and gives finite floats once cg_verify_ has accepted
+   them. */
+
+/* Takes decoded values in place of y. Both functions return the sum of the squares of v, which may have any alignment.
+   Sparse values have been multiplied by alpha, dense ones not; beta is not used. */
 typedef struct cg_sink_ {
-    double (*take_dense)(const void *user, size_t first, size_t many, const float *v);
-    double (*take_sparse)(const void *user, const uint64_t *at, size_t many, const float *v);
+    double (*take_dense)(const void *user, size_t first, size_t many, const float *v); /* [first, first + many) of n */
+    double (*take_sparse)(const void *user, const uint64_t *at, size_t many, const float *v); /* at ascending indices */
     const void *user;
-    double energy; /* comes back: of all of them */
+    double energy; /* result: the sum of what they returned is added */
 } cg_sink_;
 
+/* An opened packet. cg_decoder_open_ sets all but alpha, beta and non_temporal, with support and sink NULL. */
 typedef struct cg_decoder_ {
     const cg_kernels_ *kernels;
-    const uint8_t *packet, *scales, *piece_table, *codes, *index;
-    const struct cg_decoder_ *support; /* whose indices these values have, or NULL */
+    const uint8_t *packet, *scales, *piece_table, *codes, *index; /* the sections */
+    const struct cg_decoder_ *support;                            /* whose indices these values have, or NULL */
     cg_info info;
     cg_layout_ lay;
     size_t transformed_n;
-    float alpha, beta;
-    float *y;
-    float empty_y;    /* y, where there are no values: NULL + 0 is undefined */
-    cg_sink_ *sink;   /* in place of y, or NULL */
-    int non_temporal; /* y is larger than the caches, and aligned */
+    float alpha, beta; /* y = alpha*decoded + beta*y */
+    float *y;          /* n floats of any alignment */
+    float empty_y;     /* y points here if there are no values, as NULL + 0 is undefined */
+    cg_sink_ *sink;    /* takes the values in place of y, or NULL */
+    int non_temporal;  /* 1: y is larger than the caches, and aligned to 16 bytes */
 } cg_decoder_;
 
-/* Where a reader of pieces stands, and the piece it has decoded. Not needed without a code. */
+/* Where a reader of pieces stands, and the last piece it has decoded; only with a value code. */
 typedef struct cg_piece_cursor_ {
-    size_t piece, offset;
-    int decoded;
-    uint8_t symbols[CG_PIECE_SYMBOLS_];
+    size_t piece;                       /* its number */
+    size_t offset;                      /* bytes from the start of the codes to it */
+    int decoded;                        /* 1: symbols has it */
+    uint8_t symbols[CG_PIECE_SYMBOLS_]; /* or floats as they are stored */
 } cg_piece_cursor_;
 
+/* Bytes of a piece, which may be more than the section has until cg_pieces_check_ has seen the table. */
 static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
     return (size_t)cg_word_bytes_(cg_get32_(d->piece_table + 4 * piece) & 0x3fffffffu);
 }
-static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t at) {
+/* At a piece whose offset the caller knows. */
+static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t offset) {
     c->piece = piece;
-    c->offset = at;
+    c->offset = offset;
     c->decoded = 0;
 }
-/* Symbols or wire floats from value `first` on, which goes up. */
+/* Symbols, or floats as they are stored, from value `first` to the end of its piece; `first` never decreases. */
 CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first) {
     const cg_layout_ *lay = &d->lay;
     const size_t piece = first / lay->piece_values,
@@ -10633,33 +10645,35 @@ CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_d
     }
     return c->symbols + (first - piece * lay->piece_values) * (width ? width : 1);
 }
-/* Bits or bytes of values [first, first + many) to floats, bucket by bucket. */
+/* Values [first, first + many) from symbols, or from packed bits if that is the quantizer's output, by buckets. */
 static void cg_decode_buckets_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
-    const cg_quantizer_ *row = lay->quantizer;
+    const cg_quantizer_ *quantizer = lay->quantizer;
     float scales[2];
-    if (row->needs != CG_NEEDS_BUCKET_STATS_) {
-        if (row->scale_count) cg_scales_get_(lay, d->scales, 0, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
+    if (quantizer->needs != CG_NEEDS_BUCKET_STATS_) {
+        if (quantizer->scale_count) cg_scales_get_(lay, d->scales, 0, scales);
+        quantizer->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return;
     }
     for (size_t i = first, b = first / (size_t)lay->bucket_size, stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales,
-            in + (row->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256), stop - i,
+        quantizer->decode(d->kernels, &d->info.op.quantize, scales,
+            in + (quantizer->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256), stop - i,
             cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
 }
+/* Values [first, first + many), at most CG_CHUNK_, from packed symbols. */
 CG_NOINLINE_ void cg_decode_packed_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     uint8_t symbols[CG_CHUNK_];
     d->kernels->unpack(in, many, d->lay.bits_x32 / 32, symbols);
     cg_decode_buckets_(d, symbols, first, many, out, stream);
 }
-/* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
-   multiple of CG_CHUNK_, many at most that. */
+/* Values [first, first + many) as floats: in out, or where they lie, at any alignment; NULL: the user codec refused, or
+   made a value that is not finite. first is a multiple of CG_CHUNK_, many at most that; cursor: NULL without a value
+   code. */
 static const float *cg_decode_chunk_(
     const cg_decoder_ *d, cg_piece_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
@@ -10671,7 +10685,7 @@ static const float *cg_decode_chunk_(
     }
     in = lay->value_code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
-    if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
+    if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it is */
 #endif
     if (lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32 && !lay->value_code)
         cg_decode_packed_(d, in, first, many, out, stream);
@@ -10680,63 +10694,77 @@ static const float *cg_decode_chunk_(
 }
 
 /* src/core/verify.h */
-static int cg_padding_zero_(const uint8_t *p, uint64_t bits) { /* from bit `bits` to the end of its u32 */
+/* verify: everything that can be wrong with the values and indices of a packet
+
+   Offers   cg_verify_, cg_scales_legal_, cg_codes_check_, cg_checksum_ok_, cg_padding_zero_, cg_codes_prefetch_
+   Needs    base, kernels, codes, packet, layout, indices, decoder
+   Touches  nothing
+   Other headers may use: cg_verify_
+   A packet is canonical: bits that fill sections are zero, indices ascend, and nothing is left over. After
+   cg_decoder_open_ and cg_verify_ nothing can fail any more but a user codec. */
+
+/* Are the bits from number `bits` to the end of its u32 word zero? */
+static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {
     for (uint64_t i = bits; i % 32; i++)
         if (p[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }
+/* Are all scales such as an encoder can have stored? */
 static int cg_scales_legal_(const cg_decoder_ *d) {
-    const cg_quantizer_ *row = d->lay.quantizer;
+    const cg_quantizer_ *quantizer = d->lay.quantizer;
     float scales[2];
-    if (!row || !row->scale_count) return 1;
+    if (!quantizer || !quantizer->scale_count) return 1;
     for (size_t b = 0; b < (size_t)d->lay.bucket_count; b++) {
-        if (row->scale_width == 1) {
+        if (quantizer->scale_width == 1) {
             if (d->scales[b] == 255) return 0;
             continue;
         }
         cg_scales_get_(&d->lay, d->scales, b, scales);
-        if (!row->legal(scales)) return 0;
+        if (!quantizer->legal(scales)) return 0;
     }
-    return cg_padding_zero_(d->scales, d->lay.bucket_count * row->scale_count * row->scale_width * 8);
+    return cg_padding_zero_(d->scales, d->lay.bucket_count * quantizer->scale_count * quantizer->scale_width * 8);
 }
-/* Asks for the first half of the next chunk's codes, which sets the hardware going; all of it is slower. */
+/* Prefetches the first half of the next chunk's codes, which makes the hardware fetch the rest; all of it is slower. */
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
     if (!d->lay.value_code)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
-/* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
+/* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them; returns whether all
+   stored floats are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
     const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
-    const cg_quantizer_ *row = d->lay.quantizer;
+    const cg_quantizer_ *quantizer = d->lay.quantizer;
     d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
-    return !row->stored_absmax_bits || row->stored_absmax_bits(d->kernels, in, many) < row->stored_limit;
+    return !quantizer->stored_absmax_bits ||
+        quantizer->stored_absmax_bits(d->kernels, in, many) < quantizer->stored_limit;
 }
-/* Pieces: entries that add up to the section, each piece one that can be decoded; floats finite. */
+/* Do the entries add up to the section, and is each piece one that can be decoded, its floats finite? */
 CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     const cg_layout_ *lay = &d->lay;
     const size_t k = (size_t)lay->k, pieces = (size_t)lay->piece_table_bytes / 4;
-    const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
+    const size_t codes_bytes = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
-    size_t at = 0;
+    size_t offset = 0;
     for (size_t i = 0; i < pieces; i++) {
         const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece_values, k - i * lay->piece_values);
         const uint32_t entry = cg_get32_(d->piece_table + 4 * i);
-        if (bytes > all - at) return 0;
-        if (!width && !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + at, bytes, many))
+        if (bytes > codes_bytes - offset) return 0;
+        if (!width &&
+            !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + offset, bytes, many))
             return 0;
         if (width) {
-            if (!cg_floats_check_(d->kernels, width, entry, d->codes + at, bytes, many)) return 0;
+            if (!cg_floats_check_(d->kernels, width, entry, d->codes + offset, bytes, many)) return 0;
             if (entry >> 30 == 0 &&
-                lay->quantizer->stored_absmax_bits(d->kernels, d->codes + at, many) >= lay->quantizer->stored_limit)
+                lay->quantizer->stored_absmax_bits(d->kernels, d->codes + offset, many) >= lay->quantizer->stored_limit)
                 return 0;
         }
-        at += bytes;
+        offset += bytes;
     }
-    return at == all;
+    return offset == codes_bytes;
 }
-/* Are these k ascending indices, and no more bits? *next: one more than the last. */
+/* Does the section hold k ascending indices below the universe, and no more? *next: the last plus 1, 0 if k is 0. */
 static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     uint64_t index[512], seen = 0, extra;
     for (*next = 0; seen < k;) {
@@ -10754,21 +10782,21 @@ static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     return cg_index_get_(r, &extra, 1) == 0;
 }
 #if CG_AVX2_
-/* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are
-   equal, and the low parts must ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits:
-   no load ends beyond them. */
+/* The same for Elias-Fano, without building the indices: where a high bit directly follows another, the high parts are
+   equal, and the low parts must ascend. Requires k > 0; low_bits <= 28, so that two low parts are within one load; and
+   at least 8 bytes of high bits, so that no load ends beyond them. */
 CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
-    uint64_t i = 0, carry = 0, high = 0, at, two;
+    uint64_t i = 0, carry = 0, high = 0, at, low_parts;
     int bad = 0;
     for (size_t byte = 0, bytes = (size_t)(r->end - r->next_high); byte < bytes; byte += 8) {
         const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->next_high + byte) : cg_get32_(r->next_high + byte),
                        many = (uint64_t)__builtin_popcountll(word);
         if (many > k - i) return 0;
-        for (uint64_t both = word & (word << 1 | carry); both; both &= both - 1) {
-            at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->low_bits;
-            two = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
-            bad |= (two & mask) >= (two >> r->low_bits & mask);
+        for (uint64_t adjacent = word & (word << 1 | carry); adjacent; adjacent &= adjacent - 1) {
+            at = (i + (uint64_t)__builtin_popcountll(word & ~adjacent & (adjacent - 1)) - 1) * r->low_bits;
+            low_parts = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
+            bad |= (low_parts & mask) >= (low_parts >> r->low_bits & mask);
         }
         if (word) high = 8 * (uint64_t)byte + cg_log2_(word);
         carry = word >> 63;
@@ -10776,12 +10804,13 @@ CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, ui
     }
     if (bad || i < k || high - (k - 1) > r->universe >> r->low_bits) return 0;
     at = (k - 1) * r->low_bits;
-    two = 0;
-    for (unsigned b = 0; b < 5; b++) two |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
-    *next = ((high - (k - 1)) << r->low_bits | (two >> (at & 7) & mask)) + 1;
+    low_parts = 0;
+    for (unsigned b = 0; b < 5; b++) low_parts |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
+    *next = ((high - (k - 1)) << r->low_bits | (low_parts >> (at & 7) & mask)) + 1;
     return *next <= r->universe;
 }
 #endif
+/* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
     const uint64_t k = cg_index_count_(&info->op, info->k);
@@ -10799,13 +10828,13 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
 #endif
         ok = cg_index_validate_(&r, k, &next);
     if (!ok) return 0;
-    /* only the last block of all may be short, and then it is */
+    /* only the last block of the vector may be short, and k must say so */
     return r.values_per_index == 1 ||
         (info->k % r.values_per_index
                 ? next == r.universe && info->k % r.values_per_index == r.transformed_n % r.values_per_index
                 : next != r.universe || !(r.transformed_n % r.values_per_index));
 }
-/* The checksum of everything but the codes, and then the packet's verdict. */
+/* Is the packet's checksum right, if its codes have this one? For a user codec, codes are all of the value section. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     static const uint8_t zeros[16] = { 0 };
     cg_checksum_ s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
@@ -10815,7 +10844,8 @@ static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
     return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
 }
-/* Everything that can be wrong with values and indices. */
+/* Values and indices of a packet that cg_decoder_open_ has opened: CG_OK or CG_E_CORRUPT. A user codec decodes all its
+   values once. */
 CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k;
     cg_checksum_ sum = { 0, 0, 0 };
@@ -10835,41 +10865,55 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     return CG_OK;
 }
 
-/* src/core/scatter.h */
-/* Values of a selection, a stretch at a time, with their indices before the transform was undone. */
-enum { CG_SPARSE_BATCH_ = 128 };
+/* src/core/decode_into.h */
+/* decode_into: decoded values into y or a sink: dense, sparse or a product of factors
+
+   Offers   cg_decode_dense_, cg_decode_sparse_, cg_decode_sparse_coded_, cg_matrix_decode_, cg_coordinates_get_,
+            cg_selection_reader_
+   Needs    base, random, kernels, shape, sample, transform, indices, encode (waves), decoder, verify
+   Touches  y, or what the sink writes
+   Other headers may use: CG_SPARSE_BATCH_, cg_decode_block_
+   A dense result is decoded by blocks, by threads if there are any. A sparse one is read in batches of values with
+   their coordinates. Inputs have been opened and verified, but for CG_DECODE_DIRECT; all but a user codec succeeds. */
+
+enum { CG_SPARSE_BATCH_ = 128 }; /* values; divides CG_CHUNK_ */
+
+/* Reads the values of a selection in order, with their indices in the transformed vector. */
 typedef struct cg_selection_reader_ {
     cg_index_reader_ reader;
-    cg_piece_cursor_ *cursor; /* NULL without a code */
-    uint64_t index[CG_SPARSE_BATCH_];
-    const float *values;
+    cg_piece_cursor_ *cursor;         /* NULL without a value code */
+    uint64_t index[CG_SPARSE_BATCH_]; /* of the current batch */
+    const float *values;              /* the current chunk, decoded: in buf, or where it lies */
     float buf[CG_CHUNK_];
-    /* values [first, first + many) are at hand; next: the first that has not been used */
-    size_t batch_first, batch_n, next_unused;
+    size_t batch_first, batch_n; /* the current batch is values [batch_first, batch_first + batch_n) */
+    size_t next_unused;          /* the first value that has not been used */
 } cg_selection_reader_;
 
-static void cg_selection_reader_open_(cg_selection_reader_ *w, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
-    const cg_decoder_ *set = d->support ? d->support : d;
-    w->reader = cg_index_open_(&set->info, set->index);
-    w->cursor = cursor;
+/* Before the first value. cursor: uninitialised, or NULL without a value code. Indices are the support's, if there is
+   one. */
+static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
+    const cg_decoder_ *indexed = d->support ? d->support : d;
+    sel->reader = cg_index_open_(&indexed->info, indexed->index);
+    sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
-    w->values = NULL;
-    w->batch_first = w->batch_n = w->next_unused = 0;
+    sel->values = NULL;
+    sel->batch_first = sel->batch_n = sel->next_unused = 0;
 }
-/* How many there are from value `first` on, a multiple of CG_SPARSE_BATCH_; 0: a codec changed its mind after
-   cg_verify_. */
-static size_t cg_selection_reader_load_(cg_selection_reader_ *w, const cg_decoder_ *d, size_t first) {
+/* Decodes the chunk of the batch that begins at value `first`, a multiple of CG_SPARSE_BATCH_; batches must be loaded
+   in order. Returns the number of values in the batch; 0: a user codec refused what it had accepted in cg_verify_. */
+static size_t cg_selection_reader_load_(cg_selection_reader_ *sel, const cg_decoder_ *d, size_t first) {
     const size_t k = (size_t)d->lay.k, many = cg_min_(CG_SPARSE_BATCH_, k - first);
     if (first % CG_CHUNK_ == 0)
-        w->values = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->buf, 0);
-    return w->values ? many : 0;
+        sel->values = cg_decode_chunk_(d, sel->cursor, first, cg_min_(CG_CHUNK_, k - first), sel->buf, 0);
+    return sel->values ? many : 0;
 }
 
-/* Chunk `first` of what the sample left, transform undone; with a selection chunks must come one after the other. */
+/* The chunk from value `first` on, after the inverse transform, in out (CG_CHUNK_ floats); NULL: a user codec refused.
+   With a selection sel is needed, and chunks must be asked for in order; cursor only with a value code. */
 static const float *cg_inverse_transform_chunk_(
-    const cg_decoder_ *d, cg_selection_reader_ *w, cg_piece_cursor_ *cursor, size_t first, float *out) {
+    const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t first, float *out) {
     const cg_stage *stage = &d->info.op.transform;
-    const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_,
+    const size_t block_size = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_,
                  end = cg_min_(d->transformed_n, first + CG_CHUNK_);
     const uint64_t key = cg_shared_key_(&d->info.tag);
     const float *v = out;
@@ -10879,30 +10923,32 @@ static const float *cg_inverse_transform_chunk_(
     } else {
         memset(out, 0, 4 * (end - first));
         for (;;) {
-            if (w->next_unused == w->batch_first + w->batch_n) {
-                if (w->next_unused == (size_t)d->lay.k) break;
-                w->batch_first = w->next_unused;
-                w->batch_n = cg_selection_reader_load_(w, d, w->batch_first);
-                if (!w->batch_n) return NULL;
-                cg_index_get_per_value_(&w->reader, w->index, w->batch_n);
+            if (sel->next_unused == sel->batch_first + sel->batch_n) {
+                if (sel->next_unused == (size_t)d->lay.k) break;
+                sel->batch_first = sel->next_unused;
+                sel->batch_n = cg_selection_reader_load_(sel, d, sel->batch_first);
+                if (!sel->batch_n) return NULL;
+                cg_index_get_per_value_(&sel->reader, sel->index, sel->batch_n);
             }
-            if (w->index[w->next_unused - w->batch_first] >= end) break;
-            out[(size_t)w->index[w->next_unused - w->batch_first] - first] = cg_load_(
-                w->values, w->next_unused % CG_CHUNK_);
-            w->next_unused++;
+            if (sel->index[sel->next_unused - sel->batch_first] >= end) break;
+            out[(size_t)sel->index[sel->next_unused - sel->batch_first] - first] = cg_load_(
+                sel->values, sel->next_unused % CG_CHUNK_);
+            sel->next_unused++;
         }
     }
-    for (size_t b = first; b < end; b += unit)
-        cg_transform_block_(d->kernels, stage, key, b / unit, cg_at_(v, b - first), out + (b - first), 1);
+    for (size_t b = first; b < end; b += block_size)
+        cg_transform_block_(d->kernels, stage, key, b / block_size, cg_at_(v, b - first), out + (b - first), 1);
     return out;
 }
 
-/* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
-static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg_piece_cursor_ *cursor, size_t block,
-    int direct, cg_checksum_ *sum, double *energy) {
+/* One block of a dense result. sel: with a selection and a transform; cursor: with a value code, at the block's first
+   piece. check_codes: the packet has not been verified; *sum becomes the checksum of the block's codes, and a stored
+   float that is not finite ends the block. *energy: what the sink returned. 0: corrupt, y is partly written. */
+static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t block,
+    int check_codes, cg_checksum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
-    const int turned = d->info.op.transform.id != 0,
-              in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned && !d->sink;
+    const int transformed = d->info.op.transform.id != 0,
+              in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !transformed && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
     cg_fenv_ env = cg_fenv_enter_();
@@ -10910,12 +10956,12 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg
     *energy = 0.0;
     for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
         many = cg_min_(CG_CHUNK_, end - first);
-        if (direct) ok = cg_codes_check_(d, first, cg_min_(CG_CHUNK_, (size_t)d->lay.k - first), sum);
+        if (check_codes) ok = cg_codes_check_(d, first, cg_min_(CG_CHUNK_, (size_t)d->lay.k - first), sum);
         if (ok) {
             float *y = d->sink ? d->y : cg_at_mut_(d->y, first);
             const float *v;
             cg_codes_prefetch_(d, first);
-            if (turned) v = cg_inverse_transform_chunk_(d, walk, cursor, first, out);
+            if (transformed) v = cg_inverse_transform_chunk_(d, sel, cursor, first, out);
             else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->non_temporal);
             if (v && d->sink) *energy += d->sink->take_dense(d->sink->user, first, many, v);
             else if (v && v != y) d->kernels->axpby(v, many, d->alpha, d->beta, y, d->non_temporal);
@@ -10926,127 +10972,135 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg
     cg_fenv_leave_(env);
     return ok;
 }
-/* at: where the block's pieces start */
+/* The same with a value code. offset: of the block's first piece in the codes. */
 CG_NOINLINE_ int cg_decode_block_coded_(
-    const cg_decoder_ *d, size_t block, size_t at, cg_checksum_ *sum, double *energy) {
+    const cg_decoder_ *d, size_t block, size_t offset, cg_checksum_ *sum, double *energy) {
     cg_piece_cursor_ cursor;
-    cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece_values, at);
+    cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece_values, offset);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
 }
-CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
+/* All of a dense result without a selection. check_codes: verifies the packet on the way (CG_DECODE_DIRECT). */
+CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
     const size_t n = (size_t)d->info.drawn, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
-    cg_checksum_ part[CG_WAVE_], sum = { 0, 0, 0 };
-    size_t at[CG_WAVE_ + 1] = { 0 };
+    cg_checksum_ block_sums[CG_WAVE_], sum = { 0, 0, 0 };
+    size_t offset[CG_WAVE_ + 1] = { 0 };
     double energy[CG_WAVE_];
     int ok[CG_WAVE_];
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         for (int i = 0; d->lay.value_code && i < many; i++) {
-            const size_t per = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
-                         first = (block + (size_t)i) * per;
-            at[i + 1] = at[i];
-            for (size_t p = first; p < cg_min_(pieces, first + per); p++) at[i + 1] += cg_piece_bytes_(d, p);
+            const size_t block_pieces = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
+                         first = (block + (size_t)i) * block_pieces;
+            offset[i + 1] = offset[i];
+            for (size_t p = first; p < cg_min_(pieces, first + block_pieces); p++)
+                offset[i + 1] += cg_piece_bytes_(d, p);
         }
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
             ok[i] = d->lay.value_code
-                ? cg_decode_block_coded_(d, block + (size_t)i, at[i], &part[i], &energy[i])
-                : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i], &energy[i]);
-        at[0] = at[many];
+                ? cg_decode_block_coded_(d, block + (size_t)i, offset[i], &block_sums[i], &energy[i])
+                : cg_decode_block_(d, NULL, NULL, block + (size_t)i, check_codes, &block_sums[i], &energy[i]);
+        offset[0] = offset[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return CG_E_CORRUPT;
             if (d->sink) d->sink->energy += energy[i];
-            sum = cg_checksum_concat_(sum, part[i]);
+            sum = cg_checksum_concat_(sum, block_sums[i]);
         }
     }
-    return !direct || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
+    return !check_codes || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
 }
-/* A selection behind a transform: its values come one after the other, so blocks do, too. */
+/* All of a dense result that is the inverse transform of a selection: its values come in order, so blocks do, too. */
 CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const size_t n = (size_t)d->info.drawn;
-    cg_selection_reader_ walk;
-    cg_checksum_ none;
+    cg_selection_reader_ sel;
+    cg_checksum_ unused;
     double energy;
-    cg_selection_reader_open_(&walk, d, cursor);
+    cg_selection_reader_open_(&sel, d, cursor);
     for (size_t block = 0; block * CG_BLOCK_ < n; block++) {
-        if (!cg_decode_block_(d, &walk, cursor, block, 0, &none, &energy)) return CG_E_CORRUPT;
+        if (!cg_decode_block_(d, &sel, cursor, block, 0, &unused, &energy)) return CG_E_CORRUPT;
         if (d->sink) d->sink->energy += energy;
     }
     return CG_OK;
 }
 
-/* Where the packet has values, in ascending order: `many` more from value `first` on. */
-static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *at) {
-    const cg_decoder_ *set = d->support ? d->support : d;
-    const int indexed = set->info.op.select.id && !set->info.op.transform.id;
+/* The coordinates in x of values [first, first + many), ascending. With indices r is the reader of d or of its support,
+   and stands at value `first`; behind a transform all sampled coordinates count as values. */
+static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *index) {
+    const cg_decoder_ *support = d->support ? d->support : d;
+    const int indexed = support->info.op.select.id && !support->info.op.transform.id;
     cg_strata_ strata;
-    if (indexed) cg_index_get_per_value_(r, at, many);
-    if (!set->info.op.sample.id) {
-        for (size_t i = 0; !indexed && i < many; i++) at[i] = first + i;
+    if (indexed) cg_index_get_per_value_(r, index, many);
+    if (!support->info.op.sample.id) {
+        for (size_t i = 0; !indexed && i < many; i++) index[i] = first + i;
         return;
     }
-    cg_strata_open_(&strata, &set->info, first);
+    cg_strata_open_(&strata, &support->info, first);
     for (size_t i = 0; i < many; i++, cg_strata_next_(&strata)) {
-        if (indexed) cg_strata_seek_(&strata, at[i]);
-        at[i] = cg_strata_sample_(&strata);
+        if (indexed) cg_strata_seek_(&strata, index[i]);
+        index[i] = cg_strata_sample_(&strata);
     }
 }
-static void cg_scale_y_(float *y, size_t n, float beta) { /* where the packet has no value */
+/* y = beta*y, for coordinates where the packet has no value; 0 even of NaN if beta is 0. */
+static void cg_scale_y_(float *y, size_t n, float beta) {
     if (beta == 0.0f) memset(y, 0, 4 * n);
     else if (beta != 1.0f)
         for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(beta, cg_load_(y, i)));
 }
-/* The values of a packet that is sparse in y, a stretch at a time. */
+/* How many coordinates of x the packet has values for: behind a transform, all that the sample left. */
 static size_t cg_coordinate_count_(const cg_decoder_ *d) {
     return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k;
 }
+/* The batch of a sparse result from value `first` on, times alpha; cg_coordinates_get_ gives its coordinates. buf:
+   CG_CHUNK_ floats if there are both a selection and a transform, else NULL. Returns how many; 0: a user codec
+   refused. */
 static size_t cg_selection_reader_next_(
-    cg_selection_reader_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
+    cg_selection_reader_ *sel, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);
-    if (!buf) buf = w->buf;
+    if (!buf) buf = sel->buf;
     if (d->info.op.transform.id) {
-        if (first % CG_CHUNK_ == 0 && !cg_inverse_transform_chunk_(d, w, w->cursor, first, buf)) return 0;
+        if (first % CG_CHUNK_ == 0 && !cg_inverse_transform_chunk_(d, sel, sel->cursor, first, buf)) return 0;
         memcpy(value, buf + first % CG_CHUNK_, 4 * many);
     } else {
-        if (!cg_selection_reader_load_(w, d, first)) return 0;
-        memcpy(value, cg_at_(w->values, first % CG_CHUNK_), 4 * many);
+        if (!cg_selection_reader_load_(sel, d, first)) return 0;
+        memcpy(value, cg_at_(sel->values, first % CG_CHUNK_), 4 * many);
     }
     if (d->alpha != 1.0f)
         for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
     return many;
 }
-/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform of a
-   selection. */
+/* A sparse result into a y that is in the cache or is added to, or into a sink: for each batch, y is scaled up to its
+   last coordinate, then values are added. buf as for cg_selection_reader_next_. */
 static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_piece_cursor_ *cursor, float *buf) {
     const size_t k = cg_coordinate_count_(d), n = (size_t)d->info.n;
-    uint64_t at[CG_SPARSE_BATCH_];
+    uint64_t index[CG_SPARSE_BATCH_];
     float value[CG_SPARSE_BATCH_];
-    size_t filled = 0;
-    cg_selection_reader_ w;
-    cg_selection_reader_open_(&w, d, cursor);
+    size_t scaled_n = 0;
+    cg_selection_reader_ sel;
+    cg_selection_reader_open_(&sel, d, cursor);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_selection_reader_next_(&w, d, first, value, buf);
+        many = cg_selection_reader_next_(&sel, d, first, value, buf);
         if (!many) return CG_E_CORRUPT;
-        cg_coordinates_get_(d, &w.reader, first, many, at);
+        cg_coordinates_get_(d, &sel.reader, first, many, index);
         if (d->sink) {
-            d->sink->energy += d->sink->take_sparse(d->sink->user, at, many, value);
+            d->sink->energy += d->sink->take_sparse(d->sink->user, index, many, value);
             continue;
         }
-        cg_scale_y_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
-        filled = (size_t)at[many - 1] + 1;
-        if (w.reader.values_per_index > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
-            for (size_t i = 0, run; i < many; i += run) {
-                run = cg_min_(many - i, (size_t)(w.reader.values_per_index - at[i] % w.reader.values_per_index));
+        cg_scale_y_(cg_at_mut_(d->y, scaled_n), (size_t)index[many - 1] + 1 - scaled_n, d->beta);
+        scaled_n = (size_t)index[many - 1] + 1;
+        if (sel.reader.values_per_index > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
+            for (size_t i = 0, in_block; i < many; i += in_block) {
+                in_block = cg_min_(
+                    many - i, (size_t)(sel.reader.values_per_index - index[i] % sel.reader.values_per_index));
                 d->kernels->axpby(
-                    value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
+                    value + i, in_block, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)index[i]), 0);
             }
         } else if (d->beta == 0.0f)
-            for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
+            for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)index[i], value[i]);
         else
             for (size_t i = 0; i < many; i++)
-                cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
+                cg_store_(d->y, (size_t)index[i], cg_plus_(cg_load_(d->y, (size_t)index[i]), value[i]));
     }
-    if (!d->sink) cg_scale_y_(cg_at_mut_(d->y, filled), n - filled, d->beta);
+    if (!d->sink) cg_scale_y_(cg_at_mut_(d->y, scaled_n), n - scaled_n, d->beta);
     return CG_OK;
 }
 CG_NOINLINE_ cg_status cg_scatter_transformed_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
@@ -11056,39 +11110,41 @@ CG_NOINLINE_ cg_status cg_scatter_transformed_(const cg_decoder_ *d, cg_piece_cu
 CG_NOINLINE_ cg_status cg_scatter_plain_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     return cg_scatter_into_(d, cursor, NULL);
 }
-/* Into a y larger than the cache: chunks are put together in L1, mostly zeros, and streamed out. */
+/* A sparse result into a y that is larger than the caches, with beta 0: chunks are put together in L1, mostly zeros,
+   and written around the caches. */
 CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
-    uint64_t at[CG_SPARSE_BATCH_];
+    uint64_t index[CG_SPARSE_BATCH_];
     float value[CG_SPARSE_BATCH_];
     float chunk[CG_CHUNK_];
     uint16_t touched[CG_CHUNK_];
-    size_t base = 0, marks = 0;
-    cg_selection_reader_ w;
-    cg_selection_reader_open_(&w, d, NULL);
+    size_t base = 0, touched_n = 0;
+    cg_selection_reader_ sel;
+    cg_selection_reader_open_(&sel, d, NULL);
     memset(chunk, 0, sizeof chunk);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_selection_reader_next_(&w, d, first, value, NULL);
+        many = cg_selection_reader_next_(&sel, d, first, value, NULL);
         if (!many) return CG_E_CORRUPT;
-        cg_coordinates_get_(d, &w.reader, first, many, at);
+        cg_coordinates_get_(d, &sel.reader, first, many, index);
         for (size_t i = 0; i < many; i++) {
-            while ((size_t)at[i] - base >= CG_CHUNK_) {
+            while ((size_t)index[i] - base >= CG_CHUNK_) {
                 d->kernels->axpby(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
-                while (marks) chunk[touched[--marks]] = 0.0f;
+                while (touched_n) chunk[touched[--touched_n]] = 0.0f;
                 base += CG_CHUNK_;
             }
-            touched[marks] = (uint16_t)((size_t)at[i] - base);
-            chunk[touched[marks++]] = value[i];
+            touched[touched_n] = (uint16_t)((size_t)index[i] - base);
+            chunk[touched[touched_n++]] = value[i];
         }
     }
     for (; base < n; base += CG_CHUNK_) {
         d->kernels->axpby(chunk, cg_min_(CG_CHUNK_, n - base), 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
-        while (marks) chunk[touched[--marks]] = 0.0f;
+        while (touched_n) chunk[touched[--touched_n]] = 0.0f;
     }
     d->kernels->stream_fence();
     return CG_OK;
 }
-/* What is not dense, or comes one after the other. */
+/* A result that is sparse, or that is dense but has to be decoded in order. cursor: uninitialised, NULL without a value
+   code. The functions it calls are not inlined, so that each has its own stack only. */
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cursor_ *cursor) {
     if (dense) return cg_decode_sequential_(d, cursor);
     if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
@@ -11101,31 +11157,34 @@ CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) 
     return cg_decode_sparse_(d, dense, &cursor);
 }
 
-/* A product of factors, in tiles whose part of q stays in L1. */
+/* The product of the factors p and q, in tiles whose part of q stays in L1. */
 CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
     const size_t rows = cg_matrix_rows_(&d->info.op), cols = cg_matrix_cols_(&d->info.op);
-    const unsigned rank = cg_matrix_r_(&d->info.op);
-    const uint8_t *p = d->codes, *q = p + 4 * rows * rank;
-    const int direct = d->alpha == 1.0f && d->beta == 0.0f && !d->sink;
-    enum { TALL = 8, FLOATS = 3072 }; /* rows, and values of q or of a result */
-    const size_t wide = FLOATS / (rank > TALL ? rank : (unsigned)TALL) / 16 * 16;
-    float part[FLOATS], out[FLOATS], left[TALL * 64];
+    const unsigned r = cg_matrix_r_(&d->info.op);
+    const uint8_t *p = d->codes, *q = p + 4 * rows * r;
+    const int in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->sink;
+    enum { TALL = 8, FLOATS = 3072 }; /* rows of a tile; values of its part of q, or of its result */
+    const size_t wide = FLOATS / (r > TALL ? r : (unsigned)TALL) / 16 * 16;
+    float q_tile[FLOATS], out[FLOATS], p_tile[TALL * 64];
     for (size_t j = 0; j < cols; j += wide) {
         const size_t many = cg_min_(wide, cols - j);
-        for (unsigned a = 0; a < rank; a++)
-            for (size_t c = 0; c < many; c++) part[a * many + c] = cg_as_float_(cg_get32_(q + 4 * (a * cols + j + c)));
+        for (unsigned a = 0; a < r; a++)
+            for (size_t c = 0; c < many; c++)
+                q_tile[a * many + c] = cg_as_float_(cg_get32_(q + 4 * (a * cols + j + c)));
         for (size_t i = 0; i < rows; i += TALL) {
             const size_t tall = cg_min_(TALL, rows - i);
             float *y = d->sink ? d->y : cg_at_mut_(d->y, i * cols + j);
-            for (size_t c = 0; c < tall * rank; c++) left[c] = cg_as_float_(cg_get32_(p + 4 * (i * rank + c)));
-            if (direct) {
-                d->kernels->lowrank_tile(left, part, many, rank, tall, many, y, cols, d->non_temporal && cols % 4 == 0);
+            for (size_t c = 0; c < tall * r; c++) p_tile[c] = cg_as_float_(cg_get32_(p + 4 * (i * r + c)));
+            if (in_place) {
+                d->kernels->lowrank_tile(
+                    p_tile, q_tile, many, r, tall, many, y, cols, d->non_temporal && cols % 4 == 0);
             } else {
-                d->kernels->lowrank_tile(left, part, many, rank, tall, many, out, many, 0);
-                for (size_t r = 0; r < tall; r++) {
+                d->kernels->lowrank_tile(p_tile, q_tile, many, r, tall, many, out, many, 0);
+                for (size_t row = 0; row < tall; row++) {
                     if (d->sink)
-                        d->sink->energy += d->sink->take_dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
-                    else d->kernels->axpby(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
+                        d->sink->energy += d->sink->take_dense(
+                            d->sink->user, (i + row) * cols + j, many, out + row * many);
+                    else d->kernels->axpby(out + row * many, many, d->alpha, d->beta, cg_at_mut_(y, row * cols), 0);
                 }
             }
         }
@@ -11134,20 +11193,29 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
 }
 
 /* src/core/decode.h */
-/* Everything up to the first look at the values: the header agrees with itself, with len and with n.
-   values: a user's codec must be at hand. */
+/* decode: opens packets, decodes them into y or a sink, and selects by the indices of another packet
+
+   Offers   cg_decoder_open_, cg_support_open_, cg_decode_to_, cg_decode_, cg_select_given_
+   Needs    base, kernels, packet, layout, select/thresholds, indices, decoder, verify, decode_into
+   Touches  the caller's y; the list and info of cg_select_given_
+   Other headers may use: cg_decode_, cg_decode_to_, cg_decoder_open_, cg_support_open_
+   y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
+
+/* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len
+   and with n, sections have the right lengths, scales are legal. y may be NULL only if n is 0; it is not touched.
+   need_codec: 0 opens a packet of a user codec without the codec, for its indices. On an error *d is undefined. */
 static cg_status cg_decoder_open_(
-    cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, float *y, size_t n, int values) {
+    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, size_t n, int need_codec) {
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
-    s = cg_extra_check_(NULL, side);
+    s = cg_extra_check_(NULL, extra);
     if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
     if (s != CG_OK) return s;
     if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
-    s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
-    if (s != CG_OK && (values || !cg_is_user_codec_(&d->info.op.quantize))) return s;
+    s = cg_layout_make_(&d->info.op, extra, d->info.k, &d->lay);
+    if (s != CG_OK && (need_codec || !cg_is_user_codec_(&d->info.op.quantize))) return s;
     value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.piece_table_bytes), d->lay.codes_bytes);
     if (d->lay.quantizer &&
         (d->lay.value_code ? d->info.value_bytes > value_bytes ||
@@ -11169,75 +11237,82 @@ static cg_status cg_decoder_open_(
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
-/* The packet whose indices are meant: any that says by itself where its values are. */
-CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_extra *side, size_t n) {
+/* Opens and verifies extra->support, a packet that says by itself where its values are; *support is only good for that,
+   as its y is NULL. CG_E_ARG: there is none. CG_E_UNSUPPORTED: its own selection is `given`. */
+CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *extra, size_t n) {
     cg_status s;
-    float none = 0.0f;
-    if (!side || !side->support) return CG_E_ARG;
-    s = cg_decoder_open_(set, NULL, side->support, side->support_len, &none, n, 0);
-    if (s == CG_OK && set->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (s == CG_OK) s = cg_verify_(set);
-    set->y = NULL;
+    float dummy_y = 0.0f;
+    if (!extra || !extra->support) return CG_E_ARG;
+    s = cg_decoder_open_(support, NULL, extra->support, extra->support_len, &dummy_y, n, 0);
+    if (s == CG_OK && support->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (s == CG_OK) s = cg_verify_(support);
+    support->y = NULL;
     return s;
 }
-static uint64_t cg_support_count_(const cg_decoder_ *set) {
-    return set->info.op.transform.id ? set->info.drawn : set->info.k;
+/* How many coordinates the support has. */
+static uint64_t cg_support_count_(const cg_decoder_ *support) {
+    return support->info.op.transform.id ? support->info.drawn : support->info.k;
 }
-/* Which support a packet was made with: everything that says where its values are. */
-static uint32_t cg_support_fingerprint_(const cg_decoder_ *set) {
-    const cg_op *op = &set->info.op;
+/* A hash, never 0, of everything that says where the support's values are; packets that were made with it carry it in
+   op.select.size. */
+static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
+    const cg_op *op = &support->info.op;
     const int indexed = op->select.id && !op->transform.id;
-    uint64_t h = cg_mix64_(cg_support_count_(set) + CG_GOLDEN_);
+    uint64_t h = cg_mix64_(cg_support_count_(support) + CG_GOLDEN_);
     if (op->sample.id) { /* random-k is the same for all ranks */
-        h = cg_mix64_(h ^ (set->info.drawn + op->sample.id * CG_GOLDEN_));
-        h = cg_mix64_(h ^ cg_shared_key_(&set->info.tag));
-        if (op->sample.id == CG_SAMPLE_PERMK) h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | set->info.tag.rank));
+        h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
+        h = cg_mix64_(h ^ cg_shared_key_(&support->info.tag));
+        if (op->sample.id == CG_SAMPLE_PERMK)
+            h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | support->info.tag.rank));
     }
     if (indexed) {
-        cg_checksum_ s = cg_checksum_of_(set->kernels, set->index, set->info.index_bytes);
-        h = cg_mix64_(h ^ (s.a + set->info.index_code * CG_GOLDEN_));
-        h = cg_mix64_(h ^ (s.b + cg_values_per_index_(op) * CG_GOLDEN_));
+        cg_checksum_ sum = cg_checksum_of_(support->kernels, support->index, support->info.index_bytes);
+        h = cg_mix64_(h ^ (sum.a + support->info.index_code * CG_GOLDEN_));
+        h = cg_mix64_(h ^ (sum.b + cg_values_per_index_(op) * CG_GOLDEN_));
     }
     return (uint32_t)h | 1u;
 }
+/* The values of p->x where the support has values, to the list without indices; sets info->k and the fingerprint. */
 static cg_status cg_select_given_(const cg_selector_ *p) {
-    cg_decoder_ set;
+    cg_decoder_ support;
     cg_index_reader_ r;
-    uint64_t at[CG_SPARSE_BATCH_], k;
-    cg_status s = cg_support_open_(&set, p->side, p->n);
+    uint64_t index[CG_SPARSE_BATCH_], k;
+    cg_status s = cg_support_open_(&support, p->side, p->n);
     if (s != CG_OK) return s;
-    k = cg_support_count_(&set);
-    r = cg_index_open_(&set.info, set.index);
+    k = cg_support_count_(&support);
+    r = cg_index_open_(&support.info, support.index);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
         many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
-        cg_coordinates_get_(&set, &r, first, many, at);
-        for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)at[i]);
+        cg_coordinates_get_(&support, &r, first, many, index);
+        for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)index[i]);
     }
     if (p->kernels->absmax_bits(p->list->value, (size_t)k) >= CG_INF_BITS_) return CG_E_NONFINITE;
     p->list->count = 0;
     p->info->k = k;
-    p->info->op.select.size = cg_support_fingerprint_(&set);
+    p->info->op.select.size = cg_support_fingerprint_(&support);
     return CG_OK;
 }
-/* verified: the packet has been through cg_decoder_open_ and cg_verify_. sink: takes the values, in place of y. */
-static cg_status cg_decode_to_(const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y,
+/* y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL. verified: 1 if these very
+   bytes have passed cg_decoder_open_ and cg_verify_ before. cg_fenv_enter_ has been called. y is as it was unless CG_OK
+   is returned, or CG_DECODE_DIRECT is set, or a user codec refuses what it accepted before. */
+static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y,
     cg_sink_ *sink, size_t n, int verified) {
-    cg_decoder_ d, set;
+    cg_decoder_ d, support;
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
-        ? cg_decoder_open_(&d, side, packet, len, sink ? &d.empty_y : y, n, 1)
+        ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
         : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
-        s = cg_support_open_(&set, side, n);
+        s = cg_support_open_(&support, extra, n);
         if (s == CG_OK &&
-            (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_fingerprint_(&set)))
+            (d.info.k != cg_support_count_(&support) || d.info.op.select.size != cg_support_fingerprint_(&support)))
             s = CG_E_MISMATCH;
-        d.support = &set;
+        d.support = &support;
     }
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
         const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) &&
-            side && (side->flags & CG_DECODE_DIRECT);
+            extra && (extra->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
         d.sink = sink;
@@ -11251,13 +11326,13 @@ static cg_status cg_decode_to_(const cg_extra *side, const void *packet, size_t 
     return s;
 }
 static cg_status cg_decode_(
-    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
-    return cg_decode_to_(side, packet, len, alpha, beta, y, NULL, n, verified);
+    const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+    return cg_decode_to_(extra, packet, len, alpha, beta, y, NULL, n, verified);
 }
 CG_API_ cg_status cg_decode(
-    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
+    cg_status s = cg_decode_(extra, packet, len, alpha, beta, y, n, 0);
     cg_fenv_leave_(env);
     return s;
 }
@@ -11267,6 +11342,7 @@ CG_API_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t
 CG_API_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n) {
     return cg_decode(NULL, packet, len, weight, 1.0f, y, n);
 }
+/* y = 0 where the packet has values. */
 static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_decoder_ d;
     cg_status s = cg_decoder_open_(&d, NULL, packet, len, y, n, 0);
@@ -11277,11 +11353,11 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
         memset(d.y, 0, 4 * n);
     } else {
         cg_index_reader_ r = cg_index_open_(&d.info, d.index);
-        uint64_t at[CG_SPARSE_BATCH_];
+        uint64_t index[CG_SPARSE_BATCH_];
         for (size_t first = 0, many; first < cg_coordinate_count_(&d); first += many) {
             many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(&d) - first);
-            cg_coordinates_get_(&d, &r, first, many, at);
-            for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)at[i], 0.0f);
+            cg_coordinates_get_(&d, &r, first, many, index);
+            for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)index[i], 0.0f);
         }
     }
     return CG_OK;
@@ -11300,37 +11376,50 @@ CG_API_ cg_status cg_inspect(const void *packet, size_t len, cg_info *info) {
 }
 
 /* src/core/reduce.h */
-/* ---- >>reduce: packets added without leaving their domain ---- */
+/* reduce: packets added or voted on without leaving their domain
 
+   Offers   cg_reduce_, cg_vote_, cg_packet_from_list_, grids of levels, cg_same_stage_
+   Needs    base, kernels, packet, quantize, layout, select/list, indices, decoder, verify, decode_into, decode
+   Touches  the caller's output and scratch
+   Other headers may use: cg_grid_step_, cg_grid_zero_symbol_, cg_packet_from_list_, cg_reduce_, cg_same_stage_,
+   cg_vote_
+   Packets of one vector, sample and transform add by one of three modes: sparse packets merge into a list of f32;
+   dense ones whose levels are on one grid add as integers, if 16 bits hold the sum; all others add as f32. */
+
+/* All fields equal, values as bits. */
 static int cg_same_stage_(const cg_stage *a, const cg_stage *b) {
     return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size &&
         cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* A result is sparse, or integers on the one grid of all, or floats. */
+/* What the result is: sparse f32, integers on the grid of all packets, or dense f32. */
 enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_ };
 typedef struct cg_reducer_ {
     const void *const *packets;
     const size_t *lens;
-    size_t count, transformed_n;
-    int mode;
-    uint64_t zero_sum; /* levels: the symbols of 0 in all packets, together; and in the sum */
-    int32_t out_zero;
-    cg_info info;               /* of the result */
-    cg_layout_ out_lay, in_lay; /* of the result; of the first packet, and where they add as integers of all */
-    uint64_t max_values;        /* sparse: values of all packets */
+    size_t count, transformed_n; /* packets; values of their domain */
+    int mode;                    /* CG_REDUCE_* */
+    uint64_t zero_sum;           /* levels: the sum of the zero symbols of all packets */
+    int32_t out_zero;            /* levels: the zero symbol of the result */
+    cg_info info;                /* of the result */
+    cg_layout_ out_lay;          /* of the result; sparse: with max_values */
+    cg_layout_ in_lay;           /* of the first packet; levels: all have its buckets */
+    uint64_t max_values;         /* sparse: values of all packets together, at most transformed_n */
 } cg_reducer_;
 
-static cg_status cg_reducer_packet_open_(const cg_reducer_ *a, size_t i, cg_decoder_ *d) {
+/* Opens packet i into *d, which has no y. */
+
+static cg_status cg_reducer_packet_open_(const cg_reducer_ *reducer, size_t i, cg_decoder_ *d) {
     cg_info info;
-    float none = 0.0f;
+    float dummy_y = 0.0f;
     cg_status s;
-    if (!a->packets[i]) return CG_E_ARG;
-    s = cg_header_get_((const uint8_t *)a->packets[i], a->lens[i], &info);
-    if (s == CG_OK) s = cg_decoder_open_(d, NULL, a->packets[i], a->lens[i], &none, (size_t)info.n, 1);
+    if (!reducer->packets[i]) return CG_E_ARG;
+    s = cg_header_get_((const uint8_t *)reducer->packets[i], reducer->lens[i], &info);
+    if (s == CG_OK) s = cg_decoder_open_(d, NULL, reducer->packets[i], reducer->lens[i], &dummy_y, (size_t)info.n, 1);
     d->y = NULL;
     return s;
 }
-/* One domain: the same vector, sample and transform, so that values at one place belong together. */
+/* CG_OK: both packets are of the same vector, sample and transform, so that their values add index by index; packets
+   with a `given` selection must have the same support. Else CG_E_MISMATCH. */
 static cg_status cg_reducer_match_(const cg_info *a, const cg_info *b) {
     if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step ||
         a->tag.tensor != b->tag.tensor)
@@ -11341,7 +11430,7 @@ static cg_status cg_reducer_match_(const cg_info *a, const cg_info *b) {
         return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
     return (a->op.select.id != 0) == (b->op.select.id != 0) ? CG_OK : CG_E_MISMATCH;
 }
-/* What one level of a bucket is worth to a decoder. */
+/* What one level of a bucket is worth to a decoder; d's quantizer has a zero symbol, see below. */
 static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     float scale[2];
     cg_levels_ q;
@@ -11350,215 +11439,228 @@ static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     q = cg_levels_make_(&d->info.op.quantize, scale);
     return cg_saturate_(cg_times_(q.step, q.postscale));
 }
-/* Symbols that are integers around the one that means 0; returns that one, or 0. */
+/* The symbol of 0, and *bits per symbol, of a quantizer whose symbols are integers around that one; 0: of another. */
 static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
-    cg_alphabet_ a = CG_ZERO;
-    const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
+    cg_alphabet_ alphabet = CG_ZERO;
+    const cg_quantizer_ *quantizer = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
     *bits = 16;
     if (q->id == CG_QUANTIZE_FLEX16) return 32767;
-    if (!row || row->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &a)) return 0;
-    *bits = a.bits;
-    return a.zero_symbol;
+    if (!quantizer || quantizer->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &alphabet)) return 0;
+    *bits = alphabet.bits;
+    return alphabet.zero_symbol;
 }
 
-/* reach: the largest sum of levels there can be, if less than the packets could have; or 0. */
+/* Opens every packet once and decides the mode. max_level_sum: the largest magnitude that a sum of levels can have, if
+   the caller knows it to be smaller than what the packets allow; 0: not known. CG_E_UNSUPPORTED: operators on matrices,
+   PermK. Values and indices are not verified here. */
 CG_NOINLINE_ cg_status cg_reducer_open_(
-    cg_reducer_ *a, const void *const *packets, const size_t *lens, size_t count, uint64_t reach) {
+    cg_reducer_ *reducer, const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum) {
     cg_decoder_ d, first;
     unsigned bits;
     int32_t zero;
-    int grid = 1;
-    memset(a, 0, sizeof *a);
+    int on_one_grid = 1;
+    memset(reducer, 0, sizeof *reducer);
     memset(&first, 0, sizeof first);
-    a->packets = packets;
-    a->lens = lens;
-    a->count = count;
+    reducer->packets = packets;
+    reducer->lens = lens;
+    reducer->count = count;
     if (!packets || !lens || !count) return CG_E_ARG;
     for (size_t i = 0; i < count; i++) {
-        cg_status s = cg_reducer_packet_open_(a, i, &d);
+        cg_status s = cg_reducer_packet_open_(reducer, i, &d);
         if (s != CG_OK) return s;
         zero = cg_grid_zero_symbol_(&d.info.op.quantize, &bits);
         if (i == 0) first = d;
         if (cg_is_matrix_op_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
         s = cg_reducer_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
-        grid = grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
+        on_one_grid = on_one_grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
             d.lay.bucket_size == first.lay.bucket_size;
-        for (size_t j = 0; grid && j < (size_t)d.lay.bucket_count; j++)
-            grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
-        for (size_t j = 0; grid && j < (size_t)d.lay.bucket_count; j++) { /* a denormal step would round */
+        for (size_t j = 0; on_one_grid && j < (size_t)d.lay.bucket_count; j++)
+            on_one_grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
+        for (size_t j = 0; on_one_grid && j < (size_t)d.lay.bucket_count;
+             j++) { /* sums of levels times a denormal step would round */
             float scale = cg_as_float_(cg_get32_(d.scales + 4 * j));
-            grid = scale == 0.0f || !cg_is_tiny_(scale);
+            on_one_grid = scale == 0.0f || !cg_is_tiny_(scale);
         }
-        a->zero_sum = cg_add_sat_(a->zero_sum, (uint64_t)zero);
-        a->max_values = cg_add_sat_(a->max_values, d.info.k);
+        reducer->zero_sum = cg_add_sat_(reducer->zero_sum, (uint64_t)zero);
+        reducer->max_values = cg_add_sat_(reducer->max_values, d.info.k);
     }
-    a->info = first.info;
-    a->in_lay = first.lay;
-    a->transformed_n = first.transformed_n;
-    a->mode = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
-                                                                                    : CG_REDUCE_FLOATS_;
-    memset(&a->info.op.quantize, 0, sizeof a->info.op.quantize);
-    memset(&a->info.op.code, 0, sizeof a->info.op.code);
-    if (a->mode == CG_REDUCE_SPARSE_) { /* any index set at all is what is above 0 */
-        memset(&a->info.op.select, 0, sizeof a->info.op.select);
-        a->info.op.select.id = CG_SELECT_THRESHOLD;
-        a->info.threshold = 0.0f;
-        a->info.op.k = first.info.op.sample.id &&
+    reducer->info = first.info;
+    reducer->in_lay = first.lay;
+    reducer->transformed_n = first.transformed_n;
+    reducer->mode = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
+                                                                                          : CG_REDUCE_FLOATS_;
+    memset(&reducer->info.op.quantize, 0, sizeof reducer->info.op.quantize);
+    memset(&reducer->info.op.code, 0, sizeof reducer->info.op.code);
+    if (reducer->mode == CG_REDUCE_SPARSE_) { /* threshold:0 is a selection that any index set fits */
+        memset(&reducer->info.op.select, 0, sizeof reducer->info.op.select);
+        reducer->info.op.select.id = CG_SELECT_THRESHOLD;
+        reducer->info.threshold = 0.0f;
+        reducer->info.op.k = first.info.op.sample.id &&
                 first.info.drawn != cg_k_from_ratio_(first.info.op.sample.value, 0, first.info.n)
             ? first.info.drawn
             : 0;
-        if (a->max_values > a->transformed_n) a->max_values = a->transformed_n;
-    } else if (grid) {
-        if (!reach) reach = a->zero_sum;
-        for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < reach;) bits++;
+        if (reducer->max_values > reducer->transformed_n) reducer->max_values = reducer->transformed_n;
+    } else if (on_one_grid) {
+        if (!max_level_sum) max_level_sum = reducer->zero_sum;
+        for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < max_level_sum;) bits++;
         if (bits > 8 && bits < 16) bits = 16;
-        if (bits <= 16 && first.lay.bucket_size <= 0xffffffffu) { /* headroom for all of them */
-            a->mode = CG_REDUCE_LEVELS_;
-            a->out_zero = (1 << (bits - 1)) - 1;
-            a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_FLEXPOINT : CG_QUANTIZE_FLEX16;
-            a->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
-            a->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
+        if (bits <= 16 && first.lay.bucket_size <= 0xffffffffu) { /* the symbols have headroom for all sums */
+            reducer->mode = CG_REDUCE_LEVELS_;
+            reducer->out_zero = (1 << (bits - 1)) - 1;
+            reducer->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_FLEXPOINT : CG_QUANTIZE_FLEX16;
+            reducer->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
+            reducer->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
         }
     }
-    return cg_layout_make_(&a->info.op, NULL, a->mode == CG_REDUCE_SPARSE_ ? a->max_values : a->info.k, &a->out_lay);
+    return cg_layout_make_(&reducer->info.op, NULL,
+        reducer->mode == CG_REDUCE_SPARSE_ ? reducer->max_values : reducer->info.k, &reducer->out_lay);
 }
 
-static size_t cg_reducer_list_bytes_(const cg_reducer_ *a) { /* one list; two are needed to merge */
-    return cg_size_or_zero_(cg_add_sat_(
-        cg_mul_sat_(8, cg_add_sat_(a->max_values, CG_SLACK_)), 8 * (((uint64_t)a->transformed_n >> 32) + 2)));
+/* Bytes of one list, 0 on overflow; merging needs two. */
+static size_t cg_reducer_list_bytes_(const cg_reducer_ *reducer) {
+    return cg_size_or_zero_(cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(reducer->max_values, CG_SLACK_)),
+        8 * (((uint64_t)reducer->transformed_n >> 32) + 2)));
 }
-static void cg_reducer_list_init_(const cg_reducer_ *a, cg_list_ *list, uint8_t *p) {
+/* A list in cg_reducer_list_bytes_ at p, aligned to 8; its segments are not initialised. */
+static void cg_reducer_list_init_(const cg_reducer_ *reducer, cg_list_ *list, uint8_t *p) {
     memset(list, 0, sizeof *list);
-    list->segment_count = a->transformed_n ? (((uint64_t)a->transformed_n - 1) >> 32) + 1 : 1;
+    list->segment_count = reducer->transformed_n ? (((uint64_t)reducer->transformed_n - 1) >> 32) + 1 : 1;
     list->segment_start = (uint64_t *)(void *)p;
     p += 8 * (size_t)(list->segment_count + 1);
     list->index_low = (uint32_t *)(void *)p;
-    list->value = (float *)(void *)(p + 4 * ((size_t)a->max_values + CG_SLACK_));
+    list->value = (float *)(void *)(p + 4 * ((size_t)reducer->max_values + CG_SLACK_));
 }
-/* into = list + packet, both ascending. */
+/* *into = *list + packet, by index; sums saturate. *into has room for both. CG_E_CORRUPT: a user codec refused. */
 CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list_ *list, cg_list_ *into) {
     const size_t k = (size_t)d->lay.k;
-    cg_selection_reader_ w;
+    cg_selection_reader_ sel;
     cg_piece_cursor_ cursor;
     size_t i = 0;
-    uint64_t segment = 0, open = 0;
-    cg_selection_reader_open_(&w, d, &cursor);
+    uint64_t segment = 0, open_segment = 0;
+    cg_selection_reader_open_(&sel, d, &cursor);
     into->count = 0;
     into->segment_start[0] = 0;
     for (size_t j = 0;;) {
-        uint64_t a = UINT64_MAX, b = UINT64_MAX, at;
+        uint64_t list_index = UINT64_MAX, packet_index = UINT64_MAX, index;
         float v = 0.0f;
-        if (j < k && j == w.batch_first + w.batch_n) {
-            w.batch_first = j;
-            w.batch_n = cg_selection_reader_load_(&w, d, j);
-            if (!w.batch_n) return CG_E_CORRUPT;
-            cg_index_get_per_value_(&w.reader, w.index, w.batch_n);
+        if (j < k && j == sel.batch_first + sel.batch_n) {
+            sel.batch_first = j;
+            sel.batch_n = cg_selection_reader_load_(&sel, d, j);
+            if (!sel.batch_n) return CG_E_CORRUPT;
+            cg_index_get_per_value_(&sel.reader, sel.index, sel.batch_n);
         }
         if (i < list->count) {
             while (i >= list->segment_start[segment + 1]) segment++;
-            a = segment << 32 | list->index_low[i];
+            list_index = segment << 32 | list->index_low[i];
         }
-        if (j < k) b = w.index[j - w.batch_first];
-        at = a < b ? a : b;
-        if (at == UINT64_MAX) break;
-        if (a == at) v = list->value[i++];
-        if (b == at) {
-            float u = cg_load_(w.values, j++ % CG_CHUNK_);
-            v = a == at ? cg_saturate_(cg_plus_(v, u)) : u;
+        if (j < k) packet_index = sel.index[j - sel.batch_first];
+        index = list_index < packet_index ? list_index : packet_index;
+        if (index == UINT64_MAX) break;
+        if (list_index == index) v = list->value[i++];
+        if (packet_index == index) {
+            float u = cg_load_(sel.values, j++ % CG_CHUNK_);
+            v = list_index == index ? cg_saturate_(cg_plus_(v, u)) : u;
         }
-        while (open < at >> 32) into->segment_start[++open] = into->count;
-        cg_list_add_(into, (size_t)at, v);
+        while (open_segment < index >> 32) into->segment_start[++open_segment] = into->count;
+        cg_list_add_(into, (size_t)index, v);
     }
-    while (open < into->segment_count) into->segment_start[++open] = into->count;
+    while (open_segment < into->segment_count) into->segment_start[++open_segment] = into->count;
     return CG_OK;
 }
-/* A list as a packet of f32; info says the rest. */
+/* Writes a packet of the list's values as f32 and its indices, which are below transformed_n. info has op, without
+   quantizer, tag, n, drawn and threshold; the rest of it is set here. */
 static cg_status cg_packet_from_list_(
-    cg_info *info, size_t turned, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+    cg_info *info, size_t transformed_n, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     uint64_t index_bytes;
     info->k = list->count;
-    info->index_code = cg_index_code_(&info->op, turned, list->count);
-    index_bytes = cg_index_bytes_(info->index_code, turned, list->count);
+    info->index_code = cg_index_code_(&info->op, transformed_n, list->count);
+    index_bytes = cg_index_bytes_(info->index_code, transformed_n, list->count);
     info->value_bytes = 4 * list->count;
     if (cg_add_sat_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
     kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
-    info->index_bytes =
-        index_bytes ? cg_index_put_(info->index_code, turned, list, out + CG_HEADER_BYTES + info->value_bytes) : 0;
+    info->index_bytes = index_bytes
+        ? cg_index_put_(info->index_code, transformed_n, list, out + CG_HEADER_BYTES + info->value_bytes)
+        : 0;
     *len = cg_packet_finalize_(
         kernels, info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
     return CG_OK;
 }
-CG_NOINLINE_ cg_status cg_reduce_sparse_(cg_reducer_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
+/* Merges the packets one by one. scratch: two lists, aligned to 8. */
+CG_NOINLINE_ cg_status cg_reduce_sparse_(
+    cg_reducer_ *reducer, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
     cg_list_ lists[2];
     cg_decoder_ d;
-    cg_reducer_list_init_(a, &lists[0], scratch);
-    cg_reducer_list_init_(a, &lists[1], scratch + cg_reducer_list_bytes_(a));
+    cg_reducer_list_init_(reducer, &lists[0], scratch);
+    cg_reducer_list_init_(reducer, &lists[1], scratch + cg_reducer_list_bytes_(reducer));
     memset(lists[0].segment_start, 0, 8 * (size_t)(lists[0].segment_count + 1));
     memset(lists[1].segment_start, 0, 8 * (size_t)(lists[1].segment_count + 1));
-    for (size_t i = 0; i < a->count; i++) {
-        cg_status s = cg_reducer_packet_open_(a, i, &d);
+    for (size_t i = 0; i < reducer->count; i++) {
+        cg_status s = cg_reducer_packet_open_(reducer, i, &d);
         if (s == CG_OK) s = cg_list_merge_packet_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    return cg_packet_from_list_(&a->info, a->transformed_n, &lists[a->count % 2], out, cap, len);
+    return cg_packet_from_list_(&reducer->info, reducer->transformed_n, &lists[reducer->count % 2], out, cap, len);
 }
-/* Packed symbols of one grid: integers, with room for their sum. */
+/* Adds values [first, first + many) of one chunk of all packets as integers, and writes the symbols of the sums. */
 static void cg_reduce_levels_(
-    const cg_kernels_ *kernels, const cg_reducer_ *a, uint8_t *codes, size_t first, size_t many) {
+    const cg_kernels_ *kernels, const cg_reducer_ *reducer, uint8_t *codes, size_t first, size_t many) {
     uint16_t sums[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
     memset(sums, 0, sizeof sums);
-    for (size_t i = 0; i < a->count; i++) {
-        const uint8_t *in = (const uint8_t *)a->packets[i], *q = in + 8 + 12 * CG_SLOT_QUANTIZE_;
+    for (size_t i = 0; i < reducer->count; i++) {
+        const uint8_t *in = (const uint8_t *)reducer->packets[i], *q = in + 8 + 12 * CG_SLOT_QUANTIZE_;
         cg_stage stage = { 0, 0, 0, 0, 0.0f };
         unsigned bits;
-        uint16_t top;
+        uint16_t max_symbol;
         stage.id = q[0];
         stage.arg = cg_get16_(q + 2);
-        top = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
-        in += CG_HEADER_BYTES + (size_t)a->in_lay.scale_bytes + first / 8 * bits;
+        max_symbol = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
+        in += CG_HEADER_BYTES + (size_t)reducer->in_lay.scale_bytes + first / 8 * bits;
         if (bits < 8) kernels->unpack(in, many, bits, symbols);
         else if (bits == 8) memcpy(symbols, in, many);
         if (bits <= 8)
-            for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < top ? symbols[j] : top));
+            for (size_t j = 0; j < many; j++)
+                sums[j] = (uint16_t)(sums[j] + (symbols[j] < max_symbol ? symbols[j] : max_symbol));
         else
             for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + cg_get16_(in + 2 * j));
     }
-    for (size_t j = 0; j < many; j++) { /* modulo 2^16: what counts is less */
-        int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)a->zero_sum) & 0xffffu) - 32768 + a->out_zero;
-        sum = sum < 0 ? 0 : sum > 2 * a->out_zero ? 2 * a->out_zero : sum;
+    for (size_t j = 0; j < many; j++) { /* sums of symbols may wrap: the sum of levels fits 16 bits */
+        int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)reducer->zero_sum) & 0xffffu) - 32768 +
+            reducer->out_zero;
+        sum = sum < 0 ? 0 : sum > 2 * reducer->out_zero ? 2 * reducer->out_zero : sum;
         symbols[j] = (uint8_t)sum;
-        if (a->out_lay.bits_x32 > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
+        if (reducer->out_lay.bits_x32 > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
     }
-    if (a->out_lay.bits_x32 > 8 * 32) return;
-    if (a->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, a->out_lay.bits_x32 / 32, codes);
+    if (reducer->out_lay.bits_x32 > 8 * 32) return;
+    if (reducer->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, reducer->out_lay.bits_x32 / 32, codes);
     else memcpy(codes, symbols, many);
 }
-CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *a, uint8_t *out, size_t cap, size_t *len) {
+/* A dense result in out, cap >= CG_HEADER_BYTES. */
+CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    const size_t k = (size_t)a->info.k;
-    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)a->out_lay.scale_bytes;
+    const size_t k = (size_t)reducer->info.k;
+    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)reducer->out_lay.scale_bytes;
     cg_decoder_ d;
-    a->info.value_bytes = (size_t)(a->out_lay.scale_bytes + a->out_lay.codes_bytes);
-    a->info.index_bytes = 0;
-    if (a->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
-    if (a->mode == CG_REDUCE_LEVELS_) {
-        cg_status s = cg_reducer_packet_open_(a, 0, &d);
+    reducer->info.value_bytes = (size_t)(reducer->out_lay.scale_bytes + reducer->out_lay.codes_bytes);
+    reducer->info.index_bytes = 0;
+    if (reducer->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
+    if (reducer->mode == CG_REDUCE_LEVELS_) {
+        cg_status s = cg_reducer_packet_open_(reducer, 0, &d);
         if (s != CG_OK) return s;
         for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
             cg_put32_(scales + 4 * b, cg_as_bits_(cg_grid_step_(&d, b)));
         for (size_t first = 0; first < k; first += CG_CHUNK_)
-            cg_reduce_levels_(
-                kernels, a, codes + cg_codes_offset_(&a->out_lay, first), first, cg_min_(CG_CHUNK_, k - first));
-        for (size_t bytes = (size_t)(((uint64_t)k * a->out_lay.bits_x32 / 32 + 7) / 8); bytes % 4; bytes++)
+            cg_reduce_levels_(kernels, reducer, codes + cg_codes_offset_(&reducer->out_lay, first), first,
+                cg_min_(CG_CHUNK_, k - first));
+        for (size_t bytes = (size_t)(((uint64_t)k * reducer->out_lay.bits_x32 / 32 + 7) / 8); bytes % 4; bytes++)
             codes[bytes] = 0;
     } else {
-        for (size_t i = 0; i < a->count; i++) {
+        for (size_t i = 0; i < reducer->count; i++) {
             cg_piece_cursor_ cursor;
             float v[CG_CHUNK_], sum[CG_CHUNK_];
-            cg_status s = cg_reducer_packet_open_(a, i, &d);
+            cg_status s = cg_reducer_packet_open_(reducer, i, &d);
             if (s != CG_OK) return s;
             cg_piece_cursor_open_(&cursor, 0, 0);
             for (size_t first = 0, many; first < k; first += many) {
@@ -11572,55 +11674,58 @@ CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *a, uint8_t *out, size_t cap
             }
         }
     }
-    *len = cg_packet_finalize_(kernels, &a->info, out, cg_checksum_of_(kernels, scales, a->info.value_bytes));
+    *len = cg_packet_finalize_(
+        kernels, &reducer->info, out, cg_checksum_of_(kernels, scales, reducer->info.value_bytes));
     return CG_OK;
 }
-/* Whether packets can be added, and what that takes. */
-static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach,
-    cg_reducer_ *a, size_t *bound, size_t *scratch) {
-    cg_status s = cg_reducer_open_(a, packets, lens, count, reach);
+/* Can the packets be added? *bound: bytes of the result; *scratch: bytes of scratch at any alignment. */
+static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum,
+    cg_reducer_ *reducer, size_t *bound, size_t *scratch) {
+    cg_status s = cg_reducer_open_(reducer, packets, lens, count, max_level_sum);
     uint64_t bytes;
     *bound = *scratch = 0;
     if (s != CG_OK) return s;
-    bytes = cg_add_sat_(cg_add_sat_(a->out_lay.scale_bytes, a->out_lay.codes_bytes), CG_HEADER_BYTES);
-    if (a->mode == CG_REDUCE_SPARSE_) {
-        bytes = cg_add_sat_(bytes, cg_index_bound_(&a->info.op, a->transformed_n, a->max_values));
-        if (!cg_reducer_list_bytes_(a)) return CG_E_ARG;
-        *scratch = cg_size_or_zero_(cg_add_sat_(cg_mul_sat_(2, cg_reducer_list_bytes_(a)), 64));
+    bytes = cg_add_sat_(cg_add_sat_(reducer->out_lay.scale_bytes, reducer->out_lay.codes_bytes), CG_HEADER_BYTES);
+    if (reducer->mode == CG_REDUCE_SPARSE_) {
+        bytes = cg_add_sat_(bytes, cg_index_bound_(&reducer->info.op, reducer->transformed_n, reducer->max_values));
+        if (!cg_reducer_list_bytes_(reducer)) return CG_E_ARG;
+        *scratch = cg_size_or_zero_(cg_add_sat_(cg_mul_sat_(2, cg_reducer_list_bytes_(reducer)), 64));
     }
     *bound = cg_size_or_zero_(bytes);
     return *bound ? CG_OK : CG_E_ARG;
 }
 CG_API_ cg_status cg_reduce_plan(
     const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
-    cg_reducer_ a;
+    cg_reducer_ reducer;
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &a, bound, scratch) : CG_E_ARG;
+    cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &reducer, bound, scratch) : CG_E_ARG;
     cg_fenv_leave_(env);
     return s;
 }
-CG_NOINLINE_ cg_status cg_verify_all_(const cg_reducer_ *a) {
-    for (size_t i = 0; i < a->count; i++) {
+CG_NOINLINE_ cg_status cg_verify_all_(const cg_reducer_ *reducer) {
+    for (size_t i = 0; i < reducer->count; i++) {
         cg_decoder_ d;
-        cg_status s = cg_reducer_packet_open_(a, i, &d);
+        cg_status s = cg_reducer_packet_open_(reducer, i, &d);
         if (s == CG_OK) s = cg_verify_(&d);
         if (s != CG_OK) return s;
     }
     return CG_OK;
 }
-static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, void *out,
-    size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
-    cg_reducer_ a;
+/* cg_reduce, inside cg_fenv_enter_; max_level_sum as for cg_reducer_open_. */
+static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum,
+    void *out, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    cg_reducer_ reducer;
     size_t bound = 0, need = 0;
     cg_status s = out && len && (scratch || !scratch_bytes)
-        ? cg_reduce_plan_(packets, lens, count, reach, &a, &bound, &need)
+        ? cg_reduce_plan_(packets, lens, count, max_level_sum, &reducer, &bound, &need)
         : CG_E_ARG;
     if (len) *len = 0;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
-    if (s == CG_OK) s = cg_verify_all_(&a);
-    if (s == CG_OK && a.mode == CG_REDUCE_SPARSE_)
-        s = cg_reduce_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
-    else if (s == CG_OK) s = cg_reduce_dense_(&a, (uint8_t *)out, cap, len);
+    if (s == CG_OK) s = cg_verify_all_(&reducer);
+    if (s == CG_OK && reducer.mode == CG_REDUCE_SPARSE_)
+        s = cg_reduce_sparse_(
+            &reducer, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
+    else if (s == CG_OK) s = cg_reduce_dense_(&reducer, (uint8_t *)out, cap, len);
     return s;
 }
 CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap,
@@ -11630,44 +11735,45 @@ CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size
     cg_fenv_leave_(env);
     return s;
 }
-/* Packets are read once: a tile of each is counted, then summed while it is in the cache. */
+/* cg_vote, inside cg_fenv_enter_: out, cap and len are not NULL. Up to FUSED_MAX packets are read once: a tile of
+   each is counted, and its checksum taken while it is in the cache; more are verified first. */
 CG_NOINLINE_ cg_status cg_vote_(
     const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
-    enum { MOST = 1024, FEW = 64, TILE = 4096 };
+    enum { MAX_PACKETS = 1024, FUSED_MAX = 64, TILE = 4096 };
     const cg_kernels_ *kernels = cg_kernels_now_();
-    const uint8_t *in[MOST];
-    cg_checksum_ sums[FEW];
-    cg_reducer_ a;
+    const uint8_t *in[MAX_PACKETS];
+    cg_checksum_ sums[FUSED_MAX];
+    cg_reducer_ reducer;
     cg_decoder_ d;
     size_t bytes;
-    cg_status s = cg_reducer_open_(&a, packets, lens, count, 0);
+    cg_status s = cg_reducer_open_(&reducer, packets, lens, count, 0);
     if (s != CG_OK) return s;
-    if (count > MOST) return CG_E_UNSUPPORTED;
+    if (count > MAX_PACKETS) return CG_E_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
-        s = cg_reducer_packet_open_(&a, i, &d);
+        s = cg_reducer_packet_open_(&reducer, i, &d);
         if (s != CG_OK) return s;
-        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
+        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || reducer.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
         in[i] = d.codes;
     }
-    if (count > FEW) s = cg_verify_all_(&a);
+    if (count > FUSED_MAX) s = cg_verify_all_(&reducer);
     if (s != CG_OK) return s;
-    a.info.op.quantize.id = CG_QUANTIZE_SIGN;
-    bytes = (size_t)cg_word_bytes_(a.info.k);
+    reducer.info.op.quantize.id = CG_QUANTIZE_SIGN;
+    bytes = (size_t)cg_word_bytes_(reducer.info.k);
     if (cap < CG_HEADER_BYTES || bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
     memset(sums, 0, sizeof sums);
     for (size_t at = 0, many; at < bytes; at += many) {
         many = cg_min_(TILE, bytes - at);
         kernels->vote(in, count, many, out + CG_HEADER_BYTES + at);
-        for (size_t i = 0; count <= FEW && i < count; i++) kernels->checksum(&sums[i], in[i], many / 4);
+        for (size_t i = 0; count <= FUSED_MAX && i < count; i++) kernels->checksum(&sums[i], in[i], many / 4);
         for (size_t i = 0; i < count; i++) in[i] += many;
     }
-    for (size_t i = 0; count <= FEW && i < count; i++) {
-        s = cg_reducer_packet_open_(&a, i, &d);
+    for (size_t i = 0; count <= FUSED_MAX && i < count; i++) {
+        s = cg_reducer_packet_open_(&reducer, i, &d);
         if (s != CG_OK || !cg_checksum_ok_(&d, sums[i])) return CG_E_CORRUPT;
     }
-    a.info.value_bytes = bytes;
-    a.info.index_bytes = 0;
-    *len = cg_packet_finalize_(kernels, &a.info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, bytes));
+    reducer.info.value_bytes = bytes;
+    reducer.info.index_bytes = 0;
+    *len = cg_packet_finalize_(kernels, &reducer.info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, bytes));
     return CG_OK;
 }
 CG_API_ cg_status cg_vote(
@@ -11680,10 +11786,16 @@ CG_API_ cg_status cg_vote(
     return s;
 }
 
-/* src/core/half.h */
-/* ---- >>halves ---- */
+/* src/core/f16.h */
+/* f16: vectors of f16 and bf16 to f32 and back, for callers
 
-static void cg_swap16_(uint16_t *half, size_t n) { /* between the wire's order and the machine's */
+   Offers   cg_f16_from_f32, cg_f16_to_f32, cg_bf16_from_f32, cg_bf16_to_f32
+   Needs    base, kernels
+   Touches  the caller's output
+   Kernels read and write halves as the packet has them, little-endian; these functions as the machine has them. */
+
+/* Between little-endian and the byte order of the machine, in place; half may have any alignment. */
+static void cg_swap16_(uint16_t *half, size_t n) {
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
         uint16_t h = cg_get16_((const uint8_t *)half + 2 * i);
         memcpy((uint8_t *)half + 2 * i, &h, 2);
@@ -11699,7 +11811,7 @@ CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
     if (n) cg_kernels_now_()->bf16_encode(x, n, (uint8_t *)half);
     cg_swap16_(half, n);
 }
-/* Chunks, because a big-endian machine has to bring them into the wire's order first. */
+/* By chunks, as a big-endian machine needs a little-endian copy. */
 static void cg_widen_(
     void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
     uint16_t wire[CG_CHUNK_];
@@ -11724,7 +11836,11 @@ CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
 }
 
 /* src/core/status.h */
-/* ---- >>status ---- */
+/* status: what a status code means, and the version
+
+   Offers   cg_status_str, cg_version
+   Needs    the list of codes in api.h
+   Touches  nothing */
 
 CG_API_ const char *cg_status_str(cg_status status) {
     switch (status) {
