@@ -8743,10 +8743,10 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
 /* src/core/select/list.h */
 /* list: lists of selected (index, value) pairs in scratch, and their k-th largest magnitude
 
-   Offers   cg_list_, its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_, cg_list_compact_
+   Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
    Needs    base, kernels (CG_SLACK_), stages, shape, lowrank and atomo (bytes of work)
    Touches  the caller's scratch
-   Other headers may use: cg_both_signs_, cg_kth_, cg_list_, cg_list_in_scratch_, cg_scratch_bytes_
+   Other headers may use: cg_both_signs_, cg_kth_, cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
    CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 
@@ -8815,6 +8815,18 @@ static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t transf
     }
     list->materialized = (float *)(void *)p;
 }
+
+/* To be called before values from index i on are listed, at least for every multiple of CG_CHUNK_. */
+CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
+    if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
+}
+/* Appends an entry; the caller has checked the capacity, and marks segments itself. */
+CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
+    list->index_low[list->count] = (uint32_t)i;
+    list->value[list->count++] = value;
+}
+/* After the last entry. */
+static void cg_list_close_(cg_list_ *list) { list->segment_start[list->segment_count] = list->count; }
 
 /* Whose magnitudes count: those of all values, or only of the positive or of the negative ones. The key of a value is
    (bits ^ sign_flip) & keep_mask: its magnitude, or with the wrong sign at least 2^31, which is above every bound. */
@@ -9144,10 +9156,10 @@ static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x,
 /* src/core/select/thresholds.h */
 /* thresholds: top-k and selections that estimate its threshold: DGC, SIDCo, MSTop-k
 
-   Offers   cg_selector_, list operations, cg_list_keep_topk_, cg_select_topk_, cg_below_sums_of_ and a selection each
+   Offers   cg_selector_, cg_list_keep_topk_, cg_select_topk_, cg_below_sums_of_ and a selection each
    Needs    base, random, kernels, shape, sample (cg_mulhi64_), select/list, select/filter, select/topk
    Touches  the list; k and threshold in info; x, if a producer makes it
-   Other headers may use: cg_list_add_, cg_list_keep_topk_, cg_select_topk_, cg_selector_
+   Other headers may use: cg_list_keep_topk_, cg_select_topk_, cg_selector_
    Each selection fills the list, ascending by index, and refuses values that are not finite. */
 
 /* What a selection works on. */
@@ -9161,18 +9173,6 @@ typedef struct cg_selector_ {
     cg_list_ *list;                /* result */
     cg_info *info;                 /* op and tag; k and threshold are results */
 } cg_selector_;
-
-/* To be called before values from index i on are listed, at least for every multiple of CG_CHUNK_. */
-CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
-    if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
-}
-/* Appends an entry; the caller has checked the capacity, and marks segments itself. */
-CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
-    list->index_low[list->count] = (uint32_t)i;
-    list->value[list->count++] = value;
-}
-/* After the last entry. */
-static void cg_list_close_(cg_list_ *list) { list->segment_start[list->segment_count] = list->count; }
 
 /* Cuts the list, whose at least k entries all reach threshold_bits, down to the k largest magnitudes, of equal ones
    those with the lowest indices; returns the k-th magnitude as bits. */
@@ -10020,8 +10020,8 @@ static void cg_bucket_stats_merge_(cg_bucket_stats_ *s, const cg_bucket_stats_ *
 }
 /* One past the last value of bucket b, which is not empty. */
 static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
-    size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket_size, start = b * bucket;
-    return bucket > k - start ? k : start + bucket;
+    size_t k = (size_t)lay->k, size = (size_t)lay->bucket_size, start = b * size;
+    return size > k - start ? k : start + size;
 }
 /* Statistics of values [first, last), summed by runs between multiples of 2048 and by blocks. v holds values [v_first,
    v_end), which begin and end at multiples of 2048 or the last value; others are fetched. */
@@ -10074,34 +10074,34 @@ typedef struct cg_block_encoder_ {
     cg_bucket_stats_ bucket_stats; /* of the current bucket */
 } cg_block_encoder_;
 
-static void cg_block_encoder_open_(cg_block_encoder_ *r, const cg_encoder_ *e, size_t block) {
-    memset(r, 0, sizeof *r);
-    r->block_begin = block * CG_BLOCK_;
-    r->bucket_index = SIZE_MAX;
-    r->key = cg_block_key_(e->key, block);
+static void cg_block_encoder_open_(cg_block_encoder_ *enc, const cg_encoder_ *e, size_t block) {
+    memset(enc, 0, sizeof *enc);
+    enc->block_begin = block * CG_BLOCK_;
+    enc->bucket_index = SIZE_MAX;
+    enc->key = cg_block_key_(e->key, block);
 }
 /* Sets the scales of bucket b, of which v, values [first, end), has at least one; 0: a value of it is not finite. */
 static int cg_block_encoder_bucket_(
-    const cg_encoder_ *e, cg_block_encoder_ *r, size_t b, const float *v, size_t first, size_t end) {
+    const cg_encoder_ *e, cg_block_encoder_ *enc, size_t b, const float *v, size_t first, size_t end) {
     const cg_layout_ *lay = e->lay;
     const cg_quantizer_ *quantizer = lay->quantizer;
     const size_t start = b * (size_t)lay->bucket_size, stop = cg_bucket_end_(lay, b);
-    r->bucket_index = b;
+    enc->bucket_index = b;
     if (lay->bucket_size > CG_BLOCK_ || e->given_scales) {
-        cg_scales_get_(lay, e->scales, b, r->scales);
+        cg_scales_get_(lay, e->scales, b, enc->scales);
         return 1;
     }
     if (start >= first && stop <= end) { /* all of it is here */
-        r->bucket_stats = cg_bucket_stats_none_;
-        r->bucket_stats.count = stop - start;
-        quantizer->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket_stats);
+        enc->bucket_stats = cg_bucket_stats_none_;
+        enc->bucket_stats.count = stop - start;
+        quantizer->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &enc->bucket_stats);
     } else {
-        r->bucket_stats = cg_measure_(e, start, stop, v, first, end);
+        enc->bucket_stats = cg_measure_(e, start, stop, v, first, end);
     }
-    r->absmax_bits = cg_max32_(r->absmax_bits, r->bucket_stats.absmax_bits);
-    if (r->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
-    quantizer->set_scales(e->stage, &r->bucket_stats, r->scales);
-    if (start >= r->block_begin && !quantizer->rescale) cg_scales_put_(e, b, r->scales);
+    enc->absmax_bits = cg_max32_(enc->absmax_bits, enc->bucket_stats.absmax_bits);
+    if (enc->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
+    quantizer->set_scales(e->stage, &enc->bucket_stats, enc->scales);
+    if (start >= enc->block_begin && !quantizer->rescale) cg_scales_put_(e, b, enc->scales);
     return 1;
 }
 /* out = v * full_scale / scale, 0 for a scale of 0. With a tiny scale both are multiplied by 2^100 first. */
@@ -10119,51 +10119,53 @@ static void cg_bucket_normalize_(
 /* Values [first, first + many) of one chunk to out, as the quantizer's output says: packed bits or a byte each; 0: one
    was not finite. buf has CG_CHUNK_ floats. */
 static int cg_encode_chunk_(
-    const cg_encoder_ *e, cg_block_encoder_ *r, size_t first, size_t many, float *buf, uint8_t *out) {
+    const cg_encoder_ *e, cg_block_encoder_ *enc, size_t first, size_t many, float *buf, uint8_t *out) {
     const cg_layout_ *lay = e->lay;
     const cg_quantizer_ *quantizer = lay->quantizer;
-    const size_t bucket = (size_t)lay->bucket_size, end = first + many;
+    const size_t bucket_size = (size_t)lay->bucket_size, end = first + many;
     const float *v = cg_source_fetch_(e->src, first, many, buf), unit_scale = 1.0f;
-    const int short_buckets = quantizer->full_scale && bucket < 256; /* calls for each would cost more than a pass */
+    const int short_buckets = quantizer->full_scale &&
+        bucket_size < 256; /* calls for each would cost more than a pass */
     if (quantizer->needs != CG_NEEDS_BUCKET_STATS_) {
-        r->absmax_bits = cg_max32_(r->absmax_bits,
+        enc->absmax_bits = cg_max32_(enc->absmax_bits,
             quantizer->encode(
-                e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->block_begin), v, many, out, r->lanes));
-        return r->absmax_bits < CG_INF_BITS_;
+                e->kernels, e->stage, NULL, enc->key, (uint32_t)(first - enc->block_begin), v, many, out, enc->lanes));
+        return enc->absmax_bits < CG_INF_BITS_;
     }
     if (e->given_scales) { /* these values have not been measured */
-        r->absmax_bits = cg_max32_(r->absmax_bits, e->kernels->absmax_bits(v, many));
-        if (r->absmax_bits >= CG_INF_BITS_) return 0;
+        enc->absmax_bits = cg_max32_(enc->absmax_bits, e->kernels->absmax_bits(v, many));
+        if (enc->absmax_bits >= CG_INF_BITS_) return 0;
     }
-    for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
+    for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
-        if (b != r->bucket_index && !cg_block_encoder_bucket_(e, r, b, v, first, end)) return 0;
+        if (b != enc->bucket_index && !cg_block_encoder_bucket_(e, enc, b, v, first, end)) return 0;
         if (quantizer->full_scale) {
-            float factor = cg_ratio_or_zero_(quantizer->full_scale(e->stage), r->scales[0]);
+            float factor = cg_ratio_or_zero_(quantizer->full_scale(e->stage), enc->scales[0]);
             const float *w = cg_at_(v, i - first);
-            if (short_buckets || cg_is_tiny_(r->scales[0])) {
+            if (short_buckets || cg_is_tiny_(enc->scales[0])) {
                 cg_bucket_normalize_(
-                    e->kernels, quantizer->full_scale(e->stage), r->scales[0], w, stop - i, buf + (i - first));
+                    e->kernels, quantizer->full_scale(e->stage), enc->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
                 factor = 1.0f;
             }
             if (!short_buckets)
-                quantizer->encode(e->kernels, e->stage, &factor, r->key, (uint32_t)(i - r->block_begin), w, stop - i,
-                    out + (i - first), NULL);
+                quantizer->encode(e->kernels, e->stage, &factor, enc->key, (uint32_t)(i - enc->block_begin), w,
+                    stop - i, out + (i - first), NULL);
             continue;
         }
-        if (quantizer->rescale) memset(r->lanes, 0, sizeof r->lanes);
-        quantizer->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->block_begin), cg_at_(v, i - first),
-            stop - i, out + (quantizer->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
-            r->lanes);
+        if (quantizer->rescale) memset(enc->lanes, 0, sizeof enc->lanes);
+        quantizer->encode(e->kernels, e->stage, enc->scales, enc->key, (uint32_t)(i - enc->block_begin),
+            cg_at_(v, i - first), stop - i,
+            out + (quantizer->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
+            enc->lanes);
         if (quantizer->rescale) { /* such a bucket never crosses a chunk */
-            quantizer->rescale(&r->bucket_stats, cg_lanes_reduce_(r->lanes), r->scales);
-            cg_scales_put_(e, b, r->scales);
+            quantizer->rescale(&enc->bucket_stats, cg_lanes_reduce_(enc->lanes), enc->scales);
+            cg_scales_put_(e, b, enc->scales);
         }
     }
     if (short_buckets)
         quantizer->encode(
-            e->kernels, e->stage, &unit_scale, r->key, (uint32_t)(first - r->block_begin), buf, many, out, NULL);
+            e->kernels, e->stage, &unit_scale, enc->key, (uint32_t)(first - enc->block_begin), buf, many, out, NULL);
     return 1;
 }
 /* Encodes a block without a value code: every chunk has its place in the codes. Stops at a value that is not finite,
@@ -10273,10 +10275,10 @@ CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
 
 /* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
-    const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket_size;
+    const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;
     cg_block_result_ results[CG_WAVE_];
-    for (size_t b = 0; b * bucket < k; b++) {
-        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket;
+    for (size_t b = 0; b * bucket_size < k; b++) {
+        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket_size;
         cg_bucket_stats_ stat = cg_bucket_stats_none_;
         float scales[2];
         for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {
@@ -10889,11 +10891,11 @@ typedef struct cg_selection_reader_ {
     size_t next_unused;          /* the first value that has not been used */
 } cg_selection_reader_;
 
-/* Before the first value. cursor: uninitialised, or NULL without a value code. Indices are the support's, if there is
-   one. */
+/* Before the first value. cursor: uninitialised, or NULL without a value code. The owner of the indices is the support,
+   if there is one. */
 static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
-    const cg_decoder_ *indexed = d->support ? d->support : d;
-    sel->reader = cg_index_open_(&indexed->info, indexed->index);
+    const cg_decoder_ *owner = d->support ? d->support : d;
+    sel->reader = cg_index_open_(&owner->info, owner->index);
     sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
     sel->values = NULL;
@@ -11026,15 +11028,15 @@ CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_curs
 /* The coordinates in x of values [first, first + many), ascending. With indices r is the reader of d or of its support,
    and stands at value `first`; behind a transform all sampled coordinates count as values. */
 static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *index) {
-    const cg_decoder_ *support = d->support ? d->support : d;
-    const int indexed = support->info.op.select.id && !support->info.op.transform.id;
+    const cg_decoder_ *owner = d->support ? d->support : d;
+    const int indexed = owner->info.op.select.id && !owner->info.op.transform.id;
     cg_strata_ strata;
     if (indexed) cg_index_get_per_value_(r, index, many);
-    if (!support->info.op.sample.id) {
+    if (!owner->info.op.sample.id) {
         for (size_t i = 0; !indexed && i < many; i++) index[i] = first + i;
         return;
     }
-    cg_strata_open_(&strata, &support->info, first);
+    cg_strata_open_(&strata, &owner->info, first);
     for (size_t i = 0; i < many; i++, cg_strata_next_(&strata)) {
         if (indexed) cg_strata_seek_(&strata, index[i]);
         index[i] = cg_strata_sample_(&strata);

@@ -21,11 +21,11 @@ typedef struct cg_selection_reader_ {
     size_t next_unused;          /* the first value that has not been used */
 } cg_selection_reader_;
 
-/* Before the first value. cursor: uninitialised, or NULL without a value code. Indices are the support's, if there is
-   one. */
+/* Before the first value. cursor: uninitialised, or NULL without a value code. The owner of the indices is the support,
+   if there is one. */
 static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
-    const cg_decoder_ *indexed = d->support ? d->support : d;
-    sel->reader = cg_index_open_(&indexed->info, indexed->index);
+    const cg_decoder_ *owner = d->support ? d->support : d;
+    sel->reader = cg_index_open_(&owner->info, owner->index);
     sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
     sel->values = NULL;
@@ -158,15 +158,15 @@ CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_curs
 /* The coordinates in x of values [first, first + many), ascending. With indices r is the reader of d or of its support,
    and stands at value `first`; behind a transform all sampled coordinates count as values. */
 static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *index) {
-    const cg_decoder_ *support = d->support ? d->support : d;
-    const int indexed = support->info.op.select.id && !support->info.op.transform.id;
+    const cg_decoder_ *owner = d->support ? d->support : d;
+    const int indexed = owner->info.op.select.id && !owner->info.op.transform.id;
     cg_strata_ strata;
     if (indexed) cg_index_get_per_value_(r, index, many);
-    if (!support->info.op.sample.id) {
+    if (!owner->info.op.sample.id) {
         for (size_t i = 0; !indexed && i < many; i++) index[i] = first + i;
         return;
     }
-    cg_strata_open_(&strata, &support->info, first);
+    cg_strata_open_(&strata, &owner->info, first);
     for (size_t i = 0; i < many; i++, cg_strata_next_(&strata)) {
         if (indexed) cg_strata_seek_(&strata, index[i]);
         index[i] = cg_strata_sample_(&strata);

@@ -42,8 +42,8 @@ static void cg_bucket_stats_merge_(cg_bucket_stats_ *s, const cg_bucket_stats_ *
 }
 /* One past the last value of bucket b, which is not empty. */
 static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
-    size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket_size, start = b * bucket;
-    return bucket > k - start ? k : start + bucket;
+    size_t k = (size_t)lay->k, size = (size_t)lay->bucket_size, start = b * size;
+    return size > k - start ? k : start + size;
 }
 /* Statistics of values [first, last), summed by runs between multiples of 2048 and by blocks. v holds values [v_first,
    v_end), which begin and end at multiples of 2048 or the last value; others are fetched. */
@@ -96,34 +96,34 @@ typedef struct cg_block_encoder_ {
     cg_bucket_stats_ bucket_stats; /* of the current bucket */
 } cg_block_encoder_;
 
-static void cg_block_encoder_open_(cg_block_encoder_ *r, const cg_encoder_ *e, size_t block) {
-    memset(r, 0, sizeof *r);
-    r->block_begin = block * CG_BLOCK_;
-    r->bucket_index = SIZE_MAX;
-    r->key = cg_block_key_(e->key, block);
+static void cg_block_encoder_open_(cg_block_encoder_ *enc, const cg_encoder_ *e, size_t block) {
+    memset(enc, 0, sizeof *enc);
+    enc->block_begin = block * CG_BLOCK_;
+    enc->bucket_index = SIZE_MAX;
+    enc->key = cg_block_key_(e->key, block);
 }
 /* Sets the scales of bucket b, of which v, values [first, end), has at least one; 0: a value of it is not finite. */
 static int cg_block_encoder_bucket_(
-    const cg_encoder_ *e, cg_block_encoder_ *r, size_t b, const float *v, size_t first, size_t end) {
+    const cg_encoder_ *e, cg_block_encoder_ *enc, size_t b, const float *v, size_t first, size_t end) {
     const cg_layout_ *lay = e->lay;
     const cg_quantizer_ *quantizer = lay->quantizer;
     const size_t start = b * (size_t)lay->bucket_size, stop = cg_bucket_end_(lay, b);
-    r->bucket_index = b;
+    enc->bucket_index = b;
     if (lay->bucket_size > CG_BLOCK_ || e->given_scales) {
-        cg_scales_get_(lay, e->scales, b, r->scales);
+        cg_scales_get_(lay, e->scales, b, enc->scales);
         return 1;
     }
     if (start >= first && stop <= end) { /* all of it is here */
-        r->bucket_stats = cg_bucket_stats_none_;
-        r->bucket_stats.count = stop - start;
-        quantizer->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket_stats);
+        enc->bucket_stats = cg_bucket_stats_none_;
+        enc->bucket_stats.count = stop - start;
+        quantizer->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &enc->bucket_stats);
     } else {
-        r->bucket_stats = cg_measure_(e, start, stop, v, first, end);
+        enc->bucket_stats = cg_measure_(e, start, stop, v, first, end);
     }
-    r->absmax_bits = cg_max32_(r->absmax_bits, r->bucket_stats.absmax_bits);
-    if (r->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
-    quantizer->set_scales(e->stage, &r->bucket_stats, r->scales);
-    if (start >= r->block_begin && !quantizer->rescale) cg_scales_put_(e, b, r->scales);
+    enc->absmax_bits = cg_max32_(enc->absmax_bits, enc->bucket_stats.absmax_bits);
+    if (enc->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
+    quantizer->set_scales(e->stage, &enc->bucket_stats, enc->scales);
+    if (start >= enc->block_begin && !quantizer->rescale) cg_scales_put_(e, b, enc->scales);
     return 1;
 }
 /* out = v * full_scale / scale, 0 for a scale of 0. With a tiny scale both are multiplied by 2^100 first. */
@@ -141,51 +141,53 @@ static void cg_bucket_normalize_(
 /* Values [first, first + many) of one chunk to out, as the quantizer's output says: packed bits or a byte each; 0: one
    was not finite. buf has CG_CHUNK_ floats. */
 static int cg_encode_chunk_(
-    const cg_encoder_ *e, cg_block_encoder_ *r, size_t first, size_t many, float *buf, uint8_t *out) {
+    const cg_encoder_ *e, cg_block_encoder_ *enc, size_t first, size_t many, float *buf, uint8_t *out) {
     const cg_layout_ *lay = e->lay;
     const cg_quantizer_ *quantizer = lay->quantizer;
-    const size_t bucket = (size_t)lay->bucket_size, end = first + many;
+    const size_t bucket_size = (size_t)lay->bucket_size, end = first + many;
     const float *v = cg_source_fetch_(e->src, first, many, buf), unit_scale = 1.0f;
-    const int short_buckets = quantizer->full_scale && bucket < 256; /* calls for each would cost more than a pass */
+    const int short_buckets = quantizer->full_scale &&
+        bucket_size < 256; /* calls for each would cost more than a pass */
     if (quantizer->needs != CG_NEEDS_BUCKET_STATS_) {
-        r->absmax_bits = cg_max32_(r->absmax_bits,
+        enc->absmax_bits = cg_max32_(enc->absmax_bits,
             quantizer->encode(
-                e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->block_begin), v, many, out, r->lanes));
-        return r->absmax_bits < CG_INF_BITS_;
+                e->kernels, e->stage, NULL, enc->key, (uint32_t)(first - enc->block_begin), v, many, out, enc->lanes));
+        return enc->absmax_bits < CG_INF_BITS_;
     }
     if (e->given_scales) { /* these values have not been measured */
-        r->absmax_bits = cg_max32_(r->absmax_bits, e->kernels->absmax_bits(v, many));
-        if (r->absmax_bits >= CG_INF_BITS_) return 0;
+        enc->absmax_bits = cg_max32_(enc->absmax_bits, e->kernels->absmax_bits(v, many));
+        if (enc->absmax_bits >= CG_INF_BITS_) return 0;
     }
-    for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
+    for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
-        if (b != r->bucket_index && !cg_block_encoder_bucket_(e, r, b, v, first, end)) return 0;
+        if (b != enc->bucket_index && !cg_block_encoder_bucket_(e, enc, b, v, first, end)) return 0;
         if (quantizer->full_scale) {
-            float factor = cg_ratio_or_zero_(quantizer->full_scale(e->stage), r->scales[0]);
+            float factor = cg_ratio_or_zero_(quantizer->full_scale(e->stage), enc->scales[0]);
             const float *w = cg_at_(v, i - first);
-            if (short_buckets || cg_is_tiny_(r->scales[0])) {
+            if (short_buckets || cg_is_tiny_(enc->scales[0])) {
                 cg_bucket_normalize_(
-                    e->kernels, quantizer->full_scale(e->stage), r->scales[0], w, stop - i, buf + (i - first));
+                    e->kernels, quantizer->full_scale(e->stage), enc->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
                 factor = 1.0f;
             }
             if (!short_buckets)
-                quantizer->encode(e->kernels, e->stage, &factor, r->key, (uint32_t)(i - r->block_begin), w, stop - i,
-                    out + (i - first), NULL);
+                quantizer->encode(e->kernels, e->stage, &factor, enc->key, (uint32_t)(i - enc->block_begin), w,
+                    stop - i, out + (i - first), NULL);
             continue;
         }
-        if (quantizer->rescale) memset(r->lanes, 0, sizeof r->lanes);
-        quantizer->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->block_begin), cg_at_(v, i - first),
-            stop - i, out + (quantizer->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
-            r->lanes);
+        if (quantizer->rescale) memset(enc->lanes, 0, sizeof enc->lanes);
+        quantizer->encode(e->kernels, e->stage, enc->scales, enc->key, (uint32_t)(i - enc->block_begin),
+            cg_at_(v, i - first), stop - i,
+            out + (quantizer->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
+            enc->lanes);
         if (quantizer->rescale) { /* such a bucket never crosses a chunk */
-            quantizer->rescale(&r->bucket_stats, cg_lanes_reduce_(r->lanes), r->scales);
-            cg_scales_put_(e, b, r->scales);
+            quantizer->rescale(&enc->bucket_stats, cg_lanes_reduce_(enc->lanes), enc->scales);
+            cg_scales_put_(e, b, enc->scales);
         }
     }
     if (short_buckets)
         quantizer->encode(
-            e->kernels, e->stage, &unit_scale, r->key, (uint32_t)(first - r->block_begin), buf, many, out, NULL);
+            e->kernels, e->stage, &unit_scale, enc->key, (uint32_t)(first - enc->block_begin), buf, many, out, NULL);
     return 1;
 }
 /* Encodes a block without a value code: every chunk has its place in the codes. Stops at a value that is not finite,
@@ -295,10 +297,10 @@ CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
 
 /* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
-    const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket_size;
+    const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;
     cg_block_result_ results[CG_WAVE_];
-    for (size_t b = 0; b * bucket < k; b++) {
-        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket;
+    for (size_t b = 0; b * bucket_size < k; b++) {
+        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket_size;
         cg_bucket_stats_ stat = cg_bucket_stats_none_;
         float scales[2];
         for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {

@@ -1,9 +1,9 @@
 /* list: lists of selected (index, value) pairs in scratch, and their k-th largest magnitude
 
-   Offers   cg_list_, its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_, cg_list_compact_
+   Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
    Needs    base, kernels (CG_SLACK_), stages, shape, lowrank and atomo (bytes of work)
    Touches  the caller's scratch
-   Other headers may use: cg_both_signs_, cg_kth_, cg_list_, cg_list_in_scratch_, cg_scratch_bytes_
+   Other headers may use: cg_both_signs_, cg_kth_, cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
    CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 
@@ -72,6 +72,18 @@ static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t transf
     }
     list->materialized = (float *)(void *)p;
 }
+
+/* To be called before values from index i on are listed, at least for every multiple of CG_CHUNK_. */
+CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
+    if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
+}
+/* Appends an entry; the caller has checked the capacity, and marks segments itself. */
+CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
+    list->index_low[list->count] = (uint32_t)i;
+    list->value[list->count++] = value;
+}
+/* After the last entry. */
+static void cg_list_close_(cg_list_ *list) { list->segment_start[list->segment_count] = list->count; }
 
 /* Whose magnitudes count: those of all values, or only of the positive or of the negative ones. The key of a value is
    (bits ^ sign_flip) & keep_mask: its magnitude, or with the wrong sign at least 2^31, which is above every bound. */

@@ -1,9 +1,9 @@
 /* thresholds: top-k and selections that estimate its threshold: DGC, SIDCo, MSTop-k
 
-   Offers   cg_selector_, list operations, cg_list_keep_topk_, cg_select_topk_, cg_below_sums_of_ and a selection each
+   Offers   cg_selector_, cg_list_keep_topk_, cg_select_topk_, cg_below_sums_of_ and a selection each
    Needs    base, random, kernels, shape, sample (cg_mulhi64_), select/list, select/filter, select/topk
    Touches  the list; k and threshold in info; x, if a producer makes it
-   Other headers may use: cg_list_add_, cg_list_keep_topk_, cg_select_topk_, cg_selector_
+   Other headers may use: cg_list_keep_topk_, cg_select_topk_, cg_selector_
    Each selection fills the list, ascending by index, and refuses values that are not finite. */
 
 /* What a selection works on. */
@@ -17,18 +17,6 @@ typedef struct cg_selector_ {
     cg_list_ *list;                /* result */
     cg_info *info;                 /* op and tag; k and threshold are results */
 } cg_selector_;
-
-/* To be called before values from index i on are listed, at least for every multiple of CG_CHUNK_. */
-CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
-    if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
-}
-/* Appends an entry; the caller has checked the capacity, and marks segments itself. */
-CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
-    list->index_low[list->count] = (uint32_t)i;
-    list->value[list->count++] = value;
-}
-/* After the last entry. */
-static void cg_list_close_(cg_list_ *list) { list->segment_start[list->segment_count] = list->count; }
 
 /* Cuts the list, whose at least k entries all reach threshold_bits, down to the k largest magnitudes, of equal ones
    those with the lowest indices; returns the k-th magnitude as bits. */
