@@ -54,16 +54,12 @@ CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *ex
     support->y = NULL;
     return s;
 }
-/* How many coordinates the support has. */
-static uint64_t cg_support_count_(const cg_decoder_ *support) {
-    return support->info.op.transform.id ? support->info.drawn : support->info.k;
-}
 /* A hash, never 0, of everything that says where the support's values are; packets that were made with it carry it in
    op.select.size. */
 static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
     const cg_op *op = &support->info.op;
     const int indexed = op->select.id && !op->transform.id;
-    uint64_t h = cg_mix64_(cg_support_count_(support) + CG_GOLDEN_);
+    uint64_t h = cg_mix64_(cg_coordinate_count_(support) + CG_GOLDEN_);
     if (op->sample.id) { /* random-k is the same for all ranks */
         h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
         h = cg_mix64_(h ^ cg_shared_key_(&support->info.tag));
@@ -84,7 +80,7 @@ static cg_status cg_select_given_(const cg_selector_ *p) {
     uint64_t index[CG_SPARSE_BATCH_], k;
     cg_status s = cg_support_open_(&support, p->side, p->n);
     if (s != CG_OK) return s;
-    k = cg_support_count_(&support);
+    k = cg_coordinate_count_(&support);
     r = cg_index_open_(&support.info, support.index);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
         many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
@@ -109,7 +105,7 @@ static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
         s = cg_support_open_(&support, extra, n);
         if (s == CG_OK &&
-            (d.info.k != cg_support_count_(&support) || d.info.op.select.size != cg_support_fingerprint_(&support)))
+            (d.info.k != cg_coordinate_count_(&support) || d.info.op.select.size != cg_support_fingerprint_(&support)))
             s = CG_E_MISMATCH;
         d.support = &support;
     }
