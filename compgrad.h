@@ -8525,8 +8525,8 @@ static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) {
     if ((n | j) >> 32 == 0) return j * n / k;
     q = n / k;
     r = n % k;
-    for (uint64_t bit = (uint64_t)1 << 63, remainder = 0; bit;
-         bit >>= 1) { /* j*r/k bit by bit; remainder < k throughout */
+    /* j*r/k bit by bit; remainder < k throughout */
+    for (uint64_t bit = (uint64_t)1 << 63, remainder = 0; bit; bit >>= 1) {
         quotient <<= 1;
         if (remainder >= k - remainder) {
             remainder -= k - remainder;
