@@ -721,7 +721,12 @@ CG_API_ const char *cg_isa_name(cg_isa isa); /* "avx2", for example */
 #endif /* COMPGRAD_H */
 
 /* src/core/begin.h */
-/* ============================================================================================== */
+/* begin: opens the implementation, which one file of the program compiles
+
+   Offers   nothing; base/end closes what this room opens
+   Needs    the options COMPGRAD_IMPLEMENTATION and COMPGRAD_LINKED
+   Touches  nothing */
+
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
 #  define COMPGRAD_IMPLEMENTED_ /* a second include with COMPGRAD_IMPLEMENTATION still defined does no harm */
 
@@ -7309,7 +7314,16 @@ static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
 }
 
 /* src/core/stages.h */
-/* ---- >>stages: one row names a stage, its parameters and their ranges; parse, print and every check read it */
+/* stages: the table of all stages but the codes, and the checks of stages and operators
+
+   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, predicates about operators
+   Needs    base
+   Touches  nothing but its arguments
+   Other headers may use: CG_SLOT_COUNT_, CG_SLOT_SELECT_, cg_has_fixed_k_, cg_is_matrix_op_, cg_is_user_codec_,
+   cg_op_check_, cg_op_stage_const_
+   A row of the table names a stage, its parameters and their ranges; parsing, printing and every check read it.
+   cg_op_check_ is the only judge of operators: those of the caller and those in packet headers pass it before any
+   other function of the implementation sees them. */
 
 enum {
     CG_SLOT_SAMPLE_,
@@ -7323,15 +7337,19 @@ enum {
 
 typedef struct cg_stage_row_ {
     uint8_t slot, id;
-    uint16_t arg_lo, arg_hi;                 /* each range: none if its end is 0 */
-    uint32_t size_lo, size_hi, size_default; /* may be left out if the default is legal */
+    /* ranges of the three parameters; where an upper end is 0, the stage has no such parameter */
+    uint16_t arg_lo, arg_hi;
+    uint32_t size_lo, size_hi;
+    uint32_t size_default; /* text may leave the size out if this is in its range */
     float value_lo, value_hi;
-    uint8_t value_lo_exclusive;       /* 1: value_lo itself is too small */
-    uint8_t allowed_flags;            /* which CG_FLAG_* may be set */
-    const char *name, *flag_names[2]; /* as text: name:arg:size:value:flag */
+    uint8_t value_lo_exclusive; /* 1: value_lo itself is too small */
+    uint8_t allowed_flags;      /* which CG_FLAG_* may be set */
+    const char *name;           /* as text, a stage is name:arg:size:value:flag */
+    const char *flag_names[2];  /* of the flags 1 and 2 */
 } cg_stage_row_;
 
 #define CG_ANY_SIZE_ 0xffffffffu
+/* ranges of stage.value: value_lo, value_hi, value_lo_exclusive */
 #define CG_RANGE_RATIO_ 0.0f, 1.0f, 1
 #define CG_RANGE_NONNEGATIVE_ 0.0f, CG_FLT_MAX_, 0
 #define CG_RANGE_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
@@ -7392,7 +7410,7 @@ static const cg_stage_row_ cg_stage_rows_[] = {
 };
 #define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
 
-/* The code slot holds two codes: its id that of the indices, its arg that of the values. */
+/* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
 static const char *const cg_index_code_names_[] = { "", "eliasfano", "bitmap", "golomb" };
 static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
 enum {
@@ -7400,17 +7418,20 @@ enum {
     CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0]
 };
 
+/* The stage of op in that slot; slot < CG_SLOT_COUNT_. */
 static const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
     const cg_stage *const slots[CG_SLOT_COUNT_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
         &op->spare };
     return slots[slot];
 }
 static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
+/* The row of a stage, or NULL: empty stages, codes and user codecs have none. */
 static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
     for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
         if (cg_stage_rows_[i].slot == slot && cg_stage_rows_[i].id == id) return &cg_stage_rows_[i];
     return NULL;
 }
+/* s is a quantize stage. */
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
 static int cg_stage_is_empty_(const cg_stage *s) {
     return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
@@ -7419,13 +7440,15 @@ static int cg_is_matrix_op_(const cg_op *op) {
     return op->transform.id == CG_TRANSFORM_LOWRANK || op->transform.id == CG_TRANSFORM_ATOMO;
 }
 
-/* Selections whose number of values is known beforehand: from the ratio, or cg_op.k. */
+/* Does the selection keep exactly k values, known beforehand from the ratio or cg_op.k? Then cg_op.k belongs to it,
+   else to the random sample. */
 static int cg_has_fixed_k_(const cg_op *op) {
     return op->select.id == CG_SELECT_TOPK || op->select.id == CG_SELECT_MSTOPK;
 }
-static int cg_value_code_fits_(const cg_op *op);
+static int cg_value_code_fits_(const cg_op *op); /* in quantize/rows.h */
 
-/* CG_E_VERSION: a stage that this build does not know. CG_E_ARG: known, but parameters out of range. */
+/* One stage by itself. CG_E_VERSION: a stage, code or flag that this build does not know. CG_E_ARG: a known stage
+   with parameters out of range. */
 static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
     if (cg_stage_is_empty_(s)) return CG_OK;
@@ -7446,15 +7469,17 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
         return CG_E_ARG;
     return CG_OK;
 }
-/* Which stages go together. */
+/* All stages of op, each by itself and together. Any bytes may be in *op. CG_OK is what the rest of the
+   implementation relies on; errors as those of cg_stage_check_. */
 static cg_status cg_op_check_(const cg_op *op) {
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_status s = cg_stage_check_(slot, cg_op_stage_const_(op, slot));
         if (s != CG_OK) return s;
     }
     if (op->reserved) return CG_E_ARG;
+    /* a count that no stage takes */
     if (op->k && !cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
-    /* a code for indices where there are none */
+    /* a code for indices where the packet has none */
     if (op->code.id && (!op->select.id || op->select.id == CG_SELECT_GIVEN)) return CG_E_ARG;
     if (op->code.arg && !cg_value_code_fits_(op)) return CG_E_ARG;
     if (cg_is_matrix_op_(op)) {
@@ -7462,10 +7487,11 @@ static cg_status cg_op_check_(const cg_op *op) {
         if (op->sample.id || op->select.id || op->quantize.id || op->code.arg || cols != (float)(uint32_t)cols)
             return CG_E_ARG;
     }
+    /* indices of a support, and cg_extra.aux, refer to x itself */
     if (op->select.id == CG_SELECT_GIVEN && (op->sample.id || op->transform.id)) return CG_E_ARG;
     if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id))
         return CG_E_ARG;
-    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks */
+    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks; bits in steps of 1/32 */
         float steps = op->quantize.value * 32.0f;
         if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id || steps != (float)(int)steps) return CG_E_ARG;
     }
@@ -7473,81 +7499,94 @@ static cg_status cg_op_check_(const cg_op *op) {
 }
 
 /* src/core/shape.h */
-/* ---- >>shape: how many values every slot of an operator leaves ---- */
+/* shape: how many values each slot of an operator leaves
 
-/* Of an operator on matrices. */
+   Offers   cg_sampled_n_, cg_transformed_n_, cg_max_selected_, cg_values_per_index_, cg_shape_of_, sizes of matrices
+   Needs    base, random, stages, the clamp of r from lowrank
+   Touches  nothing
+   Other headers may use: cg_k_from_ratio_, cg_matrix_cols_, cg_matrix_r_, cg_matrix_rows_, cg_max_selected_,
+   cg_sampled_n_, cg_transformed_n_, cg_values_per_index_
+   The vector has n values, sampled_n after the sample, transformed_n after the transform, and at most max_selected
+   after the selection. All operators here have passed cg_op_check_. */
+
+/* Of an operator on matrices only: columns of the left factor, rows and columns of the matrix. */
 static unsigned cg_matrix_r_(const cg_op *op) {
     return cg_matrix_r_clamp_(op->transform.size, (size_t)op->transform.value, op->transform.arg);
 }
 static size_t cg_matrix_rows_(const cg_op *op) { return op->transform.size; }
 static size_t cg_matrix_cols_(const cg_op *op) { return (size_t)op->transform.value; }
 
-/* k = clamp(floor(ratio*n + 0.5), 1, n), or the count asked for */
-static uint64_t cg_k_from_ratio_(float ratio, uint64_t asked, uint64_t n) {
-    double want = (double)ratio * (double)n;
+/* k = clamp(floor(ratio*n + 0.5), 1, n), or with fixed_k > 0 the clamp of that; 0 if n is 0. */
+static uint64_t cg_k_from_ratio_(float ratio, uint64_t fixed_k, uint64_t n) {
+    double exact_k = (double)ratio * (double)n;
     uint64_t k;
-    CG_NO_FMA_(want);
-    want += 0.5;
-    k = asked ? asked : want >= (double)n ? n : (uint64_t)want;
+    CG_NO_FMA_(exact_k);
+    exact_k += 0.5;
+    k = fixed_k ? fixed_k : exact_k >= (double)n ? n : (uint64_t)exact_k;
     return n == 0 ? 0 : k < 1 ? 1 : k > n ? n : k;
 }
-/* What the sample leaves; tag NULL: at most. */
+/* How many of n values the sample leaves. PermK leaves one more to some ranks: tag NULL gives the maximum over all. */
 static uint64_t cg_sampled_n_(const cg_op *op, uint64_t n, const cg_tag *tag) {
-    if (op->sample.id == CG_SAMPLE_PERMK) { /* whole groups of `size`, and perhaps a place in the last */
-        uint64_t groups = n / op->sample.size, rest = n % op->sample.size;
+    if (op->sample.id == CG_SAMPLE_PERMK) { /* one of each group of `size`, and perhaps one of the short last group */
+        uint64_t groups = n / op->sample.size, remainder = n % op->sample.size;
         return groups +
-            (rest && (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < rest));
+            (remainder &&
+                (!tag || cg_permk_index_(cg_shared_key_(tag), groups, op->sample.size, tag->rank) < remainder));
     }
     if (!op->sample.id) return n;
     return cg_k_from_ratio_(op->sample.value, cg_has_fixed_k_(op) ? 0 : op->k, n);
 }
+/* v up to a multiple of `to`; CG_TOO_LARGE_ if that overflows. */
 static uint64_t cg_round_up_(uint64_t v, uint64_t to) { return cg_mul_sat_(v / to + (v % to != 0), to); }
-/* What the transform makes of them. */
-static uint64_t cg_transformed_n_(const cg_op *op, uint64_t drawn) {
+/* How many values the transform makes of sampled_n: whole blocks, or the two factors; CG_TOO_LARGE_ on overflow. */
+static uint64_t cg_transformed_n_(const cg_op *op, uint64_t sampled_n) {
     switch (op->transform.id) {
-    case CG_TRANSFORM_ROTATE: return cg_round_up_(drawn, CG_ROTATE_BLOCK_);
-    case CG_TRANSFORM_DCT: return cg_round_up_(drawn, CG_DCT_BLOCK_);
+    case CG_TRANSFORM_ROTATE: return cg_round_up_(sampled_n, CG_ROTATE_BLOCK_);
+    case CG_TRANSFORM_DCT: return cg_round_up_(sampled_n, CG_DCT_BLOCK_);
     case CG_TRANSFORM_LOWRANK:
     case CG_TRANSFORM_ATOMO:
         return cg_mul_sat_((uint64_t)op->transform.size + (uint64_t)op->transform.value, cg_matrix_r_(op));
-    default: return drawn;
+    default: return sampled_n;
     }
 }
+/* 0: an operator on matrices whose rows times columns are not n. */
 static int cg_matrix_shape_fits_(const cg_op *op, uint64_t n) {
     return !cg_is_matrix_op_(op) || (uint64_t)op->transform.size * (uint64_t)op->transform.value == n;
 }
-/* At most so many are selected of `turned`. */
-static uint64_t cg_max_selected_(const cg_op *op, uint64_t turned) {
+/* How many of transformed_n values the selection keeps at most; just so many if cg_has_fixed_k_, or chunked. */
+static uint64_t cg_max_selected_(const cg_op *op, uint64_t transformed_n) {
     uint64_t chunk = op->select.size, k;
     switch (op->select.id) {
     case CG_SELECT_TOPK:
-    case CG_SELECT_MSTOPK: return cg_k_from_ratio_(op->select.value, op->k, turned);
-    case CG_SELECT_SIDE: return cg_k_from_ratio_(op->select.value, 0, turned);
+    case CG_SELECT_MSTOPK: return cg_k_from_ratio_(op->select.value, op->k, transformed_n);
+    case CG_SELECT_SIDE: return cg_k_from_ratio_(op->select.value, 0, transformed_n);
     case CG_SELECT_DGC:
     case CG_SELECT_SIDCO:
-        k = cg_k_from_ratio_(op->select.value, 0, turned);
-        return k + k / 10 * 3 + k % 10 * 3 / 10 < turned ? k + k / 10 * 3 + k % 10 * 3 / 10 : turned;
+        k = cg_k_from_ratio_(op->select.value, 0, transformed_n);
+        return k + k / 10 * 3 + k % 10 * 3 / 10 < transformed_n ? k + k / 10 * 3 + k % 10 * 3 / 10 : transformed_n;
     case CG_SELECT_CHUNKED:
-        return turned / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) +
-            cg_k_from_ratio_(op->select.value, 0, turned % chunk);
-    default: return turned;
+        return transformed_n / chunk * cg_k_from_ratio_(op->select.value, 0, chunk) +
+            cg_k_from_ratio_(op->select.value, 0, transformed_n % chunk);
+    default: return transformed_n;
     }
 }
-/* Whole blocks are selected by one index each. */
+/* 1, but the block size where one index selects a whole block. */
 static uint64_t cg_values_per_index_(const cg_op *op) {
     return op->select.id == CG_SELECT_BLOCKS ? op->select.size : 1;
 }
+/* Indices for so many values, which are whole blocks but for the last. */
 static uint64_t cg_index_count_(const cg_op *op, uint64_t values) {
-    uint64_t u = cg_values_per_index_(op);
-    return values / u + (values % u != 0);
+    uint64_t per_index = cg_values_per_index_(op);
+    return values / per_index + (values % per_index != 0);
 }
 
-/* All of it at once, at most: what any rank's sample may leave. Fields of a matrix are 0 for other operators. */
+/* All of it at once. */
 typedef struct cg_shape_ {
-    uint64_t sampled_n, transformed_n, max_selected, values_per_index;
+    uint64_t sampled_n, transformed_n; /* of the rank whose sample leaves most */
+    uint64_t max_selected, values_per_index;
     int is_matrix;
-    size_t rows, cols;
-    unsigned r; /* columns of the left factor */
+    size_t rows, cols; /* of the matrix; 0 for other operators, and so is r */
+    unsigned r;        /* columns of the left factor */
 } cg_shape_;
 
 CG_OFFERED_ cg_shape_ cg_shape_of_(const cg_op *op, uint64_t n) {
@@ -7567,8 +7606,14 @@ CG_OFFERED_ cg_shape_ cg_shape_of_(const cg_op *op, uint64_t n) {
 }
 
 /* src/core/presets.h */
-/* ---- >>presets ---- */
+/* presets: functions of the public interface that make operators
 
+   Offers   every cg_op constructor and modifier, cg_then
+   Needs    base, stages
+   Touches  nothing
+   A preset never fails: parameters out of range give an operator that cg_op_check_ refuses, so cg_bound is 0. */
+
+/* An operator of one stage. An arg that is no u16 becomes 65535, which no stage but a user codec accepts. */
 static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, float value) {
     cg_op op = CG_ZERO;
     cg_stage *s = cg_op_stage_(&op, slot);
@@ -7578,7 +7623,8 @@ static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, flo
     s->value = value;
     return op;
 }
-static cg_op cg_op_invalid_(void) { /* the spare slot must be empty */
+/* An operator that cg_op_check_ refuses: the spare slot must be empty. */
+static cg_op cg_op_invalid_(void) {
     cg_op op = CG_ZERO;
     op.spare.id = 255;
     return op;
@@ -7662,7 +7708,8 @@ CG_API_ cg_op cg_rotate(int rounds) {
 CG_API_ cg_op cg_dct(void) { return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
 CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_ROTATE_BLOCK_)); }
 CG_API_ cg_op cg_lloyd(float bits) { return cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits); }
-CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sample first */
+/* bits are rounded to 1/32; below one bit a random sample comes first. */
+CG_API_ cg_op cg_eden(float bits) {
     float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
     cg_op op = cg_then(cg_rotate(2), cg_lloyd(bits < 1.0f ? 1.0f : steps));
     if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
@@ -7670,8 +7717,9 @@ CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sampl
 }
 CG_API_ cg_op cg_drive(void) { return cg_eden(1.0f); }
 CG_API_ cg_op cg_demo_dct(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
-static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
-    return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
+/* cols is stored as a float, which holds integers up to 2^24 exactly. */
+static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int r) {
+    return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, r, rows, (float)cols);
 }
 CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) {
     return cg_op_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank);
@@ -7715,34 +7763,41 @@ CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     const uint64_t k = first.k | second.k;
-    const int counted = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
+    const int is_of_selection = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_stage *a = cg_op_stage_(&first, slot);
         const cg_stage *b = cg_op_stage_const_(&second, slot);
-        if (slot == CG_SLOT_CODE_) { /* two codes in one slot */
+        if (slot == CG_SLOT_CODE_) { /* holds two codes: either may come from either operator */
             if ((a->id && b->id) || (a->arg && b->arg)) return cg_op_invalid_();
             a->id = (uint8_t)(a->id | b->id);
             a->arg = (uint16_t)(a->arg | b->arg);
             continue;
         }
-        /* twice, or cg_nearest() of what does not round */
+        /* a slot filled twice, or flags without a stage: cg_nearest() of what does not round */
         if (b->id ? a->id || a->flags : b->flags) return cg_op_invalid_();
         if (b->id) *a = *b;
     }
-    /* a count that would change its owner */
-    if ((first.k && second.k) || (k && counted != cg_has_fixed_k_(&first))) return cg_op_invalid_();
+    /* two counts, or one that would pass from the sample to the selection or back */
+    if ((first.k && second.k) || (k && is_of_selection != cg_has_fixed_k_(&first))) return cg_op_invalid_();
     first.k = k;
     first.reserved |= second.reserved;
     return first;
 }
 
 /* src/core/text.h */
-/* ---- >>text ---- */
+/* text: operators to text and back
+
+   Offers   cg_op_print, cg_op_parse
+   Needs    base, stages, presets
+   Touches  the caller's text or operator
+   Text is read and written without libc and locale. A stage is name:arg:size:value:flag, stages are joined by '|',
+   and what a row of the stage table does not have is left out. */
 
 typedef struct cg_text_ {
-    char *at, *end;
-} cg_text_; /* at == end: full */
+    char *at, *end; /* next character, end of the buffer; at == end: full, and text may have been lost */
+} cg_text_;
 
+/* What no longer fits is dropped; cg_op_print_ sees it by at == end. */
 static void cg_text_char_(cg_text_ *t, char c) {
     if (t->at < t->end) *t->at++ = c;
 }
@@ -7763,7 +7818,8 @@ static double cg_power10_(int e) {
     while (e-- > 0) p *= 10.0;
     return p;
 }
-/* digits * 10^exponent as the nearest float, nearly always; print relies on no more than that it is fixed */
+/* digits * 10^exponent as a float, at most CG_FLT_MAX_. Nearly always the nearest; printing and parsing agree
+   because both call this function. */
 static float cg_float_from_decimal_(uint64_t digits, int exponent) {
     double d = (double)digits;
     if (!digits || exponent < -80) return 0.0f;
@@ -7784,7 +7840,8 @@ static void cg_text_float_(cg_text_ *t, float f) {
         while (d < 0.1) {
             d *= 10.0;
             exponent--;
-        } /* d in [0.1, 1), f = d*10^exponent */
+        }
+        /* now d is in [0.1, 1), and f = d*10^exponent */
         for (int many = 1; many <= 17; many++) {
             digits = (uint64_t)(d * cg_power10_(many) + 0.5);
             if (cg_float_from_decimal_(digits, exponent - many) == f || many == 17) {
@@ -7794,15 +7851,16 @@ static void cg_text_float_(cg_text_ *t, float f) {
         }
     }
     for (; digits && digits % 10 == 0; digits /= 10) exponent++;
-    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {} /* digits before the last */
+    /* point: how many digits stand before the last */
+    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {}
     if (exponent >= 0 && exponent + point <= 8) {
         cg_text_uint_(t, digits * (uint64_t)cg_power10_(exponent));
     } else if (exponent < 0 && exponent >= -9) {
-        uint64_t unit = (uint64_t)cg_power10_(-exponent);
-        cg_text_uint_(t, digits / unit);
+        uint64_t pow10 = (uint64_t)cg_power10_(-exponent);
+        cg_text_uint_(t, digits / pow10);
         cg_text_char_(t, '.');
-        for (digits %= unit, unit /= 10; unit; digits %= unit, unit /= 10)
-            cg_text_char_(t, (char)('0' + digits / unit));
+        for (digits %= pow10, pow10 /= 10; pow10; digits %= pow10, pow10 /= 10)
+            cg_text_char_(t, (char)('0' + digits / pow10));
     } else {
         cg_text_uint_(t, digits);
         cg_text_char_(t, 'e');
@@ -7811,10 +7869,11 @@ static void cg_text_float_(cg_text_ *t, float f) {
     }
 }
 
+/* The stage in that slot, which is not empty. */
 static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     const cg_stage *s = cg_op_stage_const_(op, slot);
     const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    int counted = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    int has_count = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
     if (slot == CG_SLOT_CODE_) {
         cg_text_str_(t, cg_index_code_names_[s->id]);
         if (s->id && s->arg) cg_text_char_(t, '|');
@@ -7842,7 +7901,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
         cg_text_char_(t, ':');
         cg_text_uint_(t, s->size);
     }
-    if (counted) {
+    if (has_count) {
         cg_text_str_(t, ":k=");
         cg_text_uint_(t, op->k);
     } else if (row->value_hi > 0.0f) {
@@ -7855,6 +7914,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
             cg_text_str_(t, row->flag_names[f]);
         }
 }
+/* CG_E_ARG and CG_E_CAPACITY leave an empty text. */
 static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     cg_text_ t;
     int first = 1;
@@ -7885,7 +7945,8 @@ CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
     return s;
 }
 
-/* Parsing: each takes what it wants from *text and says whether it was there. */
+/* Parsing: each function returns 1 and moves *text behind what it read, or returns 0; of
+   these cg_parse_literal_, cg_parse_name_ and cg_parse_uint_ leave *text as it was. */
 static int cg_parse_literal_(const char **text, const char *word) {
     const char *p = *text;
     while (*word)
@@ -7893,12 +7954,14 @@ static int cg_parse_literal_(const char **text, const char *word) {
     *text = p;
     return 1;
 }
+/* A whole word: ':', '|' or the end must follow. */
 static int cg_parse_name_(const char **text, const char *name) {
     const char *p = *text;
     if (!cg_parse_literal_(&p, name) || (*p && *p != ':' && *p != '|')) return 0;
     *text = p;
     return 1;
 }
+/* A decimal number up to limit. */
 static int cg_parse_uint_(const char **text, uint64_t limit, uint64_t *v) {
     const char *p = *text;
     uint64_t r = 0;
@@ -7912,6 +7975,7 @@ static int cg_parse_uint_(const char **text, uint64_t limit, uint64_t *v) {
     *v = r;
     return 1;
 }
+/* A number without a sign: digits with at most one point, then perhaps an exponent. 0 beyond the range of a float. */
 static int cg_parse_float_(const char **text, float *f) {
     const char *p = *text;
     uint64_t digits = 0, e = 0;
@@ -7939,9 +8003,10 @@ static int cg_parse_float_(const char **text, float *f) {
     }
     *text = p;
     *f = cg_float_from_decimal_(digits, exponent);
-    /* not beyond the range */
+    /* CG_FLT_MAX_ itself, or a number beyond the range that was cut to it? */
     return *f < CG_FLT_MAX_ || cg_float_from_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f;
 }
+/* What follows "user:": id:arg:size:value, all of them. */
 static int cg_parse_user_(const char **text, cg_op *op) {
     uint64_t id, arg, size;
     float value, sign;
@@ -7953,7 +8018,8 @@ static int cg_parse_user_(const char **text, cg_op *op) {
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
-/* Presets by name: what is more than one stage, and other names of a single one. */
+/* Presets by name that are more than one stage, and other names of single stages: name, number of parameters,
+   operator. Parameters are a[0], a[1], a[2], at most 1e9, so that conversions to integers are defined. */
 #define CG_PRESET_LIST_(X)                             \
   X("qsgd", 1, cg_qsgd((int)a[0]))                     \
   X("threelc", 1, cg_threelc(a[0]))                    \
@@ -7992,6 +8058,7 @@ static int cg_parse_preset_(const char **text, cg_op *op) {
 #undef CG_PRESET_
     return 0;
 }
+/* ":size", or nothing if the stage has a default. */
 static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {
     const char *p = *text;
     uint64_t v;
@@ -8004,6 +8071,7 @@ static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage 
     }
     return row->size_default >= row->size_lo; /* left out */
 }
+/* One stage, code or preset; *op has nothing else. */
 static int cg_parse_stage_(const char **text, cg_op *op) {
     const cg_stage_row_ *row = NULL;
     cg_stage s = CG_ZERO;
@@ -8030,7 +8098,7 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
         s.arg = (uint16_t)v;
     }
     if (row->size_hi && !cg_parse_size_(text, row, &s)) return 0;
-    if (row->value_hi == 1.0f && cg_parse_literal_(text, ":k=")) { /* any legal ratio; k decides */
+    if (row->value_hi == 1.0f && cg_parse_literal_(text, ":k=")) { /* the ratio may be any legal one, as k decides */
         if (!cg_parse_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
         s.value = 1.0f;
     } else if (row->value_hi > 0.0f) {
@@ -8046,6 +8114,7 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
     *cg_op_stage_(op, row->slot) = s;
     return 1;
 }
+/* *op is zero, which is dense, unless CG_OK is returned. */
 static cg_status cg_op_parse_(cg_op *op, const char *text) {
     cg_op all = CG_ZERO, one;
     int more;
@@ -8069,14 +8138,24 @@ CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
 }
 
 /* src/core/packet.h */
-/* ---- >>packet: header and checksum ---- */
+/* packet: header and checksum of a packet, and the sizes of its index section
 
-static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) { /* of s followed by t */
+   Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
+   Needs    base, kernels (checksum), codes/golomb, stages, shape
+   Touches  the packet that is written
+   Other headers may use: cg_checksum_concat_, cg_checksum_of_, cg_header_get_, cg_index_bound_, cg_index_code_,
+   cg_packet_finalize_
+   The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
+   consistent in itself, so that no later size computation overflows or leaves the packet. */
+
+/* The checksum of the words of s followed by those of t. */
+static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) {
     s.b += t.words * s.a + t.b;
     s.a += t.a;
     s.words += t.words;
     return s;
 }
+/* bytes is a multiple of 4; p may have any alignment. */
 static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
     cg_checksum_ s = { 0, 0, 0 };
     kernels->checksum(&s, p, bytes / 4);
@@ -8084,8 +8163,9 @@ static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p
 }
 
 #define CG_CHECKSUM_OFFSET_ (CG_HEADER_BYTES - 16)
-static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 };
+static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 }; /* four letters and the version */
 
+/* CG_HEADER_BYTES at p, with a checksum of zeros. All of info but packet_bytes is stored, op.k only as drawn or k. */
 static void cg_header_put_(uint8_t *p, const cg_info *info) {
     memset(p, 0, CG_HEADER_BYTES);
     memcpy(p, cg_magic_, 5);
@@ -8111,21 +8191,25 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put32_(p + 144, cg_as_bits_(info->threshold));
 }
 
-/* Indices: Elias-Fano with l low bits each, or a bitmap. */
-static unsigned cg_elias_fano_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
-static uint64_t cg_elias_fano_low_bytes_(uint64_t drawn, uint64_t k) {
-    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(drawn, k)));
+/* Sizes of the index section. universe: all indices are below it; k of them are stored. Elias-Fano stores the low bits
+   of each index, then a bit string of k ones and as many zeros as there are different high parts. */
+static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) {
+    return k && universe / k ? cg_log2_(universe / k) : 0;
 }
-static uint64_t cg_elias_fano_high_bits_(uint64_t drawn, uint64_t k) {
-    return k ? cg_add_sat_(k, ((drawn - 1) >> cg_elias_fano_low_bits_(drawn, k)) + 1) : 0;
+static uint64_t cg_elias_fano_low_bytes_(uint64_t universe, uint64_t k) {
+    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(universe, k)));
 }
-/* Bytes of k indices below `universe`; for Golomb the most they can take. */
+static uint64_t cg_elias_fano_high_bits_(uint64_t universe, uint64_t k) {
+    return k ? cg_add_sat_(k, ((universe - 1) >> cg_elias_fano_low_bits_(universe, k)) + 1) : 0;
+}
+/* Bytes of k indices below universe; for Golomb the maximum, 0 for CG_CODE_AUTO, which means no indices here. */
 static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     if (code == CG_CODE_AUTO || k == 0) return 0;
     if (code == CG_CODE_BITMAP) return cg_word_bytes_(universe);
     if (code == CG_CODE_GOLOMB) return cg_rice_bound_(universe, k);
     return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
 }
+/* The index code that the encoder takes for k indices, as it stands in the header; the decoder demands the same. */
 static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
     if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO; /* none */
     if (k == 0) return CG_CODE_ELIAS_FANO;
@@ -8134,15 +8218,16 @@ static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
         ? CG_CODE_BITMAP
         : CG_CODE_ELIAS_FANO;
 }
-/* The same for any number of indices up to k. */
+/* Bytes for any number of indices up to k, in the code that cg_index_code_ takes for each. */
 static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
     uint64_t bitmap = cg_word_bytes_(universe),
              sparse = cg_add_sat_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
     switch (op->code.id) {
     case CG_CODE_BITMAP: return bitmap;
     case CG_CODE_ELIAS_FANO: return sparse;
-    /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
     case CG_CODE_GOLOMB:
+        /* at worst 1.08 bits for each of the universe; fewer than k indices take no more than k, but for the steps
+           of the Rice parameter, which the eighth covers */
         sparse = cg_add_sat_(cg_rice_bound_(universe, k), cg_add_sat_(cg_rice_bound_(universe, k) / 8, 16)) &
             ~(uint64_t)3;
         bitmap = cg_add_sat_(cg_word_bytes_(cg_add_sat_(universe, universe / 8)), 8);
@@ -8151,9 +8236,13 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
     }
 }
 
+/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, all counts are what its stages
+   can leave, section sizes are multiples of 4 and fit a size_t together; op.k is restored where it was set.
+   packet_bytes may still differ from len, and value_bytes from what the quantizer writes: cg_decoder_open_ checks.
+   On an error *info is partly filled. */
 static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     cg_status s;
-    uint64_t value_bytes, index_bytes, turned, universe, indices;
+    uint64_t value_bytes, index_bytes, transformed_n, universe, indices;
     cg_info zero = CG_ZERO;
     *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
@@ -8187,26 +8276,27 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     if (!cg_has_fixed_k_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
         cg_as_bits_(info->threshold))
         return CG_E_CORRUPT;
-    /* n, drawn and k must be what the stages can leave; the counts may have been asked for (op.k) */
+    /* n, drawn and k must be what the stages can leave; drawn or k may have been fixed by op.k */
     if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
     if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)
                                               : info->drawn > info->n || (info->n && !info->drawn))
         return CG_E_CORRUPT;
     if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
-    turned = cg_transformed_n_(&info->op, info->drawn);
-    if (!info->op.select.id && info->k != turned) return CG_E_CORRUPT;
-    if (info->k > (cg_has_fixed_k_(&info->op) ? turned : cg_max_selected_(&info->op, turned)) ||
-        (cg_has_fixed_k_(&info->op) && turned && !info->k))
+    transformed_n = cg_transformed_n_(&info->op, info->drawn);
+    if (!info->op.select.id && info->k != transformed_n) return CG_E_CORRUPT;
+    if (info->k > (cg_has_fixed_k_(&info->op) ? transformed_n : cg_max_selected_(&info->op, transformed_n)) ||
+        (cg_has_fixed_k_(&info->op) && transformed_n && !info->k))
         return CG_E_CORRUPT;
-    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, turned)) return CG_E_CORRUPT;
+    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, transformed_n))
+        return CG_E_CORRUPT;
     if (cg_has_fixed_k_(&info->op)) {
         if (info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
-        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, turned)) info->op.k = info->k;
+        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, transformed_n)) info->op.k = info->k;
     } else if (info->op.sample.id == CG_SAMPLE_RANDK &&
         info->drawn != cg_k_from_ratio_(info->op.sample.value, 0, info->n)) {
         info->op.k = info->drawn;
     }
-    universe = cg_index_count_(&info->op, turned);
+    universe = cg_index_count_(&info->op, transformed_n);
     indices = cg_index_count_(&info->op, info->k);
     if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
     if (info->index_code == CG_CODE_GOLOMB
@@ -8220,7 +8310,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
 }
-/* Header and checksum of a packet whose body has been written; returns its length. */
+/* Writes header and checksum in front of a body of value_bytes + index_bytes, which has been written and has this
+   checksum; returns the length of the packet in bytes. */
 static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_checksum_ body) {
     cg_checksum_ head;
     cg_header_put_(packet, info);
@@ -8249,80 +8340,100 @@ CG_OFFERED_ int cg_seal_is_intact_(const uint8_t *p, size_t len, size_t offset) 
 }
 
 /* src/core/quantize/scales.h */
-/* ---- >>quantizers: a row each
-   know: what must be known of a bucket before its values can be coded. The loop (cg_encode_block_) does
-   the rest: blocks, chunks, buckets, the finite check, packing and the checksum. */
+/* scales: what a quantizer's row holds, and statistics and scales of a bucket
 
+   Offers   cg_quantizer_, cg_bucket_stats_, cg_levels_make_, and the measure, set_scales and legal functions of rows
+   Needs    base, kernels, codes (symbols)
+   Touches  nothing but its arguments
+   Other headers may use: cg_lane_sum_of_
+   A bucket is a run of values that share one set of scales. A row says what must be known of a bucket before its
+   values can be coded; the loop in encode.h does the rest: blocks, chunks, buckets, the finite check, packing and
+   the checksum. Sums over a bucket are in f64, 16 lanes over each run between multiples of 2048, folded by halves;
+   runs are added in order within blocks of 65536, and blocks in order. */
+
+/* What encode needs: nothing; the statistics of the bucket first; or nothing first, but the sum of its lanes gives
+   the one scale of the whole vector afterwards. */
 enum { CG_NEEDS_NOTHING_, CG_NEEDS_BUCKET_STATS_, CG_NEEDS_SUM_AFTERWARDS_ };
-/* what encode leaves: wire-ready bits, or a byte per value for packing or a code */
+/* What encode writes: bits as they stand in the packet, or a byte per value, still to be packed or entropy coded. */
 enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
 
-/* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by
-   halves, runs added in order within blocks of 65536, blocks in order. */
+/* What is known of a bucket. A measure function fills the fields that its set_scales function reads; absmax_bits
+   reaches CG_INF_BITS_ if and only if a value is not finite. */
 typedef struct cg_bucket_stats_ {
     uint32_t absmax_bits;
-    float lo, hi;
-    double sums[2];
-    uint64_t negatives, count;
+    float lo, hi;       /* smallest and largest value: range */
+    double sums[2];     /* norm, range: squares; ternary: squares, values; signed_sums: negative values, the others */
+    uint64_t negatives; /* values below zero: signed_sums */
+    uint64_t count;     /* values; set by the loop, not by measure */
 } cg_bucket_stats_;
 
+/* A row of the table of quantizers, quantize/rows.h. The functions may be called from several threads at once. */
 typedef struct cg_quantizer_ {
-    uint8_t id, needs;
+    uint8_t id, needs;                /* CG_QUANTIZE_*, CG_NEEDS_* */
     uint8_t scale_count, scale_width; /* stored per bucket: how many, of so many bytes */
     uint8_t bits;                     /* per value; 0: see cg_bits_x32_of_ */
-    uint8_t output;
-    uint32_t fixed_bucket; /* 0: the stage's size */
+    uint8_t output;                   /* CG_OUTPUT_* */
+    uint32_t fixed_bucket;            /* values; 0: the stage's size */
+    /* adds n values, at most CG_CHUNK_, to *stat */
     void (*measure)(
         const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
+    /* scale_count scales of a bucket; all its values are finite */
     void (*set_scales)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
     int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
-    /* NULL, or what a value that equals the scale becomes before encode sees it */
+    /* NULL, or: encode wants values on a grid where the scale is this large, see quantize/formats.h */
     float (*full_scale)(const cg_stage *stage);
+    /* n values of one bucket, at most CG_CHUNK_, to out. position: of v[0] in its block, whose key this is. lanes: 16
+       sums to add to, if rescale or CG_NEEDS_SUM_AFTERWARDS_ wants them. Returns the largest magnitude as bits where
+       no measure has seen the values, else 0. */
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
         uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
-    /* NULL, or scales that need the codes first */
+    /* NULL, or replaces the scales after encode has added `total` of the bucket to its lanes */
     void (*rescale)(const cg_bucket_stats_ *stat, double total, float *scales);
+    /* the reverse of encode: any bytes that stored_absmax_bits accepts give n finite floats. stream: out is larger than
+       the caches, and aligned to 16 bytes */
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
         float *out, int stream);
-    /* stored values: Inf or NaN if >= limit */
+    /* NULL, or the largest magnitude of n stored values, as bits; from stored_limit on it is Inf or NaN */
     uint32_t (*stored_absmax_bits)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
     uint32_t stored_limit;
 } cg_quantizer_;
 
-/* Magnitudes below 2^-80 are brought up by 2^100 before anything is divided by them. */
+/* Magnitudes below 2^-80 are multiplied by 2^100 before anything is divided by them, as their inverse may overflow. */
 CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MASK_) < 0x17800000u; }
 #define CG_POW2_100_ 1.2676506002282294e30f       /* 2^100 */
 #define CG_POW2_MINUS_100_ 7.888609052210118e-31f /* 2^-100 */
 
-/* Grids. Tiny magnitudes are scaled up so that neither the step nor its inverse leaves the normal range, huge ones
-   down so that a range cannot overflow; both by powers of two, which lose nothing that counts. */
+/* The grid of a bucket for encode and decode; inv_step is 0 until cg_encode_levels_ sets it. Tiny magnitudes are scaled
+   up so that neither the step nor its inverse leaves the normal range, huge ones down so that a range cannot overflow,
+   both by powers of two. */
 static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     cg_levels_ q;
-    int range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
-    int bias = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
-        : stage->id == CG_QUANTIZE_LEVELS                                          ? stage->arg
-                                                                                   : (1 << (stage->arg - 1)) - 1;
+    /* symbols from the lowest value up, without one for 0; else `levels` on either side of the symbol for 0 */
+    int is_range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
+    int levels = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
+        : stage->id == CG_QUANTIZE_LEVELS                                            ? stage->arg
+                                                                                     : (1 << (stage->arg - 1)) - 1;
     float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1]
-        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)bias))
+        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)levels))
                                                : scales[0];
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
-    uint32_t top = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
-    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
-    q.postscale = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
+    uint32_t absmax_bits = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
+    q.prescale = absmax_bits >= 0x7e800000u ? 0.5f : absmax_bits < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
+    q.postscale = absmax_bits >= 0x7e800000u ? 2.0f : absmax_bits < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_TRITS &&
         stage->id != CG_QUANTIZE_FLEXPOINT;
     q.inv_step = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
-    if (!range) {
-        q.zero_symbol = bias;
-        q.max_symbol = 2 * bias;
+    if (!is_range) {
+        q.zero_symbol = levels;
+        q.max_symbol = 2 * levels;
         q.encode_offset = q.decode_offset = 0.0f;
         q.range = hi;
-        q.step = hi / (float)bias;
+        q.step = hi / (float)levels;
         if (stage->id == CG_QUANTIZE_FLEXPOINT) {
             q.step = cg_times_(scales[0], q.prescale);
-            q.range = cg_times_(q.step, (float)bias);
+            q.range = cg_times_(q.step, (float)levels);
         }
     } else {
         float width = hi - lo;
@@ -8334,12 +8445,13 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     }
     return q;
 }
+/* what: CG_SUM_*. The sum is a part of the wire format, in the order of additions that kernels->lane_sum gives it. */
 static double cg_lane_sum_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
     double lanes[16] = { 0.0 };
     kernels->lane_sum(v, n, what, lanes);
     return cg_lanes_reduce_(lanes);
 }
-/* measure: every one takes top, the finite check, too */
+/* The measure functions: each also sees whether a value is not finite, see cg_bucket_stats_. */
 static void cg_measure_absmax_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     (void)stage;
@@ -8349,8 +8461,7 @@ static void cg_measure_norm_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
         stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
-        /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
-    } else {
+    } else { /* squares of finite floats do not overflow a double: Inf or NaN in the sum was Inf or NaN in v */
         double squares = cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
         stat->sums[0] += squares;
         if (!cg_is_finite64_(squares)) stat->absmax_bits = CG_INF_BITS_;
@@ -8378,7 +8489,7 @@ static void cg_measure_signed_sums_(
     for (size_t i = 0; i < (n + 7) / 8; i++) stat->negatives += cg_popcount_(signs[i]);
 }
 
-/* for -0 */
+/* +0 for -0: a scale must not depend on which zero was seen first. */
 static float cg_canonical_zero_(float v) { return cg_as_float_(cg_as_bits_(v) & CG_ABS_MASK_ ? cg_as_bits_(v) : 0u); }
 static void cg_set_scales_absmax_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
@@ -8389,15 +8500,15 @@ static void cg_set_scales_norm_(const cg_stage *stage, const cg_bucket_stats_ *s
 }
 static void cg_set_scales_ternary_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     scales[0] = cg_as_float_(stat->absmax_bits);
+    /* clipped at 2.5 standard deviations */
     if (stage->flags & CG_FLAG_CLIP && stat->count) {
-        double mean = stat->sums[1] / (double)stat->count, square = mean * mean, spread;
-        CG_NO_FMA_(square);
-        spread = stat->sums[0] / (double)stat->count - square;
-        spread = 2.5 * cg_sqrt_(spread > 0.0 ? spread : 0.0);
-        if (spread < (double)scales[0]) scales[0] = (float)spread;
+        double mean = stat->sums[1] / (double)stat->count, mean_square = mean * mean, limit;
+        CG_NO_FMA_(mean_square);
+        limit = stat->sums[0] / (double)stat->count - mean_square;
+        limit = 2.5 * cg_sqrt_(limit > 0.0 ? limit : 0.0);
+        if (limit < (double)scales[0]) scales[0] = (float)limit;
     }
 }
-/* which zero came first must not matter */
 static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     scales[0] = cg_canonical_zero_(stat->lo);
     scales[1] = cg_canonical_zero_(stat->hi);
@@ -8411,24 +8522,23 @@ static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *
 static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     scales[0] = cg_saturate_(cg_times_(cg_as_float_(stat->absmax_bits), stage->value));
 }
-/* the least 2^e of which `bias` steps reach the top */
+/* The step: the least power of two of which `levels` steps reach the largest magnitude. */
 static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     const unsigned bits = stage->id == CG_QUANTIZE_FLEX16 ? 16 : stage->arg;
-    /* 2^-149 */
-    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->absmax_bits),
-                 least = 1.401298464324817e-45;
-    double step = cg_as_double_(cg_as_bits64_(top) >> 52 << 52); /* what bits top begins with */
+    const double levels = (double)((1 << (bits - 1)) - 1), absmax = (double)cg_as_float_(stat->absmax_bits),
+                 min_step = 1.401298464324817e-45;                  /* 2^-149 */
+    double step = cg_as_double_(cg_as_bits64_(absmax) >> 52 << 52); /* the power of two at or below absmax */
     scales[0] = 0.0f;
     if (!stat->absmax_bits) return;
-    for (unsigned i = 0; i < bits && step > least; i++) step *= 0.5;
-    while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
+    for (unsigned i = 0; i < bits && step > min_step; i++) step *= 0.5;
+    while (step * levels < absmax && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
     scales[0] = (float)step;
 }
 static void cg_set_scales_signed_means_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    uint64_t above = stat->count - stat->negatives;
+    uint64_t others = stat->count - stat->negatives;
     (void)stage;
     scales[0] = stat->negatives ? cg_saturate64_(stat->sums[0] / (double)stat->negatives) : 0.0f;
-    scales[1] = above ? cg_saturate64_(stat->sums[1] / (double)above) : 0.0f;
+    scales[1] = others ? cg_saturate64_(stat->sums[1] / (double)others) : 0.0f;
 }
 static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
@@ -8436,8 +8546,9 @@ static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *s
                             : 0.0f;
 }
 static void cg_set_scales_mx_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    int most = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, most));
+    /* exponent of the largest value of the element format */
+    int max_exponent = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));
 }
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }
@@ -8452,6 +8563,13 @@ CG_OFFERED_ double cg_energy_(const cg_kernels_ *kernels, const float *v, size_t
 }
 
 /* src/core/quantize/formats.h */
+/* formats: encode and decode functions of quantizers with levels, small floats or a table of values
+
+   Offers   CG_ENCODE_FN_ and CG_DECODE_FN_, the heads of such functions, and the functions that quantize/rows.h names
+   Needs    base, kernels, quantize/scales
+   Touches  nothing but its arguments
+   What encode and decode require stands at cg_quantizer_. Symbols are a byte per value. */
+
 #define CG_ENCODE_FN_(name)                                                                                 \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes)
@@ -8463,24 +8581,23 @@ CG_OFFERED_ double cg_energy_(const cg_kernels_ *kernels, const float *v, size_t
 CG_ENCODE_FN_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
-    if (q.range > 0.0f) q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
-    /* a scale of 0 may have been given to any values: all are level 0 */
-    else {
+    if (q.range > 0.0f) {
+        q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
+    } else { /* cg_extra.scale may give a scale of 0 to any values: all become level 0 */
         q.prescale = 1.0f;
         q.encode_offset = 0.0f;
     }
     kernels->levels_encode(&q, key, position, v, n, out);
-    return 0; /* measured before */
+    return 0; /* the values have been measured */
 }
 CG_DECODE_FN_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     kernels->levels_decode(&q, in, n, out, stream);
 }
 
-/* Integers of 16 bits, times the scale: what sums of levels need. */
+/* flex16: integers of 16 bits times the scale, which cg_reduce needs for sums of levels. */
 CG_ENCODE_FN_(cg_encode_steps16_) {
     const int tiny = cg_is_tiny_(scales[0]) && scales[0] > 0.0f;
-    /* 2^128 has a denormal inverse */
     const float lift = tiny ? CG_POW2_100_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
@@ -8490,6 +8607,7 @@ CG_ENCODE_FN_(cg_encode_steps16_) {
     for (size_t i = 0; i < n; i++) {
         float t = cg_times_(cg_times_(cg_load_(v, i), lift), inv);
         t = t < -32767.0f ? -32767.0f : t > 32767.0f ? 32767.0f : t;
+        /* adding 1.5 * 2^23 rounds to the nearest integer, which then stands in the low bits */
         cg_put16_(out + 2 * i, cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u + 32767u);
     }
     return 0;
@@ -8502,13 +8620,15 @@ CG_DECODE_FN_(cg_decode_steps16_) {
         cg_store_(out, i, cg_saturate_(cg_times_((float)((int32_t)cg_get16_(in + 2 * i) - 32767), scales[0])));
 }
 
-/* The next ones have a `unit`: scales[0] is what brings a value there; short buckets have
-   been brought there already, a chunk of them at once. */
+/* Quantizers with a full scale: encode's scales[0] is not the bucket's scale but the factor that brings a value of
+   that size to the full scale. The loop multiplies short buckets itself, a chunk of them at once, and passes a factor
+   of 1. */
 static float cg_full_scale_one_(const cg_stage *stage) {
     (void)stage;
     return 1.0f;
 }
 static float cg_full_scale_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
+/* of / scale, and 0 for a scale of 0. */
 CG_INLINE_ float cg_ratio_or_zero_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
 
 CG_ENCODE_FN_(cg_encode_fp8_) {
@@ -8518,6 +8638,7 @@ CG_ENCODE_FN_(cg_encode_fp8_) {
     kernels->fp8_encode(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
     return 0;
 }
+/* A tiny scale is multiplied by 2^100, and the values by 2^-100, so that scale / 448 keeps its bits. */
 CG_DECODE_FN_(cg_decode_fp8_) {
     const int kind = stage->id == CG_QUANTIZE_E5M2, tiny = cg_is_tiny_(scales[0]);
     const float scale = tiny ? cg_times_(scales[0], CG_POW2_100_) : scales[0];
@@ -8526,16 +8647,16 @@ CG_DECODE_FN_(cg_decode_fp8_) {
 }
 CG_DECODE_FN_(cg_decode_mx8_) { kernels->fp8_decode(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
 CG_ENCODE_FN_(cg_encode_mx4_) {
-    cg_bucketizer_ g;
+    cg_bucketizer_ thresholds;
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    g.inv_scale = scales[0];
-    g.limit_count = 7;
-    g.sign_bit = 8;
-    memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
-    kernels->bucketize(&g, v, n, out, NULL, NULL);
+    thresholds.inv_scale = scales[0];
+    thresholds.limit_count = 7;
+    thresholds.sign_bit = 8;
+    memcpy(thresholds.limit, cg_e2m1_limits_, sizeof thresholds.limit);
+    kernels->bucketize(&thresholds, v, n, out, NULL, NULL);
     return 0;
 }
 CG_DECODE_FN_(cg_decode_mx4_) {
@@ -8547,7 +8668,7 @@ CG_DECODE_FN_(cg_decode_mx4_) {
     }
     kernels->table_decode(table, in, n, out, stream);
 }
-/* NF4: quantiles of a normal distribution (QLoRA), and the middles between them. */
+/* NF4: quantiles of a normal distribution (QLoRA), and the limits between them, halfway. */
 static const float cg_nf4_values_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
     -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f, 0.07958029955625534f,
     0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f,
@@ -8616,6 +8737,7 @@ CG_DECODE_FN_(cg_decode_natural_) {
     CG_UNUSED_(scales);
     kernels->natural_decode(in, n, out, stream);
 }
+/* mean: no codes at all, only the scale. */
 CG_ENCODE_FN_(cg_encode_none_) {
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
@@ -8635,7 +8757,8 @@ CG_DECODE_FN_(cg_decode_mean_) {
     CG_UNUSED_(stream);
     for (size_t i = 0; i < n; i++) cg_store_(out, i, scales[0]);
 }
-CG_ENCODE_FN_(cg_encode_onebit_) { /* a bucket may start anywhere: a byte each, to be packed */
+/* A bucket may start at any bit, so the signs are symbols, which the loop packs. */
+CG_ENCODE_FN_(cg_encode_onebit_) {
     static const cg_bucketizer_ signs = { 0.0f, 0, { 0.0f }, 1 };
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);
@@ -8654,60 +8777,70 @@ CG_DECODE_FN_(cg_decode_onebit_) {
 }
 
 /* src/core/quantize/lloyd.h */
-/* Lloyd-Max for a normal distribution: centres and the middles between them, by magnitude. */
+/* lloyd: Lloyd-Max levels of a normal distribution, for rotated blocks (DRIVE, EDEN)
+
+   Offers   cg_encode_lloyd_, cg_decode_lloyd_, cg_set_scales_l2norm_, cg_rescale_lloyd_
+   Needs    base, kernels, quantize/scales, quantize/formats
+   Touches  nothing but its arguments
+   A bucket is one rotated block of 1024 values, whose scale first is its norm, and after encoding what makes the result
+   unbiased. With a fraction of a bit, the first values of a block have one bit more than the others. */
+
+/* Magnitudes of the levels for 1, 2, 3 and 4 bits, of which one is the sign. */
 static const float cg_lloyd_centroids_[4][8] = {
     { 0.797884561f },
     { 0.452780035f, 1.51041762f },
     { 0.245094183f, 0.756005281f, 1.34390925f, 2.15194571f },
     { 0.128394938f, 0.388048258f, 0.656759118f, 0.942340345f, 1.25623121f, 1.61804638f, 2.06901694f, 2.73258957f },
 };
+/* The limits halfway between the centroids; inv_scale is left to the caller. */
 static cg_bucketizer_ cg_lloyd_thresholds_(unsigned bits) {
-    cg_bucketizer_ g;
-    g.inv_scale = 0.0f;
-    g.limit_count = (1 << (bits - 1)) - 1;
-    g.sign_bit = (uint8_t)(1u << (bits - 1));
-    for (int i = 0; i < g.limit_count; i++)
-        g.limit[i] =
+    cg_bucketizer_ thresholds;
+    thresholds.inv_scale = 0.0f;
+    thresholds.limit_count = (1 << (bits - 1)) - 1;
+    thresholds.sign_bit = (uint8_t)(1u << (bits - 1));
+    for (int i = 0; i < thresholds.limit_count; i++)
+        thresholds.limit[i] =
             (float)(((double)cg_lloyd_centroids_[bits - 1][i] + (double)cg_lloyd_centroids_[bits - 1][i + 1]) * 0.5);
-    return g;
+    return thresholds;
 }
-/* Of a block of 1024 so many values have a bit more than the others: any of them, as they have been mixed. */
+/* How many values of a block have one bit more than the others: the first ones, as the rotation has mixed them. */
 static size_t cg_lloyd_extra_bit_n_(const cg_stage *stage) { return (size_t)((int)(stage->value * 32.0f) % 32) * 32; }
 
-CG_ENCODE_FN_(cg_encode_lloyd_) { /* one bucket of CG_ROTATE_BLOCK_ values; scales[0]: their norm */
-    const size_t finer = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, finer, n };
-    const unsigned low = (unsigned)stage->value;
+/* n is CG_ROTATE_BLOCK_, scales[0] the norm of the values; lanes += <centroids, values>. */
+CG_ENCODE_FN_(cg_encode_lloyd_) {
+    const size_t extra_bit_n = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, extra_bit_n, n };
+    const unsigned whole_bits = (unsigned)stage->value;
     uint8_t symbols[CG_ROTATE_BLOCK_];
     CG_UNUSED_(key);
     CG_UNUSED_(position);
-    if (low == 1 && !finer) { /* centres are of one size: the sum of magnitudes does */
+    if (whole_bits == 1 && !extra_bit_n) { /* one centroid: the product is a multiple of the sum of magnitudes */
         kernels->sign_encode(v, n, out, lanes);
         for (int i = 0; i < 16; i++)
             lanes[i] *= (double)cg_lloyd_centroids_[0][0] * (cg_is_tiny_(scales[0]) ? (double)CG_POW2_100_ : 1.0);
         return 0;
     }
-    for (int part = 0; part < 2; part++) {
-        const unsigned bits = part == 0 ? low + 1 : low;
-        const size_t from = split[part], many = split[part + 1] - from;
-        cg_bucketizer_ g;
+    for (int group = 0; group < 2; group++) {
+        const unsigned bits = group == 0 ? whole_bits + 1 : whole_bits;
+        const size_t from = split[group], many = split[group + 1] - from;
+        cg_bucketizer_ thresholds;
         if (!many) continue;
-        g = cg_lloyd_thresholds_(bits);
+        thresholds = cg_lloyd_thresholds_(bits);
         {
             const float *w = cg_at_(v, from);
             const float norm = scales[0];
             float lifted[256];
-            for (size_t at = 0, some; at < many; at += some) {
+            for (size_t at = 0, sub_n; at < many; at += sub_n) {
                 const float *u = cg_at_(w, at);
                 float scale = norm;
-                some = many - at;
+                sub_n = many - at;
                 if (cg_is_tiny_(norm)) {
-                    some = cg_min_(some, 256);
+                    sub_n = cg_min_(sub_n, 256);
                     scale = cg_times_(norm, CG_POW2_100_);
-                    for (size_t i = 0; i < some; i++) lifted[i] = cg_times_(cg_load_(u, i), CG_POW2_100_);
+                    for (size_t i = 0; i < sub_n; i++) lifted[i] = cg_times_(cg_load_(u, i), CG_POW2_100_);
                     u = lifted;
                 }
-                g.inv_scale = cg_ratio_or_zero_(32.0f, scale);
-                kernels->bucketize(&g, u, some, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes);
+                thresholds.inv_scale = cg_ratio_or_zero_(32.0f, scale);
+                kernels->bucketize(&thresholds, u, sub_n, symbols + from + at, cg_lloyd_centroids_[bits - 1], lanes);
             }
         }
         kernels->pack(symbols + from, many, bits, out);
@@ -8719,22 +8852,22 @@ static void cg_set_scales_l2norm_(const cg_stage *stage, const cg_bucket_stats_ 
     (void)stage;
     scales[0] = cg_saturate64_(cg_sqrt_(stat->sums[0]));
 }
-/* Unbiased: |z|^2 / <centres, z>. A lifted block's product is 2^100 too large. */
+/* The scale |z|^2 / <centroids, z> makes the result unbiased. With a tiny norm the product is 2^100 too large. */
 static void cg_rescale_lloyd_(const cg_bucket_stats_ *stat, double total, float *scales) {
     if (cg_is_tiny_(scales[0])) total *= (double)CG_POW2_MINUS_100_;
     scales[0] = total > 0.0 ? cg_saturate64_(stat->sums[0] / total) : 0.0f;
 }
 CG_DECODE_FN_(cg_decode_lloyd_) {
-    const size_t finer = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, finer, n };
-    const unsigned low = (unsigned)stage->value;
+    const size_t extra_bit_n = cg_lloyd_extra_bit_n_(stage), split[3] = { 0, extra_bit_n, n };
+    const unsigned whole_bits = (unsigned)stage->value;
     uint8_t symbols[CG_ROTATE_BLOCK_];
-    if (low == 1 && !finer) {
+    if (whole_bits == 1 && !extra_bit_n) {
         kernels->sign_decode(in, n, cg_saturate_(cg_times_(scales[0], cg_lloyd_centroids_[0][0])), out, stream);
         return;
     }
-    for (int part = 0; part < 2; part++) {
-        const unsigned bits = part == 0 ? low + 1 : low, half = 1u << (bits - 1);
-        const size_t from = split[part], many = split[part + 1] - from;
+    for (int group = 0; group < 2; group++) {
+        const unsigned bits = group == 0 ? whole_bits + 1 : whole_bits, half = 1u << (bits - 1);
+        const size_t from = split[group], many = split[group + 1] - from;
         float table[16] = { 0.0f };
         if (!many) continue;
         for (unsigned i = 0; i < half; i++) {
@@ -8748,6 +8881,15 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
 }
 
 /* src/core/quantize/rows.h */
+/* rows: the table of quantizers, with the plain formats f32, f16, bf16 and signs
+
+   Offers   cg_quantizer_of_, cg_bits_x32_of_, cg_alphabet_of_, cg_float_width_, cg_value_code_fits_
+   Needs    base, kernels, codes (symbols), stages, quantize/scales, quantize/formats, quantize/lloyd
+   Touches  nothing
+   Other headers may use: cg_quantizer_of_, cg_stored_absmax_bits_f32_
+   A new quantizer is a row here, a row in stages, and functions for what it shares with no other row. */
+
+/* Functions that only call a kernel. */
 #define CG_ENCODE_PLAIN_(name, kernel)                                                                      \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {                           \
@@ -8781,12 +8923,13 @@ CG_DECODE_PLAIN_(cg_decode_sign_, kernels->sign_decode(in, n, 1.0f, out, stream)
 CG_DECODE_PLAIN_(cg_decode_efsign_, kernels->sign_decode(in, n, scales[0], out, stream))
 #undef CG_DECODE_PLAIN_
 
+/* The largest magnitude of n floats as they are stored in a packet, as bits. */
 static uint32_t cg_stored_absmax_bits_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
 #if CG_BIG_ENDIAN_
-    uint32_t top = 0;
+    uint32_t largest = 0;
     (void)kernels;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
-    return top;
+    for (size_t i = 0; i < n; i++) largest = cg_max32_(largest, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
+    return largest;
 #else
     return kernels->absmax_bits((const float *)(const void *)in, n);
 #endif
@@ -8795,8 +8938,10 @@ static uint32_t cg_stored_absmax_bits_16_(const cg_kernels_ *kernels, const uint
     return kernels->absmax16_bits(in, n);
 }
 
+/* bytes of a stored scale */
 #define CG_SCALE_F32_ 4
 #define CG_SCALE_E8M0_ 1
+/* In the order of cg_quantizer_'s fields. */
 static const cg_quantizer_ cg_quantizers_[] = {
     { 0, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 32, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL,
         cg_decode_f32_, cg_stored_absmax_bits_f32_, CG_INF_BITS_ },
@@ -8855,12 +9000,13 @@ static const cg_quantizer_ cg_quantizers_[] = {
         lloyd, cg_rescale_lloyd_, lloyd),
 #undef CG_ROW_
 };
+/* The row of a quantize stage; NULL for a user codec or an unknown id. */
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
     for (size_t i = 0; i < sizeof cg_quantizers_ / sizeof cg_quantizers_[0]; i++)
         if (cg_quantizers_[i].id == q->id) return &cg_quantizers_[i];
     return NULL;
 }
-/* Bits per value, in 32nds. */
+/* Bits per value, times 32. */
 static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = 0;
     if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
@@ -8871,7 +9017,8 @@ static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     }
     return 32u * (row->bits ? row->bits : q->arg);
 }
-/* The symbols of a quantizer that a code could carry; 0: it has none. */
+/* The symbols that an entropy code sees of a quantizer; 0: it writes no symbols. max_symbol may be smaller than the
+   bits allow, zero_symbol is the symbol of the value 0, or 0 if symbols have no middle. */
 static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
     if (!row || row->output != CG_OUTPUT_SYMBOLS_) return 0;
@@ -8889,8 +9036,9 @@ static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     }
     return 1;
 }
-/* whose exponents can be coded */
+/* Bytes of a stored float whose exponents huffman can code; 0: another format. */
 static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->id == CG_QUANTIZE_BF16 ? 2 : 0; }
+/* Can the value code of op carry what its quantizer writes? */
 static int cg_value_code_fits_(const cg_op *op) {
     cg_alphabet_ a;
     if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;
@@ -8910,50 +9058,65 @@ CG_OFFERED_ void cg_bucket_dequantize_(
 }
 
 /* src/core/layout.h */
-/* What a quantizer writes for k values. */
+/* layout: how the values of a packet are laid out, and the check of cg_extra
+
+   Offers   cg_layout_, cg_layout_make_, offsets of codes, cg_extra_check_
+   Needs    base, codes (symbols), stages, quantize/rows
+   Touches  nothing but its arguments
+   Other headers may use: cg_extra_check_, cg_layout_, cg_layout_make_
+   The value section is scales, piece table, codes. Without a value code, codes have a fixed number of bits per value,
+   so that every chunk has its place. */
+
 typedef struct cg_layout_ {
-    const cg_quantizer_ *quantizer; /* NULL: a codec of the user's */
-    const cg_codec *codec;
-    unsigned bits_x32;   /* bits per value, times 32 */
-    unsigned value_code; /* 0: packed; else pieces of variable size */
-    cg_alphabet_ alphabet;
-    size_t piece_values; /* values in one */
-    uint64_t k, bucket_size, bucket_count, scale_bytes;
-    uint64_t piece_table_bytes, codes_bytes; /* of all pieces; with a code code_bytes is the most */
+    const cg_quantizer_ *quantizer; /* NULL: a user codec, and then all below but k is 0 */
+    const cg_codec *codec;          /* NULL: no user codec */
+    unsigned bits_x32;              /* bits per value, times 32 */
+    unsigned value_code;            /* CG_VALUE_CODE_*; 0: packed, else pieces of variable size */
+    cg_alphabet_ alphabet;          /* with a value code, unless floats are coded */
+    size_t piece_values;            /* values in one piece; the last may have fewer */
+    uint64_t k;                     /* values */
+    uint64_t bucket_size;           /* values that share scales; at least 1 */
+    uint64_t bucket_count;          /* 0 if the quantizer needs nothing of a bucket */
+    uint64_t scale_bytes, piece_table_bytes;
+    uint64_t codes_bytes; /* of the codes; with a value code, their maximum */
 } cg_layout_;
 
-/* first is a multiple of 1024 */
+/* Bytes from the start of the codes to value `first`, a multiple of 1024; packed only. */
 CG_INLINE_ size_t cg_codes_offset_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->bits_x32; }
+/* u32 words of `many` packed values. */
 CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
     return (size_t)cg_word_bytes_((uint64_t)many * lay->bits_x32 / 32) / 4;
 }
 
-static cg_status cg_extra_check_(const cg_op *op, const cg_extra *side) {
-    if (!side) return CG_OK;
-    if (side->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
-    if (side->support_len && !side->support) return CG_E_ARG;
-    if (side->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
+/* Does the operator know what to do with what the caller passed beside? op NULL: only what holds for any operator. */
+static cg_status cg_extra_check_(const cg_op *op, const cg_extra *extra) {
+    if (!extra) return CG_OK;
+    if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
+    if (extra->support_len && !extra->support) return CG_E_ARG;
+    if (extra->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
         return CG_E_UNSUPPORTED;
-    if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (side->scale && op &&
+    if (extra->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (extra->scale && op &&
         (cg_is_user_codec_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scale_count ||
             op->quantize.id == CG_QUANTIZE_LLOYD))
         return CG_E_UNSUPPORTED;
     return CG_OK;
 }
-static cg_status cg_layout_make_(const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay) {
+/* The layout of k values. op has passed cg_op_check_. CG_E_VERSION: extra does not have the user codec. Sizes that
+   overflow are CG_TOO_LARGE_. */
+static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_t k, cg_layout_ *lay) {
     const cg_stage *q = &op->quantize;
     memset(lay, 0, sizeof *lay);
     lay->k = k;
     if (cg_is_user_codec_(q)) {
-        for (size_t i = 0; side && side->codecs && i < side->codec_count; i++)
-            if (side->codecs[i] && side->codecs[i]->id == q->id) lay->codec = side->codecs[i];
+        for (size_t i = 0; extra && extra->codecs && i < extra->codec_count; i++)
+            if (extra->codecs[i] && extra->codecs[i]->id == q->id) lay->codec = extra->codecs[i];
         return lay->codec ? CG_OK : CG_E_VERSION;
     }
     lay->quantizer = cg_quantizer_of_(q);
     if (!lay->quantizer) return CG_E_VERSION;
     lay->bits_x32 = cg_bits_x32_of_(lay->quantizer, q);
-    /* no size: one bucket */
+    /* a size of 0 means one bucket of all values */
     lay->bucket_size = lay->quantizer->fixed_bucket ? lay->quantizer->fixed_bucket
         : q->size && q->size < k                    ? q->size
         : k                                         ? k
@@ -8974,42 +9137,56 @@ static cg_status cg_layout_make_(const cg_op *op, const cg_extra *side, uint64_t
 }
 
 /* src/core/sample.h */
-/* ---- >>sample: which coordinates random-k draws, one from each of k strata ---- */
+/* sample: which coordinates random-k and PermK take, one from each stratum
 
-static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k), j <= k */
-    uint64_t r, q, rest = 0;
+   Offers   cg_strata_ with open, seek, next and sample; cg_mulhi64_
+   Needs    base, random
+   Touches  nothing but its arguments
+   Random-k cuts n coordinates into k strata [floor(jn/k), floor((j+1)n/k)) and takes one of each at random; PermK's
+   strata are groups of as many neighbours as there are workers. Coordinates ascend; any stratum can be had alone. */
+
+/* floor(j*n/k) without overflow; j <= k <= n. */
+static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) {
+    uint64_t r, q, quotient = 0;
     if ((n | j) >> 32 == 0) return j * n / k;
     q = n / k;
     r = n % k;
-    for (uint64_t bit = (uint64_t)1 << 63, part = 0; bit; bit >>= 1) { /* j*r/k bit by bit; part < k throughout */
-        rest <<= 1;
-        if (part >= k - part) {
-            part -= k - part;
-            rest++;
-        } else part += part;
+    /* j*r/k bit by bit; remainder < k throughout */
+    for (uint64_t bit = (uint64_t)1 << 63, remainder = 0; bit; bit >>= 1) {
+        quotient <<= 1;
+        if (remainder >= k - remainder) {
+            remainder -= k - remainder;
+            quotient++;
+        } else remainder += remainder;
         if (j & bit) {
-            if (part >= k - r) {
-                part -= k - r;
-                rest++;
-            } else part += r;
+            if (remainder >= k - r) {
+                remainder -= k - r;
+                quotient++;
+            } else remainder += r;
         }
     }
-    return j * q + rest;
+    return j * q + quotient;
 }
-static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) { /* upper half of a*b */
+/* The upper half of a*b. */
+static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) {
     uint64_t al = a & 0xffffffffu, ah = a >> 32, bl = b & 0xffffffffu, bh = b >> 32;
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
 }
-/* Stratum after stratum: [start, start + length) is the j-th, rest = j*n mod k. */
+/* The current stratum. */
 typedef struct cg_strata_ {
-    uint64_t n, k, base_length, longer_n; /* n = each*k + extra */
-    uint64_t stratum, start, remainder, length;
-    uint64_t key;
-    cg_key_ block_key;
-    uint32_t permk_workers, rank; /* PermK: strata are groups of so many neighbours; 0: random-k */
+    uint64_t n, k;                  /* coordinates, strata */
+    uint64_t base_length, longer_n; /* n = base_length*k + longer_n: so many strata are longer by one */
+    uint64_t stratum;               /* its number */
+    uint64_t start;                 /* its coordinates are [start, start + length) */
+    uint64_t remainder;             /* stratum*n mod k */
+    uint64_t length;
+    uint64_t key;                 /* shared by all ranks */
+    cg_key_ block_key;            /* of the 65536 strata around the current one */
+    uint32_t permk_workers, rank; /* PermK: the length of every stratum, and whose coordinate; 0: random-k */
 } cg_strata_;
 
+/* Goes to stratum j < k. */
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
     s->stratum = j;
     if (s->permk_workers) {
@@ -9017,10 +9194,11 @@ static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
         return;
     }
     s->start = cg_stratum_start_(s->n, s->k, j);
-    s->remainder = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
+    s->remainder = j * s->n - s->start * s->k; /* less than k, so wrapping products cancel */
     s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
     s->block_key = cg_block_key_(s->key, j >> 16);
 }
+/* At stratum j of the packet's sample; info has n, drawn > 0, op.sample and tag. */
 static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->n = info->n;
     s->k = info->drawn;
@@ -9044,7 +9222,7 @@ CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
     s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
     if ((++s->stratum & 0xffff) == 0) s->block_key = cg_block_key_(s->key, s->stratum >> 16);
 }
-/* Which coordinate of the stratum is drawn. */
+/* The coordinate that is taken from the current stratum. */
 CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
     uint32_t c = (uint32_t)(s->stratum & 0xffff), h = cg_hash32_(s->block_key, c);
     cg_key_ swapped;
@@ -9056,74 +9234,90 @@ CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
 }
 
 /* src/core/transform.h */
-/* ---- >>transform: blocks of 1024 rotated, or of 64 to frequencies, and back ---- */
+/* transform: one block of values rotated or transformed to frequencies, and back
 
-#define CG_ROTATE_SIGN_KEY_ 0x6A09E667F3BCC909u /* signs of a rotation are not the draws of a sample */
+   Offers   cg_transform_block_
+   Needs    base, random, kernels (rotate, dct)
+   Touches  nothing but its arguments */
 
-/* One block, from where it lies. Sums of 2^10 values, twice, must not overflow. */
+#define CG_ROTATE_SIGN_KEY_ 0x6A09E667F3BCC909u /* so that the signs of a rotation differ from the hashes of a sample */
+
+/* Transforms block number `block` from `from`, of any alignment, to v, aligned, which may be the same address. Values
+   from 2^107 on are scaled down first, as sums of 2^10 values, twice, must not overflow; the result is finite if the
+   values are. */
 static void cg_transform_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
     const float *from, float *v, int inverse) {
     const int rotate = stage->id == CG_TRANSFORM_ROTATE;
-    const size_t unit = rotate ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
-    const uint32_t top = kernels->absmax_bits(from, unit);
-    const int huge = top >= 0x75000000u && top < CG_INF_BITS_; /* 2^107 */
-    /* 2^-20 */
+    const size_t block_size = rotate ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
+    const uint32_t absmax_bits = kernels->absmax_bits(from, block_size);
+    const int huge = absmax_bits >= 0x75000000u && absmax_bits < CG_INF_BITS_; /* 2^107 */
     if (huge)
-        for (size_t i = 0; i < unit; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f);
+        for (size_t i = 0; i < block_size; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f); /* 2^-20 */
     if (rotate) {
         uint32_t flips[64];
-        const cg_key_ k = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
-        for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(k, i);
+        const cg_key_ block_key = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
+        for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(block_key, i);
         kernels->rotate_from(huge ? v : from, v, flips, stage->arg, inverse);
     } else {
-        if (!huge && v != from) memcpy(v, from, 4 * unit);
+        if (!huge && v != from) memcpy(v, from, 4 * block_size);
         kernels->dct(v, inverse);
     }
     if (huge)
-        for (size_t i = 0; i < unit; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
+        for (size_t i = 0; i < block_size; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
 }
 
 /* src/core/source.h */
-/* ---- >>source: the values that a stage sees, as a dense vector, piece by piece ---- */
+/* source: the values that a selection or quantizer sees, as a dense vector, chunk by chunk
 
-/* Values that are still to be made, so that they are in the cache when they are read. run makes [first, first +
-   many), which lie in one unit, in out, and returns the sum of their squares. */
+   Offers   cg_producer_, cg_source_, cg_source_fetch_, cg_values_view_, cg_producer_make_
+   Needs    base, random, sample, transform
+   Touches  the caller's x, if a producer makes its values; buffers of the callers
+   Other headers may use: cg_producer_, cg_source_
+   A source hides whether values lie in memory, are still to be sampled or transformed, or are made by a callback only
+   when they are needed, while they are in the cache. */
+
+/* A callback that makes values, so that they are in the cache when they are read. */
 typedef struct cg_producer_ {
+    /* Makes values [first, first + many) in out and returns the sum of their squares; called from several threads. */
     double (*make)(const void *user, size_t first, size_t many, float *out);
     const void *user;
-    /* so many, asked for a unit at a time (a chunk or a block), each once: out is where they belong */
-    size_t n, step;
-    /* they belong nowhere: any stretch of a chunk is asked for, at any time, into a buffer */
-    int lazy;
-    uint32_t threshold_hint; /* top-k: a magnitude that more than k are expected to reach, or 0 */
-    int started;             /* comes back, unless lazy: some or all have been made, */
-    double energy;           /* and the sum of their squares */
-    size_t reached_hint;     /* comes back: how many reached the hint */
+    size_t n; /* values in all */
+    /* CG_CHUNK_ or CG_BLOCK_: unless lazy, make is called once for every step of so many, with out their place in x */
+    size_t step;
+    int lazy; /* 1: values have no place; any range within a chunk is asked for, at any time, into any buffer */
+    uint32_t threshold_hint; /* top-k: a magnitude, as bits, that more than k values are expected to reach, or 0 */
+    int started;             /* result, unless lazy: 1 if some or all values have been made */
+    double energy;           /* result, unless lazy: the sum of their squares */
+    size_t reached_hint;     /* result: how many values reached the hint, or more than the list holds */
 } cg_producer_;
 
 typedef struct cg_source_ {
-    cg_producer_ *producer; /* NULL: they are there */
+    cg_producer_ *producer; /* NULL: the values have been made */
     const cg_kernels_ *kernels;
-    const cg_info *info;
-    const float *x;              /* the values themselves; or, drawn, where to draw them from */
-    uint64_t count;              /* before a transform */
-    int to_sample, to_transform; /* still to be drawn, still to be transformed */
+    const cg_info *info;         /* n, drawn, op and tag are set */
+    const float *x;              /* the values, or what the sample takes them from; any alignment */
+    uint64_t count;              /* values before the transform */
+    int to_sample, to_transform; /* what is still to be done with x */
 } cg_source_;
 
 static int cg_source_is_lazy_(const cg_source_ *src) { return src->producer && src->producer->lazy; }
-/* Values [first, first + many) of x, or where that is NULL of what `lazy` makes, in buf. */
+/* Values [first, first + many): where they lie in x, or with x NULL what the lazy producer makes of them in buf. */
 static const float *cg_values_view_(const float *x, const cg_producer_ *lazy, size_t first, size_t many, float *buf) {
     if (x) return cg_at_(x, first);
     lazy->make(lazy->user, first, many, buf);
     return buf;
 }
-static double cg_producer_make_(const cg_producer_ *fill, size_t first, size_t unit, float *x) {
-    return first < fill->n ? fill->make(fill->user, first, cg_min_(unit, fill->n - first), cg_at_mut_(x, first)) : 0.0;
+/* Makes the step of values from `first` on in x, where x[0] is value 0; returns the sum of their squares. */
+static double cg_producer_make_(const cg_producer_ *producer, size_t first, size_t step, float *x) {
+    return first < producer->n
+        ? producer->make(producer->user, first, cg_min_(step, producer->n - first), cg_at_mut_(x, first))
+        : 0.0;
 }
 
-/* At most CG_CHUNK_ values from `first` on: in place, or gathered into buf. */
+/* Values [first, first + count) before the transform, at most CG_CHUNK_: where they lie, or in buf. A sampled value
+   that is not finite stays so, and others are scaled without overflow. */
 static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_t count, float *buf) {
-    size_t at[64];
+    size_t index[64];
     cg_strata_ strata;
     const int scaled = !(src->info->op.sample.flags & CG_FLAG_UNSCALED);
     if (cg_source_is_lazy_(src) && !src->to_sample) src->producer->make(src->producer->user, first, count, buf);
@@ -9132,119 +9326,148 @@ static const float *cg_source_gather_(const cg_source_ *src, size_t first, size_
     for (size_t i = 0; i < count; i += 64) { /* ask for 64 cache lines before waiting for the first */
         size_t many = cg_min_(64, count - i);
         for (size_t j = 0; j < many; j++, cg_strata_next_(&strata)) {
-            at[j] = (size_t)cg_strata_sample_(&strata);
-            if (!cg_source_is_lazy_(src)) CG_PREFETCH_(cg_at_(src->x, at[j]));
+            index[j] = (size_t)cg_strata_sample_(&strata);
+            if (!cg_source_is_lazy_(src)) CG_PREFETCH_(cg_at_(src->x, index[j]));
             buf[i + j] = scaled ? (float)strata.length : 1.0f;
         }
         for (size_t j = 0; j < many; j++) {
             float f;
-            if (cg_source_is_lazy_(src)) src->producer->make(src->producer->user, at[j], 1, &f);
-            else f = cg_load_(src->x, at[j]);
+            if (cg_source_is_lazy_(src)) src->producer->make(src->producer->user, index[j], 1, &f);
+            else f = cg_load_(src->x, index[j]);
             buf[i + j] = cg_is_finite_(f) ? cg_saturate_(cg_times_(f, buf[i + j])) : f;
         }
     }
     return buf;
 }
-/* The same behind the transform; the values must lie in one chunk. buf has room for CG_CHUNK_. */
+/* Values [first, first + count) after the transform, which must lie in one chunk: where they lie, or in buf, which has
+   room for CG_CHUNK_. Whole blocks are transformed, so buf may hold more around them. */
 static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t count, float *buf) {
     const cg_stage *stage = &src->info->op.transform;
     const uint64_t key = cg_shared_key_(&src->info->tag);
-    const int made = src->to_sample || cg_source_is_lazy_(src);
-    size_t unit, base, end, have;
+    const int in_buf = src->to_sample || cg_source_is_lazy_(src);
+    size_t block_size, base, end, available;
     if (!src->to_transform) return cg_source_gather_(src, first, count, buf);
-    unit = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
-    base = first / unit * unit;
-    end = (first + count + unit - 1) / unit * unit;
-    have = cg_min_(end, (size_t)src->count) - base;
-    if (made) cg_source_gather_(src, base, have, buf);
-    for (size_t b = base; b < end; b += unit) {
+    block_size = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
+    base = first / block_size * block_size;
+    end = (first + count + block_size - 1) / block_size * block_size;
+    available = cg_min_(end, (size_t)src->count) - base;
+    if (in_buf) cg_source_gather_(src, base, available, buf);
+    for (size_t b = base; b < end; b += block_size) {
         float *v = buf + (b - base);
-        const float *from = made ? v : cg_at_(src->x, b);
-        if (b - base + unit > have) { /* the last block is filled with zeros */
-            size_t some = have - (b - base);
-            if (!made) memcpy(v, from, 4 * some);
-            memset(v + some, 0, 4 * (unit - some));
+        const float *from = in_buf ? v : cg_at_(src->x, b);
+        if (b - base + block_size > available) { /* the last block is filled with zeros */
+            size_t in_block = available - (b - base);
+            if (!in_buf) memcpy(v, from, 4 * in_block);
+            memset(v + in_block, 0, 4 * (block_size - in_block));
             from = v;
         }
-        cg_transform_block_(src->kernels, stage, key, b / unit, from, v, 0);
+        cg_transform_block_(src->kernels, stage, key, b / block_size, from, v, 0);
     }
     return buf + (first - base);
 }
 
-/* src/core/select/topk.h */
-/* ---- >>select: (index, value) lists in scratch ---- */
+/* src/core/select/list.h */
+/* list: lists of selected (index, value) pairs in scratch, and their k-th largest magnitude
+
+   Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
+   Needs    base, kernels (CG_SLACK_), stages, shape, lowrank and atomo (bytes of work)
+   Touches  the caller's scratch
+   Other headers may use: cg_both_signs_, cg_kth_, cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
+   Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
+   CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 
 typedef struct cg_list_ {
-    uint32_t *index_low; /* index modulo 2^32, ascending */
+    uint32_t *index_low; /* indices modulo 2^32, ascending */
     float *value;
-    uint64_t *segment_start; /* segment[s]: how many entries have an index below s*2^32 */
+    uint64_t *segment_start; /* [s]: how many entries have an index below s*2^32; segment_count + 1 of them */
     uint64_t segment_count;
-    size_t count, capacity;
-    int has_all_ties;   /* 0: of the last to be taken some equals were left out */
-    int sum_magnitudes; /* 1: filtering sums the magnitudes of everything into total, part after part */
-    double magnitude_sum, block_sum;
-    float *materialized; /* the sample, where a selection follows it */
+    size_t count, capacity; /* entries; arrays are longer than capacity, see cg_list_allocated_n_ */
+    int has_all_ties;       /* 0: entries with the smallest magnitude in the list have equals that are not in it */
+    int sum_magnitudes;     /* 1: cg_filter_vector_ sums the magnitudes of all values, selected or not */
+    double magnitude_sum;   /* that sum, in f64 by chunks and blocks */
+    double block_sum;       /* the part of the current block */
+    float *materialized;    /* behind the list: the whole transformed vector, if cg_needs_materialized_; factors */
 } cg_list_;
 
-static size_t cg_list_capacity_(const cg_op *op, uint64_t turned) {
-    uint64_t room = turned;
+/* Entries that a list needs while op selects of transformed_n values. Exact top-k and its relatives look for k among
+   up to twice as many candidates and a block, and fall back to counting passes where those do not fit. */
+static size_t cg_list_capacity_(const cg_op *op, uint64_t transformed_n) {
+    uint64_t capacity = transformed_n;
     if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_DGC || op->select.id == CG_SELECT_SIDCO)
-        room = cg_add_sat_(cg_mul_sat_(cg_max_selected_(op, turned), 2), CG_BLOCK_);
-    /* a chunk's candidates beside what has been taken */
-    if (op->select.id == CG_SELECT_CHUNKED) room = cg_add_sat_(cg_max_selected_(op, turned), op->select.size);
-    return (size_t)(room < turned ? room : turned);
+        capacity = cg_add_sat_(cg_mul_sat_(cg_max_selected_(op, transformed_n), 2), CG_BLOCK_);
+    /* the candidates of one chunk beside what the chunks before have kept */
+    if (op->select.id == CG_SELECT_CHUNKED)
+        capacity = cg_add_sat_(cg_max_selected_(op, transformed_n), op->select.size);
+    return (size_t)(capacity < transformed_n ? capacity : transformed_n);
 }
-/* a chunk may overshoot the room before it is seen */
-static uint64_t cg_list_allocated_n_(uint64_t room, uint64_t turned) {
-    return cg_add_sat_(room, room < turned ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
+/* Entries to allocate: filters check the capacity after each chunk, and write CG_SLACK_ entries beyond their result. */
+static uint64_t cg_list_allocated_n_(uint64_t capacity, uint64_t transformed_n) {
+    return cg_add_sat_(capacity, capacity < transformed_n ? CG_CHUNK_ + CG_SLACK_ : CG_SLACK_);
 }
-static int cg_needs_materialized_(const cg_op *op) { /* must a selection or a codec see them all at once, beside x? */
+/* Must the sampled or transformed vector be stored as a whole, for a selection or a user codec? */
+static int cg_needs_materialized_(const cg_op *op) {
     return !cg_is_matrix_op_(op) && (op->sample.id || op->transform.id) &&
         (op->select.id || cg_is_user_codec_(&op->quantize));
 }
+/* Bytes of scratch at any alignment that compressing n values takes; 0: none; CG_TOO_LARGE_ on overflow. */
 static uint64_t cg_scratch_bytes_(const cg_op *op, uint64_t n) {
-    uint64_t drawn = cg_sampled_n_(op, n, NULL), turned = cg_transformed_n_(op, drawn), bytes = 0;
+    uint64_t sampled_n = cg_sampled_n_(op, n, NULL), transformed_n = cg_transformed_n_(op, sampled_n), bytes = 0;
     if (op->select.id) {
-        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, turned), turned));
-        bytes = cg_add_sat_(bytes, 8 * ((turned >> 32) + 2));
+        bytes = cg_mul_sat_(8, cg_list_allocated_n_(cg_list_capacity_(op, transformed_n), transformed_n));
+        bytes = cg_add_sat_(bytes, 8 * ((transformed_n >> 32) + 2));
     }
-    if (cg_needs_materialized_(op)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, turned));
-    if (cg_is_matrix_op_(op)) bytes = cg_add_sat_(cg_mul_sat_(4, cg_add_sat_(turned, 2)), cg_matrix_work_bytes_(op));
+    if (cg_needs_materialized_(op)) bytes = cg_add_sat_(bytes, cg_mul_sat_(4, transformed_n));
+    if (cg_is_matrix_op_(op))
+        bytes = cg_add_sat_(cg_mul_sat_(4, cg_add_sat_(transformed_n, 2)), cg_matrix_work_bytes_(op));
     return bytes ? cg_add_sat_(bytes, 64) : 0;
 }
-static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t turned, void *scratch) {
+/* An empty list in scratch, which has cg_scratch_bytes_ or is NULL if that is 0. The entries are not initialised. */
+static void cg_list_in_scratch_(cg_list_ *list, const cg_op *op, uint64_t transformed_n, void *scratch) {
     uint8_t *p;
     memset(list, 0, sizeof *list);
     if (!scratch) return;
     p = (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64;
     if (op->select.id) {
-        size_t slots;
-        list->capacity = cg_list_capacity_(op, turned);
-        list->segment_count = turned ? ((turned - 1) >> 32) + 1 : 1;
-        slots = (size_t)cg_list_allocated_n_(list->capacity, turned);
+        size_t allocated_n;
+        list->capacity = cg_list_capacity_(op, transformed_n);
+        list->segment_count = transformed_n ? ((transformed_n - 1) >> 32) + 1 : 1;
+        allocated_n = (size_t)cg_list_allocated_n_(list->capacity, transformed_n);
         list->segment_start = (uint64_t *)(void *)p;
         p += 8 * (size_t)(list->segment_count + 1);
         list->index_low = (uint32_t *)(void *)p;
-        p += 4 * slots;
+        p += 4 * allocated_n;
         list->value = (float *)(void *)p;
-        p += 4 * slots;
+        p += 4 * allocated_n;
     }
     list->materialized = (float *)(void *)p;
 }
 
-/* Whose magnitudes: of all values, or only of those above or below zero (the others come out too large for any
-   bound). */
+/* To be called before values from index i on are listed, at least for every multiple of CG_CHUNK_. */
+CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
+    if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
+}
+/* Appends an entry; the caller has checked the capacity, and marks segments itself. */
+CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
+    list->index_low[list->count] = (uint32_t)i;
+    list->value[list->count++] = value;
+}
+/* After the last entry. */
+static void cg_list_close_(cg_list_ *list) { list->segment_start[list->segment_count] = list->count; }
+
+/* Whose magnitudes count: those of all values, or only of the positive or of the negative ones. The key of a value is
+   (bits ^ sign_flip) & keep_mask: its magnitude, or with the wrong sign at least 2^31, which is above every bound. */
 typedef struct cg_sign_filter_ {
     uint32_t sign_flip, keep_mask;
 } cg_sign_filter_;
 static const cg_sign_filter_ cg_both_signs_ = { 0, CG_ABS_MASK_ };
-CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ of) {
-    return (cg_as_bits_(v) ^ of.sign_flip) & of.keep_mask;
+CG_INLINE_ uint32_t cg_magnitude_key_(float v, cg_sign_filter_ filter) {
+    return (cg_as_bits_(v) ^ filter.sign_flip) & filter.keep_mask;
 }
 
-/* The rank-th largest magnitude (rank from 1) among those in [lo, hi]: 2048 bins at a time, until few are left to
-   sort. rank becomes its rank among its equals. */
-static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uint32_t hi, cg_sign_filter_ of) {
+/* The kth largest key (kth from 1) among those in [lo, hi], of which there are at least *kth. Histograms of 2048 bins
+   narrow the range until a few are left to sort. *kth becomes the position among its equals: so many of them, in the
+   order of their indices, are needed beside all larger ones. v is aligned. */
+static uint32_t cg_kth_(const float *v, size_t n, size_t *kth, uint32_t lo, uint32_t hi, cg_sign_filter_ filter) {
     enum { FEW = 64 };
     size_t bins[2048];
     uint32_t few[FEW];
@@ -9253,73 +9476,86 @@ static uint32_t cg_kth_(const float *v, size_t n, size_t *rank, uint32_t lo, uin
         size_t count = 0;
         memset(bins, 0, sizeof bins[0] * (bin + 1));
         for (size_t i = 0; i < n; i++) {
-            uint32_t m = cg_magnitude_key_(v[i], of) - lo;
+            uint32_t m = cg_magnitude_key_(v[i], filter) - lo;
             if (m <= width) bins[m >> shift]++;
         }
-        for (; bin > 0 && bins[bin] < *rank; bin--) *rank -= bins[bin];
+        for (; bin > 0 && bins[bin] < *kth; bin--) *kth -= bins[bin];
         lo += bin << shift;
         if (hi - lo >= 1u << shift) hi = lo + ((1u << shift) - 1u);
         if (lo == hi) return lo;
         if (bins[bin] > FEW) continue;
         for (size_t i = 0; i < n; i++) { /* insertion sort, largest first */
-            uint32_t m = cg_magnitude_key_(v[i], of);
+            uint32_t m = cg_magnitude_key_(v[i], filter);
             if (m - lo <= hi - lo) {
                 size_t j = count++;
                 for (; j > 0 && few[j - 1] < m; j--) few[j] = few[j - 1];
                 few[j] = m;
             }
         }
-        lo = few[*rank - 1];
+        lo = few[*kth - 1];
         for (count = 0; few[count] != lo; count++) {}
-        *rank -= count; /* those above it */
+        *kth -= count; /* those above it */
         return lo;
     }
 }
-/* Moves entries [from, to) down to *kept on: those above the key, and of its equals as many as are left to take. */
-static void cg_list_compact_(cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t key, size_t *left) {
-    size_t k = *kept, l = *left, i = from;
-    for (; i < to && l; i++) { /* equals are taken: */
+/* Moves entries [from, to) whose magnitude is above kth_bits, and the first *ties_left that equal it, to *kept on.
+   *kept <= from; both counts are updated. */
+static void cg_list_compact_(
+    cg_list_ *list, size_t from, size_t to, size_t *kept, uint32_t kth_bits, size_t *ties_left) {
+    size_t kept_n = *kept, ties = *ties_left, i = from;
+    for (; i < to && ties; i++) { /* while equals are taken */
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        list->index_low[k] = list->index_low[i];
-        list->value[k] = list->value[i];
-        k += m >= key;
-        l -= m == key;
+        list->index_low[kept_n] = list->index_low[i];
+        list->value[kept_n] = list->value[i];
+        kept_n += m >= kth_bits;
+        ties -= m == kth_bits;
     }
-    for (; i < to; i++) { /* and no more of them */
+    for (; i < to; i++) { /* all have been taken */
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        list->index_low[k] = list->index_low[i];
-        list->value[k] = list->value[i];
-        k += m > key;
+        list->index_low[kept_n] = list->index_low[i];
+        list->value[kept_n] = list->value[i];
+        kept_n += m > kth_bits;
     }
-    *kept = k;
-    *left = l;
+    *kept = kept_n;
+    *ties_left = ties;
 }
 
-/* All whose magnitude reaches `bound`. 0: did not fit. fill: makes the values first. */
-static int cg_filter_producing_(
-    const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list, cg_producer_ *fill) {
+/* src/core/select/filter.h */
+/* filter: one pass over the values that lists those whose magnitude reaches a threshold
+
+   Offers   filters of a vector, of values that a producer makes, of ties; cg_count_above_all_; threads
+   Needs    base, kernels (filter, count_above), source, select/list
+   Touches  the list; x, if a producer makes it
+   Other headers may use: CG_PARALLEL_, cg_filter_lazy_, cg_thread_count_
+   Every filter empties the list first, and leaves it ascending, with its segments. NaN reaches every threshold. */
+
+/* Makes x, chunk by chunk, and filters it on the way. All of x is made in any case; 0: the list did not hold all. */
+static int cg_filter_producing_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t threshold_bits,
+    cg_list_ *list, cg_producer_ *producer) {
     double energy = 0.0;
     int fits = 1;
-    fill->started = 1;
+    producer->started = 1;
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         if (i % CG_BLOCK_ == 0) {
-            fill->energy += energy;
+            producer->energy += energy;
             energy = 0.0;
         }
-        energy += cg_producer_make_(fill, i, CG_CHUNK_, (float *)(uintptr_t)x);
+        energy += cg_producer_make_(producer, i, CG_CHUNK_, (float *)(uintptr_t)x);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (fits)
-            list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
+            list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
                 list->index_low + list->count, list->value + list->count);
         fits = list->count <= list->capacity;
     }
-    fill->energy += energy;
-    fill->reached_hint = list->count;
+    producer->energy += energy;
+    producer->reached_hint = list->count;
     list->segment_start[list->segment_count] = list->count;
     return fits;
 }
-static int cg_filter_vector_(const cg_kernels_ *kernels, const float *x, size_t n, uint32_t bound, cg_list_ *list) {
+/* Filters a vector in memory, of any alignment. 0: the list did not hold all, and sums and segments are incomplete. */
+static int cg_filter_vector_(
+    const cg_kernels_ *kernels, const float *x, size_t n, uint32_t threshold_bits, cg_list_ *list) {
     list->count = 0;
     list->magnitude_sum = list->block_sum = 0.0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
@@ -9331,7 +9567,7 @@ static int cg_filter_vector_(const cg_kernels_ *kernels, const float *x, size_t 
             }
             list->block_sum += cg_lane_sum_of_(kernels, cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), CG_SUM_ABS_);
         }
-        list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), bound, (uint32_t)i,
+        list->count += kernels->filter(cg_at_(x, i), cg_min_(CG_CHUNK_, n - i), threshold_bits, (uint32_t)i,
             list->index_low + list->count, list->value + list->count);
         if (list->count > list->capacity) return 0;
     }
@@ -9339,6 +9575,9 @@ static int cg_filter_vector_(const cg_kernels_ *kernels, const float *x, size_t 
     list->magnitude_sum += list->block_sum;
     return 1;
 }
+/* Threads, at most 64. CG_PARALLEL_ stands before a for loop over i < many, whose rounds are independent: `many` is a
+   part of its text. CG_CODED_WAVE_: blocks that are entropy coded at once; without threads each block is written where
+   it stays. */
 #if defined(COMPGRAD_OPENMP) && defined(_OPENMP)
 #  include <omp.h>
 static int cg_thread_count_(void) {
@@ -9348,42 +9587,44 @@ static int cg_thread_count_(void) {
 #  define CG_PARALLEL_ _Pragma("omp parallel for schedule(static, 1) if (many > 1)")
 #  define CG_CODED_WAVE_ CG_WAVE_
 #else
-CG_INLINE_ int cg_thread_count_(void) { return 1; } /* threads, at most 64 */
+CG_INLINE_ int cg_thread_count_(void) { return 1; }
 #  define CG_PARALLEL_
-#  define CG_CODED_WAVE_ 1u /* one block after the other stands where it stays */
+#  define CG_CODED_WAVE_ 1u
 #endif
 
-/* The same of values that are made on the way. With threads each has a part of the vector and of the list. */
+/* Filters values [first, end) of a lazy producer into entries [offset, offset + capacity) of the list, with indices
+   modulo 2^32; returns how many, or SIZE_MAX if they did not fit. One thread's slice of the vector and of the list. */
 CG_NOINLINE_ size_t cg_filter_slice_(const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t first, size_t end,
-    uint32_t bound, const cg_list_ *list, size_t at, size_t room) {
+    uint32_t threshold_bits, const cg_list_ *list, size_t offset, size_t capacity) {
     float buf[CG_CHUNK_];
     size_t count = 0;
     cg_fenv_ env = cg_fenv_enter_();
-    for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= room; i += CG_CHUNK_) {
+    for (size_t i = first; i < end && count + CG_CHUNK_ + CG_SLACK_ <= capacity; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, end - i);
-        count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
-            list->index_low + at + count, list->value + at + count);
+        count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
+            list->index_low + offset + count, list->value + offset + count);
     }
     cg_fenv_leave_(env);
-    return count + CG_CHUNK_ + CG_SLACK_ <= room ? count : SIZE_MAX;
+    return count + CG_CHUNK_ + CG_SLACK_ <= capacity ? count : SIZE_MAX;
 }
-/* 0: did not fit, or one thread */
+/* Slices of a lazy producer's values by threads, put together in order. 0: a slice did not fit, there is one thread, or
+   the vector is too short or has several segments; then the list is unusable, and cg_filter_serial_ has to do it. */
 static int cg_filter_threaded_(
-    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t threshold_bits, cg_list_ *list) {
     const int many = cg_thread_count_();
-    const size_t room = list->capacity / (size_t)many, each = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
+    const size_t capacity = list->capacity / (size_t)many, slice_n = (n / (size_t)many / CG_CHUNK_ + 1) * CG_CHUNK_;
     size_t count[64];
     if (many < 2 || n < CG_BLOCK_ * (size_t)many || list->segment_count > 1) return 0;
     CG_PARALLEL_
     for (int i = 0; i < many; i++)
-        count[i] = cg_filter_slice_(kernels, lazy, cg_min_(n, each * (size_t)i), cg_min_(n, each * (size_t)(i + 1)),
-            bound, list, room * (size_t)i, room);
+        count[i] = cg_filter_slice_(kernels, lazy, cg_min_(n, slice_n * (size_t)i),
+            cg_min_(n, slice_n * (size_t)(i + 1)), threshold_bits, list, capacity * (size_t)i, capacity);
     for (int i = 0; i < many; i++)
         if (count[i] == SIZE_MAX) return 0;
     list->count = 0;
     for (int i = 0; i < many; i++) {
-        memmove(list->index_low + list->count, list->index_low + room * (size_t)i, 4 * count[i]);
-        memmove(list->value + list->count, list->value + room * (size_t)i, 4 * count[i]);
+        memmove(list->index_low + list->count, list->index_low + capacity * (size_t)i, 4 * count[i]);
+        memmove(list->value + list->count, list->value + capacity * (size_t)i, 4 * count[i]);
         list->count += count[i];
     }
     list->segment_start[0] = 0;
@@ -9391,27 +9632,30 @@ static int cg_filter_threaded_(
     return 1;
 }
 CG_NOINLINE_ int cg_filter_serial_(
-    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
+    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t threshold_bits, cg_list_ *list) {
     float buf[CG_CHUNK_];
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
-        list->count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, bound, (uint32_t)i,
+        list->count += kernels->filter(cg_values_view_(NULL, lazy, i, many, buf), many, threshold_bits, (uint32_t)i,
             list->index_low + list->count, list->value + list->count);
         if (list->count > list->capacity) return 0;
     }
     list->segment_start[list->segment_count] = list->count;
     return 1;
 }
+/* Filters the n values of a lazy producer. 0: the list did not hold all. */
 static int cg_filter_lazy_(
-    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t bound, cg_list_ *list) {
-    return cg_filter_threaded_(kernels, lazy, n, bound, list) || cg_filter_serial_(kernels, lazy, n, bound, list);
+    const cg_kernels_ *kernels, const cg_producer_ *lazy, size_t n, uint32_t threshold_bits, cg_list_ *list) {
+    return cg_filter_threaded_(kernels, lazy, n, threshold_bits, list) ||
+        cg_filter_serial_(kernels, lazy, n, threshold_bits, list);
 }
-/* The k-th largest magnitude is `key`, and `above` are larger: take those, and the first that equal it. */
+/* Lists the k largest, of which kth_bits is the smallest magnitude and `above` are larger: those, and the first that
+   equal kth_bits. x, or with x NULL the lazy producer, has no NaN. k <= capacity. */
 CG_NOINLINE_ void cg_filter_with_ties_(const cg_kernels_ *kernels, const float *x, const cg_producer_ *lazy, size_t n,
-    uint32_t key, size_t above, size_t k, cg_list_ *list) {
-    size_t left = k - above, from, found;
+    uint32_t kth_bits, size_t above, size_t k, cg_list_ *list) {
+    size_t ties_left = k - above, from, found;
     float buf[CG_CHUNK_];
     list->count = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
@@ -9419,105 +9663,116 @@ CG_NOINLINE_ void cg_filter_with_ties_(const cg_kernels_ *kernels, const float *
         if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
         if (list->count == k && (uint64_t)(n - 1) >> 32 == 0) break;
         from = list->count;
-        found = kernels->filter(cg_values_view_(x, lazy, i, many, buf), many, left ? key : key + 1, (uint32_t)i,
-            list->index_low + from, list->value + from);
-        cg_list_compact_(list, from, from + found, &list->count, key, &left);
+        found = kernels->filter(cg_values_view_(x, lazy, i, many, buf), many, ties_left ? kth_bits : kth_bits + 1,
+            (uint32_t)i, list->index_low + from, list->value + from);
+        cg_list_compact_(list, from, from + found, &list->count, kth_bits, &ties_left);
     }
     list->segment_start[list->segment_count] = list->count;
 }
-/* How many are above the bound; returns the largest. */
-CG_NOINLINE_ uint32_t cg_count_above_all_(
-    const cg_kernels_ *kernels, const float *x, const cg_producer_ *lazy, size_t n, uint32_t bound, size_t *above) {
+/* *above: how many magnitudes are above threshold_bits. Returns the largest magnitude as bits. */
+CG_NOINLINE_ uint32_t cg_count_above_all_(const cg_kernels_ *kernels, const float *x, const cg_producer_ *lazy,
+    size_t n, uint32_t threshold_bits, size_t *above) {
     float buf[CG_CHUNK_];
-    uint32_t top = 0;
+    uint32_t absmax_bits = 0;
     *above = 0;
     for (size_t i = 0; i < n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, n - i);
-        top = cg_max32_(top, kernels->count_above(cg_values_view_(x, lazy, i, many, buf), many, bound, above));
+        absmax_bits = cg_max32_(
+            absmax_bits, kernels->count_above(cg_values_view_(x, lazy, i, many, buf), many, threshold_bits, above));
     }
-    return top;
+    return absmax_bits;
 }
 
-/* A magnitude that about `want` of n values reach, from a sample of those in [lo, hi); `inside` of n are there, 0:
-   who knows. */
-static uint32_t cg_threshold_estimate_(const float *x, const cg_producer_ *lazy, size_t n, uint64_t want,
-    uint64_t inside, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sign_filter_ of) {
-    size_t draws = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, rank;
-    size_t stride = n / draws, at[64], many;
+/* src/core/select/topk.h */
+/* topk: candidates for the k largest magnitudes
+
+   Offers   cg_topk_candidates_, cg_threshold_estimate_
+   Needs    base, random, source, select/list, select/filter
+   Touches  the list; x, if a producer makes it
+   A threshold from a random sample, a little too low, is followed by one filter pass; the exact selection among what
+   passed is left to cg_list_keep_topk_. Where the candidates do not fit (ties, or an unlucky sample), passes that
+   count narrow the interval of the k-th magnitude. */
+
+/* A key in [lo, hi) that a few more than target_n of n values are expected to reach, from a random sample of the keys
+   in [lo, hi). inside_n: how many of n keys are in [lo, hi), 0: not known. salt: another one gives another sample.
+   sample: room for min(n, 16384) floats; n >= 1024. */
+static uint32_t cg_threshold_estimate_(const float *x, const cg_producer_ *lazy, size_t n, uint64_t target_n,
+    uint64_t inside_n, uint32_t lo, uint32_t hi, uint32_t salt, float *sample, cg_sign_filter_ filter) {
+    size_t sample_n = n / 64 < 1024 ? 1024 : n / 64 > 16384 ? 16384 : n / 64, count = 0, kth;
+    size_t stride = n / sample_n, index[64], many;
     cg_key_ key = cg_block_key_(salt, n);
-    double expect, spread = 1.0;
-    for (size_t i = 0; i < draws; i += many) { /* ask for 64 cache lines before waiting for the first */
-        many = cg_min_(64, draws - i);
+    double expected, spread = 1.0;
+    for (size_t i = 0; i < sample_n; i += many) { /* prefetch 64 cache lines before the first is used */
+        many = cg_min_(64, sample_n - i);
         for (size_t j = 0; j < many; j++) {
-            at[j] = (i + j) * stride +
+            index[j] = (i + j) * stride +
                 (size_t)((uint64_t)cg_hash32_(key, (uint32_t)(i + j)) * (stride < 0xffffffffu ? stride : 0xffffffffu) >>
                     32);
-            if (x) CG_PREFETCH_(cg_at_(x, at[j]));
+            if (x) CG_PREFETCH_(cg_at_(x, index[j]));
         }
         for (size_t j = 0; j < many; j++) {
             float one;
-            float f = cg_load_(cg_values_view_(x, lazy, at[j], 1, &one), 0);
-            uint32_t m = cg_magnitude_key_(f, of);
+            float f = cg_load_(cg_values_view_(x, lazy, index[j], 1, &one), 0);
+            uint32_t m = cg_magnitude_key_(f, filter);
             sample[count] = f;
             count += (m >= lo) & (m < hi);
         }
     }
     if (!count) return lo + (hi - lo) / 2;
-    expect = (inside ? (double)count / (double)inside : (double)draws / (double)n) * (double)want;
-    while (spread * spread < expect) spread += 1.0; /* a square root, roughly */
-    expect += 3.0 * spread + 4.0;
-    if (expect >= (double)count) return lo;
-    rank = (size_t)expect;
-    return cg_kth_(sample, count, &rank, lo, hi - 1, of);
+    expected = (inside_n ? (double)count / (double)inside_n : (double)sample_n / (double)n) * (double)target_n;
+    while (spread * spread < expected) spread += 1.0; /* a square root, roughly */
+    expected += 3.0 * spread + 4.0;
+    if (expected >= (double)count) return lo;
+    kth = (size_t)expected;
+    return cg_kth_(sample, count, &kth, lo, hi - 1, filter);
 }
 
-/* Top-k: a guess from a sample that is a little too low, one filter pass, exact selection among what passed. When
-   that does not fit (ties, or an unlucky sample) passes that count narrow the interval of the k-th key. Leaves in
-   the list all that reach *bound, at least k; or, where *bound is the k-th key itself, k of them. fill: values
-   that are still to be made, with a hint in place of the first guess; or lazy, and x is NULL. */
+/* Lists all values that reach *threshold_bits, at least k; or, with has_all_ties 0, exactly the k largest, where
+   *threshold_bits is the k-th magnitude itself. 1 <= k <= n. producer: NULL; or it makes x, and its hint replaces the
+   first estimate; or it is lazy, and x is NULL. CG_E_NONFINITE: Inf or NaN among the values. */
 static cg_status cg_topk_candidates_(const cg_kernels_ *kernels, const float *x, size_t n, size_t k, cg_list_ *list,
-    cg_producer_ *fill, uint32_t *bound) {
+    cg_producer_ *producer, uint32_t *threshold_bits) {
     uint32_t lo = 0, hi = 0x80000000u; /* the k-th key is in [lo, hi) */
     size_t at_least_lo = n, at_least_hi = 0;
-    const cg_producer_ *lazy = fill && fill->lazy ? fill : NULL;
-    if (lazy) fill = NULL;
+    const cg_producer_ *lazy = producer && producer->lazy ? producer : NULL;
+    if (lazy) producer = NULL;
     list->has_all_ties = 1;
     for (uint32_t tries = 0;; tries++) {
-        *bound = lo;
-        if (fill) *bound = fill->threshold_hint;
+        *threshold_bits = lo;
+        if (producer) *threshold_bits = producer->threshold_hint;
         else if (n > CG_CHUNK_) {
             if (tries < 8)
-                *bound = cg_threshold_estimate_(
+                *threshold_bits = cg_threshold_estimate_(
                     x, lazy, n, k - at_least_hi, at_least_lo - at_least_hi, lo, hi, tries, list->value, cg_both_signs_);
-            else *bound = lo + (hi - lo) / 2;
-            if (*bound == 0 && hi > 1) *bound = 1; /* zeros may be most of them, and need no sorting */
+            else *threshold_bits = lo + (hi - lo) / 2;
+            if (*threshold_bits == 0 && hi > 1) *threshold_bits = 1; /* zeros may be many, and need no sorting */
         }
-        if (fill       ? cg_filter_producing_(kernels, x, n, *bound, list, fill)
-                : lazy ? cg_filter_lazy_(kernels, lazy, n, *bound, list)
-                       : cg_filter_vector_(kernels, x, n, *bound, list)) {
-            fill = NULL;
+        if (producer   ? cg_filter_producing_(kernels, x, n, *threshold_bits, list, producer)
+                : lazy ? cg_filter_lazy_(kernels, lazy, n, *threshold_bits, list)
+                       : cg_filter_vector_(kernels, x, n, *threshold_bits, list)) {
+            producer = NULL;
             if (list->count >= k) break;
-            hi = *bound;
+            hi = *threshold_bits;
             at_least_hi = list->count;
-            /* all that are not zero are in the list, and the k-th is */
-            if (hi == 1) {
+            if (hi == 1) { /* all that are not zero are in the list, so the k-th is zero */
                 if (kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
                 cg_filter_with_ties_(kernels, x, lazy, n, 0, list->count, k, list);
                 list->has_all_ties = 0;
-                *bound = 0;
+                *threshold_bits = 0;
                 return CG_OK;
             }
         } else {
             size_t above;
-            fill = NULL;
-            if (cg_count_above_all_(kernels, x, lazy, n, *bound, &above) >= CG_INF_BITS_) return CG_E_NONFINITE;
-            if (above < k) { /* more than k reach it, so it is the k-th itself */
-                cg_filter_with_ties_(kernels, x, lazy, n, *bound, above, k, list);
+            producer = NULL;
+            if (cg_count_above_all_(kernels, x, lazy, n, *threshold_bits, &above) >= CG_INF_BITS_)
+                return CG_E_NONFINITE;
+            if (above < k) { /* at least k reach it, and fewer are above: it is the k-th itself */
+                cg_filter_with_ties_(kernels, x, lazy, n, *threshold_bits, above, k, list);
                 list->has_all_ties = 0;
                 COMPGRAD_ASSERT(list->count == k);
                 return CG_OK;
             }
-            lo = *bound + 1;
+            lo = *threshold_bits + 1;
             at_least_lo = above;
         }
     }
@@ -9530,115 +9785,117 @@ CG_OFFERED_ uint32_t cg_kth_magnitude_(const float *v, size_t n, size_t *rank) {
 }
 
 /* src/core/select/thresholds.h */
-/* ---- >>selections: each fills the list, ascending by index ---- */
+/* thresholds: top-k and selections that estimate its threshold: DGC, SIDCo, MSTop-k
 
+   Offers   cg_selector_, cg_list_keep_topk_, cg_select_topk_, cg_below_sums_of_ and a selection each
+   Needs    base, random, kernels, shape, sample (cg_mulhi64_), select/list, select/filter, select/topk
+   Touches  the list; k and threshold in info; x, if a producer makes it
+   Other headers may use: cg_list_keep_topk_, cg_select_topk_, cg_selector_
+   Each selection fills the list, ascending by index, and refuses values that are not finite. */
+
+/* What a selection works on. */
 typedef struct cg_selector_ {
     const cg_kernels_ *kernels;
-    const cg_extra *side;
-    const float *x;         /* NULL: top-k of what a lazy fill makes */
-    cg_producer_ *producer; /* top-k: what makes x, or NULL */
+    const cg_extra *side;   /* of the caller: aux and support; may be NULL */
+    const float *x;         /* n values of any alignment; NULL: those of a lazy producer, top-k only */
+    cg_producer_ *producer; /* top-k: makes x, or is lazy; NULL: x has been made */
     size_t n;
-    uint64_t shared_key, rank_key; /* keys */
-    cg_list_ *list;
-    cg_info *info; /* k and threshold are filled in */
+    uint64_t shared_key, rank_key; /* for random numbers that are equal on all ranks, and different */
+    cg_list_ *list;                /* result */
+    cg_info *info;                 /* op and tag; k and threshold are results */
 } cg_selector_;
 
-/* before any value from i on, a multiple of CG_CHUNK_ */
-CG_INLINE_ void cg_list_begin_segment_(cg_list_ *list, size_t i) {
-    if (((uint64_t)i & 0xffffffffu) == 0) list->segment_start[(uint64_t)i >> 32] = list->count;
-}
-CG_INLINE_ void cg_list_add_(cg_list_ *list, size_t i, float value) {
-    list->index_low[list->count] = (uint32_t)i;
-    list->value[list->count++] = value;
-}
-static void cg_list_close_(cg_list_ *list) { list->segment_start[list->segment_count] = list->count; }
-
-/* Cuts the list, all of which reaches `bound`, down to the k largest magnitudes; returns the k-th. */
-static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t bound) {
+/* Cuts the list, whose at least k entries all reach threshold_bits, down to the k largest magnitudes, of equal ones
+   those with the lowest indices; returns the k-th magnitude as bits. */
+static uint32_t cg_list_keep_topk_(const cg_selector_ *p, size_t k, uint32_t threshold_bits) {
     cg_list_ *list = p->list;
-    size_t left = k;
-    uint32_t key = cg_kth_(
-        list->value, list->count, &left, bound, p->kernels->absmax_bits(list->value, list->count), cg_both_signs_);
+    size_t ties_left = k;
+    uint32_t kth_bits = cg_kth_(list->value, list->count, &ties_left, threshold_bits,
+        p->kernels->absmax_bits(list->value, list->count), cg_both_signs_);
     list->count = 0;
     for (uint64_t s = 0, from = 0, to; s < list->segment_count; s++, from = to) {
         to = list->segment_start[s + 1];
         list->segment_start[s] = list->count;
-        cg_list_compact_(list, (size_t)from, (size_t)to, &list->count, key, &left);
+        cg_list_compact_(list, (size_t)from, (size_t)to, &list->count, kth_bits, &ties_left);
     }
     cg_list_close_(list);
     COMPGRAD_ASSERT(list->count == k);
-    return key;
+    return kth_bits;
 }
+/* The k largest of n magnitudes, k <= n; of p it needs neither side nor keys, and of info only threshold. */
 static cg_status cg_select_topk_(const cg_selector_ *p, size_t k) {
-    uint32_t bound;
+    uint32_t threshold_bits;
     cg_status s;
     if (!k) {
         p->list->count = 0;
         return CG_OK;
     }
-    s = cg_topk_candidates_(p->kernels, p->x, p->n, k, p->list, p->producer, &bound);
-    if (s == CG_OK) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, bound));
+    s = cg_topk_candidates_(p->kernels, p->x, p->n, k, p->list, p->producer, &threshold_bits);
+    if (s == CG_OK) p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
     return s;
 }
 
-/* Magnitudes, one of every `stride`, at places that the tag gives. */
-static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t draws, float *sample) {
+/* sample_n magnitudes, one of every `stride` values, at random places that are the same on all ranks.
+   sample_n * stride <= n. */
+static void cg_strided_sample_(const cg_selector_ *p, size_t stride, size_t sample_n, float *sample) {
     const cg_key_ key = cg_block_key_(p->shared_key, 0x73616D70u);
-    const uint64_t within = stride < 0xffffffffu ? stride : 0xffffffffu;
-    size_t at[64];
-    for (size_t i = 0; i < draws; i += 64) { /* ask for 64 cache lines before waiting for the first */
-        const size_t many = cg_min_(64, draws - i);
+    const uint64_t range = stride < 0xffffffffu ? stride : 0xffffffffu;
+    size_t index[64];
+    for (size_t i = 0; i < sample_n; i += 64) { /* prefetch 64 cache lines before the first is used */
+        const size_t many = cg_min_(64, sample_n - i);
         for (size_t j = 0; j < many; j++) {
-            at[j] = (i + j) * stride + (size_t)(cg_hash32_(key, (uint32_t)(i + j)) * within >> 32);
-            CG_PREFETCH_(cg_at_(p->x, at[j]));
+            index[j] = (i + j) * stride + (size_t)(cg_hash32_(key, (uint32_t)(i + j)) * range >> 32);
+            CG_PREFETCH_(cg_at_(p->x, index[j]));
         }
-        for (size_t j = 0; j < many; j++) sample[i + j] = cg_as_float_(cg_load_bits_(p->x, at[j]) & CG_ABS_MASK_);
+        for (size_t j = 0; j < many; j++) sample[i + j] = cg_as_float_(cg_load_bits_(p->x, index[j]) & CG_ABS_MASK_);
     }
 }
-/* A threshold that was estimated, made good: too many are cut to the k largest, too few lower it (DGC). */
+/* Selects by an estimated threshold. Too many values (above cg_max_selected_) are cut to the k largest, fewer than 80 %
+   of k lower the threshold and filter again, up to ten times; then, or if the list overflows, exact top-k decides. */
 static cg_status cg_select_by_estimate_(const cg_selector_ *p, size_t k, float threshold) {
     cg_list_ *list = p->list;
     for (int tries = 0; tries < 10; tries++, threshold = cg_times_(threshold, 0.8f)) {
-        const uint32_t bound = cg_as_bits_(threshold) & CG_ABS_MASK_;
-        if (!cg_filter_vector_(p->kernels, p->x, p->n, bound, list)) break;
+        const uint32_t threshold_bits = cg_as_bits_(threshold) & CG_ABS_MASK_;
+        if (!cg_filter_vector_(p->kernels, p->x, p->n, threshold_bits, list)) break;
         if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
         p->info->threshold = threshold;
         if (list->count > cg_max_selected_(&p->info->op, p->n))
-            p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, bound));
+            p->info->threshold = cg_as_float_(cg_list_keep_topk_(p, k, threshold_bits));
         if (list->count >= k - k / 5) return CG_OK;
     }
     return cg_select_topk_(p, k);
 }
-/* from 0.5 % of the values, more of short vectors */
+/* DGC: the threshold is that of a sample of 0.5 % of the values, more of short vectors. */
 static cg_status cg_select_dgc_(const cg_selector_ *p) {
     const float ratio = p->info->op.select.value;
     const size_t stride = p->n / 4096 < 1 ? 1 : cg_min_(200, p->n / 4096),
-                 draws = cg_min_(p->n / stride, p->list->capacity);
-    size_t rank = (size_t)cg_k_from_ratio_(ratio, 0, draws);
-    cg_strided_sample_(p, stride, draws, p->list->value);
+                 sample_n = cg_min_(p->n / stride, p->list->capacity);
+    size_t kth = (size_t)cg_k_from_ratio_(ratio, 0, sample_n);
+    cg_strided_sample_(p, stride, sample_n, p->list->value);
     return cg_select_by_estimate_(p, (size_t)cg_k_from_ratio_(ratio, 0, p->n),
-        cg_as_float_(cg_kth_(p->list->value, draws, &rank, 0, CG_ABS_MASK_, cg_both_signs_)));
+        cg_as_float_(cg_kth_(p->list->value, sample_n, &kth, 0, CG_ABS_MASK_, cg_both_signs_)));
 }
-/* SIDCo: magnitudes taken as exponentials; each stage looks at what is above the stage before, a quarter of it. */
+/* SIDCo: fits an exponential distribution to the magnitudes of a sample, in stages: each fits what is above the
+   threshold of the stage before, and keeps a quarter of it, the last what is left of the ratio. */
 static cg_status cg_select_sidco_(const cg_selector_ *p) {
     const size_t k = (size_t)cg_k_from_ratio_(p->info->op.select.value, 0, p->n);
     const size_t target = p->n / 256 < 8192 ? 8192 : cg_min_(p->n / 256, 65536),
                  stride = p->n / target < 1 ? 1 : p->n / target;
-    size_t draws = cg_min_(p->n / stride, p->list->capacity);
+    size_t sample_n = cg_min_(p->n / stride, p->list->capacity);
     double ratio = (double)k / (double)p->n, threshold = 0.0;
     float *sample = p->list->value;
-    cg_strided_sample_(p, stride, draws, sample);
-    if (p->kernels->absmax_bits(sample, draws) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    cg_strided_sample_(p, stride, sample_n, sample);
+    if (p->kernels->absmax_bits(sample, sample_n) >= CG_INF_BITS_) return CG_E_NONFINITE;
     while (ratio < 1.0) {
         double sum = 0.0, step = -cg_ln_(ratio < 0.25 ? 0.25 : ratio);
         size_t above = 0;
-        for (size_t i = 0; i < draws; i++) { /* the next stage looks at these alone */
+        for (size_t i = 0; i < sample_n; i++) { /* keep those above for the next stage */
             double d = (double)sample[i] - threshold;
             sample[above] = sample[i];
             above += d > 0.0;
             sum += d > 0.0 ? d : 0.0;
         }
-        draws = above;
+        sample_n = above;
         if (!above) break;
         step *= sum / (double)above;
         CG_NO_FMA_(step);
@@ -9648,108 +9905,109 @@ static cg_status cg_select_sidco_(const cg_selector_ *p) {
     return cg_select_by_estimate_(p, k, cg_saturate64_(threshold));
 }
 
-/* Sums over the magnitudes below a limit, as bits: of a chunk all, less those that reach it; where these are so
-   large that nothing of the others would be left in the difference, one after the other. The list must not be in
-   use. */
+/* Sums over the magnitudes below a limit. */
 typedef struct cg_below_sums_ {
     double sum, squares;
     uint64_t count;
-    uint32_t absmax_bits;
+    uint32_t absmax_bits; /* of all values, below the limit or not */
 } cg_below_sums_;
+/* limit: as bits. Of each chunk, the sums over all values less those over values that reach the limit; where these are
+   so large that rounding would eat the difference, the others are added one by one. The list's entries are overwritten
+   unless no value reaches the limit. */
 static cg_below_sums_ cg_below_sums_of_(const cg_selector_ *p, uint32_t limit) {
-    cg_below_sums_ t = { 0.0, 0.0, 0, 0 };
+    cg_below_sums_ below = { 0.0, 0.0, 0, 0 };
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         const size_t many = cg_min_(CG_CHUNK_, p->n - i);
         const float *v = cg_at_(p->x, i);
-        const uint32_t top = p->kernels->absmax_bits(v, many);
+        const uint32_t absmax_bits = p->kernels->absmax_bits(v, many);
         double sum = 0.0, squares = 0.0;
-        t.absmax_bits = cg_max32_(t.absmax_bits, top);
-        if (top < limit || top - limit < 10u << 23) { /* 2^10 times the limit */
+        below.absmax_bits = cg_max32_(below.absmax_bits, absmax_bits);
+        if (absmax_bits < limit || absmax_bits - limit < 10u << 23) { /* 2^10 times the limit */
             const size_t above =
-                top < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->index_low, p->list->value);
+                absmax_bits < limit ? 0 : p->kernels->filter(v, many, limit, 0, p->list->index_low, p->list->value);
             sum = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_ABS_);
             squares = cg_lane_sum_of_(p->kernels, v, many, CG_SUM_SQUARES_);
             if (above) {
                 sum -= cg_lane_sum_of_(p->kernels, p->list->value, above, CG_SUM_ABS_);
                 squares -= cg_lane_sum_of_(p->kernels, p->list->value, above, CG_SUM_SQUARES_);
             }
-            t.count += many - above;
+            below.count += many - above;
         } else {
             for (size_t j = 0; j < many; j++) {
                 uint32_t m = cg_load_bits_(v, j) & CG_ABS_MASK_;
                 double d = m < limit ? (double)cg_as_float_(m) : 0.0, square = d * d;
                 CG_NO_FMA_(square);
-                t.count += m < limit;
+                below.count += m < limit;
                 sum += d;
                 squares += square;
             }
         }
-        t.sum += sum > 0.0 ? sum : 0.0;
-        t.squares += squares > 0.0 ? squares : 0.0;
+        below.sum += sum > 0.0 ? sum : 0.0;
+        below.squares += squares > 0.0 ? squares : 0.0;
     }
-    return t;
+    return below;
 }
-#define CG_BERNOULLI_KEY_ 0xBB67AE8584CAA73Bu /* coins of a selection are not the noise of a quantizer */
+#define CG_BERNOULLI_KEY_ 0xBB67AE8584CAA73Bu /* so that the random numbers of a selection differ from a quantizer's */
 
-/* MSTop-k: bisects between the mean and the largest magnitude for a threshold that at most k reach; all of those
-   are taken, and what is missing is a run of neighbours, from a random place, among those down to the last
-   threshold that was too low. */
+/* MSTop-k: 30 bisections between the mean and the largest magnitude find high_bits, which at most k values reach, and
+   low_bits, which more than k reach. All of the former are taken, and what is missing is taken from the values between
+   the two: consecutive ones, from a random place on. */
 static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
     cg_list_ *list = p->list;
-    uint32_t bound, next, top, low = 0, high = CG_INF_BITS_;
+    uint32_t threshold_bits, next_bits, absmax_bits, low_bits = 0, high_bits = CG_INF_BITS_;
     double mean, lo = 0.0, hi = 1.0;
-    size_t rank = k + 1, sure = 0, between = 0, start, ordinal = 0;
+    size_t kth = k + 1, certain_n = 0, between_n = 0, start, seen = 0;
     cg_status s;
     if (k >= p->n) return cg_select_topk_(p, k);
     list->sum_magnitudes = 1;
-    s = cg_topk_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &bound);
+    s = cg_topk_candidates_(p->kernels, p->x, p->n, k + 1, list, NULL, &threshold_bits);
     list->sum_magnitudes = 0;
     if (s != CG_OK) return s;
-    top = p->kernels->absmax_bits(list->value, list->count);
-    /* more than k reach a threshold if and only if the next magnitude after the k-th does: nothing has to be
-       counted again */
-    next = cg_kth_(list->value, list->count, &rank, bound, top, cg_both_signs_);
-    /* none reaches it: the list stays */
+    absmax_bits = p->kernels->absmax_bits(list->value, list->count);
+    /* more than k values reach a threshold if and only if the (k+1)-th magnitude does: bisecting needs no counting */
+    next_bits = cg_kth_(list->value, list->count, &kth, threshold_bits, absmax_bits, cg_both_signs_);
+    /* no value reaches Inf, so cg_below_sums_of_ does not touch the list */
     mean = (list->has_all_ties ? list->magnitude_sum : cg_below_sums_of_(p, CG_INF_BITS_).sum) / (double)p->n;
     for (int i = 0; i < 30; i++) {
-        double r = (lo + hi) * 0.5, t = r * ((double)cg_as_float_(top) - mean);
-        uint32_t key;
+        double r = (lo + hi) * 0.5, t = r * ((double)cg_as_float_(absmax_bits) - mean);
+        uint32_t bits;
         CG_NO_FMA_(t);
-        key = cg_as_bits_(cg_saturate64_(mean + t));
-        if (key > next) {
-            high = key;
+        bits = cg_as_bits_(cg_saturate64_(mean + t));
+        if (bits > next_bits) {
+            high_bits = bits;
             hi = r;
         } else {
-            low = key;
+            low_bits = bits;
             lo = r;
         }
     }
-    if (!list->has_all_ties) bound = CG_INF_BITS_;
-    if (low < bound) { /* the candidates do not reach down so far: a pass more */
+    if (!list->has_all_ties) threshold_bits = CG_INF_BITS_;
+    if (low_bits < threshold_bits) { /* the candidates do not reach down to low_bits: count in another pass */
         size_t above = 0;
-        for (size_t i = 0; low && i < p->n; i += CG_CHUNK_)
-            p->kernels->count_above(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low - 1, &above);
-        between = low ? above : p->n;
+        for (size_t i = 0; low_bits && i < p->n; i += CG_CHUNK_)
+            p->kernels->count_above(cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), low_bits - 1, &above);
+        between_n = low_bits ? above : p->n;
     }
     for (size_t i = 0; i < list->count; i++) {
         uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-        sure += m >= high;
-        if (low >= bound) between += m >= low;
+        certain_n += m >= high_bits;
+        if (low_bits >= threshold_bits) between_n += m >= low_bits;
     }
-    between -= sure;
-    start = (size_t)cg_mulhi64_(cg_mix64_(p->rank_key ^ CG_BERNOULLI_KEY_), (uint64_t)(between - (k - sure)) + 1);
-    p->info->threshold = cg_as_float_(low);
+    between_n -= certain_n;
+    start = (size_t)cg_mulhi64_(
+        cg_mix64_(p->rank_key ^ CG_BERNOULLI_KEY_), (uint64_t)(between_n - (k - certain_n)) + 1);
+    p->info->threshold = cg_as_float_(low_bits);
     list->count = 0;
-    if (low >= bound) {
+    if (low_bits >= threshold_bits) {
         for (uint64_t g = 0, from = 0, to; g < list->segment_count; g++, from = to) {
             to = list->segment_start[g + 1];
             list->segment_start[g] = list->count;
             for (uint64_t i = from; i < to; i++) {
                 uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-                int take = m >= high;
-                if (!take && m >= low) {
-                    take = ordinal >= start && ordinal < start + (k - sure);
-                    ordinal++;
+                int take = m >= high_bits;
+                if (!take && m >= low_bits) {
+                    take = seen >= start && seen < start + (k - certain_n);
+                    seen++;
                 }
                 list->index_low[list->count] = list->index_low[i];
                 list->value[list->count] = list->value[i];
@@ -9760,11 +10018,11 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
         for (size_t i = 0; i < p->n; i++) {
             float f = cg_load_(p->x, i);
             uint32_t m = cg_as_bits_(f) & CG_ABS_MASK_;
-            int take = m >= high;
+            int take = m >= high_bits;
             cg_list_begin_segment_(list, i);
-            if (!take && m >= low) {
-                take = ordinal >= start && ordinal < start + (k - sure);
-                ordinal++;
+            if (!take && m >= low_bits) {
+                take = seen >= start && seen < start + (k - certain_n);
+                seen++;
             }
             if (take) cg_list_add_(list, i, f);
         }
@@ -9775,125 +10033,141 @@ static cg_status cg_select_mstopk_(const cg_selector_ *p, size_t k) {
 }
 
 /* src/core/select/wangni.h */
-/* Wangni: magnitudes from `unit` on are certain; a smaller one becomes +-unit with probability |x|/unit. */
-static cg_status cg_select_bernoulli_(const cg_selector_ *p, float unit) {
+/* wangni: values kept at random, with probabilities by magnitude (Wangni)
+
+   Offers   cg_select_wangni_, cg_select_wangni_variance_
+   Needs    base, random, kernels (bernoulli), quantize/scales (tiny scales), select/thresholds
+   Touches  the list
+   Magnitudes from a threshold on are certain; a smaller x becomes +-threshold with probability |x|/threshold, which
+   is unbiased. The two selections differ in how they find the threshold. */
+
+/* threshold > 0; all values are finite. */
+static cg_status cg_select_bernoulli_(const cg_selector_ *p, float threshold) {
     cg_list_ *list = p->list;
-    cg_bernoulli_ c;
-    c.threshold = unit;
-    c.prescale = cg_is_tiny_(unit) ? CG_POW2_100_ : 1.0f;
-    c.inv_threshold = 1.0f / cg_times_(unit, c.prescale);
+    cg_bernoulli_ bernoulli;
+    bernoulli.threshold = threshold;
+    bernoulli.prescale = cg_is_tiny_(threshold) ? CG_POW2_100_ : 1.0f;
+    bernoulli.inv_threshold = 1.0f / cg_times_(threshold, bernoulli.prescale);
     list->count = 0;
     for (size_t i = 0; i < p->n; i += CG_CHUNK_) {
         cg_list_begin_segment_(list, i);
-        c.key = cg_block_key_(p->rank_key ^ CG_BERNOULLI_KEY_, (uint64_t)i >> 16);
-        list->count += p->kernels->bernoulli(&c, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
+        bernoulli.key = cg_block_key_(p->rank_key ^ CG_BERNOULLI_KEY_, (uint64_t)i >> 16);
+        list->count += p->kernels->bernoulli(&bernoulli, cg_at_(p->x, i), cg_min_(CG_CHUNK_, p->n - i), (uint32_t)i,
             list->index_low + list->count, list->value + list->count);
     }
     cg_list_close_(list);
     return CG_OK;
 }
-/* a density; twice what the certain ones leave over goes to the others */
+/* As many values as the ratio says, in expectation, with probabilities lambda*|x|; two rounds give what values with
+   probability 1 leave over to the others. */
 static cg_status cg_select_wangni_(const cg_selector_ *p) {
-    const double want = (double)p->info->op.select.value * (double)p->n;
-    cg_below_sums_ t = cg_below_sums_of_(p, CG_INF_BITS_);
+    const double target = (double)p->info->op.select.value * (double)p->n;
+    cg_below_sums_ below = cg_below_sums_of_(p, CG_INF_BITS_);
     double lambda;
-    float unit;
-    if (t.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-    if (t.sum == 0.0) return cg_select_bernoulli_(p, CG_FLT_MAX_);
-    lambda = want / t.sum;
-    unit = cg_saturate64_(1.0 / lambda);
+    float threshold;
+    if (below.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+    if (below.sum == 0.0) return cg_select_bernoulli_(p, CG_FLT_MAX_);
+    lambda = target / below.sum;
+    threshold = cg_saturate64_(1.0 / lambda);
     for (int i = 0; i < 2; i++) {
-        double left, kappa;
-        t = cg_below_sums_of_(p, cg_as_bits_(unit));
-        left = want - (double)(p->n - t.count);
-        kappa = lambda * t.sum > 0.0 ? left / (lambda * t.sum) : 0.0;
+        double remaining, kappa;
+        below = cg_below_sums_of_(p, cg_as_bits_(threshold));
+        remaining = target - (double)(p->n - below.count);
+        kappa = lambda * below.sum > 0.0 ? remaining / (lambda * below.sum) : 0.0;
         if (!(kappa > 1.0)) break;
         lambda *= kappa;
-        unit = cg_saturate64_(1.0 / lambda);
+        threshold = cg_saturate64_(1.0 / lambda);
     }
-    return cg_select_bernoulli_(p, unit);
+    return cg_select_bernoulli_(p, threshold);
 }
-/* the fewest with sum x^2/p <= (1 + epsilon) sum x^2 */
+/* The fewest values in expectation with sum x^2/p <= (1 + epsilon) sum x^2. */
 static cg_status cg_select_wangni_variance_(const cg_selector_ *p) {
-    cg_below_sums_ t = cg_below_sums_of_(p, CG_INF_BITS_);
-    const double extra = (double)p->info->op.select.value * t.squares;
-    float unit = CG_FLT_MAX_;
-    if (t.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-    for (int i = 0; i < 100 && t.sum > 0.0; i++) {
-        const double exact = (extra + t.squares) / t.sum;
+    cg_below_sums_ below = cg_below_sums_of_(p, CG_INF_BITS_);
+    const double extra_variance = (double)p->info->op.select.value * below.squares;
+    float threshold = CG_FLT_MAX_;
+    if (below.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+    for (int i = 0; i < 100 && below.sum > 0.0; i++) {
+        const double exact = (extra_variance + below.squares) / below.sum;
         float next = cg_saturate64_(exact);
-        /* down: a larger unit has more variance */
+        /* rounded down, as a larger threshold has more variance */
         if ((double)next > exact) next = cg_as_float_(cg_as_bits_(next) - 1u);
-        if (next >= unit || !(next > 0.0f)) break;
-        unit = next;
-        t = cg_below_sums_of_(p, cg_as_bits_(unit));
+        if (next >= threshold || !(next > 0.0f)) break;
+        threshold = next;
+        below = cg_below_sums_of_(p, cg_as_bits_(threshold));
     }
-    return cg_select_bernoulli_(p, unit);
+    return cg_select_bernoulli_(p, threshold);
 }
 
-/* src/core/select/others.h */
-/* The largest above zero and the largest below, each by its own count. AdaQ: a share of either side; SBC: as many
-   of both, of which the side with the larger mean stays. */
+/* src/core/select/sides.h */
+/* sides: the largest positive and the largest negative values, each side by its own count (AdaQ, SBC)
+
+   Offers   cg_select_sides_
+   Needs    base, kernels, shape, select/list, select/filter, select/topk, select/thresholds
+   Touches  the list */
+
+/* Side 0 is positive, side 1 negative. CG_SELECT_SIDES: the ratio of each side; CG_SELECT_SIDE: k of each, of which
+   only the side with the larger mean magnitude stays. The list has room for all n. */
 static cg_status cg_select_sides_(const cg_selector_ *p) {
-    static const cg_sign_filter_ sides[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
+    static const cg_sign_filter_ filters[2] = { { 0, 0xffffffffu }, { 0x80000000u, 0xffffffffu } };
     const cg_stage *stage = &p->info->op.select;
     cg_list_ *list = p->list;
-    uint32_t key[2] = { 0, 0 }, bound = 1;
-    size_t have[2] = { 0, 0 }, want[2], left[2] = { 0, 0 }, k, n = p->n;
+    uint32_t kth_bits[2] = { 0, 0 }, threshold_bits = 1;
+    size_t available[2] = { 0, 0 }, quota[2], ties_left[2] = { 0, 0 }, k, n = p->n;
     double mean[2] = { 0.0, 0.0 };
-    have[0] = have[1] = n;
+    available[0] = available[1] = n;
     if (stage->id == CG_SELECT_SIDES) {
-        have[0] = have[1] = 0;
+        available[0] = available[1] = 0;
         for (size_t i = 0; i < n; i += CG_CHUNK_) {
             const size_t many = cg_min_(CG_CHUNK_, n - i);
             uint8_t signs[CG_CHUNK_ / 8];
-            size_t some = 0, below = 0;
+            size_t nonzero = 0, negative = 0;
             p->kernels->sign_encode(cg_at_(p->x, i), many, signs, NULL);
-            p->kernels->count_above(cg_at_(p->x, i), many, 0, &some);
-            for (size_t j = 0; j < (many + 7) / 8; j++) below += cg_popcount_(signs[j]);
-            have[0] += some - below;
-            have[1] += below;
+            p->kernels->count_above(cg_at_(p->x, i), many, 0, &nonzero);
+            for (size_t j = 0; j < (many + 7) / 8; j++) negative += cg_popcount_(signs[j]);
+            available[0] += nonzero - negative;
+            available[1] += negative;
         }
     }
     k = (size_t)cg_k_from_ratio_(stage->value, 0, n);
     for (int side = 0; side < 2; side++)
-        want[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, have[side])
-                                                 : (size_t)cg_k_from_ratio_(stage->value, 0, have[side]);
-    if (n > CG_CHUNK_) { /* what enough of both sides should reach */
-        uint32_t above = want[0]
-            ? cg_threshold_estimate_(p->x, NULL, n, want[0], 0, 1, CG_INF_BITS_, 0, list->value, sides[0])
+        quota[side] = stage->id == CG_SELECT_SIDE ? cg_min_(k, available[side])
+                                                  : (size_t)cg_k_from_ratio_(stage->value, 0, available[side]);
+    if (n > CG_CHUNK_) { /* a threshold that enough values of both sides should reach */
+        uint32_t positive_bits = quota[0]
+            ? cg_threshold_estimate_(p->x, NULL, n, quota[0], 0, 1, CG_INF_BITS_, 0, list->value, filters[0])
             : CG_INF_BITS_;
-        uint32_t below = want[1]
-            ? cg_threshold_estimate_(p->x, NULL, n, want[1], 0, 1, CG_INF_BITS_, 1, list->value, sides[1])
+        uint32_t negative_bits = quota[1]
+            ? cg_threshold_estimate_(p->x, NULL, n, quota[1], 0, 1, CG_INF_BITS_, 1, list->value, filters[1])
             : CG_INF_BITS_;
-        bound = cg_max32_(1, above < below ? above : below);
+        threshold_bits = cg_max32_(1, positive_bits < negative_bits ? positive_bits : negative_bits);
     }
-    for (;; bound = 1) {
-        have[0] = have[1] = 0;
-        cg_filter_vector_(p->kernels, p->x, n, bound, list);
+    for (;; threshold_bits = 1) { /* a second time only after an estimate that was too high */
+        available[0] = available[1] = 0;
+        cg_filter_vector_(p->kernels, p->x, n, threshold_bits, list);
         if (p->kernels->absmax_bits(list->value, list->count) >= CG_INF_BITS_) return CG_E_NONFINITE;
-        for (size_t i = 0; i < list->count; i++) have[list->value[i] < 0.0f]++;
-        if (bound == 1 || (have[0] >= want[0] && have[1] >= want[1])) break;
+        for (size_t i = 0; i < list->count; i++) available[list->value[i] < 0.0f]++;
+        if (threshold_bits == 1 || (available[0] >= quota[0] && available[1] >= quota[1])) break;
     }
-    for (int side = 0; side < 2; side++) want[side] = cg_min_(want[side], have[side]);
+    for (int side = 0; side < 2; side++) quota[side] = cg_min_(quota[side], available[side]);
     for (int side = 0; side < 2; side++) {
-        left[side] = want[side];
-        if (want[side])
-            key[side] = cg_kth_(list->value, list->count, &left[side], bound, CG_INF_BITS_ - 1, sides[side]);
+        ties_left[side] = quota[side];
+        if (quota[side])
+            kth_bits[side] = cg_kth_(
+                list->value, list->count, &ties_left[side], threshold_bits, CG_INF_BITS_ - 1, filters[side]);
     }
     if (stage->id == CG_SELECT_SIDE) {
         size_t ties[2];
-        ties[0] = left[0];
-        ties[1] = left[1];
+        ties[0] = ties_left[0];
+        ties[1] = ties_left[1];
         for (size_t i = 0; i < list->count; i++) {
             int side = list->value[i] < 0.0f;
             uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-            int equal = m == key[side] && ties[side] > 0;
-            if (want[side] && (m > key[side] || equal)) mean[side] += (double)cg_as_float_(m);
+            int equal = m == kth_bits[side] && ties[side] > 0;
+            if (quota[side] && (m > kth_bits[side] || equal)) mean[side] += (double)cg_as_float_(m);
             ties[side] -= (size_t)equal;
         }
-        for (int side = 0; side < 2; side++) mean[side] = want[side] ? mean[side] / (double)want[side] : 0.0;
-        want[mean[0] >= mean[1]] = 0;
+        for (int side = 0; side < 2; side++) mean[side] = quota[side] ? mean[side] / (double)quota[side] : 0.0;
+        quota[mean[0] >= mean[1]] = 0;
     }
     list->count = 0;
     for (uint64_t g = 0, from = 0, to; g < list->segment_count; g++, from = to) {
@@ -9902,10 +10176,10 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
         for (uint64_t i = from; i < to; i++) {
             int side = list->value[i] < 0.0f;
             uint32_t m = cg_as_bits_(list->value[i]) & CG_ABS_MASK_;
-            int equal = m == key[side] && left[side] > 0, take = want[side] && (m > key[side] || equal);
+            int equal = m == kth_bits[side] && ties_left[side] > 0, take = quota[side] && (m > kth_bits[side] || equal);
             list->index_low[list->count] = list->index_low[i];
             list->value[list->count] = list->value[i];
-            if (take && m == key[side]) left[side]--;
+            if (take && m == kth_bits[side]) ties_left[side]--;
             list->count += (size_t)take;
         }
     }
@@ -9913,13 +10187,22 @@ static cg_status cg_select_sides_(const cg_selector_ *p) {
     return CG_OK;
 }
 
-/* AdaComp: what one more gradient would bring to the largest residual of its bin. x: residual with the gradient in
-   it; aux: the gradient. */
+/* src/core/select/with_aux.h */
+/* with_aux: selections that need a second vector, cg_extra.aux: AdaComp and variance
+
+   Offers   cg_select_adacomp_, cg_select_variance_
+   Needs    base, kernels, select/thresholds
+   Touches  the list
+   aux has n floats of any alignment; without it both return CG_E_ARG. */
+
+/* AdaComp. x: the residual, with the latest gradient in it; aux: that gradient. A value is selected if one more such
+   gradient would bring it up to the largest magnitude of its bin. All are sent as +- the mean of these largest
+   magnitudes. */
 static cg_status cg_select_adacomp_(const cg_selector_ *p) {
     const size_t bin = p->info->op.select.size;
     const float *aux = p->side ? p->side->aux : NULL;
     cg_list_ *list = p->list;
-    double total = 0.0;
+    double absmax_sum = 0.0;
     uint64_t bins = 0;
     float scale;
     if (!aux) return CG_E_ARG;
@@ -9927,24 +10210,24 @@ static cg_status cg_select_adacomp_(const cg_selector_ *p) {
         (p->kernels->absmax_bits(p->x, p->n) >= CG_INF_BITS_ || p->kernels->absmax_bits(aux, p->n) >= CG_INF_BITS_))
         return CG_E_NONFINITE;
     for (size_t i = 0; i < p->n; i += cg_min_(bin, p->n - i), bins++)
-        total += (double)cg_as_float_(p->kernels->absmax_bits(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
-    scale = bins ? cg_saturate64_(total / (double)bins) : 0.0f;
+        absmax_sum += (double)cg_as_float_(p->kernels->absmax_bits(cg_at_(p->x, i), cg_min_(bin, p->n - i)));
+    scale = bins ? cg_saturate64_(absmax_sum / (double)bins) : 0.0f;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
-        uint32_t top;
+        uint32_t absmax_bits;
         many = cg_min_(bin, p->n - i);
-        top = p->kernels->absmax_bits(cg_at_(p->x, i), many);
+        absmax_bits = p->kernels->absmax_bits(cg_at_(p->x, i), many);
         for (size_t j = i; j < i + many; j++) {
             float f = cg_load_(p->x, j);
             uint32_t m = cg_as_bits_(cg_plus_(f, cg_load_(aux, j))) & CG_ABS_MASK_;
             cg_list_begin_segment_(list, j);
-            if (top && m >= top) cg_list_add_(list, j, f < 0.0f ? -scale : scale);
+            if (absmax_bits && m >= absmax_bits) cg_list_add_(list, j, f < 0.0f ? -scale : scale);
         }
     }
     cg_list_close_(list);
     return CG_OK;
 }
-/* Tsuzuku: where the square of x exceeds alpha times its variance, aux. */
+/* Tsuzuku: values whose square exceeds alpha times their variance, aux. */
 static cg_status cg_select_variance_(const cg_selector_ *p) {
     const double alpha = (double)p->info->op.select.value;
     const float *aux = p->side ? p->side->aux : NULL;
@@ -9960,15 +10243,23 @@ static cg_status cg_select_variance_(const cg_selector_ *p) {
     cg_list_close_(list);
     return CG_OK;
 }
-/* The k-th largest of n magnitudes, all below Inf, by bisection: counting is what SIMD is good at. above: how many
-   are larger. */
+
+/* src/core/select/chunked.h */
+/* chunked: the largest values of every chunk, and blocks that are not zero
+
+   Offers   cg_select_chunked_, cg_select_blocks_
+   Needs    base, kernels, shape, select/list, select/thresholds
+   Touches  the list; k in info, for blocks */
+
+/* The k-th largest of n magnitudes, as bits, which are all in [lo, hi]; hi is below Inf. Bisection, as SIMD counts
+   fast. *above: how many are larger. 1 <= k <= n; v is aligned. */
 static uint32_t cg_kth_bisect_(
     const cg_kernels_ *kernels, const float *v, size_t n, size_t k, uint32_t lo, uint32_t hi, size_t *above) {
-    size_t larger = 0, next = 0; /* than hi */
-    while (lo < hi) {            /* the smallest that fewer than k are above */
+    size_t larger = 0, next = 0; /* larger: how many are above hi */
+    while (lo < hi) {            /* look for the smallest that fewer than k are above */
         uint32_t pivot = lo + (hi - lo) / 2;
         size_t count = 0;
-        if (n <= 128) { /* of a few, one of them: that takes fewer steps */
+        if (n <= 128) { /* of a few, a pivot that is one of them takes fewer steps */
             while (next < n && (cg_as_bits_(v[next]) & CG_ABS_MASK_) - lo >= hi - lo) next++;
             if (next == n) {
                 lo = hi;
@@ -9985,63 +10276,62 @@ static uint32_t cg_kth_bisect_(
     *above = larger;
     return lo;
 }
-/* The largest of every chunk. Neighbours are alike: what reached a little less than the last chunk's key is looked
-   at first. */
+/* The largest of every chunk of stage->size values. Neighbouring chunks are alike: candidates are first those that
+   reach a little less than the k-th magnitude of the chunk before. */
 static cg_status cg_select_chunked_(const cg_selector_ *p) {
     const cg_stage *stage = &p->info->op.select;
     cg_list_ *list = p->list;
-    uint32_t guess = 0;
+    uint32_t guess_bits = 0;
     list->count = 0;
     for (size_t i = 0, many; i < p->n; i += many) {
-        const size_t from = list->count, last = (size_t)((uint64_t)i | 0xffffffffu);
-        size_t k, found = 0, above, left;
-        uint32_t key;
+        const size_t from = list->count, segment_last = (size_t)((uint64_t)i | 0xffffffffu);
+        size_t k, found = 0, above, ties_left;
+        uint32_t kth_bits;
         many = cg_min_(stage->size, p->n - i);
         k = (size_t)cg_k_from_ratio_(stage->value, 0, many);
-        for (;; guess = 0) { /* a second time only after a guess that was too high */
+        for (;; guess_bits = 0) { /* a second time only after a guess that was too high */
             list->count = from;
-            for (size_t j = i, some; j < i + many; j += some) { /* to the next mark */
-                some = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
+            for (size_t j = i, sub_n; j < i + many; j += sub_n) { /* in steps that end where a segment may begin */
+                sub_n = cg_min_(i + many - j, CG_CHUNK_ - j % CG_CHUNK_);
                 cg_list_begin_segment_(list, j);
-                list->count += p->kernels->filter(cg_at_(p->x, j), some, guess, (uint32_t)j,
+                list->count += p->kernels->filter(cg_at_(p->x, j), sub_n, guess_bits, (uint32_t)j,
                     list->index_low + list->count, list->value + list->count);
             }
             found = list->count - from;
-            if (found >= k || !guess) break;
+            if (found >= k || !guess_bits) break;
         }
-        key = p->kernels->absmax_bits(list->value + from, found);
-        if (key >= CG_INF_BITS_) return CG_E_NONFINITE;
-        key = cg_kth_bisect_(p->kernels, list->value + from, found, k, guess, key, &above);
-        left = k - above;
+        kth_bits = p->kernels->absmax_bits(list->value + from, found);
+        if (kth_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+        kth_bits = cg_kth_bisect_(p->kernels, list->value + from, found, k, guess_bits, kth_bits, &above);
+        ties_left = k - above;
         list->count = from;
-        if (i + many - 1 <= last) {
-            cg_list_compact_(list, from, from + found, &list->count, key, &left);
-            /* a mark lies in this chunk and moves with what is cut before it */
-        } else {
-            const size_t mark = (size_t)list->segment_start[(uint64_t)(i + many - 1) >> 32];
-            cg_list_compact_(list, from, mark, &list->count, key, &left);
+        if (i + many - 1 <= segment_last) {
+            cg_list_compact_(list, from, from + found, &list->count, kth_bits, &ties_left);
+        } else { /* a segment begins in this chunk: its start moves with what is cut before it */
+            const size_t boundary = (size_t)list->segment_start[(uint64_t)(i + many - 1) >> 32];
+            cg_list_compact_(list, from, boundary, &list->count, kth_bits, &ties_left);
             list->segment_start[(uint64_t)(i + many - 1) >> 32] = list->count;
-            cg_list_compact_(list, mark, from + found, &list->count, key, &left);
+            cg_list_compact_(list, boundary, from + found, &list->count, kth_bits, &ties_left);
         }
-        guess = key < 0x400000u ? 0 : key - 0x400000u; /* a half or so of it */
+        guess_bits = kth_bits < 0x400000u ? 0 : kth_bits - 0x400000u; /* about half the magnitude */
     }
     cg_list_close_(list);
     return CG_OK;
 }
-/* Blocks that are not all zero, one index each. */
+/* Blocks that are not all zero: one index in the list for each, and all their values; info->k counts values. */
 static cg_status cg_select_blocks_(const cg_selector_ *p) {
     const size_t size = p->info->op.select.size;
     cg_list_ *list = p->list;
     list->count = 0;
     p->info->k = 0;
-    for (size_t i = 0, unit = 0, many; i < p->n; i += many, unit++) {
-        uint32_t top;
+    for (size_t i = 0, block = 0, many; i < p->n; i += many, block++) {
+        uint32_t absmax_bits;
         many = cg_min_(size, p->n - i);
-        top = p->kernels->absmax_bits(cg_at_(p->x, i), many);
-        if (top >= CG_INF_BITS_) return CG_E_NONFINITE;
-        cg_list_begin_segment_(list, unit);
-        if (!top) continue;
-        list->index_low[list->count++] = (uint32_t)unit;
+        absmax_bits = p->kernels->absmax_bits(cg_at_(p->x, i), many);
+        if (absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+        cg_list_begin_segment_(list, block);
+        if (!absmax_bits) continue;
+        list->index_low[list->count++] = (uint32_t)block;
         memcpy(list->value + p->info->k, cg_at_(p->x, i), 4 * many);
         p->info->k += many;
     }
@@ -10049,8 +10339,18 @@ static cg_status cg_select_blocks_(const cg_selector_ *p) {
     cg_list_close_(list);
     return CG_OK;
 }
+
+/* src/core/select/run.h */
+/* run: calls the selection of an operator
+
+   Offers   cg_selector_run_
+   Needs    all rooms of select, shape; cg_select_given_ is in decode.h
+   Touches  the list; k and threshold in info; op.select.size of `given` in info */
+
 static cg_status cg_select_given_(const cg_selector_ *p);
 
+/* Fills list, info->k and info->threshold. p->x has been made unless the selection is top-k. On an error the list is
+   undefined. */
 static cg_status cg_selector_run_(const cg_selector_ *p) {
     const cg_stage *stage = &p->info->op.select;
     cg_status s = CG_OK;
@@ -10082,15 +10382,24 @@ static cg_status cg_selector_run_(const cg_selector_ *p) {
 }
 
 /* src/core/indices.h */
-/* ---- >>indices ---- */
+/* indices: index sets as Elias-Fano, bitmap or Golomb-Rice codes, written from a list and read in batches
 
+   Offers   cg_index_put_, cg_index_reader_ with cg_index_open_, cg_index_get_ and cg_index_get_per_value_
+   Needs    base, kernels/dispatch, codes/golomb, shape, packet (sizes), select/list
+   Touches  the index section that is written; the reader
+   Other headers may use: cg_index_get_, cg_index_get_per_value_, cg_index_open_, cg_index_reader_
+   Reading is safe on any bytes: a reader never leaves the section, and returns fewer indices where the bits run out.
+   Whether indices ascend and are in range is cg_index_check_'s business. */
+
+/* Appends bits, the lowest first, as u32 words. */
 typedef struct cg_bit_writer_ {
-    uint8_t *next;
-    uint64_t word;
-    unsigned filled;
+    uint8_t *next;   /* byte after the last word written */
+    uint64_t word;   /* bits that wait for a whole word */
+    unsigned filled; /* how many, below 32 */
 } cg_bit_writer_;
 
-static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits <= 32 */
+/* bits <= 32, v < 2^bits */
+static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {
     w->word |= v << w->filled;
     w->filled += bits;
     if (w->filled >= 32) {
@@ -10100,15 +10409,16 @@ static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /
         w->filled -= 32;
     }
 }
-static void cg_bit_writer_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
+/* The last word, filled with zeros. */
+static void cg_bit_writer_flush_(cg_bit_writer_ *w) {
     if (w->filled) cg_put32_(w->next, (uint32_t)w->word);
 }
-/* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be
-   predicted. */
+/* Sets single bits of zeroed words in ascending order. Every call stores the word, without a branch on whether it is a
+   new one, which no CPU could predict. */
 typedef struct cg_bit_setter_ {
     uint8_t *out;
-    uint64_t word_index;
-    uint32_t word;
+    uint64_t word_index; /* of the current word */
+    uint32_t word;       /* its bits so far */
 } cg_bit_setter_;
 
 static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
@@ -10117,9 +10427,9 @@ static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
     w->word_index = at;
     cg_put32_(w->out + 4 * (size_t)at, w->word);
 }
-/* Returns the bytes. */
+/* Writes the index section of a list of indices below universe; out has room for cg_index_bytes_. Returns its bytes. */
 static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *list, uint8_t *out) {
-    unsigned l = cg_elias_fano_low_bits_(universe, list->count);
+    unsigned low_bits = cg_elias_fano_low_bits_(universe, list->count);
     cg_bit_writer_ low = { NULL, 0, 0 };
     cg_bit_setter_ set = { NULL, 0, 0 };
     cg_rice_writer_ rice;
@@ -10143,13 +10453,13 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
                 cg_bit_setter_set_(&set, index);
                 continue;
             }
-            if (l > 32) {
+            if (low_bits > 32) {
                 cg_bit_writer_put_(&low, index & 0xffffffffu, 32);
-                cg_bit_writer_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
+                cg_bit_writer_put_(&low, index >> 32 & ((1u << (low_bits - 32)) - 1u), low_bits - 32);
             } else {
-                cg_bit_writer_put_(&low, index & (((uint64_t)1 << l) - 1), l);
+                cg_bit_writer_put_(&low, index & (((uint64_t)1 << low_bits) - 1), low_bits);
             }
-            cg_bit_setter_set_(&set, (index >> l) + i);
+            cg_bit_setter_set_(&set, (index >> low_bits) + i);
         }
     }
     if (!bitmap) cg_bit_writer_flush_(&low);
@@ -10157,15 +10467,21 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 }
 
 typedef struct cg_index_reader_ {
-    const uint8_t *low_part, *next_high, *end; /* low parts end where high begins */
-    uint64_t word, bit_base, read_count; /* unread bits of the current word; its bit number less 64; indices read */
-    unsigned low_bits;
-    int bitmap, golomb, avx2;
-    cg_rice_reader_ rice;
-    uint64_t universe, values_per_index, transformed_n; /* blocks of `unit` values: */
-    uint64_t block, block_pos;                          /* the current one, and the values of it that have been read */
+    const uint8_t *low_part;  /* Elias-Fano: where the low parts begin; they end where the high bits begin */
+    const uint8_t *next_high; /* next unread word of the high bits, or of the bitmap */
+    const uint8_t *end;       /* of the section */
+    uint64_t word;            /* unread bits of the current 64-bit word */
+    uint64_t bit_base;        /* the number of its first bit; 2^64 - 64 before the first word */
+    uint64_t read_count;      /* indices read */
+    unsigned low_bits;        /* Elias-Fano: bits of a low part */
+    int bitmap, golomb;       /* the code, Elias-Fano if neither */
+    int avx2;                 /* 1: use instructions of that set */
+    cg_rice_reader_ rice;     /* golomb: takes the place of all above */
+    uint64_t universe, values_per_index, transformed_n;
+    uint64_t block, block_pos; /* cg_index_get_per_value_: the current block, and how many of its values were read */
 } cg_index_reader_;
 
+/* At the first index of a packet whose header is info and whose index section is at p. */
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     cg_index_reader_ r;
     uint64_t k;
@@ -10187,14 +10503,15 @@ static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
     return r;
 }
-/* Up to `count` more indices; fewer only where the bits run out. */
+/* Up to `count` more indices, which count blocks if values_per_index is above 1; returns how many, fewer only where the
+   bits run out. Compiled twice, see below. */
 CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     uint64_t word = r->word, base = r->bit_base, i = r->read_count, at = r->read_count * r->low_bits;
     const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
     const uint8_t *next = r->next_high;
     size_t done = 0;
     if (r->golomb) return cg_rice_reader_get_(&r->rice, index, count);
-    /* whole words, far from the end */
+    /* Elias-Fano, while a low part can be loaded as 8 bytes and high bits as whole words */
     while (!r->bitmap && r->low_bits <= 56 && done < count &&
         (uint64_t)(r->end - r->low_part) > (at + 64 * r->low_bits) / 8 + 8) {
         if (!word) {
@@ -10226,8 +10543,7 @@ CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_
                 if (CG_LIKELY_(r->end - p > 8)) {
                     low = cg_get64_(p) >> shift;
                     if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
-                    /* within the last 8 bytes, and l + shift <= 64: high bits follow */
-                } else {
+                } else { /* among the last 8 bytes; low_bits + shift <= 64, as high bits follow the low parts */
                     low = 0;
                     for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
                     low >>= shift;
@@ -10253,11 +10569,11 @@ CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *
 #endif
 static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
 #if CG_AVX2_
-    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* fewer instructions for the same bits */
+    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* bmi: fewer instructions for the same result */
 #endif
     return cg_index_get_body_(r, index, count);
 }
-/* The same for values: every value of a block has an index of its own. */
+/* As cg_index_get_, but indices of values: each of a block's values has its own. */
 static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     if (r->values_per_index == 1) return cg_index_get_(r, index, count);
     for (size_t i = 0; i < count; i++) {
@@ -10269,42 +10585,57 @@ static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size
 }
 
 /* src/core/matrix.h */
-/* ---- >>matrix: what stands between the pipeline and the factors ---- */
+/* matrix: from an operator to the encoders of low-rank factors
 
-/* Factors p (rows of rank values), then q (rank rows of cols), at the start of room. */
-static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *room) {
+   Offers   cg_matrix_encode_; cg_matrix_decode_ is in decode_into
+   Needs    base, random, lowrank, atomo, shape
+   Touches  the caller's scratch */
+
+/* Writes the factors p (rows of r values), then q (r rows of cols values), to the start of scratch, which has
+   cg_scratch_bytes_ and is aligned for floats; the rest of it is work space. */
+static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *info, const float *x, float *scratch) {
     const size_t rows = cg_matrix_rows_(&info->op), cols = cg_matrix_cols_(&info->op);
-    const unsigned rank = cg_matrix_r_(&info->op);
-    float *q = room + rows * rank;
-    uint8_t *work = (uint8_t *)(q + rank * cols);
+    const unsigned r = cg_matrix_r_(&info->op);
+    float *q = scratch + rows * r;
+    uint8_t *work = (uint8_t *)(q + r * cols);
     unsigned atoms;
     work += (8 - ((uintptr_t)work & 7)) % 8;
     if (info->op.transform.id == CG_TRANSFORM_LOWRANK)
-        return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, rank, room, q, work);
+        return cg_lowrank_encode_(kernels, cg_shared_key_(&info->tag), x, rows, cols, r, scratch, q, work);
     return cg_atomo_encode_(
-        kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, room, q, &atoms, work);
+        kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, scratch, q, &atoms, work);
 }
 
 /* src/core/encode.h */
-/* ---- >>compress ---- */
+/* encode: the loop that turns values into scales and codes
 
+   Offers   cg_encoder_, cg_encode_values_, cg_scales_put_, cg_scales_get_, cg_bucket_end_, cg_producer_make_all_
+   Needs    base, random, kernels, codes (symbols, floats), packet (checksums), quantize, layout, source, select/filter
+   Touches  the packet's value section; x, if a producer makes it
+   Other headers may use: cg_producer_make_all_
+   Blocks of 65536 values are encoded independently, by threads if there are any, 64 blocks (a wave) at a time; the
+   results of a wave are put together in order, so that no bit depends on the number of threads. Within a block, chunks
+   of 2048 values are fetched, measured, quantized, packed and summed while they stay in L1. */
+
+/* What all blocks share. */
 typedef struct cg_encoder_ {
     const cg_kernels_ *kernels;
-    const cg_stage *stage;
+    const cg_stage *stage; /* quantize */
     const cg_layout_ *lay;
     const cg_source_ *src;
-    const float *given_scales; /* scales from outside, or NULL */
-    uint64_t key;
-    uint8_t *scales, *table, *codes;
-    size_t producer_step; /* values to be filled at a time */
+    const float *given_scales;       /* scales that the caller gave, of any alignment, or NULL */
+    uint64_t key;                    /* of rounding noise */
+    uint8_t *scales, *table, *codes; /* sections of the packet; table: entries of pieces */
+    size_t producer_step;            /* values that the producer makes at a time */
 } cg_encoder_;
 
-/* what a block tells */
+/* What one block leaves for the end of the wave. */
 typedef struct cg_block_result_ {
-    cg_checksum_ checksum;
-    cg_bucket_stats_ stats;
-    double lane_total, energy;
-    size_t bytes;
+    cg_checksum_ checksum;  /* of its codes, if packed */
+    cg_bucket_stats_ stats; /* cg_measure_block_: all; else only absmax_bits, the finite check */
+    double lane_total;      /* the sum of encode's lanes */
+    double energy;          /* the sum of squares that the producer returned */
+    size_t bytes;           /* of its codes, with a value code */
 } cg_block_result_;
 
 static const cg_bucket_stats_ cg_bucket_stats_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
@@ -10318,28 +10649,31 @@ static void cg_bucket_stats_merge_(cg_bucket_stats_ *s, const cg_bucket_stats_ *
     s->negatives += t->negatives;
     s->count += t->count;
 }
+/* One past the last value of bucket b, which is not empty. */
 static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
-    size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket_size, start = b * bucket;
-    return bucket > k - start ? k : start + bucket;
+    size_t k = (size_t)lay->k, size = (size_t)lay->bucket_size, start = b * size;
+    return size > k - start ? k : start + size;
 }
-/* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of
-   them already. */
+/* Statistics of values [first, last), summed by runs between multiples of 2048 and by blocks. v holds values [v_first,
+   v_end), which begin and end at multiples of 2048 or the last value; others are fetched. */
 static cg_bucket_stats_ cg_measure_(
-    const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
-    cg_bucket_stats_ stat = cg_bucket_stats_none_, part = cg_bucket_stats_none_;
+    const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t v_first, size_t v_end) {
+    cg_bucket_stats_ stat = cg_bucket_stats_none_, block_stats = cg_bucket_stats_none_;
     float buf[CG_CHUNK_];
     for (size_t i = first, many; i < last; i += many) {
         many = cg_min_(last - i, CG_CHUNK_ - i % CG_CHUNK_);
-        part.count += many;
+        block_stats.count += many;
         e->lay->quantizer->measure(e->kernels, e->stage,
-            i >= have && i < have_end ? cg_at_(v, i - have) : cg_source_fetch_(e->src, i, many, buf), many, &part);
+            i >= v_first && i < v_end ? cg_at_(v, i - v_first) : cg_source_fetch_(e->src, i, many, buf), many,
+            &block_stats);
         if ((i + many) % CG_BLOCK_ == 0 || i + many == last) {
-            cg_bucket_stats_merge_(&stat, &part);
-            part = cg_bucket_stats_none_;
+            cg_bucket_stats_merge_(&stat, &block_stats);
+            block_stats = cg_bucket_stats_none_;
         }
     }
     return stat;
 }
+/* Stores the scales of a bucket in the packet. */
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
     unsigned per = e->lay->quantizer->scale_count;
     if (e->lay->quantizer->scale_width == 1) { /* a power of two; see cg_e8m0_decode_ */
@@ -10348,6 +10682,7 @@ static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *sca
     }
     for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_as_bits_(scales[i]));
 }
+/* The scales of a bucket, scale_count of them, from the scale section at p. */
 static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
     unsigned per = lay->quantizer->scale_count;
     if (lay->quantizer->scale_width == 1) {
@@ -10357,162 +10692,170 @@ static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucke
     for (unsigned i = 0; i < per; i++) scales[i] = cg_as_float_(cg_get32_(p + 4 * (bucket * per + i)));
 }
 
-/* One chunk after the other of a block, each in buckets. A bucket's statistic is taken when its first value comes
-   up; it belongs to the block it starts in. Buckets longer than a block have been measured before
-   (cg_measure_long_buckets_). */
+/* The state of one block, whose chunks are encoded one after the other, each in buckets. A bucket is measured when the
+   block comes to its first value, or to the first within the block; the block in which it starts stores its scales.
+   Buckets longer than a block have been measured before, by cg_measure_long_buckets_. */
 typedef struct cg_block_encoder_ {
-    size_t block_begin, bucket_index; /* the block; the bucket whose scales these are */
+    size_t block_begin;  /* first value of the block */
+    size_t bucket_index; /* whose scales these are; SIZE_MAX: none yet */
     cg_key_ key;
     float scales[2];
-    double lanes[16];
-    uint32_t absmax_bits; /* the finite check */
-    cg_bucket_stats_ bucket_stats;
+    double lanes[16];              /* sums that encode adds to */
+    uint32_t absmax_bits;          /* the finite check: the largest magnitude so far, or 0 where sums show it */
+    cg_bucket_stats_ bucket_stats; /* of the current bucket */
 } cg_block_encoder_;
 
-static void cg_block_encoder_open_(cg_block_encoder_ *r, const cg_encoder_ *e, size_t block) {
-    memset(r, 0, sizeof *r);
-    r->block_begin = block * CG_BLOCK_;
-    r->bucket_index = SIZE_MAX;
-    r->key = cg_block_key_(e->key, block);
+static void cg_block_encoder_open_(cg_block_encoder_ *enc, const cg_encoder_ *e, size_t block) {
+    memset(enc, 0, sizeof *enc);
+    enc->block_begin = block * CG_BLOCK_;
+    enc->bucket_index = SIZE_MAX;
+    enc->key = cg_block_key_(e->key, block);
 }
-/* The scales of the bucket at value i, which begins there or before; 0: a value of it is not finite. */
+/* Sets the scales of bucket b, of which v, values [first, end), has at least one; 0: a value of it is not finite. */
 static int cg_block_encoder_bucket_(
-    const cg_encoder_ *e, cg_block_encoder_ *r, size_t b, const float *v, size_t first, size_t end) {
+    const cg_encoder_ *e, cg_block_encoder_ *enc, size_t b, const float *v, size_t first, size_t end) {
     const cg_layout_ *lay = e->lay;
-    const cg_quantizer_ *row = lay->quantizer;
+    const cg_quantizer_ *quantizer = lay->quantizer;
     const size_t start = b * (size_t)lay->bucket_size, stop = cg_bucket_end_(lay, b);
-    r->bucket_index = b;
+    enc->bucket_index = b;
     if (lay->bucket_size > CG_BLOCK_ || e->given_scales) {
-        cg_scales_get_(lay, e->scales, b, r->scales);
+        cg_scales_get_(lay, e->scales, b, enc->scales);
         return 1;
     }
     if (start >= first && stop <= end) { /* all of it is here */
-        r->bucket_stats = cg_bucket_stats_none_;
-        r->bucket_stats.count = stop - start;
-        row->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket_stats);
+        enc->bucket_stats = cg_bucket_stats_none_;
+        enc->bucket_stats.count = stop - start;
+        quantizer->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &enc->bucket_stats);
     } else {
-        r->bucket_stats = cg_measure_(e, start, stop, v, first, end);
+        enc->bucket_stats = cg_measure_(e, start, stop, v, first, end);
     }
-    r->absmax_bits = cg_max32_(r->absmax_bits, r->bucket_stats.absmax_bits);
-    if (r->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
-    row->set_scales(e->stage, &r->bucket_stats, r->scales);
-    if (start >= r->block_begin && !row->rescale) cg_scales_put_(e, b, r->scales);
+    enc->absmax_bits = cg_max32_(enc->absmax_bits, enc->bucket_stats.absmax_bits);
+    if (enc->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
+    quantizer->set_scales(e->stage, &enc->bucket_stats, enc->scales);
+    if (start >= enc->block_begin && !quantizer->rescale) cg_scales_put_(e, b, enc->scales);
     return 1;
 }
-/* v by its scale. Tiny scales have no inverse: both are brought up first. */
+/* out = v * full_scale / scale, 0 for a scale of 0. With a tiny scale both are multiplied by 2^100 first. */
 static void cg_bucket_normalize_(
-    const cg_kernels_ *kernels, float unit, float scale, const float *v, size_t n, float *out) {
+    const cg_kernels_ *kernels, float full_scale, float scale, const float *v, size_t n, float *out) {
     if (!cg_is_tiny_(scale) || scale == 0.0f) {
         for (size_t i = 0; i < n; i += 16) CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        kernels->axpby(v, n, cg_ratio_or_zero_(unit, scale), 0.0f, out, 0);
+        kernels->axpby(v, n, cg_ratio_or_zero_(full_scale, scale), 0.0f, out, 0);
         return;
     }
-    scale = cg_times_(scale, CG_POW2_100_); /* 2^100 */
+    scale = cg_times_(scale, CG_POW2_100_);
     for (size_t i = 0; i < n; i++)
-        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_POW2_100_), cg_ratio_or_zero_(unit, scale)));
+        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_POW2_100_), cg_ratio_or_zero_(full_scale, scale)));
 }
-/* Values [first, first + many) to wire bits or bytes; 0: one was not finite. */
+/* Values [first, first + many) of one chunk to out, as the quantizer's output says: packed bits or a byte each; 0: one
+   was not finite. buf has CG_CHUNK_ floats. */
 static int cg_encode_chunk_(
-    const cg_encoder_ *e, cg_block_encoder_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
+    const cg_encoder_ *e, cg_block_encoder_ *enc, size_t first, size_t many, float *buf, uint8_t *out) {
     const cg_layout_ *lay = e->lay;
-    const cg_quantizer_ *row = lay->quantizer;
-    const size_t bucket = (size_t)lay->bucket_size, end = first + many;
-    const float *v = cg_source_fetch_(e->src, first, many, buf), one = 1.0f;
-    const int shorts = row->full_scale && bucket < 256; /* many calls would cost more than a pass over L1 */
-    if (row->needs != CG_NEEDS_BUCKET_STATS_) {
-        r->absmax_bits = cg_max32_(r->absmax_bits,
-            row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->block_begin), v, many, to, r->lanes));
-        return r->absmax_bits < CG_INF_BITS_;
+    const cg_quantizer_ *quantizer = lay->quantizer;
+    const size_t bucket_size = (size_t)lay->bucket_size, end = first + many;
+    const float *v = cg_source_fetch_(e->src, first, many, buf), unit_scale = 1.0f;
+    const int short_buckets = quantizer->full_scale &&
+        bucket_size < 256; /* calls for each would cost more than a pass */
+    if (quantizer->needs != CG_NEEDS_BUCKET_STATS_) {
+        enc->absmax_bits = cg_max32_(enc->absmax_bits,
+            quantizer->encode(
+                e->kernels, e->stage, NULL, enc->key, (uint32_t)(first - enc->block_begin), v, many, out, enc->lanes));
+        return enc->absmax_bits < CG_INF_BITS_;
     }
-    if (e->given_scales) { /* nobody has looked at these values */
-        r->absmax_bits = cg_max32_(r->absmax_bits, e->kernels->absmax_bits(v, many));
-        if (r->absmax_bits >= CG_INF_BITS_) return 0;
+    if (e->given_scales) { /* these values have not been measured */
+        enc->absmax_bits = cg_max32_(enc->absmax_bits, e->kernels->absmax_bits(v, many));
+        if (enc->absmax_bits >= CG_INF_BITS_) return 0;
     }
-    for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
+    for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
-        if (b != r->bucket_index && !cg_block_encoder_bucket_(e, r, b, v, first, end)) return 0;
-        if (row->full_scale) {
-            float by = cg_ratio_or_zero_(row->full_scale(e->stage), r->scales[0]);
+        if (b != enc->bucket_index && !cg_block_encoder_bucket_(e, enc, b, v, first, end)) return 0;
+        if (quantizer->full_scale) {
+            float factor = cg_ratio_or_zero_(quantizer->full_scale(e->stage), enc->scales[0]);
             const float *w = cg_at_(v, i - first);
-            if (shorts || cg_is_tiny_(r->scales[0])) {
+            if (short_buckets || cg_is_tiny_(enc->scales[0])) {
                 cg_bucket_normalize_(
-                    e->kernels, row->full_scale(e->stage), r->scales[0], w, stop - i, buf + (i - first));
+                    e->kernels, quantizer->full_scale(e->stage), enc->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
-                by = 1.0f;
+                factor = 1.0f;
             }
-            if (!shorts)
-                row->encode(e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->block_begin), w, stop - i,
-                    to + (i - first), NULL);
+            if (!short_buckets)
+                quantizer->encode(e->kernels, e->stage, &factor, enc->key, (uint32_t)(i - enc->block_begin), w,
+                    stop - i, out + (i - first), NULL);
             continue;
         }
-        if (row->rescale) memset(r->lanes, 0, sizeof r->lanes);
-        row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->block_begin), cg_at_(v, i - first),
-            stop - i, to + (row->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
-            r->lanes);
-        if (row->rescale) { /* such a bucket never crosses a chunk */
-            row->rescale(&r->bucket_stats, cg_lanes_reduce_(r->lanes), r->scales);
-            cg_scales_put_(e, b, r->scales);
+        if (quantizer->rescale) memset(enc->lanes, 0, sizeof enc->lanes);
+        quantizer->encode(e->kernels, e->stage, enc->scales, enc->key, (uint32_t)(i - enc->block_begin),
+            cg_at_(v, i - first), stop - i,
+            out + (quantizer->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
+            enc->lanes);
+        if (quantizer->rescale) { /* such a bucket never crosses a chunk */
+            quantizer->rescale(&enc->bucket_stats, cg_lanes_reduce_(enc->lanes), enc->scales);
+            cg_scales_put_(e, b, enc->scales);
         }
     }
-    if (shorts)
-        row->encode(e->kernels, e->stage, &one, r->key, (uint32_t)(first - r->block_begin), buf, many, to, NULL);
+    if (short_buckets)
+        quantizer->encode(
+            e->kernels, e->stage, &unit_scale, enc->key, (uint32_t)(first - enc->block_begin), buf, many, out, NULL);
     return 1;
 }
-/* Fixed rate: every chunk has its place. */
-CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *part) {
+/* Encodes a block without a value code: every chunk has its place in the codes. Stops at a value that is not finite,
+   which result->stats shows. A producer makes the values on the way. */
+CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *result) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const int pack = lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
-    cg_block_encoder_ run;
-    cg_fenv_ env = cg_fenv_enter_(); /* threads have their own */
-    const cg_producer_ *fill = cg_source_is_lazy_(e->src) ? NULL : e->src->producer;
-    cg_block_encoder_open_(&run, e, block);
-    part->checksum.a = part->checksum.b = part->checksum.words = 0;
-    part->energy = 0.0;
+    cg_block_encoder_ enc;
+    cg_fenv_ env = cg_fenv_enter_(); /* threads have their own environment */
+    const cg_producer_ *producer = cg_source_is_lazy_(e->src) ? NULL : e->src->producer;
+    cg_block_encoder_open_(&enc, e, block);
+    result->checksum.a = result->checksum.b = result->checksum.words = 0;
+    result->energy = 0.0;
     for (size_t first = begin, many; first < end; first += many) {
         uint8_t *out = e->codes + cg_codes_offset_(lay, first);
         size_t bytes;
         many = cg_min_(CG_CHUNK_, end - first);
-        if (fill && first % e->producer_step == 0)
-            part->energy += cg_producer_make_(fill, first, e->producer_step, (float *)(uintptr_t)e->src->x);
-        if (!cg_encode_chunk_(e, &run, first, many, buf, pack ? symbols : out)) break;
+        if (producer && first % e->producer_step == 0)
+            result->energy += cg_producer_make_(producer, first, e->producer_step, (float *)(uintptr_t)e->src->x);
+        if (!cg_encode_chunk_(e, &enc, first, many, buf, pack ? symbols : out)) break;
         if (pack) e->kernels->pack(symbols, many, lay->bits_x32 / 32, out);
         bytes = (size_t)(((uint64_t)many * lay->bits_x32 / 32 + 7) / 8);
-        while (bytes % 4) out[bytes++] = 0; /* the end of the section */
-        e->kernels->checksum(&part->checksum, out, bytes / 4);
+        while (bytes % 4) out[bytes++] = 0; /* only at the end of the section */
+        e->kernels->checksum(&result->checksum, out, bytes / 4);
     }
-    part->stats.absmax_bits = run.absmax_bits;
-    part->lane_total = cg_lanes_reduce_(run.lanes);
+    result->stats.absmax_bits = enc.absmax_bits;
+    result->lane_total = cg_lanes_reduce_(enc.lanes);
     cg_fenv_leave_(env);
 }
-/* With a code pieces have any size, but none is larger than if it were packed. */
-CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uint8_t *out, cg_block_result_ *part) {
+/* Encodes a block with a value code to out, and its entries to the piece table. Pieces follow each other without gaps;
+   none is larger than if it were packed, which is the room they need. */
+CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uint8_t *out, cg_block_result_ *result) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const unsigned width = cg_float_width_(e->stage);
     uint8_t *at = out;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_PIECE_SYMBOLS_];
-    cg_block_encoder_ run;
+    cg_block_encoder_ enc;
     int ok = 1;
     cg_fenv_ env = cg_fenv_enter_();
-    cg_block_encoder_open_(&run, e, block);
+    cg_block_encoder_open_(&enc, e, block);
     for (size_t piece = begin, many; piece < end && ok; piece += many) {
         const uint8_t *in = symbols;
         size_t cap;
         uint32_t entry;
         many = cg_min_(lay->piece_values, end - piece);
-        if (width == 4 && !CG_BIG_ENDIAN_) { /* floats as they lie */
+        if (width == 4 && !CG_BIG_ENDIAN_) { /* floats are coded as they are */
             in = (const uint8_t *)cg_source_fetch_(e->src, piece, many, buf);
-            run.absmax_bits = cg_max32_(
-                run.absmax_bits, e->kernels->absmax_bits((const float *)(const void *)in, many));
-            ok = run.absmax_bits < CG_INF_BITS_;
+            enc.absmax_bits = cg_max32_(
+                enc.absmax_bits, e->kernels->absmax_bits((const float *)(const void *)in, many));
+            ok = enc.absmax_bits < CG_INF_BITS_;
         } else
-            for (size_t first = piece, some; first < piece + many && ok; first += some) {
-                some = cg_min_(CG_CHUNK_, piece + many - first);
-                ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
+            for (size_t first = piece, sub_n; first < piece + many && ok; first += sub_n) {
+                sub_n = cg_min_(CG_CHUNK_, piece + many - first);
+                ok = cg_encode_chunk_(e, &enc, first, sub_n, buf, symbols + (first - piece));
             }
         if (!ok) break;
         cap = 4 * cg_codes_words_(lay, many);
@@ -10521,48 +10864,52 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
         cg_put32_(e->table + piece / lay->piece_values * 4, entry);
         at += (size_t)cg_word_bytes_(entry & 0x3fffffffu);
     }
-    part->bytes = (size_t)(at - out);
-    part->stats.absmax_bits = run.absmax_bits;
-    part->lane_total = cg_lanes_reduce_(run.lanes);
+    result->bytes = (size_t)(at - out);
+    result->stats.absmax_bits = enc.absmax_bits;
+    result->lane_total = cg_lanes_reduce_(enc.lanes);
     cg_fenv_leave_(env);
 }
-CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *part) {
+/* Statistics of values [first, last), which lie in one block. */
+CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *result) {
     cg_fenv_ env = cg_fenv_enter_();
-    part->stats = cg_measure_(e, first, last, NULL, 0, 0);
+    result->stats = cg_measure_(e, first, last, NULL, 0, 0);
     cg_fenv_leave_(env);
 }
+/* Blocks of the next wave, of so many that are left. */
 static int cg_wave_size_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
 
-static double cg_producer_make_block_(const cg_producer_ *fill, size_t block, float *x) {
+/* Makes a block of x; returns the sum of its squares. */
+static double cg_producer_make_block_(const cg_producer_ *producer, size_t block, float *x) {
     const size_t begin = block * CG_BLOCK_;
     double energy = 0.0;
     cg_fenv_ env = cg_fenv_enter_();
-    for (size_t i = 0; i < CG_BLOCK_; i += fill->step) energy += cg_producer_make_(fill, begin + i, fill->step, x);
+    for (size_t i = 0; i < CG_BLOCK_; i += producer->step)
+        energy += cg_producer_make_(producer, begin + i, producer->step, x);
     cg_fenv_leave_(env);
     return energy;
 }
-/* All of them now. */
+/* Makes all of x now, unless there is no producer or it is lazy; then the source has none any more. */
 CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
-    cg_producer_ *fill = src->producer;
-    const size_t n = fill && !fill->lazy ? fill->n : 0, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
+    cg_producer_ *producer = src->producer;
+    const size_t n = producer && !producer->lazy ? producer->n : 0, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
     double energy[CG_WAVE_];
-    if (fill && !fill->lazy) fill->started = 1;
+    if (producer && !producer->lazy) producer->started = 1;
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            energy[i] = cg_producer_make_block_(fill, block + (size_t)i, (float *)(uintptr_t)src->x);
-        for (int i = 0; i < many; i++) fill->energy += energy[i];
+            energy[i] = cg_producer_make_block_(producer, block + (size_t)i, (float *)(uintptr_t)src->x);
+        for (int i = 0; i < many; i++) producer->energy += energy[i];
     }
     if (n) src->producer = NULL;
 }
 
-/* Pass 0, for buckets longer than a block. */
+/* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
-    const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket_size;
-    cg_block_result_ part[CG_WAVE_];
-    for (size_t b = 0; b * bucket < k; b++) {
-        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket;
+    const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;
+    cg_block_result_ results[CG_WAVE_];
+    for (size_t b = 0; b * bucket_size < k; b++) {
+        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket_size;
         cg_bucket_stats_ stat = cg_bucket_stats_none_;
         float scales[2];
         for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {
@@ -10570,9 +10917,9 @@ CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
             CG_PARALLEL_
             for (int i = 0; i < many; i++) {
                 size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
-                cg_measure_block_(e, from < start ? start : from, to, &part[i]);
+                cg_measure_block_(e, from < start ? start : from, to, &results[i]);
             }
-            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &part[i].stats);
+            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &results[i].stats);
             if (stat.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         }
         e->lay->quantizer->set_scales(e->stage, &stat, scales);
@@ -10580,7 +10927,7 @@ CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     }
     return CG_OK;
 }
-/* Scales that somebody has agreed on. */
+/* Stores the scales that the caller gave; CG_E_ARG: one that no encoder makes. */
 static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
     const unsigned per = e->lay->quantizer->scale_count;
     for (size_t b = 0; b < (size_t)e->lay->bucket_count; b++) {
@@ -10591,16 +10938,17 @@ static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
     }
     return CG_OK;
 }
-/* Scales and codes; sum absorbs both. */
+/* The whole value section: scales, piece table and codes. *sum becomes the checksum of itself followed by the section,
+   *bytes the section's length. Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
 static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
     uint8_t *end = e->codes;
-    cg_block_result_ part[CG_WAVE_];
+    cg_block_result_ results[CG_WAVE_];
     cg_checksum_ codes = { 0, 0, 0 };
     double total = 0.0;
     if (e->src->producer) e->src->producer->started = 1;
-    /* what fills the scales to a word */
+    /* zeros that fill the scales up to a word */
     if (lay->scale_bytes) memset(e->codes - (size_t)lay->piece_table_bytes - 4, 0, 4);
     if (e->given_scales) {
         cg_status s = cg_scales_put_given_(e);
@@ -10617,20 +10965,20 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
         for (int i = 0; i < many; i++) {
             if (lay->value_code)
                 cg_encode_block_coded_(
-                    e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &part[i]);
-            else cg_encode_block_(e, block + (size_t)i, &part[i]);
+                    e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &results[i]);
+            else cg_encode_block_(e, block + (size_t)i, &results[i]);
         }
         for (int i = 0; i < many; i++) {
-            if (part[i].stats.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-            total += part[i].lane_total;
-            if (e->src->producer && !lay->value_code) e->src->producer->energy += part[i].energy;
+            if (results[i].stats.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+            total += results[i].lane_total;
+            if (e->src->producer && !lay->value_code) e->src->producer->energy += results[i].energy;
             if (!lay->value_code) {
-                codes = cg_checksum_concat_(codes, part[i].checksum);
+                codes = cg_checksum_concat_(codes, results[i].checksum);
                 continue;
             }
-            if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), part[i].bytes);
-            codes = cg_checksum_concat_(codes, cg_checksum_of_(e->kernels, end, part[i].bytes));
-            end += part[i].bytes;
+            if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), results[i].bytes);
+            codes = cg_checksum_concat_(codes, cg_checksum_of_(e->kernels, end, results[i].bytes));
+            end += results[i].bytes;
         }
     }
     if (lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given_scales) {
@@ -10662,37 +11010,46 @@ CG_OFFERED_ double cg_vector_pass_(
 }
 
 /* src/core/compress.h */
-/* Sizes of a packet whose selection left k values (or will leave at most k). */
+/* compress: from x to a packet: sizes, sample, transform, selection, values, indices, header
+
+   Offers   cg_bound_, cg_compress_checked_, cg_layout_sizes_
+   Needs    base, kernels/dispatch, random, stages, shape, packet, layout, source, select, indices, matrix, encode
+   Touches  the caller's packet, *len and scratch; x, if a producer makes it
+   Other headers may use: cg_bound_, cg_compress_checked_
+   A packet is written in the order values, indices, header, as the header has their lengths and the checksum. */
+
+/* The layout of k values, and the bytes of their section; with a value code or a user codec, their maximum. */
 static cg_status cg_layout_sizes_(
-    const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
-    cg_status s = cg_layout_make_(op, side, k, lay);
+    const cg_op *op, const cg_extra *extra, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
+    cg_status s = cg_layout_make_(op, extra, k, lay);
     if (s != CG_OK) return s;
     *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->piece_table_bytes), lay->codes_bytes);
     if (lay->codec) {
-        size_t most = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
-        if (!most && k) return CG_E_ARG;
-        *value_bytes = cg_add_sat_(most, 3) & ~(uint64_t)3;
+        size_t max_bytes = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
+        if (!max_bytes && k) return CG_E_ARG;
+        *value_bytes = cg_add_sat_(max_bytes, 3) & ~(uint64_t)3;
     }
     return CG_OK;
 }
-static size_t cg_bound_(const cg_op *op, const cg_extra *side, size_t n) {
+/* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. */
+static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_layout_ lay;
-    uint64_t turned, k, universe, values, indices = 0;
+    uint64_t transformed_n, k, universe, values, indices = 0;
     if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
-    turned = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    if (turned == CG_TOO_LARGE_) return 0;
-    k = cg_max_selected_(op, turned);
-    if (cg_layout_sizes_(op, side, k, &lay, &values) != CG_OK) return 0;
-    universe = cg_index_count_(op, turned);
+    transformed_n = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
+    if (transformed_n == CG_TOO_LARGE_) return 0;
+    k = cg_max_selected_(op, transformed_n);
+    if (cg_layout_sizes_(op, extra, k, &lay, &values) != CG_OK) return 0;
+    universe = cg_index_count_(op, transformed_n);
     if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED)
         indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
     else if (op->select.id && op->select.id != CG_SELECT_GIVEN)
         indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
-CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n) {
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = cg_bound_(op, side, n);
+    size_t bytes = cg_bound_(op, extra, n);
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -10705,51 +11062,54 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
     return bytes;
 }
 
-/* Sample, transform and selection: what the quantizer will see. */
+/* Sample, transform and selection: sets info->k, and the source to what the quantizer sees. Without a selection, user
+   codec or matrix, sample and transform are left to be done chunk by chunk. list is in scratch; info has op, n, drawn
+   and tag. */
 CG_NOINLINE_ cg_status cg_source_prepare_(
-    const cg_kernels_ *kernels, cg_info *info, const cg_extra *side, cg_source_ *src, cg_list_ *list) {
+    const cg_kernels_ *kernels, cg_info *info, const cg_extra *extra, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
-    const size_t turned = (size_t)cg_transformed_n_(op, info->drawn);
+    const size_t transformed_n = (size_t)cg_transformed_n_(op, info->drawn);
     cg_status s = CG_OK;
-    info->k = turned;
+    info->k = transformed_n;
     if (cg_is_matrix_op_(op)) {
         s = cg_matrix_encode_(kernels, info, src->x, list->materialized);
         src->x = list->materialized;
         src->to_transform = 0;
-        src->count = turned;
+        src->count = transformed_n;
         return s;
     }
-    if (cg_needs_materialized_(op) && turned) {
-        for (size_t i = 0, many; i < turned; i += many) {
+    if (cg_needs_materialized_(op) && transformed_n) {
+        for (size_t i = 0, many; i < transformed_n; i += many) {
             const float *v;
-            many = cg_min_(CG_CHUNK_, turned - i);
-            v = cg_source_fetch_(src, i, many, list->materialized + i); /* blocks end within the room */
+            many = cg_min_(CG_CHUNK_, transformed_n - i);
+            v = cg_source_fetch_(src, i, many, list->materialized + i); /* writes `many` floats: whole blocks */
             if (v != list->materialized + i) memcpy(list->materialized + i, v, 4 * many);
         }
-        if (kernels->absmax_bits(list->materialized, turned) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (kernels->absmax_bits(list->materialized, transformed_n) >= CG_INF_BITS_) return CG_E_NONFINITE;
         src->x = list->materialized;
         src->to_sample = src->to_transform = 0;
-        src->count = turned;
+        src->count = transformed_n;
         src->producer = NULL;
     }
     if (op->select.id) {
-        cg_selector_ p;
-        p.kernels = kernels;
-        p.side = side;
-        p.x = cg_source_is_lazy_(src) ? NULL : src->x;
-        p.producer = src->producer;
-        p.n = turned;
-        p.shared_key = cg_shared_key_(&info->tag);
-        p.rank_key = cg_rank_key_(&info->tag);
-        p.list = list;
-        p.info = info;
-        s = cg_selector_run_(&p);
+        cg_selector_ selector;
+        selector.kernels = kernels;
+        selector.side = extra;
+        selector.x = cg_source_is_lazy_(src) ? NULL : src->x;
+        selector.producer = src->producer;
+        selector.n = transformed_n;
+        selector.shared_key = cg_shared_key_(&info->tag);
+        selector.rank_key = cg_rank_key_(&info->tag);
+        selector.list = list;
+        selector.info = info;
+        s = cg_selector_run_(&selector);
         src->producer = NULL;
         src->x = list->value;
         src->count = info->k;
     }
     return s;
 }
+/* The value section of a user codec: out has cap bytes, *bytes becomes a multiple of 4, *sum absorbs the section. */
 static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src,
     const cg_kernels_ *kernels, uint8_t *out, size_t cap, size_t *bytes, cg_checksum_ *sum) {
     cg_status s;
@@ -10766,12 +11126,14 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
     return CG_OK;
 }
 
-/* Does a later stage make the values, where it needs them? Others need all of them at once. */
-static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *fill) {
+/* Will a later stage call the producer where it needs values? If not, cg_producer_make_all_ has to make x first. */
+static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *producer) {
     if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
-    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->threshold_hint);
+    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && producer->threshold_hint);
 }
-static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_producer_ *fill, const float *x,
+/* info has op, n and tag, all checked; scratch has cg_scratch_bytes_. CG_OK: the packet has *len bytes. On an error the
+   packet's bytes are undefined, and *len is as it was. */
+static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_producer_ *producer, const float *x,
     uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
@@ -10788,14 +11150,14 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_pro
     src.count = info->drawn;
     src.to_sample = info->op.sample.id != 0;
     src.to_transform = info->op.transform.id != 0;
-    src.producer = fill;
-    if (fill && !cg_producer_is_fused_(&info->op, fill)) cg_producer_make_all_(&src);
+    src.producer = producer;
+    if (producer && !cg_producer_is_fused_(&info->op, producer)) cg_producer_make_all_(&src);
     cg_list_in_scratch_(&list, &info->op, cg_transformed_n_(&info->op, info->drawn), scratch);
-    s = cg_source_prepare_(kernels, info, side, &src, &list);
+    s = cg_source_prepare_(kernels, info, extra, &src, &list);
     if (s != CG_OK) return s;
-    s = cg_layout_sizes_(&info->op, side, info->k, &lay, &value_bytes);
+    s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
-    /* buckets across blocks */
+    /* buckets that cross blocks are measured before all their values would have been made */
     if (lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket_size &&
         lay.k > CG_BLOCK_)
         cg_producer_make_all_(&src);
@@ -10813,12 +11175,12 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_pro
         e.stage = &info->op.quantize;
         e.lay = &lay;
         e.src = &src;
-        e.given_scales = side ? side->scale : NULL;
+        e.given_scales = extra ? extra->scale : NULL;
         e.key = cg_rank_key_(&info->tag);
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;
-        e.producer_step = fill && fill->step == CG_CHUNK_ &&
+        e.producer_step = producer && producer->step == CG_CHUNK_ &&
                 (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
@@ -10833,24 +11195,27 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_pro
     *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
-static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x,
-    cg_producer_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+/* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
+   x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on
+   matrices, and without sample and transform no selection but top-k and no user codec. */
+static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+    cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
-    const float none = 0.0f; /* x, where there are no values: NULL + 0 is undefined */
+    const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
     if (len) *len = 0;
-    if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
-    if (cg_extra_check_(op, side) != CG_OK) return cg_extra_check_(op, side);
+    if (!op || !len || !packet || (!x && n) || cg_bound_(op, extra, n) == 0) return CG_E_ARG;
+    if (cg_extra_check_(op, extra) != CG_OK) return cg_extra_check_(op, extra);
     if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
     if (scratch_bytes && !scratch) return CG_E_ARG;
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
-    return cg_compress_packet_(&info, side, fill, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
+    return cg_compress_packet_(&info, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
 }
-CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x, size_t n,
+CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_compress_checked_(op, tag, side, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    cg_status s = cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
     cg_fenv_leave_(env);
     return s;
 }
@@ -10859,47 +11224,59 @@ CG_API_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x
     return cg_compress_with(op, tag, NULL, x, n, packet, cap, len, scratch, scratch_bytes);
 }
 
-/* src/core/decode_values.h */
-/* ---- >>decode ---- */
+/* src/core/decoder.h */
+/* decoder: an opened packet, and the decoding of one chunk of its values
 
-/* Who takes decoded values, in place of y: stretches of them, or single ones. Both return the sum of their squares. */
+   Offers   cg_decoder_, cg_sink_, cg_piece_cursor_, cg_decode_chunk_
+   Needs    base, kernels, codes (symbols, floats), packet, quantize, layout, encode (scales and ends of buckets)
+   Touches  nothing but its arguments
+   Other headers may use: cg_decoder_, cg_sink_
+   All of it is safe on any bytes that cg_decoder_open_ accepts, and gives finite floats once cg_verify_ has accepted
+   them. */
+
+/* Takes decoded values in place of y. Both functions return the sum of the squares of v, which may have any alignment.
+   Sparse values have been multiplied by alpha, dense ones not; beta is not used. */
 typedef struct cg_sink_ {
-    double (*take_dense)(const void *user, size_t first, size_t many, const float *v);
-    double (*take_sparse)(const void *user, const uint64_t *at, size_t many, const float *v);
+    double (*take_dense)(const void *user, size_t first, size_t many, const float *v); /* [first, first + many) of n */
+    double (*take_sparse)(const void *user, const uint64_t *at, size_t many, const float *v); /* at ascending indices */
     const void *user;
-    double energy; /* comes back: of all of them */
+    double energy; /* result: the sum of what they returned is added */
 } cg_sink_;
 
+/* An opened packet. cg_decoder_open_ sets all but alpha, beta and non_temporal, with support and sink NULL. */
 typedef struct cg_decoder_ {
     const cg_kernels_ *kernels;
-    const uint8_t *packet, *scales, *piece_table, *codes, *index;
-    const struct cg_decoder_ *support; /* whose indices these values have, or NULL */
+    const uint8_t *packet, *scales, *piece_table, *codes, *index; /* the sections */
+    const struct cg_decoder_ *support;                            /* whose indices these values have, or NULL */
     cg_info info;
     cg_layout_ lay;
     size_t transformed_n;
-    float alpha, beta;
-    float *y;
-    float empty_y;    /* y, where there are no values: NULL + 0 is undefined */
-    cg_sink_ *sink;   /* in place of y, or NULL */
-    int non_temporal; /* y is larger than the caches, and aligned */
+    float alpha, beta; /* y = alpha*decoded + beta*y */
+    float *y;          /* n floats of any alignment */
+    float empty_y;     /* y points here if there are no values, as NULL + 0 is undefined */
+    cg_sink_ *sink;    /* takes the values in place of y, or NULL */
+    int non_temporal;  /* 1: y is larger than the caches, and aligned to 16 bytes */
 } cg_decoder_;
 
-/* Where a reader of pieces stands, and the piece it has decoded. Not needed without a code. */
+/* Where a reader of pieces stands, and the last piece it has decoded; only with a value code. */
 typedef struct cg_piece_cursor_ {
-    size_t piece, offset;
-    int decoded;
-    uint8_t symbols[CG_PIECE_SYMBOLS_];
+    size_t piece;                       /* its number */
+    size_t offset;                      /* bytes from the start of the codes to it */
+    int decoded;                        /* 1: symbols has it */
+    uint8_t symbols[CG_PIECE_SYMBOLS_]; /* or floats as they are stored */
 } cg_piece_cursor_;
 
+/* Bytes of a piece, which may be more than the section has until cg_pieces_check_ has seen the table. */
 static size_t cg_piece_bytes_(const cg_decoder_ *d, size_t piece) {
     return (size_t)cg_word_bytes_(cg_get32_(d->piece_table + 4 * piece) & 0x3fffffffu);
 }
-static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t at) {
+/* At a piece whose offset the caller knows. */
+static void cg_piece_cursor_open_(cg_piece_cursor_ *c, size_t piece, size_t offset) {
     c->piece = piece;
-    c->offset = at;
+    c->offset = offset;
     c->decoded = 0;
 }
-/* Symbols or wire floats from value `first` on, which goes up. */
+/* Symbols, or floats as they are stored, from value `first` to the end of its piece; `first` never decreases. */
 CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_decoder_ *d, size_t first) {
     const cg_layout_ *lay = &d->lay;
     const size_t piece = first / lay->piece_values,
@@ -10917,33 +11294,35 @@ CG_NOINLINE_ const uint8_t *cg_piece_cursor_get_(cg_piece_cursor_ *c, const cg_d
     }
     return c->symbols + (first - piece * lay->piece_values) * (width ? width : 1);
 }
-/* Bits or bytes of values [first, first + many) to floats, bucket by bucket. */
+/* Values [first, first + many) from symbols, or from packed bits if that is the quantizer's output, by buckets. */
 static void cg_decode_buckets_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
-    const cg_quantizer_ *row = lay->quantizer;
+    const cg_quantizer_ *quantizer = lay->quantizer;
     float scales[2];
-    if (row->needs != CG_NEEDS_BUCKET_STATS_) {
-        if (row->scale_count) cg_scales_get_(lay, d->scales, 0, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
+    if (quantizer->needs != CG_NEEDS_BUCKET_STATS_) {
+        if (quantizer->scale_count) cg_scales_get_(lay, d->scales, 0, scales);
+        quantizer->decode(d->kernels, &d->info.op.quantize, scales, in, many, out, stream);
         return;
     }
     for (size_t i = first, b = first / (size_t)lay->bucket_size, stop; i < first + many; i = stop, b++) {
         stop = cg_min_(first + many, cg_bucket_end_(lay, b));
         cg_scales_get_(lay, d->scales, b, scales);
-        row->decode(d->kernels, &d->info.op.quantize, scales,
-            in + (row->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256), stop - i,
+        quantizer->decode(d->kernels, &d->info.op.quantize, scales,
+            in + (quantizer->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256), stop - i,
             cg_at_mut_(out, i - first), stream && (i - first) % 4 == 0);
     }
 }
+/* Values [first, first + many), at most CG_CHUNK_, from packed symbols. */
 CG_NOINLINE_ void cg_decode_packed_(
     const cg_decoder_ *d, const uint8_t *in, size_t first, size_t many, float *out, int stream) {
     uint8_t symbols[CG_CHUNK_];
     d->kernels->unpack(in, many, d->lay.bits_x32 / 32, symbols);
     cg_decode_buckets_(d, symbols, first, many, out, stream);
 }
-/* Values [first, first + many) as floats, in out or where they lie; NULL: the user's codec refused. first is a
-   multiple of CG_CHUNK_, many at most that. */
+/* Values [first, first + many) as floats: in out, or where they lie, at any alignment; NULL: the user codec refused, or
+   made a value that is not finite. first is a multiple of CG_CHUNK_, many at most that; cursor: NULL without a value
+   code. */
 static const float *cg_decode_chunk_(
     const cg_decoder_ *d, cg_piece_cursor_ *cursor, size_t first, size_t many, float *out, int stream) {
     const cg_layout_ *lay = &d->lay;
@@ -10955,7 +11334,7 @@ static const float *cg_decode_chunk_(
     }
     in = lay->value_code ? cg_piece_cursor_get_(cursor, d, first) : d->codes + cg_codes_offset_(lay, first);
 #if !CG_BIG_ENDIAN_
-    if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it lies */
+    if (lay->bits_x32 == 32 * 32) return (const float *)(const void *)in; /* f32 as it is */
 #endif
     if (lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32 && !lay->value_code)
         cg_decode_packed_(d, in, first, many, out, stream);
@@ -10964,63 +11343,77 @@ static const float *cg_decode_chunk_(
 }
 
 /* src/core/verify.h */
-static int cg_padding_zero_(const uint8_t *p, uint64_t bits) { /* from bit `bits` to the end of its u32 */
+/* verify: everything that can be wrong with the values and indices of a packet
+
+   Offers   cg_verify_, cg_scales_legal_, cg_codes_check_, cg_checksum_ok_, cg_padding_zero_, cg_codes_prefetch_
+   Needs    base, kernels, codes, packet, layout, indices, decoder
+   Touches  nothing
+   Other headers may use: cg_verify_
+   A packet is canonical: bits that fill sections are zero, indices ascend, and nothing is left over. After
+   cg_decoder_open_ and cg_verify_ nothing can fail any more but a user codec. */
+
+/* Are the bits from number `bits` to the end of its u32 word zero? */
+static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {
     for (uint64_t i = bits; i % 32; i++)
         if (p[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }
+/* Are all scales such as an encoder can have stored? */
 static int cg_scales_legal_(const cg_decoder_ *d) {
-    const cg_quantizer_ *row = d->lay.quantizer;
+    const cg_quantizer_ *quantizer = d->lay.quantizer;
     float scales[2];
-    if (!row || !row->scale_count) return 1;
+    if (!quantizer || !quantizer->scale_count) return 1;
     for (size_t b = 0; b < (size_t)d->lay.bucket_count; b++) {
-        if (row->scale_width == 1) {
+        if (quantizer->scale_width == 1) {
             if (d->scales[b] == 255) return 0;
             continue;
         }
         cg_scales_get_(&d->lay, d->scales, b, scales);
-        if (!row->legal(scales)) return 0;
+        if (!quantizer->legal(scales)) return 0;
     }
-    return cg_padding_zero_(d->scales, d->lay.bucket_count * row->scale_count * row->scale_width * 8);
+    return cg_padding_zero_(d->scales, d->lay.bucket_count * quantizer->scale_count * quantizer->scale_width * 8);
 }
-/* Asks for the first half of the next chunk's codes, which sets the hardware going; all of it is slower. */
+/* Prefetches the first half of the next chunk's codes, which makes the hardware fetch the rest; all of it is slower. */
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
     if (!d->lay.value_code)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
-/* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
+/* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them; returns whether all
+   stored floats are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
     const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
-    const cg_quantizer_ *row = d->lay.quantizer;
+    const cg_quantizer_ *quantizer = d->lay.quantizer;
     d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
-    return !row->stored_absmax_bits || row->stored_absmax_bits(d->kernels, in, many) < row->stored_limit;
+    return !quantizer->stored_absmax_bits ||
+        quantizer->stored_absmax_bits(d->kernels, in, many) < quantizer->stored_limit;
 }
-/* Pieces: entries that add up to the section, each piece one that can be decoded; floats finite. */
+/* Do the entries add up to the section, and is each piece one that can be decoded, its floats finite? */
 CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     const cg_layout_ *lay = &d->lay;
     const size_t k = (size_t)lay->k, pieces = (size_t)lay->piece_table_bytes / 4;
-    const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
+    const size_t codes_bytes = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
-    size_t at = 0;
+    size_t offset = 0;
     for (size_t i = 0; i < pieces; i++) {
         const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece_values, k - i * lay->piece_values);
         const uint32_t entry = cg_get32_(d->piece_table + 4 * i);
-        if (bytes > all - at) return 0;
-        if (!width && !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + at, bytes, many))
+        if (bytes > codes_bytes - offset) return 0;
+        if (!width &&
+            !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + offset, bytes, many))
             return 0;
         if (width) {
-            if (!cg_floats_check_(d->kernels, width, entry, d->codes + at, bytes, many)) return 0;
+            if (!cg_floats_check_(d->kernels, width, entry, d->codes + offset, bytes, many)) return 0;
             if (entry >> 30 == 0 &&
-                lay->quantizer->stored_absmax_bits(d->kernels, d->codes + at, many) >= lay->quantizer->stored_limit)
+                lay->quantizer->stored_absmax_bits(d->kernels, d->codes + offset, many) >= lay->quantizer->stored_limit)
                 return 0;
         }
-        at += bytes;
+        offset += bytes;
     }
-    return at == all;
+    return offset == codes_bytes;
 }
-/* Are these k ascending indices, and no more bits? *next: one more than the last. */
+/* Does the section hold k ascending indices below the universe, and no more? *next: the last plus 1, 0 if k is 0. */
 static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     uint64_t index[512], seen = 0, extra;
     for (*next = 0; seen < k;) {
@@ -11038,21 +11431,21 @@ static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     return cg_index_get_(r, &extra, 1) == 0;
 }
 #if CG_AVX2_
-/* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are
-   equal, and the low parts must ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits:
-   no load ends beyond them. */
+/* The same for Elias-Fano, without building the indices: where a high bit directly follows another, the high parts are
+   equal, and the low parts must ascend. Requires k > 0; low_bits <= 28, so that two low parts are within one load; and
+   at least 8 bytes of high bits, so that no load ends beyond them. */
 CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
-    uint64_t i = 0, carry = 0, high = 0, at, two;
+    uint64_t i = 0, carry = 0, high = 0, at, low_parts;
     int bad = 0;
     for (size_t byte = 0, bytes = (size_t)(r->end - r->next_high); byte < bytes; byte += 8) {
         const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->next_high + byte) : cg_get32_(r->next_high + byte),
                        many = (uint64_t)__builtin_popcountll(word);
         if (many > k - i) return 0;
-        for (uint64_t both = word & (word << 1 | carry); both; both &= both - 1) {
-            at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->low_bits;
-            two = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
-            bad |= (two & mask) >= (two >> r->low_bits & mask);
+        for (uint64_t adjacent = word & (word << 1 | carry); adjacent; adjacent &= adjacent - 1) {
+            at = (i + (uint64_t)__builtin_popcountll(word & ~adjacent & (adjacent - 1)) - 1) * r->low_bits;
+            low_parts = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
+            bad |= (low_parts & mask) >= (low_parts >> r->low_bits & mask);
         }
         if (word) high = 8 * (uint64_t)byte + cg_log2_(word);
         carry = word >> 63;
@@ -11060,12 +11453,13 @@ CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, ui
     }
     if (bad || i < k || high - (k - 1) > r->universe >> r->low_bits) return 0;
     at = (k - 1) * r->low_bits;
-    two = 0;
-    for (unsigned b = 0; b < 5; b++) two |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
-    *next = ((high - (k - 1)) << r->low_bits | (two >> (at & 7) & mask)) + 1;
+    low_parts = 0;
+    for (unsigned b = 0; b < 5; b++) low_parts |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
+    *next = ((high - (k - 1)) << r->low_bits | (low_parts >> (at & 7) & mask)) + 1;
     return *next <= r->universe;
 }
 #endif
+/* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
     const uint64_t k = cg_index_count_(&info->op, info->k);
@@ -11083,13 +11477,13 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
 #endif
         ok = cg_index_validate_(&r, k, &next);
     if (!ok) return 0;
-    /* only the last block of all may be short, and then it is */
+    /* only the last block of the vector may be short, and k must say so */
     return r.values_per_index == 1 ||
         (info->k % r.values_per_index
                 ? next == r.universe && info->k % r.values_per_index == r.transformed_n % r.values_per_index
                 : next != r.universe || !(r.transformed_n % r.values_per_index));
 }
-/* The checksum of everything but the codes, and then the packet's verdict. */
+/* Is the packet's checksum right, if its codes have this one? For a user codec, codes are all of the value section. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     static const uint8_t zeros[16] = { 0 };
     cg_checksum_ s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
@@ -11099,7 +11493,8 @@ static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
     return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
 }
-/* Everything that can be wrong with values and indices. */
+/* Values and indices of a packet that cg_decoder_open_ has opened: CG_OK or CG_E_CORRUPT. A user codec decodes all its
+   values once. */
 CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k;
     cg_checksum_ sum = { 0, 0, 0 };
@@ -11119,41 +11514,55 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     return CG_OK;
 }
 
-/* src/core/scatter.h */
-/* Values of a selection, a stretch at a time, with their indices before the transform was undone. */
-enum { CG_SPARSE_BATCH_ = 128 };
+/* src/core/decode_into.h */
+/* decode_into: decoded values into y or a sink: dense, sparse or a product of factors
+
+   Offers   cg_decode_dense_, cg_decode_sparse_, cg_decode_sparse_coded_, cg_matrix_decode_, cg_coordinates_get_,
+            cg_selection_reader_
+   Needs    base, random, kernels, shape, sample, transform, indices, encode (waves), decoder, verify
+   Touches  y, or what the sink writes
+   Other headers may use: CG_SPARSE_BATCH_, cg_decode_block_
+   A dense result is decoded by blocks, by threads if there are any. A sparse one is read in batches of values with
+   their coordinates. Inputs have been opened and verified, but for CG_DECODE_DIRECT; all but a user codec succeeds. */
+
+enum { CG_SPARSE_BATCH_ = 128 }; /* values; divides CG_CHUNK_ */
+
+/* Reads the values of a selection in order, with their indices in the transformed vector. */
 typedef struct cg_selection_reader_ {
     cg_index_reader_ reader;
-    cg_piece_cursor_ *cursor; /* NULL without a code */
-    uint64_t index[CG_SPARSE_BATCH_];
-    const float *values;
+    cg_piece_cursor_ *cursor;         /* NULL without a value code */
+    uint64_t index[CG_SPARSE_BATCH_]; /* of the current batch */
+    const float *values;              /* the current chunk, decoded: in buf, or where it lies */
     float buf[CG_CHUNK_];
-    /* values [first, first + many) are at hand; next: the first that has not been used */
-    size_t batch_first, batch_n, next_unused;
+    size_t batch_first, batch_n; /* the current batch is values [batch_first, batch_first + batch_n) */
+    size_t next_unused;          /* the first value that has not been used */
 } cg_selection_reader_;
 
-static void cg_selection_reader_open_(cg_selection_reader_ *w, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
-    const cg_decoder_ *set = d->support ? d->support : d;
-    w->reader = cg_index_open_(&set->info, set->index);
-    w->cursor = cursor;
+/* Before the first value. cursor: uninitialised, or NULL without a value code. The owner of the indices is the support,
+   if there is one. */
+static void cg_selection_reader_open_(cg_selection_reader_ *sel, const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
+    const cg_decoder_ *owner = d->support ? d->support : d;
+    sel->reader = cg_index_open_(&owner->info, owner->index);
+    sel->cursor = cursor;
     if (cursor) cg_piece_cursor_open_(cursor, 0, 0);
-    w->values = NULL;
-    w->batch_first = w->batch_n = w->next_unused = 0;
+    sel->values = NULL;
+    sel->batch_first = sel->batch_n = sel->next_unused = 0;
 }
-/* How many there are from value `first` on, a multiple of CG_SPARSE_BATCH_; 0: a codec changed its mind after
-   cg_verify_. */
-static size_t cg_selection_reader_load_(cg_selection_reader_ *w, const cg_decoder_ *d, size_t first) {
+/* Decodes the chunk of the batch that begins at value `first`, a multiple of CG_SPARSE_BATCH_; batches must be loaded
+   in order. Returns the number of values in the batch; 0: a user codec refused what it had accepted in cg_verify_. */
+static size_t cg_selection_reader_load_(cg_selection_reader_ *sel, const cg_decoder_ *d, size_t first) {
     const size_t k = (size_t)d->lay.k, many = cg_min_(CG_SPARSE_BATCH_, k - first);
     if (first % CG_CHUNK_ == 0)
-        w->values = cg_decode_chunk_(d, w->cursor, first, cg_min_(CG_CHUNK_, k - first), w->buf, 0);
-    return w->values ? many : 0;
+        sel->values = cg_decode_chunk_(d, sel->cursor, first, cg_min_(CG_CHUNK_, k - first), sel->buf, 0);
+    return sel->values ? many : 0;
 }
 
-/* Chunk `first` of what the sample left, transform undone; with a selection chunks must come one after the other. */
+/* The chunk from value `first` on, after the inverse transform, in out (CG_CHUNK_ floats); NULL: a user codec refused.
+   With a selection sel is needed, and chunks must be asked for in order; cursor only with a value code. */
 static const float *cg_inverse_transform_chunk_(
-    const cg_decoder_ *d, cg_selection_reader_ *w, cg_piece_cursor_ *cursor, size_t first, float *out) {
+    const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t first, float *out) {
     const cg_stage *stage = &d->info.op.transform;
-    const size_t unit = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_,
+    const size_t block_size = stage->id == CG_TRANSFORM_ROTATE ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_,
                  end = cg_min_(d->transformed_n, first + CG_CHUNK_);
     const uint64_t key = cg_shared_key_(&d->info.tag);
     const float *v = out;
@@ -11163,30 +11572,32 @@ static const float *cg_inverse_transform_chunk_(
     } else {
         memset(out, 0, 4 * (end - first));
         for (;;) {
-            if (w->next_unused == w->batch_first + w->batch_n) {
-                if (w->next_unused == (size_t)d->lay.k) break;
-                w->batch_first = w->next_unused;
-                w->batch_n = cg_selection_reader_load_(w, d, w->batch_first);
-                if (!w->batch_n) return NULL;
-                cg_index_get_per_value_(&w->reader, w->index, w->batch_n);
+            if (sel->next_unused == sel->batch_first + sel->batch_n) {
+                if (sel->next_unused == (size_t)d->lay.k) break;
+                sel->batch_first = sel->next_unused;
+                sel->batch_n = cg_selection_reader_load_(sel, d, sel->batch_first);
+                if (!sel->batch_n) return NULL;
+                cg_index_get_per_value_(&sel->reader, sel->index, sel->batch_n);
             }
-            if (w->index[w->next_unused - w->batch_first] >= end) break;
-            out[(size_t)w->index[w->next_unused - w->batch_first] - first] = cg_load_(
-                w->values, w->next_unused % CG_CHUNK_);
-            w->next_unused++;
+            if (sel->index[sel->next_unused - sel->batch_first] >= end) break;
+            out[(size_t)sel->index[sel->next_unused - sel->batch_first] - first] = cg_load_(
+                sel->values, sel->next_unused % CG_CHUNK_);
+            sel->next_unused++;
         }
     }
-    for (size_t b = first; b < end; b += unit)
-        cg_transform_block_(d->kernels, stage, key, b / unit, cg_at_(v, b - first), out + (b - first), 1);
+    for (size_t b = first; b < end; b += block_size)
+        cg_transform_block_(d->kernels, stage, key, b / block_size, cg_at_(v, b - first), out + (b - first), 1);
     return out;
 }
 
-/* Dense: every value of y, by blocks. direct: the codes are checked on the way. */
-static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg_piece_cursor_ *cursor, size_t block,
-    int direct, cg_checksum_ *sum, double *energy) {
+/* One block of a dense result. sel: with a selection and a transform; cursor: with a value code, at the block's first
+   piece. check_codes: the packet has not been verified; *sum becomes the checksum of the block's codes, and a stored
+   float that is not finite ends the block. *energy: what the sink returned. 0: corrupt, y is partly written. */
+static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *sel, cg_piece_cursor_ *cursor, size_t block,
+    int check_codes, cg_checksum_ *sum, double *energy) {
     const size_t n = (size_t)d->info.drawn, end = cg_min_(n, (block + 1) * CG_BLOCK_);
-    const int turned = d->info.op.transform.id != 0,
-              in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !turned && !d->sink;
+    const int transformed = d->info.op.transform.id != 0,
+              in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->lay.codec && !transformed && !d->sink;
     float out[CG_CHUNK_];
     int ok = 1;
     cg_fenv_ env = cg_fenv_enter_();
@@ -11194,12 +11605,12 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg
     *energy = 0.0;
     for (size_t first = block * CG_BLOCK_, many; first < end && ok; first += many) {
         many = cg_min_(CG_CHUNK_, end - first);
-        if (direct) ok = cg_codes_check_(d, first, cg_min_(CG_CHUNK_, (size_t)d->lay.k - first), sum);
+        if (check_codes) ok = cg_codes_check_(d, first, cg_min_(CG_CHUNK_, (size_t)d->lay.k - first), sum);
         if (ok) {
             float *y = d->sink ? d->y : cg_at_mut_(d->y, first);
             const float *v;
             cg_codes_prefetch_(d, first);
-            if (turned) v = cg_inverse_transform_chunk_(d, walk, cursor, first, out);
+            if (transformed) v = cg_inverse_transform_chunk_(d, sel, cursor, first, out);
             else v = cg_decode_chunk_(d, cursor, first, many, in_place ? y : out, in_place && d->non_temporal);
             if (v && d->sink) *energy += d->sink->take_dense(d->sink->user, first, many, v);
             else if (v && v != y) d->kernels->axpby(v, many, d->alpha, d->beta, y, d->non_temporal);
@@ -11210,127 +11621,135 @@ static int cg_decode_block_(const cg_decoder_ *d, cg_selection_reader_ *walk, cg
     cg_fenv_leave_(env);
     return ok;
 }
-/* at: where the block's pieces start */
+/* The same with a value code. offset: of the block's first piece in the codes. */
 CG_NOINLINE_ int cg_decode_block_coded_(
-    const cg_decoder_ *d, size_t block, size_t at, cg_checksum_ *sum, double *energy) {
+    const cg_decoder_ *d, size_t block, size_t offset, cg_checksum_ *sum, double *energy) {
     cg_piece_cursor_ cursor;
-    cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece_values, at);
+    cg_piece_cursor_open_(&cursor, block * CG_BLOCK_ / d->lay.piece_values, offset);
     return cg_decode_block_(d, NULL, &cursor, block, 0, sum, energy);
 }
-CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int direct) {
+/* All of a dense result without a selection. check_codes: verifies the packet on the way (CG_DECODE_DIRECT). */
+CG_NOINLINE_ cg_status cg_decode_dense_(const cg_decoder_ *d, int check_codes) {
     const size_t n = (size_t)d->info.drawn, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
-    cg_checksum_ part[CG_WAVE_], sum = { 0, 0, 0 };
-    size_t at[CG_WAVE_ + 1] = { 0 };
+    cg_checksum_ block_sums[CG_WAVE_], sum = { 0, 0, 0 };
+    size_t offset[CG_WAVE_ + 1] = { 0 };
     double energy[CG_WAVE_];
     int ok[CG_WAVE_];
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         for (int i = 0; d->lay.value_code && i < many; i++) {
-            const size_t per = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
-                         first = (block + (size_t)i) * per;
-            at[i + 1] = at[i];
-            for (size_t p = first; p < cg_min_(pieces, first + per); p++) at[i + 1] += cg_piece_bytes_(d, p);
+            const size_t block_pieces = CG_BLOCK_ / d->lay.piece_values, pieces = (size_t)d->lay.piece_table_bytes / 4,
+                         first = (block + (size_t)i) * block_pieces;
+            offset[i + 1] = offset[i];
+            for (size_t p = first; p < cg_min_(pieces, first + block_pieces); p++)
+                offset[i + 1] += cg_piece_bytes_(d, p);
         }
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
             ok[i] = d->lay.value_code
-                ? cg_decode_block_coded_(d, block + (size_t)i, at[i], &part[i], &energy[i])
-                : cg_decode_block_(d, NULL, NULL, block + (size_t)i, direct, &part[i], &energy[i]);
-        at[0] = at[many];
+                ? cg_decode_block_coded_(d, block + (size_t)i, offset[i], &block_sums[i], &energy[i])
+                : cg_decode_block_(d, NULL, NULL, block + (size_t)i, check_codes, &block_sums[i], &energy[i]);
+        offset[0] = offset[many];
         for (int i = 0; i < many; i++) {
             if (!ok[i]) return CG_E_CORRUPT;
             if (d->sink) d->sink->energy += energy[i];
-            sum = cg_checksum_concat_(sum, part[i]);
+            sum = cg_checksum_concat_(sum, block_sums[i]);
         }
     }
-    return !direct || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
+    return !check_codes || cg_checksum_ok_(d, sum) ? CG_OK : CG_E_CORRUPT;
 }
-/* A selection behind a transform: its values come one after the other, so blocks do, too. */
+/* All of a dense result that is the inverse transform of a selection: its values come in order, so blocks do, too. */
 CG_NOINLINE_ cg_status cg_decode_sequential_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     const size_t n = (size_t)d->info.drawn;
-    cg_selection_reader_ walk;
-    cg_checksum_ none;
+    cg_selection_reader_ sel;
+    cg_checksum_ unused;
     double energy;
-    cg_selection_reader_open_(&walk, d, cursor);
+    cg_selection_reader_open_(&sel, d, cursor);
     for (size_t block = 0; block * CG_BLOCK_ < n; block++) {
-        if (!cg_decode_block_(d, &walk, cursor, block, 0, &none, &energy)) return CG_E_CORRUPT;
+        if (!cg_decode_block_(d, &sel, cursor, block, 0, &unused, &energy)) return CG_E_CORRUPT;
         if (d->sink) d->sink->energy += energy;
     }
     return CG_OK;
 }
 
-/* Where the packet has values, in ascending order: `many` more from value `first` on. */
-static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *at) {
-    const cg_decoder_ *set = d->support ? d->support : d;
-    const int indexed = set->info.op.select.id && !set->info.op.transform.id;
+/* The coordinates in x of values [first, first + many), ascending. With indices r is the reader of d or of its support,
+   and stands at value `first`; behind a transform all sampled coordinates count as values. */
+static void cg_coordinates_get_(const cg_decoder_ *d, cg_index_reader_ *r, size_t first, size_t many, uint64_t *index) {
+    const cg_decoder_ *owner = d->support ? d->support : d;
+    const int indexed = owner->info.op.select.id && !owner->info.op.transform.id;
     cg_strata_ strata;
-    if (indexed) cg_index_get_per_value_(r, at, many);
-    if (!set->info.op.sample.id) {
-        for (size_t i = 0; !indexed && i < many; i++) at[i] = first + i;
+    if (indexed) cg_index_get_per_value_(r, index, many);
+    if (!owner->info.op.sample.id) {
+        for (size_t i = 0; !indexed && i < many; i++) index[i] = first + i;
         return;
     }
-    cg_strata_open_(&strata, &set->info, first);
+    cg_strata_open_(&strata, &owner->info, first);
     for (size_t i = 0; i < many; i++, cg_strata_next_(&strata)) {
-        if (indexed) cg_strata_seek_(&strata, at[i]);
-        at[i] = cg_strata_sample_(&strata);
+        if (indexed) cg_strata_seek_(&strata, index[i]);
+        index[i] = cg_strata_sample_(&strata);
     }
 }
-static void cg_scale_y_(float *y, size_t n, float beta) { /* where the packet has no value */
+/* y = beta*y, for coordinates where the packet has no value; 0 even of NaN if beta is 0. */
+static void cg_scale_y_(float *y, size_t n, float beta) {
     if (beta == 0.0f) memset(y, 0, 4 * n);
     else if (beta != 1.0f)
         for (size_t i = 0; i < n; i++) cg_store_(y, i, cg_times_(beta, cg_load_(y, i)));
 }
-/* The values of a packet that is sparse in y, a stretch at a time. */
+/* How many coordinates of x the packet has values for: behind a transform, all that the sample left. */
 static size_t cg_coordinate_count_(const cg_decoder_ *d) {
     return d->info.op.transform.id ? (size_t)d->info.drawn : (size_t)d->lay.k;
 }
+/* The batch of a sparse result from value `first` on, times alpha; cg_coordinates_get_ gives its coordinates. buf:
+   CG_CHUNK_ floats if there are both a selection and a transform, else NULL. Returns how many; 0: a user codec
+   refused. */
 static size_t cg_selection_reader_next_(
-    cg_selection_reader_ *w, const cg_decoder_ *d, size_t first, float *value, float *buf) {
+    cg_selection_reader_ *sel, const cg_decoder_ *d, size_t first, float *value, float *buf) {
     const size_t many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(d) - first);
-    if (!buf) buf = w->buf;
+    if (!buf) buf = sel->buf;
     if (d->info.op.transform.id) {
-        if (first % CG_CHUNK_ == 0 && !cg_inverse_transform_chunk_(d, w, w->cursor, first, buf)) return 0;
+        if (first % CG_CHUNK_ == 0 && !cg_inverse_transform_chunk_(d, sel, sel->cursor, first, buf)) return 0;
         memcpy(value, buf + first % CG_CHUNK_, 4 * many);
     } else {
-        if (!cg_selection_reader_load_(w, d, first)) return 0;
-        memcpy(value, cg_at_(w->values, first % CG_CHUNK_), 4 * many);
+        if (!cg_selection_reader_load_(sel, d, first)) return 0;
+        memcpy(value, cg_at_(sel->values, first % CG_CHUNK_), 4 * many);
     }
     if (d->alpha != 1.0f)
         for (size_t i = 0; i < many; i++) value[i] = cg_times_(d->alpha, value[i]);
     return many;
 }
-/* Into a y that is in the cache, or is added to: fill a stretch, then scatter into it. buf: for a transform of a
-   selection. */
+/* A sparse result into a y that is in the cache or is added to, or into a sink: for each batch, y is scaled up to its
+   last coordinate, then values are added. buf as for cg_selection_reader_next_. */
 static cg_status cg_scatter_into_(const cg_decoder_ *d, cg_piece_cursor_ *cursor, float *buf) {
     const size_t k = cg_coordinate_count_(d), n = (size_t)d->info.n;
-    uint64_t at[CG_SPARSE_BATCH_];
+    uint64_t index[CG_SPARSE_BATCH_];
     float value[CG_SPARSE_BATCH_];
-    size_t filled = 0;
-    cg_selection_reader_ w;
-    cg_selection_reader_open_(&w, d, cursor);
+    size_t scaled_n = 0;
+    cg_selection_reader_ sel;
+    cg_selection_reader_open_(&sel, d, cursor);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_selection_reader_next_(&w, d, first, value, buf);
+        many = cg_selection_reader_next_(&sel, d, first, value, buf);
         if (!many) return CG_E_CORRUPT;
-        cg_coordinates_get_(d, &w.reader, first, many, at);
+        cg_coordinates_get_(d, &sel.reader, first, many, index);
         if (d->sink) {
-            d->sink->energy += d->sink->take_sparse(d->sink->user, at, many, value);
+            d->sink->energy += d->sink->take_sparse(d->sink->user, index, many, value);
             continue;
         }
-        cg_scale_y_(cg_at_mut_(d->y, filled), (size_t)at[many - 1] + 1 - filled, d->beta);
-        filled = (size_t)at[many - 1] + 1;
-        if (w.reader.values_per_index > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
-            for (size_t i = 0, run; i < many; i += run) {
-                run = cg_min_(many - i, (size_t)(w.reader.values_per_index - at[i] % w.reader.values_per_index));
+        cg_scale_y_(cg_at_mut_(d->y, scaled_n), (size_t)index[many - 1] + 1 - scaled_n, d->beta);
+        scaled_n = (size_t)index[many - 1] + 1;
+        if (sel.reader.values_per_index > 1 && !d->info.op.sample.id && !d->support) { /* block by block */
+            for (size_t i = 0, in_block; i < many; i += in_block) {
+                in_block = cg_min_(
+                    many - i, (size_t)(sel.reader.values_per_index - index[i] % sel.reader.values_per_index));
                 d->kernels->axpby(
-                    value + i, run, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)at[i]), 0);
+                    value + i, in_block, 1.0f, d->beta == 0.0f ? 0.0f : 1.0f, cg_at_mut_(d->y, (size_t)index[i]), 0);
             }
         } else if (d->beta == 0.0f)
-            for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)at[i], value[i]);
+            for (size_t i = 0; i < many; i++) cg_store_(d->y, (size_t)index[i], value[i]);
         else
             for (size_t i = 0; i < many; i++)
-                cg_store_(d->y, (size_t)at[i], cg_plus_(cg_load_(d->y, (size_t)at[i]), value[i]));
+                cg_store_(d->y, (size_t)index[i], cg_plus_(cg_load_(d->y, (size_t)index[i]), value[i]));
     }
-    if (!d->sink) cg_scale_y_(cg_at_mut_(d->y, filled), n - filled, d->beta);
+    if (!d->sink) cg_scale_y_(cg_at_mut_(d->y, scaled_n), n - scaled_n, d->beta);
     return CG_OK;
 }
 CG_NOINLINE_ cg_status cg_scatter_transformed_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
@@ -11340,39 +11759,41 @@ CG_NOINLINE_ cg_status cg_scatter_transformed_(const cg_decoder_ *d, cg_piece_cu
 CG_NOINLINE_ cg_status cg_scatter_plain_(const cg_decoder_ *d, cg_piece_cursor_ *cursor) {
     return cg_scatter_into_(d, cursor, NULL);
 }
-/* Into a y larger than the cache: chunks are put together in L1, mostly zeros, and streamed out. */
+/* A sparse result into a y that is larger than the caches, with beta 0: chunks are put together in L1, mostly zeros,
+   and written around the caches. */
 CG_NOINLINE_ cg_status cg_scatter_stream_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k, n = (size_t)d->info.n;
-    uint64_t at[CG_SPARSE_BATCH_];
+    uint64_t index[CG_SPARSE_BATCH_];
     float value[CG_SPARSE_BATCH_];
     float chunk[CG_CHUNK_];
     uint16_t touched[CG_CHUNK_];
-    size_t base = 0, marks = 0;
-    cg_selection_reader_ w;
-    cg_selection_reader_open_(&w, d, NULL);
+    size_t base = 0, touched_n = 0;
+    cg_selection_reader_ sel;
+    cg_selection_reader_open_(&sel, d, NULL);
     memset(chunk, 0, sizeof chunk);
     for (size_t first = 0, many; first < k; first += many) {
-        many = cg_selection_reader_next_(&w, d, first, value, NULL);
+        many = cg_selection_reader_next_(&sel, d, first, value, NULL);
         if (!many) return CG_E_CORRUPT;
-        cg_coordinates_get_(d, &w.reader, first, many, at);
+        cg_coordinates_get_(d, &sel.reader, first, many, index);
         for (size_t i = 0; i < many; i++) {
-            while ((size_t)at[i] - base >= CG_CHUNK_) {
+            while ((size_t)index[i] - base >= CG_CHUNK_) {
                 d->kernels->axpby(chunk, CG_CHUNK_, 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
-                while (marks) chunk[touched[--marks]] = 0.0f;
+                while (touched_n) chunk[touched[--touched_n]] = 0.0f;
                 base += CG_CHUNK_;
             }
-            touched[marks] = (uint16_t)((size_t)at[i] - base);
-            chunk[touched[marks++]] = value[i];
+            touched[touched_n] = (uint16_t)((size_t)index[i] - base);
+            chunk[touched[touched_n++]] = value[i];
         }
     }
     for (; base < n; base += CG_CHUNK_) {
         d->kernels->axpby(chunk, cg_min_(CG_CHUNK_, n - base), 1.0f, 0.0f, cg_at_mut_(d->y, base), 1);
-        while (marks) chunk[touched[--marks]] = 0.0f;
+        while (touched_n) chunk[touched[--touched_n]] = 0.0f;
     }
     d->kernels->stream_fence();
     return CG_OK;
 }
-/* What is not dense, or comes one after the other. */
+/* A result that is sparse, or that is dense but has to be decoded in order. cursor: uninitialised, NULL without a value
+   code. The functions it calls are not inlined, so that each has its own stack only. */
 static cg_status cg_decode_sparse_(const cg_decoder_ *d, int dense, cg_piece_cursor_ *cursor) {
     if (dense) return cg_decode_sequential_(d, cursor);
     if (d->info.op.transform.id && d->info.op.select.id) return cg_scatter_transformed_(d, cursor);
@@ -11385,31 +11806,34 @@ CG_NOINLINE_ cg_status cg_decode_sparse_coded_(const cg_decoder_ *d, int dense) 
     return cg_decode_sparse_(d, dense, &cursor);
 }
 
-/* A product of factors, in tiles whose part of q stays in L1. */
+/* The product of the factors p and q, in tiles whose part of q stays in L1. */
 CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
     const size_t rows = cg_matrix_rows_(&d->info.op), cols = cg_matrix_cols_(&d->info.op);
-    const unsigned rank = cg_matrix_r_(&d->info.op);
-    const uint8_t *p = d->codes, *q = p + 4 * rows * rank;
-    const int direct = d->alpha == 1.0f && d->beta == 0.0f && !d->sink;
-    enum { TALL = 8, FLOATS = 3072 }; /* rows, and values of q or of a result */
-    const size_t wide = FLOATS / (rank > TALL ? rank : (unsigned)TALL) / 16 * 16;
-    float part[FLOATS], out[FLOATS], left[TALL * 64];
+    const unsigned r = cg_matrix_r_(&d->info.op);
+    const uint8_t *p = d->codes, *q = p + 4 * rows * r;
+    const int in_place = d->alpha == 1.0f && d->beta == 0.0f && !d->sink;
+    enum { TALL = 8, FLOATS = 3072 }; /* rows of a tile; values of its part of q, or of its result */
+    const size_t wide = FLOATS / (r > TALL ? r : (unsigned)TALL) / 16 * 16;
+    float q_tile[FLOATS], out[FLOATS], p_tile[TALL * 64];
     for (size_t j = 0; j < cols; j += wide) {
         const size_t many = cg_min_(wide, cols - j);
-        for (unsigned a = 0; a < rank; a++)
-            for (size_t c = 0; c < many; c++) part[a * many + c] = cg_as_float_(cg_get32_(q + 4 * (a * cols + j + c)));
+        for (unsigned a = 0; a < r; a++)
+            for (size_t c = 0; c < many; c++)
+                q_tile[a * many + c] = cg_as_float_(cg_get32_(q + 4 * (a * cols + j + c)));
         for (size_t i = 0; i < rows; i += TALL) {
             const size_t tall = cg_min_(TALL, rows - i);
             float *y = d->sink ? d->y : cg_at_mut_(d->y, i * cols + j);
-            for (size_t c = 0; c < tall * rank; c++) left[c] = cg_as_float_(cg_get32_(p + 4 * (i * rank + c)));
-            if (direct) {
-                d->kernels->lowrank_tile(left, part, many, rank, tall, many, y, cols, d->non_temporal && cols % 4 == 0);
+            for (size_t c = 0; c < tall * r; c++) p_tile[c] = cg_as_float_(cg_get32_(p + 4 * (i * r + c)));
+            if (in_place) {
+                d->kernels->lowrank_tile(
+                    p_tile, q_tile, many, r, tall, many, y, cols, d->non_temporal && cols % 4 == 0);
             } else {
-                d->kernels->lowrank_tile(left, part, many, rank, tall, many, out, many, 0);
-                for (size_t r = 0; r < tall; r++) {
+                d->kernels->lowrank_tile(p_tile, q_tile, many, r, tall, many, out, many, 0);
+                for (size_t row = 0; row < tall; row++) {
                     if (d->sink)
-                        d->sink->energy += d->sink->take_dense(d->sink->user, (i + r) * cols + j, many, out + r * many);
-                    else d->kernels->axpby(out + r * many, many, d->alpha, d->beta, cg_at_mut_(y, r * cols), 0);
+                        d->sink->energy += d->sink->take_dense(
+                            d->sink->user, (i + row) * cols + j, many, out + row * many);
+                    else d->kernels->axpby(out + row * many, many, d->alpha, d->beta, cg_at_mut_(y, row * cols), 0);
                 }
             }
         }
@@ -11418,20 +11842,29 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
 }
 
 /* src/core/decode.h */
-/* Everything up to the first look at the values: the header agrees with itself, with len and with n.
-   values: a user's codec must be at hand. */
+/* decode: opens packets, decodes them into y or a sink, and selects by the indices of another packet
+
+   Offers   cg_decoder_open_, cg_support_open_, cg_decode_to_, cg_decode_, cg_select_given_
+   Needs    base, kernels, packet, layout, select/thresholds, indices, decoder, verify, decode_into
+   Touches  the caller's y; the list and info of cg_select_given_
+   Other headers may use: cg_decode_, cg_decode_to_, cg_decoder_open_, cg_support_open_
+   y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
+
+/* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len
+   and with n, sections have the right lengths, scales are legal. y may be NULL only if n is 0; it is not touched.
+   need_codec: 0 opens a packet of a user codec without the codec, for its indices. On an error *d is undefined. */
 static cg_status cg_decoder_open_(
-    cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, float *y, size_t n, int values) {
+    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, size_t n, int need_codec) {
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
-    s = cg_extra_check_(NULL, side);
+    s = cg_extra_check_(NULL, extra);
     if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
     if (s != CG_OK) return s;
     if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
-    s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
-    if (s != CG_OK && (values || !cg_is_user_codec_(&d->info.op.quantize))) return s;
+    s = cg_layout_make_(&d->info.op, extra, d->info.k, &d->lay);
+    if (s != CG_OK && (need_codec || !cg_is_user_codec_(&d->info.op.quantize))) return s;
     value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.piece_table_bytes), d->lay.codes_bytes);
     if (d->lay.quantizer &&
         (d->lay.value_code ? d->info.value_bytes > value_bytes ||
@@ -11453,75 +11886,78 @@ static cg_status cg_decoder_open_(
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
-/* The packet whose indices are meant: any that says by itself where its values are. */
-CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_extra *side, size_t n) {
+/* Opens and verifies extra->support, a packet that says by itself where its values are; *support is only good for that,
+   as its y is NULL. CG_E_ARG: there is none. CG_E_UNSUPPORTED: its own selection is `given`. */
+CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *extra, size_t n) {
     cg_status s;
-    float none = 0.0f;
-    if (!side || !side->support) return CG_E_ARG;
-    s = cg_decoder_open_(set, NULL, side->support, side->support_len, &none, n, 0);
-    if (s == CG_OK && set->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (s == CG_OK) s = cg_verify_(set);
-    set->y = NULL;
+    float dummy_y = 0.0f;
+    if (!extra || !extra->support) return CG_E_ARG;
+    s = cg_decoder_open_(support, NULL, extra->support, extra->support_len, &dummy_y, n, 0);
+    if (s == CG_OK && support->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (s == CG_OK) s = cg_verify_(support);
+    support->y = NULL;
     return s;
 }
-static uint64_t cg_support_count_(const cg_decoder_ *set) {
-    return set->info.op.transform.id ? set->info.drawn : set->info.k;
-}
-/* Which support a packet was made with: everything that says where its values are. */
-static uint32_t cg_support_fingerprint_(const cg_decoder_ *set) {
-    const cg_op *op = &set->info.op;
+/* A hash, never 0, of everything that says where the support's values are; packets that were made with it carry it in
+   op.select.size. */
+static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
+    const cg_op *op = &support->info.op;
     const int indexed = op->select.id && !op->transform.id;
-    uint64_t h = cg_mix64_(cg_support_count_(set) + CG_GOLDEN_);
+    uint64_t h = cg_mix64_(cg_coordinate_count_(support) + CG_GOLDEN_);
     if (op->sample.id) { /* random-k is the same for all ranks */
-        h = cg_mix64_(h ^ (set->info.drawn + op->sample.id * CG_GOLDEN_));
-        h = cg_mix64_(h ^ cg_shared_key_(&set->info.tag));
-        if (op->sample.id == CG_SAMPLE_PERMK) h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | set->info.tag.rank));
+        h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
+        h = cg_mix64_(h ^ cg_shared_key_(&support->info.tag));
+        if (op->sample.id == CG_SAMPLE_PERMK)
+            h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | support->info.tag.rank));
     }
     if (indexed) {
-        cg_checksum_ s = cg_checksum_of_(set->kernels, set->index, set->info.index_bytes);
-        h = cg_mix64_(h ^ (s.a + set->info.index_code * CG_GOLDEN_));
-        h = cg_mix64_(h ^ (s.b + cg_values_per_index_(op) * CG_GOLDEN_));
+        cg_checksum_ sum = cg_checksum_of_(support->kernels, support->index, support->info.index_bytes);
+        h = cg_mix64_(h ^ (sum.a + support->info.index_code * CG_GOLDEN_));
+        h = cg_mix64_(h ^ (sum.b + cg_values_per_index_(op) * CG_GOLDEN_));
     }
     return (uint32_t)h | 1u;
 }
+/* The values of p->x where the support has values, to the list without indices; sets info->k and the fingerprint. */
 static cg_status cg_select_given_(const cg_selector_ *p) {
-    cg_decoder_ set;
+    cg_decoder_ support;
     cg_index_reader_ r;
-    uint64_t at[CG_SPARSE_BATCH_], k;
-    cg_status s = cg_support_open_(&set, p->side, p->n);
+    uint64_t index[CG_SPARSE_BATCH_], k;
+    cg_status s = cg_support_open_(&support, p->side, p->n);
     if (s != CG_OK) return s;
-    k = cg_support_count_(&set);
-    r = cg_index_open_(&set.info, set.index);
+    k = cg_coordinate_count_(&support);
+    r = cg_index_open_(&support.info, support.index);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
         many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
-        cg_coordinates_get_(&set, &r, first, many, at);
-        for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)at[i]);
+        cg_coordinates_get_(&support, &r, first, many, index);
+        for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)index[i]);
     }
     if (p->kernels->absmax_bits(p->list->value, (size_t)k) >= CG_INF_BITS_) return CG_E_NONFINITE;
     p->list->count = 0;
     p->info->k = k;
-    p->info->op.select.size = cg_support_fingerprint_(&set);
+    p->info->op.select.size = cg_support_fingerprint_(&support);
     return CG_OK;
 }
-/* verified: the packet has been through cg_decoder_open_ and cg_verify_. sink: takes the values, in place of y. */
-static cg_status cg_decode_to_(const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y,
+/* y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL. verified: 1 if these very
+   bytes have passed cg_decoder_open_ and cg_verify_ before. cg_fenv_enter_ has been called. y is as it was unless CG_OK
+   is returned, or CG_DECODE_DIRECT is set, or a user codec refuses what it accepted before. */
+static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y,
     cg_sink_ *sink, size_t n, int verified) {
-    cg_decoder_ d, set;
+    cg_decoder_ d, support;
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
-        ? cg_decoder_open_(&d, side, packet, len, sink ? &d.empty_y : y, n, 1)
+        ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
         : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
-        s = cg_support_open_(&set, side, n);
+        s = cg_support_open_(&support, extra, n);
         if (s == CG_OK &&
-            (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_fingerprint_(&set)))
+            (d.info.k != cg_coordinate_count_(&support) || d.info.op.select.size != cg_support_fingerprint_(&support)))
             s = CG_E_MISMATCH;
-        d.support = &set;
+        d.support = &support;
     }
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
         const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) &&
-            side && (side->flags & CG_DECODE_DIRECT);
+            extra && (extra->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
         d.sink = sink;
@@ -11535,13 +11971,13 @@ static cg_status cg_decode_to_(const cg_extra *side, const void *packet, size_t 
     return s;
 }
 static cg_status cg_decode_(
-    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
-    return cg_decode_to_(side, packet, len, alpha, beta, y, NULL, n, verified);
+    const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+    return cg_decode_to_(extra, packet, len, alpha, beta, y, NULL, n, verified);
 }
 CG_API_ cg_status cg_decode(
-    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
+    cg_status s = cg_decode_(extra, packet, len, alpha, beta, y, n, 0);
     cg_fenv_leave_(env);
     return s;
 }
@@ -11551,6 +11987,7 @@ CG_API_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t
 CG_API_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n) {
     return cg_decode(NULL, packet, len, weight, 1.0f, y, n);
 }
+/* y = 0 where the packet has values. */
 static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_decoder_ d;
     cg_status s = cg_decoder_open_(&d, NULL, packet, len, y, n, 0);
@@ -11561,11 +11998,11 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
         memset(d.y, 0, 4 * n);
     } else {
         cg_index_reader_ r = cg_index_open_(&d.info, d.index);
-        uint64_t at[CG_SPARSE_BATCH_];
+        uint64_t index[CG_SPARSE_BATCH_];
         for (size_t first = 0, many; first < cg_coordinate_count_(&d); first += many) {
             many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(&d) - first);
-            cg_coordinates_get_(&d, &r, first, many, at);
-            for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)at[i], 0.0f);
+            cg_coordinates_get_(&d, &r, first, many, index);
+            for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)index[i], 0.0f);
         }
     }
     return CG_OK;
@@ -11589,37 +12026,50 @@ CG_OFFERED_ cg_status cg_support_check_(const cg_extra *side, size_t n) {
 }
 
 /* src/core/reduce.h */
-/* ---- >>reduce: packets added without leaving their domain ---- */
+/* reduce: packets added or voted on without leaving their domain
 
+   Offers   cg_reduce_, cg_vote_, cg_packet_from_list_, grids of levels, cg_same_stage_
+   Needs    base, kernels, packet, quantize, layout, select/list, indices, decoder, verify, decode_into, decode
+   Touches  the caller's output and scratch
+   Other headers may use: cg_grid_step_, cg_grid_zero_symbol_, cg_packet_from_list_, cg_reduce_, cg_same_stage_,
+   cg_vote_
+   Packets of one vector, sample and transform add by one of three modes: sparse packets merge into a list of f32;
+   dense ones whose levels are on one grid add as integers, if 16 bits hold the sum; all others add as f32. */
+
+/* All fields equal, values as bits. */
 static int cg_same_stage_(const cg_stage *a, const cg_stage *b) {
     return a->id == b->id && a->flags == b->flags && a->arg == b->arg && a->size == b->size &&
         cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* A result is sparse, or integers on the one grid of all, or floats. */
+/* What the result is: sparse f32, integers on the grid of all packets, or dense f32. */
 enum { CG_REDUCE_SPARSE_, CG_REDUCE_LEVELS_, CG_REDUCE_FLOATS_ };
 typedef struct cg_reducer_ {
     const void *const *packets;
     const size_t *lens;
-    size_t count, transformed_n;
-    int mode;
-    uint64_t zero_sum; /* levels: the symbols of 0 in all packets, together; and in the sum */
-    int32_t out_zero;
-    cg_info info;               /* of the result */
-    cg_layout_ out_lay, in_lay; /* of the result; of the first packet, and where they add as integers of all */
-    uint64_t max_values;        /* sparse: values of all packets */
+    size_t count, transformed_n; /* packets; values of their domain */
+    int mode;                    /* CG_REDUCE_* */
+    uint64_t zero_sum;           /* levels: the sum of the zero symbols of all packets */
+    int32_t out_zero;            /* levels: the zero symbol of the result */
+    cg_info info;                /* of the result */
+    cg_layout_ out_lay;          /* of the result; sparse: with max_values */
+    cg_layout_ in_lay;           /* of the first packet; levels: all have its buckets */
+    uint64_t max_values;         /* sparse: values of all packets together, at most transformed_n */
 } cg_reducer_;
 
-static cg_status cg_reducer_packet_open_(const cg_reducer_ *a, size_t i, cg_decoder_ *d) {
+/* Opens packet i into *d, which has no y. */
+
+static cg_status cg_reducer_packet_open_(const cg_reducer_ *reducer, size_t i, cg_decoder_ *d) {
     cg_info info;
-    float none = 0.0f;
+    float dummy_y = 0.0f;
     cg_status s;
-    if (!a->packets[i]) return CG_E_ARG;
-    s = cg_header_get_((const uint8_t *)a->packets[i], a->lens[i], &info);
-    if (s == CG_OK) s = cg_decoder_open_(d, NULL, a->packets[i], a->lens[i], &none, (size_t)info.n, 1);
+    if (!reducer->packets[i]) return CG_E_ARG;
+    s = cg_header_get_((const uint8_t *)reducer->packets[i], reducer->lens[i], &info);
+    if (s == CG_OK) s = cg_decoder_open_(d, NULL, reducer->packets[i], reducer->lens[i], &dummy_y, (size_t)info.n, 1);
     d->y = NULL;
     return s;
 }
-/* One domain: the same vector, sample and transform, so that values at one place belong together. */
+/* CG_OK: both packets are of the same vector, sample and transform, so that their values add index by index; packets
+   with a `given` selection must have the same support. Else CG_E_MISMATCH. */
 static cg_status cg_reducer_match_(const cg_info *a, const cg_info *b) {
     if (a->n != b->n || a->drawn != b->drawn || a->tag.seed != b->tag.seed || a->tag.step != b->tag.step ||
         a->tag.tensor != b->tag.tensor)
@@ -11630,7 +12080,7 @@ static cg_status cg_reducer_match_(const cg_info *a, const cg_info *b) {
         return cg_same_stage_(&a->op.select, &b->op.select) && a->k == b->k ? CG_OK : CG_E_MISMATCH;
     return (a->op.select.id != 0) == (b->op.select.id != 0) ? CG_OK : CG_E_MISMATCH;
 }
-/* What one level of a bucket is worth to a decoder. */
+/* What one level of a bucket is worth to a decoder; d's quantizer has a zero symbol, see below. */
 static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     float scale[2];
     cg_levels_ q;
@@ -11639,215 +12089,228 @@ static float cg_grid_step_(const cg_decoder_ *d, size_t bucket) {
     q = cg_levels_make_(&d->info.op.quantize, scale);
     return cg_saturate_(cg_times_(q.step, q.postscale));
 }
-/* Symbols that are integers around the one that means 0; returns that one, or 0. */
+/* The symbol of 0, and *bits per symbol, of a quantizer whose symbols are integers around that one; 0: of another. */
 static int32_t cg_grid_zero_symbol_(const cg_stage *q, unsigned *bits) {
-    cg_alphabet_ a = CG_ZERO;
-    const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
+    cg_alphabet_ alphabet = CG_ZERO;
+    const cg_quantizer_ *quantizer = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
     *bits = 16;
     if (q->id == CG_QUANTIZE_FLEX16) return 32767;
-    if (!row || row->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &a)) return 0;
-    *bits = a.bits;
-    return a.zero_symbol;
+    if (!quantizer || quantizer->encode != cg_encode_levels_ || !cg_alphabet_of_(q, &alphabet)) return 0;
+    *bits = alphabet.bits;
+    return alphabet.zero_symbol;
 }
 
-/* reach: the largest sum of levels there can be, if less than the packets could have; or 0. */
+/* Opens every packet once and decides the mode. max_level_sum: the largest magnitude that a sum of levels can have, if
+   the caller knows it to be smaller than what the packets allow; 0: not known. CG_E_UNSUPPORTED: operators on matrices,
+   PermK. Values and indices are not verified here. */
 CG_NOINLINE_ cg_status cg_reducer_open_(
-    cg_reducer_ *a, const void *const *packets, const size_t *lens, size_t count, uint64_t reach) {
+    cg_reducer_ *reducer, const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum) {
     cg_decoder_ d, first;
     unsigned bits;
     int32_t zero;
-    int grid = 1;
-    memset(a, 0, sizeof *a);
+    int on_one_grid = 1;
+    memset(reducer, 0, sizeof *reducer);
     memset(&first, 0, sizeof first);
-    a->packets = packets;
-    a->lens = lens;
-    a->count = count;
+    reducer->packets = packets;
+    reducer->lens = lens;
+    reducer->count = count;
     if (!packets || !lens || !count) return CG_E_ARG;
     for (size_t i = 0; i < count; i++) {
-        cg_status s = cg_reducer_packet_open_(a, i, &d);
+        cg_status s = cg_reducer_packet_open_(reducer, i, &d);
         if (s != CG_OK) return s;
         zero = cg_grid_zero_symbol_(&d.info.op.quantize, &bits);
         if (i == 0) first = d;
         if (cg_is_matrix_op_(&d.info.op) || d.info.op.sample.id == CG_SAMPLE_PERMK) return CG_E_UNSUPPORTED;
         s = cg_reducer_match_(&first.info, &d.info);
         if (s != CG_OK) return s;
-        grid = grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
+        on_one_grid = on_one_grid && zero && !d.lay.value_code && d.lay.bucket_count == first.lay.bucket_count &&
             d.lay.bucket_size == first.lay.bucket_size;
-        for (size_t j = 0; grid && j < (size_t)d.lay.bucket_count; j++)
-            grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
-        for (size_t j = 0; grid && j < (size_t)d.lay.bucket_count; j++) { /* a denormal step would round */
+        for (size_t j = 0; on_one_grid && j < (size_t)d.lay.bucket_count; j++)
+            on_one_grid = cg_grid_step_(&d, j) == cg_grid_step_(&first, j);
+        for (size_t j = 0; on_one_grid && j < (size_t)d.lay.bucket_count;
+             j++) { /* sums of levels times a denormal step would round */
             float scale = cg_as_float_(cg_get32_(d.scales + 4 * j));
-            grid = scale == 0.0f || !cg_is_tiny_(scale);
+            on_one_grid = scale == 0.0f || !cg_is_tiny_(scale);
         }
-        a->zero_sum = cg_add_sat_(a->zero_sum, (uint64_t)zero);
-        a->max_values = cg_add_sat_(a->max_values, d.info.k);
+        reducer->zero_sum = cg_add_sat_(reducer->zero_sum, (uint64_t)zero);
+        reducer->max_values = cg_add_sat_(reducer->max_values, d.info.k);
     }
-    a->info = first.info;
-    a->in_lay = first.lay;
-    a->transformed_n = first.transformed_n;
-    a->mode = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
-                                                                                    : CG_REDUCE_FLOATS_;
-    memset(&a->info.op.quantize, 0, sizeof a->info.op.quantize);
-    memset(&a->info.op.code, 0, sizeof a->info.op.code);
-    if (a->mode == CG_REDUCE_SPARSE_) { /* any index set at all is what is above 0 */
-        memset(&a->info.op.select, 0, sizeof a->info.op.select);
-        a->info.op.select.id = CG_SELECT_THRESHOLD;
-        a->info.threshold = 0.0f;
-        a->info.op.k = first.info.op.sample.id &&
+    reducer->info = first.info;
+    reducer->in_lay = first.lay;
+    reducer->transformed_n = first.transformed_n;
+    reducer->mode = first.info.op.select.id && first.info.op.select.id != CG_SELECT_GIVEN ? CG_REDUCE_SPARSE_
+                                                                                          : CG_REDUCE_FLOATS_;
+    memset(&reducer->info.op.quantize, 0, sizeof reducer->info.op.quantize);
+    memset(&reducer->info.op.code, 0, sizeof reducer->info.op.code);
+    if (reducer->mode == CG_REDUCE_SPARSE_) { /* threshold:0 is a selection that any index set fits */
+        memset(&reducer->info.op.select, 0, sizeof reducer->info.op.select);
+        reducer->info.op.select.id = CG_SELECT_THRESHOLD;
+        reducer->info.threshold = 0.0f;
+        reducer->info.op.k = first.info.op.sample.id &&
                 first.info.drawn != cg_k_from_ratio_(first.info.op.sample.value, 0, first.info.n)
             ? first.info.drawn
             : 0;
-        if (a->max_values > a->transformed_n) a->max_values = a->transformed_n;
-    } else if (grid) {
-        if (!reach) reach = a->zero_sum;
-        for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < reach;) bits++;
+        if (reducer->max_values > reducer->transformed_n) reducer->max_values = reducer->transformed_n;
+    } else if (on_one_grid) {
+        if (!max_level_sum) max_level_sum = reducer->zero_sum;
+        for (bits = 2; bits <= 16 && (uint64_t)((1 << (bits - 1)) - 1) < max_level_sum;) bits++;
         if (bits > 8 && bits < 16) bits = 16;
-        if (bits <= 16 && first.lay.bucket_size <= 0xffffffffu) { /* headroom for all of them */
-            a->mode = CG_REDUCE_LEVELS_;
-            a->out_zero = (1 << (bits - 1)) - 1;
-            a->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_FLEXPOINT : CG_QUANTIZE_FLEX16;
-            a->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
-            a->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
+        if (bits <= 16 && first.lay.bucket_size <= 0xffffffffu) { /* the symbols have headroom for all sums */
+            reducer->mode = CG_REDUCE_LEVELS_;
+            reducer->out_zero = (1 << (bits - 1)) - 1;
+            reducer->info.op.quantize.id = bits <= 8 ? CG_QUANTIZE_FLEXPOINT : CG_QUANTIZE_FLEX16;
+            reducer->info.op.quantize.arg = (uint16_t)(bits <= 8 ? bits : 0);
+            reducer->info.op.quantize.size = (uint32_t)first.lay.bucket_size;
         }
     }
-    return cg_layout_make_(&a->info.op, NULL, a->mode == CG_REDUCE_SPARSE_ ? a->max_values : a->info.k, &a->out_lay);
+    return cg_layout_make_(&reducer->info.op, NULL,
+        reducer->mode == CG_REDUCE_SPARSE_ ? reducer->max_values : reducer->info.k, &reducer->out_lay);
 }
 
-static size_t cg_reducer_list_bytes_(const cg_reducer_ *a) { /* one list; two are needed to merge */
-    return cg_size_or_zero_(cg_add_sat_(
-        cg_mul_sat_(8, cg_add_sat_(a->max_values, CG_SLACK_)), 8 * (((uint64_t)a->transformed_n >> 32) + 2)));
+/* Bytes of one list, 0 on overflow; merging needs two. */
+static size_t cg_reducer_list_bytes_(const cg_reducer_ *reducer) {
+    return cg_size_or_zero_(cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(reducer->max_values, CG_SLACK_)),
+        8 * (((uint64_t)reducer->transformed_n >> 32) + 2)));
 }
-static void cg_reducer_list_init_(const cg_reducer_ *a, cg_list_ *list, uint8_t *p) {
+/* A list in cg_reducer_list_bytes_ at p, aligned to 8; its segments are not initialised. */
+static void cg_reducer_list_init_(const cg_reducer_ *reducer, cg_list_ *list, uint8_t *p) {
     memset(list, 0, sizeof *list);
-    list->segment_count = a->transformed_n ? (((uint64_t)a->transformed_n - 1) >> 32) + 1 : 1;
+    list->segment_count = reducer->transformed_n ? (((uint64_t)reducer->transformed_n - 1) >> 32) + 1 : 1;
     list->segment_start = (uint64_t *)(void *)p;
     p += 8 * (size_t)(list->segment_count + 1);
     list->index_low = (uint32_t *)(void *)p;
-    list->value = (float *)(void *)(p + 4 * ((size_t)a->max_values + CG_SLACK_));
+    list->value = (float *)(void *)(p + 4 * ((size_t)reducer->max_values + CG_SLACK_));
 }
-/* into = list + packet, both ascending. */
+/* *into = *list + packet, by index; sums saturate. *into has room for both. CG_E_CORRUPT: a user codec refused. */
 CG_NOINLINE_ cg_status cg_list_merge_packet_(const cg_decoder_ *d, const cg_list_ *list, cg_list_ *into) {
     const size_t k = (size_t)d->lay.k;
-    cg_selection_reader_ w;
+    cg_selection_reader_ sel;
     cg_piece_cursor_ cursor;
     size_t i = 0;
-    uint64_t segment = 0, open = 0;
-    cg_selection_reader_open_(&w, d, &cursor);
+    uint64_t segment = 0, open_segment = 0;
+    cg_selection_reader_open_(&sel, d, &cursor);
     into->count = 0;
     into->segment_start[0] = 0;
     for (size_t j = 0;;) {
-        uint64_t a = UINT64_MAX, b = UINT64_MAX, at;
+        uint64_t list_index = UINT64_MAX, packet_index = UINT64_MAX, index;
         float v = 0.0f;
-        if (j < k && j == w.batch_first + w.batch_n) {
-            w.batch_first = j;
-            w.batch_n = cg_selection_reader_load_(&w, d, j);
-            if (!w.batch_n) return CG_E_CORRUPT;
-            cg_index_get_per_value_(&w.reader, w.index, w.batch_n);
+        if (j < k && j == sel.batch_first + sel.batch_n) {
+            sel.batch_first = j;
+            sel.batch_n = cg_selection_reader_load_(&sel, d, j);
+            if (!sel.batch_n) return CG_E_CORRUPT;
+            cg_index_get_per_value_(&sel.reader, sel.index, sel.batch_n);
         }
         if (i < list->count) {
             while (i >= list->segment_start[segment + 1]) segment++;
-            a = segment << 32 | list->index_low[i];
+            list_index = segment << 32 | list->index_low[i];
         }
-        if (j < k) b = w.index[j - w.batch_first];
-        at = a < b ? a : b;
-        if (at == UINT64_MAX) break;
-        if (a == at) v = list->value[i++];
-        if (b == at) {
-            float u = cg_load_(w.values, j++ % CG_CHUNK_);
-            v = a == at ? cg_saturate_(cg_plus_(v, u)) : u;
+        if (j < k) packet_index = sel.index[j - sel.batch_first];
+        index = list_index < packet_index ? list_index : packet_index;
+        if (index == UINT64_MAX) break;
+        if (list_index == index) v = list->value[i++];
+        if (packet_index == index) {
+            float u = cg_load_(sel.values, j++ % CG_CHUNK_);
+            v = list_index == index ? cg_saturate_(cg_plus_(v, u)) : u;
         }
-        while (open < at >> 32) into->segment_start[++open] = into->count;
-        cg_list_add_(into, (size_t)at, v);
+        while (open_segment < index >> 32) into->segment_start[++open_segment] = into->count;
+        cg_list_add_(into, (size_t)index, v);
     }
-    while (open < into->segment_count) into->segment_start[++open] = into->count;
+    while (open_segment < into->segment_count) into->segment_start[++open_segment] = into->count;
     return CG_OK;
 }
-/* A list as a packet of f32; info says the rest. */
+/* Writes a packet of the list's values as f32 and its indices, which are below transformed_n. info has op, without
+   quantizer, tag, n, drawn and threshold; the rest of it is set here. */
 static cg_status cg_packet_from_list_(
-    cg_info *info, size_t turned, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+    cg_info *info, size_t transformed_n, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     uint64_t index_bytes;
     info->k = list->count;
-    info->index_code = cg_index_code_(&info->op, turned, list->count);
-    index_bytes = cg_index_bytes_(info->index_code, turned, list->count);
+    info->index_code = cg_index_code_(&info->op, transformed_n, list->count);
+    index_bytes = cg_index_bytes_(info->index_code, transformed_n, list->count);
     info->value_bytes = 4 * list->count;
     if (cg_add_sat_(index_bytes, CG_HEADER_BYTES + 4 * (uint64_t)list->count) > cap) return CG_E_CAPACITY;
     kernels->copy(list->value, list->count, out + CG_HEADER_BYTES);
-    info->index_bytes =
-        index_bytes ? cg_index_put_(info->index_code, turned, list, out + CG_HEADER_BYTES + info->value_bytes) : 0;
+    info->index_bytes = index_bytes
+        ? cg_index_put_(info->index_code, transformed_n, list, out + CG_HEADER_BYTES + info->value_bytes)
+        : 0;
     *len = cg_packet_finalize_(
         kernels, info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
     return CG_OK;
 }
-CG_NOINLINE_ cg_status cg_reduce_sparse_(cg_reducer_ *a, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
+/* Merges the packets one by one. scratch: two lists, aligned to 8. */
+CG_NOINLINE_ cg_status cg_reduce_sparse_(
+    cg_reducer_ *reducer, uint8_t *out, size_t cap, uint8_t *scratch, size_t *len) {
     cg_list_ lists[2];
     cg_decoder_ d;
-    cg_reducer_list_init_(a, &lists[0], scratch);
-    cg_reducer_list_init_(a, &lists[1], scratch + cg_reducer_list_bytes_(a));
+    cg_reducer_list_init_(reducer, &lists[0], scratch);
+    cg_reducer_list_init_(reducer, &lists[1], scratch + cg_reducer_list_bytes_(reducer));
     memset(lists[0].segment_start, 0, 8 * (size_t)(lists[0].segment_count + 1));
     memset(lists[1].segment_start, 0, 8 * (size_t)(lists[1].segment_count + 1));
-    for (size_t i = 0; i < a->count; i++) {
-        cg_status s = cg_reducer_packet_open_(a, i, &d);
+    for (size_t i = 0; i < reducer->count; i++) {
+        cg_status s = cg_reducer_packet_open_(reducer, i, &d);
         if (s == CG_OK) s = cg_list_merge_packet_(&d, &lists[i % 2], &lists[(i + 1) % 2]);
         if (s != CG_OK) return s;
     }
-    return cg_packet_from_list_(&a->info, a->transformed_n, &lists[a->count % 2], out, cap, len);
+    return cg_packet_from_list_(&reducer->info, reducer->transformed_n, &lists[reducer->count % 2], out, cap, len);
 }
-/* Packed symbols of one grid: integers, with room for their sum. */
+/* Adds values [first, first + many) of one chunk of all packets as integers, and writes the symbols of the sums. */
 static void cg_reduce_levels_(
-    const cg_kernels_ *kernels, const cg_reducer_ *a, uint8_t *codes, size_t first, size_t many) {
+    const cg_kernels_ *kernels, const cg_reducer_ *reducer, uint8_t *codes, size_t first, size_t many) {
     uint16_t sums[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
     memset(sums, 0, sizeof sums);
-    for (size_t i = 0; i < a->count; i++) {
-        const uint8_t *in = (const uint8_t *)a->packets[i], *q = in + 8 + 12 * CG_SLOT_QUANTIZE_;
+    for (size_t i = 0; i < reducer->count; i++) {
+        const uint8_t *in = (const uint8_t *)reducer->packets[i], *q = in + 8 + 12 * CG_SLOT_QUANTIZE_;
         cg_stage stage = { 0, 0, 0, 0, 0.0f };
         unsigned bits;
-        uint16_t top;
+        uint16_t max_symbol;
         stage.id = q[0];
         stage.arg = cg_get16_(q + 2);
-        top = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
-        in += CG_HEADER_BYTES + (size_t)a->in_lay.scale_bytes + first / 8 * bits;
+        max_symbol = (uint16_t)(2 * cg_grid_zero_symbol_(&stage, &bits));
+        in += CG_HEADER_BYTES + (size_t)reducer->in_lay.scale_bytes + first / 8 * bits;
         if (bits < 8) kernels->unpack(in, many, bits, symbols);
         else if (bits == 8) memcpy(symbols, in, many);
         if (bits <= 8)
-            for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + (symbols[j] < top ? symbols[j] : top));
+            for (size_t j = 0; j < many; j++)
+                sums[j] = (uint16_t)(sums[j] + (symbols[j] < max_symbol ? symbols[j] : max_symbol));
         else
             for (size_t j = 0; j < many; j++) sums[j] = (uint16_t)(sums[j] + cg_get16_(in + 2 * j));
     }
-    for (size_t j = 0; j < many; j++) { /* modulo 2^16: what counts is less */
-        int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)a->zero_sum) & 0xffffu) - 32768 + a->out_zero;
-        sum = sum < 0 ? 0 : sum > 2 * a->out_zero ? 2 * a->out_zero : sum;
+    for (size_t j = 0; j < many; j++) { /* sums of symbols may wrap: the sum of levels fits 16 bits */
+        int32_t sum = (int32_t)(((uint32_t)sums[j] + 32768u - (uint32_t)reducer->zero_sum) & 0xffffu) - 32768 +
+            reducer->out_zero;
+        sum = sum < 0 ? 0 : sum > 2 * reducer->out_zero ? 2 * reducer->out_zero : sum;
         symbols[j] = (uint8_t)sum;
-        if (a->out_lay.bits_x32 > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
+        if (reducer->out_lay.bits_x32 > 8 * 32) cg_put16_(codes + 2 * j, (uint32_t)sum);
     }
-    if (a->out_lay.bits_x32 > 8 * 32) return;
-    if (a->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, a->out_lay.bits_x32 / 32, codes);
+    if (reducer->out_lay.bits_x32 > 8 * 32) return;
+    if (reducer->out_lay.bits_x32 < 8 * 32) kernels->pack(symbols, many, reducer->out_lay.bits_x32 / 32, codes);
     else memcpy(codes, symbols, many);
 }
-CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *a, uint8_t *out, size_t cap, size_t *len) {
+/* A dense result in out, cap >= CG_HEADER_BYTES. */
+CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *reducer, uint8_t *out, size_t cap, size_t *len) {
     const cg_kernels_ *kernels = cg_kernels_now_();
-    const size_t k = (size_t)a->info.k;
-    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)a->out_lay.scale_bytes;
+    const size_t k = (size_t)reducer->info.k;
+    uint8_t *scales = out + CG_HEADER_BYTES, *codes = scales + (size_t)reducer->out_lay.scale_bytes;
     cg_decoder_ d;
-    a->info.value_bytes = (size_t)(a->out_lay.scale_bytes + a->out_lay.codes_bytes);
-    a->info.index_bytes = 0;
-    if (a->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
-    if (a->mode == CG_REDUCE_LEVELS_) {
-        cg_status s = cg_reducer_packet_open_(a, 0, &d);
+    reducer->info.value_bytes = (size_t)(reducer->out_lay.scale_bytes + reducer->out_lay.codes_bytes);
+    reducer->info.index_bytes = 0;
+    if (reducer->info.value_bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
+    if (reducer->mode == CG_REDUCE_LEVELS_) {
+        cg_status s = cg_reducer_packet_open_(reducer, 0, &d);
         if (s != CG_OK) return s;
         for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
             cg_put32_(scales + 4 * b, cg_as_bits_(cg_grid_step_(&d, b)));
         for (size_t first = 0; first < k; first += CG_CHUNK_)
-            cg_reduce_levels_(
-                kernels, a, codes + cg_codes_offset_(&a->out_lay, first), first, cg_min_(CG_CHUNK_, k - first));
-        for (size_t bytes = (size_t)(((uint64_t)k * a->out_lay.bits_x32 / 32 + 7) / 8); bytes % 4; bytes++)
+            cg_reduce_levels_(kernels, reducer, codes + cg_codes_offset_(&reducer->out_lay, first), first,
+                cg_min_(CG_CHUNK_, k - first));
+        for (size_t bytes = (size_t)(((uint64_t)k * reducer->out_lay.bits_x32 / 32 + 7) / 8); bytes % 4; bytes++)
             codes[bytes] = 0;
     } else {
-        for (size_t i = 0; i < a->count; i++) {
+        for (size_t i = 0; i < reducer->count; i++) {
             cg_piece_cursor_ cursor;
             float v[CG_CHUNK_], sum[CG_CHUNK_];
-            cg_status s = cg_reducer_packet_open_(a, i, &d);
+            cg_status s = cg_reducer_packet_open_(reducer, i, &d);
             if (s != CG_OK) return s;
             cg_piece_cursor_open_(&cursor, 0, 0);
             for (size_t first = 0, many; first < k; first += many) {
@@ -11861,55 +12324,58 @@ CG_NOINLINE_ cg_status cg_reduce_dense_(cg_reducer_ *a, uint8_t *out, size_t cap
             }
         }
     }
-    *len = cg_packet_finalize_(kernels, &a->info, out, cg_checksum_of_(kernels, scales, a->info.value_bytes));
+    *len = cg_packet_finalize_(
+        kernels, &reducer->info, out, cg_checksum_of_(kernels, scales, reducer->info.value_bytes));
     return CG_OK;
 }
-/* Whether packets can be added, and what that takes. */
-static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach,
-    cg_reducer_ *a, size_t *bound, size_t *scratch) {
-    cg_status s = cg_reducer_open_(a, packets, lens, count, reach);
+/* Can the packets be added? *bound: bytes of the result; *scratch: bytes of scratch at any alignment. */
+static cg_status cg_reduce_plan_(const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum,
+    cg_reducer_ *reducer, size_t *bound, size_t *scratch) {
+    cg_status s = cg_reducer_open_(reducer, packets, lens, count, max_level_sum);
     uint64_t bytes;
     *bound = *scratch = 0;
     if (s != CG_OK) return s;
-    bytes = cg_add_sat_(cg_add_sat_(a->out_lay.scale_bytes, a->out_lay.codes_bytes), CG_HEADER_BYTES);
-    if (a->mode == CG_REDUCE_SPARSE_) {
-        bytes = cg_add_sat_(bytes, cg_index_bound_(&a->info.op, a->transformed_n, a->max_values));
-        if (!cg_reducer_list_bytes_(a)) return CG_E_ARG;
-        *scratch = cg_size_or_zero_(cg_add_sat_(cg_mul_sat_(2, cg_reducer_list_bytes_(a)), 64));
+    bytes = cg_add_sat_(cg_add_sat_(reducer->out_lay.scale_bytes, reducer->out_lay.codes_bytes), CG_HEADER_BYTES);
+    if (reducer->mode == CG_REDUCE_SPARSE_) {
+        bytes = cg_add_sat_(bytes, cg_index_bound_(&reducer->info.op, reducer->transformed_n, reducer->max_values));
+        if (!cg_reducer_list_bytes_(reducer)) return CG_E_ARG;
+        *scratch = cg_size_or_zero_(cg_add_sat_(cg_mul_sat_(2, cg_reducer_list_bytes_(reducer)), 64));
     }
     *bound = cg_size_or_zero_(bytes);
     return *bound ? CG_OK : CG_E_ARG;
 }
 CG_API_ cg_status cg_reduce_plan(
     const void *const *packets, const size_t *lens, size_t count, size_t *bound, size_t *scratch) {
-    cg_reducer_ a;
+    cg_reducer_ reducer;
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &a, bound, scratch) : CG_E_ARG;
+    cg_status s = bound && scratch ? cg_reduce_plan_(packets, lens, count, 0, &reducer, bound, scratch) : CG_E_ARG;
     cg_fenv_leave_(env);
     return s;
 }
-CG_NOINLINE_ cg_status cg_verify_all_(const cg_reducer_ *a) {
-    for (size_t i = 0; i < a->count; i++) {
+CG_NOINLINE_ cg_status cg_verify_all_(const cg_reducer_ *reducer) {
+    for (size_t i = 0; i < reducer->count; i++) {
         cg_decoder_ d;
-        cg_status s = cg_reducer_packet_open_(a, i, &d);
+        cg_status s = cg_reducer_packet_open_(reducer, i, &d);
         if (s == CG_OK) s = cg_verify_(&d);
         if (s != CG_OK) return s;
     }
     return CG_OK;
 }
-static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t reach, void *out,
-    size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
-    cg_reducer_ a;
+/* cg_reduce, inside cg_fenv_enter_; max_level_sum as for cg_reducer_open_. */
+static cg_status cg_reduce_(const void *const *packets, const size_t *lens, size_t count, uint64_t max_level_sum,
+    void *out, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    cg_reducer_ reducer;
     size_t bound = 0, need = 0;
     cg_status s = out && len && (scratch || !scratch_bytes)
-        ? cg_reduce_plan_(packets, lens, count, reach, &a, &bound, &need)
+        ? cg_reduce_plan_(packets, lens, count, max_level_sum, &reducer, &bound, &need)
         : CG_E_ARG;
     if (len) *len = 0;
     if (s == CG_OK && (cap < CG_HEADER_BYTES || need > scratch_bytes)) s = CG_E_CAPACITY;
-    if (s == CG_OK) s = cg_verify_all_(&a);
-    if (s == CG_OK && a.mode == CG_REDUCE_SPARSE_)
-        s = cg_reduce_sparse_(&a, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
-    else if (s == CG_OK) s = cg_reduce_dense_(&a, (uint8_t *)out, cap, len);
+    if (s == CG_OK) s = cg_verify_all_(&reducer);
+    if (s == CG_OK && reducer.mode == CG_REDUCE_SPARSE_)
+        s = cg_reduce_sparse_(
+            &reducer, (uint8_t *)out, cap, (uint8_t *)scratch + (64 - ((uintptr_t)scratch & 63)) % 64, len);
+    else if (s == CG_OK) s = cg_reduce_dense_(&reducer, (uint8_t *)out, cap, len);
     return s;
 }
 CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size_t count, void *out, size_t cap,
@@ -11919,44 +12385,45 @@ CG_API_ cg_status cg_reduce(const void *const *packets, const size_t *lens, size
     cg_fenv_leave_(env);
     return s;
 }
-/* Packets are read once: a tile of each is counted, then summed while it is in the cache. */
+/* cg_vote, inside cg_fenv_enter_: out, cap and len are not NULL. Up to FUSED_MAX packets are read once: a tile of
+   each is counted, and its checksum taken while it is in the cache; more are verified first. */
 CG_NOINLINE_ cg_status cg_vote_(
     const void *const *packets, const size_t *lens, size_t count, uint8_t *out, size_t cap, size_t *len) {
-    enum { MOST = 1024, FEW = 64, TILE = 4096 };
+    enum { MAX_PACKETS = 1024, FUSED_MAX = 64, TILE = 4096 };
     const cg_kernels_ *kernels = cg_kernels_now_();
-    const uint8_t *in[MOST];
-    cg_checksum_ sums[FEW];
-    cg_reducer_ a;
+    const uint8_t *in[MAX_PACKETS];
+    cg_checksum_ sums[FUSED_MAX];
+    cg_reducer_ reducer;
     cg_decoder_ d;
     size_t bytes;
-    cg_status s = cg_reducer_open_(&a, packets, lens, count, 0);
+    cg_status s = cg_reducer_open_(&reducer, packets, lens, count, 0);
     if (s != CG_OK) return s;
-    if (count > MOST) return CG_E_UNSUPPORTED;
+    if (count > MAX_PACKETS) return CG_E_UNSUPPORTED;
     for (size_t i = 0; i < count; i++) {
-        s = cg_reducer_packet_open_(&a, i, &d);
+        s = cg_reducer_packet_open_(&reducer, i, &d);
         if (s != CG_OK) return s;
-        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || a.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
+        if (d.info.op.quantize.id != CG_QUANTIZE_SIGN || reducer.mode == CG_REDUCE_SPARSE_) return CG_E_UNSUPPORTED;
         in[i] = d.codes;
     }
-    if (count > FEW) s = cg_verify_all_(&a);
+    if (count > FUSED_MAX) s = cg_verify_all_(&reducer);
     if (s != CG_OK) return s;
-    a.info.op.quantize.id = CG_QUANTIZE_SIGN;
-    bytes = (size_t)cg_word_bytes_(a.info.k);
+    reducer.info.op.quantize.id = CG_QUANTIZE_SIGN;
+    bytes = (size_t)cg_word_bytes_(reducer.info.k);
     if (cap < CG_HEADER_BYTES || bytes > cap - CG_HEADER_BYTES) return CG_E_CAPACITY;
     memset(sums, 0, sizeof sums);
     for (size_t at = 0, many; at < bytes; at += many) {
         many = cg_min_(TILE, bytes - at);
         kernels->vote(in, count, many, out + CG_HEADER_BYTES + at);
-        for (size_t i = 0; count <= FEW && i < count; i++) kernels->checksum(&sums[i], in[i], many / 4);
+        for (size_t i = 0; count <= FUSED_MAX && i < count; i++) kernels->checksum(&sums[i], in[i], many / 4);
         for (size_t i = 0; i < count; i++) in[i] += many;
     }
-    for (size_t i = 0; count <= FEW && i < count; i++) {
-        s = cg_reducer_packet_open_(&a, i, &d);
+    for (size_t i = 0; count <= FUSED_MAX && i < count; i++) {
+        s = cg_reducer_packet_open_(&reducer, i, &d);
         if (s != CG_OK || !cg_checksum_ok_(&d, sums[i])) return CG_E_CORRUPT;
     }
-    a.info.value_bytes = bytes;
-    a.info.index_bytes = 0;
-    *len = cg_packet_finalize_(kernels, &a.info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, bytes));
+    reducer.info.value_bytes = bytes;
+    reducer.info.index_bytes = 0;
+    *len = cg_packet_finalize_(kernels, &reducer.info, out, cg_checksum_of_(kernels, out + CG_HEADER_BYTES, bytes));
     return CG_OK;
 }
 CG_API_ cg_status cg_vote(
@@ -11969,10 +12436,16 @@ CG_API_ cg_status cg_vote(
     return s;
 }
 
-/* src/core/half.h */
-/* ---- >>halves ---- */
+/* src/core/f16.h */
+/* f16: vectors of f16 and bf16 to f32 and back, for callers
 
-static void cg_swap16_(uint16_t *half, size_t n) { /* between the wire's order and the machine's */
+   Offers   cg_f16_from_f32, cg_f16_to_f32, cg_bf16_from_f32, cg_bf16_to_f32
+   Needs    base, kernels
+   Touches  the caller's output
+   Kernels read and write halves as the packet has them, little-endian; these functions as the machine has them. */
+
+/* Between little-endian and the byte order of the machine, in place; half may have any alignment. */
+static void cg_swap16_(uint16_t *half, size_t n) {
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
         uint16_t h = cg_get16_((const uint8_t *)half + 2 * i);
         memcpy((uint8_t *)half + 2 * i, &h, 2);
@@ -11988,7 +12461,7 @@ CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
     if (n) cg_kernels_now_()->bf16_encode(x, n, (uint8_t *)half);
     cg_swap16_(half, n);
 }
-/* Chunks, because a big-endian machine has to bring them into the wire's order first. */
+/* By chunks, as a big-endian machine needs a little-endian copy. */
 static void cg_widen_(
     void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
     uint16_t wire[CG_CHUNK_];
@@ -12013,7 +12486,11 @@ CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
 }
 
 /* src/core/status.h */
-/* ---- >>status ---- */
+/* status: what a status code means, and the version
+
+   Offers   cg_status_str, cg_version
+   Needs    the list of codes in api.h
+   Touches  nothing */
 
 CG_API_ const char *cg_status_str(cg_status status) {
     switch (status) {

@@ -27,9 +27,10 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h cor
     core/stages.h core/shape.h core/presets.h core/text.h core/packet.h \
     core/quantize/scales.h core/quantize/formats.h core/quantize/lloyd.h core/quantize/rows.h core/layout.h \
     core/sample.h core/transform.h core/source.h \
-    core/select/topk.h core/select/thresholds.h core/select/wangni.h core/select/others.h core/indices.h core/matrix.h \
-    core/encode.h core/compress.h core/decode_values.h core/verify.h core/scatter.h core/decode.h core/reduce.h \
-    core/half.h core/status.h core/base/fp_end.h core/base/end.h
+    core/select/list.h core/select/filter.h core/select/topk.h core/select/thresholds.h core/select/wangni.h \
+    core/select/sides.h core/select/with_aux.h core/select/chunked.h core/select/run.h core/indices.h core/matrix.h \
+    core/encode.h core/compress.h core/decoder.h core/verify.h core/decode_into.h core/decode.h core/reduce.h \
+    core/f16.h core/status.h core/base/fp_end.h core/base/end.h
 
 header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h core/base/fp_begin.h \
     exchange/ranks.h exchange/collectives.h exchange/rules.h exchange/memory.h exchange/opening.h exchange/packets.h \

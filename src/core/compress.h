@@ -1,34 +1,43 @@
-/* Sizes of a packet whose selection left k values (or will leave at most k). */
+/* compress: from x to a packet: sizes, sample, transform, selection, values, indices, header
+
+   Offers   cg_bound_, cg_compress_checked_, cg_layout_sizes_
+   Needs    base, kernels/dispatch, random, stages, shape, packet, layout, source, select, indices, matrix, encode
+   Touches  the caller's packet, *len and scratch; x, if a producer makes it
+   Other headers may use: cg_bound_, cg_compress_checked_
+   A packet is written in the order values, indices, header, as the header has their lengths and the checksum. */
+
+/* The layout of k values, and the bytes of their section; with a value code or a user codec, their maximum. */
 static cg_status cg_layout_sizes_(
-    const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
-    cg_status s = cg_layout_make_(op, side, k, lay);
+    const cg_op *op, const cg_extra *extra, uint64_t k, cg_layout_ *lay, uint64_t *value_bytes) {
+    cg_status s = cg_layout_make_(op, extra, k, lay);
     if (s != CG_OK) return s;
     *value_bytes = cg_add_sat_(cg_add_sat_(lay->scale_bytes, lay->piece_table_bytes), lay->codes_bytes);
     if (lay->codec) {
-        size_t most = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
-        if (!most && k) return CG_E_ARG;
-        *value_bytes = cg_add_sat_(most, 3) & ~(uint64_t)3;
+        size_t max_bytes = lay->codec->bound(lay->codec, &op->quantize, (size_t)k);
+        if (!max_bytes && k) return CG_E_ARG;
+        *value_bytes = cg_add_sat_(max_bytes, 3) & ~(uint64_t)3;
     }
     return CG_OK;
 }
-static size_t cg_bound_(const cg_op *op, const cg_extra *side, size_t n) {
+/* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. */
+static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_layout_ lay;
-    uint64_t turned, k, universe, values, indices = 0;
+    uint64_t transformed_n, k, universe, values, indices = 0;
     if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
-    turned = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    if (turned == CG_TOO_LARGE_) return 0;
-    k = cg_max_selected_(op, turned);
-    if (cg_layout_sizes_(op, side, k, &lay, &values) != CG_OK) return 0;
-    universe = cg_index_count_(op, turned);
+    transformed_n = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
+    if (transformed_n == CG_TOO_LARGE_) return 0;
+    k = cg_max_selected_(op, transformed_n);
+    if (cg_layout_sizes_(op, extra, k, &lay, &values) != CG_OK) return 0;
+    universe = cg_index_count_(op, transformed_n);
     if (cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED)
         indices = cg_index_bytes_(cg_index_code_(op, universe, k), universe, k);
     else if (op->select.id && op->select.id != CG_SELECT_GIVEN)
         indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
-CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *side, size_t n) {
+CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = cg_bound_(op, side, n);
+    size_t bytes = cg_bound_(op, extra, n);
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -41,51 +50,54 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
     return bytes;
 }
 
-/* Sample, transform and selection: what the quantizer will see. */
+/* Sample, transform and selection: sets info->k, and the source to what the quantizer sees. Without a selection, user
+   codec or matrix, sample and transform are left to be done chunk by chunk. list is in scratch; info has op, n, drawn
+   and tag. */
 CG_NOINLINE_ cg_status cg_source_prepare_(
-    const cg_kernels_ *kernels, cg_info *info, const cg_extra *side, cg_source_ *src, cg_list_ *list) {
+    const cg_kernels_ *kernels, cg_info *info, const cg_extra *extra, cg_source_ *src, cg_list_ *list) {
     const cg_op *op = &info->op;
-    const size_t turned = (size_t)cg_transformed_n_(op, info->drawn);
+    const size_t transformed_n = (size_t)cg_transformed_n_(op, info->drawn);
     cg_status s = CG_OK;
-    info->k = turned;
+    info->k = transformed_n;
     if (cg_is_matrix_op_(op)) {
         s = cg_matrix_encode_(kernels, info, src->x, list->materialized);
         src->x = list->materialized;
         src->to_transform = 0;
-        src->count = turned;
+        src->count = transformed_n;
         return s;
     }
-    if (cg_needs_materialized_(op) && turned) {
-        for (size_t i = 0, many; i < turned; i += many) {
+    if (cg_needs_materialized_(op) && transformed_n) {
+        for (size_t i = 0, many; i < transformed_n; i += many) {
             const float *v;
-            many = cg_min_(CG_CHUNK_, turned - i);
-            v = cg_source_fetch_(src, i, many, list->materialized + i); /* blocks end within the room */
+            many = cg_min_(CG_CHUNK_, transformed_n - i);
+            v = cg_source_fetch_(src, i, many, list->materialized + i); /* writes `many` floats: whole blocks */
             if (v != list->materialized + i) memcpy(list->materialized + i, v, 4 * many);
         }
-        if (kernels->absmax_bits(list->materialized, turned) >= CG_INF_BITS_) return CG_E_NONFINITE;
+        if (kernels->absmax_bits(list->materialized, transformed_n) >= CG_INF_BITS_) return CG_E_NONFINITE;
         src->x = list->materialized;
         src->to_sample = src->to_transform = 0;
-        src->count = turned;
+        src->count = transformed_n;
         src->producer = NULL;
     }
     if (op->select.id) {
-        cg_selector_ p;
-        p.kernels = kernels;
-        p.side = side;
-        p.x = cg_source_is_lazy_(src) ? NULL : src->x;
-        p.producer = src->producer;
-        p.n = turned;
-        p.shared_key = cg_shared_key_(&info->tag);
-        p.rank_key = cg_rank_key_(&info->tag);
-        p.list = list;
-        p.info = info;
-        s = cg_selector_run_(&p);
+        cg_selector_ selector;
+        selector.kernels = kernels;
+        selector.side = extra;
+        selector.x = cg_source_is_lazy_(src) ? NULL : src->x;
+        selector.producer = src->producer;
+        selector.n = transformed_n;
+        selector.shared_key = cg_shared_key_(&info->tag);
+        selector.rank_key = cg_rank_key_(&info->tag);
+        selector.list = list;
+        selector.info = info;
+        s = cg_selector_run_(&selector);
         src->producer = NULL;
         src->x = list->value;
         src->count = info->k;
     }
     return s;
 }
+/* The value section of a user codec: out has cap bytes, *bytes becomes a multiple of 4, *sum absorbs the section. */
 static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, const cg_source_ *src,
     const cg_kernels_ *kernels, uint8_t *out, size_t cap, size_t *bytes, cg_checksum_ *sum) {
     cg_status s;
@@ -102,12 +114,14 @@ static cg_status cg_encode_user_(const cg_layout_ *lay, const cg_info *info, con
     return CG_OK;
 }
 
-/* Does a later stage make the values, where it needs them? Others need all of them at once. */
-static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *fill) {
+/* Will a later stage call the producer where it needs values? If not, cg_producer_make_all_ has to make x first. */
+static int cg_producer_is_fused_(const cg_op *op, const cg_producer_ *producer) {
     if (op->sample.id || op->code.arg || cg_is_matrix_op_(op) || cg_is_user_codec_(&op->quantize)) return 0;
-    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && fill->threshold_hint);
+    return !op->select.id || (op->select.id == CG_SELECT_TOPK && !op->transform.id && producer->threshold_hint);
 }
-static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_producer_ *fill, const float *x,
+/* info has op, n and tag, all checked; scratch has cg_scratch_bytes_. CG_OK: the packet has *len bytes. On an error the
+   packet's bytes are undefined, and *len is as it was. */
+static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_producer_ *producer, const float *x,
     uint8_t *packet, size_t cap, size_t *len, void *scratch) {
     const cg_kernels_ *kernels = cg_kernels_now_();
     cg_layout_ lay;
@@ -124,14 +138,14 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_pro
     src.count = info->drawn;
     src.to_sample = info->op.sample.id != 0;
     src.to_transform = info->op.transform.id != 0;
-    src.producer = fill;
-    if (fill && !cg_producer_is_fused_(&info->op, fill)) cg_producer_make_all_(&src);
+    src.producer = producer;
+    if (producer && !cg_producer_is_fused_(&info->op, producer)) cg_producer_make_all_(&src);
     cg_list_in_scratch_(&list, &info->op, cg_transformed_n_(&info->op, info->drawn), scratch);
-    s = cg_source_prepare_(kernels, info, side, &src, &list);
+    s = cg_source_prepare_(kernels, info, extra, &src, &list);
     if (s != CG_OK) return s;
-    s = cg_layout_sizes_(&info->op, side, info->k, &lay, &value_bytes);
+    s = cg_layout_sizes_(&info->op, extra, info->k, &lay, &value_bytes);
     if (s != CG_OK) return s;
-    /* buckets across blocks */
+    /* buckets that cross blocks are measured before all their values would have been made */
     if (lay.quantizer && lay.quantizer->needs == CG_NEEDS_BUCKET_STATS_ && CG_BLOCK_ % lay.bucket_size &&
         lay.k > CG_BLOCK_)
         cg_producer_make_all_(&src);
@@ -149,12 +163,12 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_pro
         e.stage = &info->op.quantize;
         e.lay = &lay;
         e.src = &src;
-        e.given_scales = side ? side->scale : NULL;
+        e.given_scales = extra ? extra->scale : NULL;
         e.key = cg_rank_key_(&info->tag);
         e.scales = packet + CG_HEADER_BYTES;
         e.table = e.scales + (size_t)lay.scale_bytes;
         e.codes = e.table + (size_t)lay.piece_table_bytes;
-        e.producer_step = fill && fill->step == CG_CHUNK_ &&
+        e.producer_step = producer && producer->step == CG_CHUNK_ &&
                 (lay.quantizer->needs != CG_NEEDS_BUCKET_STATS_ || CG_CHUNK_ % lay.bucket_size == 0)
             ? CG_CHUNK_
             : CG_BLOCK_;
@@ -169,24 +183,27 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *side, cg_pro
     *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
-static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x,
-    cg_producer_ *fill, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+/* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
+   x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on
+   matrices, and without sample and transform no selection but top-k and no user codec. */
+static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+    cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
-    const float none = 0.0f; /* x, where there are no values: NULL + 0 is undefined */
+    const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
     if (len) *len = 0;
-    if (!op || !len || !packet || (!x && n) || cg_bound_(op, side, n) == 0) return CG_E_ARG;
-    if (cg_extra_check_(op, side) != CG_OK) return cg_extra_check_(op, side);
+    if (!op || !len || !packet || (!x && n) || cg_bound_(op, extra, n) == 0) return CG_E_ARG;
+    if (cg_extra_check_(op, extra) != CG_OK) return cg_extra_check_(op, extra);
     if (cg_scratch_bytes_(op, n) > scratch_bytes) return CG_E_CAPACITY;
     if (scratch_bytes && !scratch) return CG_E_ARG;
     info.op = *op;
     info.n = n;
     if (tag) info.tag = *tag;
-    return cg_compress_packet_(&info, side, fill, x ? x : &none, (uint8_t *)packet, cap, len, scratch);
+    return cg_compress_packet_(&info, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
 }
-CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *side, const float *x, size_t n,
+CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_compress_checked_(op, tag, side, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    cg_status s = cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
     cg_fenv_leave_(env);
     return s;
 }

@@ -1,17 +1,26 @@
-/* Everything up to the first look at the values: the header agrees with itself, with len and with n.
-   values: a user's codec must be at hand. */
+/* decode: opens packets, decodes them into y or a sink, and selects by the indices of another packet
+
+   Offers   cg_decoder_open_, cg_support_open_, cg_decode_to_, cg_decode_, cg_select_given_
+   Needs    base, kernels, packet, layout, select/thresholds, indices, decoder, verify, decode_into
+   Touches  the caller's y; the list and info of cg_select_given_
+   Other headers may use: cg_decode_, cg_decode_to_, cg_decoder_open_, cg_support_open_
+   y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
+
+/* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len
+   and with n, sections have the right lengths, scales are legal. y may be NULL only if n is 0; it is not touched.
+   need_codec: 0 opens a packet of a user codec without the codec, for its indices. On an error *d is undefined. */
 static cg_status cg_decoder_open_(
-    cg_decoder_ *d, const cg_extra *side, const void *packet, size_t len, float *y, size_t n, int values) {
+    cg_decoder_ *d, const cg_extra *extra, const void *packet, size_t len, float *y, size_t n, int need_codec) {
     uint64_t value_bytes;
     cg_status s;
     if (!packet || (!y && n)) return CG_E_ARG;
-    s = cg_extra_check_(NULL, side);
+    s = cg_extra_check_(NULL, extra);
     if (s == CG_OK) s = cg_header_get_((const uint8_t *)packet, len, &d->info);
     if (s != CG_OK) return s;
     if (d->info.n != n) return CG_E_MISMATCH;
     if (d->info.packet_bytes != len) return CG_E_CORRUPT;
-    s = cg_layout_make_(&d->info.op, side, d->info.k, &d->lay);
-    if (s != CG_OK && (values || !cg_is_user_codec_(&d->info.op.quantize))) return s;
+    s = cg_layout_make_(&d->info.op, extra, d->info.k, &d->lay);
+    if (s != CG_OK && (need_codec || !cg_is_user_codec_(&d->info.op.quantize))) return s;
     value_bytes = cg_add_sat_(cg_add_sat_(d->lay.scale_bytes, d->lay.piece_table_bytes), d->lay.codes_bytes);
     if (d->lay.quantizer &&
         (d->lay.value_code ? d->info.value_bytes > value_bytes ||
@@ -33,75 +42,78 @@ static cg_status cg_decoder_open_(
         return CG_E_CORRUPT;
     return cg_scales_legal_(d) ? CG_OK : CG_E_CORRUPT;
 }
-/* The packet whose indices are meant: any that says by itself where its values are. */
-CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *set, const cg_extra *side, size_t n) {
+/* Opens and verifies extra->support, a packet that says by itself where its values are; *support is only good for that,
+   as its y is NULL. CG_E_ARG: there is none. CG_E_UNSUPPORTED: its own selection is `given`. */
+CG_NOINLINE_ cg_status cg_support_open_(cg_decoder_ *support, const cg_extra *extra, size_t n) {
     cg_status s;
-    float none = 0.0f;
-    if (!side || !side->support) return CG_E_ARG;
-    s = cg_decoder_open_(set, NULL, side->support, side->support_len, &none, n, 0);
-    if (s == CG_OK && set->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (s == CG_OK) s = cg_verify_(set);
-    set->y = NULL;
+    float dummy_y = 0.0f;
+    if (!extra || !extra->support) return CG_E_ARG;
+    s = cg_decoder_open_(support, NULL, extra->support, extra->support_len, &dummy_y, n, 0);
+    if (s == CG_OK && support->info.op.select.id == CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (s == CG_OK) s = cg_verify_(support);
+    support->y = NULL;
     return s;
 }
-static uint64_t cg_support_count_(const cg_decoder_ *set) {
-    return set->info.op.transform.id ? set->info.drawn : set->info.k;
-}
-/* Which support a packet was made with: everything that says where its values are. */
-static uint32_t cg_support_fingerprint_(const cg_decoder_ *set) {
-    const cg_op *op = &set->info.op;
+/* A hash, never 0, of everything that says where the support's values are; packets that were made with it carry it in
+   op.select.size. */
+static uint32_t cg_support_fingerprint_(const cg_decoder_ *support) {
+    const cg_op *op = &support->info.op;
     const int indexed = op->select.id && !op->transform.id;
-    uint64_t h = cg_mix64_(cg_support_count_(set) + CG_GOLDEN_);
+    uint64_t h = cg_mix64_(cg_coordinate_count_(support) + CG_GOLDEN_);
     if (op->sample.id) { /* random-k is the same for all ranks */
-        h = cg_mix64_(h ^ (set->info.drawn + op->sample.id * CG_GOLDEN_));
-        h = cg_mix64_(h ^ cg_shared_key_(&set->info.tag));
-        if (op->sample.id == CG_SAMPLE_PERMK) h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | set->info.tag.rank));
+        h = cg_mix64_(h ^ (support->info.drawn + op->sample.id * CG_GOLDEN_));
+        h = cg_mix64_(h ^ cg_shared_key_(&support->info.tag));
+        if (op->sample.id == CG_SAMPLE_PERMK)
+            h = cg_mix64_(h ^ ((uint64_t)op->sample.size << 32 | support->info.tag.rank));
     }
     if (indexed) {
-        cg_checksum_ s = cg_checksum_of_(set->kernels, set->index, set->info.index_bytes);
-        h = cg_mix64_(h ^ (s.a + set->info.index_code * CG_GOLDEN_));
-        h = cg_mix64_(h ^ (s.b + cg_values_per_index_(op) * CG_GOLDEN_));
+        cg_checksum_ sum = cg_checksum_of_(support->kernels, support->index, support->info.index_bytes);
+        h = cg_mix64_(h ^ (sum.a + support->info.index_code * CG_GOLDEN_));
+        h = cg_mix64_(h ^ (sum.b + cg_values_per_index_(op) * CG_GOLDEN_));
     }
     return (uint32_t)h | 1u;
 }
+/* The values of p->x where the support has values, to the list without indices; sets info->k and the fingerprint. */
 static cg_status cg_select_given_(const cg_selector_ *p) {
-    cg_decoder_ set;
+    cg_decoder_ support;
     cg_index_reader_ r;
-    uint64_t at[CG_SPARSE_BATCH_], k;
-    cg_status s = cg_support_open_(&set, p->side, p->n);
+    uint64_t index[CG_SPARSE_BATCH_], k;
+    cg_status s = cg_support_open_(&support, p->side, p->n);
     if (s != CG_OK) return s;
-    k = cg_support_count_(&set);
-    r = cg_index_open_(&set.info, set.index);
+    k = cg_coordinate_count_(&support);
+    r = cg_index_open_(&support.info, support.index);
     for (size_t first = 0, many; first < (size_t)k; first += many) {
         many = cg_min_(CG_SPARSE_BATCH_, (size_t)k - first);
-        cg_coordinates_get_(&set, &r, first, many, at);
-        for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)at[i]);
+        cg_coordinates_get_(&support, &r, first, many, index);
+        for (size_t i = 0; i < many; i++) p->list->value[first + i] = cg_load_(p->x, (size_t)index[i]);
     }
     if (p->kernels->absmax_bits(p->list->value, (size_t)k) >= CG_INF_BITS_) return CG_E_NONFINITE;
     p->list->count = 0;
     p->info->k = k;
-    p->info->op.select.size = cg_support_fingerprint_(&set);
+    p->info->op.select.size = cg_support_fingerprint_(&support);
     return CG_OK;
 }
-/* verified: the packet has been through cg_decoder_open_ and cg_verify_. sink: takes the values, in place of y. */
-static cg_status cg_decode_to_(const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y,
+/* y = alpha*decoded + beta*y, or with a sink the decoded values to that, and y may be NULL. verified: 1 if these very
+   bytes have passed cg_decoder_open_ and cg_verify_ before. cg_fenv_enter_ has been called. y is as it was unless CG_OK
+   is returned, or CG_DECODE_DIRECT is set, or a user codec refuses what it accepted before. */
+static cg_status cg_decode_to_(const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y,
     cg_sink_ *sink, size_t n, int verified) {
-    cg_decoder_ d, set;
+    cg_decoder_ d, support;
     cg_status s = cg_is_finite_(alpha) && cg_is_finite_(beta)
-        ? cg_decoder_open_(&d, side, packet, len, sink ? &d.empty_y : y, n, 1)
+        ? cg_decoder_open_(&d, extra, packet, len, sink ? &d.empty_y : y, n, 1)
         : CG_E_ARG;
     if (s == CG_OK && d.info.op.select.id == CG_SELECT_GIVEN) {
-        s = cg_support_open_(&set, side, n);
+        s = cg_support_open_(&support, extra, n);
         if (s == CG_OK &&
-            (d.info.k != cg_support_count_(&set) || d.info.op.select.size != cg_support_fingerprint_(&set)))
+            (d.info.k != cg_coordinate_count_(&support) || d.info.op.select.size != cg_support_fingerprint_(&support)))
             s = CG_E_MISMATCH;
-        d.support = &set;
+        d.support = &support;
     }
     if (s == CG_OK) {
         const int selected = d.info.op.select.id != 0,
                   dense = !d.info.op.sample.id && (!selected || d.info.op.transform.id);
         const int direct = dense && !selected && !d.lay.value_code && !d.lay.codec && !cg_is_matrix_op_(&d.info.op) &&
-            side && (side->flags & CG_DECODE_DIRECT);
+            extra && (extra->flags & CG_DECODE_DIRECT);
         d.alpha = alpha;
         d.beta = beta;
         d.sink = sink;
@@ -115,13 +127,13 @@ static cg_status cg_decode_to_(const cg_extra *side, const void *packet, size_t 
     return s;
 }
 static cg_status cg_decode_(
-    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
-    return cg_decode_to_(side, packet, len, alpha, beta, y, NULL, n, verified);
+    const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n, int verified) {
+    return cg_decode_to_(extra, packet, len, alpha, beta, y, NULL, n, verified);
 }
 CG_API_ cg_status cg_decode(
-    const cg_extra *side, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_extra *extra, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_decode_(side, packet, len, alpha, beta, y, n, 0);
+    cg_status s = cg_decode_(extra, packet, len, alpha, beta, y, n, 0);
     cg_fenv_leave_(env);
     return s;
 }
@@ -131,6 +143,7 @@ CG_API_ cg_status cg_decompress(const void *packet, size_t len, float *y, size_t
 CG_API_ cg_status cg_decompress_add(const void *packet, size_t len, float weight, float *y, size_t n) {
     return cg_decode(NULL, packet, len, weight, 1.0f, y, n);
 }
+/* y = 0 where the packet has values. */
 static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
     cg_decoder_ d;
     cg_status s = cg_decoder_open_(&d, NULL, packet, len, y, n, 0);
@@ -141,11 +154,11 @@ static cg_status cg_clear_(const void *packet, size_t len, float *y, size_t n) {
         memset(d.y, 0, 4 * n);
     } else {
         cg_index_reader_ r = cg_index_open_(&d.info, d.index);
-        uint64_t at[CG_SPARSE_BATCH_];
+        uint64_t index[CG_SPARSE_BATCH_];
         for (size_t first = 0, many; first < cg_coordinate_count_(&d); first += many) {
             many = cg_min_(CG_SPARSE_BATCH_, cg_coordinate_count_(&d) - first);
-            cg_coordinates_get_(&d, &r, first, many, at);
-            for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)at[i], 0.0f);
+            cg_coordinates_get_(&d, &r, first, many, index);
+            for (size_t i = 0; i < many; i++) cg_store_(d.y, (size_t)index[i], 0.0f);
         }
     }
     return CG_OK;

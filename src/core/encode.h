@@ -1,22 +1,32 @@
-/* ---- >>compress ---- */
+/* encode: the loop that turns values into scales and codes
 
+   Offers   cg_encoder_, cg_encode_values_, cg_scales_put_, cg_scales_get_, cg_bucket_end_, cg_producer_make_all_
+   Needs    base, random, kernels, codes (symbols, floats), packet (checksums), quantize, layout, source, select/filter
+   Touches  the packet's value section; x, if a producer makes it
+   Other headers may use: cg_producer_make_all_
+   Blocks of 65536 values are encoded independently, by threads if there are any, 64 blocks (a wave) at a time; the
+   results of a wave are put together in order, so that no bit depends on the number of threads. Within a block, chunks
+   of 2048 values are fetched, measured, quantized, packed and summed while they stay in L1. */
+
+/* What all blocks share. */
 typedef struct cg_encoder_ {
     const cg_kernels_ *kernels;
-    const cg_stage *stage;
+    const cg_stage *stage; /* quantize */
     const cg_layout_ *lay;
     const cg_source_ *src;
-    const float *given_scales; /* scales from outside, or NULL */
-    uint64_t key;
-    uint8_t *scales, *table, *codes;
-    size_t producer_step; /* values to be filled at a time */
+    const float *given_scales;       /* scales that the caller gave, of any alignment, or NULL */
+    uint64_t key;                    /* of rounding noise */
+    uint8_t *scales, *table, *codes; /* sections of the packet; table: entries of pieces */
+    size_t producer_step;            /* values that the producer makes at a time */
 } cg_encoder_;
 
-/* what a block tells */
+/* What one block leaves for the end of the wave. */
 typedef struct cg_block_result_ {
-    cg_checksum_ checksum;
-    cg_bucket_stats_ stats;
-    double lane_total, energy;
-    size_t bytes;
+    cg_checksum_ checksum;  /* of its codes, if packed */
+    cg_bucket_stats_ stats; /* cg_measure_block_: all; else only absmax_bits, the finite check */
+    double lane_total;      /* the sum of encode's lanes */
+    double energy;          /* the sum of squares that the producer returned */
+    size_t bytes;           /* of its codes, with a value code */
 } cg_block_result_;
 
 static const cg_bucket_stats_ cg_bucket_stats_none_ = { 0, CG_FLT_MAX_, -CG_FLT_MAX_, { 0.0, 0.0 }, 0, 0 };
@@ -30,28 +40,31 @@ static void cg_bucket_stats_merge_(cg_bucket_stats_ *s, const cg_bucket_stats_ *
     s->negatives += t->negatives;
     s->count += t->count;
 }
+/* One past the last value of bucket b, which is not empty. */
 static size_t cg_bucket_end_(const cg_layout_ *lay, size_t b) {
-    size_t k = (size_t)lay->k, bucket = (size_t)lay->bucket_size, start = b * bucket;
-    return bucket > k - start ? k : start + bucket;
+    size_t k = (size_t)lay->k, size = (size_t)lay->bucket_size, start = b * size;
+    return size > k - start ? k : start + size;
 }
-/* Statistic of values [first, last), by runs between multiples of 2048 and blocks. v holds [have, have_end) of
-   them already. */
+/* Statistics of values [first, last), summed by runs between multiples of 2048 and by blocks. v holds values [v_first,
+   v_end), which begin and end at multiples of 2048 or the last value; others are fetched. */
 static cg_bucket_stats_ cg_measure_(
-    const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t have, size_t have_end) {
-    cg_bucket_stats_ stat = cg_bucket_stats_none_, part = cg_bucket_stats_none_;
+    const cg_encoder_ *e, size_t first, size_t last, const float *v, size_t v_first, size_t v_end) {
+    cg_bucket_stats_ stat = cg_bucket_stats_none_, block_stats = cg_bucket_stats_none_;
     float buf[CG_CHUNK_];
     for (size_t i = first, many; i < last; i += many) {
         many = cg_min_(last - i, CG_CHUNK_ - i % CG_CHUNK_);
-        part.count += many;
+        block_stats.count += many;
         e->lay->quantizer->measure(e->kernels, e->stage,
-            i >= have && i < have_end ? cg_at_(v, i - have) : cg_source_fetch_(e->src, i, many, buf), many, &part);
+            i >= v_first && i < v_end ? cg_at_(v, i - v_first) : cg_source_fetch_(e->src, i, many, buf), many,
+            &block_stats);
         if ((i + many) % CG_BLOCK_ == 0 || i + many == last) {
-            cg_bucket_stats_merge_(&stat, &part);
-            part = cg_bucket_stats_none_;
+            cg_bucket_stats_merge_(&stat, &block_stats);
+            block_stats = cg_bucket_stats_none_;
         }
     }
     return stat;
 }
+/* Stores the scales of a bucket in the packet. */
 static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *scales) {
     unsigned per = e->lay->quantizer->scale_count;
     if (e->lay->quantizer->scale_width == 1) { /* a power of two; see cg_e8m0_decode_ */
@@ -60,6 +73,7 @@ static void cg_scales_put_(const cg_encoder_ *e, size_t bucket, const float *sca
     }
     for (unsigned i = 0; i < per; i++) cg_put32_(e->scales + 4 * (bucket * per + i), cg_as_bits_(scales[i]));
 }
+/* The scales of a bucket, scale_count of them, from the scale section at p. */
 static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucket, float *scales) {
     unsigned per = lay->quantizer->scale_count;
     if (lay->quantizer->scale_width == 1) {
@@ -69,162 +83,170 @@ static void cg_scales_get_(const cg_layout_ *lay, const uint8_t *p, size_t bucke
     for (unsigned i = 0; i < per; i++) scales[i] = cg_as_float_(cg_get32_(p + 4 * (bucket * per + i)));
 }
 
-/* One chunk after the other of a block, each in buckets. A bucket's statistic is taken when its first value comes
-   up; it belongs to the block it starts in. Buckets longer than a block have been measured before
-   (cg_measure_long_buckets_). */
+/* The state of one block, whose chunks are encoded one after the other, each in buckets. A bucket is measured when the
+   block comes to its first value, or to the first within the block; the block in which it starts stores its scales.
+   Buckets longer than a block have been measured before, by cg_measure_long_buckets_. */
 typedef struct cg_block_encoder_ {
-    size_t block_begin, bucket_index; /* the block; the bucket whose scales these are */
+    size_t block_begin;  /* first value of the block */
+    size_t bucket_index; /* whose scales these are; SIZE_MAX: none yet */
     cg_key_ key;
     float scales[2];
-    double lanes[16];
-    uint32_t absmax_bits; /* the finite check */
-    cg_bucket_stats_ bucket_stats;
+    double lanes[16];              /* sums that encode adds to */
+    uint32_t absmax_bits;          /* the finite check: the largest magnitude so far, or 0 where sums show it */
+    cg_bucket_stats_ bucket_stats; /* of the current bucket */
 } cg_block_encoder_;
 
-static void cg_block_encoder_open_(cg_block_encoder_ *r, const cg_encoder_ *e, size_t block) {
-    memset(r, 0, sizeof *r);
-    r->block_begin = block * CG_BLOCK_;
-    r->bucket_index = SIZE_MAX;
-    r->key = cg_block_key_(e->key, block);
+static void cg_block_encoder_open_(cg_block_encoder_ *enc, const cg_encoder_ *e, size_t block) {
+    memset(enc, 0, sizeof *enc);
+    enc->block_begin = block * CG_BLOCK_;
+    enc->bucket_index = SIZE_MAX;
+    enc->key = cg_block_key_(e->key, block);
 }
-/* The scales of the bucket at value i, which begins there or before; 0: a value of it is not finite. */
+/* Sets the scales of bucket b, of which v, values [first, end), has at least one; 0: a value of it is not finite. */
 static int cg_block_encoder_bucket_(
-    const cg_encoder_ *e, cg_block_encoder_ *r, size_t b, const float *v, size_t first, size_t end) {
+    const cg_encoder_ *e, cg_block_encoder_ *enc, size_t b, const float *v, size_t first, size_t end) {
     const cg_layout_ *lay = e->lay;
-    const cg_quantizer_ *row = lay->quantizer;
+    const cg_quantizer_ *quantizer = lay->quantizer;
     const size_t start = b * (size_t)lay->bucket_size, stop = cg_bucket_end_(lay, b);
-    r->bucket_index = b;
+    enc->bucket_index = b;
     if (lay->bucket_size > CG_BLOCK_ || e->given_scales) {
-        cg_scales_get_(lay, e->scales, b, r->scales);
+        cg_scales_get_(lay, e->scales, b, enc->scales);
         return 1;
     }
     if (start >= first && stop <= end) { /* all of it is here */
-        r->bucket_stats = cg_bucket_stats_none_;
-        r->bucket_stats.count = stop - start;
-        row->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &r->bucket_stats);
+        enc->bucket_stats = cg_bucket_stats_none_;
+        enc->bucket_stats.count = stop - start;
+        quantizer->measure(e->kernels, e->stage, cg_at_(v, start - first), stop - start, &enc->bucket_stats);
     } else {
-        r->bucket_stats = cg_measure_(e, start, stop, v, first, end);
+        enc->bucket_stats = cg_measure_(e, start, stop, v, first, end);
     }
-    r->absmax_bits = cg_max32_(r->absmax_bits, r->bucket_stats.absmax_bits);
-    if (r->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
-    row->set_scales(e->stage, &r->bucket_stats, r->scales);
-    if (start >= r->block_begin && !row->rescale) cg_scales_put_(e, b, r->scales);
+    enc->absmax_bits = cg_max32_(enc->absmax_bits, enc->bucket_stats.absmax_bits);
+    if (enc->bucket_stats.absmax_bits >= CG_INF_BITS_) return 0;
+    quantizer->set_scales(e->stage, &enc->bucket_stats, enc->scales);
+    if (start >= enc->block_begin && !quantizer->rescale) cg_scales_put_(e, b, enc->scales);
     return 1;
 }
-/* v by its scale. Tiny scales have no inverse: both are brought up first. */
+/* out = v * full_scale / scale, 0 for a scale of 0. With a tiny scale both are multiplied by 2^100 first. */
 static void cg_bucket_normalize_(
-    const cg_kernels_ *kernels, float unit, float scale, const float *v, size_t n, float *out) {
+    const cg_kernels_ *kernels, float full_scale, float scale, const float *v, size_t n, float *out) {
     if (!cg_is_tiny_(scale) || scale == 0.0f) {
         for (size_t i = 0; i < n; i += 16) CG_PREFETCH_(cg_at_(v, i + CG_CHUNK_));
-        kernels->axpby(v, n, cg_ratio_or_zero_(unit, scale), 0.0f, out, 0);
+        kernels->axpby(v, n, cg_ratio_or_zero_(full_scale, scale), 0.0f, out, 0);
         return;
     }
-    scale = cg_times_(scale, CG_POW2_100_); /* 2^100 */
+    scale = cg_times_(scale, CG_POW2_100_);
     for (size_t i = 0; i < n; i++)
-        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_POW2_100_), cg_ratio_or_zero_(unit, scale)));
+        cg_store_(out, i, cg_times_(cg_times_(cg_load_(v, i), CG_POW2_100_), cg_ratio_or_zero_(full_scale, scale)));
 }
-/* Values [first, first + many) to wire bits or bytes; 0: one was not finite. */
+/* Values [first, first + many) of one chunk to out, as the quantizer's output says: packed bits or a byte each; 0: one
+   was not finite. buf has CG_CHUNK_ floats. */
 static int cg_encode_chunk_(
-    const cg_encoder_ *e, cg_block_encoder_ *r, size_t first, size_t many, float *buf, uint8_t *to) {
+    const cg_encoder_ *e, cg_block_encoder_ *enc, size_t first, size_t many, float *buf, uint8_t *out) {
     const cg_layout_ *lay = e->lay;
-    const cg_quantizer_ *row = lay->quantizer;
-    const size_t bucket = (size_t)lay->bucket_size, end = first + many;
-    const float *v = cg_source_fetch_(e->src, first, many, buf), one = 1.0f;
-    const int shorts = row->full_scale && bucket < 256; /* many calls would cost more than a pass over L1 */
-    if (row->needs != CG_NEEDS_BUCKET_STATS_) {
-        r->absmax_bits = cg_max32_(r->absmax_bits,
-            row->encode(e->kernels, e->stage, NULL, r->key, (uint32_t)(first - r->block_begin), v, many, to, r->lanes));
-        return r->absmax_bits < CG_INF_BITS_;
+    const cg_quantizer_ *quantizer = lay->quantizer;
+    const size_t bucket_size = (size_t)lay->bucket_size, end = first + many;
+    const float *v = cg_source_fetch_(e->src, first, many, buf), unit_scale = 1.0f;
+    const int short_buckets = quantizer->full_scale &&
+        bucket_size < 256; /* calls for each would cost more than a pass */
+    if (quantizer->needs != CG_NEEDS_BUCKET_STATS_) {
+        enc->absmax_bits = cg_max32_(enc->absmax_bits,
+            quantizer->encode(
+                e->kernels, e->stage, NULL, enc->key, (uint32_t)(first - enc->block_begin), v, many, out, enc->lanes));
+        return enc->absmax_bits < CG_INF_BITS_;
     }
-    if (e->given_scales) { /* nobody has looked at these values */
-        r->absmax_bits = cg_max32_(r->absmax_bits, e->kernels->absmax_bits(v, many));
-        if (r->absmax_bits >= CG_INF_BITS_) return 0;
+    if (e->given_scales) { /* these values have not been measured */
+        enc->absmax_bits = cg_max32_(enc->absmax_bits, e->kernels->absmax_bits(v, many));
+        if (enc->absmax_bits >= CG_INF_BITS_) return 0;
     }
-    for (size_t i = first, b = first / bucket, stop; i < end; i = stop, b++) {
+    for (size_t i = first, b = first / bucket_size, stop; i < end; i = stop, b++) {
         stop = cg_min_(end, cg_bucket_end_(lay, b));
-        if (b != r->bucket_index && !cg_block_encoder_bucket_(e, r, b, v, first, end)) return 0;
-        if (row->full_scale) {
-            float by = cg_ratio_or_zero_(row->full_scale(e->stage), r->scales[0]);
+        if (b != enc->bucket_index && !cg_block_encoder_bucket_(e, enc, b, v, first, end)) return 0;
+        if (quantizer->full_scale) {
+            float factor = cg_ratio_or_zero_(quantizer->full_scale(e->stage), enc->scales[0]);
             const float *w = cg_at_(v, i - first);
-            if (shorts || cg_is_tiny_(r->scales[0])) {
+            if (short_buckets || cg_is_tiny_(enc->scales[0])) {
                 cg_bucket_normalize_(
-                    e->kernels, row->full_scale(e->stage), r->scales[0], w, stop - i, buf + (i - first));
+                    e->kernels, quantizer->full_scale(e->stage), enc->scales[0], w, stop - i, buf + (i - first));
                 w = buf + (i - first);
-                by = 1.0f;
+                factor = 1.0f;
             }
-            if (!shorts)
-                row->encode(e->kernels, e->stage, &by, r->key, (uint32_t)(i - r->block_begin), w, stop - i,
-                    to + (i - first), NULL);
+            if (!short_buckets)
+                quantizer->encode(e->kernels, e->stage, &factor, enc->key, (uint32_t)(i - enc->block_begin), w,
+                    stop - i, out + (i - first), NULL);
             continue;
         }
-        if (row->rescale) memset(r->lanes, 0, sizeof r->lanes);
-        row->encode(e->kernels, e->stage, r->scales, r->key, (uint32_t)(i - r->block_begin), cg_at_(v, i - first),
-            stop - i, to + (row->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
-            r->lanes);
-        if (row->rescale) { /* such a bucket never crosses a chunk */
-            row->rescale(&r->bucket_stats, cg_lanes_reduce_(r->lanes), r->scales);
-            cg_scales_put_(e, b, r->scales);
+        if (quantizer->rescale) memset(enc->lanes, 0, sizeof enc->lanes);
+        quantizer->encode(e->kernels, e->stage, enc->scales, enc->key, (uint32_t)(i - enc->block_begin),
+            cg_at_(v, i - first), stop - i,
+            out + (quantizer->output == CG_OUTPUT_SYMBOLS_ ? i - first : (i - first) * lay->bits_x32 / 256),
+            enc->lanes);
+        if (quantizer->rescale) { /* such a bucket never crosses a chunk */
+            quantizer->rescale(&enc->bucket_stats, cg_lanes_reduce_(enc->lanes), enc->scales);
+            cg_scales_put_(e, b, enc->scales);
         }
     }
-    if (shorts)
-        row->encode(e->kernels, e->stage, &one, r->key, (uint32_t)(first - r->block_begin), buf, many, to, NULL);
+    if (short_buckets)
+        quantizer->encode(
+            e->kernels, e->stage, &unit_scale, enc->key, (uint32_t)(first - enc->block_begin), buf, many, out, NULL);
     return 1;
 }
-/* Fixed rate: every chunk has its place. */
-CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *part) {
+/* Encodes a block without a value code: every chunk has its place in the codes. Stops at a value that is not finite,
+   which result->stats shows. A producer makes the values on the way. */
+CG_NOINLINE_ void cg_encode_block_(const cg_encoder_ *e, size_t block, cg_block_result_ *result) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const int pack = lay->quantizer->output == CG_OUTPUT_SYMBOLS_ && lay->bits_x32 < 8 * 32;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_CHUNK_];
-    cg_block_encoder_ run;
-    cg_fenv_ env = cg_fenv_enter_(); /* threads have their own */
-    const cg_producer_ *fill = cg_source_is_lazy_(e->src) ? NULL : e->src->producer;
-    cg_block_encoder_open_(&run, e, block);
-    part->checksum.a = part->checksum.b = part->checksum.words = 0;
-    part->energy = 0.0;
+    cg_block_encoder_ enc;
+    cg_fenv_ env = cg_fenv_enter_(); /* threads have their own environment */
+    const cg_producer_ *producer = cg_source_is_lazy_(e->src) ? NULL : e->src->producer;
+    cg_block_encoder_open_(&enc, e, block);
+    result->checksum.a = result->checksum.b = result->checksum.words = 0;
+    result->energy = 0.0;
     for (size_t first = begin, many; first < end; first += many) {
         uint8_t *out = e->codes + cg_codes_offset_(lay, first);
         size_t bytes;
         many = cg_min_(CG_CHUNK_, end - first);
-        if (fill && first % e->producer_step == 0)
-            part->energy += cg_producer_make_(fill, first, e->producer_step, (float *)(uintptr_t)e->src->x);
-        if (!cg_encode_chunk_(e, &run, first, many, buf, pack ? symbols : out)) break;
+        if (producer && first % e->producer_step == 0)
+            result->energy += cg_producer_make_(producer, first, e->producer_step, (float *)(uintptr_t)e->src->x);
+        if (!cg_encode_chunk_(e, &enc, first, many, buf, pack ? symbols : out)) break;
         if (pack) e->kernels->pack(symbols, many, lay->bits_x32 / 32, out);
         bytes = (size_t)(((uint64_t)many * lay->bits_x32 / 32 + 7) / 8);
-        while (bytes % 4) out[bytes++] = 0; /* the end of the section */
-        e->kernels->checksum(&part->checksum, out, bytes / 4);
+        while (bytes % 4) out[bytes++] = 0; /* only at the end of the section */
+        e->kernels->checksum(&result->checksum, out, bytes / 4);
     }
-    part->stats.absmax_bits = run.absmax_bits;
-    part->lane_total = cg_lanes_reduce_(run.lanes);
+    result->stats.absmax_bits = enc.absmax_bits;
+    result->lane_total = cg_lanes_reduce_(enc.lanes);
     cg_fenv_leave_(env);
 }
-/* With a code pieces have any size, but none is larger than if it were packed. */
-CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uint8_t *out, cg_block_result_ *part) {
+/* Encodes a block with a value code to out, and its entries to the piece table. Pieces follow each other without gaps;
+   none is larger than if it were packed, which is the room they need. */
+CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uint8_t *out, cg_block_result_ *result) {
     const cg_layout_ *lay = e->lay;
     const size_t begin = block * CG_BLOCK_, end = cg_min_((size_t)lay->k, begin + CG_BLOCK_);
     const unsigned width = cg_float_width_(e->stage);
     uint8_t *at = out;
     float buf[CG_CHUNK_];
     uint8_t symbols[CG_PIECE_SYMBOLS_];
-    cg_block_encoder_ run;
+    cg_block_encoder_ enc;
     int ok = 1;
     cg_fenv_ env = cg_fenv_enter_();
-    cg_block_encoder_open_(&run, e, block);
+    cg_block_encoder_open_(&enc, e, block);
     for (size_t piece = begin, many; piece < end && ok; piece += many) {
         const uint8_t *in = symbols;
         size_t cap;
         uint32_t entry;
         many = cg_min_(lay->piece_values, end - piece);
-        if (width == 4 && !CG_BIG_ENDIAN_) { /* floats as they lie */
+        if (width == 4 && !CG_BIG_ENDIAN_) { /* floats are coded as they are */
             in = (const uint8_t *)cg_source_fetch_(e->src, piece, many, buf);
-            run.absmax_bits = cg_max32_(
-                run.absmax_bits, e->kernels->absmax_bits((const float *)(const void *)in, many));
-            ok = run.absmax_bits < CG_INF_BITS_;
+            enc.absmax_bits = cg_max32_(
+                enc.absmax_bits, e->kernels->absmax_bits((const float *)(const void *)in, many));
+            ok = enc.absmax_bits < CG_INF_BITS_;
         } else
-            for (size_t first = piece, some; first < piece + many && ok; first += some) {
-                some = cg_min_(CG_CHUNK_, piece + many - first);
-                ok = cg_encode_chunk_(e, &run, first, some, buf, symbols + (first - piece));
+            for (size_t first = piece, sub_n; first < piece + many && ok; first += sub_n) {
+                sub_n = cg_min_(CG_CHUNK_, piece + many - first);
+                ok = cg_encode_chunk_(e, &enc, first, sub_n, buf, symbols + (first - piece));
             }
         if (!ok) break;
         cap = 4 * cg_codes_words_(lay, many);
@@ -233,48 +255,52 @@ CG_NOINLINE_ void cg_encode_block_coded_(const cg_encoder_ *e, size_t block, uin
         cg_put32_(e->table + piece / lay->piece_values * 4, entry);
         at += (size_t)cg_word_bytes_(entry & 0x3fffffffu);
     }
-    part->bytes = (size_t)(at - out);
-    part->stats.absmax_bits = run.absmax_bits;
-    part->lane_total = cg_lanes_reduce_(run.lanes);
+    result->bytes = (size_t)(at - out);
+    result->stats.absmax_bits = enc.absmax_bits;
+    result->lane_total = cg_lanes_reduce_(enc.lanes);
     cg_fenv_leave_(env);
 }
-CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *part) {
+/* Statistics of values [first, last), which lie in one block. */
+CG_NOINLINE_ void cg_measure_block_(const cg_encoder_ *e, size_t first, size_t last, cg_block_result_ *result) {
     cg_fenv_ env = cg_fenv_enter_();
-    part->stats = cg_measure_(e, first, last, NULL, 0, 0);
+    result->stats = cg_measure_(e, first, last, NULL, 0, 0);
     cg_fenv_leave_(env);
 }
+/* Blocks of the next wave, of so many that are left. */
 static int cg_wave_size_(size_t items) { return (int)cg_min_(CG_WAVE_, items); }
 
-static double cg_producer_make_block_(const cg_producer_ *fill, size_t block, float *x) {
+/* Makes a block of x; returns the sum of its squares. */
+static double cg_producer_make_block_(const cg_producer_ *producer, size_t block, float *x) {
     const size_t begin = block * CG_BLOCK_;
     double energy = 0.0;
     cg_fenv_ env = cg_fenv_enter_();
-    for (size_t i = 0; i < CG_BLOCK_; i += fill->step) energy += cg_producer_make_(fill, begin + i, fill->step, x);
+    for (size_t i = 0; i < CG_BLOCK_; i += producer->step)
+        energy += cg_producer_make_(producer, begin + i, producer->step, x);
     cg_fenv_leave_(env);
     return energy;
 }
-/* All of them now. */
+/* Makes all of x now, unless there is no producer or it is lazy; then the source has none any more. */
 CG_NOINLINE_ void cg_producer_make_all_(cg_source_ *src) {
-    cg_producer_ *fill = src->producer;
-    const size_t n = fill && !fill->lazy ? fill->n : 0, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
+    cg_producer_ *producer = src->producer;
+    const size_t n = producer && !producer->lazy ? producer->n : 0, blocks = n / CG_BLOCK_ + (n % CG_BLOCK_ != 0);
     double energy[CG_WAVE_];
-    if (fill && !fill->lazy) fill->started = 1;
+    if (producer && !producer->lazy) producer->started = 1;
     for (size_t block = 0; block < blocks; block += CG_WAVE_) {
         int many = cg_wave_size_(blocks - block);
         CG_PARALLEL_
         for (int i = 0; i < many; i++)
-            energy[i] = cg_producer_make_block_(fill, block + (size_t)i, (float *)(uintptr_t)src->x);
-        for (int i = 0; i < many; i++) fill->energy += energy[i];
+            energy[i] = cg_producer_make_block_(producer, block + (size_t)i, (float *)(uintptr_t)src->x);
+        for (int i = 0; i < many; i++) producer->energy += energy[i];
     }
     if (n) src->producer = NULL;
 }
 
-/* Pass 0, for buckets longer than a block. */
+/* A pass before all others: measures buckets longer than a block, and stores their scales. */
 CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
-    const size_t k = (size_t)e->lay->k, bucket = (size_t)e->lay->bucket_size;
-    cg_block_result_ part[CG_WAVE_];
-    for (size_t b = 0; b * bucket < k; b++) {
-        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket;
+    const size_t k = (size_t)e->lay->k, bucket_size = (size_t)e->lay->bucket_size;
+    cg_block_result_ results[CG_WAVE_];
+    for (size_t b = 0; b * bucket_size < k; b++) {
+        const size_t last = cg_bucket_end_(e->lay, b), start = b * bucket_size;
         cg_bucket_stats_ stat = cg_bucket_stats_none_;
         float scales[2];
         for (size_t block = start / CG_BLOCK_; block * CG_BLOCK_ < last; block += CG_WAVE_) {
@@ -282,9 +308,9 @@ CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
             CG_PARALLEL_
             for (int i = 0; i < many; i++) {
                 size_t from = (block + (size_t)i) * CG_BLOCK_, to = cg_min_(CG_BLOCK_, last - from) + from;
-                cg_measure_block_(e, from < start ? start : from, to, &part[i]);
+                cg_measure_block_(e, from < start ? start : from, to, &results[i]);
             }
-            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &part[i].stats);
+            for (int i = 0; i < many; i++) cg_bucket_stats_merge_(&stat, &results[i].stats);
             if (stat.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
         }
         e->lay->quantizer->set_scales(e->stage, &stat, scales);
@@ -292,7 +318,7 @@ CG_NOINLINE_ cg_status cg_measure_long_buckets_(const cg_encoder_ *e) {
     }
     return CG_OK;
 }
-/* Scales that somebody has agreed on. */
+/* Stores the scales that the caller gave; CG_E_ARG: one that no encoder makes. */
 static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
     const unsigned per = e->lay->quantizer->scale_count;
     for (size_t b = 0; b < (size_t)e->lay->bucket_count; b++) {
@@ -303,16 +329,17 @@ static cg_status cg_scales_put_given_(const cg_encoder_ *e) {
     }
     return CG_OK;
 }
-/* Scales and codes; sum absorbs both. */
+/* The whole value section: scales, piece table and codes. *sum becomes the checksum of itself followed by the section,
+   *bytes the section's length. Errors: CG_E_NONFINITE, and CG_E_ARG for given scales; the section is undefined then. */
 static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size_t *bytes) {
     const cg_layout_ *lay = e->lay;
     const size_t k = (size_t)lay->k, blocks = k / CG_BLOCK_ + (k % CG_BLOCK_ != 0);
     uint8_t *end = e->codes;
-    cg_block_result_ part[CG_WAVE_];
+    cg_block_result_ results[CG_WAVE_];
     cg_checksum_ codes = { 0, 0, 0 };
     double total = 0.0;
     if (e->src->producer) e->src->producer->started = 1;
-    /* what fills the scales to a word */
+    /* zeros that fill the scales up to a word */
     if (lay->scale_bytes) memset(e->codes - (size_t)lay->piece_table_bytes - 4, 0, 4);
     if (e->given_scales) {
         cg_status s = cg_scales_put_given_(e);
@@ -329,20 +356,20 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
         for (int i = 0; i < many; i++) {
             if (lay->value_code)
                 cg_encode_block_coded_(
-                    e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &part[i]);
-            else cg_encode_block_(e, block + (size_t)i, &part[i]);
+                    e, block + (size_t)i, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), &results[i]);
+            else cg_encode_block_(e, block + (size_t)i, &results[i]);
         }
         for (int i = 0; i < many; i++) {
-            if (part[i].stats.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
-            total += part[i].lane_total;
-            if (e->src->producer && !lay->value_code) e->src->producer->energy += part[i].energy;
+            if (results[i].stats.absmax_bits >= CG_INF_BITS_) return CG_E_NONFINITE;
+            total += results[i].lane_total;
+            if (e->src->producer && !lay->value_code) e->src->producer->energy += results[i].energy;
             if (!lay->value_code) {
-                codes = cg_checksum_concat_(codes, part[i].checksum);
+                codes = cg_checksum_concat_(codes, results[i].checksum);
                 continue;
             }
-            if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), part[i].bytes);
-            codes = cg_checksum_concat_(codes, cg_checksum_of_(e->kernels, end, part[i].bytes));
-            end += part[i].bytes;
+            if (i) memmove(end, start + cg_codes_offset_(lay, (size_t)i * CG_BLOCK_), results[i].bytes);
+            codes = cg_checksum_concat_(codes, cg_checksum_of_(e->kernels, end, results[i].bytes));
+            end += results[i].bytes;
         }
     }
     if (lay->quantizer->needs == CG_NEEDS_SUM_AFTERWARDS_ && k && !e->given_scales) {

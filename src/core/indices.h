@@ -1,12 +1,21 @@
-/* ---- >>indices ---- */
+/* indices: index sets as Elias-Fano, bitmap or Golomb-Rice codes, written from a list and read in batches
 
+   Offers   cg_index_put_, cg_index_reader_ with cg_index_open_, cg_index_get_ and cg_index_get_per_value_
+   Needs    base, kernels/dispatch, codes/golomb, shape, packet (sizes), select/list
+   Touches  the index section that is written; the reader
+   Other headers may use: cg_index_get_, cg_index_get_per_value_, cg_index_open_, cg_index_reader_
+   Reading is safe on any bytes: a reader never leaves the section, and returns fewer indices where the bits run out.
+   Whether indices ascend and are in range is cg_index_check_'s business. */
+
+/* Appends bits, the lowest first, as u32 words. */
 typedef struct cg_bit_writer_ {
-    uint8_t *next;
-    uint64_t word;
-    unsigned filled;
+    uint8_t *next;   /* byte after the last word written */
+    uint64_t word;   /* bits that wait for a whole word */
+    unsigned filled; /* how many, below 32 */
 } cg_bit_writer_;
 
-static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /* bits <= 32 */
+/* bits <= 32, v < 2^bits */
+static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) {
     w->word |= v << w->filled;
     w->filled += bits;
     if (w->filled >= 32) {
@@ -16,15 +25,16 @@ static void cg_bit_writer_put_(cg_bit_writer_ *w, uint64_t v, unsigned bits) { /
         w->filled -= 32;
     }
 }
-static void cg_bit_writer_flush_(cg_bit_writer_ *w) { /* to a whole u32 */
+/* The last word, filled with zeros. */
+static void cg_bit_writer_flush_(cg_bit_writer_ *w) {
     if (w->filled) cg_put32_(w->next, (uint32_t)w->word);
 }
-/* Sets single bits of zeroed words in ascending order, without asking whether the word is new: that cannot be
-   predicted. */
+/* Sets single bits of zeroed words in ascending order. Every call stores the word, without a branch on whether it is a
+   new one, which no CPU could predict. */
 typedef struct cg_bit_setter_ {
     uint8_t *out;
-    uint64_t word_index;
-    uint32_t word;
+    uint64_t word_index; /* of the current word */
+    uint32_t word;       /* its bits so far */
 } cg_bit_setter_;
 
 static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
@@ -33,9 +43,9 @@ static void cg_bit_setter_set_(cg_bit_setter_ *w, uint64_t bit) {
     w->word_index = at;
     cg_put32_(w->out + 4 * (size_t)at, w->word);
 }
-/* Returns the bytes. */
+/* Writes the index section of a list of indices below universe; out has room for cg_index_bytes_. Returns its bytes. */
 static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *list, uint8_t *out) {
-    unsigned l = cg_elias_fano_low_bits_(universe, list->count);
+    unsigned low_bits = cg_elias_fano_low_bits_(universe, list->count);
     cg_bit_writer_ low = { NULL, 0, 0 };
     cg_bit_setter_ set = { NULL, 0, 0 };
     cg_rice_writer_ rice;
@@ -59,13 +69,13 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
                 cg_bit_setter_set_(&set, index);
                 continue;
             }
-            if (l > 32) {
+            if (low_bits > 32) {
                 cg_bit_writer_put_(&low, index & 0xffffffffu, 32);
-                cg_bit_writer_put_(&low, index >> 32 & ((1u << (l - 32)) - 1u), l - 32);
+                cg_bit_writer_put_(&low, index >> 32 & ((1u << (low_bits - 32)) - 1u), low_bits - 32);
             } else {
-                cg_bit_writer_put_(&low, index & (((uint64_t)1 << l) - 1), l);
+                cg_bit_writer_put_(&low, index & (((uint64_t)1 << low_bits) - 1), low_bits);
             }
-            cg_bit_setter_set_(&set, (index >> l) + i);
+            cg_bit_setter_set_(&set, (index >> low_bits) + i);
         }
     }
     if (!bitmap) cg_bit_writer_flush_(&low);
@@ -73,15 +83,21 @@ static size_t cg_index_put_(uint32_t code, uint64_t universe, const cg_list_ *li
 }
 
 typedef struct cg_index_reader_ {
-    const uint8_t *low_part, *next_high, *end; /* low parts end where high begins */
-    uint64_t word, bit_base, read_count; /* unread bits of the current word; its bit number less 64; indices read */
-    unsigned low_bits;
-    int bitmap, golomb, avx2;
-    cg_rice_reader_ rice;
-    uint64_t universe, values_per_index, transformed_n; /* blocks of `unit` values: */
-    uint64_t block, block_pos;                          /* the current one, and the values of it that have been read */
+    const uint8_t *low_part;  /* Elias-Fano: where the low parts begin; they end where the high bits begin */
+    const uint8_t *next_high; /* next unread word of the high bits, or of the bitmap */
+    const uint8_t *end;       /* of the section */
+    uint64_t word;            /* unread bits of the current 64-bit word */
+    uint64_t bit_base;        /* the number of its first bit; 2^64 - 64 before the first word */
+    uint64_t read_count;      /* indices read */
+    unsigned low_bits;        /* Elias-Fano: bits of a low part */
+    int bitmap, golomb;       /* the code, Elias-Fano if neither */
+    int avx2;                 /* 1: use instructions of that set */
+    cg_rice_reader_ rice;     /* golomb: takes the place of all above */
+    uint64_t universe, values_per_index, transformed_n;
+    uint64_t block, block_pos; /* cg_index_get_per_value_: the current block, and how many of its values were read */
 } cg_index_reader_;
 
+/* At the first index of a packet whose header is info and whose index section is at p. */
 static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     cg_index_reader_ r;
     uint64_t k;
@@ -103,14 +119,15 @@ static cg_index_reader_ cg_index_open_(const cg_info *info, const uint8_t *p) {
     if (r.golomb) cg_rice_reader_open_(&r.rice, p, info->index_bytes, cg_rice_parameter_(r.universe, k));
     return r;
 }
-/* Up to `count` more indices; fewer only where the bits run out. */
+/* Up to `count` more indices, which count blocks if values_per_index is above 1; returns how many, fewer only where the
+   bits run out. Compiled twice, see below. */
 CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     uint64_t word = r->word, base = r->bit_base, i = r->read_count, at = r->read_count * r->low_bits;
     const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
     const uint8_t *next = r->next_high;
     size_t done = 0;
     if (r->golomb) return cg_rice_reader_get_(&r->rice, index, count);
-    /* whole words, far from the end */
+    /* Elias-Fano, while a low part can be loaded as 8 bytes and high bits as whole words */
     while (!r->bitmap && r->low_bits <= 56 && done < count &&
         (uint64_t)(r->end - r->low_part) > (at + 64 * r->low_bits) / 8 + 8) {
         if (!word) {
@@ -142,8 +159,7 @@ CG_INLINE_ size_t cg_index_get_body_(cg_index_reader_ *r, uint64_t *index, size_
                 if (CG_LIKELY_(r->end - p > 8)) {
                     low = cg_get64_(p) >> shift;
                     if (r->low_bits + shift > 64) low |= (uint64_t)p[8] << (64 - shift);
-                    /* within the last 8 bytes, and l + shift <= 64: high bits follow */
-                } else {
+                } else { /* among the last 8 bytes; low_bits + shift <= 64, as high bits follow the low parts */
                     low = 0;
                     for (unsigned b = 0; b < 8 && p + b < r->end; b++) low |= (uint64_t)p[b] << 8 * b;
                     low >>= shift;
@@ -169,11 +185,11 @@ CG_TARGET_AVX2_ static size_t cg_index_get_avx2_(cg_index_reader_ *r, uint64_t *
 #endif
 static size_t cg_index_get_(cg_index_reader_ *r, uint64_t *index, size_t count) {
 #if CG_AVX2_
-    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* fewer instructions for the same bits */
+    if (r->avx2) return cg_index_get_avx2_(r, index, count); /* bmi: fewer instructions for the same result */
 #endif
     return cg_index_get_body_(r, index, count);
 }
-/* The same for values: every value of a block has an index of its own. */
+/* As cg_index_get_, but indices of values: each of a block's values has its own. */
 static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size_t count) {
     if (r->values_per_index == 1) return cg_index_get_(r, index, count);
     for (size_t i = 0; i < count; i++) {

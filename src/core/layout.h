@@ -1,47 +1,62 @@
-/* What a quantizer writes for k values. */
+/* layout: how the values of a packet are laid out, and the check of cg_extra
+
+   Offers   cg_layout_, cg_layout_make_, offsets of codes, cg_extra_check_
+   Needs    base, codes (symbols), stages, quantize/rows
+   Touches  nothing but its arguments
+   Other headers may use: cg_extra_check_, cg_layout_, cg_layout_make_
+   The value section is scales, piece table, codes. Without a value code, codes have a fixed number of bits per value,
+   so that every chunk has its place. */
+
 typedef struct cg_layout_ {
-    const cg_quantizer_ *quantizer; /* NULL: a codec of the user's */
-    const cg_codec *codec;
-    unsigned bits_x32;   /* bits per value, times 32 */
-    unsigned value_code; /* 0: packed; else pieces of variable size */
-    cg_alphabet_ alphabet;
-    size_t piece_values; /* values in one */
-    uint64_t k, bucket_size, bucket_count, scale_bytes;
-    uint64_t piece_table_bytes, codes_bytes; /* of all pieces; with a code code_bytes is the most */
+    const cg_quantizer_ *quantizer; /* NULL: a user codec, and then all below but k is 0 */
+    const cg_codec *codec;          /* NULL: no user codec */
+    unsigned bits_x32;              /* bits per value, times 32 */
+    unsigned value_code;            /* CG_VALUE_CODE_*; 0: packed, else pieces of variable size */
+    cg_alphabet_ alphabet;          /* with a value code, unless floats are coded */
+    size_t piece_values;            /* values in one piece; the last may have fewer */
+    uint64_t k;                     /* values */
+    uint64_t bucket_size;           /* values that share scales; at least 1 */
+    uint64_t bucket_count;          /* 0 if the quantizer needs nothing of a bucket */
+    uint64_t scale_bytes, piece_table_bytes;
+    uint64_t codes_bytes; /* of the codes; with a value code, their maximum */
 } cg_layout_;
 
-/* first is a multiple of 1024 */
+/* Bytes from the start of the codes to value `first`, a multiple of 1024; packed only. */
 CG_INLINE_ size_t cg_codes_offset_(const cg_layout_ *lay, size_t first) { return first / 256 * lay->bits_x32; }
+/* u32 words of `many` packed values. */
 CG_INLINE_ size_t cg_codes_words_(const cg_layout_ *lay, size_t many) {
     return (size_t)cg_word_bytes_((uint64_t)many * lay->bits_x32 / 32) / 4;
 }
 
-static cg_status cg_extra_check_(const cg_op *op, const cg_extra *side) {
-    if (!side) return CG_OK;
-    if (side->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
-    if (side->support_len && !side->support) return CG_E_ARG;
-    if (side->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
+/* Does the operator know what to do with what the caller passed beside? op NULL: only what holds for any operator. */
+static cg_status cg_extra_check_(const cg_op *op, const cg_extra *extra) {
+    if (!extra) return CG_OK;
+    if (extra->flags & ~(uint32_t)CG_DECODE_DIRECT) return CG_E_ARG;
+    if (extra->support_len && !extra->support) return CG_E_ARG;
+    if (extra->aux && op && op->select.id != CG_SELECT_BINS && op->select.id != CG_SELECT_VARIANCE)
         return CG_E_UNSUPPORTED;
-    if (side->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
-    if (side->scale && op &&
+    if (extra->support && op && op->select.id != CG_SELECT_GIVEN) return CG_E_UNSUPPORTED;
+    if (extra->scale && op &&
         (cg_is_user_codec_(&op->quantize) || !cg_quantizer_of_(&op->quantize)->scale_count ||
             op->quantize.id == CG_QUANTIZE_LLOYD))
         return CG_E_UNSUPPORTED;
     return CG_OK;
 }
-static cg_status cg_layout_make_(const cg_op *op, const cg_extra *side, uint64_t k, cg_layout_ *lay) {
+/* The layout of k values. op has passed cg_op_check_. CG_E_VERSION: extra does not have the user codec. Sizes that
+   overflow are CG_TOO_LARGE_. */
+static cg_status cg_layout_make_(const cg_op *op, const cg_extra *extra, uint64_t k, cg_layout_ *lay) {
     const cg_stage *q = &op->quantize;
     memset(lay, 0, sizeof *lay);
     lay->k = k;
     if (cg_is_user_codec_(q)) {
-        for (size_t i = 0; side && side->codecs && i < side->codec_count; i++)
-            if (side->codecs[i] && side->codecs[i]->id == q->id) lay->codec = side->codecs[i];
+        for (size_t i = 0; extra && extra->codecs && i < extra->codec_count; i++)
+            if (extra->codecs[i] && extra->codecs[i]->id == q->id) lay->codec = extra->codecs[i];
         return lay->codec ? CG_OK : CG_E_VERSION;
     }
     lay->quantizer = cg_quantizer_of_(q);
     if (!lay->quantizer) return CG_E_VERSION;
     lay->bits_x32 = cg_bits_x32_of_(lay->quantizer, q);
-    /* no size: one bucket */
+    /* a size of 0 means one bucket of all values */
     lay->bucket_size = lay->quantizer->fixed_bucket ? lay->quantizer->fixed_bucket
         : q->size && q->size < k                    ? q->size
         : k                                         ? k

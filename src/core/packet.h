@@ -1,11 +1,21 @@
-/* ---- >>packet: header and checksum ---- */
+/* packet: header and checksum of a packet, and the sizes of its index section
 
-static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) { /* of s followed by t */
+   Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
+   Needs    base, kernels (checksum), codes/golomb, stages, shape
+   Touches  the packet that is written
+   Other headers may use: cg_checksum_concat_, cg_checksum_of_, cg_header_get_, cg_index_bound_, cg_index_code_,
+   cg_packet_finalize_
+   The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
+   consistent in itself, so that no later size computation overflows or leaves the packet. */
+
+/* The checksum of the words of s followed by those of t. */
+static cg_checksum_ cg_checksum_concat_(cg_checksum_ s, cg_checksum_ t) {
     s.b += t.words * s.a + t.b;
     s.a += t.a;
     s.words += t.words;
     return s;
 }
+/* bytes is a multiple of 4; p may have any alignment. */
 static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p, size_t bytes) {
     cg_checksum_ s = { 0, 0, 0 };
     kernels->checksum(&s, p, bytes / 4);
@@ -13,8 +23,9 @@ static cg_checksum_ cg_checksum_of_(const cg_kernels_ *kernels, const uint8_t *p
 }
 
 #define CG_CHECKSUM_OFFSET_ (CG_HEADER_BYTES - 16)
-static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 };
+static const uint8_t cg_magic_[5] = { 'c', 'g', 'p', 'k', 1 }; /* four letters and the version */
 
+/* CG_HEADER_BYTES at p, with a checksum of zeros. All of info but packet_bytes is stored, op.k only as drawn or k. */
 static void cg_header_put_(uint8_t *p, const cg_info *info) {
     memset(p, 0, CG_HEADER_BYTES);
     memcpy(p, cg_magic_, 5);
@@ -40,21 +51,25 @@ static void cg_header_put_(uint8_t *p, const cg_info *info) {
     cg_put32_(p + 144, cg_as_bits_(info->threshold));
 }
 
-/* Indices: Elias-Fano with l low bits each, or a bitmap. */
-static unsigned cg_elias_fano_low_bits_(uint64_t drawn, uint64_t k) { return k && drawn / k ? cg_log2_(drawn / k) : 0; }
-static uint64_t cg_elias_fano_low_bytes_(uint64_t drawn, uint64_t k) {
-    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(drawn, k)));
+/* Sizes of the index section. universe: all indices are below it; k of them are stored. Elias-Fano stores the low bits
+   of each index, then a bit string of k ones and as many zeros as there are different high parts. */
+static unsigned cg_elias_fano_low_bits_(uint64_t universe, uint64_t k) {
+    return k && universe / k ? cg_log2_(universe / k) : 0;
 }
-static uint64_t cg_elias_fano_high_bits_(uint64_t drawn, uint64_t k) {
-    return k ? cg_add_sat_(k, ((drawn - 1) >> cg_elias_fano_low_bits_(drawn, k)) + 1) : 0;
+static uint64_t cg_elias_fano_low_bytes_(uint64_t universe, uint64_t k) {
+    return cg_word_bytes_(cg_mul_sat_(k, cg_elias_fano_low_bits_(universe, k)));
 }
-/* Bytes of k indices below `universe`; for Golomb the most they can take. */
+static uint64_t cg_elias_fano_high_bits_(uint64_t universe, uint64_t k) {
+    return k ? cg_add_sat_(k, ((universe - 1) >> cg_elias_fano_low_bits_(universe, k)) + 1) : 0;
+}
+/* Bytes of k indices below universe; for Golomb the maximum, 0 for CG_CODE_AUTO, which means no indices here. */
 static uint64_t cg_index_bytes_(uint32_t code, uint64_t universe, uint64_t k) {
     if (code == CG_CODE_AUTO || k == 0) return 0;
     if (code == CG_CODE_BITMAP) return cg_word_bytes_(universe);
     if (code == CG_CODE_GOLOMB) return cg_rice_bound_(universe, k);
     return cg_add_sat_(cg_elias_fano_low_bytes_(universe, k), cg_word_bytes_(cg_elias_fano_high_bits_(universe, k)));
 }
+/* The index code that the encoder takes for k indices, as it stands in the header; the decoder demands the same. */
 static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
     if (!op->select.id || op->select.id == CG_SELECT_GIVEN) return CG_CODE_AUTO; /* none */
     if (k == 0) return CG_CODE_ELIAS_FANO;
@@ -63,15 +78,16 @@ static uint32_t cg_index_code_(const cg_op *op, uint64_t universe, uint64_t k) {
         ? CG_CODE_BITMAP
         : CG_CODE_ELIAS_FANO;
 }
-/* The same for any number of indices up to k. */
+/* Bytes for any number of indices up to k, in the code that cg_index_code_ takes for each. */
 static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) {
     uint64_t bitmap = cg_word_bytes_(universe),
              sparse = cg_add_sat_(cg_index_bytes_(CG_CODE_ELIAS_FANO, universe, k), 8);
     switch (op->code.id) {
     case CG_CODE_BITMAP: return bitmap;
     case CG_CODE_ELIAS_FANO: return sparse;
-    /* at worst 1.08 bits for each that may be; and fewer than k take no more than k, but for steps of b */
     case CG_CODE_GOLOMB:
+        /* at worst 1.08 bits for each of the universe; fewer than k indices take no more than k, but for the steps
+           of the Rice parameter, which the eighth covers */
         sparse = cg_add_sat_(cg_rice_bound_(universe, k), cg_add_sat_(cg_rice_bound_(universe, k) / 8, 16)) &
             ~(uint64_t)3;
         bitmap = cg_add_sat_(cg_word_bytes_(cg_add_sat_(universe, universe / 8)), 8);
@@ -80,9 +96,13 @@ static uint64_t cg_index_bound_(const cg_op *op, uint64_t universe, uint64_t k) 
     }
 }
 
+/* Reads and checks the header of any len bytes at p. CG_OK: op has passed cg_op_check_, all counts are what its stages
+   can leave, section sizes are multiples of 4 and fit a size_t together; op.k is restored where it was set.
+   packet_bytes may still differ from len, and value_bytes from what the quantizer writes: cg_decoder_open_ checks.
+   On an error *info is partly filled. */
 static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     cg_status s;
-    uint64_t value_bytes, index_bytes, turned, universe, indices;
+    uint64_t value_bytes, index_bytes, transformed_n, universe, indices;
     cg_info zero = CG_ZERO;
     *info = zero;
     if (len < CG_HEADER_BYTES) return CG_E_CORRUPT;
@@ -116,26 +136,27 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     if (!cg_has_fixed_k_(&info->op) && info->op.select.id != CG_SELECT_DGC && info->op.select.id != CG_SELECT_SIDCO &&
         cg_as_bits_(info->threshold))
         return CG_E_CORRUPT;
-    /* n, drawn and k must be what the stages can leave; the counts may have been asked for (op.k) */
+    /* n, drawn and k must be what the stages can leave; drawn or k may have been fixed by op.k */
     if (info->op.sample.id == CG_SAMPLE_PERMK && info->tag.rank >= info->op.sample.size) return CG_E_CORRUPT;
     if (info->op.sample.id != CG_SAMPLE_RANDK ? info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)
                                               : info->drawn > info->n || (info->n && !info->drawn))
         return CG_E_CORRUPT;
     if (!cg_matrix_shape_fits_(&info->op, info->n)) return CG_E_CORRUPT;
-    turned = cg_transformed_n_(&info->op, info->drawn);
-    if (!info->op.select.id && info->k != turned) return CG_E_CORRUPT;
-    if (info->k > (cg_has_fixed_k_(&info->op) ? turned : cg_max_selected_(&info->op, turned)) ||
-        (cg_has_fixed_k_(&info->op) && turned && !info->k))
+    transformed_n = cg_transformed_n_(&info->op, info->drawn);
+    if (!info->op.select.id && info->k != transformed_n) return CG_E_CORRUPT;
+    if (info->k > (cg_has_fixed_k_(&info->op) ? transformed_n : cg_max_selected_(&info->op, transformed_n)) ||
+        (cg_has_fixed_k_(&info->op) && transformed_n && !info->k))
         return CG_E_CORRUPT;
-    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, turned)) return CG_E_CORRUPT;
+    if (info->op.select.id == CG_SELECT_CHUNKED && info->k != cg_max_selected_(&info->op, transformed_n))
+        return CG_E_CORRUPT;
     if (cg_has_fixed_k_(&info->op)) {
         if (info->drawn != cg_sampled_n_(&info->op, info->n, &info->tag)) return CG_E_CORRUPT;
-        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, turned)) info->op.k = info->k;
+        if (info->k != cg_k_from_ratio_(info->op.select.value, 0, transformed_n)) info->op.k = info->k;
     } else if (info->op.sample.id == CG_SAMPLE_RANDK &&
         info->drawn != cg_k_from_ratio_(info->op.sample.value, 0, info->n)) {
         info->op.k = info->drawn;
     }
-    universe = cg_index_count_(&info->op, turned);
+    universe = cg_index_count_(&info->op, transformed_n);
     indices = cg_index_count_(&info->op, info->k);
     if (info->index_code != cg_index_code_(&info->op, universe, indices)) return CG_E_CORRUPT;
     if (info->index_code == CG_CODE_GOLOMB
@@ -149,7 +170,8 @@ static cg_status cg_header_get_(const uint8_t *p, size_t len, cg_info *info) {
     info->packet_bytes = CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
     return CG_OK;
 }
-/* Header and checksum of a packet whose body has been written; returns its length. */
+/* Writes header and checksum in front of a body of value_bytes + index_bytes, which has been written and has this
+   checksum; returns the length of the packet in bytes. */
 static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *info, uint8_t *packet, cg_checksum_ body) {
     cg_checksum_ head;
     cg_header_put_(packet, info);

@@ -1,5 +1,11 @@
-/* ---- >>presets ---- */
+/* presets: functions of the public interface that make operators
 
+   Offers   every cg_op constructor and modifier, cg_then
+   Needs    base, stages
+   Touches  nothing
+   A preset never fails: parameters out of range give an operator that cg_op_check_ refuses, so cg_bound is 0. */
+
+/* An operator of one stage. An arg that is no u16 becomes 65535, which no stage but a user codec accepts. */
 static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, float value) {
     cg_op op = CG_ZERO;
     cg_stage *s = cg_op_stage_(&op, slot);
@@ -9,7 +15,8 @@ static cg_op cg_op_one_stage_(unsigned slot, int id, int arg, uint32_t size, flo
     s->value = value;
     return op;
 }
-static cg_op cg_op_invalid_(void) { /* the spare slot must be empty */
+/* An operator that cg_op_check_ refuses: the spare slot must be empty. */
+static cg_op cg_op_invalid_(void) {
     cg_op op = CG_ZERO;
     op.spare.id = 255;
     return op;
@@ -93,7 +100,8 @@ CG_API_ cg_op cg_rotate(int rounds) {
 CG_API_ cg_op cg_dct(void) { return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
 CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_ROTATE_BLOCK_)); }
 CG_API_ cg_op cg_lloyd(float bits) { return cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits); }
-CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sample first */
+/* bits are rounded to 1/32; below one bit a random sample comes first. */
+CG_API_ cg_op cg_eden(float bits) {
     float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
     cg_op op = cg_then(cg_rotate(2), cg_lloyd(bits < 1.0f ? 1.0f : steps));
     if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
@@ -101,8 +109,9 @@ CG_API_ cg_op cg_eden(float bits) { /* to 1/32 bit; below one bit a random sampl
 }
 CG_API_ cg_op cg_drive(void) { return cg_eden(1.0f); }
 CG_API_ cg_op cg_demo_dct(float ratio) { return cg_then(cg_dct(), cg_chunked(ratio, 64)); }
-static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int rank) {
-    return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, rank, rows, (float)cols);
+/* cols is stored as a float, which holds integers up to 2^24 exactly. */
+static cg_op cg_op_matrix_(int id, uint32_t rows, uint32_t cols, int r) {
+    return cols > 16777216u ? cg_op_invalid_() : cg_op_one_stage_(CG_SLOT_TRANSFORM_, id, r, rows, (float)cols);
 }
 CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank) {
     return cg_op_matrix_(CG_TRANSFORM_LOWRANK, rows, cols, rank);
@@ -146,22 +155,22 @@ CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
 
 CG_API_ cg_op cg_then(cg_op first, cg_op second) {
     const uint64_t k = first.k | second.k;
-    const int counted = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
+    const int is_of_selection = first.k ? cg_has_fixed_k_(&first) : cg_has_fixed_k_(&second);
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_stage *a = cg_op_stage_(&first, slot);
         const cg_stage *b = cg_op_stage_const_(&second, slot);
-        if (slot == CG_SLOT_CODE_) { /* two codes in one slot */
+        if (slot == CG_SLOT_CODE_) { /* holds two codes: either may come from either operator */
             if ((a->id && b->id) || (a->arg && b->arg)) return cg_op_invalid_();
             a->id = (uint8_t)(a->id | b->id);
             a->arg = (uint16_t)(a->arg | b->arg);
             continue;
         }
-        /* twice, or cg_nearest() of what does not round */
+        /* a slot filled twice, or flags without a stage: cg_nearest() of what does not round */
         if (b->id ? a->id || a->flags : b->flags) return cg_op_invalid_();
         if (b->id) *a = *b;
     }
-    /* a count that would change its owner */
-    if ((first.k && second.k) || (k && counted != cg_has_fixed_k_(&first))) return cg_op_invalid_();
+    /* two counts, or one that would pass from the sample to the selection or back */
+    if ((first.k && second.k) || (k && is_of_selection != cg_has_fixed_k_(&first))) return cg_op_invalid_();
     first.k = k;
     first.reserved |= second.reserved;
     return first;

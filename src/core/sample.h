@@ -1,39 +1,53 @@
-/* ---- >>sample: which coordinates random-k draws, one from each of k strata ---- */
+/* sample: which coordinates random-k and PermK take, one from each stratum
 
-static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) { /* floor(j*n/k), j <= k */
-    uint64_t r, q, rest = 0;
+   Offers   cg_strata_ with open, seek, next and sample; cg_mulhi64_
+   Needs    base, random
+   Touches  nothing but its arguments
+   Random-k cuts n coordinates into k strata [floor(jn/k), floor((j+1)n/k)) and takes one of each at random; PermK's
+   strata are groups of as many neighbours as there are workers. Coordinates ascend; any stratum can be had alone. */
+
+/* floor(j*n/k) without overflow; j <= k <= n. */
+static uint64_t cg_stratum_start_(uint64_t n, uint64_t k, uint64_t j) {
+    uint64_t r, q, quotient = 0;
     if ((n | j) >> 32 == 0) return j * n / k;
     q = n / k;
     r = n % k;
-    for (uint64_t bit = (uint64_t)1 << 63, part = 0; bit; bit >>= 1) { /* j*r/k bit by bit; part < k throughout */
-        rest <<= 1;
-        if (part >= k - part) {
-            part -= k - part;
-            rest++;
-        } else part += part;
+    /* j*r/k bit by bit; remainder < k throughout */
+    for (uint64_t bit = (uint64_t)1 << 63, remainder = 0; bit; bit >>= 1) {
+        quotient <<= 1;
+        if (remainder >= k - remainder) {
+            remainder -= k - remainder;
+            quotient++;
+        } else remainder += remainder;
         if (j & bit) {
-            if (part >= k - r) {
-                part -= k - r;
-                rest++;
-            } else part += r;
+            if (remainder >= k - r) {
+                remainder -= k - r;
+                quotient++;
+            } else remainder += r;
         }
     }
-    return j * q + rest;
+    return j * q + quotient;
 }
-static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) { /* upper half of a*b */
+/* The upper half of a*b. */
+static uint64_t cg_mulhi64_(uint64_t a, uint64_t b) {
     uint64_t al = a & 0xffffffffu, ah = a >> 32, bl = b & 0xffffffffu, bh = b >> 32;
     uint64_t mid = ah * bl + (al * bl >> 32), mid2 = al * bh + (mid & 0xffffffffu);
     return ah * bh + (mid >> 32) + (mid2 >> 32);
 }
-/* Stratum after stratum: [start, start + length) is the j-th, rest = j*n mod k. */
+/* The current stratum. */
 typedef struct cg_strata_ {
-    uint64_t n, k, base_length, longer_n; /* n = each*k + extra */
-    uint64_t stratum, start, remainder, length;
-    uint64_t key;
-    cg_key_ block_key;
-    uint32_t permk_workers, rank; /* PermK: strata are groups of so many neighbours; 0: random-k */
+    uint64_t n, k;                  /* coordinates, strata */
+    uint64_t base_length, longer_n; /* n = base_length*k + longer_n: so many strata are longer by one */
+    uint64_t stratum;               /* its number */
+    uint64_t start;                 /* its coordinates are [start, start + length) */
+    uint64_t remainder;             /* stratum*n mod k */
+    uint64_t length;
+    uint64_t key;                 /* shared by all ranks */
+    cg_key_ block_key;            /* of the 65536 strata around the current one */
+    uint32_t permk_workers, rank; /* PermK: the length of every stratum, and whose coordinate; 0: random-k */
 } cg_strata_;
 
+/* Goes to stratum j < k. */
 static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
     s->stratum = j;
     if (s->permk_workers) {
@@ -41,10 +55,11 @@ static void cg_strata_seek_(cg_strata_ *s, uint64_t j) {
         return;
     }
     s->start = cg_stratum_start_(s->n, s->k, j);
-    s->remainder = j * s->n - s->start * s->k; /* less than k, so wrapping does no harm */
+    s->remainder = j * s->n - s->start * s->k; /* less than k, so wrapping products cancel */
     s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
     s->block_key = cg_block_key_(s->key, j >> 16);
 }
+/* At stratum j of the packet's sample; info has n, drawn > 0, op.sample and tag. */
 static void cg_strata_open_(cg_strata_ *s, const cg_info *info, uint64_t j) {
     s->n = info->n;
     s->k = info->drawn;
@@ -68,7 +83,7 @@ CG_INLINE_ void cg_strata_next_(cg_strata_ *s) {
     s->length = s->base_length + (s->longer_n >= s->k - s->remainder);
     if ((++s->stratum & 0xffff) == 0) s->block_key = cg_block_key_(s->key, s->stratum >> 16);
 }
-/* Which coordinate of the stratum is drawn. */
+/* The coordinate that is taken from the current stratum. */
 CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
     uint32_t c = (uint32_t)(s->stratum & 0xffff), h = cg_hash32_(s->block_key, c);
     cg_key_ swapped;

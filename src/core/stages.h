@@ -1,4 +1,13 @@
-/* ---- >>stages: one row names a stage, its parameters and their ranges; parse, print and every check read it */
+/* stages: the table of all stages but the codes, and the checks of stages and operators
+
+   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, predicates about operators
+   Needs    base
+   Touches  nothing but its arguments
+   Other headers may use: CG_SLOT_COUNT_, CG_SLOT_SELECT_, cg_has_fixed_k_, cg_is_matrix_op_, cg_is_user_codec_,
+   cg_op_check_, cg_op_stage_const_
+   A row of the table names a stage, its parameters and their ranges; parsing, printing and every check read it.
+   cg_op_check_ is the only judge of operators: those of the caller and those in packet headers pass it before any
+   other function of the implementation sees them. */
 
 enum {
     CG_SLOT_SAMPLE_,
@@ -12,15 +21,19 @@ enum {
 
 typedef struct cg_stage_row_ {
     uint8_t slot, id;
-    uint16_t arg_lo, arg_hi;                 /* each range: none if its end is 0 */
-    uint32_t size_lo, size_hi, size_default; /* may be left out if the default is legal */
+    /* ranges of the three parameters; where an upper end is 0, the stage has no such parameter */
+    uint16_t arg_lo, arg_hi;
+    uint32_t size_lo, size_hi;
+    uint32_t size_default; /* text may leave the size out if this is in its range */
     float value_lo, value_hi;
-    uint8_t value_lo_exclusive;       /* 1: value_lo itself is too small */
-    uint8_t allowed_flags;            /* which CG_FLAG_* may be set */
-    const char *name, *flag_names[2]; /* as text: name:arg:size:value:flag */
+    uint8_t value_lo_exclusive; /* 1: value_lo itself is too small */
+    uint8_t allowed_flags;      /* which CG_FLAG_* may be set */
+    const char *name;           /* as text, a stage is name:arg:size:value:flag */
+    const char *flag_names[2];  /* of the flags 1 and 2 */
 } cg_stage_row_;
 
 #define CG_ANY_SIZE_ 0xffffffffu
+/* ranges of stage.value: value_lo, value_hi, value_lo_exclusive */
 #define CG_RANGE_RATIO_ 0.0f, 1.0f, 1
 #define CG_RANGE_NONNEGATIVE_ 0.0f, CG_FLT_MAX_, 0
 #define CG_RANGE_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
@@ -81,7 +94,7 @@ static const cg_stage_row_ cg_stage_rows_[] = {
 };
 #define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
 
-/* The code slot holds two codes: its id that of the indices, its arg that of the values. */
+/* The code slot holds two codes: its id is the code of the indices, its arg the code of the values. */
 static const char *const cg_index_code_names_[] = { "", "eliasfano", "bitmap", "golomb" };
 static const char *const cg_value_code_names_[] = { "", "gamma", "delta", "omega", "huffman", "quartic" };
 enum {
@@ -89,17 +102,20 @@ enum {
     CG_VALUE_CODE_COUNT_ = sizeof cg_value_code_names_ / sizeof cg_value_code_names_[0]
 };
 
+/* The stage of op in that slot; slot < CG_SLOT_COUNT_. */
 static const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
     const cg_stage *const slots[CG_SLOT_COUNT_] = { &op->sample, &op->transform, &op->select, &op->quantize, &op->code,
         &op->spare };
     return slots[slot];
 }
 static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
+/* The row of a stage, or NULL: empty stages, codes and user codecs have none. */
 static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
     for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
         if (cg_stage_rows_[i].slot == slot && cg_stage_rows_[i].id == id) return &cg_stage_rows_[i];
     return NULL;
 }
+/* s is a quantize stage. */
 static int cg_is_user_codec_(const cg_stage *s) { return s->id >= CG_QUANTIZE_USER; }
 static int cg_stage_is_empty_(const cg_stage *s) {
     return !s->id && !s->flags && !s->arg && !s->size && !cg_as_bits_(s->value);
@@ -108,13 +124,15 @@ static int cg_is_matrix_op_(const cg_op *op) {
     return op->transform.id == CG_TRANSFORM_LOWRANK || op->transform.id == CG_TRANSFORM_ATOMO;
 }
 
-/* Selections whose number of values is known beforehand: from the ratio, or cg_op.k. */
+/* Does the selection keep exactly k values, known beforehand from the ratio or cg_op.k? Then cg_op.k belongs to it,
+   else to the random sample. */
 static int cg_has_fixed_k_(const cg_op *op) {
     return op->select.id == CG_SELECT_TOPK || op->select.id == CG_SELECT_MSTOPK;
 }
-static int cg_value_code_fits_(const cg_op *op);
+static int cg_value_code_fits_(const cg_op *op); /* in quantize/rows.h */
 
-/* CG_E_VERSION: a stage that this build does not know. CG_E_ARG: known, but parameters out of range. */
+/* One stage by itself. CG_E_VERSION: a stage, code or flag that this build does not know. CG_E_ARG: a known stage
+   with parameters out of range. */
 static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
     const cg_stage_row_ *row;
     if (cg_stage_is_empty_(s)) return CG_OK;
@@ -135,15 +153,17 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
         return CG_E_ARG;
     return CG_OK;
 }
-/* Which stages go together. */
+/* All stages of op, each by itself and together. Any bytes may be in *op. CG_OK is what the rest of the
+   implementation relies on; errors as those of cg_stage_check_. */
 static cg_status cg_op_check_(const cg_op *op) {
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_status s = cg_stage_check_(slot, cg_op_stage_const_(op, slot));
         if (s != CG_OK) return s;
     }
     if (op->reserved) return CG_E_ARG;
+    /* a count that no stage takes */
     if (op->k && !cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
-    /* a code for indices where there are none */
+    /* a code for indices where the packet has none */
     if (op->code.id && (!op->select.id || op->select.id == CG_SELECT_GIVEN)) return CG_E_ARG;
     if (op->code.arg && !cg_value_code_fits_(op)) return CG_E_ARG;
     if (cg_is_matrix_op_(op)) {
@@ -151,10 +171,11 @@ static cg_status cg_op_check_(const cg_op *op) {
         if (op->sample.id || op->select.id || op->quantize.id || op->code.arg || cols != (float)(uint32_t)cols)
             return CG_E_ARG;
     }
+    /* indices of a support, and cg_extra.aux, refer to x itself */
     if (op->select.id == CG_SELECT_GIVEN && (op->sample.id || op->transform.id)) return CG_E_ARG;
     if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id))
         return CG_E_ARG;
-    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks */
+    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks; bits in steps of 1/32 */
         float steps = op->quantize.value * 32.0f;
         if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id || steps != (float)(int)steps) return CG_E_ARG;
     }

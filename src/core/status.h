@@ -1,4 +1,8 @@
-/* ---- >>status ---- */
+/* status: what a status code means, and the version
+
+   Offers   cg_status_str, cg_version
+   Needs    the list of codes in api.h
+   Touches  nothing */
 
 CG_API_ const char *cg_status_str(cg_status status) {
     switch (status) {

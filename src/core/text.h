@@ -1,9 +1,16 @@
-/* ---- >>text ---- */
+/* text: operators to text and back
+
+   Offers   cg_op_print, cg_op_parse
+   Needs    base, stages, presets
+   Touches  the caller's text or operator
+   Text is read and written without libc and locale. A stage is name:arg:size:value:flag, stages are joined by '|',
+   and what a row of the stage table does not have is left out. */
 
 typedef struct cg_text_ {
-    char *at, *end;
-} cg_text_; /* at == end: full */
+    char *at, *end; /* next character, end of the buffer; at == end: full, and text may have been lost */
+} cg_text_;
 
+/* What no longer fits is dropped; cg_op_print_ sees it by at == end. */
 static void cg_text_char_(cg_text_ *t, char c) {
     if (t->at < t->end) *t->at++ = c;
 }
@@ -24,7 +31,8 @@ static double cg_power10_(int e) {
     while (e-- > 0) p *= 10.0;
     return p;
 }
-/* digits * 10^exponent as the nearest float, nearly always; print relies on no more than that it is fixed */
+/* digits * 10^exponent as a float, at most CG_FLT_MAX_. Nearly always the nearest; printing and parsing agree
+   because both call this function. */
 static float cg_float_from_decimal_(uint64_t digits, int exponent) {
     double d = (double)digits;
     if (!digits || exponent < -80) return 0.0f;
@@ -45,7 +53,8 @@ static void cg_text_float_(cg_text_ *t, float f) {
         while (d < 0.1) {
             d *= 10.0;
             exponent--;
-        } /* d in [0.1, 1), f = d*10^exponent */
+        }
+        /* now d is in [0.1, 1), and f = d*10^exponent */
         for (int many = 1; many <= 17; many++) {
             digits = (uint64_t)(d * cg_power10_(many) + 0.5);
             if (cg_float_from_decimal_(digits, exponent - many) == f || many == 17) {
@@ -55,15 +64,16 @@ static void cg_text_float_(cg_text_ *t, float f) {
         }
     }
     for (; digits && digits % 10 == 0; digits /= 10) exponent++;
-    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {} /* digits before the last */
+    /* point: how many digits stand before the last */
+    for (point = 0; point < 9 && digits >= (uint64_t)cg_power10_(point + 1); point++) {}
     if (exponent >= 0 && exponent + point <= 8) {
         cg_text_uint_(t, digits * (uint64_t)cg_power10_(exponent));
     } else if (exponent < 0 && exponent >= -9) {
-        uint64_t unit = (uint64_t)cg_power10_(-exponent);
-        cg_text_uint_(t, digits / unit);
+        uint64_t pow10 = (uint64_t)cg_power10_(-exponent);
+        cg_text_uint_(t, digits / pow10);
         cg_text_char_(t, '.');
-        for (digits %= unit, unit /= 10; unit; digits %= unit, unit /= 10)
-            cg_text_char_(t, (char)('0' + digits / unit));
+        for (digits %= pow10, pow10 /= 10; pow10; digits %= pow10, pow10 /= 10)
+            cg_text_char_(t, (char)('0' + digits / pow10));
     } else {
         cg_text_uint_(t, digits);
         cg_text_char_(t, 'e');
@@ -72,10 +82,11 @@ static void cg_text_float_(cg_text_ *t, float f) {
     }
 }
 
+/* The stage in that slot, which is not empty. */
 static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
     const cg_stage *s = cg_op_stage_const_(op, slot);
     const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
-    int counted = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
+    int has_count = op->k && slot == (cg_has_fixed_k_(op) ? CG_SLOT_SELECT_ : CG_SLOT_SAMPLE_);
     if (slot == CG_SLOT_CODE_) {
         cg_text_str_(t, cg_index_code_names_[s->id]);
         if (s->id && s->arg) cg_text_char_(t, '|');
@@ -103,7 +114,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
         cg_text_char_(t, ':');
         cg_text_uint_(t, s->size);
     }
-    if (counted) {
+    if (has_count) {
         cg_text_str_(t, ":k=");
         cg_text_uint_(t, op->k);
     } else if (row->value_hi > 0.0f) {
@@ -116,6 +127,7 @@ static void cg_text_stage_(cg_text_ *t, const cg_op *op, unsigned slot) {
             cg_text_str_(t, row->flag_names[f]);
         }
 }
+/* CG_E_ARG and CG_E_CAPACITY leave an empty text. */
 static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     cg_text_ t;
     int first = 1;
@@ -146,7 +158,8 @@ CG_API_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap) {
     return s;
 }
 
-/* Parsing: each takes what it wants from *text and says whether it was there. */
+/* Parsing: each function returns 1 and moves *text behind what it read, or returns 0; of
+   these cg_parse_literal_, cg_parse_name_ and cg_parse_uint_ leave *text as it was. */
 static int cg_parse_literal_(const char **text, const char *word) {
     const char *p = *text;
     while (*word)
@@ -154,12 +167,14 @@ static int cg_parse_literal_(const char **text, const char *word) {
     *text = p;
     return 1;
 }
+/* A whole word: ':', '|' or the end must follow. */
 static int cg_parse_name_(const char **text, const char *name) {
     const char *p = *text;
     if (!cg_parse_literal_(&p, name) || (*p && *p != ':' && *p != '|')) return 0;
     *text = p;
     return 1;
 }
+/* A decimal number up to limit. */
 static int cg_parse_uint_(const char **text, uint64_t limit, uint64_t *v) {
     const char *p = *text;
     uint64_t r = 0;
@@ -173,6 +188,7 @@ static int cg_parse_uint_(const char **text, uint64_t limit, uint64_t *v) {
     *v = r;
     return 1;
 }
+/* A number without a sign: digits with at most one point, then perhaps an exponent. 0 beyond the range of a float. */
 static int cg_parse_float_(const char **text, float *f) {
     const char *p = *text;
     uint64_t digits = 0, e = 0;
@@ -200,9 +216,10 @@ static int cg_parse_float_(const char **text, float *f) {
     }
     *text = p;
     *f = cg_float_from_decimal_(digits, exponent);
-    /* not beyond the range */
+    /* CG_FLT_MAX_ itself, or a number beyond the range that was cut to it? */
     return *f < CG_FLT_MAX_ || cg_float_from_decimal_(digits, exponent - 1) < CG_FLT_MAX_ / 9.9f;
 }
+/* What follows "user:": id:arg:size:value, all of them. */
 static int cg_parse_user_(const char **text, cg_op *op) {
     uint64_t id, arg, size;
     float value, sign;
@@ -214,7 +231,8 @@ static int cg_parse_user_(const char **text, cg_op *op) {
     *op = cg_user((int)id, (int)arg, (uint32_t)size, sign * value);
     return 1;
 }
-/* Presets by name: what is more than one stage, and other names of a single one. */
+/* Presets by name that are more than one stage, and other names of single stages: name, number of parameters,
+   operator. Parameters are a[0], a[1], a[2], at most 1e9, so that conversions to integers are defined. */
 #define CG_PRESET_LIST_(X)                             \
   X("qsgd", 1, cg_qsgd((int)a[0]))                     \
   X("threelc", 1, cg_threelc(a[0]))                    \
@@ -253,6 +271,7 @@ static int cg_parse_preset_(const char **text, cg_op *op) {
 #undef CG_PRESET_
     return 0;
 }
+/* ":size", or nothing if the stage has a default. */
 static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage *s) {
     const char *p = *text;
     uint64_t v;
@@ -265,6 +284,7 @@ static int cg_parse_size_(const char **text, const cg_stage_row_ *row, cg_stage 
     }
     return row->size_default >= row->size_lo; /* left out */
 }
+/* One stage, code or preset; *op has nothing else. */
 static int cg_parse_stage_(const char **text, cg_op *op) {
     const cg_stage_row_ *row = NULL;
     cg_stage s = CG_ZERO;
@@ -291,7 +311,7 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
         s.arg = (uint16_t)v;
     }
     if (row->size_hi && !cg_parse_size_(text, row, &s)) return 0;
-    if (row->value_hi == 1.0f && cg_parse_literal_(text, ":k=")) { /* any legal ratio; k decides */
+    if (row->value_hi == 1.0f && cg_parse_literal_(text, ":k=")) { /* the ratio may be any legal one, as k decides */
         if (!cg_parse_uint_(text, CG_TOO_LARGE_, &op->k) || !op->k) return 0;
         s.value = 1.0f;
     } else if (row->value_hi > 0.0f) {
@@ -307,6 +327,7 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
     *cg_op_stage_(op, row->slot) = s;
     return 1;
 }
+/* *op is zero, which is dense, unless CG_OK is returned. */
 static cg_status cg_op_parse_(cg_op *op, const char *text) {
     cg_op all = CG_ZERO, one;
     int more;

@@ -1,60 +1,74 @@
-static int cg_padding_zero_(const uint8_t *p, uint64_t bits) { /* from bit `bits` to the end of its u32 */
+/* verify: everything that can be wrong with the values and indices of a packet
+
+   Offers   cg_verify_, cg_scales_legal_, cg_codes_check_, cg_checksum_ok_, cg_padding_zero_, cg_codes_prefetch_
+   Needs    base, kernels, codes, packet, layout, indices, decoder
+   Touches  nothing
+   Other headers may use: cg_verify_
+   A packet is canonical: bits that fill sections are zero, indices ascend, and nothing is left over. After
+   cg_decoder_open_ and cg_verify_ nothing can fail any more but a user codec. */
+
+/* Are the bits from number `bits` to the end of its u32 word zero? */
+static int cg_padding_zero_(const uint8_t *p, uint64_t bits) {
     for (uint64_t i = bits; i % 32; i++)
         if (p[i / 8] >> i % 8 & 1) return 0;
     return 1;
 }
+/* Are all scales such as an encoder can have stored? */
 static int cg_scales_legal_(const cg_decoder_ *d) {
-    const cg_quantizer_ *row = d->lay.quantizer;
+    const cg_quantizer_ *quantizer = d->lay.quantizer;
     float scales[2];
-    if (!row || !row->scale_count) return 1;
+    if (!quantizer || !quantizer->scale_count) return 1;
     for (size_t b = 0; b < (size_t)d->lay.bucket_count; b++) {
-        if (row->scale_width == 1) {
+        if (quantizer->scale_width == 1) {
             if (d->scales[b] == 255) return 0;
             continue;
         }
         cg_scales_get_(&d->lay, d->scales, b, scales);
-        if (!row->legal(scales)) return 0;
+        if (!quantizer->legal(scales)) return 0;
     }
-    return cg_padding_zero_(d->scales, d->lay.bucket_count * row->scale_count * row->scale_width * 8);
+    return cg_padding_zero_(d->scales, d->lay.bucket_count * quantizer->scale_count * quantizer->scale_width * 8);
 }
-/* Asks for the first half of the next chunk's codes, which sets the hardware going; all of it is slower. */
+/* Prefetches the first half of the next chunk's codes, which makes the hardware fetch the rest; all of it is slower. */
 static void cg_codes_prefetch_(const cg_decoder_ *d, size_t first) {
     const size_t bytes = cg_codes_offset_(&d->lay, CG_CHUNK_);
     const uint8_t *next = d->codes + cg_codes_offset_(&d->lay, first) + bytes;
     if (!d->lay.value_code)
         for (size_t i = 0; i < bytes / 2; i += 64) CG_PREFETCH_(next + i);
 }
-/* A stretch of codes (whole u32 words but for the end): its checksum, and whether its values are finite. */
+/* Packed codes of values [first, first + many), a whole chunk or the last: *sum absorbs them; returns whether all
+   stored floats are finite. */
 static int cg_codes_check_(const cg_decoder_ *d, size_t first, size_t many, cg_checksum_ *sum) {
     const uint8_t *in = d->codes + cg_codes_offset_(&d->lay, first);
-    const cg_quantizer_ *row = d->lay.quantizer;
+    const cg_quantizer_ *quantizer = d->lay.quantizer;
     d->kernels->checksum(sum, in, cg_codes_words_(&d->lay, many));
-    return !row->stored_absmax_bits || row->stored_absmax_bits(d->kernels, in, many) < row->stored_limit;
+    return !quantizer->stored_absmax_bits ||
+        quantizer->stored_absmax_bits(d->kernels, in, many) < quantizer->stored_limit;
 }
-/* Pieces: entries that add up to the section, each piece one that can be decoded; floats finite. */
+/* Do the entries add up to the section, and is each piece one that can be decoded, its floats finite? */
 CG_NOINLINE_ int cg_pieces_check_(const cg_decoder_ *d) {
     const cg_layout_ *lay = &d->lay;
     const size_t k = (size_t)lay->k, pieces = (size_t)lay->piece_table_bytes / 4;
-    const size_t all = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
+    const size_t codes_bytes = d->info.value_bytes - (size_t)(lay->scale_bytes + lay->piece_table_bytes);
     const unsigned width = cg_float_width_(&d->info.op.quantize);
-    size_t at = 0;
+    size_t offset = 0;
     for (size_t i = 0; i < pieces; i++) {
         const size_t bytes = cg_piece_bytes_(d, i), many = cg_min_(lay->piece_values, k - i * lay->piece_values);
         const uint32_t entry = cg_get32_(d->piece_table + 4 * i);
-        if (bytes > all - at) return 0;
-        if (!width && !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + at, bytes, many))
+        if (bytes > codes_bytes - offset) return 0;
+        if (!width &&
+            !cg_piece_check_(d->kernels, lay->value_code, &lay->alphabet, entry, d->codes + offset, bytes, many))
             return 0;
         if (width) {
-            if (!cg_floats_check_(d->kernels, width, entry, d->codes + at, bytes, many)) return 0;
+            if (!cg_floats_check_(d->kernels, width, entry, d->codes + offset, bytes, many)) return 0;
             if (entry >> 30 == 0 &&
-                lay->quantizer->stored_absmax_bits(d->kernels, d->codes + at, many) >= lay->quantizer->stored_limit)
+                lay->quantizer->stored_absmax_bits(d->kernels, d->codes + offset, many) >= lay->quantizer->stored_limit)
                 return 0;
         }
-        at += bytes;
+        offset += bytes;
     }
-    return at == all;
+    return offset == codes_bytes;
 }
-/* Are these k ascending indices, and no more bits? *next: one more than the last. */
+/* Does the section hold k ascending indices below the universe, and no more? *next: the last plus 1, 0 if k is 0. */
 static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     uint64_t index[512], seen = 0, extra;
     for (*next = 0; seen < k;) {
@@ -72,21 +86,21 @@ static int cg_index_validate_(cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     return cg_index_get_(r, &extra, 1) == 0;
 }
 #if CG_AVX2_
-/* The same of Elias-Fano without building them: where a high bit follows another at once, the high parts are
-   equal, and the low parts must ascend. l <= 28: two low parts are within one load; at least 8 bytes of high bits:
-   no load ends beyond them. */
+/* The same for Elias-Fano, without building the indices: where a high bit directly follows another, the high parts are
+   equal, and the low parts must ascend. Requires k > 0; low_bits <= 28, so that two low parts are within one load; and
+   at least 8 bytes of high bits, so that no load ends beyond them. */
 CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, uint64_t k, uint64_t *next) {
     const uint64_t mask = ((uint64_t)1 << r->low_bits) - 1;
-    uint64_t i = 0, carry = 0, high = 0, at, two;
+    uint64_t i = 0, carry = 0, high = 0, at, low_parts;
     int bad = 0;
     for (size_t byte = 0, bytes = (size_t)(r->end - r->next_high); byte < bytes; byte += 8) {
         const uint64_t word = bytes - byte >= 8 ? cg_get64_(r->next_high + byte) : cg_get32_(r->next_high + byte),
                        many = (uint64_t)__builtin_popcountll(word);
         if (many > k - i) return 0;
-        for (uint64_t both = word & (word << 1 | carry); both; both &= both - 1) {
-            at = (i + (uint64_t)__builtin_popcountll(word & ~both & (both - 1)) - 1) * r->low_bits;
-            two = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
-            bad |= (two & mask) >= (two >> r->low_bits & mask);
+        for (uint64_t adjacent = word & (word << 1 | carry); adjacent; adjacent &= adjacent - 1) {
+            at = (i + (uint64_t)__builtin_popcountll(word & ~adjacent & (adjacent - 1)) - 1) * r->low_bits;
+            low_parts = cg_get64_(r->low_part + (size_t)(at >> 3)) >> (at & 7);
+            bad |= (low_parts & mask) >= (low_parts >> r->low_bits & mask);
         }
         if (word) high = 8 * (uint64_t)byte + cg_log2_(word);
         carry = word >> 63;
@@ -94,12 +108,13 @@ CG_TARGET_AVX2_ static int cg_index_validate_avx2_(const cg_index_reader_ *r, ui
     }
     if (bad || i < k || high - (k - 1) > r->universe >> r->low_bits) return 0;
     at = (k - 1) * r->low_bits;
-    two = 0;
-    for (unsigned b = 0; b < 5; b++) two |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
-    *next = ((high - (k - 1)) << r->low_bits | (two >> (at & 7) & mask)) + 1;
+    low_parts = 0;
+    for (unsigned b = 0; b < 5; b++) low_parts |= (uint64_t)r->low_part[(size_t)(at >> 3) + b] << 8 * b;
+    *next = ((high - (k - 1)) << r->low_bits | (low_parts >> (at & 7) & mask)) + 1;
     return *next <= r->universe;
 }
 #endif
+/* The whole index section: padding, indices, and the length of the last block. */
 CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
     const cg_info *info = &d->info;
     const uint64_t k = cg_index_count_(&info->op, info->k);
@@ -117,13 +132,13 @@ CG_NOINLINE_ int cg_index_check_(const cg_decoder_ *d) {
 #endif
         ok = cg_index_validate_(&r, k, &next);
     if (!ok) return 0;
-    /* only the last block of all may be short, and then it is */
+    /* only the last block of the vector may be short, and k must say so */
     return r.values_per_index == 1 ||
         (info->k % r.values_per_index
                 ? next == r.universe && info->k % r.values_per_index == r.transformed_n % r.values_per_index
                 : next != r.universe || !(r.transformed_n % r.values_per_index));
 }
-/* The checksum of everything but the codes, and then the packet's verdict. */
+/* Is the packet's checksum right, if its codes have this one? For a user codec, codes are all of the value section. */
 static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     static const uint8_t zeros[16] = { 0 };
     cg_checksum_ s = cg_checksum_of_(d->kernels, d->packet, CG_CHECKSUM_OFFSET_);
@@ -133,7 +148,8 @@ static int cg_checksum_ok_(const cg_decoder_ *d, cg_checksum_ codes) {
     s = cg_checksum_concat_(s, cg_checksum_of_(d->kernels, d->index, d->info.index_bytes));
     return s.a == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_) && s.b == cg_get64_(d->packet + CG_CHECKSUM_OFFSET_ + 8);
 }
-/* Everything that can be wrong with values and indices. */
+/* Values and indices of a packet that cg_decoder_open_ has opened: CG_OK or CG_E_CORRUPT. A user codec decodes all its
+   values once. */
 CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
     const size_t k = (size_t)d->lay.k;
     cg_checksum_ sum = { 0, 0, 0 };

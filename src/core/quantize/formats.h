@@ -1,3 +1,10 @@
+/* formats: encode and decode functions of quantizers with levels, small floats or a table of values
+
+   Offers   CG_ENCODE_FN_ and CG_DECODE_FN_, the heads of such functions, and the functions that quantize/rows.h names
+   Needs    base, kernels, quantize/scales
+   Touches  nothing but its arguments
+   What encode and decode require stands at cg_quantizer_. Symbols are a byte per value. */
+
 #define CG_ENCODE_FN_(name)                                                                                 \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes)
@@ -9,24 +16,23 @@
 CG_ENCODE_FN_(cg_encode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     CG_UNUSED_(lanes);
-    if (q.range > 0.0f) q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
-    /* a scale of 0 may have been given to any values: all are level 0 */
-    else {
+    if (q.range > 0.0f) {
+        q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
+    } else { /* cg_extra.scale may give a scale of 0 to any values: all become level 0 */
         q.prescale = 1.0f;
         q.encode_offset = 0.0f;
     }
     kernels->levels_encode(&q, key, position, v, n, out);
-    return 0; /* measured before */
+    return 0; /* the values have been measured */
 }
 CG_DECODE_FN_(cg_decode_levels_) {
     cg_levels_ q = cg_levels_make_(stage, scales);
     kernels->levels_decode(&q, in, n, out, stream);
 }
 
-/* Integers of 16 bits, times the scale: what sums of levels need. */
+/* flex16: integers of 16 bits times the scale, which cg_reduce needs for sums of levels. */
 CG_ENCODE_FN_(cg_encode_steps16_) {
     const int tiny = cg_is_tiny_(scales[0]) && scales[0] > 0.0f;
-    /* 2^128 has a denormal inverse */
     const float lift = tiny ? CG_POW2_100_ : 1.0f, inv = scales[0] > 0.0f ? 1.0f / cg_times_(scales[0], lift) : 0.0f;
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
@@ -36,6 +42,7 @@ CG_ENCODE_FN_(cg_encode_steps16_) {
     for (size_t i = 0; i < n; i++) {
         float t = cg_times_(cg_times_(cg_load_(v, i), lift), inv);
         t = t < -32767.0f ? -32767.0f : t > 32767.0f ? 32767.0f : t;
+        /* adding 1.5 * 2^23 rounds to the nearest integer, which then stands in the low bits */
         cg_put16_(out + 2 * i, cg_as_bits_(cg_plus_(t, 12582912.0f)) - 0x4b400000u + 32767u);
     }
     return 0;
@@ -48,13 +55,15 @@ CG_DECODE_FN_(cg_decode_steps16_) {
         cg_store_(out, i, cg_saturate_(cg_times_((float)((int32_t)cg_get16_(in + 2 * i) - 32767), scales[0])));
 }
 
-/* The next ones have a `unit`: scales[0] is what brings a value there; short buckets have
-   been brought there already, a chunk of them at once. */
+/* Quantizers with a full scale: encode's scales[0] is not the bucket's scale but the factor that brings a value of
+   that size to the full scale. The loop multiplies short buckets itself, a chunk of them at once, and passes a factor
+   of 1. */
 static float cg_full_scale_one_(const cg_stage *stage) {
     (void)stage;
     return 1.0f;
 }
 static float cg_full_scale_fp8_(const cg_stage *stage) { return stage->id == CG_QUANTIZE_E5M2 ? 57344.0f : 448.0f; }
+/* of / scale, and 0 for a scale of 0. */
 CG_INLINE_ float cg_ratio_or_zero_(float of, float scale) { return scale > 0.0f ? of / scale : 0.0f; }
 
 CG_ENCODE_FN_(cg_encode_fp8_) {
@@ -64,6 +73,7 @@ CG_ENCODE_FN_(cg_encode_fp8_) {
     kernels->fp8_encode(v, n, scales[0], stage->id == CG_QUANTIZE_E5M2 || stage->id == CG_QUANTIZE_MXE5M2, out);
     return 0;
 }
+/* A tiny scale is multiplied by 2^100, and the values by 2^-100, so that scale / 448 keeps its bits. */
 CG_DECODE_FN_(cg_decode_fp8_) {
     const int kind = stage->id == CG_QUANTIZE_E5M2, tiny = cg_is_tiny_(scales[0]);
     const float scale = tiny ? cg_times_(scales[0], CG_POW2_100_) : scales[0];
@@ -72,16 +82,16 @@ CG_DECODE_FN_(cg_decode_fp8_) {
 }
 CG_DECODE_FN_(cg_decode_mx8_) { kernels->fp8_decode(in, n, scales[0], stage->id == CG_QUANTIZE_MXE5M2, out, stream); }
 CG_ENCODE_FN_(cg_encode_mx4_) {
-    cg_bucketizer_ g;
+    cg_bucketizer_ thresholds;
     CG_UNUSED_(stage);
     CG_UNUSED_(key);
     CG_UNUSED_(position);
     CG_UNUSED_(lanes);
-    g.inv_scale = scales[0];
-    g.limit_count = 7;
-    g.sign_bit = 8;
-    memcpy(g.limit, cg_e2m1_limits_, sizeof g.limit);
-    kernels->bucketize(&g, v, n, out, NULL, NULL);
+    thresholds.inv_scale = scales[0];
+    thresholds.limit_count = 7;
+    thresholds.sign_bit = 8;
+    memcpy(thresholds.limit, cg_e2m1_limits_, sizeof thresholds.limit);
+    kernels->bucketize(&thresholds, v, n, out, NULL, NULL);
     return 0;
 }
 CG_DECODE_FN_(cg_decode_mx4_) {
@@ -93,7 +103,7 @@ CG_DECODE_FN_(cg_decode_mx4_) {
     }
     kernels->table_decode(table, in, n, out, stream);
 }
-/* NF4: quantiles of a normal distribution (QLoRA), and the middles between them. */
+/* NF4: quantiles of a normal distribution (QLoRA), and the limits between them, halfway. */
 static const float cg_nf4_values_[16] = { -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
     -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f, 0.07958029955625534f,
     0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f, 0.44070982933044434f, 0.5626170039176941f,
@@ -162,6 +172,7 @@ CG_DECODE_FN_(cg_decode_natural_) {
     CG_UNUSED_(scales);
     kernels->natural_decode(in, n, out, stream);
 }
+/* mean: no codes at all, only the scale. */
 CG_ENCODE_FN_(cg_encode_none_) {
     CG_UNUSED_(kernels);
     CG_UNUSED_(stage);
@@ -181,7 +192,8 @@ CG_DECODE_FN_(cg_decode_mean_) {
     CG_UNUSED_(stream);
     for (size_t i = 0; i < n; i++) cg_store_(out, i, scales[0]);
 }
-CG_ENCODE_FN_(cg_encode_onebit_) { /* a bucket may start anywhere: a byte each, to be packed */
+/* A bucket may start at any bit, so the signs are symbols, which the loop packs. */
+CG_ENCODE_FN_(cg_encode_onebit_) {
     static const cg_bucketizer_ signs = { 0.0f, 0, { 0.0f }, 1 };
     CG_UNUSED_(stage);
     CG_UNUSED_(scales);

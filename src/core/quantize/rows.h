@@ -1,3 +1,12 @@
+/* rows: the table of quantizers, with the plain formats f32, f16, bf16 and signs
+
+   Offers   cg_quantizer_of_, cg_bits_x32_of_, cg_alphabet_of_, cg_float_width_, cg_value_code_fits_
+   Needs    base, kernels, codes (symbols), stages, quantize/scales, quantize/formats, quantize/lloyd
+   Touches  nothing
+   Other headers may use: cg_quantizer_of_, cg_stored_absmax_bits_f32_
+   A new quantizer is a row here, a row in stages, and functions for what it shares with no other row. */
+
+/* Functions that only call a kernel. */
 #define CG_ENCODE_PLAIN_(name, kernel)                                                                      \
   static uint32_t name(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key, \
       uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes) {                           \
@@ -31,12 +40,13 @@ CG_DECODE_PLAIN_(cg_decode_sign_, kernels->sign_decode(in, n, 1.0f, out, stream)
 CG_DECODE_PLAIN_(cg_decode_efsign_, kernels->sign_decode(in, n, scales[0], out, stream))
 #undef CG_DECODE_PLAIN_
 
+/* The largest magnitude of n floats as they are stored in a packet, as bits. */
 static uint32_t cg_stored_absmax_bits_f32_(const cg_kernels_ *kernels, const uint8_t *in, size_t n) {
 #if CG_BIG_ENDIAN_
-    uint32_t top = 0;
+    uint32_t largest = 0;
     (void)kernels;
-    for (size_t i = 0; i < n; i++) top = cg_max32_(top, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
-    return top;
+    for (size_t i = 0; i < n; i++) largest = cg_max32_(largest, cg_get32_(in + 4 * i) & CG_ABS_MASK_);
+    return largest;
 #else
     return kernels->absmax_bits((const float *)(const void *)in, n);
 #endif
@@ -45,8 +55,10 @@ static uint32_t cg_stored_absmax_bits_16_(const cg_kernels_ *kernels, const uint
     return kernels->absmax16_bits(in, n);
 }
 
+/* bytes of a stored scale */
 #define CG_SCALE_F32_ 4
 #define CG_SCALE_E8M0_ 1
+/* In the order of cg_quantizer_'s fields. */
 static const cg_quantizer_ cg_quantizers_[] = {
     { 0, CG_NEEDS_NOTHING_, 0, CG_SCALE_F32_, 32, CG_OUTPUT_PACKED_, 0, NULL, NULL, NULL, NULL, cg_encode_f32_, NULL,
         cg_decode_f32_, cg_stored_absmax_bits_f32_, CG_INF_BITS_ },
@@ -105,12 +117,13 @@ static const cg_quantizer_ cg_quantizers_[] = {
         lloyd, cg_rescale_lloyd_, lloyd),
 #undef CG_ROW_
 };
+/* The row of a quantize stage; NULL for a user codec or an unknown id. */
 static const cg_quantizer_ *cg_quantizer_of_(const cg_stage *q) {
     for (size_t i = 0; i < sizeof cg_quantizers_ / sizeof cg_quantizers_[0]; i++)
         if (cg_quantizers_[i].id == q->id) return &cg_quantizers_[i];
     return NULL;
 }
-/* Bits per value, in 32nds. */
+/* Bits per value, times 32. */
 static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     unsigned bits = 0;
     if (row->id == CG_QUANTIZE_LLOYD) return (unsigned)(q->value * 32.0f);
@@ -121,7 +134,8 @@ static unsigned cg_bits_x32_of_(const cg_quantizer_ *row, const cg_stage *q) {
     }
     return 32u * (row->bits ? row->bits : q->arg);
 }
-/* The symbols of a quantizer that a code could carry; 0: it has none. */
+/* The symbols that an entropy code sees of a quantizer; 0: it writes no symbols. max_symbol may be smaller than the
+   bits allow, zero_symbol is the symbol of the value 0, or 0 if symbols have no middle. */
 static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     const cg_quantizer_ *row = cg_is_user_codec_(q) ? NULL : cg_quantizer_of_(q);
     if (!row || row->output != CG_OUTPUT_SYMBOLS_) return 0;
@@ -139,8 +153,9 @@ static int cg_alphabet_of_(const cg_stage *q, cg_alphabet_ *a) {
     }
     return 1;
 }
-/* whose exponents can be coded */
+/* Bytes of a stored float whose exponents huffman can code; 0: another format. */
 static unsigned cg_float_width_(const cg_stage *q) { return q->id == 0 ? 4 : q->id == CG_QUANTIZE_BF16 ? 2 : 0; }
+/* Can the value code of op carry what its quantizer writes? */
 static int cg_value_code_fits_(const cg_op *op) {
     cg_alphabet_ a;
     if (op->code.arg == CG_CODE_HUFFMAN - CG_CODE_PACKED && cg_float_width_(&op->quantize)) return 1;

@@ -1,77 +1,97 @@
-/* ---- >>quantizers: a row each
-   know: what must be known of a bucket before its values can be coded. The loop (cg_encode_block_) does
-   the rest: blocks, chunks, buckets, the finite check, packing and the checksum. */
+/* scales: what a quantizer's row holds, and statistics and scales of a bucket
 
+   Offers   cg_quantizer_, cg_bucket_stats_, cg_levels_make_, and the measure, set_scales and legal functions of rows
+   Needs    base, kernels, codes (symbols)
+   Touches  nothing but its arguments
+   Other headers may use: cg_lane_sum_of_
+   A bucket is a run of values that share one set of scales. A row says what must be known of a bucket before its
+   values can be coded; the loop in encode.h does the rest: blocks, chunks, buckets, the finite check, packing and
+   the checksum. Sums over a bucket are in f64, 16 lanes over each run between multiples of 2048, folded by halves;
+   runs are added in order within blocks of 65536, and blocks in order. */
+
+/* What encode needs: nothing; the statistics of the bucket first; or nothing first, but the sum of its lanes gives
+   the one scale of the whole vector afterwards. */
 enum { CG_NEEDS_NOTHING_, CG_NEEDS_BUCKET_STATS_, CG_NEEDS_SUM_AFTERWARDS_ };
-/* what encode leaves: wire-ready bits, or a byte per value for packing or a code */
+/* What encode writes: bits as they stand in the packet, or a byte per value, still to be packed or entropy coded. */
 enum { CG_OUTPUT_PACKED_, CG_OUTPUT_SYMBOLS_ };
 
-/* What is known of a bucket. Sums over it: f64, 16 lanes over each run between multiples of 2048, folded by
-   halves, runs added in order within blocks of 65536, blocks in order. */
+/* What is known of a bucket. A measure function fills the fields that its set_scales function reads; absmax_bits
+   reaches CG_INF_BITS_ if and only if a value is not finite. */
 typedef struct cg_bucket_stats_ {
     uint32_t absmax_bits;
-    float lo, hi;
-    double sums[2];
-    uint64_t negatives, count;
+    float lo, hi;       /* smallest and largest value: range */
+    double sums[2];     /* norm, range: squares; ternary: squares, values; signed_sums: negative values, the others */
+    uint64_t negatives; /* values below zero: signed_sums */
+    uint64_t count;     /* values; set by the loop, not by measure */
 } cg_bucket_stats_;
 
+/* A row of the table of quantizers, quantize/rows.h. The functions may be called from several threads at once. */
 typedef struct cg_quantizer_ {
-    uint8_t id, needs;
+    uint8_t id, needs;                /* CG_QUANTIZE_*, CG_NEEDS_* */
     uint8_t scale_count, scale_width; /* stored per bucket: how many, of so many bytes */
     uint8_t bits;                     /* per value; 0: see cg_bits_x32_of_ */
-    uint8_t output;
-    uint32_t fixed_bucket; /* 0: the stage's size */
+    uint8_t output;                   /* CG_OUTPUT_* */
+    uint32_t fixed_bucket;            /* values; 0: the stage's size */
+    /* adds n values, at most CG_CHUNK_, to *stat */
     void (*measure)(
         const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat);
+    /* scale_count scales of a bucket; all its values are finite */
     void (*set_scales)(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales);
     int (*legal)(const float *scales); /* are these scales that an encoder can have stored? */
-    /* NULL, or what a value that equals the scale becomes before encode sees it */
+    /* NULL, or: encode wants values on a grid where the scale is this large, see quantize/formats.h */
     float (*full_scale)(const cg_stage *stage);
+    /* n values of one bucket, at most CG_CHUNK_, to out. position: of v[0] in its block, whose key this is. lanes: 16
+       sums to add to, if rescale or CG_NEEDS_SUM_AFTERWARDS_ wants them. Returns the largest magnitude as bits where
+       no measure has seen the values, else 0. */
     uint32_t (*encode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, cg_key_ key,
         uint32_t position, const float *v, size_t n, uint8_t *out, double *lanes);
-    /* NULL, or scales that need the codes first */
+    /* NULL, or replaces the scales after encode has added `total` of the bucket to its lanes */
     void (*rescale)(const cg_bucket_stats_ *stat, double total, float *scales);
+    /* the reverse of encode: any bytes that stored_absmax_bits accepts give n finite floats. stream: out is larger than
+       the caches, and aligned to 16 bytes */
     void (*decode)(const cg_kernels_ *kernels, const cg_stage *stage, const float *scales, const uint8_t *in, size_t n,
         float *out, int stream);
-    /* stored values: Inf or NaN if >= limit */
+    /* NULL, or the largest magnitude of n stored values, as bits; from stored_limit on it is Inf or NaN */
     uint32_t (*stored_absmax_bits)(const cg_kernels_ *kernels, const uint8_t *in, size_t n);
     uint32_t stored_limit;
 } cg_quantizer_;
 
-/* Magnitudes below 2^-80 are brought up by 2^100 before anything is divided by them. */
+/* Magnitudes below 2^-80 are multiplied by 2^100 before anything is divided by them, as their inverse may overflow. */
 CG_INLINE_ int cg_is_tiny_(float scale) { return (cg_as_bits_(scale) & CG_ABS_MASK_) < 0x17800000u; }
 #define CG_POW2_100_ 1.2676506002282294e30f       /* 2^100 */
 #define CG_POW2_MINUS_100_ 7.888609052210118e-31f /* 2^-100 */
 
-/* Grids. Tiny magnitudes are scaled up so that neither the step nor its inverse leaves the normal range, huge ones
-   down so that a range cannot overflow; both by powers of two, which lose nothing that counts. */
+/* The grid of a bucket for encode and decode; inv_step is 0 until cg_encode_levels_ sets it. Tiny magnitudes are scaled
+   up so that neither the step nor its inverse leaves the normal range, huge ones down so that a range cannot overflow,
+   both by powers of two. */
 static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     cg_levels_ q;
-    int range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
-    int bias = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
-        : stage->id == CG_QUANTIZE_LEVELS                                          ? stage->arg
-                                                                                   : (1 << (stage->arg - 1)) - 1;
+    /* symbols from the lowest value up, without one for 0; else `levels` on either side of the symbol for 0 */
+    int is_range = stage->id == CG_QUANTIZE_MINMAX || (stage->id == CG_QUANTIZE_ABSMAX && stage->arg == 1);
+    int levels = stage->id == CG_QUANTIZE_TERNGRAD || stage->id == CG_QUANTIZE_TRITS ? 1
+        : stage->id == CG_QUANTIZE_LEVELS                                            ? stage->arg
+                                                                                     : (1 << (stage->arg - 1)) - 1;
     float hi = stage->id == CG_QUANTIZE_MINMAX ? scales[1]
-        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)bias))
+        : stage->id == CG_QUANTIZE_FLEXPOINT   ? cg_saturate_(cg_times_(scales[0], (float)levels))
                                                : scales[0];
     float lo = stage->id == CG_QUANTIZE_MINMAX ? scales[0] : -hi;
-    uint32_t top = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
-    q.prescale = top >= 0x7e800000u ? 0.5f : top < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
-    q.postscale = top >= 0x7e800000u ? 2.0f : top < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
+    uint32_t absmax_bits = cg_max32_(cg_as_bits_(lo) & CG_ABS_MASK_, cg_as_bits_(hi) & CG_ABS_MASK_);
+    q.prescale = absmax_bits >= 0x7e800000u ? 0.5f : absmax_bits < 0x17800000u ? CG_POW2_100_ : 1.0f; /* 2^126, 2^-80 */
+    q.postscale = absmax_bits >= 0x7e800000u ? 2.0f : absmax_bits < 0x17800000u ? CG_POW2_MINUS_100_ : 1.0f;
     q.stochastic = !(stage->flags & CG_FLAG_NEAREST) && stage->id != CG_QUANTIZE_TRITS &&
         stage->id != CG_QUANTIZE_FLEXPOINT;
     q.inv_step = 0.0f;
     lo *= q.prescale;
     hi *= q.prescale;
-    if (!range) {
-        q.zero_symbol = bias;
-        q.max_symbol = 2 * bias;
+    if (!is_range) {
+        q.zero_symbol = levels;
+        q.max_symbol = 2 * levels;
         q.encode_offset = q.decode_offset = 0.0f;
         q.range = hi;
-        q.step = hi / (float)bias;
+        q.step = hi / (float)levels;
         if (stage->id == CG_QUANTIZE_FLEXPOINT) {
             q.step = cg_times_(scales[0], q.prescale);
-            q.range = cg_times_(q.step, (float)bias);
+            q.range = cg_times_(q.step, (float)levels);
         }
     } else {
         float width = hi - lo;
@@ -83,12 +103,13 @@ static cg_levels_ cg_levels_make_(const cg_stage *stage, const float *scales) {
     }
     return q;
 }
+/* what: CG_SUM_*. The sum is a part of the wire format, in the order of additions that kernels->lane_sum gives it. */
 static double cg_lane_sum_of_(const cg_kernels_ *kernels, const float *v, size_t n, int what) {
     double lanes[16] = { 0.0 };
     kernels->lane_sum(v, n, what, lanes);
     return cg_lanes_reduce_(lanes);
 }
-/* measure: every one takes top, the finite check, too */
+/* The measure functions: each also sees whether a value is not finite, see cg_bucket_stats_. */
 static void cg_measure_absmax_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     (void)stage;
@@ -98,8 +119,7 @@ static void cg_measure_norm_(
     const cg_kernels_ *kernels, const cg_stage *stage, const float *v, size_t n, cg_bucket_stats_ *stat) {
     if (stage->flags & CG_FLAG_MAX) {
         stat->absmax_bits = cg_max32_(stat->absmax_bits, kernels->absmax_bits(v, n));
-        /* squares of floats do not overflow a double: an Inf or NaN is one of theirs */
-    } else {
+    } else { /* squares of finite floats do not overflow a double: Inf or NaN in the sum was Inf or NaN in v */
         double squares = cg_lane_sum_of_(kernels, v, n, CG_SUM_SQUARES_);
         stat->sums[0] += squares;
         if (!cg_is_finite64_(squares)) stat->absmax_bits = CG_INF_BITS_;
@@ -127,7 +147,7 @@ static void cg_measure_signed_sums_(
     for (size_t i = 0; i < (n + 7) / 8; i++) stat->negatives += cg_popcount_(signs[i]);
 }
 
-/* for -0 */
+/* +0 for -0: a scale must not depend on which zero was seen first. */
 static float cg_canonical_zero_(float v) { return cg_as_float_(cg_as_bits_(v) & CG_ABS_MASK_ ? cg_as_bits_(v) : 0u); }
 static void cg_set_scales_absmax_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
@@ -138,15 +158,15 @@ static void cg_set_scales_norm_(const cg_stage *stage, const cg_bucket_stats_ *s
 }
 static void cg_set_scales_ternary_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     scales[0] = cg_as_float_(stat->absmax_bits);
+    /* clipped at 2.5 standard deviations */
     if (stage->flags & CG_FLAG_CLIP && stat->count) {
-        double mean = stat->sums[1] / (double)stat->count, square = mean * mean, spread;
-        CG_NO_FMA_(square);
-        spread = stat->sums[0] / (double)stat->count - square;
-        spread = 2.5 * cg_sqrt_(spread > 0.0 ? spread : 0.0);
-        if (spread < (double)scales[0]) scales[0] = (float)spread;
+        double mean = stat->sums[1] / (double)stat->count, mean_square = mean * mean, limit;
+        CG_NO_FMA_(mean_square);
+        limit = stat->sums[0] / (double)stat->count - mean_square;
+        limit = 2.5 * cg_sqrt_(limit > 0.0 ? limit : 0.0);
+        if (limit < (double)scales[0]) scales[0] = (float)limit;
     }
 }
-/* which zero came first must not matter */
 static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     scales[0] = cg_canonical_zero_(stat->lo);
     scales[1] = cg_canonical_zero_(stat->hi);
@@ -160,24 +180,23 @@ static void cg_set_scales_range_(const cg_stage *stage, const cg_bucket_stats_ *
 static void cg_set_scales_threelc_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     scales[0] = cg_saturate_(cg_times_(cg_as_float_(stat->absmax_bits), stage->value));
 }
-/* the least 2^e of which `bias` steps reach the top */
+/* The step: the least power of two of which `levels` steps reach the largest magnitude. */
 static void cg_set_scales_pow2_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     const unsigned bits = stage->id == CG_QUANTIZE_FLEX16 ? 16 : stage->arg;
-    /* 2^-149 */
-    const double bias = (double)((1 << (bits - 1)) - 1), top = (double)cg_as_float_(stat->absmax_bits),
-                 least = 1.401298464324817e-45;
-    double step = cg_as_double_(cg_as_bits64_(top) >> 52 << 52); /* what bits top begins with */
+    const double levels = (double)((1 << (bits - 1)) - 1), absmax = (double)cg_as_float_(stat->absmax_bits),
+                 min_step = 1.401298464324817e-45;                  /* 2^-149 */
+    double step = cg_as_double_(cg_as_bits64_(absmax) >> 52 << 52); /* the power of two at or below absmax */
     scales[0] = 0.0f;
     if (!stat->absmax_bits) return;
-    for (unsigned i = 0; i < bits && step > least; i++) step *= 0.5;
-    while (step * bias < top && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
+    for (unsigned i = 0; i < bits && step > min_step; i++) step *= 0.5;
+    while (step * levels < absmax && step < 1.7014118346046923e38) step *= 2.0; /* 2^127 */
     scales[0] = (float)step;
 }
 static void cg_set_scales_signed_means_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    uint64_t above = stat->count - stat->negatives;
+    uint64_t others = stat->count - stat->negatives;
     (void)stage;
     scales[0] = stat->negatives ? cg_saturate64_(stat->sums[0] / (double)stat->negatives) : 0.0f;
-    scales[1] = above ? cg_saturate64_(stat->sums[1] / (double)above) : 0.0f;
+    scales[1] = others ? cg_saturate64_(stat->sums[1] / (double)others) : 0.0f;
 }
 static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
     (void)stage;
@@ -185,8 +204,9 @@ static void cg_set_scales_mean_(const cg_stage *stage, const cg_bucket_stats_ *s
                             : 0.0f;
 }
 static void cg_set_scales_mx_(const cg_stage *stage, const cg_bucket_stats_ *stat, float *scales) {
-    int most = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
-    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, most));
+    /* exponent of the largest value of the element format */
+    int max_exponent = stage->id == CG_QUANTIZE_MXFP4 ? 2 : stage->id == CG_QUANTIZE_MXE4M3 ? 8 : 15;
+    scales[0] = cg_e8m0_decode_(cg_e8m0_encode_(stat->absmax_bits, max_exponent));
 }
 static int cg_legal_magnitude_(const float *scales) { return cg_as_bits_(scales[0]) < CG_INF_BITS_; }
 static int cg_legal_finite_(const float *scales) { return cg_is_finite_(scales[0]); }

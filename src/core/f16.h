@@ -1,6 +1,12 @@
-/* ---- >>halves ---- */
+/* f16: vectors of f16 and bf16 to f32 and back, for callers
 
-static void cg_swap16_(uint16_t *half, size_t n) { /* between the wire's order and the machine's */
+   Offers   cg_f16_from_f32, cg_f16_to_f32, cg_bf16_from_f32, cg_bf16_to_f32
+   Needs    base, kernels
+   Touches  the caller's output
+   Kernels read and write halves as the packet has them, little-endian; these functions as the machine has them. */
+
+/* Between little-endian and the byte order of the machine, in place; half may have any alignment. */
+static void cg_swap16_(uint16_t *half, size_t n) {
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
         uint16_t h = cg_get16_((const uint8_t *)half + 2 * i);
         memcpy((uint8_t *)half + 2 * i, &h, 2);
@@ -16,7 +22,7 @@ CG_API_ void cg_bf16_from_f32(const float *x, size_t n, uint16_t *half) {
     if (n) cg_kernels_now_()->bf16_encode(x, n, (uint8_t *)half);
     cg_swap16_(half, n);
 }
-/* Chunks, because a big-endian machine has to bring them into the wire's order first. */
+/* By chunks, as a big-endian machine needs a little-endian copy. */
 static void cg_widen_(
     void (*widen)(const uint8_t *in, size_t n, float *out, int stream), const uint16_t *half, size_t n, float *x) {
     uint16_t wire[CG_CHUNK_];
