@@ -1,41 +1,44 @@
 /* ---- >>ranks ---- */
 
 enum { CG_RECORD_BYTES_ = 64, CG_PREAMBLE_BYTES_ = 16, CG_FALLBACK_RANKS_ = 16 };
+enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_DONE_ };
 typedef cg_exchange_state cg_ex_; /* in here */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
-static int cg_wrap_(const cg_ex_ *x, int rank) { /* into [0, N), from at most N off */
-    const int size = x->transport.size;
+static int cg_wrap_(const cg_ex_ *ex, int rank) { /* into [0, N), from at most N off */
+    const int size = ex->transport.size;
     return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
 }
-static size_t cg_ranks_(const cg_ex_ *x) { return (size_t)x->transport.size; }
-static void cg_ex_fail_(cg_ex_ *x, cg_status status, int rank, const char *why) {
-    if (x->status != CG_OK) return; /* the first one counts */
-    x->status = status;
-    x->report.rank = rank;
-    x->report.why = why;
+static size_t cg_ranks_(const cg_ex_ *ex) { return (size_t)ex->transport.size; }
+static void cg_ex_fail_(cg_ex_ *ex, cg_status status, int rank, const char *why) {
+    if (ex->status != CG_OK) return; /* the first one counts */
+    ex->status = status;
+    ex->report.rank = rank;
+    ex->report.why = why;
 }
 /* Where stripe p of so many begins: whole runs of 64 values. */
-static size_t cg_stripe_offset_(size_t n, size_t parts, size_t p) {
-    const size_t runs = n / 64 + (n % 64 != 0), each = runs / parts, rest = runs % parts;
-    return cg_min_(n, 64 * (each * p + (rest * p) / parts));
+static size_t cg_stripe_offset_(size_t n, size_t stripes, size_t p) {
+    const size_t groups = n / 64 + (n % 64 != 0), each = groups / stripes, rest = groups % stripes;
+    return cg_min_(n, 64 * (each * p + (rest * p) / stripes));
 }
-static size_t cg_stripe_start_(const cg_ex_ *x, int p) { return cg_stripe_offset_(x->n, (size_t)x->parts, (size_t)p); }
-static size_t cg_stripe_n_(const cg_ex_ *x, int p) { return cg_stripe_start_(x, p + 1) - cg_stripe_start_(x, p); }
+static size_t cg_stripe_start_(const cg_ex_ *ex, int p) {
+    return cg_stripe_offset_(ex->n, (size_t)ex->plan.stripes, (size_t)p);
+}
+static size_t cg_stripe_n_(const cg_ex_ *ex, int p) { return cg_stripe_start_(ex, p + 1) - cg_stripe_start_(ex, p); }
 /* Every leg and part has randomness of its own, or two roundings of one value would not be independent. */
-static cg_tag cg_stripe_tag_(const cg_ex_ *x, int part, int leg) {
-    cg_tag tag = x->desc.tag;
-    if (x->parts > 1 || leg)
-        tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(part + 1) + (uint64_t)leg * CG_GOLDEN_));
+static cg_tag cg_stripe_tag_(const cg_ex_ *ex, int stripe, int leg) {
+    cg_tag tag = ex->desc.tag;
+    if (ex->plan.stripes > 1 || leg)
+        tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(stripe + 1) + (uint64_t)leg * CG_GOLDEN_));
     return tag;
 }
-static float cg_weight_of_(const cg_ex_ *x, size_t rank) {
-    return cg_as_float_(cg_get32_(x->records + rank * CG_RECORD_BYTES_ + 40));
+static float cg_weight_of_(const cg_ex_ *ex, size_t rank) {
+    return cg_as_float_(cg_get32_(ex->opening.records + rank * CG_RECORD_BYTES_ + 40));
 }
 /* What a rank's values are multiplied by in a result. */
-static float cg_alpha_(const cg_ex_ *x, size_t rank) {
-    const float w = cg_weight_of_(x, rank);
-    return x->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / x->weights);
+static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
+    const float w = cg_weight_of_(ex, rank);
+    return ex->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / ex->opening.weight_sum);
 }
 
 /* A step of desc.model by the result v, or by one value of it: the same bits. */

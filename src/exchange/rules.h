@@ -36,56 +36,59 @@ static int cg_has_fixed_len_(const cg_op *op) {
     return !op->select.id || cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED;
 }
 /* Can cg_reduce add such packets? Levels only on a grid that all ranks agreed on. */
-static int cg_is_reducible_(const cg_ex_ *x, const cg_op *op) {
+static int cg_is_reducible_(const cg_ex_ *ex, const cg_op *op) {
     unsigned bits;
     if (cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
         cg_is_user_codec_(&op->quantize))
         return 0;
     if (cg_is_f32_(op)) return 1;
     return cg_grid_zero_symbol_(&op->quantize, &bits) && !op->code.arg && !op->select.id &&
-        ((x->desc.flags & CG_AGREE_SCALES) || (x->desc.side && x->desc.side->scale));
+        ((ex->desc.flags & CG_AGREE_SCALES) || (ex->desc.side && ex->desc.side->scale));
 }
 static int cg_is_striped_(uint32_t route) { return route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER; }
-static int cg_has_back_(const cg_ex_ *x) {
-    return x->desc.back && (x->route == CG_ROUTE_SERVER || x->route == CG_ROUTE_SCATTER);
+static int cg_has_back_(const cg_ex_ *ex) {
+    return ex->desc.back && (ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER);
 }
 
-static uint32_t cg_auto_route_(const cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
-    const uint64_t all = cg_mul_sat_(cg_bound_(op, x->desc.side, x->n), (uint64_t)x->transport.size - 1);
-    const int once = cg_is_unbiased_(op) || cg_is_reducible_(x, op) || x->desc.carry;
-    if (x->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
+static uint32_t cg_auto_route_(const cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
+    const uint64_t allgather_bytes = cg_mul_sat_(cg_bound_(op, ex->desc.side, ex->n), (uint64_t)ex->transport.size - 1);
+    const int may_reencode = cg_is_unbiased_(op) || cg_is_reducible_(ex, op) || ex->desc.carry;
+    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
         op->k)
         return CG_ROUTE_ALLGATHER;
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return CG_ROUTE_LINEAR;
     if (cg_is_matrix_op_(op)) return CG_ROUTE_ALLGATHER;
     if (cg_is_f32_(op) && !op->select.id && !op->code.arg) return CG_ROUTE_LINEAR;
-    if (!x->transport.sendrecv || x->transport.size <= 2 || all <= 65536 || (x->desc.side && x->desc.side->scale))
+    if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
+        (ex->desc.side && ex->desc.side->scale))
         return CG_ROUTE_ALLGATHER;
-    if (x->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
+    if (ex->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
     if (op->select.id)
-        return cg_is_reducible_(x, op) && all > cg_mul_sat_(8, x->n) ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
-    return once || x->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
+        return cg_is_reducible_(ex, op) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
+                                                                                   : CG_ROUTE_ALLGATHER;
+    return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
 }
 /* Why op cannot go this way, or NULL. */
-static const char *cg_refused_route_(const cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
-    const uint32_t route = x->route;
-    const int whole = cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN;
-    if (!x->transport.sendrecv && x->transport.size > 1 &&
+static const char *cg_refused_route_(const cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
+    const uint32_t route = ex->plan.route;
+    const int indivisible = cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK ||
+        op->select.id == CG_SELECT_GIVEN;
+    if (!ex->transport.sendrecv && ex->transport.size > 1 &&
         (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
         return "this route needs the sendrecv callback: give it, or take allgather, server, shared or linear";
-    if (whole && (cg_is_striped_(route) || route == CG_ROUTE_TREE))
+    if (indivisible && (cg_is_striped_(route) || route == CG_ROUTE_TREE))
         return "matrices, PermK and given indices cannot be cut or added on the way: take allgather or server";
     if (op->select.id == CG_SELECT_GIVEN && route == CG_ROUTE_SERVER)
         return "given indices: take allgather, or the route shared";
     if (cg_is_striped_(route) && op->k) return "stripes: k counts values of the whole vector; give a ratio";
-    if (cg_is_striped_(route) && x->desc.side && x->desc.side->scale)
+    if (cg_is_striped_(route) && ex->desc.side && ex->desc.side->scale)
         return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
     if (route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION) {
         if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op) || op->select.id == CG_SELECT_CHUNKED)
             return "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values";
-        if (x->desc.weight != 0.0f)
+        if (ex->desc.weight != 0.0f)
             return "merge and region have no weights: take allgather, server, scatter, shared or linear";
     }
     if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op)))
@@ -96,18 +99,19 @@ static const char *cg_refused_route_(const cg_ex_ *x) {
         return "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank";
     return NULL;
 }
-static const char *cg_refused_fold_(const cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
-    if (x->desc.fold == CG_FOLD_VOTE) {
+static const char *cg_refused_fold_(const cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
+    if (ex->desc.fold == CG_FOLD_VOTE) {
         if (op->quantize.id != CG_QUANTIZE_SIGN || op->select.id || op->sample.id == CG_SAMPLE_PERMK)
             return "a vote is over cg_sign packets";
-        if (x->route != CG_ROUTE_ALLGATHER && x->route != CG_ROUTE_SERVER && x->route != CG_ROUTE_SCATTER)
+        if (ex->plan.route != CG_ROUTE_ALLGATHER && ex->plan.route != CG_ROUTE_SERVER &&
+            ex->plan.route != CG_ROUTE_SCATTER)
             return "votes are counted by allgather, server or scatter";
-        if (x->desc.weight != 0.0f || x->desc.back) return "a vote has no weights and no second operator";
+        if (ex->desc.weight != 0.0f || ex->desc.back) return "a vote has no weights and no second operator";
     }
-    if (x->desc.fold == CG_FOLD_CONTRIBUTORS) {
-        if (x->route != CG_ROUTE_ALLGATHER) return "contributors are counted by allgather";
-        if (x->desc.weight != 0.0f) return "a mean over contributors has no weights";
+    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS) {
+        if (ex->plan.route != CG_ROUTE_ALLGATHER) return "contributors are counted by allgather";
+        if (ex->desc.weight != 0.0f) return "a mean over contributors has no weights";
         if (op->select.id == CG_SELECT_GIVEN) return "given indices: every rank contributes; take the mean";
         if (op->sample.id == CG_SAMPLE_PERMK)
             return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
@@ -115,107 +119,112 @@ static const char *cg_refused_fold_(const cg_ex_ *x) {
     return NULL;
 }
 /* Floats of a sum that this rank encodes again, or may. */
-static size_t cg_carry_floats_(const cg_ex_ *x) {
-    if (x->exact || x->desc.fold == CG_FOLD_VOTE) return 0;
-    if (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) return x->n;
-    if (x->route == CG_ROUTE_SCATTER) return cg_stripe_n_(x, x->transport.rank);
-    return x->route == CG_ROUTE_SERVER && (x->root == x->transport.rank || x->desc.leader == CG_LEADER_BY_SCORE) ? x->n
-                                                                                                                 : 0;
+static size_t cg_carry_floats_(const cg_ex_ *ex) {
+    if (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) return 0;
+    if (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) return ex->n;
+    if (ex->plan.route == CG_ROUTE_SCATTER) return cg_stripe_n_(ex, ex->transport.rank);
+    return ex->plan.route == CG_ROUTE_SERVER &&
+            (ex->plan.root == ex->transport.rank || ex->desc.leader == CG_LEADER_BY_SCORE)
+        ? ex->n
+        : 0;
 }
 /* Sums that are encoded again must be exact, unbiased, or remembered. */
-static const char *cg_refused_loss_(const cg_ex_ *x) {
-    if (!cg_carry_floats_(x) || x->desc.carry || cg_is_unbiased_(&x->back)) return NULL;
+static const char *cg_refused_loss_(const cg_ex_ *ex) {
+    if (!cg_carry_floats_(ex) || ex->desc.carry || cg_is_unbiased_(&ex->plan.back)) return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
            "operator that loses nothing, or take allgather";
 }
-static int cg_hops_reencode_(const cg_ex_ *x) {
-    return (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) && !x->exact;
+static int cg_hops_reencode_(const cg_ex_ *ex) {
+    return (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) && !ex->plan.exact;
 }
-static const char *cg_refused_agreement_(const cg_ex_ *x) {
+static const char *cg_refused_agreement_(const cg_ex_ *ex) {
     unsigned bits;
-    const cg_op *op = &x->desc.op;
-    if (!(x->desc.flags & CG_AGREE_SCALES)) return NULL;
+    const cg_op *op = &ex->desc.op;
+    if (!(ex->desc.flags & CG_AGREE_SCALES)) return NULL;
     if (!cg_grid_zero_symbol_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id ||
         op->code.arg || op->sample.id == CG_SAMPLE_PERMK)
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
                "flexpoint, without a selection or code";
-    if (x->desc.side && x->desc.side->scale) return "scales are given and to be agreed on: which?";
-    if (x->route == CG_ROUTE_LINEAR || x->route == CG_ROUTE_SHARED) return "f32 values have no scales";
-    if (cg_hops_reencode_(x))
+    if (ex->desc.side && ex->desc.side->scale) return "scales are given and to be agreed on: which?";
+    if (ex->plan.route == CG_ROUTE_LINEAR || ex->plan.route == CG_ROUTE_SHARED) return "f32 values have no scales";
+    if (cg_hops_reencode_(ex))
         return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
     return NULL;
 }
-/* Fills in defaults; what is wrong goes to x->status, for everybody to hear. */
-static void cg_ex_resolve_(cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
+/* Fills in defaults; what is wrong goes to ex->status, for everybody to hear. */
+static void cg_ex_resolve_(cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
     const char *why;
     unsigned bits;
-    x->parts = 1;
-    x->route = x->desc.route;
-    if (x->desc.route > CG_ROUTE_LINEAR || x->desc.fold > CG_FOLD_CONTRIBUTORS ||
-        x->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag");
+    ex->plan.stripes = 1;
+    ex->plan.route = ex->desc.route;
+    if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
+        ex->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
         return;
     }
-    if (!cg_is_finite_(x->desc.weight) || (x->desc.weight != 0.0f && !(x->desc.weight >= 1.17549435e-38f)) ||
-        !cg_is_finite_(x->desc.score)) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank,
+    if (!cg_is_finite_(ex->desc.weight) || (ex->desc.weight != 0.0f && !(ex->desc.weight >= 1.17549435e-38f)) ||
+        !cg_is_finite_(ex->desc.score)) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank,
             "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
         return;
     }
-    if (!cg_rate_ok_(&x->desc)) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "rate must be finite");
+    if (!cg_rate_ok_(&ex->desc)) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "rate must be finite");
         return;
     }
-    if (x->desc.leader < CG_LEADER_BY_SCORE || x->desc.leader > x->transport.size) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one");
+    if (ex->desc.leader < CG_LEADER_BY_SCORE || ex->desc.leader > ex->transport.size) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "leader is -1, 0 or a rank plus one");
         return;
     }
-    if (!cg_bound_(op, x->desc.side, x->n) || (x->desc.back && !cg_bound_(x->desc.back, NULL, x->n))) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
+    if (!cg_bound_(op, ex->desc.side, ex->n) || (ex->desc.back && !cg_bound_(ex->desc.back, NULL, ex->n))) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "an operator is not valid for this n: see cg_bound");
         return;
     }
-    if (cg_extra_check_(op, x->desc.side) != CG_OK) {
-        cg_ex_fail_(x, cg_extra_check_(op, x->desc.side), x->transport.rank,
+    if (cg_extra_check_(op, ex->desc.side) != CG_OK) {
+        cg_ex_fail_(ex, cg_extra_check_(op, ex->desc.side), ex->transport.rank,
             "side has something that this operator does not use");
         return;
     }
-    if (x->route == CG_ROUTE_AUTO) x->route = cg_auto_route_(x);
-    x->parts = cg_is_striped_(x->route) ? x->transport.size : 1;
-    x->root = x->desc.leader > 0 ? x->desc.leader - 1 : 0;
-    if (x->route == CG_ROUTE_SHARED && x->desc.leader == 0)
-        x->root = (int)(x->desc.tag.step % (uint64_t)x->transport.size);
-    x->fixed = cg_has_fixed_len_(op);
-    x->most = op->select.id && !op->sample.id && !op->transform.id ? (size_t)cg_max_selected_(op, x->n) : 0;
-    x->keep = (size_t)cg_k_from_ratio_(op->select.value, op->k, x->n);
+    if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex);
+    ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
+    ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
+    if (ex->plan.route == CG_ROUTE_SHARED && ex->desc.leader == 0)
+        ex->plan.root = (int)(ex->desc.tag.step % (uint64_t)ex->transport.size);
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op);
+    ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)cg_max_selected_(op, ex->n)
+                                                                                 : 0;
+    ex->plan.k = (size_t)cg_k_from_ratio_(op->select.value, op->k, ex->n);
     /* a sum that is not exact is encoded again: by `back`; a server's answer by nothing, if it need not be */
-    x->exact = cg_is_reducible_(x, op) && x->desc.weight == 0.0f && !cg_has_back_(x);
-    x->back = cg_has_back_(x) ? *x->desc.back : *op;
-    if (!cg_has_back_(x) && (x->route == CG_ROUTE_SERVER || (x->route == CG_ROUTE_SCATTER && cg_is_reducible_(x, op))))
-        x->back = cg_dense();
-    if (x->desc.fold == CG_FOLD_VOTE) x->back = *op;
-    x->closed_fixed = x->exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg : cg_has_fixed_len_(&x->back);
-    if (x->exact && !cg_is_f32_(op))
-        x->reach = (uint64_t)cg_grid_zero_symbol_(&op->quantize, &bits) * (uint64_t)x->transport.size;
-    why = cg_refused_route_(x);
-    if (!why) why = cg_refused_fold_(x);
-    if (!why && (x->desc.flags & CG_ABSTAIN) &&
-        (x->route != CG_ROUTE_ALLGATHER || x->desc.fold > CG_FOLD_SUM || (x->desc.flags & CG_AGREE_SCALES)))
+    ex->plan.exact = cg_is_reducible_(ex, op) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    ex->plan.back = cg_has_back_(ex) ? *ex->desc.back : *op;
+    if (!cg_has_back_(ex) &&
+        (ex->plan.route == CG_ROUTE_SERVER || (ex->plan.route == CG_ROUTE_SCATTER && cg_is_reducible_(ex, op))))
+        ex->plan.back = cg_dense();
+    if (ex->desc.fold == CG_FOLD_VOTE) ex->plan.back = *op;
+    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg
+                                                : cg_has_fixed_len_(&ex->plan.back);
+    if (ex->plan.exact && !cg_is_f32_(op))
+        ex->plan.max_level_sum = (uint64_t)cg_grid_zero_symbol_(&op->quantize, &bits) * (uint64_t)ex->transport.size;
+    why = cg_refused_route_(ex);
+    if (!why) why = cg_refused_fold_(ex);
+    if (!why && (ex->desc.flags & CG_ABSTAIN) &&
+        (ex->plan.route != CG_ROUTE_ALLGATHER || ex->desc.fold > CG_FOLD_SUM || (ex->desc.flags & CG_AGREE_SCALES)))
         why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
-    if (!why) why = cg_refused_loss_(x);
-    if (!why) why = cg_refused_agreement_(x);
-    if (!why && cg_has_back_(x) &&
-        (cg_is_matrix_op_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
-            x->back.select.id == CG_SELECT_BINS || x->back.select.id == CG_SELECT_VARIANCE ||
-            cg_is_user_codec_(&x->back.quantize)))
+    if (!why) why = cg_refused_loss_(ex);
+    if (!why) why = cg_refused_agreement_(ex);
+    if (!why && cg_has_back_(ex) &&
+        (cg_is_matrix_op_(&ex->plan.back) || ex->plan.back.sample.id == CG_SAMPLE_PERMK ||
+            ex->plan.back.select.id == CG_SELECT_GIVEN || ex->plan.back.select.id == CG_SELECT_BINS ||
+            ex->plan.back.select.id == CG_SELECT_VARIANCE || cg_is_user_codec_(&ex->plan.back.quantize)))
         why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
-    if (!why && x->route == CG_ROUTE_SCATTER && !x->exact &&
-        (x->back.select.id == CG_SELECT_BINS || x->back.select.id == CG_SELECT_VARIANCE))
+    if (!why && ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.exact &&
+        (ex->plan.back.select.id == CG_SELECT_BINS || ex->plan.back.select.id == CG_SELECT_VARIANCE))
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
-    if (why) cg_ex_fail_(x, CG_E_UNSUPPORTED, x->transport.rank, why);
+    if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
 /* Is x compressed at once, before anything is known of the others? */
-static int cg_is_compressed_first_(const cg_ex_ *x) {
-    return !cg_hops_reencode_(x) && x->route != CG_ROUTE_SHARED &&
-        !(x->route == CG_ROUTE_LINEAR && cg_is_matrix_op_(&x->desc.op));
+static int cg_is_compressed_first_(const cg_ex_ *ex) {
+    return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
+        !(ex->plan.route == CG_ROUTE_LINEAR && cg_is_matrix_op_(&ex->desc.op));
 }
