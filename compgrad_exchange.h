@@ -258,6 +258,11 @@ struct cg_exchange_state {
         int exact;              /* sums of packets are packets (cg_reduce) and lose nothing */
         int op_len_fixed;       /* the length of a packet of desc.op follows from n: no preamble */
         int reduced_len_fixed;  /* the same of a reduced packet */
+        int is_matrix;          /* desc.op is of matrices */
+        int has_pairs;          /* desc.op has packets of (index, f32 value) pairs, without a code */
+        uint64_t transformed_n; /* values of grad behind the sample and the transform of desc.op, at most */
+        size_t packet_room;     /* bytes of the packet of any stripe, at most */
+        uint64_t scratch_bytes; /* to compress any stripe by desc.op or back */
         uint64_t max_level_sum; /* exact sums of levels: the largest that N ranks can reach; 0: f32 values */
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */
@@ -319,7 +324,7 @@ struct cg_exchange_state {
         const void **packet;              /* [mem] N */
         size_t *len;                      /* [mem] N */
         struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_ */
-        struct cg_sparse_cursor_ *cursor; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
+        struct cg_sparse_reader_ *reader; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
     } inputs;
 
     struct {                   /* the sum so far (ring, tree, merge), or of this rank's region */
@@ -409,6 +414,9 @@ enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_DONE_ };
 typedef cg_exchange_state cg_ex_; /* in here */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
+static void cg_max_update_(uint64_t *a, uint64_t b) {
+    if (*a < b) *a = b;
+}
 static int cg_wrap_(const cg_ex_ *ex, int rank) { /* into [0, N), from at most N off */
     const int size = ex->transport.size;
     return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
@@ -448,7 +456,7 @@ static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
 /* A step of desc.model by the result v, or by one value of it: the same bits. */
 static int cg_rate_ok_(const cg_exchange_desc *d) { return !d->model || cg_is_finite_(d->rate); }
 static void cg_model_step_(const cg_exchange_desc *d, const float *v, size_t n) {
-    if (d->model && n) cg_kernels_now_()->axpby(v, n, -d->rate, 1.0f, d->model, 0);
+    if (d->model && n) cg_axpby_(v, n, -d->rate, 1.0f, d->model);
 }
 CG_INLINE_ void cg_model_step_at_(const cg_exchange_desc *d, size_t i, float v) {
     cg_store_(d->model, i, cg_plus_(cg_load_(d->model, i), cg_times_(-d->rate, v)));
@@ -475,7 +483,19 @@ static void cg_floats_add_le_(float *acc, const float *in, size_t n) { /* both a
             cg_as_bits_(cg_plus_(cg_as_float_(cg_get32_((const uint8_t *)acc + 4 * i)),
                 cg_as_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
 #else
-    cg_kernels_now_()->axpby(in, n, 1.0f, 1.0f, acc, 0);
+    cg_axpby_(in, n, 1.0f, 1.0f, acc);
+#endif
+}
+static uint32_t cg_floats_absmax_bits_le_(const uint8_t *v, size_t n) {
+#if CG_BIG_ENDIAN_
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = cg_get32_(v + 4 * i) & CG_ABS_MASK_;
+        top = bits > top ? bits : top;
+    }
+    return top;
+#else
+    return cg_absmax_bits_((const float *)(const void *)v, n);
 #endif
 }
 static uint32_t cg_via_fallback_(const cg_transport *t) {
@@ -792,25 +812,24 @@ static int cg_is_sparse_f32_(const cg_op *op) {
     return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op);
 }
 /* Is a selection's number of values about known? */
-static int cg_has_target_k_(const cg_op *op) {
-    return cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
+static int cg_has_target_k_(const cg_op *op, const cg_traits_ *traits) {
+    return traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
         op->select.id == CG_SELECT_SIDCO;
 }
 /* Is a packet's length known from op and n? */
-static int cg_has_fixed_len_(const cg_op *op) {
-    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || cg_is_user_codec_(&op->quantize) ||
-        op->sample.id == CG_SAMPLE_PERMK)
+static int cg_has_fixed_len_(const cg_op *op, const cg_traits_ *traits) {
+    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || traits->has_user_codec || op->sample.id == CG_SAMPLE_PERMK)
         return 0;
-    return !op->select.id || cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED;
+    return !op->select.id || traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED;
 }
 /* Can cg_reduce add such packets? Levels only on a grid that all ranks agreed on. */
-static int cg_is_reducible_(const cg_ex_ *ex, const cg_op *op) {
-    unsigned bits;
-    if (cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
-        cg_is_user_codec_(&op->quantize))
+static int cg_is_reducible_(const cg_ex_ *ex, const cg_traits_ *traits) {
+    const cg_op *op = &ex->desc.op;
+    if (traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
+        traits->has_user_codec)
         return 0;
     if (cg_is_f32_(op)) return 1;
-    return cg_grid_zero_symbol_(&op->quantize, &bits) && !op->code.arg && !op->select.id &&
+    return traits->max_level && !op->code.arg && !op->select.id &&
         ((ex->desc.flags & CG_AGREE_SCALES) || (ex->desc.side && ex->desc.side->scale));
 }
 static int cg_is_striped_(uint32_t route) { return route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER; }
@@ -818,30 +837,30 @@ static int cg_has_back_(const cg_ex_ *ex) {
     return ex->desc.back && (ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER);
 }
 
-static uint32_t cg_auto_route_(const cg_ex_ *ex) {
+static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_traits_ *traits, size_t bound) {
     const cg_op *op = &ex->desc.op;
-    const uint64_t allgather_bytes = cg_mul_sat_(cg_bound_(op, ex->desc.side, ex->n), (uint64_t)ex->transport.size - 1);
-    const int may_reencode = cg_is_unbiased_(op) || cg_is_reducible_(ex, op) || ex->desc.carry;
+    const uint64_t allgather_bytes = cg_mul_sat_(bound, (uint64_t)ex->transport.size - 1);
+    const int may_reencode = cg_is_unbiased_(op) || cg_is_reducible_(ex, traits) || ex->desc.carry;
     if (ex->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
         op->k)
         return CG_ROUTE_ALLGATHER;
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return CG_ROUTE_LINEAR;
-    if (cg_is_matrix_op_(op)) return CG_ROUTE_ALLGATHER;
+    if (traits->shape.is_matrix) return CG_ROUTE_ALLGATHER;
     if (cg_is_f32_(op) && !op->select.id && !op->code.arg) return CG_ROUTE_LINEAR;
     if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
         (ex->desc.side && ex->desc.side->scale))
         return CG_ROUTE_ALLGATHER;
     if (ex->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
     if (op->select.id)
-        return cg_is_reducible_(ex, op) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
-                                                                                   : CG_ROUTE_ALLGATHER;
+        return cg_is_reducible_(ex, traits) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
+                                                                                       : CG_ROUTE_ALLGATHER;
     return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
 }
 /* Why op cannot go this way, or NULL. */
-static const char *cg_refused_route_(const cg_ex_ *ex) {
+static const char *cg_refused_route_(const cg_ex_ *ex, const cg_traits_ *traits) {
     const cg_op *op = &ex->desc.op;
     const uint32_t route = ex->plan.route;
-    const int indivisible = cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK ||
+    const int indivisible = traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK ||
         op->select.id == CG_SELECT_GIVEN;
     if (!ex->transport.sendrecv && ex->transport.size > 1 &&
         (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
@@ -854,12 +873,13 @@ static const char *cg_refused_route_(const cg_ex_ *ex) {
     if (cg_is_striped_(route) && ex->desc.side && ex->desc.side->scale)
         return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
     if (route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION) {
-        if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op) || op->select.id == CG_SELECT_CHUNKED)
+        if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits) ||
+            op->select.id == CG_SELECT_CHUNKED)
             return "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values";
         if (ex->desc.weight != 0.0f)
             return "merge and region have no weights: take allgather, server, scatter, shared or linear";
     }
-    if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op)))
+    if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits)))
         return "shared: take topk, mstopk, chunked, dgc or sidco with f32 values";
     if (route == CG_ROUTE_LINEAR &&
         (op->select.id || !cg_is_f32_(op) || op->code.arg || op->sample.id == CG_SAMPLE_PERMK ||
@@ -905,12 +925,11 @@ static const char *cg_refused_loss_(const cg_ex_ *ex) {
 static int cg_hops_reencode_(const cg_ex_ *ex) {
     return (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) && !ex->plan.exact;
 }
-static const char *cg_refused_agreement_(const cg_ex_ *ex) {
-    unsigned bits;
+static const char *cg_refused_agreement_(const cg_ex_ *ex, const cg_traits_ *traits) {
     const cg_op *op = &ex->desc.op;
     if (!(ex->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!cg_grid_zero_symbol_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id ||
-        op->code.arg || op->sample.id == CG_SAMPLE_PERMK)
+    if (!traits->max_level || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id || op->code.arg ||
+        op->sample.id == CG_SAMPLE_PERMK)
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
                "flexpoint, without a selection or code";
     if (ex->desc.side && ex->desc.side->scale) return "scales are given and to be agreed on: which?";
@@ -919,11 +938,30 @@ static const char *cg_refused_agreement_(const cg_ex_ *ex) {
         return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
     return NULL;
 }
+/* Room for the packet of any stripe, and scratch to compress it by desc.op or by back. bound and traits are those of
+   desc.op for the whole vector; back_traits those of back, or NULL where back is desc.op. */
+static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, const cg_traits_ *back_traits) {
+    const int striped = ex->plan.stripes > 1;
+    ex->plan.packet_room = striped ? 0 : bound;
+    ex->plan.scratch_bytes = striped ? 0 : traits->scratch_bytes;
+    if (!striped && back_traits) cg_max_update_(&ex->plan.scratch_bytes, back_traits->scratch_bytes);
+    for (int p = 0; striped && p < ex->plan.stripes; p++) {
+        const size_t n = cg_stripe_n_(ex, p);
+        if (p && n == cg_stripe_n_(ex, p - 1)) continue;
+        bound = cg_bound_with(&ex->desc.op, ex->desc.side, n);
+        if (ex->plan.packet_room < bound) ex->plan.packet_room = bound;
+        cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->desc.op, n).scratch_bytes);
+        if (back_traits) cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->plan.back, n).scratch_bytes);
+    }
+}
 /* Fills in defaults; what is wrong goes to ex->status, for everybody to hear. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
+    cg_traits_ traits, back_traits;
     const char *why;
-    unsigned bits;
+    size_t bound;
+    cg_status s;
+    int own_back = 0; /* back is not desc.op */
     ex->plan.stripes = 1;
     ex->plan.route = ex->desc.route;
     if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
@@ -945,46 +983,56 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "leader is -1, 0 or a rank plus one");
         return;
     }
-    if (!cg_bound_(op, ex->desc.side, ex->n) || (ex->desc.back && !cg_bound_(ex->desc.back, NULL, ex->n))) {
+    bound = cg_bound_with(op, ex->desc.side, ex->n);
+    if (!bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "an operator is not valid for this n: see cg_bound");
         return;
     }
-    if (cg_extra_check_(op, ex->desc.side) != CG_OK) {
-        cg_ex_fail_(ex, cg_extra_check_(op, ex->desc.side), ex->transport.rank,
-            "side has something that this operator does not use");
+    s = cg_extra_check_(op, ex->desc.side);
+    if (s != CG_OK) {
+        cg_ex_fail_(ex, s, ex->transport.rank, "side has something that this operator does not use");
         return;
     }
-    if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex);
+    traits = cg_traits_of_(op, ex->n);
+    if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex, &traits, bound);
     ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (ex->plan.route == CG_ROUTE_SHARED && ex->desc.leader == 0)
         ex->plan.root = (int)(ex->desc.tag.step % (uint64_t)ex->transport.size);
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op);
-    ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)cg_max_selected_(op, ex->n)
+    ex->plan.is_matrix = traits.shape.is_matrix;
+    ex->plan.transformed_n = traits.shape.transformed_n;
+    ex->plan.has_pairs = cg_is_sparse_f32_(op) && !op->code.arg && traits.shape.values_per_index == 1;
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op, &traits);
+    ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)traits.shape.max_selected
                                                                                  : 0;
-    ex->plan.k = (size_t)cg_k_from_ratio_(op->select.value, op->k, ex->n);
+    ex->plan.k = (size_t)traits.k;
     /* a sum that is not exact is encoded again: by `back`; a server's answer by nothing, if it need not be */
-    ex->plan.exact = cg_is_reducible_(ex, op) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
-    ex->plan.back = cg_has_back_(ex) ? *ex->desc.back : *op;
-    if (!cg_has_back_(ex) &&
-        (ex->plan.route == CG_ROUTE_SERVER || (ex->plan.route == CG_ROUTE_SCATTER && cg_is_reducible_(ex, op))))
-        ex->plan.back = cg_dense();
-    if (ex->desc.fold == CG_FOLD_VOTE) ex->plan.back = *op;
+    ex->plan.exact = cg_is_reducible_(ex, &traits) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    ex->plan.back = *op;
+    back_traits = traits;
+    if (ex->desc.fold != CG_FOLD_VOTE &&
+        (cg_has_back_(ex) || ex->plan.route == CG_ROUTE_SERVER ||
+            (ex->plan.route == CG_ROUTE_SCATTER && cg_is_reducible_(ex, &traits)))) {
+        ex->plan.back = cg_has_back_(ex) ? *ex->desc.back : cg_dense();
+        back_traits = cg_traits_of_(&ex->plan.back, ex->n);
+        own_back = 1;
+    }
+    cg_plan_sizes_(ex, bound, &traits, own_back ? &back_traits : NULL);
     ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg
-                                                : cg_has_fixed_len_(&ex->plan.back);
+                                                : cg_has_fixed_len_(&ex->plan.back, &back_traits);
     if (ex->plan.exact && !cg_is_f32_(op))
-        ex->plan.max_level_sum = (uint64_t)cg_grid_zero_symbol_(&op->quantize, &bits) * (uint64_t)ex->transport.size;
-    why = cg_refused_route_(ex);
+        ex->plan.max_level_sum = (uint64_t)traits.max_level * (uint64_t)ex->transport.size;
+    why = cg_refused_route_(ex, &traits);
     if (!why) why = cg_refused_fold_(ex);
     if (!why && (ex->desc.flags & CG_ABSTAIN) &&
         (ex->plan.route != CG_ROUTE_ALLGATHER || ex->desc.fold > CG_FOLD_SUM || (ex->desc.flags & CG_AGREE_SCALES)))
         why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
     if (!why) why = cg_refused_loss_(ex);
-    if (!why) why = cg_refused_agreement_(ex);
+    if (!why) why = cg_refused_agreement_(ex, &traits);
     if (!why && cg_has_back_(ex) &&
-        (cg_is_matrix_op_(&ex->plan.back) || ex->plan.back.sample.id == CG_SAMPLE_PERMK ||
+        (back_traits.shape.is_matrix || ex->plan.back.sample.id == CG_SAMPLE_PERMK ||
             ex->plan.back.select.id == CG_SELECT_GIVEN || ex->plan.back.select.id == CG_SELECT_BINS ||
-            ex->plan.back.select.id == CG_SELECT_VARIANCE || cg_is_user_codec_(&ex->plan.back.quantize)))
+            ex->plan.back.select.id == CG_SELECT_VARIANCE || back_traits.has_user_codec))
         why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
     if (!why && ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.exact &&
         (ex->plan.back.select.id == CG_SELECT_BINS || ex->plan.back.select.id == CG_SELECT_VARIANCE))
@@ -994,18 +1042,12 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
 /* Is x compressed at once, before anything is known of the others? */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
     return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
-        !(ex->plan.route == CG_ROUTE_LINEAR && cg_is_matrix_op_(&ex->desc.op));
+        !(ex->plan.route == CG_ROUTE_LINEAR && ex->plan.is_matrix);
 }
 
 /* src/exchange/memory.h */
 /* ---- >>memory: one plan, for the sum of it and for the places ---- */
 
-typedef struct cg_sparse_cursor_ {
-    cg_index_reader_ indices;
-    const uint8_t *values;
-    size_t unread, window_next, window_n;
-    uint64_t window[CG_SPARSE_BATCH_];
-} cg_sparse_cursor_;
 typedef struct cg_arena_ {
     uint8_t *base;
     uint64_t bytes;
@@ -1015,34 +1057,24 @@ static uint8_t *cg_arena_take_(cg_arena_ *arena, uint64_t bytes) {
     arena->bytes = cg_add_sat_(arena->bytes, cg_add_sat_(bytes, 63) & ~(uint64_t)63);
     return p;
 }
-/* An f32 packet of at most so many of n. */
-static uint64_t cg_sparse_bound_(uint64_t n, uint64_t max_selected) {
-    const cg_op any = cg_threshold(0.0f);
-    if (max_selected > n) max_selected = n;
-    return cg_add_sat_(
-        CG_HEADER_BYTES, cg_add_sat_(cg_mul_sat_(4, max_selected), cg_index_bound_(&any, n, max_selected)));
-}
-/* What a sum of `count` packets of n values may take, where it is exact. */
-static uint64_t cg_sum_bound_(const cg_ex_ *ex, uint64_t n, uint64_t count) {
-    const cg_op *op = &ex->desc.op;
-    const uint64_t transformed_n = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    if (op->select.id) return cg_sparse_bound_(transformed_n, cg_mul_sat_(count, cg_max_selected_(op, transformed_n)));
-    return cg_add_sat_(cg_bound_(op, NULL, (size_t)n), cg_add_sat_(CG_HEADER_BYTES, cg_mul_sat_(4, transformed_n)));
-}
-static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
-    const uint64_t transformed_n = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    uint64_t max_selected = op->select.id ? cg_mul_sat_(count, cg_max_selected_(op, transformed_n)) : 0;
-    if (max_selected > transformed_n) max_selected = transformed_n;
-    return op->select.id
-        ? cg_add_sat_(
-              cg_mul_sat_(2,
-                  cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(max_selected, CG_SLACK_)), 8 * ((transformed_n >> 32) + 2))),
-              64)
-        : 0;
-}
 static uint64_t cg_dense_bound_(uint64_t n) { return cg_add_sat_(CG_HEADER_BYTES, cg_mul_sat_(4, n)); }
-static void cg_max_update_(uint64_t *a, uint64_t b) {
-    if (*a < b) *a = b;
+/* Bytes of an exact sum of `count` packets of n values, at most. */
+static uint64_t cg_sum_bound_(const cg_ex_ *ex, uint64_t n, uint64_t count) {
+    const cg_traits_ traits = cg_traits_of_(&ex->desc.op, n);
+    const uint64_t transformed_n = traits.shape.transformed_n;
+    if (ex->desc.op.select.id)
+        return cg_sparse_packet_bound_(transformed_n, cg_mul_sat_(count, traits.shape.max_selected));
+    return cg_add_sat_(cg_bound(&ex->desc.op, (size_t)n), cg_dense_bound_(transformed_n));
+}
+/* Scratch of cg_reduce for them: two lists, if they are sparse. */
+static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
+    cg_traits_ traits;
+    uint64_t max_selected;
+    if (!op->select.id) return 0;
+    traits = cg_traits_of_(op, n);
+    max_selected = cg_mul_sat_(count, traits.shape.max_selected);
+    if (max_selected > traits.shape.transformed_n) max_selected = traits.shape.transformed_n;
+    return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(traits.shape.transformed_n, max_selected)), 64);
 }
 static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
     return ex->transport.size > 1 ? cg_log2_((uint64_t)ex->transport.size - 1) + 1 : 0;
@@ -1050,26 +1082,19 @@ static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
 /* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
 static cg_extra cg_back_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
-    if (!ex->desc.side || !cg_is_user_codec_(&ex->plan.back.quantize)) return side;
+    if (!ex->desc.side || !cg_traits_of_(&ex->plan.back, ex->n).has_user_codec) return side;
     side.codecs = ex->desc.side->codecs;
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* Of any part: the most. */
-static uint64_t cg_packet_room_(const cg_ex_ *ex) {
-    uint64_t room = 0;
-    for (int p = 0; p < ex->plan.stripes; p++)
-        cg_max_update_(&room, cg_bound_(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, p)));
-    return room;
-}
 static uint64_t cg_reduced_room_(const cg_ex_ *ex) {
     const cg_extra side = cg_back_extra_(ex);
     uint64_t room = 0;
-    if (ex->desc.fold == CG_FOLD_VOTE) return cg_packet_room_(ex);
+    if (ex->desc.fold == CG_FOLD_VOTE) return ex->plan.packet_room;
     for (int p = 0; p < ex->plan.stripes; p++)
         cg_max_update_(&room,
             ex->plan.exact ? cg_sum_bound_(ex, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size)
-                           : cg_bound_(&ex->plan.back, &side, cg_stripe_n_(ex, p)));
+                           : cg_bound_with(&ex->plan.back, &side, cg_stripe_n_(ex, p)));
     return room;
 }
 static uint64_t cg_stripe_max_n_(const cg_ex_ *ex) {
@@ -1099,7 +1124,7 @@ static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
     const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
     const int is_owner = ex->plan.route == CG_ROUTE_SCATTER || ex->plan.root == ex->transport.rank ||
         !ex->transport.sendrecv || ex->desc.leader == CG_LEADER_BY_SCORE;
-    ex->mem.inbox = cg_arena_take_(arena, is_owner ? cg_mul_sat_(size, cg_packet_room_(ex)) : 0);
+    ex->mem.inbox = cg_arena_take_(arena, is_owner ? cg_mul_sat_(size, ex->plan.packet_room) : 0);
     ex->reduced.packet = cg_arena_take_(arena, reduced_room);
     ex->mem.stripes = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_SCATTER ? cg_mul_sat_(size, reduced_room) : 0);
     ex->reduced.cap = (size_t)reduced_room;
@@ -1115,7 +1140,7 @@ static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
         return;
     ex->contrib.packets = cg_arena_take_(arena,
         cg_add_sat_(
-            cg_mul_sat_((uint64_t)ex->plan.stripes, cg_packet_room_(ex)), cg_dense_bound_(cg_stripe_max_n_(ex))));
+            cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
 }
 /* Lists of (index, value): merge and region cut sums of packets, shared writes one. */
 static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
@@ -1126,30 +1151,28 @@ static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
                    merges = ex->plan.route == CG_ROUTE_MERGE ? cg_tree_depth_(ex) : 1;
     uint64_t max_sum_n = cg_mul_sat_(fan_in, ex->plan.max_selected),
              max_dropped = cg_mul_sat_(cg_mul_sat_(fan_in, ex->plan.max_selected), merges),
-             room = cg_sparse_bound_(n, ex->plan.max_selected);
-    cg_max_update_(&room, cg_packet_room_(ex));
+             room = cg_sparse_packet_bound_(n, ex->plan.max_selected);
+    cg_max_update_(&room, ex->plan.packet_room);
     max_sum_n = max_sum_n > n ? n : max_sum_n;
     ex->mem.list_cap = (size_t)max_sum_n;
-    ex->mem.lists = cg_arena_take_(
-        arena, cg_mul_sat_(2, cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(max_sum_n, CG_SLACK_)), 8 * ((n >> 32) + 2))));
-    ex->contrib.packets = cg_arena_take_(arena, cg_sparse_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected)));
-    ex->contrib.cap = (size_t)cg_sparse_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected));
+    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_bytes_(n, max_sum_n)));
+    ex->contrib.packets = cg_arena_take_(
+        arena, cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected)));
+    ex->contrib.cap = (size_t)cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected));
     ex->reduced.cap = (size_t)cg_add_sat_(room, 1024);
     ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
     ex->mem.inbox = cg_arena_take_(
         arena, cg_mul_sat_(ex->plan.route == CG_ROUTE_REGION ? size : 1, cg_add_sat_(room, 1024)));
     if (ex->plan.route == CG_ROUTE_SHARED) return;
-    ex->partial.buf[0] = cg_arena_take_(arena, cg_sparse_bound_(n, max_sum_n));
-    ex->partial.buf[1] = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_MERGE ? cg_sparse_bound_(n, max_sum_n) : 0);
-    ex->dropped.cap = (size_t)cg_add_sat_(cg_sparse_bound_(n, max_dropped), cg_mul_sat_(size, CG_HEADER_BYTES + 96));
+    ex->partial.buf[0] = cg_arena_take_(arena, cg_sparse_packet_bound_(n, max_sum_n));
+    ex->partial.buf[1] = cg_arena_take_(
+        arena, ex->plan.route == CG_ROUTE_MERGE ? cg_sparse_packet_bound_(n, max_sum_n) : 0);
+    ex->dropped.cap = (size_t)cg_add_sat_(
+        cg_sparse_packet_bound_(n, max_dropped), cg_mul_sat_(size, CG_HEADER_BYTES + 96));
     ex->dropped.buf[0] = cg_arena_take_(arena, ex->dropped.cap);
     ex->dropped.buf[1] = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_MERGE ? ex->dropped.cap : 0);
-    cg_max_update_(scratch,
-        cg_add_sat_(
-            cg_mul_sat_(2,
-                cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(cg_add_sat_(max_dropped, ex->plan.max_selected), CG_SLACK_)),
-                    8 * ((n >> 32) + 2))),
-            64));
+    cg_max_update_(
+        scratch, cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
     if (ex->plan.route != CG_ROUTE_REGION) return;
     ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
     ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
@@ -1157,32 +1180,23 @@ static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
     ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* counts */
 }
 static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
-    const cg_op *op = &ex->desc.op;
-    ex->reduced.packet = cg_arena_take_(arena, cg_packet_room_(ex));
-    ex->reduced.cap = (size_t)cg_packet_room_(ex);
-    if (cg_is_matrix_op_(op))
-        ex->mem.matrix_work = (double *)(void *)cg_arena_take_(
-            arena, cg_lowrank_work_bytes_(cg_matrix_rows_(op), cg_matrix_cols_(op), op->transform.arg));
+    ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
+    ex->reduced.cap = (size_t)ex->plan.packet_room;
+    if (ex->plan.is_matrix)
+        ex->mem.matrix_work = (double *)(void *)cg_arena_take_(arena, cg_mul_sat_(8, ex->plan.transformed_n));
 }
-/* Scales of all parts, one after the other, if they are to be agreed on. */
+/* Scales of a stripe, if ranks are to agree on them. */
 static uint64_t cg_stripe_scale_count_(const cg_ex_ *ex, int stripe) {
-    cg_layout_ lay;
-    if (!(ex->desc.flags & CG_AGREE_SCALES)) return 0;
-    return cg_layout_make_(&ex->desc.op, NULL,
-               cg_transformed_n_(&ex->desc.op, cg_sampled_n_(&ex->desc.op, cg_stripe_n_(ex, stripe), NULL)),
-               &lay) == CG_OK
-        ? lay.bucket_count
-        : 0;
+    return ex->desc.flags & CG_AGREE_SCALES ? cg_traits_of_(&ex->desc.op, cg_stripe_n_(ex, stripe)).scale_count : 0;
 }
 static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
                    fragment = 1048576 / size < min_fragment ? min_fragment
         : 1048576 / size > 65536                            ? 65536
                                                             : 1048576 / size;
-    const cg_op *op = &ex->desc.op;
     uint64_t allreduce_floats = 0;
     if (size == 1) return 0;
-    if (ex->plan.route == CG_ROUTE_LINEAR) allreduce_floats = cg_transformed_n_(op, cg_sampled_n_(op, ex->n, NULL));
+    if (ex->plan.route == CG_ROUTE_LINEAR) allreduce_floats = ex->plan.transformed_n;
     if (ex->plan.route == CG_ROUTE_SHARED) allreduce_floats = ex->plan.max_selected;
     if (ex->transport.sendrecv)
         return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0; /* a stripe of a ring */
@@ -1195,7 +1209,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     const int has_tables = ex->plan.route == CG_ROUTE_REGION ||
         (ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.op_len_fixed);
     cg_arena_ arena;
-    uint64_t scratch = 0, bounce, room;
+    uint64_t scratch = ex->plan.scratch_bytes, bounce, room;
     arena.base = base;
     arena.bytes = 0;
     ex->opening.records = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
@@ -1210,13 +1224,9 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     ex->inputs.packet = (const void **)(void *)cg_arena_take_(&arena, size * sizeof(void *));
     ex->inputs.len = (size_t *)(void *)cg_arena_take_(&arena, size * sizeof(size_t));
     ex->inputs.decoder = (cg_decoder_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(size, sizeof(cg_decoder_)));
-    room = cg_is_compressed_first_(ex) ? cg_mul_sat_((uint64_t)ex->plan.stripes, cg_packet_room_(ex)) : 0;
+    room = cg_is_compressed_first_(ex) ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room) : 0;
     if (cg_hops_reencode_(ex)) room = cg_add_sat_(cg_mul_sat_(4, ex->n), (uint64_t)ex->plan.stripes * CG_HEADER_BYTES);
     ex->own.packets = cg_arena_take_(&arena, room);
-    for (int p = 0; p < ex->plan.stripes; p++) {
-        cg_max_update_(&scratch, cg_scratch_bytes_(op, cg_stripe_n_(ex, p)));
-        cg_max_update_(&scratch, cg_scratch_bytes_(&ex->plan.back, cg_stripe_n_(ex, p)));
-    }
     if (ex->desc.flags & CG_AGREE_SCALES) {
         ex->scales.count = 0;
         for (int p = 0; p < ex->plan.stripes; p++)
@@ -1235,19 +1245,18 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     case CG_ROUTE_SHARED: cg_mem_plan_lists_(ex, &arena, &scratch); break;
     case CG_ROUTE_LINEAR: cg_mem_plan_linear_(ex, &arena); break;
     default:
-        ex->mem.inbox = cg_arena_take_(&arena, cg_mul_sat_(size, cg_packet_room_(ex)));
-        if (cg_is_sparse_f32_(op) && !op->code.arg && cg_values_per_index_(op) == 1)
-            ex->inputs.cursor = (cg_sparse_cursor_ *)(void *)cg_arena_take_(
-                &arena, cg_mul_sat_(size, sizeof(cg_sparse_cursor_)));
+        ex->mem.inbox = cg_arena_take_(&arena, cg_mul_sat_(size, ex->plan.packet_room));
+        if (ex->plan.has_pairs)
+            ex->inputs.reader = (cg_sparse_reader_ *)(void *)cg_arena_take_(
+                &arena, cg_mul_sat_(size, sizeof(cg_sparse_reader_)));
         ex->reduced.cap = 0;
-        if (ex->desc.fold == CG_FOLD_VOTE) ex->reduced.cap = (size_t)cg_packet_room_(ex);
+        if (ex->desc.fold == CG_FOLD_VOTE) ex->reduced.cap = (size_t)ex->plan.packet_room;
         if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
             ex->reduced.cap = (size_t)cg_sum_bound_(ex, ex->n, size);
             cg_max_update_(&scratch, cg_sum_scratch_(op, ex->n, size));
             /* how many sent each */
-            ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(&arena,
-                cg_mul_sat_(
-                    4, cg_mul_sat_(size, cg_max_selected_(op, cg_transformed_n_(op, cg_sampled_n_(op, ex->n, NULL))))));
+            ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(
+                &arena, cg_mul_sat_(4, cg_mul_sat_(size, cg_traits_of_(op, ex->n).shape.max_selected)));
         }
         ex->reduced.packet = cg_arena_take_(&arena, ex->reduced.cap);
     }
@@ -1262,12 +1271,21 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
 #define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */
 
+/* A stage as 64 bits, beside its value. */
+static uint64_t cg_stage_bits_(const cg_stage *s) {
+    return (uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32;
+}
 static uint64_t cg_hash_stage_(uint64_t h, const cg_stage *s) {
-    h = cg_mix64_(h ^ ((uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32));
+    h = cg_mix64_(h ^ cg_stage_bits_(s));
     return cg_mix64_(h + cg_as_bits_(s->value) + CG_GOLDEN_);
 }
 static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) h = cg_hash_stage_(h, cg_op_stage_const_(op, slot));
+    h = cg_hash_stage_(h, &op->sample);
+    h = cg_hash_stage_(h, &op->transform);
+    h = cg_hash_stage_(h, &op->select);
+    h = cg_hash_stage_(h, &op->quantize);
+    h = cg_hash_stage_(h, &op->code);
+    h = cg_hash_stage_(h, &op->spare);
     return cg_mix64_(h ^ op->k);
 }
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
@@ -1322,7 +1340,7 @@ static void cg_records_check_(cg_ex_ *ex) {
     uint64_t max_bytes;
     float best_score = 0.0f;
     if (ex->status != CG_OK) return;
-    max_bytes = cg_mul_sat_((uint64_t)ex->plan.stripes, cg_packet_room_(ex));
+    max_bytes = cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room);
     ex->opening.weight_sum = 0.0;
     for (size_t q = 0; q < size; q++) {
         const uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;
@@ -1355,53 +1373,36 @@ static cg_extra cg_decode_extra_(const cg_ex_ *ex) { /* what decoding needs of t
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* Everything that cg_decode would find wrong, without decoding. */
-CG_NOINLINE_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
-    cg_decoder_ d;
-    float no_output = 0.0f;
-    cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
-    return s == CG_OK ? cg_verify_(&d) : s;
-}
 static cg_status cg_ex_decode_(
     const cg_ex_ *ex, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     const cg_extra side = cg_decode_extra_(ex);
     return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
 }
-static int cg_same_op_(const cg_op *a, const cg_op *b) {
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
-        cg_stage s = *cg_op_stage_const_(a, slot), t = *cg_op_stage_const_(b, slot);
-        /* its mark: the decoder looks at that */
-        if (slot == CG_SLOT_SELECT_ && s.id == CG_SELECT_GIVEN) s.size = t.size;
-        if (!cg_same_stage_(&s, &t)) return 0;
-    }
-    return 1;
+static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
+    return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* Agreed scales are the same in every packet, whoever made it, and in their sums. */
-CG_NOINLINE_ cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len, int stripe) {
-    cg_decoder_ d, own;
-    float no_output = 0.0f;
-    unsigned bits;
-    cg_status s = cg_decoder_open_(&d, NULL, p, len, &no_output, cg_stripe_n_(ex, stripe), 1);
-    if (s == CG_OK)
-        s = cg_decoder_open_(&own, NULL, ex->own.packets + (size_t)ex->own.offset[stripe],
-            (size_t)(ex->own.offset[stripe + 1] - ex->own.offset[stripe]), &no_output, cg_stripe_n_(ex, stripe), 1);
-    /* a sum too large for levels is of floats */
-    if (s != CG_OK || !cg_grid_zero_symbol_(&d.info.op.quantize, &bits)) return s;
-    if (d.lay.bucket_count != own.lay.bucket_count) return CG_E_MISMATCH;
-    for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
-        if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
-    return CG_OK;
+/* Operators that differ in k only are the same: every packet says its k. So are selections of given indices: the
+   decoder compares which indices they mean. */
+static int cg_same_op_(const cg_op *a, const cg_op *b) {
+    cg_stage select = a->select;
+    if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
+    return cg_same_stage_bits_(&a->sample, &b->sample) && cg_same_stage_bits_(&a->transform, &b->transform) &&
+        cg_same_stage_bits_(&select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
+        cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->spare, &b->spare);
+}
+/* Agreed scales are the same in every packet of a stripe, whoever made it, and in their sums. */
+static cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len, int stripe) {
+    const uint64_t *offset = ex->own.offset;
+    return cg_same_grid_(p, len, ex->own.packets + (size_t)offset[stripe],
+        (size_t)(offset[stripe + 1] - offset[stripe]), cg_stripe_n_(ex, stripe));
 }
 /* The packet of a rank that abstains: a selection of nothing. */
 static cg_op cg_empty_op_(void) { return cg_threshold(CG_FLT_MAX_); }
 static size_t cg_empty_packet_put_(const cg_tag *tag, size_t n, uint8_t *packet) {
-    const cg_checksum_ none = { 0, 0, 0 };
-    cg_info info = CG_ZERO;
-    info.op = cg_empty_op_();
-    info.tag = *tag;
-    info.n = info.drawn = n;
-    info.index_code = cg_index_code_(&info.op, n, 0);
-    return cg_packet_finalize_(cg_kernels_now_(), &info, packet, none);
+    size_t len = 0;
+    const cg_status s = cg_sparse_packet_put_(CG_FLT_MAX_, tag, n, NULL, packet, CG_HEADER_BYTES, &len);
+    (void)s; /* a header is all that it takes */
+    return len;
 }
 static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
@@ -1421,7 +1422,7 @@ static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_ta
             cg_status_str((cg_status)cg_get32_(p + 4)));
         return;
     }
-    s = cg_header_get_(p, len, &info);
+    s = cg_inspect(p, len, &info);
     if (s == CG_OK &&
         (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
             (made_by >= 0 && info.tag.rank != (uint32_t)made_by) ||
@@ -1467,7 +1468,6 @@ static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag
 }
 /* x as packets, part after part. */
 static void cg_stripes_compress_(cg_ex_ *ex) {
-    const size_t room = (size_t)cg_packet_room_(ex);
     cg_producer_ *producer = ex->producer;
     cg_extra side = CG_ZERO;
     uint64_t packet_offset = 0, scale_offset = 0;
@@ -1487,7 +1487,8 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
         if (ex->desc.flags & CG_AGREE_SCALES) side.scale = ex->scales.agreed ? ex->scales.max + scale_offset : NULL;
         scale_offset += cg_stripe_scale_count_(ex, p);
         s = cg_compress_checked_(&ex->desc.op, &tag, &side, n ? cg_at_(ex->grad, start) : NULL, producer, n,
-            ex->own.packets + (size_t)packet_offset, room, &len, ex->mem.scratch, ex->mem.scratch_bytes);
+            ex->own.packets + (size_t)packet_offset, ex->plan.packet_room, &len, ex->mem.scratch,
+            ex->mem.scratch_bytes);
         if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
         ex->own.offset[p] = packet_offset;
         packet_offset += len;
@@ -1499,9 +1500,8 @@ static size_t cg_own_packet_len_(const cg_ex_ *ex, int p) {
     return (size_t)(ex->own.offset[p + 1] - ex->own.offset[p]);
 }
 static void cg_grad_check_finite_(cg_ex_ *ex) { /* where x is not compressed before the others are told */
-    const cg_kernels_ *kernels = cg_kernels_now_();
     for (size_t i = 0; i < ex->n; i += CG_BLOCK_)
-        if (kernels->absmax_bits(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
+        if (cg_absmax_bits_(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
             cg_ex_fail_(ex, CG_E_NONFINITE, ex->transport.rank, cg_status_str(CG_E_NONFINITE));
             return;
         }
@@ -1532,7 +1532,7 @@ static void cg_scales_agree_(cg_ex_ *ex) {
     if (ex->status == CG_OK) return;
     ex->own.offset[0] = 0; /* the others wait for packets */
     for (int p = 0; p < ex->plan.stripes; p++) {
-        const size_t len = cg_bound_(&ex->desc.op, NULL, cg_stripe_n_(ex, p));
+        const size_t len = cg_bound(&ex->desc.op, cg_stripe_n_(ex, p));
         cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);
         ex->own.offset[p + 1] = ex->own.offset[p] + len;
     }
@@ -1620,12 +1620,12 @@ static void cg_broadcast_packet_begin_(cg_ex_ *ex, size_t fixed_len, int from) {
 static int cg_stripe_of_rank_(const cg_ex_ *ex, int rank) {
     return ex->plan.route == CG_ROUTE_RING ? cg_wrap_(ex, rank + 1) : rank;
 }
-static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) { /* length of a result of n values */
-    if (ex->desc.fold == CG_FOLD_VOTE) return cg_bound_(&ex->desc.op, NULL, n);
+/* Length of a reduced packet of n values; 0: not known beforehand. */
+static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) {
+    if (ex->desc.fold == CG_FOLD_VOTE) return cg_bound(&ex->desc.op, n);
     if (!ex->plan.reduced_len_fixed) return 0;
-    return ex->plan.exact
-        ? (size_t)cg_dense_bound_(cg_transformed_n_(&ex->desc.op, cg_sampled_n_(&ex->desc.op, n, NULL)))
-        : cg_bound_(&ex->plan.back, NULL, n);
+    if (ex->plan.exact && !ex->desc.op.sample.id && !ex->desc.op.transform.id) return (size_t)cg_dense_bound_(n);
+    return cg_bound(ex->plan.exact ? &ex->desc.op : &ex->plan.back, n);
 }
 static void cg_allgather_packets_begin_(cg_ex_ *ex, int len_fixed, uint8_t *into) {
     for (size_t q = 0; q < cg_ranks_(ex); q++)
@@ -1640,6 +1640,71 @@ static void cg_inputs_from_gather_(cg_ex_ *ex) { /* after a gather */
         ex->inputs.packet[q] = cg_gathered_(ex, q);
         ex->inputs.len[q] = (size_t)ex->collective.sizes[q];
     }
+}
+
+/* src/exchange/lists.h */
+/* ---- >>lists: selections that shrink on their way ---- */
+
+/* List 0 or 1 of mem.lists, empty, for indices below n <= ex->n. */
+static void cg_list_in_mem_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
+    const size_t bytes = (size_t)cg_list_bytes_(ex->n, ex->mem.list_cap);
+    cg_list_init_(list, ex->mem.lists + (size_t)which * bytes, n, ex->mem.list_cap);
+}
+static int cg_sparse_next_index_(cg_sparse_reader_ *r, uint64_t *index) {
+    if (r->window_next == r->window_n && !cg_sparse_reader_fill_(r)) return 0;
+    *index = r->window[r->window_next++];
+    return 1;
+}
+static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) { /* of an f32 packet */
+    if (!cg_sparse_next_index_(r, index)) return 0;
+    *value = cg_as_float_(cg_get32_(r->values));
+    r->values += 4;
+    return 1;
+}
+/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to
+   `lost`, from index `base` of n on. */
+CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
+    uint32_t threshold_bits, uint64_t ties, uint8_t *kept, size_t *kept_len, uint8_t *dropped, size_t dropped_cap,
+    size_t index_base, size_t *dropped_len) {
+    cg_sparse_reader_ r;
+    cg_list_ keep, drop;
+    cg_info info;
+    uint64_t index;
+    float value;
+    cg_status s = cg_sparse_reader_open_(&r, NULL, packet, len, n, &info);
+    if (s != CG_OK) return s;
+    if (info.k > ex->mem.list_cap) return CG_E_CORRUPT; /* somebody sent more than there can be */
+    cg_list_in_mem_(ex, 0, n, &keep);
+    cg_list_in_mem_(ex, 1, ex->n, &drop);
+    while (cg_sparse_next_(&r, &index, &value)) {
+        const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;
+        const int equal = magnitude_bits == threshold_bits && ties;
+        ties -= (uint64_t)equal;
+        if (magnitude_bits > threshold_bits || equal) cg_list_append_(&keep, index, value);
+        else cg_list_append_(&drop, index + index_base, -value);
+    }
+    s = cg_sparse_packet_put_(0.0f, &info.tag, n, &keep, kept, ex->reduced.cap, kept_len);
+    if (s == CG_OK) s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, ex->n, &drop, dropped, dropped_cap, dropped_len);
+    return s;
+}
+static cg_status cg_reduce_two_(
+    cg_ex_ *ex, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
+    const void *both[2];
+    size_t lens[2];
+    both[0] = a;
+    both[1] = b;
+    lens[0] = a_len;
+    lens[1] = b_len;
+    return cg_reduce_(both, lens, 2, 0, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
+}
+/* D(used) = what was sent less what was dropped here. */
+static cg_status cg_contribution_less_dropped_(cg_ex_ *ex) {
+    cg_status s;
+    if (!ex->dropped.any) return CG_OK;
+    s = cg_reduce_two_(ex, ex->own.packets, (size_t)ex->own.offset[1], ex->dropped.buf[ex->dropped.flip],
+        ex->dropped.len, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
+    ex->report.used = ex->contrib.packets;
+    return s;
 }
 
 /* src/exchange/blend.h */
@@ -1664,15 +1729,8 @@ static void cg_accum_open_(cg_accum_ *b, cg_ex_ *ex, float *y, size_t n) {
 static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, float alpha) {
     const cg_extra side = cg_decode_extra_(b->ex);
     cg_decoder_ *d = &b->ex->inputs.decoder[b->packet_count];
-    if (cg_decoder_open_(d, &side, packet, len, b->sum, b->n, 1) != CG_OK) b->not_by_blocks = 1;
-    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.value_code || d->lay.codec ||
-        cg_is_matrix_op_(&d->info.op))
+    if (!cg_decoder_open_blocks_(d, &side, packet, len, alpha, b->packet_count || b->grad ? 1.0f : 0.0f, b->sum, b->n))
         b->not_by_blocks = 1;
-    d->packet = packet;
-    d->info.packet_bytes = len;
-    d->alpha = alpha;
-    d->beta = b->packet_count || b->grad ? 1.0f : 0.0f;
-    d->non_temporal = 0;
     b->packet_count++;
 }
 static void cg_accum_ranks_(cg_ex_ *ex, float *y, size_t n, cg_accum_ *b) {
@@ -1681,17 +1739,14 @@ static void cg_accum_ranks_(cg_ex_ *ex, float *y, size_t n, cg_accum_ *b) {
         cg_accum_packet_(b, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_alpha_(ex, q));
 }
 static void cg_accum_dense_term_(const cg_accum_ *b, size_t first, size_t many, const float *v, float by, float beta) {
-    if (v) cg_kernels_now_()->axpby(cg_at_(v, first), many, by, beta, cg_at_mut_(b->sum, first), 0);
+    if (v) cg_axpby_(cg_at_(v, first), many, by, beta, cg_at_mut_(b->sum, first));
 }
 static double cg_accum_block_(const void *user, size_t first, size_t many, float *out) {
     const cg_accum_ *b = (const cg_accum_ *)user;
-    cg_checksum_ sum;
-    double energy;
     (void)out; /* b->y + first */
     cg_accum_dense_term_(b, first, many, b->grad, b->grad_weight, 0.0f);
     if (b->grad) cg_accum_dense_term_(b, first, many, b->carry, b->carry_weight, 1.0f);
-    for (size_t i = 0; i < b->packet_count; i++)
-        cg_decode_block_(&b->ex->inputs.decoder[i], NULL, NULL, first / CG_BLOCK_, 0, &sum, &energy);
+    for (size_t i = 0; i < b->packet_count; i++) cg_decoder_add_block_(&b->ex->inputs.decoder[i], first / CG_BLOCK_);
     if (!b->grad) cg_accum_dense_term_(b, first, many, b->carry, b->carry_weight, 1.0f);
     return 0.0;
 }
@@ -1717,11 +1772,8 @@ static cg_status cg_accum_whole_(const cg_accum_ *b) {
 }
 static cg_status cg_accum_all_(const cg_accum_ *b) {
     cg_producer_ producer = cg_accum_producer_(b);
-    cg_source_ src = CG_ZERO;
     if (b->not_by_blocks) return cg_accum_whole_(b);
-    src.producer = &producer;
-    src.x = b->sum;
-    cg_producer_make_all_(&src);
+    cg_producer_run_(&producer, b->sum);
     return CG_OK;
 }
 /* Decoded, added and encoded again, block by block. */
@@ -1738,75 +1790,59 @@ static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const c
 /* src/exchange/allgather.h */
 /* ---- >>allgather ---- */
 
-/* A sum of floats that is too large is the largest float, and would be no mean when divided by N. */
+/* Fails if a sum has reached the largest float: sums saturate there, and would be no mean when divided by N. */
 static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     cg_info info;
-    const cg_status s = cg_header_get_(sum, len, &info);
+    const cg_status s = cg_inspect(sum, len, &info);
     if (s != CG_OK || info.op.quantize.id) return s;
-    return cg_stored_absmax_bits_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >=
-            CG_INF_BITS_ - 1
-        ? CG_E_NONFINITE
-        : CG_OK;
+    return cg_floats_absmax_bits_le_(sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_INF_BITS_ - 1 ? CG_E_NONFINITE
+                                                                                                      : CG_OK;
 }
-/* How many packets have each of the sum's values; both ascend. */
-CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, const cg_decoder_ *sum, uint32_t *counts) {
-    const size_t k = (size_t)sum->info.k;
+/* How many packets have each of the sum's k values, into counts; all packets have their indices in ascending order. */
+CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32_t *counts) {
+    const cg_extra side = cg_decode_extra_(ex);
+    cg_sparse_reader_ sum, one;
+    cg_info info;
     memset(counts, 0, 4 * k);
     for (size_t q = 0; q < cg_ranks_(ex); q++) {
-        cg_decoder_ d;
-        cg_index_reader_ all = cg_index_open_(&sum->info, sum->index), one;
-        uint64_t at[CG_SPARSE_BATCH_], in[CG_SPARSE_BATCH_];
-        size_t j = 0, have = 0, next = 0;
-        float no_output = 0.0f;
-        const cg_extra side = cg_decode_extra_(ex);
-        cg_status s = cg_decoder_open_(&d, &side, ex->inputs.packet[q], ex->inputs.len[q], &no_output, ex->n, 0);
+        uint64_t sum_index, index = 0;
+        cg_status s = cg_sparse_reader_open_(&sum, NULL, ex->reduced.packet, ex->reduced.len, ex->n, &info);
+        int more;
+        if (s == CG_OK) s = cg_sparse_reader_open_(&one, &side, ex->inputs.packet[q], ex->inputs.len[q], ex->n, &info);
         if (s != CG_OK) return s;
-        one = cg_index_open_(&d.info, d.index);
-        for (size_t i = 0; i < k; i++) {
-            if (i % CG_SPARSE_BATCH_ == 0) cg_index_get_per_value_(&all, at, cg_min_(CG_SPARSE_BATCH_, k - i));
-            if (next == have && j < (size_t)d.info.k) {
-                have = cg_min_(CG_SPARSE_BATCH_, (size_t)d.info.k - j);
-                cg_index_get_per_value_(&one, in, have);
-                next = 0;
-            }
-            if (next < have && in[next] == at[i % CG_SPARSE_BATCH_]) {
+        more = cg_sparse_next_index_(&one, &index);
+        for (size_t i = 0; more && i < k && cg_sparse_next_index_(&sum, &sum_index); i++)
+            if (index == sum_index) {
                 counts[i]++;
-                next++;
-                j++;
+                more = cg_sparse_next_index_(&one, &index);
             }
-        }
     }
     return CG_OK;
 }
 /* The sum of all, each value divided by how many ranks sent one there. */
 CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
-    uint32_t *counts = ex->mem.contributors;
+    const uint32_t *counts = ex->mem.contributors;
     uint8_t *values = ex->reduced.packet + CG_HEADER_BYTES;
-    cg_decoder_ sum;
-    float no_output = 0.0f;
+    cg_info sum;
     cg_status s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), 0, ex->reduced.packet, ex->reduced.cap,
         &ex->reduced.len, ex->mem.scratch, ex->mem.scratch_bytes);
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
-    if (s == CG_OK) s = cg_decoder_open_(&sum, NULL, ex->reduced.packet, ex->reduced.len, &no_output, ex->n, 1);
-    if (s == CG_OK) s = cg_count_contributors_(ex, &sum, counts);
+    if (s == CG_OK) s = cg_inspect(ex->reduced.packet, ex->reduced.len, &sum);
+    if (s == CG_OK) s = cg_count_contributors_(ex, (size_t)sum.k, ex->mem.contributors);
     if (s != CG_OK) return s;
-    for (size_t i = 0; i < (size_t)sum.info.k; i++)
+    for (size_t i = 0; i < (size_t)sum.k; i++)
         cg_put32_(values + 4 * i, cg_as_bits_(cg_as_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
-    cg_packet_finalize_(sum.kernels, &sum.info, ex->reduced.packet,
-        cg_checksum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
+    ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
 }
 /* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and
    added to in L1. touched: a bit for each that was, or NULL; model: what they will be used on. */
-CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_cursor_ *a, int first, float alpha, uint64_t base, uint64_t end,
+CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_reader_ *a, int first, float alpha, uint64_t base, uint64_t end,
     float *chunk, uint64_t *touched, const float *model) {
     for (;; a->window_next = a->window_n = 0) {
         size_t i = a->window_next;
         if (!a->window_n) {
-            a->window_n = cg_min_(CG_SPARSE_BATCH_, a->unread);
-            if (!a->window_n) return;
-            cg_index_get_(&a->indices, a->window, a->window_n);
-            a->unread -= a->window_n;
+            if (!cg_sparse_reader_fill_(a)) return;
             if (touched)
                 for (size_t j = 0; j < a->window_n; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->window[j]));
         }
@@ -1821,20 +1857,14 @@ CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_cursor_ *a, int first, float alp
     }
 }
 static cg_status cg_sparse_cursors_open_(cg_ex_ *ex, size_t n) {
-    float no_output = 0.0f;
-    for (size_t q = 0; q < cg_ranks_(ex); q++) {
-        cg_decoder_ d;
-        const cg_status s = cg_decoder_open_(&d, NULL, ex->inputs.packet[q], ex->inputs.len[q], &no_output, n, 1);
-        if (s != CG_OK) return s;
-        ex->inputs.cursor[q].indices = cg_index_open_(&d.info, d.index);
-        ex->inputs.cursor[q].values = d.codes;
-        ex->inputs.cursor[q].unread = (size_t)d.info.k;
-        ex->inputs.cursor[q].window_next = ex->inputs.cursor[q].window_n = 0;
+    cg_status s = CG_OK;
+    for (size_t q = 0; q < cg_ranks_(ex) && s == CG_OK; q++) {
+        cg_info info;
+        s = cg_sparse_reader_open_(&ex->inputs.reader[q], NULL, ex->inputs.packet[q], ex->inputs.len[q], n, &info);
     }
-    return CG_OK;
+    return s;
 }
 CG_NOINLINE_ cg_status cg_sparse_cursors_sum_(cg_ex_ *ex, float *y, size_t n) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
     const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
     const cg_status s = cg_sparse_cursors_open_(ex, n);
     float chunk[2 * CG_CHUNK_];
@@ -1844,10 +1874,9 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_sum_(cg_ex_ *ex, float *y, size_t n) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
         for (size_t q = 0; q < cg_ranks_(ex); q++)
             cg_sparse_cursor_add_(
-                &ex->inputs.cursor[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
-        kernels->move_zero(chunk, many, cg_at_mut_(y, base), stream);
+                &ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
+        cg_move_zero_(chunk, many, cg_at_mut_(y, base), stream, base + many == n);
     }
-    if (stream) kernels->stream_fence();
     return CG_OK;
 }
 /* ... to the model, where somebody sent something. */
@@ -1860,7 +1889,7 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
     memset(touched, 0, sizeof touched);
     for (size_t base = 0; base < ex->n; base += 2 * CG_CHUNK_) {
         for (size_t q = 0; q < cg_ranks_(ex); q++)
-            cg_sparse_cursor_add_(&ex->inputs.cursor[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk,
+            cg_sparse_cursor_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk,
                 touched, ex->desc.model);
         for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
             for (; touched[w]; touched[w] &= touched[w] - 1) {
@@ -1874,7 +1903,7 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
 }
 static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
     cg_accum_ b;
-    if (ex->inputs.cursor) return cg_sparse_cursors_sum_(ex, y, n);
+    if (ex->inputs.reader) return cg_sparse_cursors_sum_(ex, y, n);
     cg_accum_ranks_(ex, y, n, &b);
     return cg_accum_all_(&b);
 }
@@ -1889,12 +1918,12 @@ static cg_status cg_route_allgather_(cg_ex_ *ex) {
                 &ex->desc.op, q, q);
     if (ex->status != CG_OK) return ex->status;
     if (ex->desc.fold == CG_FOLD_VOTE) {
-        s = cg_vote_(
+        s = cg_vote(
             ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
         return s == CG_OK ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n) : s;
     }
     if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id) return cg_mean_of_contributors_(ex);
-    return ex->inputs.cursor && ex->desc.model ? cg_sparse_cursors_step_model_(ex)
+    return ex->inputs.reader && ex->desc.model ? cg_sparse_cursors_step_model_(ex)
                                                : cg_inputs_sum_(ex, ex->result, ex->n);
     CG_CO_END_
 }
@@ -1911,8 +1940,7 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     const cg_op dense = cg_dense();
     size_t len;
     cg_status s;
-    cg_kernels_now_()->axpby(
-        ex->mem.sum, n, -sum_weight / cg_weight_of_(ex, (size_t)ex->transport.rank), 0.0f, ex->mem.sum, 0);
+    cg_axpby_(ex->mem.sum, n, -sum_weight / cg_weight_of_(ex, (size_t)ex->transport.rank), 0.0f, ex->mem.sum);
     s = cg_ex_decode_(ex, cg_own_packet_(ex, stripe), cg_own_packet_len_(ex, stripe), 1.0f, 1.0f, ex->mem.sum, n);
     memcpy(ex->contrib.packets, ex->own.packets, bytes_before);
     if (s == CG_OK)
@@ -1932,7 +1960,7 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
     cg_status s;
     if (ex->status != CG_OK) return;
     if (ex->desc.fold == CG_FOLD_VOTE)
-        s = cg_vote_(
+        s = cg_vote(
             ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
     else if (ex->plan.exact)
         s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->plan.max_level_sum, ex->reduced.packet,
@@ -1962,7 +1990,7 @@ static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
 }
 static cg_status cg_route_server_(cg_ex_ *ex) {
     const int me = ex->transport.rank, root = ex->plan.root;
-    const size_t inbox_stride = (size_t)cg_packet_room_(ex);
+    const size_t inbox_stride = ex->plan.packet_room;
     CG_CO_BEGIN_(ex)
     if (!ex->transport.sendrecv) {
         CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
@@ -2024,7 +2052,8 @@ static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
 }
 static void cg_lengths_read_(cg_ex_ *ex) { /* of the parts that will come to me */
     const int me = ex->transport.rank;
-    const uint64_t room = cg_packet_room_(ex), fixed_len = cg_bound_(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
+    const uint64_t room = ex->plan.packet_room,
+                   fixed_len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
     for (size_t q = 0; q < cg_ranks_(ex); q++) {
         const uint8_t *row = ex->plan.op_len_fixed ? NULL : cg_gathered_(ex, q);
         ex->inputs.len[q] = (size_t)(row ? cg_get64_(row + 8 * me) : fixed_len);
@@ -2035,7 +2064,7 @@ static void cg_lengths_read_(cg_ex_ *ex) { /* of the parts that will come to me 
 }
 static cg_status cg_route_scatter_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;
-    const size_t inbox_stride = (size_t)cg_packet_room_(ex);
+    const size_t inbox_stride = ex->plan.packet_room;
     int to, from;
     CG_CO_BEGIN_(ex)
     if (!ex->plan.op_len_fixed) CG_CO_AWAIT_(ex, 1, cg_allgather_lengths_begin_(ex));
@@ -2134,7 +2163,7 @@ static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
 static void cg_clamp_(float *v, size_t n) { /* dividing by weights may overflow, after the last message */
-    if (cg_kernels_now_()->absmax_bits(v, n) < CG_INF_BITS_) return;
+    if (cg_absmax_bits_(v, n) < CG_INF_BITS_) return;
     for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
 /* What counted: x less what was lost here, unless carry has that. */
@@ -2149,13 +2178,12 @@ static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
         float *error = ex->mem.sum + start;
         size_t len;
         if (ex->desc.carry) {
-            cg_kernels_now_()->axpby(error, n,
-                ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum), 0.0f,
-                cg_at_mut_(ex->desc.carry, start), 0);
+            cg_axpby_(error, n, ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum), 0.0f,
+                cg_at_mut_(ex->desc.carry, start));
             cg_clamp_(cg_at_mut_(ex->desc.carry, start), n);
-            cg_kernels_now_()->axpby(cg_at_(ex->grad, start), n, 1.0f, 0.0f, error, 0);
+            cg_axpby_(cg_at_(ex->grad, start), n, 1.0f, 0.0f, error);
         } else {
-            cg_kernels_now_()->axpby(cg_at_(ex->grad, start), n, 1.0f, (float)(-1.0 / (double)weight), error, 0);
+            cg_axpby_(cg_at_(ex->grad, start), n, 1.0f, (float)(-1.0 / (double)weight), error);
             cg_clamp_(error, n);
         }
         s = cg_ex_compress_(
@@ -2227,109 +2255,14 @@ static cg_status cg_route_tree_(cg_ex_ *ex) {
     CG_CO_END_
 }
 
-/* src/exchange/lists.h */
-/* ---- >>lists: selections that shrink on their way ---- */
-
-static void cg_list_wrap_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
-    const size_t bytes = 8 * (ex->mem.list_cap + CG_SLACK_) + 8 * (((uint64_t)ex->n >> 32) + 2);
-    uint8_t *p = ex->mem.lists + (size_t)which * bytes;
-    memset(list, 0, sizeof *list);
-    list->segment_count = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
-    list->segment_start = (uint64_t *)(void *)p;
-    memset(list->segment_start, 0, 8 * (size_t)(list->segment_count + 1));
-    list->index_low = (uint32_t *)(void *)(p + 8 * (((uint64_t)ex->n >> 32) + 2));
-    list->value = (float *)(void *)(list->index_low + ex->mem.list_cap + CG_SLACK_);
-}
-/* Indices must ascend. */
-static void cg_list_append_(cg_list_ *list, uint64_t index, float value) {
-    for (uint64_t s = (index >> 32) + 1; s <= list->segment_count; s++) list->segment_start[s] = list->count + 1;
-    cg_list_add_(list, (size_t)index, value);
-}
-static cg_info cg_sparse_info_(cg_tag tag, size_t n) {
-    cg_info info = CG_ZERO;
-    info.op = cg_threshold(0.0f);
-    info.tag = tag;
-    info.n = info.drawn = n;
-    return info;
-}
-typedef struct cg_packet_reader_ {
-    cg_decoder_ d;
-    cg_index_reader_ index;
-    uint64_t at[CG_SPARSE_BATCH_];
-    size_t next;
-} cg_packet_reader_;
-static cg_status cg_packet_reader_open_(cg_packet_reader_ *r, const uint8_t *packet, size_t len, size_t n) {
-    float no_output = 0.0f;
-    const cg_status s = cg_decoder_open_(&r->d, NULL, packet, len, &no_output, n, 1);
-    if (s == CG_OK) r->index = cg_index_open_(&r->d.info, r->d.index);
-    r->next = 0;
-    return s;
-}
-static int cg_packet_reader_next_(cg_packet_reader_ *r, uint64_t *index, float *value) { /* of an f32 packet */
-    const size_t k = (size_t)r->d.info.k;
-    if (r->next == k) return 0;
-    if (r->next % CG_SPARSE_BATCH_ == 0)
-        cg_index_get_per_value_(&r->index, r->at, cg_min_(CG_SPARSE_BATCH_, k - r->next));
-    *index = r->at[r->next % CG_SPARSE_BATCH_];
-    *value = cg_as_float_(cg_get32_(r->d.codes + 4 * r->next));
-    r->next++;
-    return 1;
-}
-/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to
-   `lost`, from index `base` of n on. */
-CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
-    uint32_t threshold_bits, uint64_t ties, uint8_t *kept, size_t *kept_len, uint8_t *dropped, size_t dropped_cap,
-    size_t index_base, size_t *dropped_len) {
-    cg_packet_reader_ r;
-    cg_list_ keep, drop;
-    cg_info info;
-    uint64_t index;
-    float value;
-    cg_status s = cg_packet_reader_open_(&r, packet, len, n);
-    if (s != CG_OK) return s;
-    if (r.d.info.k > ex->mem.list_cap) return CG_E_CORRUPT; /* somebody sent more than there can be */
-    cg_list_wrap_(ex, 0, n, &keep);
-    cg_list_wrap_(ex, 1, ex->n, &drop);
-    while (cg_packet_reader_next_(&r, &index, &value)) {
-        const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;
-        const int equal = magnitude_bits == threshold_bits && ties;
-        ties -= (uint64_t)equal;
-        if (magnitude_bits > threshold_bits || equal) cg_list_append_(&keep, index, value);
-        else cg_list_append_(&drop, index + index_base, -value);
-    }
-    info = cg_sparse_info_(r.d.info.tag, n);
-    s = cg_packet_from_list_(&info, n, &keep, kept, ex->reduced.cap, kept_len);
-    info = cg_sparse_info_(ex->desc.tag, ex->n);
-    if (s == CG_OK) s = cg_packet_from_list_(&info, ex->n, &drop, dropped, dropped_cap, dropped_len);
-    return s;
-}
-static cg_status cg_reduce_two_(
-    cg_ex_ *ex, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
-    const void *both[2];
-    size_t lens[2];
-    both[0] = a;
-    both[1] = b;
-    lens[0] = a_len;
-    lens[1] = b_len;
-    return cg_reduce_(both, lens, 2, 0, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
-}
-/* D(used) = what was sent less what was dropped here. */
-static cg_status cg_contribution_less_dropped_(cg_ex_ *ex) {
-    cg_status s;
-    if (!ex->dropped.any) return CG_OK;
-    s = cg_reduce_two_(ex, ex->own.packets, (size_t)ex->own.offset[1], ex->dropped.buf[ex->dropped.flip],
-        ex->dropped.len, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
-    ex->report.used = ex->contrib.packets;
-    return s;
-}
-
 /* src/exchange/merge.h */
 /* ---- >>merge: gTop-k ---- */
 
 /* The k largest of current + in; the rest joins what this rank keeps. */
 CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
-    const size_t sum_cap = (size_t)cg_sparse_bound_(ex->n, ex->mem.list_cap);
-    cg_packet_reader_ r;
+    const size_t sum_cap = (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap);
+    cg_sparse_reader_ r;
+    cg_info info;
     cg_list_ values;
     size_t kth = ex->plan.k, len, dropped_len, k;
     uint64_t index;
@@ -2338,9 +2271,9 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     cg_status s = cg_reduce_two_(
         ex, ex->partial.packet, ex->partial.len, ex->mem.inbox, ex->hop.in_len, ex->partial.buf[0], sum_cap, &len);
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], len);
-    if (s == CG_OK) s = cg_packet_reader_open_(&r, ex->partial.buf[0], len, ex->n);
+    if (s == CG_OK) s = cg_sparse_reader_open_(&r, NULL, ex->partial.buf[0], len, ex->n, &info);
     if (s != CG_OK) return s;
-    k = (size_t)r.d.info.k;
+    k = (size_t)info.k;
     if (k > ex->mem.list_cap) return CG_E_CORRUPT;
     if (k <= ex->plan.k) {
         memcpy(ex->reduced.packet, ex->partial.buf[0], len);
@@ -2348,9 +2281,9 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
         ex->partial.len = len;
         return CG_OK;
     }
-    cg_list_wrap_(ex, 0, ex->n, &values);
-    while (cg_packet_reader_next_(&r, &index, &value)) cg_list_add_(&values, 0, value);
-    threshold_bits = cg_kth_(values.value, k, &kth, 0, CG_INF_BITS_ - 1, cg_both_signs_);
+    cg_list_in_mem_(ex, 0, ex->n, &values);
+    while (cg_sparse_next_(&r, &index, &value)) cg_list_append_(&values, index, value);
+    threshold_bits = cg_list_kth_(&values, &kth);
     s = cg_threshold_split_(ex, ex->partial.buf[0], len, ex->n, threshold_bits, kth, ex->reduced.packet,
         &ex->partial.len, ex->dropped.any ? ex->partial.buf[1] : ex->dropped.buf[0], sum_cap, 0, &dropped_len);
     ex->partial.packet = ex->reduced.packet;
@@ -2397,15 +2330,14 @@ static cg_status cg_route_merge_(cg_ex_ *ex) {
 
 CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     const size_t size = cg_ranks_(ex);
-    cg_packet_reader_ r;
+    cg_sparse_reader_ r;
+    cg_info info;
     uint64_t index;
-    float value;
-    size_t region = 1;
-    cg_status s = cg_packet_reader_open_(&r, ex->own.packets, (size_t)ex->own.offset[1], ex->n);
+    size_t region = 1, i = 0;
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, (size_t)ex->own.offset[1], ex->n, &info);
     if (s != CG_OK) return s;
-    while (region < size && cg_packet_reader_next_(&r, &index, &value))
-        while (region < size && (r.next - 1) * size >= region * (size_t)r.d.info.k)
-            cg_put64_(out + 8 * region++, index);
+    for (; region < size && cg_sparse_next_index_(&r, &index); i++)
+        while (region < size && i * size >= region * (size_t)info.k) cg_put64_(out + 8 * region++, index);
     while (region < size) cg_put64_(out + 8 * region++, ex->n);
     cg_put64_(out, 0);
     return CG_OK;
@@ -2438,23 +2370,22 @@ static size_t cg_region_n_(const cg_ex_ *ex, int q) {
 }
 /* What was sent, region by region, as packets one after the other; their places to part_at. */
 CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
-    cg_packet_reader_ r;
+    cg_sparse_reader_ r;
     cg_list_ list;
     cg_info info;
     uint64_t index = 0, at = 0;
     float value = 0.0f;
     int more;
-    cg_status s = cg_packet_reader_open_(&r, ex->own.packets, (size_t)cg_own_packet_len_(ex, 0), ex->n);
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, cg_own_packet_len_(ex, 0), ex->n, &info);
     if (s != CG_OK) return s;
-    more = cg_packet_reader_next_(&r, &index, &value);
+    more = cg_sparse_next_(&r, &index, &value);
     for (int q = 0; q < ex->transport.size; q++) {
         const size_t n = cg_region_n_(ex, q);
         size_t len;
-        cg_list_wrap_(ex, 0, n, &list);
-        for (; more && index < ex->region.bounds[q + 1]; more = cg_packet_reader_next_(&r, &index, &value))
+        cg_list_in_mem_(ex, 0, n, &list);
+        for (; more && index < ex->region.bounds[q + 1]; more = cg_sparse_next_(&r, &index, &value))
             cg_list_append_(&list, index - ex->region.bounds[q], value);
-        info = cg_sparse_info_(ex->desc.tag, n);
-        s = cg_packet_from_list_(&info, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
+        s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
         if (s != CG_OK) return s;
         cg_put64_(ex->preamble.all + 8 * ((size_t)ex->transport.size * cg_ranks_(ex) + (size_t)q), len);
         at += len;
@@ -2464,12 +2395,14 @@ CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
 /* The next byte of the key: of those that share the bits so far, how many have which byte. */
 CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *ex, int byte, uint8_t *out) {
     uint32_t bins[256] = { 0 };
-    cg_packet_reader_ r;
+    cg_sparse_reader_ r;
+    cg_info info;
     uint64_t index;
     float value;
-    cg_status s = cg_packet_reader_open_(&r, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, ex->transport.rank));
+    cg_status s = cg_sparse_reader_open_(
+        &r, NULL, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, ex->transport.rank), &info);
     if (s != CG_OK) return s;
-    while (cg_packet_reader_next_(&r, &index, &value)) {
+    while (cg_sparse_next_(&r, &index, &value)) {
         const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;
         if (byte == 3 || magnitude_bits >> 8 * (byte + 1) == ex->region.threshold_bits >> 8 * (byte + 1))
             bins[magnitude_bits >> 8 * byte & 255]++;
@@ -2506,7 +2439,8 @@ static void cg_region_reduce_(cg_ex_ *ex) {
                 cg_stripe_tag_(ex, 0, 0), -1, NULL, q, q);
     if (ex->status != CG_OK) return;
     s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), 0, ex->partial.buf[0],
-        (size_t)cg_sparse_bound_(ex->n, ex->mem.list_cap), &ex->partial.len, ex->mem.scratch, ex->mem.scratch_bytes);
+        (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), &ex->partial.len, ex->mem.scratch,
+        ex->mem.scratch_bytes);
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], ex->partial.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
 }
@@ -2568,7 +2502,7 @@ static cg_status cg_route_region_(cg_ex_ *ex) {
     if (ex->status == CG_OK) {
         s = cg_threshold_split_(ex, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, me),
             ex->region.threshold_bits, ex->region.ties[me], ex->reduced.packet, &ex->reduced.len, ex->dropped.buf[0],
-            (size_t)cg_sparse_bound_(ex->n, ex->mem.list_cap), (size_t)ex->region.bounds[me], &ex->dropped.len);
+            (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), (size_t)ex->region.bounds[me], &ex->dropped.len);
         ex->dropped.any = 1;
         ex->dropped.flip = 0;
         if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
@@ -2605,10 +2539,10 @@ static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t
         cg_floats_swap_le_(v, k);
         in = v;
     }
-    cg_kernels_now_()->axpby(in, k, alpha, 0.0f, v, 0);
+    cg_axpby_(in, k, alpha, 0.0f, v);
 }
 static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
-    const uint32_t absmax_bits = cg_kernels_now_()->absmax_bits(v, n);
+    const uint32_t absmax_bits = cg_absmax_bits_(v, n);
     if (absmax_bits > CG_INF_BITS_)
         cg_ex_fail_(ex, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
     else if (absmax_bits == CG_INF_BITS_)
@@ -2616,32 +2550,23 @@ static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
 }
 /* The summed values under a header. */
 static void cg_seal_payload_(cg_ex_ *ex, const cg_info *info) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    uint8_t *values = ex->reduced.packet + CG_HEADER_BYTES;
     cg_floats_swap_le_(cg_payload_(ex), info->value_bytes / 4);
-    ex->reduced.len = cg_packet_finalize_(
-        kernels, info, ex->reduced.packet, cg_checksum_of_(kernels, values, info->value_bytes));
+    ex->reduced.len = cg_packet_seal_(info, ex->reduced.packet);
 }
 /* This rank's values at the shared indices: a packet that needs no support, and the floats to be summed. */
-CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, cg_info *info) {
+CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, size_t *k) {
     cg_list_ list;
-    cg_info sparse = cg_sparse_info_(ex->desc.tag, ex->n);
-    cg_packet_reader_ r;
+    cg_sparse_reader_ r;
+    cg_info info;
     uint64_t index;
-    float value;
-    cg_status s = cg_packet_reader_open_(&r, ex->mem.inbox, ex->hop.in_len, ex->n);
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->mem.inbox, ex->hop.in_len, ex->n, &info);
     if (s != CG_OK) return s;
-    if (r.d.info.k > ex->plan.max_selected) return CG_E_CORRUPT;
-    cg_list_wrap_(ex, 0, ex->n, &list);
-    r.next = 0;
-    for (size_t i = 0, k = (size_t)r.d.info.k; i < k; i++) {
-        if (i % CG_SPARSE_BATCH_ == 0) cg_index_get_per_value_(&r.index, r.at, cg_min_(CG_SPARSE_BATCH_, k - i));
-        index = r.at[i % CG_SPARSE_BATCH_];
-        value = cg_load_(ex->grad, (size_t)index);
-        cg_list_append_(&list, index, value);
-    }
-    *info = sparse;
-    return cg_packet_from_list_(info, ex->n, &list, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
+    if (info.k > ex->plan.max_selected) return CG_E_CORRUPT;
+    cg_list_in_mem_(ex, 0, ex->n, &list);
+    while (cg_sparse_next_index_(&r, &index)) cg_list_append_(&list, index, cg_load_(ex->grad, (size_t)index));
+    *k = list.count;
+    return cg_sparse_packet_put_(
+        0.0f, &ex->desc.tag, ex->n, &list, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
 }
 static cg_op cg_shared_op_(const cg_ex_ *ex) { /* of the leader's indices: a selection with values of no bits */
     cg_op op = ex->desc.op;
@@ -2660,7 +2585,8 @@ static void cg_shared_indices_(cg_ex_ *ex) {
 static cg_status cg_route_shared_(cg_ex_ *ex) {
     const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
     const cg_op indices = cg_shared_op_(ex);
-    cg_info info = CG_ZERO;
+    cg_info info;
+    size_t k = 0;
     cg_status s;
     CG_CO_BEGIN_(ex)
     if (ex->transport.rank == ex->plan.root) cg_shared_indices_(ex);
@@ -2671,70 +2597,45 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
     if (ex->status == CG_OK) {
         memcpy(ex->mem.inbox, ex->reduced.packet, ex->reduced.len);
         ex->hop.in_len = ex->reduced.len;
-        s = cg_shared_values_(ex, &info);
+        s = cg_shared_values_(ex, &k);
         if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     }
     if (ex->status != CG_OK && ex->reduced.len == 0) return ex->status; /* the leader's failure: all know it */
-    cg_load_payload_(ex, ex->contrib.packets, (size_t)info.k, ex->plan.max_selected, alpha);
+    cg_load_payload_(ex, ex->contrib.packets, k, ex->plan.max_selected, alpha);
     CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, cg_payload_(ex), ex->plan.max_selected));
     cg_payload_check_(ex, cg_payload_(ex), ex->plan.max_selected);
     if (ex->status != CG_OK) return ex->status;
-    s = cg_header_get_(ex->contrib.packets, ex->contrib.len, &info);
+    s = cg_inspect(ex->contrib.packets, ex->contrib.len, &info);
     if (s != CG_OK) return s;
     cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
     memcpy(ex->reduced.packet + CG_HEADER_BYTES + info.value_bytes,
         ex->contrib.packets + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
-    ex->reduced.len = cg_packet_finalize_(cg_kernels_now_(), &info, ex->reduced.packet,
-        cg_checksum_of_(cg_kernels_now_(), ex->reduced.packet + CG_HEADER_BYTES, info.value_bytes + info.index_bytes));
+    ex->reduced.len = cg_packet_seal_(&info, ex->reduced.packet);
     ex->report.used = ex->contrib.packets;
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
     CG_CO_END_
 }
-/* PowerSGD: P = MQ summed and made orthonormal, Q = M^T P summed; the factors stand in the result's payload. */
-static void cg_powersgd_factor_(cg_ex_ *ex, int round, float alpha) {
-    const cg_op *op = &ex->desc.op;
-    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
-    const unsigned r = cg_matrix_r_(op);
-    double *p64 = ex->mem.matrix_work, *q64 = p64 + r * rows, norm = 0.0;
-    float *p = cg_payload_(ex), *q = p + rows * r;
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    int warm = 0;
-    if (!round) {
-        for (size_t i = 0; ex->desc.warm && i < r * cols; i++) {
-            q64[i] = (double)cg_load_(ex->desc.warm, i);
-            warm |= (cg_load_bits_(ex->desc.warm, i) & CG_ABS_MASK_) != 0;
-        }
-        if (!warm) cg_lowrank_init_q_(cg_shared_key_(&ex->desc.tag), cols, r, q64);
-        cg_matrix_times_(kernels, ex->grad, rows, cols, q64, r, p64);
-        for (size_t i = 0; i < rows * r; i++) p[i] = (float)(p64[i % r * rows + i / r] * (double)alpha);
-        return;
-    }
-    for (size_t i = 0; i < rows * r; i++) p64[i % r * rows + i / r] = (double)p[i];
-    if (!cg_gram_schmidt_(p64, rows, r, &norm)) cg_ex_fail_(ex, CG_E_NONFINITE, -1, cg_status_str(CG_E_NONFINITE));
-    cg_lowrank_store_p_(p64, rows, r, 1.0, p, r);
-    cg_lowrank_compute_q_(kernels, ex->grad, rows, cols, p, r, r, q64);
-    for (size_t i = 0; i < cols * r; i++) q[i] = (float)(q64[i] * (double)alpha);
-}
+/* PowerSGD: P = MQ summed and made orthonormal, Q = M^T P summed; the factors stand in the payload of reduced.packet. */
 static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
-    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
-    const unsigned r = cg_matrix_r_(op);
-    const float *q = cg_payload_(ex) + rows * r;
+    const cg_traits_ traits = cg_traits_of_(op, ex->n);
+    const size_t p_floats = traits.shape.rows * traits.shape.r, q_floats = traits.shape.cols * traits.shape.r;
+    const float *q = cg_payload_(ex) + p_floats;
     /* of a sum: this rank's share */
     const float own_share = ex->desc.fold == CG_FOLD_SUM ? (float)(1.0 / ex->opening.weight_sum) : 1.0f;
     cg_info info = CG_ZERO;
     cg_status s;
-    for (size_t i = 0; ex->desc.warm && i < cols * r; i++) cg_store_(ex->desc.warm, i, q[i]);
+    for (size_t i = 0; ex->desc.warm && i < q_floats; i++) cg_store_(ex->desc.warm, i, q[i]);
     info.op = *op;
     info.tag = ex->desc.tag;
     info.n = info.drawn = ex->n;
-    info.k = cg_transformed_n_(op, ex->n);
+    info.k = ex->plan.transformed_n;
     info.value_bytes = 4 * (size_t)info.k;
     cg_seal_payload_(ex, &info);
     s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
     if (own_share != 1.0f) { /* the result is in x; now its packet becomes the share */
         cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
-        for (size_t i = 0; i < cols * r; i++) cg_payload_(ex)[rows * r + i] = cg_times_(own_share, q[i]);
+        for (size_t i = 0; i < q_floats; i++) cg_payload_(ex)[p_floats + i] = cg_times_(own_share, q[i]);
         cg_seal_payload_(ex, &info);
     }
     ex->report.used = ex->reduced.packet;
@@ -2743,27 +2644,32 @@ static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
 }
 static cg_status cg_route_linear_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
+    const cg_traits_ traits = cg_traits_of_(op, ex->n);
     const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
-    const size_t p_floats = cg_is_matrix_op_(op) ? cg_matrix_rows_(op) * cg_matrix_r_(op) : 0,
-                 all_floats = (size_t)cg_transformed_n_(op, cg_sampled_n_(op, ex->n, NULL));
+    const size_t p_floats = traits.shape.rows * traits.shape.r, all_floats = (size_t)traits.shape.transformed_n;
+    float *p = cg_payload_(ex), *q = p + p_floats;
+    cg_status s;
     CG_CO_BEGIN_(ex)
-    if (cg_is_matrix_op_(op)) {
-        cg_powersgd_factor_(ex, 0, alpha);
-        CG_CO_AWAIT_(ex, 1, cg_allreduce_begin_(ex, cg_payload_(ex), p_floats));
-        cg_payload_check_(ex, cg_payload_(ex), p_floats);
-        if (ex->status == CG_OK) cg_powersgd_factor_(ex, 1, alpha);
+    if (traits.shape.is_matrix) {
+        cg_lowrank_left_(op, &ex->desc.tag, ex->desc.warm, ex->grad, alpha, p, ex->mem.matrix_work);
+        CG_CO_AWAIT_(ex, 1, cg_allreduce_begin_(ex, p, p_floats));
+        cg_payload_check_(ex, p, p_floats);
+        if (ex->status == CG_OK) {
+            s = cg_lowrank_right_(op, ex->grad, alpha, p, q, ex->mem.matrix_work);
+            if (s != CG_OK) cg_ex_fail_(ex, s, -1, cg_status_str(s));
+        }
         /* NaN: nobody waits for this rank */
-        if (ex->status != CG_OK) memset(cg_payload_(ex) + p_floats, 0xff, 4 * (all_floats - p_floats));
-        CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, cg_payload_(ex) + p_floats, all_floats - p_floats));
-        cg_payload_check_(ex, cg_payload_(ex) + p_floats, all_floats - p_floats);
+        if (ex->status != CG_OK) memset(q, 0xff, 4 * (all_floats - p_floats));
+        CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, q, all_floats - p_floats));
+        cg_payload_check_(ex, q, all_floats - p_floats);
         return ex->status == CG_OK ? cg_powersgd_finish_(ex) : ex->status;
     }
     cg_load_payload_(ex, ex->own.packets, all_floats, all_floats, alpha);
     CG_CO_AWAIT_(ex, 3, cg_allreduce_begin_(ex, cg_payload_(ex), all_floats));
     cg_payload_check_(ex, cg_payload_(ex), all_floats);
     if (ex->status != CG_OK) return ex->status;
-    memcpy(ex->reduced.packet, ex->own.packets,
-        CG_HEADER_BYTES); /* of an equal packet; its checksum is not looked at again */
+    /* the header of a packet of equal length; its checksum is not looked at again */
+    memcpy(ex->reduced.packet, ex->own.packets, CG_HEADER_BYTES);
     cg_floats_swap_le_(cg_payload_(ex), all_floats);
     return cg_ex_decode_(ex, ex->reduced.packet, (size_t)ex->own.offset[1], 1.0f, 0.0f, ex->result, ex->n);
     CG_CO_END_
@@ -2919,10 +2825,7 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
         ex->mem.sizes = ex->opening.fallback_sizes;
     }
     if (ex->status == CG_OK && ex->producer && (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
-        cg_source_ src = CG_ZERO;
-        src.producer = ex->producer;
-        src.x = ex->grad;
-        cg_producer_make_all_(&src);
+        cg_producer_run_(ex->producer, ex->grad);
         ex->producer = NULL;
     }
     if (ex->status == CG_OK && cg_is_compressed_first_(ex)) cg_stripes_compress_(ex);

@@ -29,11 +29,12 @@ header compgrad.h core/manual.h core/api.h core/begin.h core/base/platform.h cor
     core/sample.h core/transform.h core/source.h \
     core/select/topk.h core/select/thresholds.h core/select/wangni.h core/select/others.h core/indices.h core/matrix.h \
     core/encode.h core/compress.h core/decode_values.h core/verify.h core/scatter.h core/decode.h core/reduce.h \
+    core/sparse.h core/traits.h \
     core/half.h core/status.h core/base/fp_end.h core/base/end.h
 
 header compgrad_exchange.h exchange/manual.h exchange/api.h exchange/begin.h core/base/fp_begin.h \
     exchange/ranks.h exchange/collectives.h exchange/rules.h exchange/memory.h exchange/opening.h exchange/packets.h \
-    exchange/resume.h exchange/blend.h exchange/allgather.h exchange/server.h exchange/ring.h exchange/lists.h \
+    exchange/resume.h exchange/lists.h exchange/blend.h exchange/allgather.h exchange/server.h exchange/ring.h \
     exchange/merge.h exchange/region.h exchange/sums.h exchange/exchange.h exchange/layers.h \
     core/base/fp_end.h core/base/end.h
 

@@ -356,3 +356,10 @@ static cg_status cg_encode_values_(const cg_encoder_ *e, cg_checksum_ *sum, size
     *sum = cg_checksum_concat_(*sum, codes);
     return CG_OK;
 }
+/* Makes all values of a producer that is not lazy, where they belong: x. */
+CG_OFFERED_ void cg_producer_run_(cg_producer_ *producer, float *x) {
+    cg_source_ src = CG_ZERO;
+    src.producer = producer;
+    src.x = x;
+    cg_producer_make_all_(&src);
+}

@@ -158,3 +158,10 @@ static size_t cg_packet_finalize_(const cg_kernels_ *kernels, const cg_info *inf
     cg_put64_(packet + CG_CHECKSUM_OFFSET_ + 8, head.b);
     return CG_HEADER_BYTES + info->value_bytes + info->index_bytes;
 }
+/* The same where the whole body (info->value_bytes and info->index_bytes) stands in the packet already, with a checksum
+   that is still to be made. */
+CG_OFFERED_ size_t cg_packet_seal_(const cg_info *info, uint8_t *packet) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    return cg_packet_finalize_(kernels, info, packet,
+        cg_checksum_of_(kernels, packet + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
+}

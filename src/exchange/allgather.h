@@ -1,74 +1,58 @@
 /* ---- >>allgather ---- */
 
-/* A sum of floats that is too large is the largest float, and would be no mean when divided by N. */
+/* Fails if a sum has reached the largest float: sums saturate there, and would be no mean when divided by N. */
 static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     cg_info info;
-    const cg_status s = cg_header_get_(sum, len, &info);
+    const cg_status s = cg_inspect(sum, len, &info);
     if (s != CG_OK || info.op.quantize.id) return s;
-    return cg_stored_absmax_bits_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >=
-            CG_INF_BITS_ - 1
-        ? CG_E_NONFINITE
-        : CG_OK;
+    return cg_floats_absmax_bits_le_(sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_INF_BITS_ - 1 ? CG_E_NONFINITE
+                                                                                                      : CG_OK;
 }
-/* How many packets have each of the sum's values; both ascend. */
-CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, const cg_decoder_ *sum, uint32_t *counts) {
-    const size_t k = (size_t)sum->info.k;
+/* How many packets have each of the sum's k values, into counts; all packets have their indices in ascending order. */
+CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32_t *counts) {
+    const cg_extra side = cg_decode_extra_(ex);
+    cg_sparse_reader_ sum, one;
+    cg_info info;
     memset(counts, 0, 4 * k);
     for (size_t q = 0; q < cg_ranks_(ex); q++) {
-        cg_decoder_ d;
-        cg_index_reader_ all = cg_index_open_(&sum->info, sum->index), one;
-        uint64_t at[CG_SPARSE_BATCH_], in[CG_SPARSE_BATCH_];
-        size_t j = 0, have = 0, next = 0;
-        float no_output = 0.0f;
-        const cg_extra side = cg_decode_extra_(ex);
-        cg_status s = cg_decoder_open_(&d, &side, ex->inputs.packet[q], ex->inputs.len[q], &no_output, ex->n, 0);
+        uint64_t sum_index, index = 0;
+        cg_status s = cg_sparse_reader_open_(&sum, NULL, ex->reduced.packet, ex->reduced.len, ex->n, &info);
+        int more;
+        if (s == CG_OK) s = cg_sparse_reader_open_(&one, &side, ex->inputs.packet[q], ex->inputs.len[q], ex->n, &info);
         if (s != CG_OK) return s;
-        one = cg_index_open_(&d.info, d.index);
-        for (size_t i = 0; i < k; i++) {
-            if (i % CG_SPARSE_BATCH_ == 0) cg_index_get_per_value_(&all, at, cg_min_(CG_SPARSE_BATCH_, k - i));
-            if (next == have && j < (size_t)d.info.k) {
-                have = cg_min_(CG_SPARSE_BATCH_, (size_t)d.info.k - j);
-                cg_index_get_per_value_(&one, in, have);
-                next = 0;
-            }
-            if (next < have && in[next] == at[i % CG_SPARSE_BATCH_]) {
+        more = cg_sparse_next_index_(&one, &index);
+        for (size_t i = 0; more && i < k && cg_sparse_next_index_(&sum, &sum_index); i++)
+            if (index == sum_index) {
                 counts[i]++;
-                next++;
-                j++;
+                more = cg_sparse_next_index_(&one, &index);
             }
-        }
     }
     return CG_OK;
 }
 /* The sum of all, each value divided by how many ranks sent one there. */
 CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
-    uint32_t *counts = ex->mem.contributors;
+    const uint32_t *counts = ex->mem.contributors;
     uint8_t *values = ex->reduced.packet + CG_HEADER_BYTES;
-    cg_decoder_ sum;
-    float no_output = 0.0f;
+    cg_info sum;
     cg_status s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), 0, ex->reduced.packet, ex->reduced.cap,
         &ex->reduced.len, ex->mem.scratch, ex->mem.scratch_bytes);
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
-    if (s == CG_OK) s = cg_decoder_open_(&sum, NULL, ex->reduced.packet, ex->reduced.len, &no_output, ex->n, 1);
-    if (s == CG_OK) s = cg_count_contributors_(ex, &sum, counts);
+    if (s == CG_OK) s = cg_inspect(ex->reduced.packet, ex->reduced.len, &sum);
+    if (s == CG_OK) s = cg_count_contributors_(ex, (size_t)sum.k, ex->mem.contributors);
     if (s != CG_OK) return s;
-    for (size_t i = 0; i < (size_t)sum.info.k; i++)
+    for (size_t i = 0; i < (size_t)sum.k; i++)
         cg_put32_(values + 4 * i, cg_as_bits_(cg_as_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
-    cg_packet_finalize_(sum.kernels, &sum.info, ex->reduced.packet,
-        cg_checksum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
+    ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
 }
 /* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and
    added to in L1. touched: a bit for each that was, or NULL; model: what they will be used on. */
-CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_cursor_ *a, int first, float alpha, uint64_t base, uint64_t end,
+CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_reader_ *a, int first, float alpha, uint64_t base, uint64_t end,
     float *chunk, uint64_t *touched, const float *model) {
     for (;; a->window_next = a->window_n = 0) {
         size_t i = a->window_next;
         if (!a->window_n) {
-            a->window_n = cg_min_(CG_SPARSE_BATCH_, a->unread);
-            if (!a->window_n) return;
-            cg_index_get_(&a->indices, a->window, a->window_n);
-            a->unread -= a->window_n;
+            if (!cg_sparse_reader_fill_(a)) return;
             if (touched)
                 for (size_t j = 0; j < a->window_n; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->window[j]));
         }
@@ -83,20 +67,14 @@ CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_cursor_ *a, int first, float alp
     }
 }
 static cg_status cg_sparse_cursors_open_(cg_ex_ *ex, size_t n) {
-    float no_output = 0.0f;
-    for (size_t q = 0; q < cg_ranks_(ex); q++) {
-        cg_decoder_ d;
-        const cg_status s = cg_decoder_open_(&d, NULL, ex->inputs.packet[q], ex->inputs.len[q], &no_output, n, 1);
-        if (s != CG_OK) return s;
-        ex->inputs.cursor[q].indices = cg_index_open_(&d.info, d.index);
-        ex->inputs.cursor[q].values = d.codes;
-        ex->inputs.cursor[q].unread = (size_t)d.info.k;
-        ex->inputs.cursor[q].window_next = ex->inputs.cursor[q].window_n = 0;
+    cg_status s = CG_OK;
+    for (size_t q = 0; q < cg_ranks_(ex) && s == CG_OK; q++) {
+        cg_info info;
+        s = cg_sparse_reader_open_(&ex->inputs.reader[q], NULL, ex->inputs.packet[q], ex->inputs.len[q], n, &info);
     }
-    return CG_OK;
+    return s;
 }
 CG_NOINLINE_ cg_status cg_sparse_cursors_sum_(cg_ex_ *ex, float *y, size_t n) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
     const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
     const cg_status s = cg_sparse_cursors_open_(ex, n);
     float chunk[2 * CG_CHUNK_];
@@ -106,10 +84,9 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_sum_(cg_ex_ *ex, float *y, size_t n) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
         for (size_t q = 0; q < cg_ranks_(ex); q++)
             cg_sparse_cursor_add_(
-                &ex->inputs.cursor[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
-        kernels->move_zero(chunk, many, cg_at_mut_(y, base), stream);
+                &ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
+        cg_move_zero_(chunk, many, cg_at_mut_(y, base), stream, base + many == n);
     }
-    if (stream) kernels->stream_fence();
     return CG_OK;
 }
 /* ... to the model, where somebody sent something. */
@@ -122,7 +99,7 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
     memset(touched, 0, sizeof touched);
     for (size_t base = 0; base < ex->n; base += 2 * CG_CHUNK_) {
         for (size_t q = 0; q < cg_ranks_(ex); q++)
-            cg_sparse_cursor_add_(&ex->inputs.cursor[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk,
+            cg_sparse_cursor_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk,
                 touched, ex->desc.model);
         for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
             for (; touched[w]; touched[w] &= touched[w] - 1) {
@@ -136,7 +113,7 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
 }
 static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
     cg_accum_ b;
-    if (ex->inputs.cursor) return cg_sparse_cursors_sum_(ex, y, n);
+    if (ex->inputs.reader) return cg_sparse_cursors_sum_(ex, y, n);
     cg_accum_ranks_(ex, y, n, &b);
     return cg_accum_all_(&b);
 }
@@ -151,12 +128,12 @@ static cg_status cg_route_allgather_(cg_ex_ *ex) {
                 &ex->desc.op, q, q);
     if (ex->status != CG_OK) return ex->status;
     if (ex->desc.fold == CG_FOLD_VOTE) {
-        s = cg_vote_(
+        s = cg_vote(
             ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
         return s == CG_OK ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n) : s;
     }
     if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id) return cg_mean_of_contributors_(ex);
-    return ex->inputs.cursor && ex->desc.model ? cg_sparse_cursors_step_model_(ex)
+    return ex->inputs.reader && ex->desc.model ? cg_sparse_cursors_step_model_(ex)
                                                : cg_inputs_sum_(ex, ex->result, ex->n);
     CG_CO_END_
 }

@@ -184,6 +184,11 @@ struct cg_exchange_state {
         int exact;              /* sums of packets are packets (cg_reduce) and lose nothing */
         int op_len_fixed;       /* the length of a packet of desc.op follows from n: no preamble */
         int reduced_len_fixed;  /* the same of a reduced packet */
+        int is_matrix;          /* desc.op is of matrices */
+        int has_pairs;          /* desc.op has packets of (index, f32 value) pairs, without a code */
+        uint64_t transformed_n; /* values of grad behind the sample and the transform of desc.op, at most */
+        size_t packet_room;     /* bytes of the packet of any stripe, at most */
+        uint64_t scratch_bytes; /* to compress any stripe by desc.op or back */
         uint64_t max_level_sum; /* exact sums of levels: the largest that N ranks can reach; 0: f32 values */
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */
@@ -245,7 +250,7 @@ struct cg_exchange_state {
         const void **packet;              /* [mem] N */
         size_t *len;                      /* [mem] N */
         struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_ */
-        struct cg_sparse_cursor_ *cursor; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
+        struct cg_sparse_reader_ *reader; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
     } inputs;
 
     struct {                   /* the sum so far (ring, tree, merge), or of this rank's region */

@@ -19,15 +19,8 @@ static void cg_accum_open_(cg_accum_ *b, cg_ex_ *ex, float *y, size_t n) {
 static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, float alpha) {
     const cg_extra side = cg_decode_extra_(b->ex);
     cg_decoder_ *d = &b->ex->inputs.decoder[b->packet_count];
-    if (cg_decoder_open_(d, &side, packet, len, b->sum, b->n, 1) != CG_OK) b->not_by_blocks = 1;
-    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.value_code || d->lay.codec ||
-        cg_is_matrix_op_(&d->info.op))
+    if (!cg_decoder_open_blocks_(d, &side, packet, len, alpha, b->packet_count || b->grad ? 1.0f : 0.0f, b->sum, b->n))
         b->not_by_blocks = 1;
-    d->packet = packet;
-    d->info.packet_bytes = len;
-    d->alpha = alpha;
-    d->beta = b->packet_count || b->grad ? 1.0f : 0.0f;
-    d->non_temporal = 0;
     b->packet_count++;
 }
 static void cg_accum_ranks_(cg_ex_ *ex, float *y, size_t n, cg_accum_ *b) {
@@ -36,17 +29,14 @@ static void cg_accum_ranks_(cg_ex_ *ex, float *y, size_t n, cg_accum_ *b) {
         cg_accum_packet_(b, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_alpha_(ex, q));
 }
 static void cg_accum_dense_term_(const cg_accum_ *b, size_t first, size_t many, const float *v, float by, float beta) {
-    if (v) cg_kernels_now_()->axpby(cg_at_(v, first), many, by, beta, cg_at_mut_(b->sum, first), 0);
+    if (v) cg_axpby_(cg_at_(v, first), many, by, beta, cg_at_mut_(b->sum, first));
 }
 static double cg_accum_block_(const void *user, size_t first, size_t many, float *out) {
     const cg_accum_ *b = (const cg_accum_ *)user;
-    cg_checksum_ sum;
-    double energy;
     (void)out; /* b->y + first */
     cg_accum_dense_term_(b, first, many, b->grad, b->grad_weight, 0.0f);
     if (b->grad) cg_accum_dense_term_(b, first, many, b->carry, b->carry_weight, 1.0f);
-    for (size_t i = 0; i < b->packet_count; i++)
-        cg_decode_block_(&b->ex->inputs.decoder[i], NULL, NULL, first / CG_BLOCK_, 0, &sum, &energy);
+    for (size_t i = 0; i < b->packet_count; i++) cg_decoder_add_block_(&b->ex->inputs.decoder[i], first / CG_BLOCK_);
     if (!b->grad) cg_accum_dense_term_(b, first, many, b->carry, b->carry_weight, 1.0f);
     return 0.0;
 }
@@ -72,11 +62,8 @@ static cg_status cg_accum_whole_(const cg_accum_ *b) {
 }
 static cg_status cg_accum_all_(const cg_accum_ *b) {
     cg_producer_ producer = cg_accum_producer_(b);
-    cg_source_ src = CG_ZERO;
     if (b->not_by_blocks) return cg_accum_whole_(b);
-    src.producer = &producer;
-    src.x = b->sum;
-    cg_producer_make_all_(&src);
+    cg_producer_run_(&producer, b->sum);
     return CG_OK;
 }
 /* Decoded, added and encoded again, block by block. */

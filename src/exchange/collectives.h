@@ -18,7 +18,19 @@ static void cg_floats_add_le_(float *acc, const float *in, size_t n) { /* both a
             cg_as_bits_(cg_plus_(cg_as_float_(cg_get32_((const uint8_t *)acc + 4 * i)),
                 cg_as_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
 #else
-    cg_kernels_now_()->axpby(in, n, 1.0f, 1.0f, acc, 0);
+    cg_axpby_(in, n, 1.0f, 1.0f, acc);
+#endif
+}
+static uint32_t cg_floats_absmax_bits_le_(const uint8_t *v, size_t n) {
+#if CG_BIG_ENDIAN_
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = cg_get32_(v + 4 * i) & CG_ABS_MASK_;
+        top = bits > top ? bits : top;
+    }
+    return top;
+#else
+    return cg_absmax_bits_((const float *)(const void *)v, n);
 #endif
 }
 static uint32_t cg_via_fallback_(const cg_transport *t) {

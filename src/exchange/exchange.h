@@ -147,10 +147,7 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
         ex->mem.sizes = ex->opening.fallback_sizes;
     }
     if (ex->status == CG_OK && ex->producer && (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
-        cg_source_ src = CG_ZERO;
-        src.producer = ex->producer;
-        src.x = ex->grad;
-        cg_producer_make_all_(&src);
+        cg_producer_run_(ex->producer, ex->grad);
         ex->producer = NULL;
     }
     if (ex->status == CG_OK && cg_is_compressed_first_(ex)) cg_stripes_compress_(ex);

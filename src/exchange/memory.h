@@ -1,11 +1,5 @@
 /* ---- >>memory: one plan, for the sum of it and for the places ---- */
 
-typedef struct cg_sparse_cursor_ {
-    cg_index_reader_ indices;
-    const uint8_t *values;
-    size_t unread, window_next, window_n;
-    uint64_t window[CG_SPARSE_BATCH_];
-} cg_sparse_cursor_;
 typedef struct cg_arena_ {
     uint8_t *base;
     uint64_t bytes;
@@ -15,34 +9,24 @@ static uint8_t *cg_arena_take_(cg_arena_ *arena, uint64_t bytes) {
     arena->bytes = cg_add_sat_(arena->bytes, cg_add_sat_(bytes, 63) & ~(uint64_t)63);
     return p;
 }
-/* An f32 packet of at most so many of n. */
-static uint64_t cg_sparse_bound_(uint64_t n, uint64_t max_selected) {
-    const cg_op any = cg_threshold(0.0f);
-    if (max_selected > n) max_selected = n;
-    return cg_add_sat_(
-        CG_HEADER_BYTES, cg_add_sat_(cg_mul_sat_(4, max_selected), cg_index_bound_(&any, n, max_selected)));
-}
-/* What a sum of `count` packets of n values may take, where it is exact. */
-static uint64_t cg_sum_bound_(const cg_ex_ *ex, uint64_t n, uint64_t count) {
-    const cg_op *op = &ex->desc.op;
-    const uint64_t transformed_n = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    if (op->select.id) return cg_sparse_bound_(transformed_n, cg_mul_sat_(count, cg_max_selected_(op, transformed_n)));
-    return cg_add_sat_(cg_bound_(op, NULL, (size_t)n), cg_add_sat_(CG_HEADER_BYTES, cg_mul_sat_(4, transformed_n)));
-}
-static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
-    const uint64_t transformed_n = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    uint64_t max_selected = op->select.id ? cg_mul_sat_(count, cg_max_selected_(op, transformed_n)) : 0;
-    if (max_selected > transformed_n) max_selected = transformed_n;
-    return op->select.id
-        ? cg_add_sat_(
-              cg_mul_sat_(2,
-                  cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(max_selected, CG_SLACK_)), 8 * ((transformed_n >> 32) + 2))),
-              64)
-        : 0;
-}
 static uint64_t cg_dense_bound_(uint64_t n) { return cg_add_sat_(CG_HEADER_BYTES, cg_mul_sat_(4, n)); }
-static void cg_max_update_(uint64_t *a, uint64_t b) {
-    if (*a < b) *a = b;
+/* Bytes of an exact sum of `count` packets of n values, at most. */
+static uint64_t cg_sum_bound_(const cg_ex_ *ex, uint64_t n, uint64_t count) {
+    const cg_traits_ traits = cg_traits_of_(&ex->desc.op, n);
+    const uint64_t transformed_n = traits.shape.transformed_n;
+    if (ex->desc.op.select.id)
+        return cg_sparse_packet_bound_(transformed_n, cg_mul_sat_(count, traits.shape.max_selected));
+    return cg_add_sat_(cg_bound(&ex->desc.op, (size_t)n), cg_dense_bound_(transformed_n));
+}
+/* Scratch of cg_reduce for them: two lists, if they are sparse. */
+static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
+    cg_traits_ traits;
+    uint64_t max_selected;
+    if (!op->select.id) return 0;
+    traits = cg_traits_of_(op, n);
+    max_selected = cg_mul_sat_(count, traits.shape.max_selected);
+    if (max_selected > traits.shape.transformed_n) max_selected = traits.shape.transformed_n;
+    return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(traits.shape.transformed_n, max_selected)), 64);
 }
 static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
     return ex->transport.size > 1 ? cg_log2_((uint64_t)ex->transport.size - 1) + 1 : 0;
@@ -50,26 +34,19 @@ static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
 /* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
 static cg_extra cg_back_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
-    if (!ex->desc.side || !cg_is_user_codec_(&ex->plan.back.quantize)) return side;
+    if (!ex->desc.side || !cg_traits_of_(&ex->plan.back, ex->n).has_user_codec) return side;
     side.codecs = ex->desc.side->codecs;
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* Of any part: the most. */
-static uint64_t cg_packet_room_(const cg_ex_ *ex) {
-    uint64_t room = 0;
-    for (int p = 0; p < ex->plan.stripes; p++)
-        cg_max_update_(&room, cg_bound_(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, p)));
-    return room;
-}
 static uint64_t cg_reduced_room_(const cg_ex_ *ex) {
     const cg_extra side = cg_back_extra_(ex);
     uint64_t room = 0;
-    if (ex->desc.fold == CG_FOLD_VOTE) return cg_packet_room_(ex);
+    if (ex->desc.fold == CG_FOLD_VOTE) return ex->plan.packet_room;
     for (int p = 0; p < ex->plan.stripes; p++)
         cg_max_update_(&room,
             ex->plan.exact ? cg_sum_bound_(ex, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size)
-                           : cg_bound_(&ex->plan.back, &side, cg_stripe_n_(ex, p)));
+                           : cg_bound_with(&ex->plan.back, &side, cg_stripe_n_(ex, p)));
     return room;
 }
 static uint64_t cg_stripe_max_n_(const cg_ex_ *ex) {
@@ -99,7 +76,7 @@ static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
     const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
     const int is_owner = ex->plan.route == CG_ROUTE_SCATTER || ex->plan.root == ex->transport.rank ||
         !ex->transport.sendrecv || ex->desc.leader == CG_LEADER_BY_SCORE;
-    ex->mem.inbox = cg_arena_take_(arena, is_owner ? cg_mul_sat_(size, cg_packet_room_(ex)) : 0);
+    ex->mem.inbox = cg_arena_take_(arena, is_owner ? cg_mul_sat_(size, ex->plan.packet_room) : 0);
     ex->reduced.packet = cg_arena_take_(arena, reduced_room);
     ex->mem.stripes = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_SCATTER ? cg_mul_sat_(size, reduced_room) : 0);
     ex->reduced.cap = (size_t)reduced_room;
@@ -115,7 +92,7 @@ static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
         return;
     ex->contrib.packets = cg_arena_take_(arena,
         cg_add_sat_(
-            cg_mul_sat_((uint64_t)ex->plan.stripes, cg_packet_room_(ex)), cg_dense_bound_(cg_stripe_max_n_(ex))));
+            cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
 }
 /* Lists of (index, value): merge and region cut sums of packets, shared writes one. */
 static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
@@ -126,30 +103,28 @@ static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
                    merges = ex->plan.route == CG_ROUTE_MERGE ? cg_tree_depth_(ex) : 1;
     uint64_t max_sum_n = cg_mul_sat_(fan_in, ex->plan.max_selected),
              max_dropped = cg_mul_sat_(cg_mul_sat_(fan_in, ex->plan.max_selected), merges),
-             room = cg_sparse_bound_(n, ex->plan.max_selected);
-    cg_max_update_(&room, cg_packet_room_(ex));
+             room = cg_sparse_packet_bound_(n, ex->plan.max_selected);
+    cg_max_update_(&room, ex->plan.packet_room);
     max_sum_n = max_sum_n > n ? n : max_sum_n;
     ex->mem.list_cap = (size_t)max_sum_n;
-    ex->mem.lists = cg_arena_take_(
-        arena, cg_mul_sat_(2, cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(max_sum_n, CG_SLACK_)), 8 * ((n >> 32) + 2))));
-    ex->contrib.packets = cg_arena_take_(arena, cg_sparse_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected)));
-    ex->contrib.cap = (size_t)cg_sparse_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected));
+    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_bytes_(n, max_sum_n)));
+    ex->contrib.packets = cg_arena_take_(
+        arena, cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected)));
+    ex->contrib.cap = (size_t)cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected));
     ex->reduced.cap = (size_t)cg_add_sat_(room, 1024);
     ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
     ex->mem.inbox = cg_arena_take_(
         arena, cg_mul_sat_(ex->plan.route == CG_ROUTE_REGION ? size : 1, cg_add_sat_(room, 1024)));
     if (ex->plan.route == CG_ROUTE_SHARED) return;
-    ex->partial.buf[0] = cg_arena_take_(arena, cg_sparse_bound_(n, max_sum_n));
-    ex->partial.buf[1] = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_MERGE ? cg_sparse_bound_(n, max_sum_n) : 0);
-    ex->dropped.cap = (size_t)cg_add_sat_(cg_sparse_bound_(n, max_dropped), cg_mul_sat_(size, CG_HEADER_BYTES + 96));
+    ex->partial.buf[0] = cg_arena_take_(arena, cg_sparse_packet_bound_(n, max_sum_n));
+    ex->partial.buf[1] = cg_arena_take_(
+        arena, ex->plan.route == CG_ROUTE_MERGE ? cg_sparse_packet_bound_(n, max_sum_n) : 0);
+    ex->dropped.cap = (size_t)cg_add_sat_(
+        cg_sparse_packet_bound_(n, max_dropped), cg_mul_sat_(size, CG_HEADER_BYTES + 96));
     ex->dropped.buf[0] = cg_arena_take_(arena, ex->dropped.cap);
     ex->dropped.buf[1] = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_MERGE ? ex->dropped.cap : 0);
-    cg_max_update_(scratch,
-        cg_add_sat_(
-            cg_mul_sat_(2,
-                cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(cg_add_sat_(max_dropped, ex->plan.max_selected), CG_SLACK_)),
-                    8 * ((n >> 32) + 2))),
-            64));
+    cg_max_update_(
+        scratch, cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
     if (ex->plan.route != CG_ROUTE_REGION) return;
     ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
     ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
@@ -157,32 +132,23 @@ static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
     ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* counts */
 }
 static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
-    const cg_op *op = &ex->desc.op;
-    ex->reduced.packet = cg_arena_take_(arena, cg_packet_room_(ex));
-    ex->reduced.cap = (size_t)cg_packet_room_(ex);
-    if (cg_is_matrix_op_(op))
-        ex->mem.matrix_work = (double *)(void *)cg_arena_take_(
-            arena, cg_lowrank_work_bytes_(cg_matrix_rows_(op), cg_matrix_cols_(op), op->transform.arg));
+    ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
+    ex->reduced.cap = (size_t)ex->plan.packet_room;
+    if (ex->plan.is_matrix)
+        ex->mem.matrix_work = (double *)(void *)cg_arena_take_(arena, cg_mul_sat_(8, ex->plan.transformed_n));
 }
-/* Scales of all parts, one after the other, if they are to be agreed on. */
+/* Scales of a stripe, if ranks are to agree on them. */
 static uint64_t cg_stripe_scale_count_(const cg_ex_ *ex, int stripe) {
-    cg_layout_ lay;
-    if (!(ex->desc.flags & CG_AGREE_SCALES)) return 0;
-    return cg_layout_make_(&ex->desc.op, NULL,
-               cg_transformed_n_(&ex->desc.op, cg_sampled_n_(&ex->desc.op, cg_stripe_n_(ex, stripe), NULL)),
-               &lay) == CG_OK
-        ? lay.bucket_count
-        : 0;
+    return ex->desc.flags & CG_AGREE_SCALES ? cg_traits_of_(&ex->desc.op, cg_stripe_n_(ex, stripe)).scale_count : 0;
 }
 static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
                    fragment = 1048576 / size < min_fragment ? min_fragment
         : 1048576 / size > 65536                            ? 65536
                                                             : 1048576 / size;
-    const cg_op *op = &ex->desc.op;
     uint64_t allreduce_floats = 0;
     if (size == 1) return 0;
-    if (ex->plan.route == CG_ROUTE_LINEAR) allreduce_floats = cg_transformed_n_(op, cg_sampled_n_(op, ex->n, NULL));
+    if (ex->plan.route == CG_ROUTE_LINEAR) allreduce_floats = ex->plan.transformed_n;
     if (ex->plan.route == CG_ROUTE_SHARED) allreduce_floats = ex->plan.max_selected;
     if (ex->transport.sendrecv)
         return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0; /* a stripe of a ring */
@@ -195,7 +161,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     const int has_tables = ex->plan.route == CG_ROUTE_REGION ||
         (ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.op_len_fixed);
     cg_arena_ arena;
-    uint64_t scratch = 0, bounce, room;
+    uint64_t scratch = ex->plan.scratch_bytes, bounce, room;
     arena.base = base;
     arena.bytes = 0;
     ex->opening.records = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
@@ -210,13 +176,9 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     ex->inputs.packet = (const void **)(void *)cg_arena_take_(&arena, size * sizeof(void *));
     ex->inputs.len = (size_t *)(void *)cg_arena_take_(&arena, size * sizeof(size_t));
     ex->inputs.decoder = (cg_decoder_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(size, sizeof(cg_decoder_)));
-    room = cg_is_compressed_first_(ex) ? cg_mul_sat_((uint64_t)ex->plan.stripes, cg_packet_room_(ex)) : 0;
+    room = cg_is_compressed_first_(ex) ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room) : 0;
     if (cg_hops_reencode_(ex)) room = cg_add_sat_(cg_mul_sat_(4, ex->n), (uint64_t)ex->plan.stripes * CG_HEADER_BYTES);
     ex->own.packets = cg_arena_take_(&arena, room);
-    for (int p = 0; p < ex->plan.stripes; p++) {
-        cg_max_update_(&scratch, cg_scratch_bytes_(op, cg_stripe_n_(ex, p)));
-        cg_max_update_(&scratch, cg_scratch_bytes_(&ex->plan.back, cg_stripe_n_(ex, p)));
-    }
     if (ex->desc.flags & CG_AGREE_SCALES) {
         ex->scales.count = 0;
         for (int p = 0; p < ex->plan.stripes; p++)
@@ -235,19 +197,18 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     case CG_ROUTE_SHARED: cg_mem_plan_lists_(ex, &arena, &scratch); break;
     case CG_ROUTE_LINEAR: cg_mem_plan_linear_(ex, &arena); break;
     default:
-        ex->mem.inbox = cg_arena_take_(&arena, cg_mul_sat_(size, cg_packet_room_(ex)));
-        if (cg_is_sparse_f32_(op) && !op->code.arg && cg_values_per_index_(op) == 1)
-            ex->inputs.cursor = (cg_sparse_cursor_ *)(void *)cg_arena_take_(
-                &arena, cg_mul_sat_(size, sizeof(cg_sparse_cursor_)));
+        ex->mem.inbox = cg_arena_take_(&arena, cg_mul_sat_(size, ex->plan.packet_room));
+        if (ex->plan.has_pairs)
+            ex->inputs.reader = (cg_sparse_reader_ *)(void *)cg_arena_take_(
+                &arena, cg_mul_sat_(size, sizeof(cg_sparse_reader_)));
         ex->reduced.cap = 0;
-        if (ex->desc.fold == CG_FOLD_VOTE) ex->reduced.cap = (size_t)cg_packet_room_(ex);
+        if (ex->desc.fold == CG_FOLD_VOTE) ex->reduced.cap = (size_t)ex->plan.packet_room;
         if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
             ex->reduced.cap = (size_t)cg_sum_bound_(ex, ex->n, size);
             cg_max_update_(&scratch, cg_sum_scratch_(op, ex->n, size));
             /* how many sent each */
-            ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(&arena,
-                cg_mul_sat_(
-                    4, cg_mul_sat_(size, cg_max_selected_(op, cg_transformed_n_(op, cg_sampled_n_(op, ex->n, NULL))))));
+            ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(
+                &arena, cg_mul_sat_(4, cg_mul_sat_(size, cg_traits_of_(op, ex->n).shape.max_selected)));
         }
         ex->reduced.packet = cg_arena_take_(&arena, ex->reduced.cap);
     }

@@ -2,8 +2,9 @@
 
 /* The k largest of current + in; the rest joins what this rank keeps. */
 CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
-    const size_t sum_cap = (size_t)cg_sparse_bound_(ex->n, ex->mem.list_cap);
-    cg_packet_reader_ r;
+    const size_t sum_cap = (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap);
+    cg_sparse_reader_ r;
+    cg_info info;
     cg_list_ values;
     size_t kth = ex->plan.k, len, dropped_len, k;
     uint64_t index;
@@ -12,9 +13,9 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     cg_status s = cg_reduce_two_(
         ex, ex->partial.packet, ex->partial.len, ex->mem.inbox, ex->hop.in_len, ex->partial.buf[0], sum_cap, &len);
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], len);
-    if (s == CG_OK) s = cg_packet_reader_open_(&r, ex->partial.buf[0], len, ex->n);
+    if (s == CG_OK) s = cg_sparse_reader_open_(&r, NULL, ex->partial.buf[0], len, ex->n, &info);
     if (s != CG_OK) return s;
-    k = (size_t)r.d.info.k;
+    k = (size_t)info.k;
     if (k > ex->mem.list_cap) return CG_E_CORRUPT;
     if (k <= ex->plan.k) {
         memcpy(ex->reduced.packet, ex->partial.buf[0], len);
@@ -22,9 +23,9 @@ CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
         ex->partial.len = len;
         return CG_OK;
     }
-    cg_list_wrap_(ex, 0, ex->n, &values);
-    while (cg_packet_reader_next_(&r, &index, &value)) cg_list_add_(&values, 0, value);
-    threshold_bits = cg_kth_(values.value, k, &kth, 0, CG_INF_BITS_ - 1, cg_both_signs_);
+    cg_list_in_mem_(ex, 0, ex->n, &values);
+    while (cg_sparse_next_(&r, &index, &value)) cg_list_append_(&values, index, value);
+    threshold_bits = cg_list_kth_(&values, &kth);
     s = cg_threshold_split_(ex, ex->partial.buf[0], len, ex->n, threshold_bits, kth, ex->reduced.packet,
         &ex->partial.len, ex->dropped.any ? ex->partial.buf[1] : ex->dropped.buf[0], sum_cap, 0, &dropped_len);
     ex->partial.packet = ex->reduced.packet;

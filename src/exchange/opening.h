@@ -3,12 +3,21 @@
 #define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */
 
+/* A stage as 64 bits, beside its value. */
+static uint64_t cg_stage_bits_(const cg_stage *s) {
+    return (uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32;
+}
 static uint64_t cg_hash_stage_(uint64_t h, const cg_stage *s) {
-    h = cg_mix64_(h ^ ((uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32));
+    h = cg_mix64_(h ^ cg_stage_bits_(s));
     return cg_mix64_(h + cg_as_bits_(s->value) + CG_GOLDEN_);
 }
 static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) h = cg_hash_stage_(h, cg_op_stage_const_(op, slot));
+    h = cg_hash_stage_(h, &op->sample);
+    h = cg_hash_stage_(h, &op->transform);
+    h = cg_hash_stage_(h, &op->select);
+    h = cg_hash_stage_(h, &op->quantize);
+    h = cg_hash_stage_(h, &op->code);
+    h = cg_hash_stage_(h, &op->spare);
     return cg_mix64_(h ^ op->k);
 }
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
@@ -63,7 +72,7 @@ static void cg_records_check_(cg_ex_ *ex) {
     uint64_t max_bytes;
     float best_score = 0.0f;
     if (ex->status != CG_OK) return;
-    max_bytes = cg_mul_sat_((uint64_t)ex->plan.stripes, cg_packet_room_(ex));
+    max_bytes = cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room);
     ex->opening.weight_sum = 0.0;
     for (size_t q = 0; q < size; q++) {
         const uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;

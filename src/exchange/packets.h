@@ -9,53 +9,36 @@ static cg_extra cg_decode_extra_(const cg_ex_ *ex) { /* what decoding needs of t
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* Everything that cg_decode would find wrong, without decoding. */
-CG_NOINLINE_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
-    cg_decoder_ d;
-    float no_output = 0.0f;
-    cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
-    return s == CG_OK ? cg_verify_(&d) : s;
-}
 static cg_status cg_ex_decode_(
     const cg_ex_ *ex, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     const cg_extra side = cg_decode_extra_(ex);
     return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
 }
-static int cg_same_op_(const cg_op *a, const cg_op *b) {
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
-        cg_stage s = *cg_op_stage_const_(a, slot), t = *cg_op_stage_const_(b, slot);
-        /* its mark: the decoder looks at that */
-        if (slot == CG_SLOT_SELECT_ && s.id == CG_SELECT_GIVEN) s.size = t.size;
-        if (!cg_same_stage_(&s, &t)) return 0;
-    }
-    return 1;
+static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
+    return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* Agreed scales are the same in every packet, whoever made it, and in their sums. */
-CG_NOINLINE_ cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len, int stripe) {
-    cg_decoder_ d, own;
-    float no_output = 0.0f;
-    unsigned bits;
-    cg_status s = cg_decoder_open_(&d, NULL, p, len, &no_output, cg_stripe_n_(ex, stripe), 1);
-    if (s == CG_OK)
-        s = cg_decoder_open_(&own, NULL, ex->own.packets + (size_t)ex->own.offset[stripe],
-            (size_t)(ex->own.offset[stripe + 1] - ex->own.offset[stripe]), &no_output, cg_stripe_n_(ex, stripe), 1);
-    /* a sum too large for levels is of floats */
-    if (s != CG_OK || !cg_grid_zero_symbol_(&d.info.op.quantize, &bits)) return s;
-    if (d.lay.bucket_count != own.lay.bucket_count) return CG_E_MISMATCH;
-    for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
-        if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
-    return CG_OK;
+/* Operators that differ in k only are the same: every packet says its k. So are selections of given indices: the
+   decoder compares which indices they mean. */
+static int cg_same_op_(const cg_op *a, const cg_op *b) {
+    cg_stage select = a->select;
+    if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
+    return cg_same_stage_bits_(&a->sample, &b->sample) && cg_same_stage_bits_(&a->transform, &b->transform) &&
+        cg_same_stage_bits_(&select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
+        cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->spare, &b->spare);
+}
+/* Agreed scales are the same in every packet of a stripe, whoever made it, and in their sums. */
+static cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len, int stripe) {
+    const uint64_t *offset = ex->own.offset;
+    return cg_same_grid_(p, len, ex->own.packets + (size_t)offset[stripe],
+        (size_t)(offset[stripe + 1] - offset[stripe]), cg_stripe_n_(ex, stripe));
 }
 /* The packet of a rank that abstains: a selection of nothing. */
 static cg_op cg_empty_op_(void) { return cg_threshold(CG_FLT_MAX_); }
 static size_t cg_empty_packet_put_(const cg_tag *tag, size_t n, uint8_t *packet) {
-    const cg_checksum_ none = { 0, 0, 0 };
-    cg_info info = CG_ZERO;
-    info.op = cg_empty_op_();
-    info.tag = *tag;
-    info.n = info.drawn = n;
-    info.index_code = cg_index_code_(&info.op, n, 0);
-    return cg_packet_finalize_(cg_kernels_now_(), &info, packet, none);
+    size_t len = 0;
+    const cg_status s = cg_sparse_packet_put_(CG_FLT_MAX_, tag, n, NULL, packet, CG_HEADER_BYTES, &len);
+    (void)s; /* a header is all that it takes */
+    return len;
 }
 static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
@@ -75,7 +58,7 @@ static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_ta
             cg_status_str((cg_status)cg_get32_(p + 4)));
         return;
     }
-    s = cg_header_get_(p, len, &info);
+    s = cg_inspect(p, len, &info);
     if (s == CG_OK &&
         (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
             (made_by >= 0 && info.tag.rank != (uint32_t)made_by) ||
@@ -121,7 +104,6 @@ static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag
 }
 /* x as packets, part after part. */
 static void cg_stripes_compress_(cg_ex_ *ex) {
-    const size_t room = (size_t)cg_packet_room_(ex);
     cg_producer_ *producer = ex->producer;
     cg_extra side = CG_ZERO;
     uint64_t packet_offset = 0, scale_offset = 0;
@@ -141,7 +123,8 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
         if (ex->desc.flags & CG_AGREE_SCALES) side.scale = ex->scales.agreed ? ex->scales.max + scale_offset : NULL;
         scale_offset += cg_stripe_scale_count_(ex, p);
         s = cg_compress_checked_(&ex->desc.op, &tag, &side, n ? cg_at_(ex->grad, start) : NULL, producer, n,
-            ex->own.packets + (size_t)packet_offset, room, &len, ex->mem.scratch, ex->mem.scratch_bytes);
+            ex->own.packets + (size_t)packet_offset, ex->plan.packet_room, &len, ex->mem.scratch,
+            ex->mem.scratch_bytes);
         if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
         ex->own.offset[p] = packet_offset;
         packet_offset += len;
@@ -153,9 +136,8 @@ static size_t cg_own_packet_len_(const cg_ex_ *ex, int p) {
     return (size_t)(ex->own.offset[p + 1] - ex->own.offset[p]);
 }
 static void cg_grad_check_finite_(cg_ex_ *ex) { /* where x is not compressed before the others are told */
-    const cg_kernels_ *kernels = cg_kernels_now_();
     for (size_t i = 0; i < ex->n; i += CG_BLOCK_)
-        if (kernels->absmax_bits(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
+        if (cg_absmax_bits_(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
             cg_ex_fail_(ex, CG_E_NONFINITE, ex->transport.rank, cg_status_str(CG_E_NONFINITE));
             return;
         }
@@ -186,7 +168,7 @@ static void cg_scales_agree_(cg_ex_ *ex) {
     if (ex->status == CG_OK) return;
     ex->own.offset[0] = 0; /* the others wait for packets */
     for (int p = 0; p < ex->plan.stripes; p++) {
-        const size_t len = cg_bound_(&ex->desc.op, NULL, cg_stripe_n_(ex, p));
+        const size_t len = cg_bound(&ex->desc.op, cg_stripe_n_(ex, p));
         cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);
         ex->own.offset[p + 1] = ex->own.offset[p] + len;
     }

@@ -5,6 +5,9 @@ enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_DONE_ };
 typedef cg_exchange_state cg_ex_; /* in here */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
+static void cg_max_update_(uint64_t *a, uint64_t b) {
+    if (*a < b) *a = b;
+}
 static int cg_wrap_(const cg_ex_ *ex, int rank) { /* into [0, N), from at most N off */
     const int size = ex->transport.size;
     return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
@@ -44,7 +47,7 @@ static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
 /* A step of desc.model by the result v, or by one value of it: the same bits. */
 static int cg_rate_ok_(const cg_exchange_desc *d) { return !d->model || cg_is_finite_(d->rate); }
 static void cg_model_step_(const cg_exchange_desc *d, const float *v, size_t n) {
-    if (d->model && n) cg_kernels_now_()->axpby(v, n, -d->rate, 1.0f, d->model, 0);
+    if (d->model && n) cg_axpby_(v, n, -d->rate, 1.0f, d->model);
 }
 CG_INLINE_ void cg_model_step_at_(const cg_exchange_desc *d, size_t i, float v) {
     cg_store_(d->model, i, cg_plus_(cg_load_(d->model, i), cg_times_(-d->rate, v)));

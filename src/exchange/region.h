@@ -3,15 +3,14 @@
 
 CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     const size_t size = cg_ranks_(ex);
-    cg_packet_reader_ r;
+    cg_sparse_reader_ r;
+    cg_info info;
     uint64_t index;
-    float value;
-    size_t region = 1;
-    cg_status s = cg_packet_reader_open_(&r, ex->own.packets, (size_t)ex->own.offset[1], ex->n);
+    size_t region = 1, i = 0;
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, (size_t)ex->own.offset[1], ex->n, &info);
     if (s != CG_OK) return s;
-    while (region < size && cg_packet_reader_next_(&r, &index, &value))
-        while (region < size && (r.next - 1) * size >= region * (size_t)r.d.info.k)
-            cg_put64_(out + 8 * region++, index);
+    for (; region < size && cg_sparse_next_index_(&r, &index); i++)
+        while (region < size && i * size >= region * (size_t)info.k) cg_put64_(out + 8 * region++, index);
     while (region < size) cg_put64_(out + 8 * region++, ex->n);
     cg_put64_(out, 0);
     return CG_OK;
@@ -44,23 +43,22 @@ static size_t cg_region_n_(const cg_ex_ *ex, int q) {
 }
 /* What was sent, region by region, as packets one after the other; their places to part_at. */
 CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
-    cg_packet_reader_ r;
+    cg_sparse_reader_ r;
     cg_list_ list;
     cg_info info;
     uint64_t index = 0, at = 0;
     float value = 0.0f;
     int more;
-    cg_status s = cg_packet_reader_open_(&r, ex->own.packets, (size_t)cg_own_packet_len_(ex, 0), ex->n);
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, cg_own_packet_len_(ex, 0), ex->n, &info);
     if (s != CG_OK) return s;
-    more = cg_packet_reader_next_(&r, &index, &value);
+    more = cg_sparse_next_(&r, &index, &value);
     for (int q = 0; q < ex->transport.size; q++) {
         const size_t n = cg_region_n_(ex, q);
         size_t len;
-        cg_list_wrap_(ex, 0, n, &list);
-        for (; more && index < ex->region.bounds[q + 1]; more = cg_packet_reader_next_(&r, &index, &value))
+        cg_list_in_mem_(ex, 0, n, &list);
+        for (; more && index < ex->region.bounds[q + 1]; more = cg_sparse_next_(&r, &index, &value))
             cg_list_append_(&list, index - ex->region.bounds[q], value);
-        info = cg_sparse_info_(ex->desc.tag, n);
-        s = cg_packet_from_list_(&info, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
+        s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
         if (s != CG_OK) return s;
         cg_put64_(ex->preamble.all + 8 * ((size_t)ex->transport.size * cg_ranks_(ex) + (size_t)q), len);
         at += len;
@@ -70,12 +68,14 @@ CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
 /* The next byte of the key: of those that share the bits so far, how many have which byte. */
 CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *ex, int byte, uint8_t *out) {
     uint32_t bins[256] = { 0 };
-    cg_packet_reader_ r;
+    cg_sparse_reader_ r;
+    cg_info info;
     uint64_t index;
     float value;
-    cg_status s = cg_packet_reader_open_(&r, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, ex->transport.rank));
+    cg_status s = cg_sparse_reader_open_(
+        &r, NULL, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, ex->transport.rank), &info);
     if (s != CG_OK) return s;
-    while (cg_packet_reader_next_(&r, &index, &value)) {
+    while (cg_sparse_next_(&r, &index, &value)) {
         const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;
         if (byte == 3 || magnitude_bits >> 8 * (byte + 1) == ex->region.threshold_bits >> 8 * (byte + 1))
             bins[magnitude_bits >> 8 * byte & 255]++;
@@ -112,7 +112,8 @@ static void cg_region_reduce_(cg_ex_ *ex) {
                 cg_stripe_tag_(ex, 0, 0), -1, NULL, q, q);
     if (ex->status != CG_OK) return;
     s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), 0, ex->partial.buf[0],
-        (size_t)cg_sparse_bound_(ex->n, ex->mem.list_cap), &ex->partial.len, ex->mem.scratch, ex->mem.scratch_bytes);
+        (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), &ex->partial.len, ex->mem.scratch,
+        ex->mem.scratch_bytes);
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], ex->partial.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
 }
@@ -174,7 +175,7 @@ static cg_status cg_route_region_(cg_ex_ *ex) {
     if (ex->status == CG_OK) {
         s = cg_threshold_split_(ex, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, me),
             ex->region.threshold_bits, ex->region.ties[me], ex->reduced.packet, &ex->reduced.len, ex->dropped.buf[0],
-            (size_t)cg_sparse_bound_(ex->n, ex->mem.list_cap), (size_t)ex->region.bounds[me], &ex->dropped.len);
+            (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), (size_t)ex->region.bounds[me], &ex->dropped.len);
         ex->dropped.any = 1;
         ex->dropped.flip = 0;
         if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));

@@ -79,12 +79,12 @@ static void cg_broadcast_packet_begin_(cg_ex_ *ex, size_t fixed_len, int from) {
 static int cg_stripe_of_rank_(const cg_ex_ *ex, int rank) {
     return ex->plan.route == CG_ROUTE_RING ? cg_wrap_(ex, rank + 1) : rank;
 }
-static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) { /* length of a result of n values */
-    if (ex->desc.fold == CG_FOLD_VOTE) return cg_bound_(&ex->desc.op, NULL, n);
+/* Length of a reduced packet of n values; 0: not known beforehand. */
+static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) {
+    if (ex->desc.fold == CG_FOLD_VOTE) return cg_bound(&ex->desc.op, n);
     if (!ex->plan.reduced_len_fixed) return 0;
-    return ex->plan.exact
-        ? (size_t)cg_dense_bound_(cg_transformed_n_(&ex->desc.op, cg_sampled_n_(&ex->desc.op, n, NULL)))
-        : cg_bound_(&ex->plan.back, NULL, n);
+    if (ex->plan.exact && !ex->desc.op.sample.id && !ex->desc.op.transform.id) return (size_t)cg_dense_bound_(n);
+    return cg_bound(ex->plan.exact ? &ex->desc.op : &ex->plan.back, n);
 }
 static void cg_allgather_packets_begin_(cg_ex_ *ex, int len_fixed, uint8_t *into) {
     for (size_t q = 0; q < cg_ranks_(ex); q++)

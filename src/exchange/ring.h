@@ -66,7 +66,7 @@ static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
 static void cg_clamp_(float *v, size_t n) { /* dividing by weights may overflow, after the last message */
-    if (cg_kernels_now_()->absmax_bits(v, n) < CG_INF_BITS_) return;
+    if (cg_absmax_bits_(v, n) < CG_INF_BITS_) return;
     for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
 /* What counted: x less what was lost here, unless carry has that. */
@@ -81,13 +81,12 @@ static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
         float *error = ex->mem.sum + start;
         size_t len;
         if (ex->desc.carry) {
-            cg_kernels_now_()->axpby(error, n,
-                ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum), 0.0f,
-                cg_at_mut_(ex->desc.carry, start), 0);
+            cg_axpby_(error, n, ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum), 0.0f,
+                cg_at_mut_(ex->desc.carry, start));
             cg_clamp_(cg_at_mut_(ex->desc.carry, start), n);
-            cg_kernels_now_()->axpby(cg_at_(ex->grad, start), n, 1.0f, 0.0f, error, 0);
+            cg_axpby_(cg_at_(ex->grad, start), n, 1.0f, 0.0f, error);
         } else {
-            cg_kernels_now_()->axpby(cg_at_(ex->grad, start), n, 1.0f, (float)(-1.0 / (double)weight), error, 0);
+            cg_axpby_(cg_at_(ex->grad, start), n, 1.0f, (float)(-1.0 / (double)weight), error);
             cg_clamp_(error, n);
         }
         s = cg_ex_compress_(

@@ -24,25 +24,24 @@ static int cg_is_sparse_f32_(const cg_op *op) {
     return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op);
 }
 /* Is a selection's number of values about known? */
-static int cg_has_target_k_(const cg_op *op) {
-    return cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
+static int cg_has_target_k_(const cg_op *op, const cg_traits_ *traits) {
+    return traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
         op->select.id == CG_SELECT_SIDCO;
 }
 /* Is a packet's length known from op and n? */
-static int cg_has_fixed_len_(const cg_op *op) {
-    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || cg_is_user_codec_(&op->quantize) ||
-        op->sample.id == CG_SAMPLE_PERMK)
+static int cg_has_fixed_len_(const cg_op *op, const cg_traits_ *traits) {
+    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || traits->has_user_codec || op->sample.id == CG_SAMPLE_PERMK)
         return 0;
-    return !op->select.id || cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED;
+    return !op->select.id || traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED;
 }
 /* Can cg_reduce add such packets? Levels only on a grid that all ranks agreed on. */
-static int cg_is_reducible_(const cg_ex_ *ex, const cg_op *op) {
-    unsigned bits;
-    if (cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
-        cg_is_user_codec_(&op->quantize))
+static int cg_is_reducible_(const cg_ex_ *ex, const cg_traits_ *traits) {
+    const cg_op *op = &ex->desc.op;
+    if (traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
+        traits->has_user_codec)
         return 0;
     if (cg_is_f32_(op)) return 1;
-    return cg_grid_zero_symbol_(&op->quantize, &bits) && !op->code.arg && !op->select.id &&
+    return traits->max_level && !op->code.arg && !op->select.id &&
         ((ex->desc.flags & CG_AGREE_SCALES) || (ex->desc.side && ex->desc.side->scale));
 }
 static int cg_is_striped_(uint32_t route) { return route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER; }
@@ -50,30 +49,30 @@ static int cg_has_back_(const cg_ex_ *ex) {
     return ex->desc.back && (ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER);
 }
 
-static uint32_t cg_auto_route_(const cg_ex_ *ex) {
+static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_traits_ *traits, size_t bound) {
     const cg_op *op = &ex->desc.op;
-    const uint64_t allgather_bytes = cg_mul_sat_(cg_bound_(op, ex->desc.side, ex->n), (uint64_t)ex->transport.size - 1);
-    const int may_reencode = cg_is_unbiased_(op) || cg_is_reducible_(ex, op) || ex->desc.carry;
+    const uint64_t allgather_bytes = cg_mul_sat_(bound, (uint64_t)ex->transport.size - 1);
+    const int may_reencode = cg_is_unbiased_(op) || cg_is_reducible_(ex, traits) || ex->desc.carry;
     if (ex->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
         op->k)
         return CG_ROUTE_ALLGATHER;
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return CG_ROUTE_LINEAR;
-    if (cg_is_matrix_op_(op)) return CG_ROUTE_ALLGATHER;
+    if (traits->shape.is_matrix) return CG_ROUTE_ALLGATHER;
     if (cg_is_f32_(op) && !op->select.id && !op->code.arg) return CG_ROUTE_LINEAR;
     if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
         (ex->desc.side && ex->desc.side->scale))
         return CG_ROUTE_ALLGATHER;
     if (ex->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
     if (op->select.id)
-        return cg_is_reducible_(ex, op) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
-                                                                                   : CG_ROUTE_ALLGATHER;
+        return cg_is_reducible_(ex, traits) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
+                                                                                       : CG_ROUTE_ALLGATHER;
     return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
 }
 /* Why op cannot go this way, or NULL. */
-static const char *cg_refused_route_(const cg_ex_ *ex) {
+static const char *cg_refused_route_(const cg_ex_ *ex, const cg_traits_ *traits) {
     const cg_op *op = &ex->desc.op;
     const uint32_t route = ex->plan.route;
-    const int indivisible = cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK ||
+    const int indivisible = traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK ||
         op->select.id == CG_SELECT_GIVEN;
     if (!ex->transport.sendrecv && ex->transport.size > 1 &&
         (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
@@ -86,12 +85,13 @@ static const char *cg_refused_route_(const cg_ex_ *ex) {
     if (cg_is_striped_(route) && ex->desc.side && ex->desc.side->scale)
         return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
     if (route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION) {
-        if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op) || op->select.id == CG_SELECT_CHUNKED)
+        if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits) ||
+            op->select.id == CG_SELECT_CHUNKED)
             return "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values";
         if (ex->desc.weight != 0.0f)
             return "merge and region have no weights: take allgather, server, scatter, shared or linear";
     }
-    if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op)))
+    if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits)))
         return "shared: take topk, mstopk, chunked, dgc or sidco with f32 values";
     if (route == CG_ROUTE_LINEAR &&
         (op->select.id || !cg_is_f32_(op) || op->code.arg || op->sample.id == CG_SAMPLE_PERMK ||
@@ -137,12 +137,11 @@ static const char *cg_refused_loss_(const cg_ex_ *ex) {
 static int cg_hops_reencode_(const cg_ex_ *ex) {
     return (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) && !ex->plan.exact;
 }
-static const char *cg_refused_agreement_(const cg_ex_ *ex) {
-    unsigned bits;
+static const char *cg_refused_agreement_(const cg_ex_ *ex, const cg_traits_ *traits) {
     const cg_op *op = &ex->desc.op;
     if (!(ex->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!cg_grid_zero_symbol_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id ||
-        op->code.arg || op->sample.id == CG_SAMPLE_PERMK)
+    if (!traits->max_level || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id || op->code.arg ||
+        op->sample.id == CG_SAMPLE_PERMK)
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
                "flexpoint, without a selection or code";
     if (ex->desc.side && ex->desc.side->scale) return "scales are given and to be agreed on: which?";
@@ -151,11 +150,30 @@ static const char *cg_refused_agreement_(const cg_ex_ *ex) {
         return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
     return NULL;
 }
+/* Room for the packet of any stripe, and scratch to compress it by desc.op or by back. bound and traits are those of
+   desc.op for the whole vector; back_traits those of back, or NULL where back is desc.op. */
+static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, const cg_traits_ *back_traits) {
+    const int striped = ex->plan.stripes > 1;
+    ex->plan.packet_room = striped ? 0 : bound;
+    ex->plan.scratch_bytes = striped ? 0 : traits->scratch_bytes;
+    if (!striped && back_traits) cg_max_update_(&ex->plan.scratch_bytes, back_traits->scratch_bytes);
+    for (int p = 0; striped && p < ex->plan.stripes; p++) {
+        const size_t n = cg_stripe_n_(ex, p);
+        if (p && n == cg_stripe_n_(ex, p - 1)) continue;
+        bound = cg_bound_with(&ex->desc.op, ex->desc.side, n);
+        if (ex->plan.packet_room < bound) ex->plan.packet_room = bound;
+        cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->desc.op, n).scratch_bytes);
+        if (back_traits) cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->plan.back, n).scratch_bytes);
+    }
+}
 /* Fills in defaults; what is wrong goes to ex->status, for everybody to hear. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
+    cg_traits_ traits, back_traits;
     const char *why;
-    unsigned bits;
+    size_t bound;
+    cg_status s;
+    int own_back = 0; /* back is not desc.op */
     ex->plan.stripes = 1;
     ex->plan.route = ex->desc.route;
     if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
@@ -177,46 +195,56 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "leader is -1, 0 or a rank plus one");
         return;
     }
-    if (!cg_bound_(op, ex->desc.side, ex->n) || (ex->desc.back && !cg_bound_(ex->desc.back, NULL, ex->n))) {
+    bound = cg_bound_with(op, ex->desc.side, ex->n);
+    if (!bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "an operator is not valid for this n: see cg_bound");
         return;
     }
-    if (cg_extra_check_(op, ex->desc.side) != CG_OK) {
-        cg_ex_fail_(ex, cg_extra_check_(op, ex->desc.side), ex->transport.rank,
-            "side has something that this operator does not use");
+    s = cg_extra_check_(op, ex->desc.side);
+    if (s != CG_OK) {
+        cg_ex_fail_(ex, s, ex->transport.rank, "side has something that this operator does not use");
         return;
     }
-    if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex);
+    traits = cg_traits_of_(op, ex->n);
+    if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex, &traits, bound);
     ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (ex->plan.route == CG_ROUTE_SHARED && ex->desc.leader == 0)
         ex->plan.root = (int)(ex->desc.tag.step % (uint64_t)ex->transport.size);
-    ex->plan.op_len_fixed = cg_has_fixed_len_(op);
-    ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)cg_max_selected_(op, ex->n)
+    ex->plan.is_matrix = traits.shape.is_matrix;
+    ex->plan.transformed_n = traits.shape.transformed_n;
+    ex->plan.has_pairs = cg_is_sparse_f32_(op) && !op->code.arg && traits.shape.values_per_index == 1;
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op, &traits);
+    ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)traits.shape.max_selected
                                                                                  : 0;
-    ex->plan.k = (size_t)cg_k_from_ratio_(op->select.value, op->k, ex->n);
+    ex->plan.k = (size_t)traits.k;
     /* a sum that is not exact is encoded again: by `back`; a server's answer by nothing, if it need not be */
-    ex->plan.exact = cg_is_reducible_(ex, op) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
-    ex->plan.back = cg_has_back_(ex) ? *ex->desc.back : *op;
-    if (!cg_has_back_(ex) &&
-        (ex->plan.route == CG_ROUTE_SERVER || (ex->plan.route == CG_ROUTE_SCATTER && cg_is_reducible_(ex, op))))
-        ex->plan.back = cg_dense();
-    if (ex->desc.fold == CG_FOLD_VOTE) ex->plan.back = *op;
+    ex->plan.exact = cg_is_reducible_(ex, &traits) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    ex->plan.back = *op;
+    back_traits = traits;
+    if (ex->desc.fold != CG_FOLD_VOTE &&
+        (cg_has_back_(ex) || ex->plan.route == CG_ROUTE_SERVER ||
+            (ex->plan.route == CG_ROUTE_SCATTER && cg_is_reducible_(ex, &traits)))) {
+        ex->plan.back = cg_has_back_(ex) ? *ex->desc.back : cg_dense();
+        back_traits = cg_traits_of_(&ex->plan.back, ex->n);
+        own_back = 1;
+    }
+    cg_plan_sizes_(ex, bound, &traits, own_back ? &back_traits : NULL);
     ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg
-                                                : cg_has_fixed_len_(&ex->plan.back);
+                                                : cg_has_fixed_len_(&ex->plan.back, &back_traits);
     if (ex->plan.exact && !cg_is_f32_(op))
-        ex->plan.max_level_sum = (uint64_t)cg_grid_zero_symbol_(&op->quantize, &bits) * (uint64_t)ex->transport.size;
-    why = cg_refused_route_(ex);
+        ex->plan.max_level_sum = (uint64_t)traits.max_level * (uint64_t)ex->transport.size;
+    why = cg_refused_route_(ex, &traits);
     if (!why) why = cg_refused_fold_(ex);
     if (!why && (ex->desc.flags & CG_ABSTAIN) &&
         (ex->plan.route != CG_ROUTE_ALLGATHER || ex->desc.fold > CG_FOLD_SUM || (ex->desc.flags & CG_AGREE_SCALES)))
         why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
     if (!why) why = cg_refused_loss_(ex);
-    if (!why) why = cg_refused_agreement_(ex);
+    if (!why) why = cg_refused_agreement_(ex, &traits);
     if (!why && cg_has_back_(ex) &&
-        (cg_is_matrix_op_(&ex->plan.back) || ex->plan.back.sample.id == CG_SAMPLE_PERMK ||
+        (back_traits.shape.is_matrix || ex->plan.back.sample.id == CG_SAMPLE_PERMK ||
             ex->plan.back.select.id == CG_SELECT_GIVEN || ex->plan.back.select.id == CG_SELECT_BINS ||
-            ex->plan.back.select.id == CG_SELECT_VARIANCE || cg_is_user_codec_(&ex->plan.back.quantize)))
+            ex->plan.back.select.id == CG_SELECT_VARIANCE || back_traits.has_user_codec))
         why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
     if (!why && ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.exact &&
         (ex->plan.back.select.id == CG_SELECT_BINS || ex->plan.back.select.id == CG_SELECT_VARIANCE))
@@ -226,5 +254,5 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
 /* Is x compressed at once, before anything is known of the others? */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
     return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
-        !(ex->plan.route == CG_ROUTE_LINEAR && cg_is_matrix_op_(&ex->desc.op));
+        !(ex->plan.route == CG_ROUTE_LINEAR && ex->plan.is_matrix);
 }

@@ -9,8 +9,7 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     const cg_op dense = cg_dense();
     size_t len;
     cg_status s;
-    cg_kernels_now_()->axpby(
-        ex->mem.sum, n, -sum_weight / cg_weight_of_(ex, (size_t)ex->transport.rank), 0.0f, ex->mem.sum, 0);
+    cg_axpby_(ex->mem.sum, n, -sum_weight / cg_weight_of_(ex, (size_t)ex->transport.rank), 0.0f, ex->mem.sum);
     s = cg_ex_decode_(ex, cg_own_packet_(ex, stripe), cg_own_packet_len_(ex, stripe), 1.0f, 1.0f, ex->mem.sum, n);
     memcpy(ex->contrib.packets, ex->own.packets, bytes_before);
     if (s == CG_OK)
@@ -30,7 +29,7 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
     cg_status s;
     if (ex->status != CG_OK) return;
     if (ex->desc.fold == CG_FOLD_VOTE)
-        s = cg_vote_(
+        s = cg_vote(
             ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
     else if (ex->plan.exact)
         s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->plan.max_level_sum, ex->reduced.packet,
@@ -60,7 +59,7 @@ static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
 }
 static cg_status cg_route_server_(cg_ex_ *ex) {
     const int me = ex->transport.rank, root = ex->plan.root;
-    const size_t inbox_stride = (size_t)cg_packet_room_(ex);
+    const size_t inbox_stride = ex->plan.packet_room;
     CG_CO_BEGIN_(ex)
     if (!ex->transport.sendrecv) {
         CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
@@ -122,7 +121,8 @@ static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
 }
 static void cg_lengths_read_(cg_ex_ *ex) { /* of the parts that will come to me */
     const int me = ex->transport.rank;
-    const uint64_t room = cg_packet_room_(ex), fixed_len = cg_bound_(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
+    const uint64_t room = ex->plan.packet_room,
+                   fixed_len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
     for (size_t q = 0; q < cg_ranks_(ex); q++) {
         const uint8_t *row = ex->plan.op_len_fixed ? NULL : cg_gathered_(ex, q);
         ex->inputs.len[q] = (size_t)(row ? cg_get64_(row + 8 * me) : fixed_len);
@@ -133,7 +133,7 @@ static void cg_lengths_read_(cg_ex_ *ex) { /* of the parts that will come to me 
 }
 static cg_status cg_route_scatter_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;
-    const size_t inbox_stride = (size_t)cg_packet_room_(ex);
+    const size_t inbox_stride = ex->plan.packet_room;
     int to, from;
     CG_CO_BEGIN_(ex)
     if (!ex->plan.op_len_fixed) CG_CO_AWAIT_(ex, 1, cg_allgather_lengths_begin_(ex));
