@@ -238,7 +238,7 @@ typedef struct cg_collective_state_ {
 
 struct cg_exchange_state {
     /* the call: copies of its arguments, by cg_ex_init_ */
-    cg_exchange_desc desc; /* tag.rank filled in; model NULL once cg_sparse_cursors_step_model_ has taken the step */
+    cg_exchange_desc desc; /* tag.rank filled in; model NULL once cg_readers_step_model_ has taken the step */
     cg_transport transport;
     float *grad;                   /* what is compressed: the caller's x, or &no_grad */
     float *result;                 /* where the result goes: desc.into, or grad */
@@ -250,7 +250,8 @@ struct cg_exchange_state {
     cg_status status; /* this rank's first failure, by cg_ex_fail_; a callback's failure replaces it (cg_ex_next_) */
     cg_report report; /* rank, why: cg_ex_fail_; bytes, rounds: cg_count_io_; used: the route; rest: cg_ex_finish_ */
 
-    struct {                    /* what follows from desc, transport and n; by cg_ex_resolve_, the same on every rank */
+    /* what follows from desc, transport and n; by cg_ex_resolve_ */
+    struct {
         uint32_t route;         /* desc.route, or the one that CG_ROUTE_AUTO chose */
         int stripes;            /* pieces of grad with a packet each: N (ring, scatter), otherwise 1 */
         int root;               /* the leader; CG_LEADER_BY_SCORE: set again by cg_records_check_ */
@@ -268,7 +269,8 @@ struct cg_exchange_state {
         size_t k;               /* merge, region: number of values that survive */
     } plan;
 
-    struct {                 /* the first round, and what follows from the records of all ranks */
+    /* the first round, and what follows from the records of all ranks */
+    struct {
         uint8_t record[64];  /* this rank's (CG_RECORD_BYTES_); by cg_record_put_ */
         uint8_t *records;    /* [mem] everybody's, in rank order; or in fallback */
         uint8_t *gathered;   /* [mem] where the allgather of records leaves them; or in fallback */
@@ -281,14 +283,16 @@ struct cg_exchange_state {
         uint8_t fallback[2 * 16 * 64];
     } opening;
 
-    struct {            /* CG_AGREE_SCALES */
+    /* CG_AGREE_SCALES */
+    struct {
         uint64_t count; /* of all stripes; by cg_mem_plan_ */
         int agreed;     /* max is set; by cg_scales_agree_ */
         float *max;     /* [mem] count: of each scale the largest of all ranks; by cg_scales_agree_ */
         uint8_t *all;   /* [mem] count scales of this rank, then room for everybody's */
     } scales;
 
-    struct {            /* where the coroutine (opening, then a route) goes on; by cg_ex_next_ and the CG_CO_ macros */
+    /* where the coroutine (opening, then a route) goes on; by cg_ex_next_ and the CG_CO_ macros */
+    struct {
         int phase;      /* CG_PHASE_*_ */
         int line;       /* the CG_CO_YIELD_ that it waits at; 0: from the top */
         int i;          /* loop variable of the route, which outlasts a wait: hop, distance in a tree, rank, byte */
@@ -298,7 +302,8 @@ struct cg_exchange_state {
 
     cg_collective_state_ collective; /* what the coroutine waits for */
 
-    struct { /* a packet to one rank and one from another (CG_CO_HOP_); by cg_hop_set_ */
+    /* a packet to one rank and one from another (CG_CO_HOP_); by cg_hop_set_ */
+    struct {
         const uint8_t *out;
         uint8_t *in;
         size_t out_len, in_len; /* in_len: from the preamble, if not known before */
@@ -306,7 +311,8 @@ struct cg_exchange_state {
         int to, from; /* < 0: none */
     } hop;
 
-    struct {             /* length and status, sent before a packet whose length is not known */
+    /* length and status, sent before a packet whose length is not known */
+    struct {
         uint8_t out[16]; /* this rank's (CG_PREAMBLE_BYTES_), by cg_preamble_put_; broadcast: the root's */
         uint8_t in[16];  /* of hop.from */
         /* [mem] everybody's; also N x N tables of u64 (scatter, region), and this rank's row behind them */
@@ -314,20 +320,23 @@ struct cg_exchange_state {
         uint32_t digest; /* region: hash of what ranks have counted together, equal in every preamble; otherwise 0 */
     } preamble;
 
-    struct { /* grad as packets, stripe by stripe; by cg_stripes_compress_ */
+    /* grad as packets, stripe by stripe; by cg_stripes_compress_ */
+    struct {
         /* [mem] one after the other. Ring, tree, not exact: empty until cg_contribution_less_hop_error_ */
         uint8_t *packets;
         uint64_t *offset; /* [mem] stripes + 1: where each packet begins in packets */
     } own;
 
-    struct { /* packets to be added up: one of every rank (cg_inputs_from_gather_, routes) or hop (cg_partial_add_) */
+    /* packets to be added up: one of every rank (cg_inputs_from_gather_, routes) or hop (cg_partial_add_) */
+    struct {
         const void **packet;              /* [mem] N */
         size_t *len;                      /* [mem] N */
         struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_ */
         struct cg_sparse_reader_ *reader; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
     } inputs;
 
-    struct {                   /* the sum so far (ring, tree, merge), or of this rank's region */
+    /* the sum so far (ring, tree, merge), or of this rank's region */
+    struct {
         const uint8_t *packet; /* in buf, own.packets or reduced.packet; goes out in the next hop */
         size_t len;
         /* [mem] ring, tree: written in turn, reduced.cap each; buf[0] also takes a failure packet. Merge: the sum of
@@ -337,26 +346,30 @@ struct cg_exchange_state {
         int received; /* ring, tree, not exact: inputs that have come since cg_partial_begin_ */
     } partial;
 
-    struct { /* the packet that all ranks get: the fold of inputs, of a stripe or of the whole */
+    /* the packet that all ranks get: the fold of inputs, of a stripe or of the whole */
+    struct {
         /* [mem] ring, tree: set by the route, to partial.packet or mem.inbox. Shared: indices, then values. Region:
            also a histogram */
         uint8_t *packet;
         size_t len, cap; /* cap: by cg_mem_plan_ */
     } reduced;
 
-    struct {             /* merge, region: minus what this rank has cut off sums; by cg_threshold_split_ */
+    /* merge, region: minus what this rank has cut off sums; by cg_threshold_split_ */
+    struct {
         int any;         /* there is something in buf[flip] */
         int flip;        /* which of buf has it */
         uint8_t *buf[2]; /* [mem] a sparse f32 packet. Region: buf[0] first has own.packets, cut by region */
         size_t len, cap; /* cap: by cg_mem_plan_ */
     } dropped;
 
-    struct {              /* the part of grad that went into the result, where that is not own.packets (report.used) */
+    /* the part of grad that went into the result, where that is not own.packets (report.used) */
+    struct {
         uint8_t *packets; /* [mem] or NULL */
         size_t len, cap;  /* len: also of what report.used points to instead; 0: all of own.packets */
     } contrib;
 
-    struct {                     /* Ok-Topk */
+    /* Ok-Topk */
+    struct {
         uint64_t *bounds;        /* [mem] N + 1: where regions begin; by cg_region_bounds_ */
         uint64_t *send_offset;   /* [mem] N: where the packet to each owner begins in dropped.buf[0] */
         uint64_t *ties;          /* [mem] N: values equal to the threshold that survive in each region */
@@ -365,7 +378,8 @@ struct cg_exchange_state {
         uint64_t remaining;      /* of plan.k: how many may survive among those that share these bytes */
     } region;
 
-    struct { /* the other buffers in mem */
+    /* the other buffers in mem */
+    struct {
         /* [mem] packets on their way to be added up; region: then everybody's reduced packets; shared: the leader's
            indices */
         uint8_t *inbox;
@@ -407,28 +421,41 @@ struct cg_exchange_state {
 #endif
 
 /* src/exchange/ranks.h */
-/* ---- >>ranks ---- */
+/* ranks: ranks, stripes, tags and weights of one exchange
+
+   Offers   cg_ex_ (the state), cg_ex_fail_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
+   Needs    base, kernels (cg_axpby_)
+   Touches  ex->status and the blame in ex->report; desc.model in the steps
+   Other headers may use: CG_STATE_ROOM_, cg_stripe_offset_, cg_stripe_start_, cg_rate_ok_, cg_model_step_,
+      cg_model_step_at_
+   A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
+   the whole vector otherwise. */
 
 enum { CG_RECORD_BYTES_ = 64, CG_PREAMBLE_BYTES_ = 16, CG_FALLBACK_RANKS_ = 16 };
 enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_DONE_ };
-typedef cg_exchange_state cg_ex_; /* in here */
+typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
+/* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
 static void cg_max_update_(uint64_t *a, uint64_t b) {
     if (*a < b) *a = b;
 }
-static int cg_wrap_(const cg_ex_ *ex, int rank) { /* into [0, N), from at most N off */
+/* rank modulo N; it must be at least -N and less than 2 N. */
+static int cg_wrap_(const cg_ex_ *ex, int rank) {
     const int size = ex->transport.size;
     return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
 }
 static size_t cg_ranks_(const cg_ex_ *ex) { return (size_t)ex->transport.size; }
+/* Records the first failure, whom it is due to (-1: nobody in particular) and a sentence; later ones are ignored. The
+   caller goes on as long as other ranks wait for its messages. */
 static void cg_ex_fail_(cg_ex_ *ex, cg_status status, int rank, const char *why) {
-    if (ex->status != CG_OK) return; /* the first one counts */
+    if (ex->status != CG_OK) return;
     ex->status = status;
     ex->report.rank = rank;
     ex->report.why = why;
 }
-/* Where stripe p of so many begins: whole runs of 64 values. */
+/* First value of stripe p, p <= stripes: a multiple of 64, or n. Stripes differ by 64 values at most; some are empty
+   if n is small. */
 static size_t cg_stripe_offset_(size_t n, size_t stripes, size_t p) {
     const size_t groups = n / 64 + (n % 64 != 0), each = groups / stripes, rest = groups % stripes;
     return cg_min_(n, 64 * (each * p + (rest * p) / stripes));
@@ -437,24 +464,26 @@ static size_t cg_stripe_start_(const cg_ex_ *ex, int p) {
     return cg_stripe_offset_(ex->n, (size_t)ex->plan.stripes, (size_t)p);
 }
 static size_t cg_stripe_n_(const cg_ex_ *ex, int p) { return cg_stripe_start_(ex, p + 1) - cg_stripe_start_(ex, p); }
-/* Every leg and part has randomness of its own, or two roundings of one value would not be independent. */
+/* The tag of a stripe's packet on a leg: 0 to where packets are added, 1 back to everybody. Every leg and stripe has a
+   seed of its own; otherwise two roundings of one value would not be independent. */
 static cg_tag cg_stripe_tag_(const cg_ex_ *ex, int stripe, int leg) {
     cg_tag tag = ex->desc.tag;
     if (ex->plan.stripes > 1 || leg)
         tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(stripe + 1) + (uint64_t)leg * CG_GOLDEN_));
     return tag;
 }
+/* From the opening records, which must be here. */
 static float cg_weight_of_(const cg_ex_ *ex, size_t rank) {
     return cg_as_float_(cg_get32_(ex->opening.records + rank * CG_RECORD_BYTES_ + 40));
 }
-/* What a rank's values are multiplied by in a result. */
+/* The factor of a rank's values in the result: its weight, or its share of all weights. */
 static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
     const float w = cg_weight_of_(ex, rank);
     return ex->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / ex->opening.weight_sum);
 }
 
-/* A step of desc.model by the result v, or by one value of it: the same bits. */
 static int cg_rate_ok_(const cg_exchange_desc *d) { return !d->model || cg_is_finite_(d->rate); }
+/* desc.model -= rate * v, if there is a model; cg_model_step_at_ takes the same step, to the bit, at one index. */
 static void cg_model_step_(const cg_exchange_desc *d, const float *v, size_t n) {
     if (d->model && n) cg_axpby_(v, n, -d->rate, 1.0f, d->model);
 }
@@ -463,20 +492,29 @@ CG_INLINE_ void cg_model_step_at_(const cg_exchange_desc *d, size_t i, float v) 
 }
 
 /* src/exchange/collectives.h */
-/* ---- >>collectives: from what the transport has ---- */
+/* collectives: allgather, broadcast and allreduce out of the callbacks that the transport has
+
+   Offers   cg_*_begin_, cg_collective_next_, cg_gathered_, floats in wire order (cg_floats_*_le_)
+   Needs    ranks, kernels (cg_axpby_, cg_absmax_bits_)
+   Touches  ex->collective, ex->mem.sizes, ex->mem.bounce and the buffers that cg_*_begin_ was given
+   A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller moves
+   each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather, broadcast or
+   allreduce, whichever comes first; the last three move it in fragments through ex->mem.bounce. */
 
 enum { CG_COLL_NONE_, CG_COLL_ALLGATHER_, CG_COLL_BROADCAST_, CG_COLL_ALLREDUCE_, CG_COLL_SENDRECV_ };
-/* the callback of that name, or one of the others */
+/* the callback of the same name, or one that stands in for it */
 enum { CG_VIA_OWN_CALLBACK_, CG_VIA_SENDRECV_, CG_VIA_ALLGATHER_, CG_VIA_BROADCAST_, CG_VIA_ALLREDUCE_ };
 
-/* Floats as the wire has them, and back. */
+/* Floats on the wire are little-endian, so that ranks of different byte order can add up each other's.
+   Host order to wire order in place, or back. */
 static void cg_floats_swap_le_(float *v, size_t n) {
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
         uint32_t u = cg_get32_((const uint8_t *)v + 4 * i);
         memcpy((uint8_t *)v + 4 * i, &u, 4);
     }
 }
-static void cg_floats_add_le_(float *acc, const float *in, size_t n) { /* both as on the wire */
+/* acc += in, both in wire order. */
+static void cg_floats_add_le_(float *acc, const float *in, size_t n) {
 #if CG_BIG_ENDIAN_
     for (size_t i = 0; i < n; i++)
         cg_put32_((uint8_t *)acc + 4 * i,
@@ -486,6 +524,7 @@ static void cg_floats_add_le_(float *acc, const float *in, size_t n) { /* both a
     cg_axpby_(in, n, 1.0f, 1.0f, acc);
 #endif
 }
+/* Largest magnitude, as bits, of n floats in wire order. */
 static uint32_t cg_floats_absmax_bits_le_(const uint8_t *v, size_t n) {
 #if CG_BIG_ENDIAN_
     uint32_t top = 0;
@@ -498,6 +537,7 @@ static uint32_t cg_floats_absmax_bits_le_(const uint8_t *v, size_t n) {
     return cg_absmax_bits_((const float *)(const void *)v, n);
 #endif
 }
+/* The transport has at least one callback, or one rank. */
 static uint32_t cg_via_fallback_(const cg_transport *t) {
     return (uint32_t)(t->sendrecv ? CG_VIA_SENDRECV_
             : t->allgather        ? CG_VIA_ALLGATHER_
@@ -508,6 +548,7 @@ static uint32_t cg_via_(const cg_transport *t, int has_callback) {
     return has_callback ? (uint32_t)CG_VIA_OWN_CALLBACK_ : cg_via_fallback_(t);
 }
 
+/* Sets up ex->collective anew; what the last collective left there (cg_gathered_) is gone. */
 static void cg_collective_begin_(
     cg_ex_ *ex, uint32_t kind, uint32_t via, const void *mine, void *buf, size_t bytes, int root) {
     cg_collective_state_ *c = &ex->collective;
@@ -519,8 +560,8 @@ static void cg_collective_begin_(
     c->bytes = bytes;
     c->root = root;
 }
-/* Everybody's `mine`, sizes[rank] bytes, known to all; buf has room for N of the longest. Find them with
-   cg_gathered_. */
+/* Gathers `mine` of every rank, sizes[rank] bytes each, which all ranks know. buf has room for N times the largest size,
+   and so many bytes can be read at mine. Both, and sizes, must stay until cg_gathered_ has been asked. */
 static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *sizes, void *buf) {
     const cg_transport *t = &ex->transport;
     uint64_t longest = 0, all = 0;
@@ -529,7 +570,7 @@ static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *si
         longest = sizes[q] > longest ? sizes[q] : longest;
         all += sizes[q];
     }
-    /* the callback moves N times the longest: too much where lengths differ widely */
+    /* the allgather callback moves N times the largest size: too much where sizes differ widely */
     if (t->allgather && (via == CG_VIA_ALLGATHER_ || longest * cg_ranks_(ex) <= all + all / 4))
         via = CG_VIA_OWN_CALLBACK_;
     cg_collective_begin_(
@@ -537,20 +578,25 @@ static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *si
     ex->collective.sizes = sizes;
     ex->collective.longest = longest;
 }
+/* The same for `each` bytes from every rank; overwrites ex->mem.sizes. */
 static void cg_allgather_equal_begin_(cg_ex_ *ex, const uint8_t *mine, uint64_t each, uint8_t *all) {
     for (size_t q = 0; q < cg_ranks_(ex); q++) ex->mem.sizes[q] = each;
     cg_allgather_begin_(ex, mine, ex->mem.sizes, all);
 }
+/* buf of root to all, in place. */
 static void cg_broadcast_begin_(cg_ex_ *ex, void *buf, size_t bytes, int root) {
     cg_collective_begin_(
         ex, CG_COLL_BROADCAST_, cg_via_(&ex->transport, ex->transport.broadcast != NULL), NULL, buf, bytes, root);
 }
+/* Sums v over ranks in place, with the same bits on every rank. An allreduce callback that may round differently on
+   different ranks is used only if there is no other callback. */
 static void cg_allreduce_begin_(cg_ex_ *ex, float *v, size_t n) {
     const cg_transport *t = &ex->transport;
     const int has_callback = t->allreduce &&
         ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
     cg_collective_begin_(ex, CG_COLL_ALLREDUCE_, cg_via_(t, has_callback), NULL, v, 4 * n, 0);
 }
+/* out to one rank while in comes from another; a peer < 0: none. */
 static void cg_sendrecv_begin_(
     cg_ex_ *ex, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     cg_collective_state_ *c = &ex->collective;
@@ -559,6 +605,7 @@ static void cg_sendrecv_begin_(
     c->to = to;
     c->from = from;
 }
+/* Returns 1: there is a message to move. */
 static int cg_io_set_(
     cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     io->kind = kind;
@@ -570,15 +617,15 @@ static int cg_io_set_(
     io->from = from;
     return 1;
 }
-/* Bytes of the ranks before the i-th, counted from `first` on and around. */
+/* Bytes of i ranks of an allgather, from rank `first` on and around. */
 static size_t cg_sizes_prefix_sum_(const cg_ex_ *ex, size_t first, size_t i) {
     const cg_collective_state_ *c = &ex->collective;
     uint64_t at = 0;
-    if (c->bytes) return i * c->bytes; /* all of them equal */
+    if (c->bytes) return i * c->bytes; /* equal sizes */
     for (size_t j = 0; j < i; j++) at += c->sizes[(first + j) % cg_ranks_(ex)];
     return (size_t)at;
 }
-/* Where the last gather left rank q's bytes. */
+/* Where the last allgather left rank q's bytes; until another collective begins. */
 static const uint8_t *cg_gathered_(const cg_ex_ *ex, size_t q) {
     const cg_collective_state_ *c = &ex->collective;
     const size_t me = (size_t)ex->transport.rank, size = cg_ranks_(ex);
@@ -586,8 +633,8 @@ static const uint8_t *cg_gathered_(const cg_ex_ *ex, size_t q) {
     if (c->via == CG_VIA_SENDRECV_) return c->buf + cg_sizes_prefix_sum_(ex, me, (q + size - me) % size);
     return c->buf + (c->via == CG_VIA_ALLREDUCE_ ? cg_sizes_prefix_sum_(ex, 0, q) : q * (size_t)c->longest);
 }
-/* Bytes as exact sums: three to a float, zeros from all ranks but one. [at, at + many) of a string of which this
-   rank has [from, to), at `mine`. */
+/* An allreduce can move bytes: three to a float, zeros from all ranks but one, so that the sum is exact.
+   Bytes [offset, offset + many) of a string become floats at v; this rank has [own_begin, own_end) of it, at mine. */
 static void cg_bytes_to_floats_(
     float *v, const uint8_t *mine, size_t own_begin, size_t own_end, size_t offset, size_t many) {
     for (size_t i = 0; i < many; i += 3) {
@@ -598,6 +645,7 @@ static void cg_bytes_to_floats_(
         v[i / 3] = (float)u;
     }
 }
+/* And back; 0: a float is not such a sum. */
 static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
     for (size_t i = 0; i < many; i += 3) {
         uint32_t u;
@@ -607,15 +655,16 @@ static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
     }
     return 1;
 }
-/* Each of these asks for the next message, 1, or has finished, 0. */
+/* All cg_*_step_ functions first use what the last message brought, then set io to the next and return 1, or return 0
+   when the collective is complete. own_begin, own_end: as above; total: bytes of the string. */
 static int cg_bytes_by_allreduce_step_(cg_ex_ *ex, cg_io *io, size_t own_begin, size_t own_end, size_t total) {
     cg_collective_state_ *c = &ex->collective;
     const uint8_t *mine = c->kind == CG_COLL_BROADCAST_ ? c->buf : c->mine;
     if (c->step++) {
-        /* the root has it, and nobody would check it here again */
         if (c->kind == CG_COLL_BROADCAST_ && own_end > own_begin) {
+            /* the root keeps its own bytes: it would not check a packet of its own again */
         } else if (!cg_floats_to_bytes_((const float *)(void *)ex->mem.bounce, c->buf + c->done, c->fragment)) {
-            /* and on: the others still add */
+            /* no return: the others still call allreduce */
             cg_ex_fail_(ex, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
         }
         c->done += c->fragment;
@@ -634,7 +683,7 @@ static int cg_allgather_step_(cg_ex_ *ex, cg_io *io) {
     case CG_VIA_OWN_CALLBACK_:
         if (c->step++ || !longest) return 0;
         return cg_io_set_(io, CG_IO_ALLGATHER, c->mine, longest, -1, c->buf, size * longest, -1);
-    case CG_VIA_SENDRECV_: /* Bruck: blocks [me, me + d) are here; d doubles */
+    case CG_VIA_SENDRECV_: /* Bruck: blocks [me, me + have_blocks) of buf are here, and double in number */
         if (!c->step) memcpy(c->buf, c->mine, mine);
         have_blocks = (size_t)(c->step = c->step ? 2 * c->step : 1);
         if (have_blocks >= size) return 0;
@@ -666,8 +715,7 @@ static int cg_broadcast_step_(cg_ex_ *ex, cg_io *io) {
     switch (c->via) {
     case CG_VIA_OWN_CALLBACK_:
         return c->step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, c->buf, c->bytes, root);
-    /* binomial: from the rank without my lowest bit, to those with one bit below it */
-    case CG_VIA_SENDRECV_:
+    case CG_VIA_SENDRECV_: /* binomial tree: from the rank without my lowest bit, to those with one more bit below it */
         if (!c->step++) {
             c->mask = 1;
             while (c->mask < size && !(me & c->mask)) c->mask <<= 1;
@@ -690,7 +738,8 @@ static int cg_broadcast_step_(cg_ex_ *ex, cg_io *io) {
     default: return cg_bytes_by_allreduce_step_(ex, io, 0, me ? 0 : c->bytes, c->bytes);
     }
 }
-/* A ring: stripes are summed on their way around, then handed on. */
+/* A ring: in N - 1 steps every stripe is summed on its way around, in N - 1 more the sums are handed on. mem.bounce has
+   room for a stripe. */
 static int cg_allreduce_ring_step_(cg_ex_ *ex, cg_io *io) {
     cg_collective_state_ *c = &ex->collective;
     const int size = ex->transport.size, me = ex->transport.rank;
@@ -698,13 +747,13 @@ static int cg_allreduce_ring_step_(cg_ex_ *ex, cg_io *io) {
     float *v = (float *)(void *)c->buf;
     size_t out, in;
     int t = c->step++;
-    if (t > 0 && t < size) { /* what came in the step before */
+    if (t > 0 && t < size) { /* adds the stripe that came in the step before */
         in = (size_t)(((me - t) % size + size) % size);
         cg_floats_add_le_(v + cg_stripe_offset_(n, stripes, in), (const float *)(void *)ex->mem.bounce,
             cg_stripe_offset_(n, stripes, in + 1) - cg_stripe_offset_(n, stripes, in));
     }
     if (t == 2 * (size - 1)) return 0;
-    /* after size - 1 steps stripe me + 1 is whole */
+    /* after size - 1 steps the sum of stripe me + 1 is complete */
     out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);
     in = (out + stripes - 1) % stripes;
     cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_offset_(n, stripes, out),
@@ -715,8 +764,8 @@ static int cg_allreduce_ring_step_(cg_ex_ *ex, cg_io *io) {
     if (!io->in_bytes) io->from = -1;
     return 1;
 }
-/* Pieces of everybody's, added in rank order. */
-static void cg_allreduce_add_pieces_(cg_ex_ *ex) {
+/* Sums the fragments of all ranks in mem.bounce, in rank order. */
+static void cg_allreduce_add_fragment_(cg_ex_ *ex) {
     cg_collective_state_ *c = &ex->collective;
     float *v = (float *)(void *)(c->buf + c->done);
     for (size_t q = 0; q < cg_ranks_(ex); q++) {
@@ -734,7 +783,7 @@ static int cg_allreduce_step_(cg_ex_ *ex, cg_io *io) {
     if (via == CG_VIA_OWN_CALLBACK_) {
         if (!c->step++) return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, c->buf, c->bytes, -1);
         if (ex->transport.flags & CG_ALLREDUCE_AGREES) return 0;
-        /* it may not agree, and there is nothing else: rank 0's counts */
+        /* ranks may have different bits, and there is no other callback: all take rank 0's */
         cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
         cg_collective_begin_(ex, CG_COLL_BROADCAST_, CG_VIA_ALLREDUCE_, NULL, c->buf, c->bytes, 0);
         c->swap_back = 1;
@@ -744,14 +793,14 @@ static int cg_allreduce_step_(cg_ex_ *ex, cg_io *io) {
     if (via == CG_VIA_SENDRECV_) {
         if (cg_allreduce_ring_step_(ex, io)) return 1;
     } else if (via == CG_VIA_ALLGATHER_) {
-        if (c->step++) cg_allreduce_add_pieces_(ex);
+        if (c->step++) cg_allreduce_add_fragment_(ex);
         c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / size / 4 * 4);
         if (c->fragment)
             return cg_io_set_(
                 io, CG_IO_ALLGATHER, c->buf + c->done, c->fragment, -1, ex->mem.bounce, size * c->fragment, -1);
-    } else { /* a piece from every rank in turn */
+    } else { /* every rank in turn broadcasts its fragment */
         const size_t root = (size_t)c->step % size;
-        if (c->step && !root) cg_allreduce_add_pieces_(ex);
+        if (c->step && !root) cg_allreduce_add_fragment_(ex);
         if (!root) c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / size / 4 * 4);
         if (c->fragment) {
             c->step++;
@@ -771,23 +820,32 @@ static int cg_collective_step_(cg_ex_ *ex, cg_io *io) {
         return cg_io_set_(io, CG_IO_SENDRECV, c->mine, c->bytes, c->bytes ? c->to : -1, c->buf, c->in_bytes,
             c->in_bytes ? c->from : -1);
     }
-    if (ex->transport.size == 1) return 0; /* a sum, and a message to everybody, are there already */
+    if (ex->transport.size == 1) return 0; /* the result is in place already */
     if (c->kind == CG_COLL_ALLGATHER_) return cg_allgather_step_(ex, io);
     if (c->kind == CG_COLL_ALLREDUCE_) return cg_allreduce_step_(ex, io);
     if (cg_broadcast_step_(ex, io)) return 1;
     if (c->swap_back) cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
     return 0;
 }
-static int cg_collective_next_(cg_ex_ *ex, cg_io *io) { /* nobody is called to move nothing */
+/* The next message that the collective takes, or 0: it is complete. Messages of no bytes are left out. */
+static int cg_collective_next_(cg_ex_ *ex, cg_io *io) {
     int more;
     do more = cg_collective_step_(ex, io);
     while (more && io->kind == CG_IO_SENDRECV && io->to < 0 && io->from < 0);
     return more;
 }
 
-/* src/exchange/rules.h */
-/* ---- >>rules: what goes along which route ---- */
+/* src/exchange/routes.h */
+/* routes: which operator may take which route, and what follows from the choice
 
+   Offers   cg_ex_resolve_, predicates on operators and routes (cg_is_f32_, cg_has_back_, cg_carry_floats_, ...)
+   Needs    ranks, traits
+   Touches  ex->plan; ex->status where a description is refused
+   Other headers may use: cg_is_compressed_first_
+   Everything here follows from desc, transport and n before any message, so that ranks with the same description come to
+   the same plan; the opening compares what matters of it. */
+
+/* Is D(C(x)) x in expectation, so that a sum may be encoded by it without a carry? */
 static int cg_is_unbiased_(const cg_op *op) {
     const cg_stage *q = &op->quantize;
     if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
@@ -803,26 +861,27 @@ static int cg_is_unbiased_(const cg_op *op) {
     case CG_QUANTIZE_DITHER:
     case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
     case CG_QUANTIZE_TERNGRAD: return !q->flags;
-    case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* two rounds: nearly */
+    case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* nearly, after two rounds of rotation */
     default: return 0;
     }
 }
 static int cg_is_f32_(const cg_op *op) { return !op->quantize.id; }
+/* A selection of values of the vector itself, as f32, with indices of its own. */
 static int cg_is_sparse_f32_(const cg_op *op) {
     return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op);
 }
-/* Is a selection's number of values about known? */
+/* Does the selection leave about the number of values that its ratio asks for? */
 static int cg_has_target_k_(const cg_op *op, const cg_traits_ *traits) {
     return traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
         op->select.id == CG_SELECT_SIDCO;
 }
-/* Is a packet's length known from op and n? */
+/* Does the length of a packet follow from op and n? */
 static int cg_has_fixed_len_(const cg_op *op, const cg_traits_ *traits) {
     if (op->code.arg || op->code.id == CG_CODE_GOLOMB || traits->has_user_codec || op->sample.id == CG_SAMPLE_PERMK)
         return 0;
     return !op->select.id || traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED;
 }
-/* Can cg_reduce add such packets? Levels only on a grid that all ranks agreed on. */
+/* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */
 static int cg_is_reducible_(const cg_ex_ *ex, const cg_traits_ *traits) {
     const cg_op *op = &ex->desc.op;
     if (traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
@@ -837,6 +896,7 @@ static int cg_has_back_(const cg_ex_ *ex) {
     return ex->desc.back && (ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER);
 }
 
+/* CG_ROUTE_AUTO. bound: bytes of a packet. */
 static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_traits_ *traits, size_t bound) {
     const cg_op *op = &ex->desc.op;
     const uint64_t allgather_bytes = cg_mul_sat_(bound, (uint64_t)ex->transport.size - 1);
@@ -856,7 +916,7 @@ static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_traits_ *traits, size_
                                                                                        : CG_ROUTE_ALLGATHER;
     return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
 }
-/* Why op cannot go this way, or NULL. */
+/* The cg_refused_ functions return a sentence why the description is refused, or NULL. */
 static const char *cg_refused_route_(const cg_ex_ *ex, const cg_traits_ *traits) {
     const cg_op *op = &ex->desc.op;
     const uint32_t route = ex->plan.route;
@@ -906,7 +966,7 @@ static const char *cg_refused_fold_(const cg_ex_ *ex) {
     }
     return NULL;
 }
-/* Floats of a sum that this rank encodes again, or may. */
+/* Floats of the sum that this rank encodes again or may have to: those of desc.carry. */
 static size_t cg_carry_floats_(const cg_ex_ *ex) {
     if (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) return 0;
     if (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) return ex->n;
@@ -916,12 +976,13 @@ static size_t cg_carry_floats_(const cg_ex_ *ex) {
         ? ex->n
         : 0;
 }
-/* Sums that are encoded again must be exact, unbiased, or remembered. */
+/* A sum that is encoded again must stay exact, be encoded without bias, or leave its error in carry. */
 static const char *cg_refused_loss_(const cg_ex_ *ex) {
     if (!cg_carry_floats_(ex) || ex->desc.carry || cg_is_unbiased_(&ex->plan.back)) return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
            "operator that loses nothing, or take allgather";
 }
+/* Ring and tree: is the partial sum decoded, added to and encoded again at every hop? */
 static int cg_hops_reencode_(const cg_ex_ *ex) {
     return (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) && !ex->plan.exact;
 }
@@ -954,7 +1015,8 @@ static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, c
         if (back_traits) cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->plan.back, n).scratch_bytes);
     }
 }
-/* Fills in defaults; what is wrong goes to ex->status, for everybody to hear. */
+/* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
+   opening tells to all ranks; the plan is then incomplete. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
     cg_traits_ traits, back_traits;
@@ -1006,7 +1068,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)traits.shape.max_selected
                                                                                  : 0;
     ex->plan.k = (size_t)traits.k;
-    /* a sum that is not exact is encoded again: by `back`; a server's answer by nothing, if it need not be */
+    /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
+       desc.op */
     ex->plan.exact = cg_is_reducible_(ex, &traits) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
     ex->plan.back = *op;
     back_traits = traits;
@@ -1039,19 +1102,27 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
-/* Is x compressed at once, before anything is known of the others? */
+/* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of it. */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
     return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
         !(ex->plan.route == CG_ROUTE_LINEAR && ex->plan.is_matrix);
 }
 
 /* src/exchange/memory.h */
-/* ---- >>memory: one plan, for the sum of it and for the places ---- */
+/* memory: one plan of the caller's mem, for its size and for the places in it
 
+   Offers   cg_mem_plan_, cg_arena_, lengths (cg_dense_bound_, cg_sum_bound_), cg_back_extra_
+   Needs    ranks, routes, traits, sparse
+   Touches  ex->mem and all fields marked [mem] in cg_exchange_state, and the capacities beside them
+   Other headers may use: cg_arena_, cg_arena_take_
+   All sizes saturate: a sum that does not fit is larger than SIZE_MAX / 2, and refused. */
+
+/* Memory handed out from its start, in multiples of 64 bytes. */
 typedef struct cg_arena_ {
-    uint8_t *base;
-    uint64_t bytes;
+    uint8_t *base;  /* NULL: only the bytes are counted */
+    uint64_t bytes; /* handed out so far */
 } cg_arena_;
+/* NULL if base is. The caller has compared the bytes with what there is. */
 static uint8_t *cg_arena_take_(cg_arena_ *arena, uint64_t bytes) {
     uint8_t *p = arena->base ? arena->base + (size_t)arena->bytes : NULL;
     arena->bytes = cg_add_sat_(arena->bytes, cg_add_sat_(bytes, 63) & ~(uint64_t)63);
@@ -1076,10 +1147,11 @@ static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
     if (max_selected > traits.shape.transformed_n) max_selected = traits.shape.transformed_n;
     return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(traits.shape.transformed_n, max_selected)), 64);
 }
+/* Hops from the furthest rank to the root of a binomial tree. */
 static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
     return ex->transport.size > 1 ? cg_log2_((uint64_t)ex->transport.size - 1) + 1 : 0;
 }
-/* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
+/* desc.side as far as it applies to a sum that is encoded again: the caller's codecs, nothing that belongs to grad. */
 static cg_extra cg_back_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
     if (!ex->desc.side || !cg_traits_of_(&ex->plan.back, ex->n).has_user_codec) return side;
@@ -1087,6 +1159,7 @@ static cg_extra cg_back_extra_(const cg_ex_ *ex) {
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
+/* Bytes of the reduced packet of any stripe, at most. */
 static uint64_t cg_reduced_room_(const cg_ex_ *ex) {
     const cg_extra side = cg_back_extra_(ex);
     uint64_t room = 0;
@@ -1107,9 +1180,11 @@ static void cg_sum_scratch_max_(const cg_ex_ *ex, uint64_t *scratch) {
         cg_max_update_(scratch, cg_sum_scratch_(&ex->desc.op, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size));
 }
 
+/* The cg_mem_plan_ functions of routes take what the route needs beside what all need; *scratch becomes at least what
+   cg_reduce needs there. */
 static void cg_mem_plan_ring_tree_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
-    /* a tree's packets come one by one */
+    /* a rank of a tree that encodes again keeps the packets of all its children until then */
     ex->mem.inbox = cg_arena_take_(arena,
         cg_mul_sat_(
             ex->plan.route == CG_ROUTE_TREE && !ex->plan.exact ? cg_add_sat_(cg_tree_depth_(ex), 1) : 1, reduced_room));
@@ -1142,7 +1217,8 @@ static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
         cg_add_sat_(
             cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
 }
-/* Lists of (index, value): merge and region cut sums of packets, shared writes one. */
+/* Merge and region split a sum of packets into two lists, shared writes one list. fan_in: packets added at once; merges:
+   sums that this rank may cut, each of which drops something. */
 static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     const uint64_t size = (uint64_t)ex->transport.size, n = ex->n;
     const uint64_t fan_in = ex->plan.route == CG_ROUTE_REGION ? size
@@ -1177,7 +1253,7 @@ static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
     ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
     ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
     ex->region.ties = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
-    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* counts */
+    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* 256 counts of 4 bytes from every rank */
 }
 static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
     ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
@@ -1189,6 +1265,8 @@ static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
 static uint64_t cg_stripe_scale_count_(const cg_ex_ *ex, int stripe) {
     return ex->desc.flags & CG_AGREE_SCALES ? cg_traits_of_(&ex->desc.op, cg_stripe_n_(ex, stripe)).scale_count : 0;
 }
+/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for one of its stripes; without sendrecv every
+   collective that has no callback of its own needs a fragment from every rank. */
 static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
                    fragment = 1048576 / size < min_fragment ? min_fragment
@@ -1198,14 +1276,15 @@ static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     if (size == 1) return 0;
     if (ex->plan.route == CG_ROUTE_LINEAR) allreduce_floats = ex->plan.transformed_n;
     if (ex->plan.route == CG_ROUTE_SHARED) allreduce_floats = ex->plan.max_selected;
-    if (ex->transport.sendrecv)
-        return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0; /* a stripe of a ring */
+    if (ex->transport.sendrecv) return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0;
     return cg_mul_sat_(size, fragment);
 }
+/* Bytes of mem beside the state. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they are
+   set to NULL. If ex->status is not CG_OK, only what the opening needs. */
 static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     const cg_op *op = &ex->desc.op;
     const uint64_t size = (uint64_t)ex->transport.size;
-    /* from every rank a number for every other */
+    /* tables with a number from every rank for every other */
     const int has_tables = ex->plan.route == CG_ROUTE_REGION ||
         (ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.op_len_fixed);
     cg_arena_ arena;
@@ -1215,7 +1294,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     ex->opening.records = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
     ex->opening.gathered = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
     ex->mem.sizes = (uint64_t *)(void *)cg_arena_take_(&arena, 8 * size);
-    if (ex->status != CG_OK) return arena.bytes; /* enough to say so */
+    if (ex->status != CG_OK) return arena.bytes; /* enough to tell the others */
     bounce = cg_bounce_room_(ex);
     ex->mem.bounce = cg_arena_take_(&arena, bounce);
     ex->mem.bounce_bytes = (size_t)bounce;
@@ -1232,8 +1311,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
         for (int p = 0; p < ex->plan.stripes; p++)
             ex->scales.count = cg_add_sat_(ex->scales.count, cg_stripe_scale_count_(ex, p));
         ex->scales.max = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, ex->scales.count));
-        ex->scales.all = cg_arena_take_(
-            &arena, cg_mul_sat_(4 * (size + 1), ex->scales.count)); /* mine and everybody's */
+        ex->scales.all = cg_arena_take_(&arena, cg_mul_sat_(4 * (size + 1), ex->scales.count));
     }
     switch (ex->plan.route) {
     case CG_ROUTE_RING:
@@ -1254,7 +1332,6 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
         if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
             ex->reduced.cap = (size_t)cg_sum_bound_(ex, ex->n, size);
             cg_max_update_(&scratch, cg_sum_scratch_(op, ex->n, size));
-            /* how many sent each */
             ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(
                 &arena, cg_mul_sat_(4, cg_mul_sat_(size, cg_traits_of_(op, ex->n).shape.max_selected)));
         }
@@ -1266,12 +1343,18 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
 }
 
 /* src/exchange/opening.h */
-/* ---- >>opening: what everybody knows of everybody before data moves ---- */
+/* opening: the first round, in which ranks find out whether they are about to do the same
+
+   Offers   cg_record_put_, cg_records_check_, hashes of operators and descriptions
+   Needs    ranks, routes, random (cg_shared_key_)
+   Touches  ex->opening, ex->mem.sizes, ex->plan.root; ex->status where a rank differs
+   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its packets,
+   weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and 56. */
 
 #define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */
 
-/* A stage as 64 bits, beside its value. */
+/* All fields of a stage but its value. */
 static uint64_t cg_stage_bits_(const cg_stage *s) {
     return (uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32;
 }
@@ -1288,6 +1371,7 @@ static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
     h = cg_hash_stage_(h, &op->spare);
     return cg_mix64_(h ^ op->k);
 }
+/* Whatever of the description must be the same on all ranks, beside n and the tag. */
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
@@ -1297,11 +1381,13 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }
-static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) { /* whole words of 8 */
+/* bytes: a multiple of 8. */
+static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {
     uint64_t h = bytes;
     for (size_t i = 0; i < bytes; i += 8) h = cg_mix64_(h + cg_get64_(p + i) + CG_GOLDEN_);
     return h;
 }
+/* Writes ex->opening.record. bytes: of own.packets; scale: the only one to be agreed on, or 0. */
 static void cg_record_put_(cg_ex_ *ex, size_t bytes, float scale) {
     uint8_t *r = ex->opening.record;
     cg_tag tag = ex->desc.tag;
@@ -1317,6 +1403,7 @@ static void cg_record_put_(cg_ex_ *ex, size_t bytes, float scale) {
     cg_put32_(r + 48, cg_as_bits_(scale));
     cg_put64_(r + 56, cg_hash_bytes_(r, 56));
 }
+/* Compares a record with this rank's. max_bytes: the most that packets can have. */
 static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t max_bytes) {
     const uint8_t *mine = ex->opening.record;
     const uint32_t status = cg_get32_(r + 4);
@@ -1334,7 +1421,9 @@ static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t ma
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))
         cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record says what cannot be");
 }
-/* Every rank comes to the same verdict: none, or all, go on. */
+/* Checks opening.records, in rank order. All ranks have the same records, so that all go on or none does; which of two
+   that differ is blamed depends on the rank. Sets weight_sum, result_factor, mem.sizes (bytes of every rank's packets)
+   and, by score, the leader. */
 static void cg_records_check_(cg_ex_ *ex) {
     const size_t size = cg_ranks_(ex);
     uint64_t max_bytes;
@@ -1362,9 +1451,17 @@ static void cg_records_check_(cg_ex_ *ex) {
 }
 
 /* src/exchange/packets.h */
-/* ---- >>packets ---- */
+/* packets: this rank's gradient as packets, and whether packets of others are what they should be
 
-static cg_extra cg_decode_extra_(const cg_ex_ *ex) { /* what decoding needs of the caller's */
+   Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_ex_decode_, cg_ex_compress_, preambles, agreed scales
+   Needs    ranks, opening, memory, core's compress, decode, traits and sparse
+   Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
+   Other headers may use: cg_same_op_, cg_empty_packet_put_
+   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a packet,
+   so that nobody waits for it. */
+
+/* desc.side as far as decoding needs it. */
+static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
     if (!ex->desc.side) return side;
     side.support = ex->desc.side->support;
@@ -1373,6 +1470,7 @@ static cg_extra cg_decode_extra_(const cg_ex_ *ex) { /* what decoding needs of t
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
+/* y = alpha D(packet) + beta y. The packet must be this rank's own or have been through cg_accept_. */
 static cg_status cg_ex_decode_(
     const cg_ex_ *ex, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     const cg_extra side = cg_decode_extra_(ex);
@@ -1381,8 +1479,8 @@ static cg_status cg_ex_decode_(
 static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
     return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* Operators that differ in k only are the same: every packet says its k. So are selections of given indices: the
-   decoder compares which indices they mean. */
+/* Whether packets of a and b can be told apart by their headers. Not compared are k, which every packet states, and which
+   indices were given, which the decoder checks. */
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
     cg_stage select = a->select;
     if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
@@ -1396,20 +1494,23 @@ static cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len,
     return cg_same_grid_(p, len, ex->own.packets + (size_t)offset[stripe],
         (size_t)(offset[stripe + 1] - offset[stripe]), cg_stripe_n_(ex, stripe));
 }
-/* The packet of a rank that abstains: a selection of nothing. */
+/* A rank that abstains sends a selection of nothing. */
 static cg_op cg_empty_op_(void) { return cg_threshold(CG_FLT_MAX_); }
+/* Returns the length, CG_HEADER_BYTES, for which there must be room. */
 static size_t cg_empty_packet_put_(const cg_tag *tag, size_t n, uint8_t *packet) {
     size_t len = 0;
     const cg_status s = cg_sparse_packet_put_(CG_FLT_MAX_, tag, n, NULL, packet, CG_HEADER_BYTES, &len);
-    (void)s; /* a header is all that it takes */
+    (void)s; /* cannot fail: the packet is a header alone */
     return len;
 }
+/* On the route allgather a rank may abstain. */
 static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
     return ex->plan.route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
-/* Is this an intact packet of n values of this step, from that rank? part: of x, or -1; op NULL: of whatever
-   operator; rank < 0: made by anybody. */
+/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales it
+   must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet fails
+   ex with the status and rank that it names. */
 static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
     int made_by, int sent_by) {
     const cg_extra side = cg_decode_extra_(ex);
@@ -1436,7 +1537,7 @@ static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_ta
             ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ"
             : cg_status_str(s));
 }
-/* A failure takes the place of a packet, so that the others need not wait for one. */
+/* If this rank has failed: a failure packet of len bytes at p. Packets of less than 12 bytes stay as they are. */
 static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {
     if (ex->status == CG_OK || len < 12) return;
     memset(p, 0, len);
@@ -1444,6 +1545,7 @@ static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {
     cg_put32_(p + 4, (uint32_t)ex->status);
     cg_put32_(p + 8, (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
+/* 16 bytes: length of the packet that follows, status, and preamble.digest or, of a failed rank, whom it blames. */
 static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
     cg_put64_(preamble, ex->status == CG_OK ? len : 0);
     cg_put32_(preamble + 8, (uint32_t)ex->status);
@@ -1451,6 +1553,8 @@ static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
         ex->status == CG_OK ? ex->preamble.digest
                             : (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
+/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes or has
+   another digest. In the last case the length is returned: the packet is on its way. */
 static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, int from) {
     const uint64_t len = cg_get64_(preamble);
     const uint32_t who = cg_get32_(preamble + 12);
@@ -1462,11 +1566,13 @@ static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, 
         cg_ex_fail_(ex, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
     return cg_get32_(preamble + 8) || len > cap ? 0 : (size_t)len;
 }
+/* As cg_compress_with, in the exchange's scratch. */
 static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
     return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
-/* x as packets, part after part. */
+/* Compresses grad, or what ex->producer makes of it, into own.packets, stripe after stripe. Called a second time once
+   scales are agreed on. */
 static void cg_stripes_compress_(cg_ex_ *ex) {
     cg_producer_ *producer = ex->producer;
     cg_extra side = CG_ZERO;
@@ -1499,14 +1605,15 @@ static const uint8_t *cg_own_packet_(const cg_ex_ *ex, int p) { return ex->own.p
 static size_t cg_own_packet_len_(const cg_ex_ *ex, int p) {
     return (size_t)(ex->own.offset[p + 1] - ex->own.offset[p]);
 }
-static void cg_grad_check_finite_(cg_ex_ *ex) { /* where x is not compressed before the others are told */
+/* Compressing refuses Inf and NaN; this is for routes that compress only after the opening. */
+static void cg_grad_check_finite_(cg_ex_ *ex) {
     for (size_t i = 0; i < ex->n; i += CG_BLOCK_)
         if (cg_absmax_bits_(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
             cg_ex_fail_(ex, CG_E_NONFINITE, ex->transport.rank, cg_status_str(CG_E_NONFINITE));
             return;
         }
 }
-/* Scales stand first in a packet, as floats. */
+/* Scales of all stripes to out; they stand first in a packet, as f32. */
 static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
     for (int p = 0; p < ex->plan.stripes; p++) {
         const size_t bytes = 4 * (size_t)cg_stripe_scale_count_(ex, p);
@@ -1514,6 +1621,8 @@ static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
         out += bytes;
     }
 }
+/* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last allgather, and
+   compresses again with it. */
 static void cg_scales_agree_(cg_ex_ *ex) {
     for (size_t i = 0; i < (size_t)ex->scales.count; i++) {
         float max_scale = 0.0f;
@@ -1530,7 +1639,7 @@ static void cg_scales_agree_(cg_ex_ *ex) {
     ex->scales.agreed = 1;
     cg_stripes_compress_(ex);
     if (ex->status == CG_OK) return;
-    ex->own.offset[0] = 0; /* the others wait for packets */
+    ex->own.offset[0] = 0; /* the others expect packets: send failures */
     for (int p = 0; p < ex->plan.stripes; p++) {
         const size_t len = cg_bound(&ex->desc.op, cg_stripe_n_(ex, p));
         cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);
@@ -1538,11 +1647,17 @@ static void cg_scales_agree_(cg_ex_ *ex) {
     }
 }
 
-/* src/exchange/resume.h */
-/* ---- >>routines: a route reads as one after the other, and comes back to where it waited ---- */
+/* src/exchange/coroutine.h */
+/* coroutine: routes as straight code that returns at every message and goes on where it waited
 
-/* A mark is where a routine goes on: 1, 2, 3 ... in the order of its text, so that it does not depend on line numbers.
-   What moves two messages waits for the first at mark and for the second at -mark. */
+   Offers   CG_CO_BEGIN_ ... CG_CO_END_, CG_CO_AWAIT_, CG_CO_HOP_, CG_CO_BROADCAST_, CG_CO_ALLGATHER_
+   Needs    collectives, packets
+   Touches  ex->co.line, ex->hop, ex->preamble, ex->inputs, ex->reduced.len, ex->mem.sizes
+   A coroutine is a function of ex that returns CG_AGAIN while a collective is under way and is called again when that is
+   complete. Locals do not outlast a wait, except those computed before CG_CO_BEGIN_, which are computed anew. */
+
+/* resume_line is where the coroutine goes on: 1, 2, 3 ... in the order of its text, not a line of the file. A macro that
+   moves a preamble and a packet waits for the first at resume_line and for the second at -resume_line. */
 #define CG_CO_BEGIN_(ex)      \
   switch ((ex)->co.line) {    \
   default: return CG_E_STATE; \
@@ -1556,14 +1671,15 @@ static void cg_scales_agree_(cg_ex_ *ex) {
   } while (0)
 #define CG_CO_AWAIT_(ex, resume_line, begin_call) CG_CO_YIELD_(ex, begin_call, resume_line)
 #define CG_CO_END_ }
-/* One packet out and one in; a note goes before them where their lengths are not known. */
+/* One packet out and one in by sendrecv, then ex->hop.in_len is the length of what came. Preambles go before them unless
+   len_fixed: both lengths are known to both sides. */
 #define CG_CO_HOP_(ex, resume_line, len_fixed, out, out_len, to, in, in_len, cap, from) \
   do {                                                                                  \
     cg_hop_set_(ex, out, out_len, to, in, in_len, cap, from);                           \
     if (!(len_fixed)) CG_CO_YIELD_(ex, cg_hop_preamble_begin_(ex), resume_line);        \
     CG_CO_YIELD_(ex, cg_hop_packet_begin_(ex, len_fixed), -(resume_line));              \
   } while (0)
-/* ex->reduced.packet from its root to everybody; known: its length, or 0. */
+/* ex->reduced.packet and its length from rank `from` to everybody. fixed_len: its length, or 0: a preamble goes before it. */
 #define CG_CO_BROADCAST_(ex, resume_line, fixed_len, from)                                                  \
   do {                                                                                                      \
     cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                            \
@@ -1571,7 +1687,8 @@ static void cg_scales_agree_(cg_ex_ *ex) {
       CG_CO_YIELD_(ex, cg_broadcast_begin_(ex, (ex)->preamble.out, CG_PREAMBLE_BYTES_, from), resume_line); \
     CG_CO_YIELD_(ex, cg_broadcast_packet_begin_(ex, fixed_len, from), -(resume_line));                      \
   } while (0)
-/* Everybody's ex->reduced.packet, `into`; ex->mem.sizes becomes their lengths. */
+/* Everybody's ex->reduced.packet to everybody, `into` as cg_allgather_begin_ has it; ex->inputs.len and ex->mem.sizes
+   become their lengths. len_fixed: all know them (cg_reduced_fixed_len_). */
 #define CG_CO_ALLGATHER_(ex, resume_line, len_fixed, into)                                                             \
   do {                                                                                                                 \
     cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                                       \
@@ -1596,12 +1713,12 @@ static void cg_hop_preamble_begin_(cg_ex_ *ex) {
     cg_sendrecv_begin_(
         ex, ex->preamble.out, CG_PREAMBLE_BYTES_, ex->hop.to, ex->preamble.in, CG_PREAMBLE_BYTES_, ex->hop.from);
 }
+/* len_fixed: a failed rank sends a failure packet, from partial.buf[0], which has room for it. */
 static void cg_hop_packet_begin_(cg_ex_ *ex, int len_fixed) {
     if (len_fixed) {
         if (ex->status != CG_OK) ex->hop.out = ex->partial.buf[0];
         if (ex->hop.to >= 0) cg_failure_put_(ex, ex->partial.buf[0], ex->hop.out_len);
-        /* what was promised must be sent, whatever has come to light since */
-    } else {
+    } else { /* what the preamble announced must be sent, whatever this rank has found out since */
         ex->hop.out_len = (size_t)cg_get64_(ex->preamble.out);
         ex->hop.in_len = ex->hop.from < 0 ? 0 : cg_preamble_get_(ex, ex->preamble.in, ex->hop.in_cap, ex->hop.from);
     }
@@ -1616,7 +1733,7 @@ static void cg_broadcast_packet_begin_(cg_ex_ *ex, size_t fixed_len, int from) {
     }
     cg_broadcast_begin_(ex, ex->reduced.packet, ex->reduced.len, from);
 }
-/* whose sum a rank has in the end */
+/* The stripe whose sum a rank reduces, or has complete at the end of the ring. */
 static int cg_stripe_of_rank_(const cg_ex_ *ex, int rank) {
     return ex->plan.route == CG_ROUTE_RING ? cg_wrap_(ex, rank + 1) : rank;
 }
@@ -1627,6 +1744,7 @@ static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) {
     if (ex->plan.exact && !ex->desc.op.sample.id && !ex->desc.op.transform.id) return (size_t)cg_dense_bound_(n);
     return cg_bound(ex->plan.exact ? &ex->desc.op : &ex->plan.back, n);
 }
+/* Not len_fixed: the last allgather was of the preambles. */
 static void cg_allgather_packets_begin_(cg_ex_ *ex, int len_fixed, uint8_t *into) {
     for (size_t q = 0; q < cg_ranks_(ex); q++)
         ex->inputs.len[q] = len_fixed ? cg_reduced_fixed_len_(ex, cg_stripe_n_(ex, cg_stripe_of_rank_(ex, (int)q)))
@@ -1635,7 +1753,8 @@ static void cg_allgather_packets_begin_(cg_ex_ *ex, int len_fixed, uint8_t *into
     if (len_fixed) cg_failure_put_(ex, ex->reduced.packet, ex->inputs.len[ex->transport.rank]);
     cg_allgather_begin_(ex, ex->reduced.packet, ex->mem.sizes, into);
 }
-static void cg_inputs_from_gather_(cg_ex_ *ex) { /* after a gather */
+/* The packets of the last allgather become ex->inputs. */
+static void cg_inputs_from_gather_(cg_ex_ *ex) {
     for (size_t q = 0; q < cg_ranks_(ex); q++) {
         ex->inputs.packet[q] = cg_gathered_(ex, q);
         ex->inputs.len[q] = (size_t)ex->collective.sizes[q];
@@ -1643,26 +1762,33 @@ static void cg_inputs_from_gather_(cg_ex_ *ex) { /* after a gather */
 }
 
 /* src/exchange/lists.h */
-/* ---- >>lists: selections that shrink on their way ---- */
+/* lists: sparse packets read and written pair by pair, and cut by magnitude
 
-/* List 0 or 1 of mem.lists, empty, for indices below n <= ex->n. */
+   Offers   cg_sparse_next_, cg_list_in_mem_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_
+   Needs    memory, core's sparse and reduce
+   Touches  ex->mem.lists, ex->mem.scratch; cg_contribution_less_dropped_ also ex->contrib and report.used
+   For the routes merge, region and shared, and for the fold over contributors. */
+
+/* List 0 or 1 of mem.lists, emptied, for up to mem.list_cap pairs with indices below n <= ex->n. */
 static void cg_list_in_mem_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
     const size_t bytes = (size_t)cg_list_bytes_(ex->n, ex->mem.list_cap);
     cg_list_init_(list, ex->mem.lists + (size_t)which * bytes, n, ex->mem.list_cap);
 }
+/* The next index, or pair, of a packet; 0 at its end. The two are not to be mixed for one reader. */
 static int cg_sparse_next_index_(cg_sparse_reader_ *r, uint64_t *index) {
     if (r->window_next == r->window_n && !cg_sparse_reader_fill_(r)) return 0;
     *index = r->window[r->window_next++];
     return 1;
 }
-static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) { /* of an f32 packet */
+static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) { /* f32 packets only */
     if (!cg_sparse_next_index_(r, index)) return 0;
     *value = cg_as_float_(cg_get32_(r->values));
     r->values += 4;
     return 1;
 }
-/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to
-   `lost`, from index `base` of n on. */
+/* Splits a sparse f32 packet of n values by magnitude: those above the threshold, and the first `ties` that equal it, go
+   to `kept` (reduced.cap bytes), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values where
+   index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no honest rank sends. */
 CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
     uint32_t threshold_bits, uint64_t ties, uint8_t *kept, size_t *kept_len, uint8_t *dropped, size_t dropped_cap,
     size_t index_base, size_t *dropped_len) {
@@ -1673,7 +1799,7 @@ CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, si
     float value;
     cg_status s = cg_sparse_reader_open_(&r, NULL, packet, len, n, &info);
     if (s != CG_OK) return s;
-    if (info.k > ex->mem.list_cap) return CG_E_CORRUPT; /* somebody sent more than there can be */
+    if (info.k > ex->mem.list_cap) return CG_E_CORRUPT;
     cg_list_in_mem_(ex, 0, n, &keep);
     cg_list_in_mem_(ex, 1, ex->n, &drop);
     while (cg_sparse_next_(&r, &index, &value)) {
@@ -1687,6 +1813,7 @@ CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, si
     if (s == CG_OK) s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, ex->n, &drop, dropped, dropped_cap, dropped_len);
     return s;
 }
+/* The sum of two sparse packets; out is apart from both. */
 static cg_status cg_reduce_two_(
     cg_ex_ *ex, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
     const void *both[2];
@@ -1697,7 +1824,7 @@ static cg_status cg_reduce_two_(
     lens[1] = b_len;
     return cg_reduce_(both, lens, 2, 0, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
-/* D(used) = what was sent less what was dropped here. */
+/* report.used: what was sent less what this rank has dropped of sums. */
 static cg_status cg_contribution_less_dropped_(cg_ex_ *ex) {
     cg_status s;
     if (!ex->dropped.any) return CG_OK;
@@ -1707,25 +1834,32 @@ static cg_status cg_contribution_less_dropped_(cg_ex_ *ex) {
     return s;
 }
 
-/* src/exchange/blend.h */
-/* ---- >>blends: y = own + packets + carry, a block at a time, so that y is written to memory once ---- */
+/* src/exchange/accumulate.h */
+/* accumulate: sum = weight * grad + packets + weight * carry, by blocks, so that sum is written to memory once
+
+   Offers   cg_accum_ranks_, cg_accum_open_ and cg_accum_packet_, then cg_accum_all_ or cg_accum_compress_
+   Needs    ranks, packets, core's decode (by blocks) and producer
+   Touches  ex->inputs.decoder, the sum, ex->mem.scratch and the packet written
+   As a producer the sum is made block by block while it is compressed. Packets that cannot be decoded by blocks are added
+   one after the other, in the same order. */
 
 typedef struct cg_accum_ {
     const cg_ex_ *ex;
-    float *sum;
-    size_t n, packet_count;    /* of packets */
-    const float *grad, *carry; /* or NULL */
+    float *sum; /* n floats */
+    size_t n, packet_count;
+    const float *grad, *carry; /* n floats each, or NULL */
     float grad_weight, carry_weight;
     int not_by_blocks; /* some packet cannot be decoded by blocks */
 } cg_accum_;
 
-static void cg_accum_open_(cg_accum_ *b, cg_ex_ *ex, float *y, size_t n) {
+/* No terms yet; grad and carry are set by the caller, grad before the first packet. */
+static void cg_accum_open_(cg_accum_ *b, cg_ex_ *ex, float *sum, size_t n) {
     memset(b, 0, sizeof *b);
     b->ex = ex;
-    b->sum = y;
+    b->sum = sum;
     b->n = n;
 }
-/* The next packet, verified, times alpha. */
+/* The next packet, times alpha. It has been verified and stays where it is; at most N packets. */
 static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, float alpha) {
     const cg_extra side = cg_decode_extra_(b->ex);
     cg_decoder_ *d = &b->ex->inputs.decoder[b->packet_count];
@@ -1733,17 +1867,19 @@ static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, fl
         b->not_by_blocks = 1;
     b->packet_count++;
 }
-static void cg_accum_ranks_(cg_ex_ *ex, float *y, size_t n, cg_accum_ *b) {
-    cg_accum_open_(b, ex, y, n);
+/* ex->inputs of all ranks, each with its weight in the result. */
+static void cg_accum_ranks_(cg_ex_ *ex, float *sum, size_t n, cg_accum_ *b) {
+    cg_accum_open_(b, ex, sum, n);
     for (size_t q = 0; q < cg_ranks_(ex); q++)
         cg_accum_packet_(b, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_alpha_(ex, q));
 }
 static void cg_accum_dense_term_(const cg_accum_ *b, size_t first, size_t many, const float *v, float by, float beta) {
     if (v) cg_axpby_(cg_at_(v, first), many, by, beta, cg_at_mut_(b->sum, first));
 }
+/* A cg_producer_ function: values [first, first + many), one block. */
 static double cg_accum_block_(const void *user, size_t first, size_t many, float *out) {
     const cg_accum_ *b = (const cg_accum_ *)user;
-    (void)out; /* b->y + first */
+    (void)out; /* b->sum + first */
     cg_accum_dense_term_(b, first, many, b->grad, b->grad_weight, 0.0f);
     if (b->grad) cg_accum_dense_term_(b, first, many, b->carry, b->carry_weight, 1.0f);
     for (size_t i = 0; i < b->packet_count; i++) cg_decoder_add_block_(&b->ex->inputs.decoder[i], first / CG_BLOCK_);
@@ -1758,7 +1894,7 @@ static cg_producer_ cg_accum_producer_(const cg_accum_ *b) {
     producer.step = CG_BLOCK_;
     return producer;
 }
-/* The same, packet by packet. */
+/* The whole sum, term by term. */
 static cg_status cg_accum_whole_(const cg_accum_ *b) {
     cg_status s = CG_OK;
     cg_accum_dense_term_(b, 0, b->n, b->grad, b->grad_weight, 0.0f);
@@ -1776,7 +1912,7 @@ static cg_status cg_accum_all_(const cg_accum_ *b) {
     cg_producer_run_(&producer, b->sum);
     return CG_OK;
 }
-/* Decoded, added and encoded again, block by block. */
+/* The sum as a packet; the sum itself is there afterwards, too. */
 static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     uint8_t *out, size_t cap, size_t *len) {
     const cg_ex_ *ex = b->ex;
@@ -1788,9 +1924,16 @@ static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const c
 }
 
 /* src/exchange/allgather.h */
-/* ---- >>allgather ---- */
+/* allgather: the route on which every rank gets all packets and adds them up itself
 
-/* Fails if a sum has reached the largest float: sums saturate there, and would be no mean when divided by N. */
+   Offers   cg_route_allgather_, cg_sum_check_saturated_
+   Needs    coroutine, accumulate, lists, core's sparse and reduce
+   Touches  ex->inputs, ex->reduced, ex->mem.inbox, ex->mem.contributors, ex->result or desc.model
+   Sparse f32 packets are read side by side, so that the sum is put together in the L1 cache and written to memory once,
+   or goes straight into the model. */
+
+/* CG_E_NONFINITE if an f32 value of a sum is the largest float: sums of packets saturate there, and such a value divided
+   by N is no mean. */
 static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     cg_info info;
     const cg_status s = cg_inspect(sum, len, &info);
@@ -1798,7 +1941,7 @@ static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     return cg_floats_absmax_bits_le_(sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_INF_BITS_ - 1 ? CG_E_NONFINITE
                                                                                                       : CG_OK;
 }
-/* How many packets have each of the sum's k values, into counts; all packets have their indices in ascending order. */
+/* counts[i] = how many of ex->inputs have the i-th index of the sum (ex->reduced), which has k. Indices ascend in all. */
 CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32_t *counts) {
     const cg_extra side = cg_decode_extra_(ex);
     cg_sparse_reader_ sum, one;
@@ -1819,7 +1962,7 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32
     }
     return CG_OK;
 }
-/* The sum of all, each value divided by how many ranks sent one there. */
+/* The sum of ex->inputs, each value divided by the number of ranks that sent one there, into ex->result. */
 CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     const uint32_t *counts = ex->mem.contributors;
     uint8_t *values = ex->reduced.packet + CG_HEADER_BYTES;
@@ -1835,28 +1978,29 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
 }
-/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and
-   added to in L1. touched: a bit for each that was, or NULL; model: what they will be used on. */
-CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_reader_ *a, int first, float alpha, uint64_t base, uint64_t end,
-    float *chunk, uint64_t *touched, const float *model) {
-    for (;; a->window_next = a->window_n = 0) {
-        size_t i = a->window_next;
-        if (!a->window_n) {
-            if (!cg_sparse_reader_fill_(a)) return;
+/* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them there.
+   touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be stepped. */
+CG_INLINE_ void cg_reader_add_(cg_sparse_reader_ *r, int first, float alpha, uint64_t base, uint64_t end, float *chunk,
+    uint64_t *touched, const float *model) {
+    for (;; r->window_next = r->window_n = 0) {
+        size_t i = r->window_next;
+        if (!r->window_n) {
+            if (!cg_sparse_reader_fill_(r)) return;
             if (touched)
-                for (size_t j = 0; j < a->window_n; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->window[j]));
+                for (size_t j = 0; j < r->window_n; j++) CG_PREFETCH_(cg_at_(model, (size_t)r->window[j]));
         }
-        for (; i < a->window_n && a->window[i] < end; i++, a->values += 4) {
-            const float v = cg_times_(alpha, cg_as_float_(cg_get32_(a->values)));
-            const size_t j = (size_t)(a->window[i] - base);
+        for (; i < r->window_n && r->window[i] < end; i++, r->values += 4) {
+            const float v = cg_times_(alpha, cg_as_float_(cg_get32_(r->values)));
+            const size_t j = (size_t)(r->window[i] - base);
             chunk[j] = first ? v : cg_plus_(chunk[j], v);
             if (touched) touched[j / 64] |= (uint64_t)1 << j % 64;
         }
-        a->window_next = i;
-        if (i < a->window_n) return;
+        r->window_next = i;
+        if (i < r->window_n) return;
     }
 }
-static cg_status cg_sparse_cursors_open_(cg_ex_ *ex, size_t n) {
+/* Readers of all ex->inputs. */
+static cg_status cg_readers_open_(cg_ex_ *ex, size_t n) {
     cg_status s = CG_OK;
     for (size_t q = 0; q < cg_ranks_(ex) && s == CG_OK; q++) {
         cg_info info;
@@ -1864,24 +2008,25 @@ static cg_status cg_sparse_cursors_open_(cg_ex_ *ex, size_t n) {
     }
     return s;
 }
-CG_NOINLINE_ cg_status cg_sparse_cursors_sum_(cg_ex_ *ex, float *y, size_t n) {
+/* y = the sum over ranks, each with its factor, in rank order. */
+CG_NOINLINE_ cg_status cg_readers_sum_(cg_ex_ *ex, float *y, size_t n) {
     const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-    const cg_status s = cg_sparse_cursors_open_(ex, n);
+    const cg_status s = cg_readers_open_(ex, n);
     float chunk[2 * CG_CHUNK_];
     if (s != CG_OK) return s;
     memset(chunk, 0, sizeof chunk);
     for (size_t base = 0, many; base < n; base += many) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
         for (size_t q = 0; q < cg_ranks_(ex); q++)
-            cg_sparse_cursor_add_(
-                &ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
+            cg_reader_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
         cg_move_zero_(chunk, many, cg_at_mut_(y, base), stream, base + many == n);
     }
     return CG_OK;
 }
-/* ... to the model, where somebody sent something. */
-CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
-    const cg_status s = cg_sparse_cursors_open_(ex, ex->n);
+/* The same sum as a step of desc.model, which changes only where some rank has sent a value; ex->result is not written.
+   desc.model becomes NULL: the step is taken. */
+CG_NOINLINE_ cg_status cg_readers_step_model_(cg_ex_ *ex) {
+    const cg_status s = cg_readers_open_(ex, ex->n);
     float chunk[2 * CG_CHUNK_];
     uint64_t touched[2 * CG_CHUNK_ / 64];
     if (s != CG_OK) return s;
@@ -1889,8 +2034,8 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
     memset(touched, 0, sizeof touched);
     for (size_t base = 0; base < ex->n; base += 2 * CG_CHUNK_) {
         for (size_t q = 0; q < cg_ranks_(ex); q++)
-            cg_sparse_cursor_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk,
-                touched, ex->desc.model);
+            cg_reader_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk, touched,
+                ex->desc.model);
         for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
             for (; touched[w]; touched[w] &= touched[w] - 1) {
                 const size_t j = 64 * w + cg_ctz_(touched[w]);
@@ -1898,12 +2043,13 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
                 chunk[j] = 0.0f;
             }
     }
-    ex->desc.model = NULL; /* done */
+    ex->desc.model = NULL;
     return CG_OK;
 }
+/* y = the weighted sum of ex->inputs, by whichever way is faster. */
 static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
     cg_accum_ b;
-    if (ex->inputs.reader) return cg_sparse_cursors_sum_(ex, y, n);
+    if (ex->inputs.reader) return cg_readers_sum_(ex, y, n);
     cg_accum_ranks_(ex, y, n, &b);
     return cg_accum_all_(&b);
 }
@@ -1923,15 +2069,22 @@ static cg_status cg_route_allgather_(cg_ex_ *ex) {
         return s == CG_OK ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n) : s;
     }
     if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id) return cg_mean_of_contributors_(ex);
-    return ex->inputs.reader && ex->desc.model ? cg_sparse_cursors_step_model_(ex)
-                                               : cg_inputs_sum_(ex, ex->result, ex->n);
+    return ex->inputs.reader && ex->desc.model ? cg_readers_step_model_(ex) : cg_inputs_sum_(ex, ex->result, ex->n);
     CG_CO_END_
 }
 
-/* src/exchange/server.h */
-/* ---- >>answers: server and scatter; an owner adds packets, and encodes the sum ---- */
+/* src/exchange/owner.h */
+/* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
 
-/* What the second leg lost counts as not sent, by the rank that lost it. */
+   Offers   cg_route_server_, cg_route_scatter_, cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_
+   Needs    coroutine, accumulate, allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
+   The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter). The
+   second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses stays in
+   carry, or is taken out of what the owner says it has contributed. */
+
+/* contrib.packets = own.packets, but for this stripe, which is D(own packet) less the error of the second leg (mem.sum,
+   which is overwritten) in terms of this rank's weight: as if this rank had sent so much less. */
 static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     const size_t n = cg_stripe_n_(ex, stripe), bytes_before = (size_t)ex->own.offset[stripe],
                  bytes_after = (size_t)(ex->own.offset[ex->plan.stripes] - ex->own.offset[stripe + 1]);
@@ -1952,7 +2105,8 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     ex->contrib.len = bytes_before + len + bytes_after;
     return CG_OK;
 }
-/* ex->inputs.packet[] become ex->reduced.packet; what that loses stays in ex->mem.sum. */
+/* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again. mem.sum is
+   then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
 static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
     const size_t n = cg_stripe_n_(ex, stripe);
     cg_tag tag = cg_stripe_tag_(ex, stripe, 1);
@@ -1973,17 +2127,17 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
         s = cg_accum_compress_(&b, &ex->plan.back, &tag, &side, ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
         if (s == CG_OK && (ex->desc.carry || ex->contrib.packets))
             s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, -1.0f, 1.0f, ex->mem.sum, n);
-        /* before the others are told: it may be too large for a float */
+        /* now, while a failure can still be told to the others: the difference may be too large for a float */
         if (s == CG_OK && ex->contrib.packets) s = cg_contribution_less_error_(ex, stripe);
     }
     if (s == CG_OK && ex->plan.exact) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
-/* The tag of a result: exact sums keep that of what they are made of. */
+/* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of. */
 static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
     return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
 }
-/* What the second leg lost goes to carry. */
+/* Only once the exchange cannot fail any more. */
 static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
     if (!ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && ex->desc.carry)
         memcpy(ex->desc.carry, ex->mem.sum, 4 * cg_stripe_n_(ex, stripe));
@@ -2024,7 +2178,7 @@ static cg_status cg_route_server_(cg_ex_ *ex) {
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
     CG_CO_END_
 }
-/* Stripes, one from every rank, into x. */
+/* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into ex->result. */
 static void cg_accept_stripes_(cg_ex_ *ex) {
     for (int q = 0; q < ex->transport.size; q++) {
         const int stripe = cg_stripe_of_rank_(ex, q);
@@ -2044,13 +2198,15 @@ static cg_status cg_write_stripes_(cg_ex_ *ex) {
     }
     return s;
 }
-/* Lengths of this rank's parts, for everybody, where they are not known. */
+/* Where lengths are not fixed: a table of what every rank sends to every other; this rank's row stands behind it. */
 static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
     uint8_t *mine = ex->preamble.all + (size_t)ex->transport.size * 8 * cg_ranks_(ex);
     for (int p = 0; p < ex->plan.stripes; p++) cg_put64_(mine + 8 * p, cg_own_packet_len_(ex, p));
     cg_allgather_equal_begin_(ex, mine, 8 * (uint64_t)ex->plan.stripes, ex->preamble.all);
 }
-static void cg_lengths_read_(cg_ex_ *ex) { /* of the parts that will come to me */
+/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so that all
+   ranks fail alike. */
+static void cg_lengths_read_(cg_ex_ *ex) {
     const int me = ex->transport.rank;
     const uint64_t room = ex->plan.packet_room,
                    fixed_len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
@@ -2094,17 +2250,24 @@ static cg_status cg_route_scatter_(cg_ex_ *ex) {
     CG_CO_END_
 }
 
-/* src/exchange/ring.h */
-/* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---- */
+/* src/exchange/partial.h */
+/* partial: the routes ring and tree, on which a partial sum goes from rank to rank
 
-/* An exact sum is a packet all the time. Another is decoded and added to when it is encoded: from x and the
-   packets that came. */
+   Offers   cg_route_ring_, cg_route_tree_
+   Needs    coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->partial, ex->reduced, ex->inputs, ex->own, ex->mem.inbox, stripes and sum, desc.carry, ex->result
+   An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that come,
+   then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. */
+
+/* A new partial sum of a stripe: this rank's packet, if exact. */
 static void cg_partial_begin_(cg_ex_ *ex, int stripe) {
     ex->partial.received = 0;
     if (!ex->plan.exact || ex->status != CG_OK) return;
     ex->partial.packet = cg_own_packet_(ex, stripe);
     ex->partial.len = cg_own_packet_len_(ex, stripe);
 }
+/* partial.packet += in, or with in NULL only widens levels to hold the sum of all ranks; the result is in the other
+   partial.buf. */
 static void cg_partial_reduce_(cg_ex_ *ex, const uint8_t *in, size_t in_len) {
     const void *both[2];
     size_t lens[2];
@@ -2120,10 +2283,11 @@ static void cg_partial_reduce_(cg_ex_ *ex, const uint8_t *in, size_t in_len) {
     if (s == CG_OK) s = cg_sum_check_saturated_(out, ex->partial.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
-/* where the next is to arrive */
+/* Where the next packet is to arrive, reduced.cap bytes. */
 static uint8_t *cg_partial_inbox_(const cg_ex_ *ex) {
     return ex->mem.inbox + (ex->plan.exact ? 0 : (size_t)ex->partial.received * ex->reduced.cap);
 }
+/* Adds the packet that has just come to cg_partial_inbox_, or if not exact keeps it for cg_partial_encode_. */
 static void cg_partial_add_(cg_ex_ *ex) {
     if (ex->status != CG_OK) return;
     if (ex->plan.exact) {
@@ -2133,7 +2297,7 @@ static void cg_partial_add_(cg_ex_ *ex) {
     ex->inputs.packet[ex->partial.received] = cg_partial_inbox_(ex);
     ex->inputs.len[ex->partial.received++] = ex->hop.in_len;
 }
-/* ex->partial.packet becomes what goes on. Not exact: ex->mem.sum becomes what that loses. */
+/* partial.packet becomes the packet to send on. Not exact: the stripe of mem.sum becomes the error of encoding it. */
 static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     const size_t start = cg_stripe_start_(ex, stripe), n = cg_stripe_n_(ex, stripe);
     const cg_tag tag = cg_stripe_tag_(ex, stripe, 0);
@@ -2143,7 +2307,7 @@ static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     cg_status s;
     if (ex->status != CG_OK) return;
     if (ex->plan.exact) {
-        /* room for the sum from the start */
+        /* the first rank of a stripe sends levels that are wide enough for the whole sum */
         if (ex->plan.max_level_sum && ex->partial.packet == cg_own_packet_(ex, stripe)) cg_partial_reduce_(ex, NULL, 0);
         return;
     }
@@ -2162,11 +2326,13 @@ static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     ex->partial.packet = out;
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
-static void cg_clamp_(float *v, size_t n) { /* dividing by weights may overflow, after the last message */
+/* Inf to the largest float: dividing by weights may overflow, and after the last message no failure can be told. */
+static void cg_clamp_(float *v, size_t n) {
     if (cg_absmax_bits_(v, n) < CG_INF_BITS_) return;
     for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
-/* What counted: x less what was lost here, unless carry has that. */
+/* Not exact: own.packets = the gradient, stripe by stripe, less the error of encoding (mem.sum, which is overwritten); with
+   a carry, that takes the error, and own.packets is the gradient. */
 static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
     const float weight = cg_weight_of_(ex, (size_t)ex->transport.rank);
     const cg_op dense = cg_dense();
@@ -2523,7 +2689,7 @@ static cg_status cg_route_region_(cg_ex_ *ex) {
     CG_CO_END_
 }
 
-/* src/exchange/sums.h */
+/* src/exchange/shared_linear.h */
 /* ---- >>sums: shared and linear ---- */
 
 static float *cg_payload_(const cg_ex_ *ex) { return (float *)(void *)(ex->reduced.packet + CG_HEADER_BYTES); }

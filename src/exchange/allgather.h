@@ -1,6 +1,13 @@
-/* ---- >>allgather ---- */
+/* allgather: the route on which every rank gets all packets and adds them up itself
 
-/* Fails if a sum has reached the largest float: sums saturate there, and would be no mean when divided by N. */
+   Offers   cg_route_allgather_, cg_sum_check_saturated_
+   Needs    coroutine, accumulate, lists, core's sparse and reduce
+   Touches  ex->inputs, ex->reduced, ex->mem.inbox, ex->mem.contributors, ex->result or desc.model
+   Sparse f32 packets are read side by side, so that the sum is put together in the L1 cache and written to memory once,
+   or goes straight into the model. */
+
+/* CG_E_NONFINITE if an f32 value of a sum is the largest float: sums of packets saturate there, and such a value divided
+   by N is no mean. */
 static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     cg_info info;
     const cg_status s = cg_inspect(sum, len, &info);
@@ -8,7 +15,7 @@ static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     return cg_floats_absmax_bits_le_(sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_INF_BITS_ - 1 ? CG_E_NONFINITE
                                                                                                       : CG_OK;
 }
-/* How many packets have each of the sum's k values, into counts; all packets have their indices in ascending order. */
+/* counts[i] = how many of ex->inputs have the i-th index of the sum (ex->reduced), which has k. Indices ascend in all. */
 CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32_t *counts) {
     const cg_extra side = cg_decode_extra_(ex);
     cg_sparse_reader_ sum, one;
@@ -29,7 +36,7 @@ CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32
     }
     return CG_OK;
 }
-/* The sum of all, each value divided by how many ranks sent one there. */
+/* The sum of ex->inputs, each value divided by the number of ranks that sent one there, into ex->result. */
 CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     const uint32_t *counts = ex->mem.contributors;
     uint8_t *values = ex->reduced.packet + CG_HEADER_BYTES;
@@ -45,28 +52,29 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
 }
-/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and
-   added to in L1. touched: a bit for each that was, or NULL; model: what they will be used on. */
-CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_reader_ *a, int first, float alpha, uint64_t base, uint64_t end,
-    float *chunk, uint64_t *touched, const float *model) {
-    for (;; a->window_next = a->window_n = 0) {
-        size_t i = a->window_next;
-        if (!a->window_n) {
-            if (!cg_sparse_reader_fill_(a)) return;
+/* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them there.
+   touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be stepped. */
+CG_INLINE_ void cg_reader_add_(cg_sparse_reader_ *r, int first, float alpha, uint64_t base, uint64_t end, float *chunk,
+    uint64_t *touched, const float *model) {
+    for (;; r->window_next = r->window_n = 0) {
+        size_t i = r->window_next;
+        if (!r->window_n) {
+            if (!cg_sparse_reader_fill_(r)) return;
             if (touched)
-                for (size_t j = 0; j < a->window_n; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->window[j]));
+                for (size_t j = 0; j < r->window_n; j++) CG_PREFETCH_(cg_at_(model, (size_t)r->window[j]));
         }
-        for (; i < a->window_n && a->window[i] < end; i++, a->values += 4) {
-            const float v = cg_times_(alpha, cg_as_float_(cg_get32_(a->values)));
-            const size_t j = (size_t)(a->window[i] - base);
+        for (; i < r->window_n && r->window[i] < end; i++, r->values += 4) {
+            const float v = cg_times_(alpha, cg_as_float_(cg_get32_(r->values)));
+            const size_t j = (size_t)(r->window[i] - base);
             chunk[j] = first ? v : cg_plus_(chunk[j], v);
             if (touched) touched[j / 64] |= (uint64_t)1 << j % 64;
         }
-        a->window_next = i;
-        if (i < a->window_n) return;
+        r->window_next = i;
+        if (i < r->window_n) return;
     }
 }
-static cg_status cg_sparse_cursors_open_(cg_ex_ *ex, size_t n) {
+/* Readers of all ex->inputs. */
+static cg_status cg_readers_open_(cg_ex_ *ex, size_t n) {
     cg_status s = CG_OK;
     for (size_t q = 0; q < cg_ranks_(ex) && s == CG_OK; q++) {
         cg_info info;
@@ -74,24 +82,25 @@ static cg_status cg_sparse_cursors_open_(cg_ex_ *ex, size_t n) {
     }
     return s;
 }
-CG_NOINLINE_ cg_status cg_sparse_cursors_sum_(cg_ex_ *ex, float *y, size_t n) {
+/* y = the sum over ranks, each with its factor, in rank order. */
+CG_NOINLINE_ cg_status cg_readers_sum_(cg_ex_ *ex, float *y, size_t n) {
     const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-    const cg_status s = cg_sparse_cursors_open_(ex, n);
+    const cg_status s = cg_readers_open_(ex, n);
     float chunk[2 * CG_CHUNK_];
     if (s != CG_OK) return s;
     memset(chunk, 0, sizeof chunk);
     for (size_t base = 0, many; base < n; base += many) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
         for (size_t q = 0; q < cg_ranks_(ex); q++)
-            cg_sparse_cursor_add_(
-                &ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
+            cg_reader_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
         cg_move_zero_(chunk, many, cg_at_mut_(y, base), stream, base + many == n);
     }
     return CG_OK;
 }
-/* ... to the model, where somebody sent something. */
-CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
-    const cg_status s = cg_sparse_cursors_open_(ex, ex->n);
+/* The same sum as a step of desc.model, which changes only where some rank has sent a value; ex->result is not written.
+   desc.model becomes NULL: the step is taken. */
+CG_NOINLINE_ cg_status cg_readers_step_model_(cg_ex_ *ex) {
+    const cg_status s = cg_readers_open_(ex, ex->n);
     float chunk[2 * CG_CHUNK_];
     uint64_t touched[2 * CG_CHUNK_ / 64];
     if (s != CG_OK) return s;
@@ -99,8 +108,8 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
     memset(touched, 0, sizeof touched);
     for (size_t base = 0; base < ex->n; base += 2 * CG_CHUNK_) {
         for (size_t q = 0; q < cg_ranks_(ex); q++)
-            cg_sparse_cursor_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk,
-                touched, ex->desc.model);
+            cg_reader_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk, touched,
+                ex->desc.model);
         for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
             for (; touched[w]; touched[w] &= touched[w] - 1) {
                 const size_t j = 64 * w + cg_ctz_(touched[w]);
@@ -108,12 +117,13 @@ CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *ex) {
                 chunk[j] = 0.0f;
             }
     }
-    ex->desc.model = NULL; /* done */
+    ex->desc.model = NULL;
     return CG_OK;
 }
+/* y = the weighted sum of ex->inputs, by whichever way is faster. */
 static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
     cg_accum_ b;
-    if (ex->inputs.reader) return cg_sparse_cursors_sum_(ex, y, n);
+    if (ex->inputs.reader) return cg_readers_sum_(ex, y, n);
     cg_accum_ranks_(ex, y, n, &b);
     return cg_accum_all_(&b);
 }
@@ -133,7 +143,6 @@ static cg_status cg_route_allgather_(cg_ex_ *ex) {
         return s == CG_OK ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n) : s;
     }
     if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id) return cg_mean_of_contributors_(ex);
-    return ex->inputs.reader && ex->desc.model ? cg_sparse_cursors_step_model_(ex)
-                                               : cg_inputs_sum_(ex, ex->result, ex->n);
+    return ex->inputs.reader && ex->desc.model ? cg_readers_step_model_(ex) : cg_inputs_sum_(ex, ex->result, ex->n);
     CG_CO_END_
 }

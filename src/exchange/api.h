@@ -164,7 +164,7 @@ typedef struct cg_collective_state_ {
 
 struct cg_exchange_state {
     /* the call: copies of its arguments, by cg_ex_init_ */
-    cg_exchange_desc desc; /* tag.rank filled in; model NULL once cg_sparse_cursors_step_model_ has taken the step */
+    cg_exchange_desc desc; /* tag.rank filled in; model NULL once cg_readers_step_model_ has taken the step */
     cg_transport transport;
     float *grad;                   /* what is compressed: the caller's x, or &no_grad */
     float *result;                 /* where the result goes: desc.into, or grad */
@@ -176,7 +176,8 @@ struct cg_exchange_state {
     cg_status status; /* this rank's first failure, by cg_ex_fail_; a callback's failure replaces it (cg_ex_next_) */
     cg_report report; /* rank, why: cg_ex_fail_; bytes, rounds: cg_count_io_; used: the route; rest: cg_ex_finish_ */
 
-    struct {                    /* what follows from desc, transport and n; by cg_ex_resolve_, the same on every rank */
+    /* what follows from desc, transport and n; by cg_ex_resolve_ */
+    struct {
         uint32_t route;         /* desc.route, or the one that CG_ROUTE_AUTO chose */
         int stripes;            /* pieces of grad with a packet each: N (ring, scatter), otherwise 1 */
         int root;               /* the leader; CG_LEADER_BY_SCORE: set again by cg_records_check_ */
@@ -194,7 +195,8 @@ struct cg_exchange_state {
         size_t k;               /* merge, region: number of values that survive */
     } plan;
 
-    struct {                 /* the first round, and what follows from the records of all ranks */
+    /* the first round, and what follows from the records of all ranks */
+    struct {
         uint8_t record[64];  /* this rank's (CG_RECORD_BYTES_); by cg_record_put_ */
         uint8_t *records;    /* [mem] everybody's, in rank order; or in fallback */
         uint8_t *gathered;   /* [mem] where the allgather of records leaves them; or in fallback */
@@ -207,14 +209,16 @@ struct cg_exchange_state {
         uint8_t fallback[2 * 16 * 64];
     } opening;
 
-    struct {            /* CG_AGREE_SCALES */
+    /* CG_AGREE_SCALES */
+    struct {
         uint64_t count; /* of all stripes; by cg_mem_plan_ */
         int agreed;     /* max is set; by cg_scales_agree_ */
         float *max;     /* [mem] count: of each scale the largest of all ranks; by cg_scales_agree_ */
         uint8_t *all;   /* [mem] count scales of this rank, then room for everybody's */
     } scales;
 
-    struct {            /* where the coroutine (opening, then a route) goes on; by cg_ex_next_ and the CG_CO_ macros */
+    /* where the coroutine (opening, then a route) goes on; by cg_ex_next_ and the CG_CO_ macros */
+    struct {
         int phase;      /* CG_PHASE_*_ */
         int line;       /* the CG_CO_YIELD_ that it waits at; 0: from the top */
         int i;          /* loop variable of the route, which outlasts a wait: hop, distance in a tree, rank, byte */
@@ -224,7 +228,8 @@ struct cg_exchange_state {
 
     cg_collective_state_ collective; /* what the coroutine waits for */
 
-    struct { /* a packet to one rank and one from another (CG_CO_HOP_); by cg_hop_set_ */
+    /* a packet to one rank and one from another (CG_CO_HOP_); by cg_hop_set_ */
+    struct {
         const uint8_t *out;
         uint8_t *in;
         size_t out_len, in_len; /* in_len: from the preamble, if not known before */
@@ -232,7 +237,8 @@ struct cg_exchange_state {
         int to, from; /* < 0: none */
     } hop;
 
-    struct {             /* length and status, sent before a packet whose length is not known */
+    /* length and status, sent before a packet whose length is not known */
+    struct {
         uint8_t out[16]; /* this rank's (CG_PREAMBLE_BYTES_), by cg_preamble_put_; broadcast: the root's */
         uint8_t in[16];  /* of hop.from */
         /* [mem] everybody's; also N x N tables of u64 (scatter, region), and this rank's row behind them */
@@ -240,20 +246,23 @@ struct cg_exchange_state {
         uint32_t digest; /* region: hash of what ranks have counted together, equal in every preamble; otherwise 0 */
     } preamble;
 
-    struct { /* grad as packets, stripe by stripe; by cg_stripes_compress_ */
+    /* grad as packets, stripe by stripe; by cg_stripes_compress_ */
+    struct {
         /* [mem] one after the other. Ring, tree, not exact: empty until cg_contribution_less_hop_error_ */
         uint8_t *packets;
         uint64_t *offset; /* [mem] stripes + 1: where each packet begins in packets */
     } own;
 
-    struct { /* packets to be added up: one of every rank (cg_inputs_from_gather_, routes) or hop (cg_partial_add_) */
+    /* packets to be added up: one of every rank (cg_inputs_from_gather_, routes) or hop (cg_partial_add_) */
+    struct {
         const void **packet;              /* [mem] N */
         size_t *len;                      /* [mem] N */
         struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_ */
         struct cg_sparse_reader_ *reader; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
     } inputs;
 
-    struct {                   /* the sum so far (ring, tree, merge), or of this rank's region */
+    /* the sum so far (ring, tree, merge), or of this rank's region */
+    struct {
         const uint8_t *packet; /* in buf, own.packets or reduced.packet; goes out in the next hop */
         size_t len;
         /* [mem] ring, tree: written in turn, reduced.cap each; buf[0] also takes a failure packet. Merge: the sum of
@@ -263,26 +272,30 @@ struct cg_exchange_state {
         int received; /* ring, tree, not exact: inputs that have come since cg_partial_begin_ */
     } partial;
 
-    struct { /* the packet that all ranks get: the fold of inputs, of a stripe or of the whole */
+    /* the packet that all ranks get: the fold of inputs, of a stripe or of the whole */
+    struct {
         /* [mem] ring, tree: set by the route, to partial.packet or mem.inbox. Shared: indices, then values. Region:
            also a histogram */
         uint8_t *packet;
         size_t len, cap; /* cap: by cg_mem_plan_ */
     } reduced;
 
-    struct {             /* merge, region: minus what this rank has cut off sums; by cg_threshold_split_ */
+    /* merge, region: minus what this rank has cut off sums; by cg_threshold_split_ */
+    struct {
         int any;         /* there is something in buf[flip] */
         int flip;        /* which of buf has it */
         uint8_t *buf[2]; /* [mem] a sparse f32 packet. Region: buf[0] first has own.packets, cut by region */
         size_t len, cap; /* cap: by cg_mem_plan_ */
     } dropped;
 
-    struct {              /* the part of grad that went into the result, where that is not own.packets (report.used) */
+    /* the part of grad that went into the result, where that is not own.packets (report.used) */
+    struct {
         uint8_t *packets; /* [mem] or NULL */
         size_t len, cap;  /* len: also of what report.used points to instead; 0: all of own.packets */
     } contrib;
 
-    struct {                     /* Ok-Topk */
+    /* Ok-Topk */
+    struct {
         uint64_t *bounds;        /* [mem] N + 1: where regions begin; by cg_region_bounds_ */
         uint64_t *send_offset;   /* [mem] N: where the packet to each owner begins in dropped.buf[0] */
         uint64_t *ties;          /* [mem] N: values equal to the threshold that survive in each region */
@@ -291,7 +304,8 @@ struct cg_exchange_state {
         uint64_t remaining;      /* of plan.k: how many may survive among those that share these bytes */
     } region;
 
-    struct { /* the other buffers in mem */
+    /* the other buffers in mem */
+    struct {
         /* [mem] packets on their way to be added up; region: then everybody's reduced packets; shared: the leader's
            indices */
         uint8_t *inbox;

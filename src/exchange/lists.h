@@ -1,23 +1,30 @@
-/* ---- >>lists: selections that shrink on their way ---- */
+/* lists: sparse packets read and written pair by pair, and cut by magnitude
 
-/* List 0 or 1 of mem.lists, empty, for indices below n <= ex->n. */
+   Offers   cg_sparse_next_, cg_list_in_mem_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_
+   Needs    memory, core's sparse and reduce
+   Touches  ex->mem.lists, ex->mem.scratch; cg_contribution_less_dropped_ also ex->contrib and report.used
+   For the routes merge, region and shared, and for the fold over contributors. */
+
+/* List 0 or 1 of mem.lists, emptied, for up to mem.list_cap pairs with indices below n <= ex->n. */
 static void cg_list_in_mem_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
     const size_t bytes = (size_t)cg_list_bytes_(ex->n, ex->mem.list_cap);
     cg_list_init_(list, ex->mem.lists + (size_t)which * bytes, n, ex->mem.list_cap);
 }
+/* The next index, or pair, of a packet; 0 at its end. The two are not to be mixed for one reader. */
 static int cg_sparse_next_index_(cg_sparse_reader_ *r, uint64_t *index) {
     if (r->window_next == r->window_n && !cg_sparse_reader_fill_(r)) return 0;
     *index = r->window[r->window_next++];
     return 1;
 }
-static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) { /* of an f32 packet */
+static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) { /* f32 packets only */
     if (!cg_sparse_next_index_(r, index)) return 0;
     *value = cg_as_float_(cg_get32_(r->values));
     r->values += 4;
     return 1;
 }
-/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to
-   `lost`, from index `base` of n on. */
+/* Splits a sparse f32 packet of n values by magnitude: those above the threshold, and the first `ties` that equal it, go
+   to `kept` (reduced.cap bytes), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values where
+   index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no honest rank sends. */
 CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
     uint32_t threshold_bits, uint64_t ties, uint8_t *kept, size_t *kept_len, uint8_t *dropped, size_t dropped_cap,
     size_t index_base, size_t *dropped_len) {
@@ -28,7 +35,7 @@ CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, si
     float value;
     cg_status s = cg_sparse_reader_open_(&r, NULL, packet, len, n, &info);
     if (s != CG_OK) return s;
-    if (info.k > ex->mem.list_cap) return CG_E_CORRUPT; /* somebody sent more than there can be */
+    if (info.k > ex->mem.list_cap) return CG_E_CORRUPT;
     cg_list_in_mem_(ex, 0, n, &keep);
     cg_list_in_mem_(ex, 1, ex->n, &drop);
     while (cg_sparse_next_(&r, &index, &value)) {
@@ -42,6 +49,7 @@ CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, si
     if (s == CG_OK) s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, ex->n, &drop, dropped, dropped_cap, dropped_len);
     return s;
 }
+/* The sum of two sparse packets; out is apart from both. */
 static cg_status cg_reduce_two_(
     cg_ex_ *ex, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
     const void *both[2];
@@ -52,7 +60,7 @@ static cg_status cg_reduce_two_(
     lens[1] = b_len;
     return cg_reduce_(both, lens, 2, 0, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
-/* D(used) = what was sent less what was dropped here. */
+/* report.used: what was sent less what this rank has dropped of sums. */
 static cg_status cg_contribution_less_dropped_(cg_ex_ *ex) {
     cg_status s;
     if (!ex->dropped.any) return CG_OK;

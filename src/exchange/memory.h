@@ -1,9 +1,17 @@
-/* ---- >>memory: one plan, for the sum of it and for the places ---- */
+/* memory: one plan of the caller's mem, for its size and for the places in it
 
+   Offers   cg_mem_plan_, cg_arena_, lengths (cg_dense_bound_, cg_sum_bound_), cg_back_extra_
+   Needs    ranks, routes, traits, sparse
+   Touches  ex->mem and all fields marked [mem] in cg_exchange_state, and the capacities beside them
+   Other headers may use: cg_arena_, cg_arena_take_
+   All sizes saturate: a sum that does not fit is larger than SIZE_MAX / 2, and refused. */
+
+/* Memory handed out from its start, in multiples of 64 bytes. */
 typedef struct cg_arena_ {
-    uint8_t *base;
-    uint64_t bytes;
+    uint8_t *base;  /* NULL: only the bytes are counted */
+    uint64_t bytes; /* handed out so far */
 } cg_arena_;
+/* NULL if base is. The caller has compared the bytes with what there is. */
 static uint8_t *cg_arena_take_(cg_arena_ *arena, uint64_t bytes) {
     uint8_t *p = arena->base ? arena->base + (size_t)arena->bytes : NULL;
     arena->bytes = cg_add_sat_(arena->bytes, cg_add_sat_(bytes, 63) & ~(uint64_t)63);
@@ -28,10 +36,11 @@ static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
     if (max_selected > traits.shape.transformed_n) max_selected = traits.shape.transformed_n;
     return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(traits.shape.transformed_n, max_selected)), 64);
 }
+/* Hops from the furthest rank to the root of a binomial tree. */
 static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
     return ex->transport.size > 1 ? cg_log2_((uint64_t)ex->transport.size - 1) + 1 : 0;
 }
-/* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
+/* desc.side as far as it applies to a sum that is encoded again: the caller's codecs, nothing that belongs to grad. */
 static cg_extra cg_back_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
     if (!ex->desc.side || !cg_traits_of_(&ex->plan.back, ex->n).has_user_codec) return side;
@@ -39,6 +48,7 @@ static cg_extra cg_back_extra_(const cg_ex_ *ex) {
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
+/* Bytes of the reduced packet of any stripe, at most. */
 static uint64_t cg_reduced_room_(const cg_ex_ *ex) {
     const cg_extra side = cg_back_extra_(ex);
     uint64_t room = 0;
@@ -59,9 +69,11 @@ static void cg_sum_scratch_max_(const cg_ex_ *ex, uint64_t *scratch) {
         cg_max_update_(scratch, cg_sum_scratch_(&ex->desc.op, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size));
 }
 
+/* The cg_mem_plan_ functions of routes take what the route needs beside what all need; *scratch becomes at least what
+   cg_reduce needs there. */
 static void cg_mem_plan_ring_tree_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
-    /* a tree's packets come one by one */
+    /* a rank of a tree that encodes again keeps the packets of all its children until then */
     ex->mem.inbox = cg_arena_take_(arena,
         cg_mul_sat_(
             ex->plan.route == CG_ROUTE_TREE && !ex->plan.exact ? cg_add_sat_(cg_tree_depth_(ex), 1) : 1, reduced_room));
@@ -94,7 +106,8 @@ static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
         cg_add_sat_(
             cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
 }
-/* Lists of (index, value): merge and region cut sums of packets, shared writes one. */
+/* Merge and region split a sum of packets into two lists, shared writes one list. fan_in: packets added at once; merges:
+   sums that this rank may cut, each of which drops something. */
 static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     const uint64_t size = (uint64_t)ex->transport.size, n = ex->n;
     const uint64_t fan_in = ex->plan.route == CG_ROUTE_REGION ? size
@@ -129,7 +142,7 @@ static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
     ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
     ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
     ex->region.ties = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
-    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* counts */
+    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* 256 counts of 4 bytes from every rank */
 }
 static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
     ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
@@ -141,6 +154,8 @@ static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
 static uint64_t cg_stripe_scale_count_(const cg_ex_ *ex, int stripe) {
     return ex->desc.flags & CG_AGREE_SCALES ? cg_traits_of_(&ex->desc.op, cg_stripe_n_(ex, stripe)).scale_count : 0;
 }
+/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for one of its stripes; without sendrecv every
+   collective that has no callback of its own needs a fragment from every rank. */
 static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
                    fragment = 1048576 / size < min_fragment ? min_fragment
@@ -150,14 +165,15 @@ static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     if (size == 1) return 0;
     if (ex->plan.route == CG_ROUTE_LINEAR) allreduce_floats = ex->plan.transformed_n;
     if (ex->plan.route == CG_ROUTE_SHARED) allreduce_floats = ex->plan.max_selected;
-    if (ex->transport.sendrecv)
-        return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0; /* a stripe of a ring */
+    if (ex->transport.sendrecv) return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0;
     return cg_mul_sat_(size, fragment);
 }
+/* Bytes of mem beside the state. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they are
+   set to NULL. If ex->status is not CG_OK, only what the opening needs. */
 static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     const cg_op *op = &ex->desc.op;
     const uint64_t size = (uint64_t)ex->transport.size;
-    /* from every rank a number for every other */
+    /* tables with a number from every rank for every other */
     const int has_tables = ex->plan.route == CG_ROUTE_REGION ||
         (ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.op_len_fixed);
     cg_arena_ arena;
@@ -167,7 +183,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     ex->opening.records = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
     ex->opening.gathered = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
     ex->mem.sizes = (uint64_t *)(void *)cg_arena_take_(&arena, 8 * size);
-    if (ex->status != CG_OK) return arena.bytes; /* enough to say so */
+    if (ex->status != CG_OK) return arena.bytes; /* enough to tell the others */
     bounce = cg_bounce_room_(ex);
     ex->mem.bounce = cg_arena_take_(&arena, bounce);
     ex->mem.bounce_bytes = (size_t)bounce;
@@ -184,8 +200,7 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
         for (int p = 0; p < ex->plan.stripes; p++)
             ex->scales.count = cg_add_sat_(ex->scales.count, cg_stripe_scale_count_(ex, p));
         ex->scales.max = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, ex->scales.count));
-        ex->scales.all = cg_arena_take_(
-            &arena, cg_mul_sat_(4 * (size + 1), ex->scales.count)); /* mine and everybody's */
+        ex->scales.all = cg_arena_take_(&arena, cg_mul_sat_(4 * (size + 1), ex->scales.count));
     }
     switch (ex->plan.route) {
     case CG_ROUTE_RING:
@@ -206,7 +221,6 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
         if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
             ex->reduced.cap = (size_t)cg_sum_bound_(ex, ex->n, size);
             cg_max_update_(&scratch, cg_sum_scratch_(op, ex->n, size));
-            /* how many sent each */
             ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(
                 &arena, cg_mul_sat_(4, cg_mul_sat_(size, cg_traits_of_(op, ex->n).shape.max_selected)));
         }

@@ -1,9 +1,15 @@
-/* ---- >>opening: what everybody knows of everybody before data moves ---- */
+/* opening: the first round, in which ranks find out whether they are about to do the same
+
+   Offers   cg_record_put_, cg_records_check_, hashes of operators and descriptions
+   Needs    ranks, routes, random (cg_shared_key_)
+   Touches  ex->opening, ex->mem.sizes, ex->plan.root; ex->status where a rank differs
+   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its packets,
+   weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and 56. */
 
 #define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */
 
-/* A stage as 64 bits, beside its value. */
+/* All fields of a stage but its value. */
 static uint64_t cg_stage_bits_(const cg_stage *s) {
     return (uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32;
 }
@@ -20,6 +26,7 @@ static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
     h = cg_hash_stage_(h, &op->spare);
     return cg_mix64_(h ^ op->k);
 }
+/* Whatever of the description must be the same on all ranks, beside n and the tag. */
 static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     const cg_exchange_desc *d = &ex->desc;
     uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
@@ -29,11 +36,13 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }
-static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) { /* whole words of 8 */
+/* bytes: a multiple of 8. */
+static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {
     uint64_t h = bytes;
     for (size_t i = 0; i < bytes; i += 8) h = cg_mix64_(h + cg_get64_(p + i) + CG_GOLDEN_);
     return h;
 }
+/* Writes ex->opening.record. bytes: of own.packets; scale: the only one to be agreed on, or 0. */
 static void cg_record_put_(cg_ex_ *ex, size_t bytes, float scale) {
     uint8_t *r = ex->opening.record;
     cg_tag tag = ex->desc.tag;
@@ -49,6 +58,7 @@ static void cg_record_put_(cg_ex_ *ex, size_t bytes, float scale) {
     cg_put32_(r + 48, cg_as_bits_(scale));
     cg_put64_(r + 56, cg_hash_bytes_(r, 56));
 }
+/* Compares a record with this rank's. max_bytes: the most that packets can have. */
 static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t max_bytes) {
     const uint8_t *mine = ex->opening.record;
     const uint32_t status = cg_get32_(r + 4);
@@ -66,7 +76,9 @@ static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t ma
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))
         cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record says what cannot be");
 }
-/* Every rank comes to the same verdict: none, or all, go on. */
+/* Checks opening.records, in rank order. All ranks have the same records, so that all go on or none does; which of two
+   that differ is blamed depends on the rank. Sets weight_sum, result_factor, mem.sizes (bytes of every rank's packets)
+   and, by score, the leader. */
 static void cg_records_check_(cg_ex_ *ex) {
     const size_t size = cg_ranks_(ex);
     uint64_t max_bytes;

@@ -1,6 +1,14 @@
-/* ---- >>packets ---- */
+/* packets: this rank's gradient as packets, and whether packets of others are what they should be
 
-static cg_extra cg_decode_extra_(const cg_ex_ *ex) { /* what decoding needs of the caller's */
+   Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_ex_decode_, cg_ex_compress_, preambles, agreed scales
+   Needs    ranks, opening, memory, core's compress, decode, traits and sparse
+   Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
+   Other headers may use: cg_same_op_, cg_empty_packet_put_
+   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a packet,
+   so that nobody waits for it. */
+
+/* desc.side as far as decoding needs it. */
+static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
     if (!ex->desc.side) return side;
     side.support = ex->desc.side->support;
@@ -9,6 +17,7 @@ static cg_extra cg_decode_extra_(const cg_ex_ *ex) { /* what decoding needs of t
     side.codec_count = ex->desc.side->codec_count;
     return side;
 }
+/* y = alpha D(packet) + beta y. The packet must be this rank's own or have been through cg_accept_. */
 static cg_status cg_ex_decode_(
     const cg_ex_ *ex, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
     const cg_extra side = cg_decode_extra_(ex);
@@ -17,8 +26,8 @@ static cg_status cg_ex_decode_(
 static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
     return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* Operators that differ in k only are the same: every packet says its k. So are selections of given indices: the
-   decoder compares which indices they mean. */
+/* Whether packets of a and b can be told apart by their headers. Not compared are k, which every packet states, and which
+   indices were given, which the decoder checks. */
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
     cg_stage select = a->select;
     if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
@@ -32,20 +41,23 @@ static cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len,
     return cg_same_grid_(p, len, ex->own.packets + (size_t)offset[stripe],
         (size_t)(offset[stripe + 1] - offset[stripe]), cg_stripe_n_(ex, stripe));
 }
-/* The packet of a rank that abstains: a selection of nothing. */
+/* A rank that abstains sends a selection of nothing. */
 static cg_op cg_empty_op_(void) { return cg_threshold(CG_FLT_MAX_); }
+/* Returns the length, CG_HEADER_BYTES, for which there must be room. */
 static size_t cg_empty_packet_put_(const cg_tag *tag, size_t n, uint8_t *packet) {
     size_t len = 0;
     const cg_status s = cg_sparse_packet_put_(CG_FLT_MAX_, tag, n, NULL, packet, CG_HEADER_BYTES, &len);
-    (void)s; /* a header is all that it takes */
+    (void)s; /* cannot fail: the packet is a header alone */
     return len;
 }
+/* On the route allgather a rank may abstain. */
 static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
     return ex->plan.route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
-/* Is this an intact packet of n values of this step, from that rank? part: of x, or -1; op NULL: of whatever
-   operator; rank < 0: made by anybody. */
+/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales it
+   must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet fails
+   ex with the status and rank that it names. */
 static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
     int made_by, int sent_by) {
     const cg_extra side = cg_decode_extra_(ex);
@@ -72,7 +84,7 @@ static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_ta
             ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ"
             : cg_status_str(s));
 }
-/* A failure takes the place of a packet, so that the others need not wait for one. */
+/* If this rank has failed: a failure packet of len bytes at p. Packets of less than 12 bytes stay as they are. */
 static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {
     if (ex->status == CG_OK || len < 12) return;
     memset(p, 0, len);
@@ -80,6 +92,7 @@ static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {
     cg_put32_(p + 4, (uint32_t)ex->status);
     cg_put32_(p + 8, (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
+/* 16 bytes: length of the packet that follows, status, and preamble.digest or, of a failed rank, whom it blames. */
 static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
     cg_put64_(preamble, ex->status == CG_OK ? len : 0);
     cg_put32_(preamble + 8, (uint32_t)ex->status);
@@ -87,6 +100,8 @@ static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
         ex->status == CG_OK ? ex->preamble.digest
                             : (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
+/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes or has
+   another digest. In the last case the length is returned: the packet is on its way. */
 static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, int from) {
     const uint64_t len = cg_get64_(preamble);
     const uint32_t who = cg_get32_(preamble + 12);
@@ -98,11 +113,13 @@ static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, 
         cg_ex_fail_(ex, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
     return cg_get32_(preamble + 8) || len > cap ? 0 : (size_t)len;
 }
+/* As cg_compress_with, in the exchange's scratch. */
 static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
     return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
-/* x as packets, part after part. */
+/* Compresses grad, or what ex->producer makes of it, into own.packets, stripe after stripe. Called a second time once
+   scales are agreed on. */
 static void cg_stripes_compress_(cg_ex_ *ex) {
     cg_producer_ *producer = ex->producer;
     cg_extra side = CG_ZERO;
@@ -135,14 +152,15 @@ static const uint8_t *cg_own_packet_(const cg_ex_ *ex, int p) { return ex->own.p
 static size_t cg_own_packet_len_(const cg_ex_ *ex, int p) {
     return (size_t)(ex->own.offset[p + 1] - ex->own.offset[p]);
 }
-static void cg_grad_check_finite_(cg_ex_ *ex) { /* where x is not compressed before the others are told */
+/* Compressing refuses Inf and NaN; this is for routes that compress only after the opening. */
+static void cg_grad_check_finite_(cg_ex_ *ex) {
     for (size_t i = 0; i < ex->n; i += CG_BLOCK_)
         if (cg_absmax_bits_(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
             cg_ex_fail_(ex, CG_E_NONFINITE, ex->transport.rank, cg_status_str(CG_E_NONFINITE));
             return;
         }
 }
-/* Scales stand first in a packet, as floats. */
+/* Scales of all stripes to out; they stand first in a packet, as f32. */
 static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
     for (int p = 0; p < ex->plan.stripes; p++) {
         const size_t bytes = 4 * (size_t)cg_stripe_scale_count_(ex, p);
@@ -150,6 +168,8 @@ static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
         out += bytes;
     }
 }
+/* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last allgather, and
+   compresses again with it. */
 static void cg_scales_agree_(cg_ex_ *ex) {
     for (size_t i = 0; i < (size_t)ex->scales.count; i++) {
         float max_scale = 0.0f;
@@ -166,7 +186,7 @@ static void cg_scales_agree_(cg_ex_ *ex) {
     ex->scales.agreed = 1;
     cg_stripes_compress_(ex);
     if (ex->status == CG_OK) return;
-    ex->own.offset[0] = 0; /* the others wait for packets */
+    ex->own.offset[0] = 0; /* the others expect packets: send failures */
     for (int p = 0; p < ex->plan.stripes; p++) {
         const size_t len = cg_bound(&ex->desc.op, cg_stripe_n_(ex, p));
         cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);

@@ -1,5 +1,13 @@
-/* ---- >>rules: what goes along which route ---- */
+/* routes: which operator may take which route, and what follows from the choice
 
+   Offers   cg_ex_resolve_, predicates on operators and routes (cg_is_f32_, cg_has_back_, cg_carry_floats_, ...)
+   Needs    ranks, traits
+   Touches  ex->plan; ex->status where a description is refused
+   Other headers may use: cg_is_compressed_first_
+   Everything here follows from desc, transport and n before any message, so that ranks with the same description come to
+   the same plan; the opening compares what matters of it. */
+
+/* Is D(C(x)) x in expectation, so that a sum may be encoded by it without a carry? */
 static int cg_is_unbiased_(const cg_op *op) {
     const cg_stage *q = &op->quantize;
     if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
@@ -15,26 +23,27 @@ static int cg_is_unbiased_(const cg_op *op) {
     case CG_QUANTIZE_DITHER:
     case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
     case CG_QUANTIZE_TERNGRAD: return !q->flags;
-    case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* two rounds: nearly */
+    case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* nearly, after two rounds of rotation */
     default: return 0;
     }
 }
 static int cg_is_f32_(const cg_op *op) { return !op->quantize.id; }
+/* A selection of values of the vector itself, as f32, with indices of its own. */
 static int cg_is_sparse_f32_(const cg_op *op) {
     return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op);
 }
-/* Is a selection's number of values about known? */
+/* Does the selection leave about the number of values that its ratio asks for? */
 static int cg_has_target_k_(const cg_op *op, const cg_traits_ *traits) {
     return traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
         op->select.id == CG_SELECT_SIDCO;
 }
-/* Is a packet's length known from op and n? */
+/* Does the length of a packet follow from op and n? */
 static int cg_has_fixed_len_(const cg_op *op, const cg_traits_ *traits) {
     if (op->code.arg || op->code.id == CG_CODE_GOLOMB || traits->has_user_codec || op->sample.id == CG_SAMPLE_PERMK)
         return 0;
     return !op->select.id || traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED;
 }
-/* Can cg_reduce add such packets? Levels only on a grid that all ranks agreed on. */
+/* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */
 static int cg_is_reducible_(const cg_ex_ *ex, const cg_traits_ *traits) {
     const cg_op *op = &ex->desc.op;
     if (traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
@@ -49,6 +58,7 @@ static int cg_has_back_(const cg_ex_ *ex) {
     return ex->desc.back && (ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER);
 }
 
+/* CG_ROUTE_AUTO. bound: bytes of a packet. */
 static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_traits_ *traits, size_t bound) {
     const cg_op *op = &ex->desc.op;
     const uint64_t allgather_bytes = cg_mul_sat_(bound, (uint64_t)ex->transport.size - 1);
@@ -68,7 +78,7 @@ static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_traits_ *traits, size_
                                                                                        : CG_ROUTE_ALLGATHER;
     return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
 }
-/* Why op cannot go this way, or NULL. */
+/* The cg_refused_ functions return a sentence why the description is refused, or NULL. */
 static const char *cg_refused_route_(const cg_ex_ *ex, const cg_traits_ *traits) {
     const cg_op *op = &ex->desc.op;
     const uint32_t route = ex->plan.route;
@@ -118,7 +128,7 @@ static const char *cg_refused_fold_(const cg_ex_ *ex) {
     }
     return NULL;
 }
-/* Floats of a sum that this rank encodes again, or may. */
+/* Floats of the sum that this rank encodes again or may have to: those of desc.carry. */
 static size_t cg_carry_floats_(const cg_ex_ *ex) {
     if (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) return 0;
     if (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) return ex->n;
@@ -128,12 +138,13 @@ static size_t cg_carry_floats_(const cg_ex_ *ex) {
         ? ex->n
         : 0;
 }
-/* Sums that are encoded again must be exact, unbiased, or remembered. */
+/* A sum that is encoded again must stay exact, be encoded without bias, or leave its error in carry. */
 static const char *cg_refused_loss_(const cg_ex_ *ex) {
     if (!cg_carry_floats_(ex) || ex->desc.carry || cg_is_unbiased_(&ex->plan.back)) return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
            "operator that loses nothing, or take allgather";
 }
+/* Ring and tree: is the partial sum decoded, added to and encoded again at every hop? */
 static int cg_hops_reencode_(const cg_ex_ *ex) {
     return (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) && !ex->plan.exact;
 }
@@ -166,7 +177,8 @@ static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, c
         if (back_traits) cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->plan.back, n).scratch_bytes);
     }
 }
-/* Fills in defaults; what is wrong goes to ex->status, for everybody to hear. */
+/* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
+   opening tells to all ranks; the plan is then incomplete. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
     cg_traits_ traits, back_traits;
@@ -218,7 +230,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)traits.shape.max_selected
                                                                                  : 0;
     ex->plan.k = (size_t)traits.k;
-    /* a sum that is not exact is encoded again: by `back`; a server's answer by nothing, if it need not be */
+    /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
+       desc.op */
     ex->plan.exact = cg_is_reducible_(ex, &traits) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
     ex->plan.back = *op;
     back_traits = traits;
@@ -251,7 +264,7 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
-/* Is x compressed at once, before anything is known of the others? */
+/* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of it. */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
     return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
         !(ex->plan.route == CG_ROUTE_LINEAR && ex->plan.is_matrix);

@@ -1,13 +1,20 @@
-/* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---- */
+/* partial: the routes ring and tree, on which a partial sum goes from rank to rank
 
-/* An exact sum is a packet all the time. Another is decoded and added to when it is encoded: from x and the
-   packets that came. */
+   Offers   cg_route_ring_, cg_route_tree_
+   Needs    coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->partial, ex->reduced, ex->inputs, ex->own, ex->mem.inbox, stripes and sum, desc.carry, ex->result
+   An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that come,
+   then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. */
+
+/* A new partial sum of a stripe: this rank's packet, if exact. */
 static void cg_partial_begin_(cg_ex_ *ex, int stripe) {
     ex->partial.received = 0;
     if (!ex->plan.exact || ex->status != CG_OK) return;
     ex->partial.packet = cg_own_packet_(ex, stripe);
     ex->partial.len = cg_own_packet_len_(ex, stripe);
 }
+/* partial.packet += in, or with in NULL only widens levels to hold the sum of all ranks; the result is in the other
+   partial.buf. */
 static void cg_partial_reduce_(cg_ex_ *ex, const uint8_t *in, size_t in_len) {
     const void *both[2];
     size_t lens[2];
@@ -23,10 +30,11 @@ static void cg_partial_reduce_(cg_ex_ *ex, const uint8_t *in, size_t in_len) {
     if (s == CG_OK) s = cg_sum_check_saturated_(out, ex->partial.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
-/* where the next is to arrive */
+/* Where the next packet is to arrive, reduced.cap bytes. */
 static uint8_t *cg_partial_inbox_(const cg_ex_ *ex) {
     return ex->mem.inbox + (ex->plan.exact ? 0 : (size_t)ex->partial.received * ex->reduced.cap);
 }
+/* Adds the packet that has just come to cg_partial_inbox_, or if not exact keeps it for cg_partial_encode_. */
 static void cg_partial_add_(cg_ex_ *ex) {
     if (ex->status != CG_OK) return;
     if (ex->plan.exact) {
@@ -36,7 +44,7 @@ static void cg_partial_add_(cg_ex_ *ex) {
     ex->inputs.packet[ex->partial.received] = cg_partial_inbox_(ex);
     ex->inputs.len[ex->partial.received++] = ex->hop.in_len;
 }
-/* ex->partial.packet becomes what goes on. Not exact: ex->mem.sum becomes what that loses. */
+/* partial.packet becomes the packet to send on. Not exact: the stripe of mem.sum becomes the error of encoding it. */
 static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     const size_t start = cg_stripe_start_(ex, stripe), n = cg_stripe_n_(ex, stripe);
     const cg_tag tag = cg_stripe_tag_(ex, stripe, 0);
@@ -46,7 +54,7 @@ static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     cg_status s;
     if (ex->status != CG_OK) return;
     if (ex->plan.exact) {
-        /* room for the sum from the start */
+        /* the first rank of a stripe sends levels that are wide enough for the whole sum */
         if (ex->plan.max_level_sum && ex->partial.packet == cg_own_packet_(ex, stripe)) cg_partial_reduce_(ex, NULL, 0);
         return;
     }
@@ -65,11 +73,13 @@ static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
     ex->partial.packet = out;
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
-static void cg_clamp_(float *v, size_t n) { /* dividing by weights may overflow, after the last message */
+/* Inf to the largest float: dividing by weights may overflow, and after the last message no failure can be told. */
+static void cg_clamp_(float *v, size_t n) {
     if (cg_absmax_bits_(v, n) < CG_INF_BITS_) return;
     for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
-/* What counted: x less what was lost here, unless carry has that. */
+/* Not exact: own.packets = the gradient, stripe by stripe, less the error of encoding (mem.sum, which is overwritten); with
+   a carry, that takes the error, and own.packets is the gradient. */
 static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
     const float weight = cg_weight_of_(ex, (size_t)ex->transport.rank);
     const cg_op dense = cg_dense();

@@ -1,6 +1,14 @@
-/* ---- >>answers: server and scatter; an owner adds packets, and encodes the sum ---- */
+/* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
 
-/* What the second leg lost counts as not sent, by the rank that lost it. */
+   Offers   cg_route_server_, cg_route_scatter_, cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_
+   Needs    coroutine, accumulate, allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
+   The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter). The
+   second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses stays in
+   carry, or is taken out of what the owner says it has contributed. */
+
+/* contrib.packets = own.packets, but for this stripe, which is D(own packet) less the error of the second leg (mem.sum,
+   which is overwritten) in terms of this rank's weight: as if this rank had sent so much less. */
 static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     const size_t n = cg_stripe_n_(ex, stripe), bytes_before = (size_t)ex->own.offset[stripe],
                  bytes_after = (size_t)(ex->own.offset[ex->plan.stripes] - ex->own.offset[stripe + 1]);
@@ -21,7 +29,8 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     ex->contrib.len = bytes_before + len + bytes_after;
     return CG_OK;
 }
-/* ex->inputs.packet[] become ex->reduced.packet; what that loses stays in ex->mem.sum. */
+/* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again. mem.sum is
+   then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
 static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
     const size_t n = cg_stripe_n_(ex, stripe);
     cg_tag tag = cg_stripe_tag_(ex, stripe, 1);
@@ -42,17 +51,17 @@ static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
         s = cg_accum_compress_(&b, &ex->plan.back, &tag, &side, ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
         if (s == CG_OK && (ex->desc.carry || ex->contrib.packets))
             s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, -1.0f, 1.0f, ex->mem.sum, n);
-        /* before the others are told: it may be too large for a float */
+        /* now, while a failure can still be told to the others: the difference may be too large for a float */
         if (s == CG_OK && ex->contrib.packets) s = cg_contribution_less_error_(ex, stripe);
     }
     if (s == CG_OK && ex->plan.exact) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
-/* The tag of a result: exact sums keep that of what they are made of. */
+/* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of. */
 static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
     return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
 }
-/* What the second leg lost goes to carry. */
+/* Only once the exchange cannot fail any more. */
 static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
     if (!ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && ex->desc.carry)
         memcpy(ex->desc.carry, ex->mem.sum, 4 * cg_stripe_n_(ex, stripe));
@@ -93,7 +102,7 @@ static cg_status cg_route_server_(cg_ex_ *ex) {
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
     CG_CO_END_
 }
-/* Stripes, one from every rank, into x. */
+/* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into ex->result. */
 static void cg_accept_stripes_(cg_ex_ *ex) {
     for (int q = 0; q < ex->transport.size; q++) {
         const int stripe = cg_stripe_of_rank_(ex, q);
@@ -113,13 +122,15 @@ static cg_status cg_write_stripes_(cg_ex_ *ex) {
     }
     return s;
 }
-/* Lengths of this rank's parts, for everybody, where they are not known. */
+/* Where lengths are not fixed: a table of what every rank sends to every other; this rank's row stands behind it. */
 static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
     uint8_t *mine = ex->preamble.all + (size_t)ex->transport.size * 8 * cg_ranks_(ex);
     for (int p = 0; p < ex->plan.stripes; p++) cg_put64_(mine + 8 * p, cg_own_packet_len_(ex, p));
     cg_allgather_equal_begin_(ex, mine, 8 * (uint64_t)ex->plan.stripes, ex->preamble.all);
 }
-static void cg_lengths_read_(cg_ex_ *ex) { /* of the parts that will come to me */
+/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so that all
+   ranks fail alike. */
+static void cg_lengths_read_(cg_ex_ *ex) {
     const int me = ex->transport.rank;
     const uint64_t room = ex->plan.packet_room,
                    fixed_len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
