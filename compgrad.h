@@ -5773,6 +5773,20 @@ static const cg_kernels_ *cg_kernels_now_(void) {
     }
 }
 
+/* For other headers, which do not see the kernel table. y may be at any address; v and y are one vector or apart. */
+CG_OFFERED_ void cg_axpby_(const float *v, size_t n, float alpha, float beta, float *y) { /* y = alpha v + beta y */
+    cg_kernels_now_()->axpby(v, n, alpha, beta, y, 0);
+}
+/* The largest magnitude as bits; CG_INF_BITS_ or more if some value is not finite. */
+CG_OFFERED_ uint32_t cg_absmax_bits_(const float *v, size_t n) { return cg_kernels_now_()->absmax_bits(v, n); }
+/* y = v, v = 0. stream: past the caches, y at a multiple of 16 bytes; last: no other call follows, so that the stores
+   are made visible. */
+CG_OFFERED_ void cg_move_zero_(float *v, size_t n, float *y, int stream, int last) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    kernels->move_zero(v, n, y, stream);
+    if (stream && last) kernels->stream_fence();
+}
+
 /* src/core/codes/bits.h */
 /* bits: strings of bits, LSB first, and the frame of a coded piece
 
@@ -8338,6 +8352,13 @@ CG_OFFERED_ int cg_seal_is_intact_(const uint8_t *p, size_t len, size_t offset) 
     const cg_checksum_ sum = cg_seal_of_(p, len, offset);
     return sum.a == cg_get64_(p + offset) && sum.b == cg_get64_(p + offset + 8);
 }
+/* The same where the whole body (info->value_bytes and info->index_bytes) stands in the packet already, with a checksum
+   that is still to be made. */
+CG_OFFERED_ size_t cg_packet_seal_(const cg_info *info, uint8_t *packet) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    return cg_packet_finalize_(kernels, info, packet,
+        cg_checksum_of_(kernels, packet + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
+}
 
 /* src/core/quantize/scales.h */
 /* scales: what a quantizer's row holds, and statistics and scales of a bucket
@@ -10606,6 +10627,39 @@ static cg_status cg_matrix_encode_(const cg_kernels_ *kernels, const cg_info *in
         kernels, cg_rank_key_(&info->tag), x, rows, cols, info->op.transform.arg, scratch, q, &atoms, work);
 }
 
+/* A step of PowerSGD in two halves, so that factors of several ranks can be summed in between. op is low-rank, m its
+   matrix, work has room for r (rows + cols) doubles and keeps nothing between the halves. */
+
+/* Left factor p[rows][r] = alpha M Q. Q is warm[r][cols], or where that is NULL or all zero the random start of tag. */
+CG_OFFERED_ void cg_lowrank_left_(
+    const cg_op *op, const cg_tag *tag, const float *warm, const float *m, float alpha, float *p, double *work) {
+    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
+    const unsigned r = cg_matrix_r_(op);
+    double *p64 = work, *q64 = p64 + r * rows;
+    int is_warm = 0;
+    for (size_t i = 0; warm && i < r * cols; i++) {
+        q64[i] = (double)cg_load_(warm, i);
+        is_warm |= (cg_load_bits_(warm, i) & CG_ABS_MASK_) != 0;
+    }
+    if (!is_warm) cg_lowrank_init_q_(cg_shared_key_(tag), cols, r, q64);
+    cg_matrix_times_(cg_kernels_now_(), m, rows, cols, q64, r, p64);
+    for (size_t i = 0; i < rows * r; i++) p[i] = (float)(p64[i % r * rows + i / r] * (double)alpha);
+}
+/* Makes the columns of p orthonormal, in place, and the right factor q[r][cols] = alpha P^T M of them.
+   CG_E_NONFINITE: p is too large; q is not written. */
+CG_OFFERED_ cg_status cg_lowrank_right_(
+    const cg_op *op, const float *m, float alpha, float *p, float *q, double *work) {
+    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
+    const unsigned r = cg_matrix_r_(op);
+    double *p64 = work, *q64 = p64 + r * rows, norm = 0.0;
+    for (size_t i = 0; i < rows * r; i++) p64[i % r * rows + i / r] = (double)p[i];
+    if (!cg_gram_schmidt_(p64, rows, r, &norm)) return CG_E_NONFINITE;
+    cg_lowrank_store_p_(p64, rows, r, 1.0, p, r);
+    cg_lowrank_compute_q_(cg_kernels_now_(), m, rows, cols, p, r, r, q64);
+    for (size_t i = 0; i < cols * r; i++) q[i] = (float)(q64[i] * (double)alpha);
+    return CG_OK;
+}
+
 /* src/core/encode.h */
 /* encode: the loop that turns values into scales and codes
 
@@ -11007,6 +11061,13 @@ CG_OFFERED_ double cg_vector_pass_(
     source.x = x;
     cg_producer_make_all_(&source);
     return producer.energy;
+}
+/* Makes all values of a producer that is not lazy, where they belong: x. */
+CG_OFFERED_ void cg_producer_run_(cg_producer_ *producer, float *x) {
+    cg_source_ src = CG_ZERO;
+    src.producer = producer;
+    src.x = x;
+    cg_producer_make_all_(&src);
 }
 
 /* src/core/compress.h */
@@ -12024,6 +12085,32 @@ CG_OFFERED_ cg_status cg_support_check_(const cg_extra *side, size_t n) {
     cg_decoder_ set;
     return cg_support_open_(&set, side, n);
 }
+/* Everything that cg_decode would find wrong with a packet of n values, without decoding it. */
+CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
+    cg_decoder_ d;
+    float no_output = 0.0f;
+    cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
+    return s == CG_OK ? cg_verify_(&d) : s;
+}
+/* y = alpha D(packet) + beta y, to be decoded by blocks of CG_BLOCK_ values with cg_decoder_add_block_. The packet must
+   have been through cg_packet_check_. 0: it cannot be decoded by blocks (a selection, a sample, a code, a matrix) or is
+   not valid; d then only says what was asked for (packet, info.packet_bytes, alpha, beta). */
+CG_OFFERED_ int cg_decoder_open_blocks_(cg_decoder_ *d, const cg_extra *side, const uint8_t *packet, size_t len,
+    float alpha, float beta, float *y, size_t n) {
+    const int by_blocks = cg_decoder_open_(d, side, packet, len, y, n, 1) == CG_OK && !d->info.op.select.id &&
+        !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec && !cg_is_matrix_op_(&d->info.op);
+    d->packet = packet;
+    d->info.packet_bytes = len;
+    d->alpha = alpha;
+    d->beta = beta;
+    d->non_temporal = 0;
+    return by_blocks;
+}
+CG_OFFERED_ void cg_decoder_add_block_(const cg_decoder_ *d, size_t block) {
+    cg_checksum_ sum;
+    double energy;
+    cg_decode_block_(d, NULL, NULL, block, 0, &sum, &energy);
+}
 
 /* src/core/reduce.h */
 /* reduce: packets added or voted on without leaving their domain
@@ -12434,6 +12521,140 @@ CG_API_ cg_status cg_vote(
     s = out && len ? cg_vote_(packets, lens, count, (uint8_t *)out, cap, len) : CG_E_ARG;
     cg_fenv_leave_(env);
     return s;
+}
+/* CG_E_MISMATCH: both are packets of n levels, but on different grids. A packet without levels (a sum that was too large
+   for them) is on any grid. */
+CG_OFFERED_ cg_status cg_same_grid_(const void *a, size_t a_len, const void *b, size_t b_len, size_t n) {
+    cg_decoder_ d, e;
+    float no_output = 0.0f;
+    unsigned bits;
+    cg_status s = cg_decoder_open_(&d, NULL, a, a_len, &no_output, n, 1);
+    if (s == CG_OK) s = cg_decoder_open_(&e, NULL, b, b_len, &no_output, n, 1);
+    if (s != CG_OK || !cg_grid_zero_symbol_(&d.info.op.quantize, &bits)) return s;
+    if (d.lay.bucket_count != e.lay.bucket_count) return CG_E_MISMATCH;
+    for (size_t i = 0; i < (size_t)d.lay.bucket_count; i++)
+        if (cg_grid_step_(&d, i) != cg_grid_step_(&e, i)) return CG_E_MISMATCH;
+    return CG_OK;
+}
+
+/* src/core/sparse.h */
+/* sparse: sparse f32 packets as rows of (index, value) pairs, written and read pair by pair
+
+   Offers   a list of pairs in the caller's memory, the packet made of it, and a reader of packets
+   Needs    select (cg_list_), indices, packet, decode
+   Touches  nothing but its arguments
+   Other headers may use: cg_list_bytes_, cg_list_init_, cg_list_append_, cg_list_kth_, cg_sparse_packet_bound_,
+      cg_sparse_packet_put_, cg_sparse_reader_, cg_sparse_reader_open_, cg_sparse_reader_fill_
+   Core has no use for these itself: its selections fill lists by the vector, and its decoders read by the chunk. */
+
+/* Bytes of a list of `capacity` pairs with indices below n; saturates. */
+CG_OFFERED_ uint64_t cg_list_bytes_(uint64_t n, uint64_t capacity) {
+    return cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(capacity, CG_SLACK_)), 8 * ((n >> 32) + 2));
+}
+/* An empty list in mem: cg_list_bytes_(n, capacity) bytes, aligned to 8, or as many for a larger n. */
+CG_OFFERED_ void cg_list_init_(cg_list_ *list, void *mem, size_t n, size_t capacity) {
+    memset(list, 0, sizeof *list);
+    list->capacity = capacity;
+    list->segment_count = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
+    list->segment_start = (uint64_t *)mem;
+    memset(list->segment_start, 0, 8 * (size_t)(list->segment_count + 1));
+    list->index_low = (uint32_t *)(void *)(list->segment_start + list->segment_count + 1);
+    list->value = (float *)(void *)(list->index_low + capacity + CG_SLACK_);
+}
+/* Indices must ascend; the caller sees to the capacity. */
+CG_OFFERED_ void cg_list_append_(cg_list_ *list, uint64_t index, float value) {
+    for (uint64_t s = (index >> 32) + 1; s <= list->segment_count; s++) list->segment_start[s] = list->count + 1;
+    cg_list_add_(list, (size_t)index, value);
+}
+/* Magnitude bits of the kth largest value, kth from 1 to list->count; *kth becomes its rank among its equals, the number
+   of them that belong to the kth largest. */
+CG_OFFERED_ uint32_t cg_list_kth_(const cg_list_ *list, size_t *kth) {
+    return cg_kth_(list->value, list->count, kth, 0, CG_INF_BITS_ - 1, cg_both_signs_);
+}
+
+/* Bytes of a packet of at most `most` of n values; saturates. */
+CG_OFFERED_ uint64_t cg_sparse_packet_bound_(uint64_t n, uint64_t most) {
+    const cg_op any = cg_threshold(0.0f);
+    if (most > n) most = n;
+    return cg_add_sat_(CG_HEADER_BYTES, cg_add_sat_(cg_mul_sat_(4, most), cg_index_bound_(&any, n, most)));
+}
+/* The list (NULL: nothing) as a packet of cg_threshold(threshold) over n values. CG_E_CAPACITY: cap is too small. */
+CG_OFFERED_ cg_status cg_sparse_packet_put_(
+    float threshold, const cg_tag *tag, size_t n, const cg_list_ *list, uint8_t *out, size_t cap, size_t *len) {
+    cg_info info = CG_ZERO;
+    cg_list_ empty = CG_ZERO;
+    float no_value = 0.0f;
+    empty.value = &no_value;
+    info.op = cg_threshold(threshold);
+    info.tag = *tag;
+    info.n = info.drawn = n;
+    return cg_packet_from_list_(&info, n, list ? list : &empty, out, cap, len);
+}
+
+/* Where a reader stands in a packet whose selection has indices of its own. */
+typedef struct cg_sparse_reader_ {
+    cg_index_reader_ indices;
+    const uint8_t *values;        /* f32 packets without a code: little-endian, of the next pair; moved by the caller */
+    size_t unread;                /* indices that have not been in the window */
+    size_t window_next, window_n; /* the caller's place in the window, and its length */
+    uint64_t window[CG_SPARSE_BATCH_]; /* the next indices, one for every value */
+} cg_sparse_reader_;
+
+/* The packet must have been through cg_packet_check_ and stays where it is; info is its header, info->k the pairs. */
+CG_OFFERED_ cg_status cg_sparse_reader_open_(
+    cg_sparse_reader_ *r, const cg_extra *side, const void *packet, size_t len, size_t n, cg_info *info) {
+    cg_decoder_ d;
+    float no_output = 0.0f;
+    const cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 0);
+    if (s != CG_OK) return s;
+    *info = d.info;
+    r->indices = cg_index_open_(info, d.index);
+    r->values = d.codes;
+    r->unread = (size_t)info->k;
+    r->window_next = r->window_n = 0;
+    return CG_OK;
+}
+/* The next indices into the window; returns how many, 0 at the end. */
+CG_OFFERED_ size_t cg_sparse_reader_fill_(cg_sparse_reader_ *r) {
+    r->window_next = 0;
+    r->window_n = cg_min_(CG_SPARSE_BATCH_, r->unread);
+    r->unread -= r->window_n;
+    if (r->window_n) cg_index_get_per_value_(&r->indices, r->window, r->window_n);
+    return r->window_n;
+}
+
+/* src/core/traits.h */
+/* traits: what other headers ask of an operator, answered at once
+
+   Offers   cg_traits_of_
+   Needs    stages, shape, select (cg_scratch_bytes_), layout, reduce (cg_grid_zero_symbol_)
+   Touches  nothing
+   Other headers may use: cg_traits_, cg_traits_of_ */
+
+typedef struct cg_traits_ {
+    cg_shape_ shape;        /* how many values every slot leaves at most */
+    uint64_t k;             /* values that the selection aims at, by its ratio or op.k */
+    int has_fixed_k;        /* it leaves exactly so many */
+    int has_user_codec;     /* the values are encoded by a codec of the caller's */
+    uint32_t max_level;     /* largest level of a grid around zero, on which packets can be added; 0: there is none */
+    uint64_t scale_count;   /* without a selection: scales of a packet */
+    uint64_t scratch_bytes; /* of cg_compress; saturates */
+} cg_traits_;
+
+/* op must be valid (cg_bound is not 0 for it and some n). */
+CG_OFFERED_ cg_traits_ cg_traits_of_(const cg_op *op, uint64_t n) {
+    cg_traits_ t;
+    cg_layout_ lay;
+    unsigned bits;
+    memset(&t, 0, sizeof t);
+    t.shape = cg_shape_of_(op, n);
+    t.k = cg_k_from_ratio_(op->select.value, op->k, n);
+    t.has_fixed_k = cg_has_fixed_k_(op);
+    t.has_user_codec = cg_is_user_codec_(&op->quantize);
+    t.max_level = (uint32_t)cg_grid_zero_symbol_(&op->quantize, &bits);
+    if (cg_layout_make_(op, NULL, t.shape.transformed_n, &lay) == CG_OK) t.scale_count = lay.bucket_count;
+    t.scratch_bytes = cg_scratch_bytes_(op, n);
+    return t;
 }
 
 /* src/core/f16.h */

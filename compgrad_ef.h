@@ -1754,9 +1754,9 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     s = cg_exchange_in_state_(x, &r.desc, transport, r.p, r.fill.make ? &r.fill : NULL, n, at + CG_STATE_ROOM_,
         (size_t)(r.buffers.exchange_bytes - CG_STATE_ROOM_), s, report);
     if (r.fill.started) cg_ef_record_energy_(ef, r.fill.energy);
-    if (x->route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
-    if (s == CG_OK && r.fill.started && x->parts == 1 && cg_is_compressed_first_(x))
-        cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own));
+    if (x->plan.route == CG_ROUTE_SCATTER) ef->carry_first = cg_stripe_start_(x, transport->rank);
+    if (s == CG_OK && r.fill.started && x->plan.stripes == 1 && cg_is_compressed_first_(x))
+        cg_ef_update_hint_(ef, &r.step.op, &r.fill, cg_packet_threshold_(x->own.packets));
     return cg_ef_exchange_finish_(ef, &r, s, report, grad);
 }
 CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, float *grad,

@@ -346,63 +346,189 @@ CG_API_ size_t cg_exchange_layers_memory(
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
+/* Private from here on. [mem] marks a pointer into the caller's mem: set by cg_mem_plan_, NULL on routes that do not
+   need it. cg_ex_init_ zeroes everything else. */
+
+/* A collective under way: set by cg_*_begin_, advanced by cg_collective_next_. What cg_gathered_ reads (via, mine, buf,
+   sizes, longest, bytes) stays valid after the collective is complete, until the next one begins. */
+typedef struct cg_collective_state_ {
+    uint32_t kind;         /* CG_COLL_*_: what was asked for; CG_COLL_NONE_ once complete */
+    uint32_t via;          /* CG_VIA_*_: the callback that carries it */
+    int root;              /* broadcast: the rank that has the bytes */
+    int to, from;          /* sendrecv only: peers, < 0: none */
+    int step;              /* messages asked for so far; Bruck's allgather: blocks that have arrived */
+    int mask;              /* broadcast by a binomial tree: bit of the child that was served last */
+    int swap_back;         /* broadcast that ends an allreduce: buf has little-endian floats, swapped at the end */
+    const uint8_t *mine;   /* allgather: this rank's bytes; sendrecv: what goes out */
+    uint8_t *buf;          /* allgather: where all go; sendrecv: what comes in; broadcast, allreduce: in place */
+    const uint64_t *sizes; /* allgather: bytes from every rank */
+    uint64_t longest;      /* allgather: the largest of sizes */
+    size_t bytes;          /* broadcast, allreduce: of buf; sendrecv: out; allgather: from each, 0 if sizes differ */
+    size_t in_bytes;       /* sendrecv: bytes that come in */
+    size_t done, fragment; /* carried out in fragments through mem.bounce: bytes done, and of the one under way */
+} cg_collective_state_;
+
 struct cg_exchange_state {
-    cg_exchange_desc desc;
+    /* the call: copies of its arguments, by cg_ex_init_ */
+    cg_exchange_desc desc; /* tag.rank filled in; model NULL once cg_readers_step_model_ has taken the step */
     cg_transport transport;
-    float *x, *y; /* in, and out */
-    size_t n;
-    cg_report report;
-    cg_status status; /* this rank's first failure */
-    cg_io io;         /* under way, if moving */
-    /* where next goes on; scales are agreed on; records are here already */
-    int moving, stage, line, settled, opened;
-    uint32_t route;
-    cg_op back; /* of sums that are encoded again */
-    /* sums are exact; packets of x; whether (op), (result) have a length known to all */
-    int exact, parts, fixed, closed_fixed, root;
-    uint64_t reach;    /* agreed scales: the largest sum of levels */
-    uint64_t scales;   /* agreed scales, of all parts */
-    double weights;    /* of all ranks */
-    float over;        /* what a result is multiplied by */
-    size_t most, keep; /* selections: values of a packet at most; how many survive */
-    struct {           /* a collective, and how it is carried out */
-        uint32_t ask, how;
-        int root, step, mask; /* of a hop: from, -, to */
-        const uint8_t *mine;
-        uint8_t *buf;
-        const uint64_t *sizes;
-        uint64_t longest;
-        size_t bytes, at, many;
-    } c;
+    float *grad;                   /* what is compressed: the caller's x, or &no_grad */
+    float *result;                 /* where the result goes: desc.into, or grad */
+    size_t n;                      /* floats of grad and result */
+    struct cg_producer_ *producer; /* makes grad block by block, if it is still to be made; NULL once made */
+    float no_grad;                 /* what grad points to if x is NULL */
+
+    /* the outcome */
+    cg_status status; /* this rank's first failure, by cg_ex_fail_; a callback's failure replaces it (cg_ex_next_) */
+    cg_report report; /* rank, why: cg_ex_fail_; bytes, rounds: cg_count_io_; used: the route; rest: cg_ex_finish_ */
+
+    /* what follows from desc, transport and n; by cg_ex_resolve_ */
+    struct {
+        uint32_t route;         /* desc.route, or the one that CG_ROUTE_AUTO chose */
+        int stripes;            /* pieces of grad with a packet each: N (ring, scatter), otherwise 1 */
+        int root;               /* the leader; CG_LEADER_BY_SCORE: set again by cg_records_check_ */
+        cg_op back;             /* operator of sums that are encoded again */
+        int exact;              /* sums of packets are packets (cg_reduce) and lose nothing */
+        int op_len_fixed;       /* the length of a packet of desc.op follows from n: no preamble */
+        int reduced_len_fixed;  /* the same of a reduced packet */
+        int is_matrix;          /* desc.op is of matrices */
+        int has_pairs;          /* desc.op has packets of (index, f32 value) pairs, without a code */
+        uint64_t transformed_n; /* values of grad behind the sample and the transform of desc.op, at most */
+        size_t packet_room;     /* bytes of the packet of any stripe, at most */
+        uint64_t scratch_bytes; /* to compress any stripe by desc.op or back */
+        uint64_t max_level_sum; /* exact sums of levels: the largest that N ranks can reach; 0: f32 values */
+        size_t max_selected;    /* selections: values of a packet at most */
+        size_t k;               /* merge, region: number of values that survive */
+    } plan;
+
+    /* the first round, and what follows from the records of all ranks */
+    struct {
+        uint8_t record[64];  /* this rank's (CG_RECORD_BYTES_); by cg_record_put_ */
+        uint8_t *records;    /* [mem] everybody's, in rank order; or in fallback */
+        uint8_t *gathered;   /* [mem] where the allgather of records leaves them; or in fallback */
+        int have_records;    /* records are here already: cg_batch_exchange_ has moved those of all layers together */
+        double weight_sum;   /* of all ranks; by cg_records_check_ */
+        float result_factor; /* what the reduced packet is multiplied by when decoded; by cg_records_check_ */
+        float bounce[256];   /* mem.bounce during the opening, which also works without the caller's mem */
+        /* mem.sizes, and records and gathered, of up to CG_FALLBACK_RANKS_ (16) ranks that lack memory */
+        uint64_t fallback_sizes[16];
+        uint8_t fallback[2 * 16 * 64];
+    } opening;
+
+    /* CG_AGREE_SCALES */
+    struct {
+        uint64_t count; /* of all stripes; by cg_mem_plan_ */
+        int agreed;     /* max is set; by cg_scales_agree_ */
+        float *max;     /* [mem] count: of each scale the largest of all ranks; by cg_scales_agree_ */
+        uint8_t *all;   /* [mem] count scales of this rank, then room for everybody's */
+    } scales;
+
+    /* where the coroutine (opening, then a route) goes on; by cg_ex_next_ and the CG_CO_ macros */
+    struct {
+        int phase;      /* CG_PHASE_*_ */
+        int line;       /* the CG_CO_YIELD_ that it waits at; 0: from the top */
+        int i;          /* loop variable of the route, which outlasts a wait: hop, distance in a tree, rank, byte */
+        int io_pending; /* io has been handed out, and its code is not known yet */
+        cg_io io;
+    } co;
+
+    cg_collective_state_ collective; /* what the coroutine waits for */
+
+    /* a packet to one rank and one from another (CG_CO_HOP_); by cg_hop_set_ */
     struct {
         const uint8_t *out;
         uint8_t *in;
-        size_t out_len, in_len, cap;
-        int to, from;
-    } move;
-    const uint8_t *current; /* the packet that is being added to */
-    size_t current_len, result_len, result_cap;
-    int t, flip, lost, hops;
-    /* region: bits of the smallest magnitude that survives, so far; and how many are left below */
-    uint32_t key;
-    uint64_t left;
-    uint32_t check; /* of what ranks found out together: goes with a note */
-    size_t lost_len;
-    uint8_t *records, *own, *inbox, *in, *buf[2], *lose[2], *used, *result, *scratch, *bounce, *notes, *lists;
-    uint64_t *sizes, *part_at, *bounds, *counts;
-    const void **packet;
-    struct cg_decoder_ *decoder;
-    size_t *len, used_cap, lose_cap, scratch_bytes, bounce_bytes, list_room, used_len;
-    float *sum, *agreed;
-    double *work;
-    uint8_t *gathered, *later, note[2][16], record[64]; /* later: the bounce buffer, after the opening */
-    size_t later_bytes;
-    struct cg_producer_ *fill;       /* x is still to be made */
-    struct cg_sparse_cursor_ *lanes; /* allgather of sparse packets: where each is read */
-    /* tiny: for the opening, which must do with little; none: x, where there is none */
-    float tiny[256], none;
-    uint64_t spare_sizes[16]; /* the opening of few ranks, where there is no memory */
-    uint8_t spare[2 * 16 * 64];
+        size_t out_len, in_len; /* in_len: from the preamble, if not known before */
+        size_t in_cap;
+        int to, from; /* < 0: none */
+    } hop;
+
+    /* length and status, sent before a packet whose length is not known */
+    struct {
+        uint8_t out[16]; /* this rank's (CG_PREAMBLE_BYTES_), by cg_preamble_put_; broadcast: the root's */
+        uint8_t in[16];  /* of hop.from */
+        /* [mem] everybody's; also N x N tables of u64 (scatter, region), and this rank's row behind them */
+        uint8_t *all;
+        uint32_t digest; /* region: hash of what ranks have counted together, equal in every preamble; otherwise 0 */
+    } preamble;
+
+    /* grad as packets, stripe by stripe; by cg_stripes_compress_ */
+    struct {
+        /* [mem] one after the other. Ring, tree, not exact: empty until cg_contribution_less_hop_error_ */
+        uint8_t *packets;
+        uint64_t *offset; /* [mem] stripes + 1: where each packet begins in packets */
+    } own;
+
+    /* packets to be added up: one of every rank (cg_inputs_from_gather_, routes) or hop (cg_partial_add_) */
+    struct {
+        const void **packet;              /* [mem] N */
+        size_t *len;                      /* [mem] N */
+        struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_ */
+        struct cg_sparse_reader_ *reader; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
+    } inputs;
+
+    /* the sum so far (ring, tree, merge), or of this rank's region */
+    struct {
+        const uint8_t *packet; /* in buf, own.packets or reduced.packet; goes out in the next hop */
+        size_t len;
+        /* [mem] ring, tree: written in turn, reduced.cap each; buf[0] also takes a failure packet. Merge: the sum of
+           two packets, and what it drops. Region: buf[0] is the sum */
+        uint8_t *buf[2];
+        int flip;     /* which of buf was written last */
+        int received; /* ring, tree, not exact: inputs that have come since cg_partial_begin_ */
+    } partial;
+
+    /* the packet that all ranks get: the fold of inputs, of a stripe or of the whole */
+    struct {
+        /* [mem] ring, tree: set by the route, to partial.packet or mem.inbox. Shared: indices, then values. Region:
+           also a histogram */
+        uint8_t *packet;
+        size_t len, cap; /* cap: by cg_mem_plan_ */
+    } reduced;
+
+    /* merge, region: minus what this rank has cut off sums; by cg_threshold_split_ */
+    struct {
+        int any;         /* there is something in buf[flip] */
+        int flip;        /* which of buf has it */
+        uint8_t *buf[2]; /* [mem] a sparse f32 packet. Region: buf[0] first has own.packets, cut by region */
+        size_t len, cap; /* cap: by cg_mem_plan_ */
+    } dropped;
+
+    /* the part of grad that went into the result, where that is not own.packets (report.used) */
+    struct {
+        uint8_t *packets; /* [mem] or NULL */
+        size_t len, cap;  /* len: also of what report.used points to instead; 0: all of own.packets */
+    } contrib;
+
+    /* Ok-Topk */
+    struct {
+        uint64_t *bounds;        /* [mem] N + 1: where regions begin; by cg_region_bounds_ */
+        uint64_t *send_offset;   /* [mem] N: where the packet to each owner begins in dropped.buf[0] */
+        uint64_t *ties;          /* [mem] N: values equal to the threshold that survive in each region */
+        uint8_t *histograms;     /* [mem] N x 256 counts */
+        uint32_t threshold_bits; /* magnitude of the smallest value that survives: the bytes found so far */
+        uint64_t remaining;      /* of plan.k: how many may survive among those that share these bytes */
+    } region;
+
+    /* the other buffers in mem */
+    struct {
+        /* [mem] packets on their way to be added up; region: then everybody's reduced packets; shared: the leader's
+           indices */
+        uint8_t *inbox;
+        uint8_t *stripes;       /* [mem] ring, scatter: everybody's reduced packets */
+        float *sum;             /* [mem] decoded sum that is encoded again; then what that has lost */
+        uint8_t *lists;         /* [mem] two cg_list_ of list_cap values; merge, region, shared */
+        size_t list_cap;        /* values */
+        uint32_t *contributors; /* [mem] CG_FOLD_CONTRIBUTORS of a selection: ranks that sent each value of the sum */
+        double *matrix_work;    /* [mem] linear, low-rank: P and Q in double */
+        uint64_t *sizes;        /* [mem] N: bytes of every rank, for the next allgather */
+        uint8_t *scratch;       /* [mem] of cg_compress and cg_reduce */
+        size_t scratch_bytes;
+        uint8_t *bounce; /* where a collective's callback works, if not in place: opening.bounce, then route_bounce */
+        size_t bounce_bytes;
+        uint8_t *route_bounce; /* [mem] */
+        size_t route_bounce_bytes;
+    } mem;
 };
 
 #endif /* COMPGRAD_EXCHANGE_H */
@@ -431,136 +557,191 @@ struct cg_exchange_state {
 #endif
 
 /* src/exchange/ranks.h */
-/* ---- >>ranks ---- */
+/* ranks: ranks, stripes, tags and weights of one exchange
+
+   Offers   cg_ex_ (the state), cg_ex_fail_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
+   Needs    base, kernels (cg_axpby_)
+   Touches  ex->status and the blame in ex->report; desc.model in the steps
+   Other headers may use: CG_STATE_ROOM_, cg_stripe_offset_, cg_stripe_start_, cg_rate_ok_, cg_model_step_,
+      cg_model_step_at_
+   A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
+   the whole vector otherwise. */
 
 enum { CG_RECORD_BYTES_ = 64, CG_PREAMBLE_BYTES_ = 16, CG_FALLBACK_RANKS_ = 16 };
-typedef cg_exchange_state cg_ex_; /* in here */
+enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_DONE_ };
+typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
+/* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
-static int cg_wrap_(const cg_ex_ *x, int rank) { /* into [0, N), from at most N off */
-    const int size = x->transport.size;
+static void cg_max_update_(uint64_t *a, uint64_t b) {
+    if (*a < b) *a = b;
+}
+/* rank modulo N; it must be at least -N and less than 2 N. */
+static int cg_wrap_(const cg_ex_ *ex, int rank) {
+    const int size = ex->transport.size;
     return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
 }
-static size_t cg_ranks_(const cg_ex_ *x) { return (size_t)x->transport.size; }
-static void cg_ex_fail_(cg_ex_ *x, cg_status status, int rank, const char *why) {
-    if (x->status != CG_OK) return; /* the first one counts */
-    x->status = status;
-    x->report.rank = rank;
-    x->report.why = why;
+static size_t cg_ranks_(const cg_ex_ *ex) { return (size_t)ex->transport.size; }
+/* Records the first failure, whom it is due to (-1: nobody in particular) and a sentence; later ones are ignored. The
+   caller goes on as long as other ranks wait for its messages. */
+static void cg_ex_fail_(cg_ex_ *ex, cg_status status, int rank, const char *why) {
+    if (ex->status != CG_OK) return;
+    ex->status = status;
+    ex->report.rank = rank;
+    ex->report.why = why;
 }
-/* Where stripe p of so many begins: whole runs of 64 values. */
-static size_t cg_stripe_offset_(size_t n, size_t parts, size_t p) {
-    const size_t runs = n / 64 + (n % 64 != 0), each = runs / parts, rest = runs % parts;
-    return cg_min_(n, 64 * (each * p + (rest * p) / parts));
+/* First value of stripe p, p <= stripes: a multiple of 64, or n. Stripes differ by 64 values at most; some are empty
+   if n is small. */
+static size_t cg_stripe_offset_(size_t n, size_t stripes, size_t p) {
+    const size_t groups = n / 64 + (n % 64 != 0), each = groups / stripes, rest = groups % stripes;
+    return cg_min_(n, 64 * (each * p + (rest * p) / stripes));
 }
-static size_t cg_stripe_start_(const cg_ex_ *x, int p) { return cg_stripe_offset_(x->n, (size_t)x->parts, (size_t)p); }
-static size_t cg_stripe_n_(const cg_ex_ *x, int p) { return cg_stripe_start_(x, p + 1) - cg_stripe_start_(x, p); }
-/* Every leg and part has randomness of its own, or two roundings of one value would not be independent. */
-static cg_tag cg_stripe_tag_(const cg_ex_ *x, int part, int leg) {
-    cg_tag tag = x->desc.tag;
-    if (x->parts > 1 || leg)
-        tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(part + 1) + (uint64_t)leg * CG_GOLDEN_));
+static size_t cg_stripe_start_(const cg_ex_ *ex, int p) {
+    return cg_stripe_offset_(ex->n, (size_t)ex->plan.stripes, (size_t)p);
+}
+static size_t cg_stripe_n_(const cg_ex_ *ex, int p) { return cg_stripe_start_(ex, p + 1) - cg_stripe_start_(ex, p); }
+/* The tag of a stripe's packet on a leg: 0 to where packets are added, 1 back to everybody. Every leg and stripe has a
+   seed of its own; otherwise two roundings of one value would not be independent. */
+static cg_tag cg_stripe_tag_(const cg_ex_ *ex, int stripe, int leg) {
+    cg_tag tag = ex->desc.tag;
+    if (ex->plan.stripes > 1 || leg)
+        tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(stripe + 1) + (uint64_t)leg * CG_GOLDEN_));
     return tag;
 }
-static float cg_weight_of_(const cg_ex_ *x, size_t rank) {
-    return cg_as_float_(cg_get32_(x->records + rank * CG_RECORD_BYTES_ + 40));
+/* From the opening records, which must be here. */
+static float cg_weight_of_(const cg_ex_ *ex, size_t rank) {
+    return cg_as_float_(cg_get32_(ex->opening.records + rank * CG_RECORD_BYTES_ + 40));
 }
-/* What a rank's values are multiplied by in a result. */
-static float cg_alpha_(const cg_ex_ *x, size_t rank) {
-    const float w = cg_weight_of_(x, rank);
-    return x->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / x->weights);
+/* The factor of a rank's values in the result: its weight, or its share of all weights. */
+static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
+    const float w = cg_weight_of_(ex, rank);
+    return ex->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / ex->opening.weight_sum);
 }
 
-/* A step of desc.model by the result v, or by one value of it: the same bits. */
 static int cg_rate_ok_(const cg_exchange_desc *d) { return !d->model || cg_is_finite_(d->rate); }
+/* desc.model -= rate * v, if there is a model; cg_model_step_at_ takes the same step, to the bit, at one index. */
 static void cg_model_step_(const cg_exchange_desc *d, const float *v, size_t n) {
-    if (d->model && n) cg_kernels_now_()->axpby(v, n, -d->rate, 1.0f, d->model, 0);
+    if (d->model && n) cg_axpby_(v, n, -d->rate, 1.0f, d->model);
 }
 CG_INLINE_ void cg_model_step_at_(const cg_exchange_desc *d, size_t i, float v) {
     cg_store_(d->model, i, cg_plus_(cg_load_(d->model, i), cg_times_(-d->rate, v)));
 }
 
 /* src/exchange/collectives.h */
-/* ---- >>collectives: from what the transport has ---- */
+/* collectives: allgather, broadcast and allreduce out of the callbacks that the transport has
+
+   Offers   cg_*_begin_, cg_collective_next_, cg_gathered_, floats in wire order (cg_floats_*_le_)
+   Needs    ranks, kernels (cg_axpby_, cg_absmax_bits_)
+   Touches  ex->collective, ex->mem.sizes, ex->mem.bounce and the buffers that cg_*_begin_ was given
+   A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller moves
+   each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather, broadcast or
+   allreduce, whichever comes first; the last three move it in fragments through ex->mem.bounce. */
 
 enum { CG_COLL_NONE_, CG_COLL_ALLGATHER_, CG_COLL_BROADCAST_, CG_COLL_ALLREDUCE_, CG_COLL_SENDRECV_ };
-/* the callback of that name, or one of the others */
+/* the callback of the same name, or one that stands in for it */
 enum { CG_VIA_OWN_CALLBACK_, CG_VIA_SENDRECV_, CG_VIA_ALLGATHER_, CG_VIA_BROADCAST_, CG_VIA_ALLREDUCE_ };
 
-/* Floats as the wire has them, and back. */
+/* Floats on the wire are little-endian, so that ranks of different byte order can add up each other's.
+   Host order to wire order in place, or back. */
 static void cg_floats_swap_le_(float *v, size_t n) {
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
         uint32_t u = cg_get32_((const uint8_t *)v + 4 * i);
         memcpy((uint8_t *)v + 4 * i, &u, 4);
     }
 }
-static void cg_floats_add_le_(float *acc, const float *in, size_t n) { /* both as on the wire */
+/* acc += in, both in wire order. */
+static void cg_floats_add_le_(float *acc, const float *in, size_t n) {
 #if CG_BIG_ENDIAN_
     for (size_t i = 0; i < n; i++)
         cg_put32_((uint8_t *)acc + 4 * i,
             cg_as_bits_(cg_plus_(cg_as_float_(cg_get32_((const uint8_t *)acc + 4 * i)),
                 cg_as_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
 #else
-    cg_kernels_now_()->axpby(in, n, 1.0f, 1.0f, acc, 0);
+    cg_axpby_(in, n, 1.0f, 1.0f, acc);
 #endif
 }
+/* Largest magnitude, as bits, of n floats in wire order. */
+static uint32_t cg_floats_absmax_bits_le_(const uint8_t *v, size_t n) {
+#if CG_BIG_ENDIAN_
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = cg_get32_(v + 4 * i) & CG_ABS_MASK_;
+        top = bits > top ? bits : top;
+    }
+    return top;
+#else
+    return cg_absmax_bits_((const float *)(const void *)v, n);
+#endif
+}
+/* The transport has at least one callback, or one rank. */
 static uint32_t cg_via_fallback_(const cg_transport *t) {
     return (uint32_t)(t->sendrecv ? CG_VIA_SENDRECV_
             : t->allgather        ? CG_VIA_ALLGATHER_
             : t->broadcast        ? CG_VIA_BROADCAST_
                                   : CG_VIA_ALLREDUCE_);
 }
-static uint32_t cg_via_(const cg_transport *t, int itself) {
-    return itself ? (uint32_t)CG_VIA_OWN_CALLBACK_ : cg_via_fallback_(t);
+static uint32_t cg_via_(const cg_transport *t, int has_callback) {
+    return has_callback ? (uint32_t)CG_VIA_OWN_CALLBACK_ : cg_via_fallback_(t);
 }
 
+/* Sets up ex->collective anew; what the last collective left there (cg_gathered_) is gone. */
 static void cg_collective_begin_(
-    cg_ex_ *x, uint32_t ask, uint32_t how, const void *mine, void *buf, size_t bytes, int root) {
-    memset(&x->c, 0, sizeof x->c);
-    x->c.ask = ask;
-    x->c.how = how;
-    x->c.mine = (const uint8_t *)mine;
-    x->c.buf = (uint8_t *)buf;
-    x->c.bytes = bytes;
-    x->c.root = root;
+    cg_ex_ *ex, uint32_t kind, uint32_t via, const void *mine, void *buf, size_t bytes, int root) {
+    cg_collective_state_ *c = &ex->collective;
+    memset(c, 0, sizeof *c);
+    c->kind = kind;
+    c->via = via;
+    c->mine = (const uint8_t *)mine;
+    c->buf = (uint8_t *)buf;
+    c->bytes = bytes;
+    c->root = root;
 }
-/* Everybody's `mine`, sizes[rank] bytes, known to all; buf has room for N of the longest. Find them with
-   cg_gathered_. */
-static void cg_allgather_begin_(cg_ex_ *x, const void *mine, const uint64_t *sizes, void *buf) {
-    const cg_transport *t = &x->transport;
+/* Gathers `mine` of every rank, sizes[rank] bytes each, which all ranks know. buf has room for N times the largest size,
+   and so many bytes can be read at mine. Both, and sizes, must stay until cg_gathered_ has been asked. */
+static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *sizes, void *buf) {
+    const cg_transport *t = &ex->transport;
     uint64_t longest = 0, all = 0;
-    uint32_t how = cg_via_fallback_(t);
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
+    uint32_t via = cg_via_fallback_(t);
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
         longest = sizes[q] > longest ? sizes[q] : longest;
         all += sizes[q];
     }
-    /* the callback moves N times the longest: too much where lengths differ widely */
-    if (t->allgather && (how == CG_VIA_ALLGATHER_ || longest * cg_ranks_(x) <= all + all / 4))
-        how = CG_VIA_OWN_CALLBACK_;
-    cg_collective_begin_(x, CG_COLL_ALLGATHER_, how, mine, buf, all == longest * cg_ranks_(x) ? (size_t)longest : 0, 0);
-    x->c.sizes = sizes;
-    x->c.longest = longest;
-}
-static void cg_allgather_equal_begin_(cg_ex_ *x, const uint8_t *mine, uint64_t each, uint8_t *all) {
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = each;
-    cg_allgather_begin_(x, mine, x->sizes, all);
-}
-static void cg_broadcast_begin_(cg_ex_ *x, void *buf, size_t bytes, int root) {
+    /* the allgather callback moves N times the largest size: too much where sizes differ widely */
+    if (t->allgather && (via == CG_VIA_ALLGATHER_ || longest * cg_ranks_(ex) <= all + all / 4))
+        via = CG_VIA_OWN_CALLBACK_;
     cg_collective_begin_(
-        x, CG_COLL_BROADCAST_, cg_via_(&x->transport, x->transport.broadcast != NULL), NULL, buf, bytes, root);
+        ex, CG_COLL_ALLGATHER_, via, mine, buf, all == longest * cg_ranks_(ex) ? (size_t)longest : 0, 0);
+    ex->collective.sizes = sizes;
+    ex->collective.longest = longest;
 }
-static void cg_allreduce_begin_(cg_ex_ *x, float *v, size_t n) {
-    const cg_transport *t = &x->transport;
-    const int itself = t->allreduce &&
+/* The same for `each` bytes from every rank; overwrites ex->mem.sizes. */
+static void cg_allgather_equal_begin_(cg_ex_ *ex, const uint8_t *mine, uint64_t each, uint8_t *all) {
+    for (size_t q = 0; q < cg_ranks_(ex); q++) ex->mem.sizes[q] = each;
+    cg_allgather_begin_(ex, mine, ex->mem.sizes, all);
+}
+/* buf of root to all, in place. */
+static void cg_broadcast_begin_(cg_ex_ *ex, void *buf, size_t bytes, int root) {
+    cg_collective_begin_(
+        ex, CG_COLL_BROADCAST_, cg_via_(&ex->transport, ex->transport.broadcast != NULL), NULL, buf, bytes, root);
+}
+/* Sums v over ranks in place, with the same bits on every rank. An allreduce callback that may round differently on
+   different ranks is used only if there is no other callback. */
+static void cg_allreduce_begin_(cg_ex_ *ex, float *v, size_t n) {
+    const cg_transport *t = &ex->transport;
+    const int has_callback = t->allreduce &&
         ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
-    cg_collective_begin_(x, CG_COLL_ALLREDUCE_, cg_via_(t, itself), NULL, v, 4 * n, 0);
+    cg_collective_begin_(ex, CG_COLL_ALLREDUCE_, cg_via_(t, has_callback), NULL, v, 4 * n, 0);
 }
+/* out to one rank while in comes from another; a peer < 0: none. */
 static void cg_sendrecv_begin_(
-    cg_ex_ *x, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
-    cg_collective_begin_(x, CG_COLL_SENDRECV_, CG_VIA_OWN_CALLBACK_, out, in, to < 0 ? 0 : out_bytes, from);
-    x->c.many = from < 0 ? 0 : in_bytes;
-    x->c.mask = to;
+    cg_ex_ *ex, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+    cg_collective_state_ *c = &ex->collective;
+    cg_collective_begin_(ex, CG_COLL_SENDRECV_, CG_VIA_OWN_CALLBACK_, out, in, to < 0 ? 0 : out_bytes, -1);
+    c->in_bytes = from < 0 ? 0 : in_bytes;
+    c->to = to;
+    c->from = from;
 }
+/* Returns 1: there is a message to move. */
 static int cg_io_set_(
     cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     io->kind = kind;
@@ -572,30 +753,35 @@ static int cg_io_set_(
     io->from = from;
     return 1;
 }
-/* Bytes of the ranks before the i-th, counted from `first` on and around. */
-static size_t cg_sizes_prefix_sum_(const cg_ex_ *x, size_t first, size_t i) {
+/* Bytes of i ranks of an allgather, from rank `first` on and around. */
+static size_t cg_sizes_prefix_sum_(const cg_ex_ *ex, size_t first, size_t i) {
+    const cg_collective_state_ *c = &ex->collective;
     uint64_t at = 0;
-    if (x->c.bytes) return i * x->c.bytes; /* all of them equal */
-    for (size_t j = 0; j < i; j++) at += x->c.sizes[(first + j) % cg_ranks_(x)];
+    if (c->bytes) return i * c->bytes; /* equal sizes */
+    for (size_t j = 0; j < i; j++) at += c->sizes[(first + j) % cg_ranks_(ex)];
     return (size_t)at;
 }
-/* Where the last gather left rank q's bytes. */
-static const uint8_t *cg_gathered_(const cg_ex_ *x, size_t q) {
-    const size_t me = (size_t)x->transport.rank, size = cg_ranks_(x);
-    if (q == me) return x->c.mine;
-    if (x->c.how == CG_VIA_SENDRECV_) return x->c.buf + cg_sizes_prefix_sum_(x, me, (q + size - me) % size);
-    return x->c.buf + (x->c.how == CG_VIA_ALLREDUCE_ ? cg_sizes_prefix_sum_(x, 0, q) : q * (size_t)x->c.longest);
+/* Where the last allgather left rank q's bytes; until another collective begins. */
+static const uint8_t *cg_gathered_(const cg_ex_ *ex, size_t q) {
+    const cg_collective_state_ *c = &ex->collective;
+    const size_t me = (size_t)ex->transport.rank, size = cg_ranks_(ex);
+    if (q == me) return c->mine;
+    if (c->via == CG_VIA_SENDRECV_) return c->buf + cg_sizes_prefix_sum_(ex, me, (q + size - me) % size);
+    return c->buf + (c->via == CG_VIA_ALLREDUCE_ ? cg_sizes_prefix_sum_(ex, 0, q) : q * (size_t)c->longest);
 }
-/* Bytes as exact sums: three to a float, zeros from all ranks but one. [at, at + many) of a string of which this
-   rank has [from, to), at `mine`. */
-static void cg_bytes_to_floats_(float *v, const uint8_t *mine, size_t from, size_t to, size_t at, size_t many) {
+/* An allreduce can move bytes: three to a float, zeros from all ranks but one, so that the sum is exact.
+   Bytes [offset, offset + many) of a string become floats at v; this rank has [own_begin, own_end) of it, at mine. */
+static void cg_bytes_to_floats_(
+    float *v, const uint8_t *mine, size_t own_begin, size_t own_end, size_t offset, size_t many) {
     for (size_t i = 0; i < many; i += 3) {
         uint32_t u = 0;
         for (size_t j = 0; j < 3 && i + j < many; j++)
-            if (at + i + j >= from && at + i + j < to) u |= (uint32_t)mine[at + i + j - from] << 8 * j;
+            if (offset + i + j >= own_begin && offset + i + j < own_end)
+                u |= (uint32_t)mine[offset + i + j - own_begin] << 8 * j;
         v[i / 3] = (float)u;
     }
 }
+/* And back; 0: a float is not such a sum. */
 static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
     for (size_t i = 0; i < many; i += 3) {
         uint32_t u;
@@ -605,179 +791,197 @@ static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
     }
     return 1;
 }
-/* Each of these asks for the next message, 1, or has finished, 0. */
-static int cg_bytes_by_allreduce_step_(cg_ex_ *x, cg_io *io, size_t from, size_t to, size_t total) {
-    const uint8_t *mine = x->c.ask == CG_COLL_BROADCAST_ ? x->c.buf : x->c.mine;
-    if (x->c.step++) {
-        /* the root has it, and nobody would check it here again */
-        if (x->c.ask == CG_COLL_BROADCAST_ && to > from) {
-        } else if (!cg_floats_to_bytes_((const float *)(void *)x->bounce, x->c.buf + x->c.at, x->c.many)) {
-            /* and on: the others still add */
-            cg_ex_fail_(x, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
+/* All cg_*_step_ functions first use what the last message brought, then set io to the next and return 1, or return 0
+   when the collective is complete. own_begin, own_end: as above; total: bytes of the string. */
+static int cg_bytes_by_allreduce_step_(cg_ex_ *ex, cg_io *io, size_t own_begin, size_t own_end, size_t total) {
+    cg_collective_state_ *c = &ex->collective;
+    const uint8_t *mine = c->kind == CG_COLL_BROADCAST_ ? c->buf : c->mine;
+    if (c->step++) {
+        if (c->kind == CG_COLL_BROADCAST_ && own_end > own_begin) {
+            /* the root keeps its own bytes: it would not check a packet of its own again */
+        } else if (!cg_floats_to_bytes_((const float *)(void *)ex->mem.bounce, c->buf + c->done, c->fragment)) {
+            /* no return: the others still call allreduce */
+            cg_ex_fail_(ex, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
         }
-        x->c.at += x->c.many;
+        c->done += c->fragment;
     }
-    if (x->c.at == total) return 0;
-    x->c.many = cg_min_(total - x->c.at, x->bounce_bytes / 4 * 3);
-    cg_bytes_to_floats_((float *)(void *)x->bounce, mine, from, to, x->c.at, x->c.many);
-    return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, x->bounce, (x->c.many + 2) / 3 * 4, -1);
+    if (c->done == total) return 0;
+    c->fragment = cg_min_(total - c->done, ex->mem.bounce_bytes / 4 * 3);
+    cg_bytes_to_floats_((float *)(void *)ex->mem.bounce, mine, own_begin, own_end, c->done, c->fragment);
+    return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, ex->mem.bounce, (c->fragment + 2) / 3 * 4, -1);
 }
-static int cg_allgather_step_(cg_ex_ *x, cg_io *io) {
-    const size_t size = cg_ranks_(x), me = (size_t)x->transport.rank;
-    const size_t longest = (size_t)x->c.longest, mine = (size_t)x->c.sizes[me];
-    size_t d, many;
-    switch (x->c.how) {
+static int cg_allgather_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    const size_t size = cg_ranks_(ex), me = (size_t)ex->transport.rank;
+    const size_t longest = (size_t)c->longest, mine = (size_t)c->sizes[me];
+    size_t have_blocks, send_blocks;
+    switch (c->via) {
     case CG_VIA_OWN_CALLBACK_:
-        if (x->c.step++ || !longest) return 0;
-        return cg_io_set_(io, CG_IO_ALLGATHER, x->c.mine, longest, -1, x->c.buf, size * longest, -1);
-    case CG_VIA_SENDRECV_: /* Bruck: blocks [me, me + d) are here; d doubles */
-        if (!x->c.step) memcpy(x->c.buf, x->c.mine, mine);
-        d = (size_t)(x->c.step = x->c.step ? 2 * x->c.step : 1);
-        if (d >= size) return 0;
-        many = cg_min_(d, size - d);
-        cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, cg_sizes_prefix_sum_(x, me, many), (int)((me + size - d) % size),
-            x->c.buf + cg_sizes_prefix_sum_(x, me, d), cg_sizes_prefix_sum_(x, (me + d) % size, many),
-            (int)((me + d) % size));
+        if (c->step++ || !longest) return 0;
+        return cg_io_set_(io, CG_IO_ALLGATHER, c->mine, longest, -1, c->buf, size * longest, -1);
+    case CG_VIA_SENDRECV_: /* Bruck: blocks [me, me + have_blocks) of buf are here, and double in number */
+        if (!c->step) memcpy(c->buf, c->mine, mine);
+        have_blocks = (size_t)(c->step = c->step ? 2 * c->step : 1);
+        if (have_blocks >= size) return 0;
+        send_blocks = cg_min_(have_blocks, size - have_blocks);
+        cg_io_set_(io, CG_IO_SENDRECV, c->buf, cg_sizes_prefix_sum_(ex, me, send_blocks),
+            (int)((me + size - have_blocks) % size), c->buf + cg_sizes_prefix_sum_(ex, me, have_blocks),
+            cg_sizes_prefix_sum_(ex, (me + have_blocks) % size, send_blocks), (int)((me + have_blocks) % size));
         if (!io->out_bytes) io->to = -1;
         if (!io->in_bytes) io->from = -1;
         return 1;
     case CG_VIA_BROADCAST_:
-        if (!x->c.step) memcpy(x->c.buf + me * longest, x->c.mine, mine);
-        while ((size_t)x->c.step < size) {
-            const size_t root = (size_t)x->c.step++;
-            if (x->c.sizes[root])
+        if (!c->step) memcpy(c->buf + me * longest, c->mine, mine);
+        while ((size_t)c->step < size) {
+            const size_t root = (size_t)c->step++;
+            if (c->sizes[root])
                 return cg_io_set_(
-                    io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf + root * longest, (size_t)x->c.sizes[root], (int)root);
+                    io, CG_IO_BROADCAST, NULL, 0, -1, c->buf + root * longest, (size_t)c->sizes[root], (int)root);
         }
         return 0;
     default:
-        return cg_bytes_by_allreduce_step_(x, io, cg_sizes_prefix_sum_(x, 0, me), cg_sizes_prefix_sum_(x, 0, me) + mine,
-            cg_sizes_prefix_sum_(x, 0, size));
+        return cg_bytes_by_allreduce_step_(ex, io, cg_sizes_prefix_sum_(ex, 0, me),
+            cg_sizes_prefix_sum_(ex, 0, me) + mine, cg_sizes_prefix_sum_(ex, 0, size));
     }
 }
-static int cg_broadcast_step_(cg_ex_ *x, cg_io *io) {
-    const int size = x->transport.size, root = x->c.root, me = cg_wrap_(x, x->transport.rank - root);
-    if (!x->c.bytes) return 0;
-    switch (x->c.how) {
+static int cg_broadcast_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    const int size = ex->transport.size, root = c->root, me = cg_wrap_(ex, ex->transport.rank - root);
+    if (!c->bytes) return 0;
+    switch (c->via) {
     case CG_VIA_OWN_CALLBACK_:
-        return x->c.step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf, x->c.bytes, root);
-    /* binomial: from the rank without my lowest bit, to those with one bit below it */
-    case CG_VIA_SENDRECV_:
-        if (!x->c.step++) {
-            x->c.mask = 1;
-            while (x->c.mask < size && !(me & x->c.mask)) x->c.mask <<= 1;
+        return c->step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, c->buf, c->bytes, root);
+    case CG_VIA_SENDRECV_: /* binomial tree: from the rank without my lowest bit, to those with one more bit below it */
+        if (!c->step++) {
+            c->mask = 1;
+            while (c->mask < size && !(me & c->mask)) c->mask <<= 1;
             if (me)
-                return cg_io_set_(
-                    io, CG_IO_SENDRECV, NULL, 0, -1, x->c.buf, x->c.bytes, cg_wrap_(x, me - x->c.mask + root));
+                return cg_io_set_(io, CG_IO_SENDRECV, NULL, 0, -1, c->buf, c->bytes, cg_wrap_(ex, me - c->mask + root));
         }
-        while ((x->c.mask >>= 1) > 0)
-            if (me + x->c.mask < size)
-                return cg_io_set_(
-                    io, CG_IO_SENDRECV, x->c.buf, x->c.bytes, cg_wrap_(x, me + x->c.mask + root), NULL, 0, -1);
+        while ((c->mask >>= 1) > 0)
+            if (me + c->mask < size)
+                return cg_io_set_(io, CG_IO_SENDRECV, c->buf, c->bytes, cg_wrap_(ex, me + c->mask + root), NULL, 0, -1);
         return 0;
     case CG_VIA_ALLGATHER_:
-        if (x->c.step++) {
-            if (me) memcpy(x->c.buf + x->c.at, x->bounce + (size_t)root * x->c.many, x->c.many);
-            x->c.at += x->c.many;
+        if (c->step++) {
+            if (me) memcpy(c->buf + c->done, ex->mem.bounce + (size_t)root * c->fragment, c->fragment);
+            c->done += c->fragment;
         }
-        if (x->c.at == x->c.bytes) return 0;
-        x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / cg_ranks_(x));
+        if (c->done == c->bytes) return 0;
+        c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / cg_ranks_(ex));
         return cg_io_set_(
-            io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, cg_ranks_(x) * x->c.many, -1);
-    default: return cg_bytes_by_allreduce_step_(x, io, 0, me ? 0 : x->c.bytes, x->c.bytes);
+            io, CG_IO_ALLGATHER, c->buf + c->done, c->fragment, -1, ex->mem.bounce, cg_ranks_(ex) * c->fragment, -1);
+    default: return cg_bytes_by_allreduce_step_(ex, io, 0, me ? 0 : c->bytes, c->bytes);
     }
 }
-/* A ring: stripes are summed on their way around, then handed on. */
-static int cg_allreduce_ring_step_(cg_ex_ *x, cg_io *io) {
-    const int size = x->transport.size, me = x->transport.rank;
-    const size_t n = x->c.bytes / 4, parts = cg_ranks_(x);
-    float *v = (float *)(void *)x->c.buf;
+/* A ring: in N - 1 steps every stripe is summed on its way around, in N - 1 more the sums are handed on. mem.bounce has
+   room for a stripe. */
+static int cg_allreduce_ring_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    const int size = ex->transport.size, me = ex->transport.rank;
+    const size_t n = c->bytes / 4, stripes = cg_ranks_(ex);
+    float *v = (float *)(void *)c->buf;
     size_t out, in;
-    int t = x->c.step++;
-    if (t > 0 && t < size) { /* what came in the step before */
+    int t = c->step++;
+    if (t > 0 && t < size) { /* adds the stripe that came in the step before */
         in = (size_t)(((me - t) % size + size) % size);
-        cg_floats_add_le_(v + cg_stripe_offset_(n, parts, in), (const float *)(void *)x->bounce,
-            cg_stripe_offset_(n, parts, in + 1) - cg_stripe_offset_(n, parts, in));
+        cg_floats_add_le_(v + cg_stripe_offset_(n, stripes, in), (const float *)(void *)ex->mem.bounce,
+            cg_stripe_offset_(n, stripes, in + 1) - cg_stripe_offset_(n, stripes, in));
     }
     if (t == 2 * (size - 1)) return 0;
-    /* after size - 1 steps stripe me + 1 is whole */
+    /* after size - 1 steps the sum of stripe me + 1 is complete */
     out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);
-    in = (out + parts - 1) % parts;
-    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_offset_(n, parts, out),
-        4 * (cg_stripe_offset_(n, parts, out + 1) - cg_stripe_offset_(n, parts, out)), cg_wrap_(x, me + 1),
-        t < size - 1 ? (void *)x->bounce : (void *)(v + cg_stripe_offset_(n, parts, in)),
-        4 * (cg_stripe_offset_(n, parts, in + 1) - cg_stripe_offset_(n, parts, in)), cg_wrap_(x, me - 1));
+    in = (out + stripes - 1) % stripes;
+    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_offset_(n, stripes, out),
+        4 * (cg_stripe_offset_(n, stripes, out + 1) - cg_stripe_offset_(n, stripes, out)), cg_wrap_(ex, me + 1),
+        t < size - 1 ? (void *)ex->mem.bounce : (void *)(v + cg_stripe_offset_(n, stripes, in)),
+        4 * (cg_stripe_offset_(n, stripes, in + 1) - cg_stripe_offset_(n, stripes, in)), cg_wrap_(ex, me - 1));
     if (!io->out_bytes) io->to = -1;
     if (!io->in_bytes) io->from = -1;
     return 1;
 }
-/* Pieces of everybody's, added in rank order. */
-static void cg_allreduce_add_pieces_(cg_ex_ *x) {
-    float *v = (float *)(void *)(x->c.buf + x->c.at);
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
-        const float *in = (const float *)(void *)(x->bounce + q * x->c.many);
-        if (q) cg_floats_add_le_(v, in, x->c.many / 4);
-        else memcpy(v, in, x->c.many);
+/* Sums the fragments of all ranks in mem.bounce, in rank order. */
+static void cg_allreduce_add_fragment_(cg_ex_ *ex) {
+    cg_collective_state_ *c = &ex->collective;
+    float *v = (float *)(void *)(c->buf + c->done);
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
+        const float *in = (const float *)(void *)(ex->mem.bounce + q * c->fragment);
+        if (q) cg_floats_add_le_(v, in, c->fragment / 4);
+        else memcpy(v, in, c->fragment);
     }
-    x->c.at += x->c.many;
+    c->done += c->fragment;
 }
-static int cg_allreduce_step_(cg_ex_ *x, cg_io *io) {
-    const size_t size = cg_ranks_(x);
-    const uint32_t how = x->c.how;
-    if (!x->c.bytes) return 0;
-    if (how == CG_VIA_OWN_CALLBACK_) {
-        if (!x->c.step++) return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, x->c.buf, x->c.bytes, -1);
-        if (x->transport.flags & CG_ALLREDUCE_AGREES) return 0;
-        /* it may not agree, and there is nothing else: rank 0's counts */
-        cg_floats_swap_le_((float *)(void *)x->c.buf, x->c.bytes / 4);
-        cg_collective_begin_(x, CG_COLL_BROADCAST_, CG_VIA_ALLREDUCE_, NULL, x->c.buf, x->c.bytes, 0);
-        x->c.mask = -1;
-        return cg_broadcast_step_(x, io);
+static int cg_allreduce_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    const size_t size = cg_ranks_(ex);
+    const uint32_t via = c->via;
+    if (!c->bytes) return 0;
+    if (via == CG_VIA_OWN_CALLBACK_) {
+        if (!c->step++) return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, c->buf, c->bytes, -1);
+        if (ex->transport.flags & CG_ALLREDUCE_AGREES) return 0;
+        /* ranks may have different bits, and there is no other callback: all take rank 0's */
+        cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
+        cg_collective_begin_(ex, CG_COLL_BROADCAST_, CG_VIA_ALLREDUCE_, NULL, c->buf, c->bytes, 0);
+        c->swap_back = 1;
+        return cg_broadcast_step_(ex, io);
     }
-    if (!x->c.step) cg_floats_swap_le_((float *)(void *)x->c.buf, x->c.bytes / 4);
-    if (how == CG_VIA_SENDRECV_) {
-        if (cg_allreduce_ring_step_(x, io)) return 1;
-    } else if (how == CG_VIA_ALLGATHER_) {
-        if (x->c.step++) cg_allreduce_add_pieces_(x);
-        x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
-        if (x->c.many)
-            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, size * x->c.many, -1);
-    } else { /* a piece from every rank in turn */
-        const size_t root = (size_t)x->c.step % size;
-        if (x->c.step && !root) cg_allreduce_add_pieces_(x);
-        if (!root) x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
-        if (x->c.many) {
-            x->c.step++;
-            if (root == (size_t)x->transport.rank) memcpy(x->bounce + root * x->c.many, x->c.buf + x->c.at, x->c.many);
-            return cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->bounce + root * x->c.many, x->c.many, (int)root);
+    if (!c->step) cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
+    if (via == CG_VIA_SENDRECV_) {
+        if (cg_allreduce_ring_step_(ex, io)) return 1;
+    } else if (via == CG_VIA_ALLGATHER_) {
+        if (c->step++) cg_allreduce_add_fragment_(ex);
+        c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / size / 4 * 4);
+        if (c->fragment)
+            return cg_io_set_(
+                io, CG_IO_ALLGATHER, c->buf + c->done, c->fragment, -1, ex->mem.bounce, size * c->fragment, -1);
+    } else { /* every rank in turn broadcasts its fragment */
+        const size_t root = (size_t)c->step % size;
+        if (c->step && !root) cg_allreduce_add_fragment_(ex);
+        if (!root) c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / size / 4 * 4);
+        if (c->fragment) {
+            c->step++;
+            if (root == (size_t)ex->transport.rank)
+                memcpy(ex->mem.bounce + root * c->fragment, c->buf + c->done, c->fragment);
+            return cg_io_set_(
+                io, CG_IO_BROADCAST, NULL, 0, -1, ex->mem.bounce + root * c->fragment, c->fragment, (int)root);
         }
     }
-    cg_floats_swap_le_((float *)(void *)x->c.buf, x->c.bytes / 4);
+    cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
     return 0;
 }
-static int cg_collective_step_(cg_ex_ *x, cg_io *io) {
-    if (x->c.ask == CG_COLL_SENDRECV_) {
-        if (x->c.step++ || (!x->c.bytes && !x->c.many)) return 0;
-        return cg_io_set_(io, CG_IO_SENDRECV, x->c.mine, x->c.bytes, x->c.bytes ? x->c.mask : -1, x->c.buf, x->c.many,
-            x->c.many ? x->c.root : -1);
+static int cg_collective_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    if (c->kind == CG_COLL_SENDRECV_) {
+        if (c->step++ || (!c->bytes && !c->in_bytes)) return 0;
+        return cg_io_set_(io, CG_IO_SENDRECV, c->mine, c->bytes, c->bytes ? c->to : -1, c->buf, c->in_bytes,
+            c->in_bytes ? c->from : -1);
     }
-    if (x->transport.size == 1) return 0; /* a sum, and a message to everybody, are there already */
-    if (x->c.ask == CG_COLL_ALLGATHER_) return cg_allgather_step_(x, io);
-    if (x->c.ask == CG_COLL_ALLREDUCE_) return cg_allreduce_step_(x, io);
-    if (cg_broadcast_step_(x, io)) return 1;
-    if (x->c.mask == -1) cg_floats_swap_le_((float *)(void *)x->c.buf, x->c.bytes / 4);
+    if (ex->transport.size == 1) return 0; /* the result is in place already */
+    if (c->kind == CG_COLL_ALLGATHER_) return cg_allgather_step_(ex, io);
+    if (c->kind == CG_COLL_ALLREDUCE_) return cg_allreduce_step_(ex, io);
+    if (cg_broadcast_step_(ex, io)) return 1;
+    if (c->swap_back) cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
     return 0;
 }
-static int cg_collective_next_(cg_ex_ *x, cg_io *io) { /* nobody is called to move nothing */
+/* The next message that the collective takes, or 0: it is complete. Messages of no bytes are left out. */
+static int cg_collective_next_(cg_ex_ *ex, cg_io *io) {
     int more;
-    do more = cg_collective_step_(x, io);
+    do more = cg_collective_step_(ex, io);
     while (more && io->kind == CG_IO_SENDRECV && io->to < 0 && io->from < 0);
     return more;
 }
 
-/* src/exchange/rules.h */
-/* ---- >>rules: what goes along which route ---- */
+/* src/exchange/routes.h */
+/* routes: which operator may take which route, and what follows from the choice
 
+   Offers   cg_ex_resolve_, predicates on operators and routes (cg_is_f32_, cg_has_back_, cg_carry_floats_, ...)
+   Needs    ranks, traits
+   Touches  ex->plan; ex->status where a description is refused
+   Other headers may use: cg_is_compressed_first_
+   Everything here follows from desc, transport and n before any message, so that ranks with the same description come to
+   the same plan; the opening compares what matters of it. */
+
+/* Is D(C(x)) x in expectation, so that a sum may be encoded by it without a carry? */
 static int cg_is_unbiased_(const cg_op *op) {
     const cg_stage *q = &op->quantize;
     if (op->sample.flags & CG_FLAG_UNSCALED) return 0;
@@ -793,80 +997,85 @@ static int cg_is_unbiased_(const cg_op *op) {
     case CG_QUANTIZE_DITHER:
     case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
     case CG_QUANTIZE_TERNGRAD: return !q->flags;
-    case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* two rounds: nearly */
+    case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* nearly, after two rounds of rotation */
     default: return 0;
     }
 }
 static int cg_is_f32_(const cg_op *op) { return !op->quantize.id; }
+/* A selection of values of the vector itself, as f32, with indices of its own. */
 static int cg_is_sparse_f32_(const cg_op *op) {
     return op->select.id && op->select.id != CG_SELECT_GIVEN && !op->sample.id && !op->transform.id && cg_is_f32_(op);
 }
-/* Is a selection's number of values about known? */
-static int cg_has_target_k_(const cg_op *op) {
-    return cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
+/* Does the selection leave about the number of values that its ratio asks for? */
+static int cg_has_target_k_(const cg_op *op, const cg_traits_ *traits) {
+    return traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED || op->select.id == CG_SELECT_DGC ||
         op->select.id == CG_SELECT_SIDCO;
 }
-/* Is a packet's length known from op and n? */
-static int cg_has_fixed_len_(const cg_op *op) {
-    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || cg_is_user_codec_(&op->quantize) ||
-        op->sample.id == CG_SAMPLE_PERMK)
+/* Does the length of a packet follow from op and n? */
+static int cg_has_fixed_len_(const cg_op *op, const cg_traits_ *traits) {
+    if (op->code.arg || op->code.id == CG_CODE_GOLOMB || traits->has_user_codec || op->sample.id == CG_SAMPLE_PERMK)
         return 0;
-    return !op->select.id || cg_has_fixed_k_(op) || op->select.id == CG_SELECT_CHUNKED;
+    return !op->select.id || traits->has_fixed_k || op->select.id == CG_SELECT_CHUNKED;
 }
-/* Can cg_reduce add such packets? Levels only on a grid that all ranks agreed on. */
-static int cg_is_reducible_(const cg_ex_ *x, const cg_op *op) {
-    unsigned bits;
-    if (cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
-        cg_is_user_codec_(&op->quantize))
+/* Can cg_reduce add packets of desc.op? Levels only on a grid that is the same on all ranks. */
+static int cg_is_reducible_(const cg_ex_ *ex, const cg_traits_ *traits) {
+    const cg_op *op = &ex->desc.op;
+    if (traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN ||
+        traits->has_user_codec)
         return 0;
     if (cg_is_f32_(op)) return 1;
-    return cg_grid_zero_symbol_(&op->quantize, &bits) && !op->code.arg && !op->select.id &&
-        ((x->desc.flags & CG_AGREE_SCALES) || (x->desc.side && x->desc.side->scale));
+    return traits->max_level && !op->code.arg && !op->select.id &&
+        ((ex->desc.flags & CG_AGREE_SCALES) || (ex->desc.side && ex->desc.side->scale));
 }
 static int cg_is_striped_(uint32_t route) { return route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER; }
-static int cg_has_back_(const cg_ex_ *x) {
-    return x->desc.back && (x->route == CG_ROUTE_SERVER || x->route == CG_ROUTE_SCATTER);
+static int cg_has_back_(const cg_ex_ *ex) {
+    return ex->desc.back && (ex->plan.route == CG_ROUTE_SERVER || ex->plan.route == CG_ROUTE_SCATTER);
 }
 
-static uint32_t cg_auto_route_(const cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
-    const uint64_t all = cg_mul_sat_(cg_bound_(op, x->desc.side, x->n), (uint64_t)x->transport.size - 1);
-    const int once = cg_is_unbiased_(op) || cg_is_reducible_(x, op) || x->desc.carry;
-    if (x->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
+/* CG_ROUTE_AUTO. bound: bytes of a packet. */
+static uint32_t cg_auto_route_(const cg_ex_ *ex, const cg_traits_ *traits, size_t bound) {
+    const cg_op *op = &ex->desc.op;
+    const uint64_t allgather_bytes = cg_mul_sat_(bound, (uint64_t)ex->transport.size - 1);
+    const int may_reencode = cg_is_unbiased_(op) || cg_is_reducible_(ex, traits) || ex->desc.carry;
+    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS || op->select.id == CG_SELECT_GIVEN || op->sample.id == CG_SAMPLE_PERMK ||
         op->k)
         return CG_ROUTE_ALLGATHER;
     if (op->transform.id == CG_TRANSFORM_LOWRANK) return CG_ROUTE_LINEAR;
-    if (cg_is_matrix_op_(op)) return CG_ROUTE_ALLGATHER;
+    if (traits->shape.is_matrix) return CG_ROUTE_ALLGATHER;
     if (cg_is_f32_(op) && !op->select.id && !op->code.arg) return CG_ROUTE_LINEAR;
-    if (!x->transport.sendrecv || x->transport.size <= 2 || all <= 65536 || (x->desc.side && x->desc.side->scale))
+    if (!ex->transport.sendrecv || ex->transport.size <= 2 || allgather_bytes <= 65536 ||
+        (ex->desc.side && ex->desc.side->scale))
         return CG_ROUTE_ALLGATHER;
-    if (x->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
+    if (ex->desc.fold == CG_FOLD_VOTE) return CG_ROUTE_SCATTER;
     if (op->select.id)
-        return cg_is_reducible_(x, op) && all > cg_mul_sat_(8, x->n) ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
-    return once || x->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
+        return cg_is_reducible_(ex, traits) && allgather_bytes > cg_mul_sat_(8, ex->n) ? CG_ROUTE_SCATTER
+                                                                                       : CG_ROUTE_ALLGATHER;
+    return may_reencode || ex->desc.back ? CG_ROUTE_SCATTER : CG_ROUTE_ALLGATHER;
 }
-/* Why op cannot go this way, or NULL. */
-static const char *cg_refused_route_(const cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
-    const uint32_t route = x->route;
-    const int whole = cg_is_matrix_op_(op) || op->sample.id == CG_SAMPLE_PERMK || op->select.id == CG_SELECT_GIVEN;
-    if (!x->transport.sendrecv && x->transport.size > 1 &&
+/* The cg_refused_ functions return a sentence why the description is refused, or NULL. */
+static const char *cg_refused_route_(const cg_ex_ *ex, const cg_traits_ *traits) {
+    const cg_op *op = &ex->desc.op;
+    const uint32_t route = ex->plan.route;
+    const int indivisible = traits->shape.is_matrix || op->sample.id == CG_SAMPLE_PERMK ||
+        op->select.id == CG_SELECT_GIVEN;
+    if (!ex->transport.sendrecv && ex->transport.size > 1 &&
         (cg_is_striped_(route) || route == CG_ROUTE_TREE || route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION))
         return "this route needs the sendrecv callback: give it, or take allgather, server, shared or linear";
-    if (whole && (cg_is_striped_(route) || route == CG_ROUTE_TREE))
+    if (indivisible && (cg_is_striped_(route) || route == CG_ROUTE_TREE))
         return "matrices, PermK and given indices cannot be cut or added on the way: take allgather or server";
     if (op->select.id == CG_SELECT_GIVEN && route == CG_ROUTE_SERVER)
         return "given indices: take allgather, or the route shared";
     if (cg_is_striped_(route) && op->k) return "stripes: k counts values of the whole vector; give a ratio";
-    if (cg_is_striped_(route) && x->desc.side && x->desc.side->scale)
+    if (cg_is_striped_(route) && ex->desc.side && ex->desc.side->scale)
         return "stripes have buckets of their own: agree on scales with CG_AGREE_SCALES";
     if (route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION) {
-        if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op) || op->select.id == CG_SELECT_CHUNKED)
+        if (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits) ||
+            op->select.id == CG_SELECT_CHUNKED)
             return "merge and region keep the k largest: take topk, mstopk, dgc or sidco with f32 values";
-        if (x->desc.weight != 0.0f)
+        if (ex->desc.weight != 0.0f)
             return "merge and region have no weights: take allgather, server, scatter, shared or linear";
     }
-    if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op)))
+    if (route == CG_ROUTE_SHARED && (!cg_is_sparse_f32_(op) || op->code.arg || !cg_has_target_k_(op, traits)))
         return "shared: take topk, mstopk, chunked, dgc or sidco with f32 values";
     if (route == CG_ROUTE_LINEAR &&
         (op->select.id || !cg_is_f32_(op) || op->code.arg || op->sample.id == CG_SAMPLE_PERMK ||
@@ -874,1465 +1083,1546 @@ static const char *cg_refused_route_(const cg_ex_ *x) {
         return "linear adds f32 values of one place: take dense, random-k, a rotation or low-rank";
     return NULL;
 }
-static const char *cg_refused_fold_(const cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
-    if (x->desc.fold == CG_FOLD_VOTE) {
+static const char *cg_refused_fold_(const cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
+    if (ex->desc.fold == CG_FOLD_VOTE) {
         if (op->quantize.id != CG_QUANTIZE_SIGN || op->select.id || op->sample.id == CG_SAMPLE_PERMK)
             return "a vote is over cg_sign packets";
-        if (x->route != CG_ROUTE_ALLGATHER && x->route != CG_ROUTE_SERVER && x->route != CG_ROUTE_SCATTER)
+        if (ex->plan.route != CG_ROUTE_ALLGATHER && ex->plan.route != CG_ROUTE_SERVER &&
+            ex->plan.route != CG_ROUTE_SCATTER)
             return "votes are counted by allgather, server or scatter";
-        if (x->desc.weight != 0.0f || x->desc.back) return "a vote has no weights and no second operator";
+        if (ex->desc.weight != 0.0f || ex->desc.back) return "a vote has no weights and no second operator";
     }
-    if (x->desc.fold == CG_FOLD_CONTRIBUTORS) {
-        if (x->route != CG_ROUTE_ALLGATHER) return "contributors are counted by allgather";
-        if (x->desc.weight != 0.0f) return "a mean over contributors has no weights";
+    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS) {
+        if (ex->plan.route != CG_ROUTE_ALLGATHER) return "contributors are counted by allgather";
+        if (ex->desc.weight != 0.0f) return "a mean over contributors has no weights";
         if (op->select.id == CG_SELECT_GIVEN) return "given indices: every rank contributes; take the mean";
         if (op->sample.id == CG_SAMPLE_PERMK)
             return "PermK: one rank contributes to every value; take the mean (scaled) or the sum (unscaled)";
     }
     return NULL;
 }
-/* Floats of a sum that this rank encodes again, or may. */
-static size_t cg_carry_floats_(const cg_ex_ *x) {
-    if (x->exact || x->desc.fold == CG_FOLD_VOTE) return 0;
-    if (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) return x->n;
-    if (x->route == CG_ROUTE_SCATTER) return cg_stripe_n_(x, x->transport.rank);
-    return x->route == CG_ROUTE_SERVER && (x->root == x->transport.rank || x->desc.leader == CG_LEADER_BY_SCORE) ? x->n
-                                                                                                                 : 0;
+/* Floats of the sum that this rank encodes again or may have to: those of desc.carry. */
+static size_t cg_carry_floats_(const cg_ex_ *ex) {
+    if (ex->plan.exact || ex->desc.fold == CG_FOLD_VOTE) return 0;
+    if (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) return ex->n;
+    if (ex->plan.route == CG_ROUTE_SCATTER) return cg_stripe_n_(ex, ex->transport.rank);
+    return ex->plan.route == CG_ROUTE_SERVER &&
+            (ex->plan.root == ex->transport.rank || ex->desc.leader == CG_LEADER_BY_SCORE)
+        ? ex->n
+        : 0;
 }
-/* Sums that are encoded again must be exact, unbiased, or remembered. */
-static const char *cg_refused_loss_(const cg_ex_ *x) {
-    if (!cg_carry_floats_(x) || x->desc.carry || cg_is_unbiased_(&x->back)) return NULL;
+/* A sum that is encoded again must stay exact, be encoded without bias, or leave its error in carry. */
+static const char *cg_refused_loss_(const cg_ex_ *ex) {
+    if (!cg_carry_floats_(ex) || ex->desc.carry || cg_is_unbiased_(&ex->plan.back)) return NULL;
     return "a biased operator would lose part of every sum it encodes: give carry (cg_exchange_carry floats), a back "
            "operator that loses nothing, or take allgather";
 }
-static int cg_hops_reencode_(const cg_ex_ *x) {
-    return (x->route == CG_ROUTE_RING || x->route == CG_ROUTE_TREE) && !x->exact;
+/* Ring and tree: is the partial sum decoded, added to and encoded again at every hop? */
+static int cg_hops_reencode_(const cg_ex_ *ex) {
+    return (ex->plan.route == CG_ROUTE_RING || ex->plan.route == CG_ROUTE_TREE) && !ex->plan.exact;
 }
-static const char *cg_refused_agreement_(const cg_ex_ *x) {
-    unsigned bits;
-    const cg_op *op = &x->desc.op;
-    if (!(x->desc.flags & CG_AGREE_SCALES)) return NULL;
-    if (!cg_grid_zero_symbol_(&op->quantize, &bits) || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id ||
-        op->code.arg || op->sample.id == CG_SAMPLE_PERMK)
+static const char *cg_refused_agreement_(const cg_ex_ *ex, const cg_traits_ *traits) {
+    const cg_op *op = &ex->desc.op;
+    if (!(ex->desc.flags & CG_AGREE_SCALES)) return NULL;
+    if (!traits->max_level || op->quantize.id == CG_QUANTIZE_FLEX16 || op->select.id || op->code.arg ||
+        op->sample.id == CG_SAMPLE_PERMK)
         return "only packed levels around zero have scales to agree on: absmax (2 to 8 bits), levels, terngrad, trits, "
                "flexpoint, without a selection or code";
-    if (x->desc.side && x->desc.side->scale) return "scales are given and to be agreed on: which?";
-    if (x->route == CG_ROUTE_LINEAR || x->route == CG_ROUTE_SHARED) return "f32 values have no scales";
-    if (cg_hops_reencode_(x))
+    if (ex->desc.side && ex->desc.side->scale) return "scales are given and to be agreed on: which?";
+    if (ex->plan.route == CG_ROUTE_LINEAR || ex->plan.route == CG_ROUTE_SHARED) return "f32 values have no scales";
+    if (cg_hops_reencode_(ex))
         return "ring and tree cannot weigh levels of agreed scales: no weights, or take allgather, server or scatter";
     return NULL;
 }
-/* Fills in defaults; what is wrong goes to x->status, for everybody to hear. */
-static void cg_ex_resolve_(cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
+/* Room for the packet of any stripe, and scratch to compress it by desc.op or by back. bound and traits are those of
+   desc.op for the whole vector; back_traits those of back, or NULL where back is desc.op. */
+static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, const cg_traits_ *back_traits) {
+    const int striped = ex->plan.stripes > 1;
+    ex->plan.packet_room = striped ? 0 : bound;
+    ex->plan.scratch_bytes = striped ? 0 : traits->scratch_bytes;
+    if (!striped && back_traits) cg_max_update_(&ex->plan.scratch_bytes, back_traits->scratch_bytes);
+    for (int p = 0; striped && p < ex->plan.stripes; p++) {
+        const size_t n = cg_stripe_n_(ex, p);
+        if (p && n == cg_stripe_n_(ex, p - 1)) continue;
+        bound = cg_bound_with(&ex->desc.op, ex->desc.side, n);
+        if (ex->plan.packet_room < bound) ex->plan.packet_room = bound;
+        cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->desc.op, n).scratch_bytes);
+        if (back_traits) cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->plan.back, n).scratch_bytes);
+    }
+}
+/* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
+   opening tells to all ranks; the plan is then incomplete. */
+static void cg_ex_resolve_(cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
+    cg_traits_ traits, back_traits;
     const char *why;
-    unsigned bits;
-    x->parts = 1;
-    x->route = x->desc.route;
-    if (x->desc.route > CG_ROUTE_LINEAR || x->desc.fold > CG_FOLD_CONTRIBUTORS ||
-        x->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "unknown route, fold or flag");
+    size_t bound;
+    cg_status s;
+    int own_back = 0; /* back is not desc.op */
+    ex->plan.stripes = 1;
+    ex->plan.route = ex->desc.route;
+    if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
+        ex->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
         return;
     }
-    if (!cg_is_finite_(x->desc.weight) || (x->desc.weight != 0.0f && !(x->desc.weight >= 1.17549435e-38f)) ||
-        !cg_is_finite_(x->desc.score)) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank,
+    if (!cg_is_finite_(ex->desc.weight) || (ex->desc.weight != 0.0f && !(ex->desc.weight >= 1.17549435e-38f)) ||
+        !cg_is_finite_(ex->desc.score)) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank,
             "weight and score must be finite, weight not negative or a denormal: what was lost is divided by it");
         return;
     }
-    if (!cg_rate_ok_(&x->desc)) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "rate must be finite");
+    if (!cg_rate_ok_(&ex->desc)) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "rate must be finite");
         return;
     }
-    if (x->desc.leader < CG_LEADER_BY_SCORE || x->desc.leader > x->transport.size) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "leader is -1, 0 or a rank plus one");
+    if (ex->desc.leader < CG_LEADER_BY_SCORE || ex->desc.leader > ex->transport.size) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "leader is -1, 0 or a rank plus one");
         return;
     }
-    if (!cg_bound_(op, x->desc.side, x->n) || (x->desc.back && !cg_bound_(x->desc.back, NULL, x->n))) {
-        cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "an operator is not valid for this n: see cg_bound");
+    bound = cg_bound_with(op, ex->desc.side, ex->n);
+    if (!bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
+        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "an operator is not valid for this n: see cg_bound");
         return;
     }
-    if (cg_extra_check_(op, x->desc.side) != CG_OK) {
-        cg_ex_fail_(x, cg_extra_check_(op, x->desc.side), x->transport.rank,
-            "side has something that this operator does not use");
+    s = cg_extra_check_(op, ex->desc.side);
+    if (s != CG_OK) {
+        cg_ex_fail_(ex, s, ex->transport.rank, "side has something that this operator does not use");
         return;
     }
-    if (x->route == CG_ROUTE_AUTO) x->route = cg_auto_route_(x);
-    x->parts = cg_is_striped_(x->route) ? x->transport.size : 1;
-    x->root = x->desc.leader > 0 ? x->desc.leader - 1 : 0;
-    if (x->route == CG_ROUTE_SHARED && x->desc.leader == 0)
-        x->root = (int)(x->desc.tag.step % (uint64_t)x->transport.size);
-    x->fixed = cg_has_fixed_len_(op);
-    x->most = op->select.id && !op->sample.id && !op->transform.id ? (size_t)cg_max_selected_(op, x->n) : 0;
-    x->keep = (size_t)cg_k_from_ratio_(op->select.value, op->k, x->n);
-    /* a sum that is not exact is encoded again: by `back`; a server's answer by nothing, if it need not be */
-    x->exact = cg_is_reducible_(x, op) && x->desc.weight == 0.0f && !cg_has_back_(x);
-    x->back = cg_has_back_(x) ? *x->desc.back : *op;
-    if (!cg_has_back_(x) && (x->route == CG_ROUTE_SERVER || (x->route == CG_ROUTE_SCATTER && cg_is_reducible_(x, op))))
-        x->back = cg_dense();
-    if (x->desc.fold == CG_FOLD_VOTE) x->back = *op;
-    x->closed_fixed = x->exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg : cg_has_fixed_len_(&x->back);
-    if (x->exact && !cg_is_f32_(op))
-        x->reach = (uint64_t)cg_grid_zero_symbol_(&op->quantize, &bits) * (uint64_t)x->transport.size;
-    why = cg_refused_route_(x);
-    if (!why) why = cg_refused_fold_(x);
-    if (!why && (x->desc.flags & CG_ABSTAIN) &&
-        (x->route != CG_ROUTE_ALLGATHER || x->desc.fold > CG_FOLD_SUM || (x->desc.flags & CG_AGREE_SCALES)))
+    traits = cg_traits_of_(op, ex->n);
+    if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex, &traits, bound);
+    ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
+    ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
+    if (ex->plan.route == CG_ROUTE_SHARED && ex->desc.leader == 0)
+        ex->plan.root = (int)(ex->desc.tag.step % (uint64_t)ex->transport.size);
+    ex->plan.is_matrix = traits.shape.is_matrix;
+    ex->plan.transformed_n = traits.shape.transformed_n;
+    ex->plan.has_pairs = cg_is_sparse_f32_(op) && !op->code.arg && traits.shape.values_per_index == 1;
+    ex->plan.op_len_fixed = cg_has_fixed_len_(op, &traits);
+    ex->plan.max_selected = op->select.id && !op->sample.id && !op->transform.id ? (size_t)traits.shape.max_selected
+                                                                                 : 0;
+    ex->plan.k = (size_t)traits.k;
+    /* a sum that is not exact is encoded again by plan.back: desc.back, or dense where an owner sums decoded values, or
+       desc.op */
+    ex->plan.exact = cg_is_reducible_(ex, &traits) && ex->desc.weight == 0.0f && !cg_has_back_(ex);
+    ex->plan.back = *op;
+    back_traits = traits;
+    if (ex->desc.fold != CG_FOLD_VOTE &&
+        (cg_has_back_(ex) || ex->plan.route == CG_ROUTE_SERVER ||
+            (ex->plan.route == CG_ROUTE_SCATTER && cg_is_reducible_(ex, &traits)))) {
+        ex->plan.back = cg_has_back_(ex) ? *ex->desc.back : cg_dense();
+        back_traits = cg_traits_of_(&ex->plan.back, ex->n);
+        own_back = 1;
+    }
+    cg_plan_sizes_(ex, bound, &traits, own_back ? &back_traits : NULL);
+    ex->plan.reduced_len_fixed = ex->plan.exact ? cg_is_f32_(op) && !op->select.id && !op->code.arg
+                                                : cg_has_fixed_len_(&ex->plan.back, &back_traits);
+    if (ex->plan.exact && !cg_is_f32_(op))
+        ex->plan.max_level_sum = (uint64_t)traits.max_level * (uint64_t)ex->transport.size;
+    why = cg_refused_route_(ex, &traits);
+    if (!why) why = cg_refused_fold_(ex);
+    if (!why && (ex->desc.flags & CG_ABSTAIN) &&
+        (ex->plan.route != CG_ROUTE_ALLGATHER || ex->desc.fold > CG_FOLD_SUM || (ex->desc.flags & CG_AGREE_SCALES)))
         why = "to abstain is for allgather, with a mean or a sum and without agreed scales";
-    if (!why) why = cg_refused_loss_(x);
-    if (!why) why = cg_refused_agreement_(x);
-    if (!why && cg_has_back_(x) &&
-        (cg_is_matrix_op_(&x->back) || x->back.sample.id == CG_SAMPLE_PERMK || x->back.select.id == CG_SELECT_GIVEN ||
-            x->back.select.id == CG_SELECT_BINS || x->back.select.id == CG_SELECT_VARIANCE ||
-            cg_is_user_codec_(&x->back.quantize)))
+    if (!why) why = cg_refused_loss_(ex);
+    if (!why) why = cg_refused_agreement_(ex, &traits);
+    if (!why && cg_has_back_(ex) &&
+        (back_traits.shape.is_matrix || ex->plan.back.sample.id == CG_SAMPLE_PERMK ||
+            ex->plan.back.select.id == CG_SELECT_GIVEN || ex->plan.back.select.id == CG_SELECT_BINS ||
+            ex->plan.back.select.id == CG_SELECT_VARIANCE || back_traits.has_user_codec))
         why = "the second leg is one vector on one rank: take a back operator that needs nothing else";
-    if (!why && x->route == CG_ROUTE_SCATTER && !x->exact &&
-        (x->back.select.id == CG_SELECT_BINS || x->back.select.id == CG_SELECT_VARIANCE))
+    if (!why && ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.exact &&
+        (ex->plan.back.select.id == CG_SELECT_BINS || ex->plan.back.select.id == CG_SELECT_VARIANCE))
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
-    if (why) cg_ex_fail_(x, CG_E_UNSUPPORTED, x->transport.rank, why);
+    if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
-/* Is x compressed at once, before anything is known of the others? */
-static int cg_is_compressed_first_(const cg_ex_ *x) {
-    return !cg_hops_reencode_(x) && x->route != CG_ROUTE_SHARED &&
-        !(x->route == CG_ROUTE_LINEAR && cg_is_matrix_op_(&x->desc.op));
+/* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of it. */
+static int cg_is_compressed_first_(const cg_ex_ *ex) {
+    return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
+        !(ex->plan.route == CG_ROUTE_LINEAR && ex->plan.is_matrix);
 }
 
 /* src/exchange/memory.h */
-/* ---- >>memory: one plan, for the sum of it and for the places ---- */
+/* memory: one plan of the caller's mem, for its size and for the places in it
 
-typedef struct cg_sparse_cursor_ {
-    cg_index_reader_ reader;
-    const uint8_t *values;
-    size_t left, next, have;
-    uint64_t at[CG_SPARSE_BATCH_];
-} cg_sparse_cursor_;
+   Offers   cg_mem_plan_, cg_arena_, lengths (cg_dense_bound_, cg_sum_bound_), cg_back_extra_
+   Needs    ranks, routes, traits, sparse
+   Touches  ex->mem and all fields marked [mem] in cg_exchange_state, and the capacities beside them
+   Other headers may use: cg_arena_, cg_arena_take_
+   All sizes saturate: a sum that does not fit is larger than SIZE_MAX / 2, and refused. */
+
+/* Memory handed out from its start, in multiples of 64 bytes. */
 typedef struct cg_arena_ {
-    uint8_t *base;
-    uint64_t bytes;
+    uint8_t *base;  /* NULL: only the bytes are counted */
+    uint64_t bytes; /* handed out so far */
 } cg_arena_;
-static uint8_t *cg_arena_take_(cg_arena_ *c, uint64_t bytes) {
-    uint8_t *p = c->base ? c->base + (size_t)c->bytes : NULL;
-    c->bytes = cg_add_sat_(c->bytes, cg_add_sat_(bytes, 63) & ~(uint64_t)63);
+/* NULL if base is. The caller has compared the bytes with what there is. */
+static uint8_t *cg_arena_take_(cg_arena_ *arena, uint64_t bytes) {
+    uint8_t *p = arena->base ? arena->base + (size_t)arena->bytes : NULL;
+    arena->bytes = cg_add_sat_(arena->bytes, cg_add_sat_(bytes, 63) & ~(uint64_t)63);
     return p;
 }
-/* An f32 packet of at most so many of n. */
-static uint64_t cg_sparse_bound_(uint64_t n, uint64_t most) {
-    const cg_op any = cg_threshold(0.0f);
-    if (most > n) most = n;
-    return cg_add_sat_(CG_HEADER_BYTES, cg_add_sat_(cg_mul_sat_(4, most), cg_index_bound_(&any, n, most)));
-}
-/* What a sum of `count` packets of n values may take, where it is exact. */
-static uint64_t cg_sum_bound_(const cg_ex_ *x, uint64_t n, uint64_t count) {
-    const cg_op *op = &x->desc.op;
-    const uint64_t turned = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    if (op->select.id) return cg_sparse_bound_(turned, cg_mul_sat_(count, cg_max_selected_(op, turned)));
-    return cg_add_sat_(cg_bound_(op, NULL, (size_t)n), cg_add_sat_(CG_HEADER_BYTES, cg_mul_sat_(4, turned)));
-}
-static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
-    const uint64_t turned = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    uint64_t most = op->select.id ? cg_mul_sat_(count, cg_max_selected_(op, turned)) : 0;
-    if (most > turned) most = turned;
-    return op->select.id
-        ? cg_add_sat_(
-              cg_mul_sat_(2, cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(most, CG_SLACK_)), 8 * ((turned >> 32) + 2))), 64)
-        : 0;
-}
 static uint64_t cg_dense_bound_(uint64_t n) { return cg_add_sat_(CG_HEADER_BYTES, cg_mul_sat_(4, n)); }
-static void cg_max_update_(uint64_t *a, uint64_t b) {
-    if (*a < b) *a = b;
+/* Bytes of an exact sum of `count` packets of n values, at most. */
+static uint64_t cg_sum_bound_(const cg_ex_ *ex, uint64_t n, uint64_t count) {
+    const cg_traits_ traits = cg_traits_of_(&ex->desc.op, n);
+    const uint64_t transformed_n = traits.shape.transformed_n;
+    if (ex->desc.op.select.id)
+        return cg_sparse_packet_bound_(transformed_n, cg_mul_sat_(count, traits.shape.max_selected));
+    return cg_add_sat_(cg_bound(&ex->desc.op, (size_t)n), cg_dense_bound_(transformed_n));
 }
-static uint64_t cg_tree_depth_(const cg_ex_ *x) {
-    return x->transport.size > 1 ? cg_log2_((uint64_t)x->transport.size - 1) + 1 : 0;
+/* Scratch of cg_reduce for them: two lists, if they are sparse. */
+static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
+    cg_traits_ traits;
+    uint64_t max_selected;
+    if (!op->select.id) return 0;
+    traits = cg_traits_of_(op, n);
+    max_selected = cg_mul_sat_(count, traits.shape.max_selected);
+    if (max_selected > traits.shape.transformed_n) max_selected = traits.shape.transformed_n;
+    return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(traits.shape.transformed_n, max_selected)), 64);
 }
-/* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
-static cg_extra cg_back_extra_(const cg_ex_ *x) {
+/* Hops from the furthest rank to the root of a binomial tree. */
+static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
+    return ex->transport.size > 1 ? cg_log2_((uint64_t)ex->transport.size - 1) + 1 : 0;
+}
+/* desc.side as far as it applies to a sum that is encoded again: the caller's codecs, nothing that belongs to grad. */
+static cg_extra cg_back_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
-    if (!x->desc.side || !cg_is_user_codec_(&x->back.quantize)) return side;
-    side.codecs = x->desc.side->codecs;
-    side.codec_count = x->desc.side->codec_count;
+    if (!ex->desc.side || !cg_traits_of_(&ex->plan.back, ex->n).has_user_codec) return side;
+    side.codecs = ex->desc.side->codecs;
+    side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* Of any part: the most. */
-static uint64_t cg_packet_room_(const cg_ex_ *x) {
+/* Bytes of the reduced packet of any stripe, at most. */
+static uint64_t cg_reduced_room_(const cg_ex_ *ex) {
+    const cg_extra side = cg_back_extra_(ex);
     uint64_t room = 0;
-    for (int p = 0; p < x->parts; p++) cg_max_update_(&room, cg_bound_(&x->desc.op, x->desc.side, cg_stripe_n_(x, p)));
-    return room;
-}
-static uint64_t cg_reduced_room_(const cg_ex_ *x) {
-    const cg_extra side = cg_back_extra_(x);
-    uint64_t room = 0;
-    if (x->desc.fold == CG_FOLD_VOTE) return cg_packet_room_(x);
-    for (int p = 0; p < x->parts; p++)
+    if (ex->desc.fold == CG_FOLD_VOTE) return ex->plan.packet_room;
+    for (int p = 0; p < ex->plan.stripes; p++)
         cg_max_update_(&room,
-            x->exact ? cg_sum_bound_(x, cg_stripe_n_(x, p), (uint64_t)x->transport.size)
-                     : cg_bound_(&x->back, &side, cg_stripe_n_(x, p)));
+            ex->plan.exact ? cg_sum_bound_(ex, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size)
+                           : cg_bound_with(&ex->plan.back, &side, cg_stripe_n_(ex, p)));
     return room;
 }
-static uint64_t cg_stripe_max_n_(const cg_ex_ *x) {
+static uint64_t cg_stripe_max_n_(const cg_ex_ *ex) {
     uint64_t n = 0;
-    for (int p = 0; p < x->parts; p++) cg_max_update_(&n, cg_stripe_n_(x, p));
+    for (int p = 0; p < ex->plan.stripes; p++) cg_max_update_(&n, cg_stripe_n_(ex, p));
     return n;
 }
-static void cg_sum_scratch_max_(const cg_ex_ *x, uint64_t *scratch) {
-    for (int p = 0; p < x->parts; p++)
-        cg_max_update_(scratch, cg_sum_scratch_(&x->desc.op, cg_stripe_n_(x, p), (uint64_t)x->transport.size));
+static void cg_sum_scratch_max_(const cg_ex_ *ex, uint64_t *scratch) {
+    for (int p = 0; p < ex->plan.stripes; p++)
+        cg_max_update_(scratch, cg_sum_scratch_(&ex->desc.op, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size));
 }
 
-static void cg_mem_plan_ring_tree_(cg_ex_ *x, cg_arena_ *c, uint64_t *scratch) {
-    const uint64_t result = cg_reduced_room_(x), size = (uint64_t)x->transport.size;
-    /* a tree's packets come one by one */
-    x->in = cg_arena_take_(
-        c, cg_mul_sat_(x->route == CG_ROUTE_TREE && !x->exact ? cg_add_sat_(cg_tree_depth_(x), 1) : 1, result));
-    x->buf[0] = cg_arena_take_(c, result);
-    x->buf[1] = cg_arena_take_(c, result);
-    x->inbox = cg_arena_take_(c, x->route == CG_ROUTE_RING ? cg_mul_sat_(size, result) : 0);
-    if (x->exact) cg_sum_scratch_max_(x, scratch);
-    else x->sum = (float *)(void *)cg_arena_take_(c, cg_mul_sat_(4, x->n));
-    x->result_cap = (size_t)result;
+/* The cg_mem_plan_ functions of routes take what the route needs beside what all need; *scratch becomes at least what
+   cg_reduce needs there. */
+static void cg_mem_plan_ring_tree_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
+    /* a rank of a tree that encodes again keeps the packets of all its children until then */
+    ex->mem.inbox = cg_arena_take_(arena,
+        cg_mul_sat_(
+            ex->plan.route == CG_ROUTE_TREE && !ex->plan.exact ? cg_add_sat_(cg_tree_depth_(ex), 1) : 1, reduced_room));
+    ex->partial.buf[0] = cg_arena_take_(arena, reduced_room);
+    ex->partial.buf[1] = cg_arena_take_(arena, reduced_room);
+    ex->mem.stripes = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_RING ? cg_mul_sat_(size, reduced_room) : 0);
+    if (ex->plan.exact) cg_sum_scratch_max_(ex, scratch);
+    else ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, ex->n));
+    ex->reduced.cap = (size_t)reduced_room;
 }
-static void cg_mem_plan_owner_(cg_ex_ *x, cg_arena_ *c, uint64_t *scratch) { /* server, scatter */
-    const uint64_t result = cg_reduced_room_(x), size = (uint64_t)x->transport.size;
-    const int mine = x->route == CG_ROUTE_SCATTER || x->root == x->transport.rank || !x->transport.sendrecv ||
-        x->desc.leader == CG_LEADER_BY_SCORE;
-    x->inbox = cg_arena_take_(c, mine ? cg_mul_sat_(size, cg_packet_room_(x)) : 0);
-    x->result = cg_arena_take_(c, result);
-    x->in = cg_arena_take_(c, x->route == CG_ROUTE_SCATTER ? cg_mul_sat_(size, result) : 0);
-    x->result_cap = (size_t)result;
-    if (!mine || x->desc.fold == CG_FOLD_VOTE) return;
-    if (x->exact) {
-        cg_sum_scratch_max_(x, scratch);
+static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) { /* server, scatter */
+    const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
+    const int is_owner = ex->plan.route == CG_ROUTE_SCATTER || ex->plan.root == ex->transport.rank ||
+        !ex->transport.sendrecv || ex->desc.leader == CG_LEADER_BY_SCORE;
+    ex->mem.inbox = cg_arena_take_(arena, is_owner ? cg_mul_sat_(size, ex->plan.packet_room) : 0);
+    ex->reduced.packet = cg_arena_take_(arena, reduced_room);
+    ex->mem.stripes = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_SCATTER ? cg_mul_sat_(size, reduced_room) : 0);
+    ex->reduced.cap = (size_t)reduced_room;
+    if (!is_owner || ex->desc.fold == CG_FOLD_VOTE) return;
+    if (ex->plan.exact) {
+        cg_sum_scratch_max_(ex, scratch);
         return;
     }
-    x->sum = (float *)(void *)cg_arena_take_(c, cg_mul_sat_(4, cg_stripe_max_n_(x)));
-    if (x->desc.carry || (cg_is_f32_(&x->back) && !x->back.select.id && !x->back.sample.id && !x->back.transform.id))
+    ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, cg_stripe_max_n_(ex)));
+    if (ex->desc.carry ||
+        (cg_is_f32_(&ex->plan.back) && !ex->plan.back.select.id && !ex->plan.back.sample.id &&
+            !ex->plan.back.transform.id))
         return;
-    x->used = cg_arena_take_(
-        c, cg_add_sat_(cg_mul_sat_((uint64_t)x->parts, cg_packet_room_(x)), cg_dense_bound_(cg_stripe_max_n_(x))));
-}
-/* Lists of (index, value): merge and region cut sums of packets, shared writes one. */
-static void cg_mem_plan_lists_(cg_ex_ *x, cg_arena_ *c, uint64_t *scratch) {
-    const uint64_t size = (uint64_t)x->transport.size, n = x->n;
-    const uint64_t ways = x->route == CG_ROUTE_REGION ? size
-        : x->route == CG_ROUTE_MERGE                  ? 2
-                                                      : 1,
-                   ups = x->route == CG_ROUTE_MERGE ? cg_tree_depth_(x) : 1;
-    uint64_t most = cg_mul_sat_(ways, x->most), lost = cg_mul_sat_(cg_mul_sat_(ways, x->most), ups),
-             room = cg_sparse_bound_(n, x->most);
-    cg_max_update_(&room, cg_packet_room_(x));
-    most = most > n ? n : most;
-    x->list_room = (size_t)most;
-    x->lists = cg_arena_take_(
-        c, cg_mul_sat_(2, cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(most, CG_SLACK_)), 8 * ((n >> 32) + 2))));
-    x->used = cg_arena_take_(c, cg_sparse_bound_(n, cg_add_sat_(lost, x->most)));
-    x->used_cap = (size_t)cg_sparse_bound_(n, cg_add_sat_(lost, x->most));
-    x->result_cap = (size_t)cg_add_sat_(room, 1024);
-    x->result = cg_arena_take_(c, x->result_cap);
-    x->in = cg_arena_take_(c, cg_mul_sat_(x->route == CG_ROUTE_REGION ? size : 1, cg_add_sat_(room, 1024)));
-    if (x->route == CG_ROUTE_SHARED) return;
-    x->buf[0] = cg_arena_take_(c, cg_sparse_bound_(n, most));
-    x->buf[1] = cg_arena_take_(c, x->route == CG_ROUTE_MERGE ? cg_sparse_bound_(n, most) : 0);
-    x->lose_cap = (size_t)cg_add_sat_(cg_sparse_bound_(n, lost), cg_mul_sat_(size, CG_HEADER_BYTES + 96));
-    x->lose[0] = cg_arena_take_(c, x->lose_cap);
-    x->lose[1] = cg_arena_take_(c, x->route == CG_ROUTE_MERGE ? x->lose_cap : 0);
-    cg_max_update_(scratch,
+    ex->contrib.packets = cg_arena_take_(arena,
         cg_add_sat_(
-            cg_mul_sat_(2,
-                cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(cg_add_sat_(lost, x->most), CG_SLACK_)), 8 * ((n >> 32) + 2))),
-            64));
-    if (x->route != CG_ROUTE_REGION) return;
-    x->bounds = (uint64_t *)(void *)cg_arena_take_(c, 8 * (size + 1));
-    x->counts = (uint64_t *)(void *)cg_arena_take_(c, 8 * size);
-    x->inbox = cg_arena_take_(c, cg_mul_sat_(size, 1024)); /* counts */
+            cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
 }
-static void cg_mem_plan_linear_(cg_ex_ *x, cg_arena_ *c) {
-    const cg_op *op = &x->desc.op;
-    x->result = cg_arena_take_(c, cg_packet_room_(x));
-    x->result_cap = (size_t)cg_packet_room_(x);
-    if (cg_is_matrix_op_(op))
-        x->work = (double *)(void *)cg_arena_take_(
-            c, cg_lowrank_work_bytes_(cg_matrix_rows_(op), cg_matrix_cols_(op), op->transform.arg));
+/* Merge and region split a sum of packets into two lists, shared writes one list. fan_in: packets added at once; merges:
+   sums that this rank may cut, each of which drops something. */
+static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t size = (uint64_t)ex->transport.size, n = ex->n;
+    const uint64_t fan_in = ex->plan.route == CG_ROUTE_REGION ? size
+        : ex->plan.route == CG_ROUTE_MERGE                    ? 2
+                                                              : 1,
+                   merges = ex->plan.route == CG_ROUTE_MERGE ? cg_tree_depth_(ex) : 1;
+    uint64_t max_sum_n = cg_mul_sat_(fan_in, ex->plan.max_selected),
+             max_dropped = cg_mul_sat_(cg_mul_sat_(fan_in, ex->plan.max_selected), merges),
+             room = cg_sparse_packet_bound_(n, ex->plan.max_selected);
+    cg_max_update_(&room, ex->plan.packet_room);
+    max_sum_n = max_sum_n > n ? n : max_sum_n;
+    ex->mem.list_cap = (size_t)max_sum_n;
+    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_bytes_(n, max_sum_n)));
+    ex->contrib.packets = cg_arena_take_(
+        arena, cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected)));
+    ex->contrib.cap = (size_t)cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected));
+    ex->reduced.cap = (size_t)cg_add_sat_(room, 1024);
+    ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
+    ex->mem.inbox = cg_arena_take_(
+        arena, cg_mul_sat_(ex->plan.route == CG_ROUTE_REGION ? size : 1, cg_add_sat_(room, 1024)));
+    if (ex->plan.route == CG_ROUTE_SHARED) return;
+    ex->partial.buf[0] = cg_arena_take_(arena, cg_sparse_packet_bound_(n, max_sum_n));
+    ex->partial.buf[1] = cg_arena_take_(
+        arena, ex->plan.route == CG_ROUTE_MERGE ? cg_sparse_packet_bound_(n, max_sum_n) : 0);
+    ex->dropped.cap = (size_t)cg_add_sat_(
+        cg_sparse_packet_bound_(n, max_dropped), cg_mul_sat_(size, CG_HEADER_BYTES + 96));
+    ex->dropped.buf[0] = cg_arena_take_(arena, ex->dropped.cap);
+    ex->dropped.buf[1] = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_MERGE ? ex->dropped.cap : 0);
+    cg_max_update_(
+        scratch, cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
+    if (ex->plan.route != CG_ROUTE_REGION) return;
+    ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
+    ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
+    ex->region.ties = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
+    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* 256 counts of 4 bytes from every rank */
 }
-/* Scales of all parts, one after the other, if they are to be agreed on. */
-static uint64_t cg_stripe_scale_count_(const cg_ex_ *x, int part) {
-    cg_layout_ lay;
-    if (!(x->desc.flags & CG_AGREE_SCALES)) return 0;
-    return cg_layout_make_(&x->desc.op, NULL,
-               cg_transformed_n_(&x->desc.op, cg_sampled_n_(&x->desc.op, cg_stripe_n_(x, part), NULL)), &lay) == CG_OK
-        ? lay.bucket_count
-        : 0;
+static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
+    ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
+    ex->reduced.cap = (size_t)ex->plan.packet_room;
+    if (ex->plan.is_matrix)
+        ex->mem.matrix_work = (double *)(void *)cg_arena_take_(arena, cg_mul_sat_(8, ex->plan.transformed_n));
 }
-static uint64_t cg_bounce_room_(const cg_ex_ *x) {
-    const uint64_t size = (uint64_t)x->transport.size, least = 4096,
-                   piece = 1048576 / size < least ? least
-        : 1048576 / size > 65536                  ? 65536
-                                                  : 1048576 / size;
-    const cg_op *op = &x->desc.op;
-    uint64_t sum = 0;
+/* Scales of a stripe, if ranks are to agree on them. */
+static uint64_t cg_stripe_scale_count_(const cg_ex_ *ex, int stripe) {
+    return ex->desc.flags & CG_AGREE_SCALES ? cg_traits_of_(&ex->desc.op, cg_stripe_n_(ex, stripe)).scale_count : 0;
+}
+/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for one of its stripes; without sendrecv every
+   collective that has no callback of its own needs a fragment from every rank. */
+static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
+    const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
+                   fragment = 1048576 / size < min_fragment ? min_fragment
+        : 1048576 / size > 65536                            ? 65536
+                                                            : 1048576 / size;
+    uint64_t allreduce_floats = 0;
     if (size == 1) return 0;
-    if (x->route == CG_ROUTE_LINEAR) sum = cg_transformed_n_(op, cg_sampled_n_(op, x->n, NULL));
-    if (x->route == CG_ROUTE_SHARED) sum = x->most;
-    if (x->transport.sendrecv) return sum ? cg_mul_sat_(4, sum / size + 128) : 0; /* a stripe of a ring */
-    return cg_mul_sat_(size, piece);
+    if (ex->plan.route == CG_ROUTE_LINEAR) allreduce_floats = ex->plan.transformed_n;
+    if (ex->plan.route == CG_ROUTE_SHARED) allreduce_floats = ex->plan.max_selected;
+    if (ex->transport.sendrecv) return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0;
+    return cg_mul_sat_(size, fragment);
 }
-static uint64_t cg_mem_plan_(cg_ex_ *x, uint8_t *base) {
-    const cg_op *op = &x->desc.op;
-    const uint64_t size = (uint64_t)x->transport.size;
-    /* from every rank a number for every other */
-    const int tables = x->route == CG_ROUTE_REGION || (x->route == CG_ROUTE_SCATTER && !x->fixed);
-    cg_arena_ c;
-    uint64_t scratch = 0, bounce, room;
-    c.base = base;
-    c.bytes = 0;
-    x->records = cg_arena_take_(&c, size * CG_RECORD_BYTES_);
-    x->gathered = cg_arena_take_(&c, size * CG_RECORD_BYTES_);
-    x->sizes = (uint64_t *)(void *)cg_arena_take_(&c, 8 * size);
-    if (x->status != CG_OK) return c.bytes; /* enough to say so */
-    bounce = cg_bounce_room_(x);
-    x->bounce = cg_arena_take_(&c, bounce);
-    x->bounce_bytes = (size_t)bounce;
-    x->notes = cg_arena_take_(&c, cg_mul_sat_(size, CG_PREAMBLE_BYTES_ + (tables ? 8 * size : 0)));
-    x->part_at = (uint64_t *)(void *)cg_arena_take_(&c, 8 * (size + 1));
-    x->packet = (const void **)(void *)cg_arena_take_(&c, size * sizeof(void *));
-    x->len = (size_t *)(void *)cg_arena_take_(&c, size * sizeof(size_t));
-    x->decoder = (cg_decoder_ *)(void *)cg_arena_take_(&c, cg_mul_sat_(size, sizeof(cg_decoder_)));
-    room = cg_is_compressed_first_(x) ? cg_mul_sat_((uint64_t)x->parts, cg_packet_room_(x)) : 0;
-    if (cg_hops_reencode_(x)) room = cg_add_sat_(cg_mul_sat_(4, x->n), (uint64_t)x->parts * CG_HEADER_BYTES);
-    x->own = cg_arena_take_(&c, room);
-    for (int p = 0; p < x->parts; p++) {
-        cg_max_update_(&scratch, cg_scratch_bytes_(op, cg_stripe_n_(x, p)));
-        cg_max_update_(&scratch, cg_scratch_bytes_(&x->back, cg_stripe_n_(x, p)));
+/* Bytes of mem beside the state. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they are
+   set to NULL. If ex->status is not CG_OK, only what the opening needs. */
+static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
+    const cg_op *op = &ex->desc.op;
+    const uint64_t size = (uint64_t)ex->transport.size;
+    /* tables with a number from every rank for every other */
+    const int has_tables = ex->plan.route == CG_ROUTE_REGION ||
+        (ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.op_len_fixed);
+    cg_arena_ arena;
+    uint64_t scratch = ex->plan.scratch_bytes, bounce, room;
+    arena.base = base;
+    arena.bytes = 0;
+    ex->opening.records = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
+    ex->opening.gathered = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
+    ex->mem.sizes = (uint64_t *)(void *)cg_arena_take_(&arena, 8 * size);
+    if (ex->status != CG_OK) return arena.bytes; /* enough to tell the others */
+    bounce = cg_bounce_room_(ex);
+    ex->mem.bounce = cg_arena_take_(&arena, bounce);
+    ex->mem.bounce_bytes = (size_t)bounce;
+    ex->preamble.all = cg_arena_take_(&arena, cg_mul_sat_(size, CG_PREAMBLE_BYTES_ + (has_tables ? 8 * size : 0)));
+    ex->own.offset = (uint64_t *)(void *)cg_arena_take_(&arena, 8 * (size + 1));
+    ex->inputs.packet = (const void **)(void *)cg_arena_take_(&arena, size * sizeof(void *));
+    ex->inputs.len = (size_t *)(void *)cg_arena_take_(&arena, size * sizeof(size_t));
+    ex->inputs.decoder = (cg_decoder_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(size, sizeof(cg_decoder_)));
+    room = cg_is_compressed_first_(ex) ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room) : 0;
+    if (cg_hops_reencode_(ex)) room = cg_add_sat_(cg_mul_sat_(4, ex->n), (uint64_t)ex->plan.stripes * CG_HEADER_BYTES);
+    ex->own.packets = cg_arena_take_(&arena, room);
+    if (ex->desc.flags & CG_AGREE_SCALES) {
+        ex->scales.count = 0;
+        for (int p = 0; p < ex->plan.stripes; p++)
+            ex->scales.count = cg_add_sat_(ex->scales.count, cg_stripe_scale_count_(ex, p));
+        ex->scales.max = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, ex->scales.count));
+        ex->scales.all = cg_arena_take_(&arena, cg_mul_sat_(4 * (size + 1), ex->scales.count));
     }
-    if (x->desc.flags & CG_AGREE_SCALES) {
-        x->scales = 0;
-        for (int p = 0; p < x->parts; p++) x->scales = cg_add_sat_(x->scales, cg_stripe_scale_count_(x, p));
-        x->agreed = (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, x->scales));
-        x->lists = cg_arena_take_(&c, cg_mul_sat_(4 * (size + 1), x->scales)); /* mine and everybody's */
-    }
-    switch (x->route) {
+    switch (ex->plan.route) {
     case CG_ROUTE_RING:
-    case CG_ROUTE_TREE: cg_mem_plan_ring_tree_(x, &c, &scratch); break;
+    case CG_ROUTE_TREE: cg_mem_plan_ring_tree_(ex, &arena, &scratch); break;
     case CG_ROUTE_SCATTER:
-    case CG_ROUTE_SERVER: cg_mem_plan_owner_(x, &c, &scratch); break;
+    case CG_ROUTE_SERVER: cg_mem_plan_owner_(ex, &arena, &scratch); break;
     case CG_ROUTE_MERGE:
     case CG_ROUTE_REGION:
-    case CG_ROUTE_SHARED: cg_mem_plan_lists_(x, &c, &scratch); break;
-    case CG_ROUTE_LINEAR: cg_mem_plan_linear_(x, &c); break;
+    case CG_ROUTE_SHARED: cg_mem_plan_lists_(ex, &arena, &scratch); break;
+    case CG_ROUTE_LINEAR: cg_mem_plan_linear_(ex, &arena); break;
     default:
-        x->inbox = cg_arena_take_(&c, cg_mul_sat_(size, cg_packet_room_(x)));
-        if (cg_is_sparse_f32_(op) && !op->code.arg && cg_values_per_index_(op) == 1)
-            x->lanes = (cg_sparse_cursor_ *)(void *)cg_arena_take_(&c, cg_mul_sat_(size, sizeof(cg_sparse_cursor_)));
-        x->result_cap = 0;
-        if (x->desc.fold == CG_FOLD_VOTE) x->result_cap = (size_t)cg_packet_room_(x);
-        if (x->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
-            x->result_cap = (size_t)cg_sum_bound_(x, x->n, size);
-            cg_max_update_(&scratch, cg_sum_scratch_(op, x->n, size));
-            /* how many sent each */
-            x->lists = cg_arena_take_(&c,
-                cg_mul_sat_(
-                    4, cg_mul_sat_(size, cg_max_selected_(op, cg_transformed_n_(op, cg_sampled_n_(op, x->n, NULL))))));
+        ex->mem.inbox = cg_arena_take_(&arena, cg_mul_sat_(size, ex->plan.packet_room));
+        if (ex->plan.has_pairs)
+            ex->inputs.reader = (cg_sparse_reader_ *)(void *)cg_arena_take_(
+                &arena, cg_mul_sat_(size, sizeof(cg_sparse_reader_)));
+        ex->reduced.cap = 0;
+        if (ex->desc.fold == CG_FOLD_VOTE) ex->reduced.cap = (size_t)ex->plan.packet_room;
+        if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
+            ex->reduced.cap = (size_t)cg_sum_bound_(ex, ex->n, size);
+            cg_max_update_(&scratch, cg_sum_scratch_(op, ex->n, size));
+            ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(
+                &arena, cg_mul_sat_(4, cg_mul_sat_(size, cg_traits_of_(op, ex->n).shape.max_selected)));
         }
-        x->result = cg_arena_take_(&c, x->result_cap);
+        ex->reduced.packet = cg_arena_take_(&arena, ex->reduced.cap);
     }
-    x->scratch = cg_arena_take_(&c, scratch);
-    x->scratch_bytes = (size_t)scratch;
-    return c.bytes;
+    ex->mem.scratch = cg_arena_take_(&arena, scratch);
+    ex->mem.scratch_bytes = (size_t)scratch;
+    return arena.bytes;
 }
 
 /* src/exchange/opening.h */
-/* ---- >>opening: what everybody knows of everybody before data moves ---- */
+/* opening: the first round, in which ranks find out whether they are about to do the same
+
+   Offers   cg_record_put_, cg_records_check_, hashes of operators and descriptions
+   Needs    ranks, routes, random (cg_shared_key_)
+   Touches  ex->opening, ex->mem.sizes, ex->plan.root; ex->status where a rank differs
+   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its packets,
+   weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and 56. */
 
 #define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */
 
+/* All fields of a stage but its value. */
+static uint64_t cg_stage_bits_(const cg_stage *s) {
+    return (uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32;
+}
 static uint64_t cg_hash_stage_(uint64_t h, const cg_stage *s) {
-    h = cg_mix64_(h ^ ((uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32));
+    h = cg_mix64_(h ^ cg_stage_bits_(s));
     return cg_mix64_(h + cg_as_bits_(s->value) + CG_GOLDEN_);
 }
 static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) h = cg_hash_stage_(h, cg_op_stage_const_(op, slot));
+    h = cg_hash_stage_(h, &op->sample);
+    h = cg_hash_stage_(h, &op->transform);
+    h = cg_hash_stage_(h, &op->select);
+    h = cg_hash_stage_(h, &op->quantize);
+    h = cg_hash_stage_(h, &op->code);
+    h = cg_hash_stage_(h, &op->spare);
     return cg_mix64_(h ^ op->k);
 }
-static uint64_t cg_hash_desc_(const cg_ex_ *x) {
-    const cg_exchange_desc *d = &x->desc;
-    uint64_t h = cg_hash_op_((uint64_t)x->transport.size, &d->op);
-    h = cg_hash_op_(h, cg_has_back_(x) ? d->back : &d->op);
+/* Whatever of the description must be the same on all ranks, beside n and the tag. */
+static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
+    const cg_exchange_desc *d = &ex->desc;
+    uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
+    h = cg_hash_op_(h, cg_has_back_(ex) ? d->back : &d->op);
     h = cg_mix64_(h ^
-        ((uint64_t)x->route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 |
+        ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 |
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
-    return cg_mix64_(h ^ ((uint64_t)cg_has_back_(x) | (uint64_t)x->exact << 1));
+    return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }
-static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) { /* whole words of 8 */
+/* bytes: a multiple of 8. */
+static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {
     uint64_t h = bytes;
     for (size_t i = 0; i < bytes; i += 8) h = cg_mix64_(h + cg_get64_(p + i) + CG_GOLDEN_);
     return h;
 }
-static void cg_record_put_(cg_ex_ *x, size_t bytes, float scale) {
-    uint8_t *r = x->record;
-    cg_tag tag = x->desc.tag;
+/* Writes ex->opening.record. bytes: of own.packets; scale: the only one to be agreed on, or 0. */
+static void cg_record_put_(cg_ex_ *ex, size_t bytes, float scale) {
+    uint8_t *r = ex->opening.record;
+    cg_tag tag = ex->desc.tag;
     memset(r, 0, CG_RECORD_BYTES_);
     cg_put32_(r, CG_RECORD_MAGIC_);
-    cg_put32_(r + 4, (uint32_t)x->status);
-    cg_put64_(r + 8, x->n);
-    cg_put64_(r + 16, cg_hash_desc_(x));
+    cg_put32_(r + 4, (uint32_t)ex->status);
+    cg_put64_(r + 8, ex->n);
+    cg_put64_(r + 16, cg_hash_desc_(ex));
     cg_put64_(r + 24, cg_shared_key_(&tag));
     cg_put64_(r + 32, bytes);
-    cg_put32_(r + 40, cg_as_bits_(x->desc.weight != 0.0f && x->status == CG_OK ? x->desc.weight : 1.0f));
-    cg_put32_(r + 44, cg_as_bits_(x->status == CG_OK ? x->desc.score : 0.0f));
+    cg_put32_(r + 40, cg_as_bits_(ex->desc.weight != 0.0f && ex->status == CG_OK ? ex->desc.weight : 1.0f));
+    cg_put32_(r + 44, cg_as_bits_(ex->status == CG_OK ? ex->desc.score : 0.0f));
     cg_put32_(r + 48, cg_as_bits_(scale));
     cg_put64_(r + 56, cg_hash_bytes_(r, 56));
 }
-static void cg_record_check_(cg_ex_ *x, const uint8_t *r, int rank, uint64_t longest) {
-    const uint8_t *mine = x->record;
+/* Compares a record with this rank's. max_bytes: the most that packets can have. */
+static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t max_bytes) {
+    const uint8_t *mine = ex->opening.record;
     const uint32_t status = cg_get32_(r + 4);
     if (cg_get32_(r) != CG_RECORD_MAGIC_ || cg_get64_(r + 56) != cg_hash_bytes_(r, 56))
-        cg_ex_fail_(x, CG_E_CORRUPT, rank, "its opening record did not arrive intact");
-    else if (status != CG_OK) cg_ex_fail_(x, CG_E_PEER, rank, cg_status_str((cg_status)status));
-    else if (cg_get64_(r + 8) != cg_get64_(mine + 8)) cg_ex_fail_(x, CG_E_MISMATCH, rank, "it has another n");
+        cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record did not arrive intact");
+    else if (status != CG_OK) cg_ex_fail_(ex, CG_E_PEER, rank, cg_status_str((cg_status)status));
+    else if (cg_get64_(r + 8) != cg_get64_(mine + 8)) cg_ex_fail_(ex, CG_E_MISMATCH, rank, "it has another n");
     else if (cg_get64_(r + 24) != cg_get64_(mine + 24))
-        cg_ex_fail_(x, CG_E_MISMATCH, rank, "it has another seed, step or tensor");
+        cg_ex_fail_(ex, CG_E_MISMATCH, rank, "it has another seed, step or tensor");
     else if (cg_get64_(r + 16) != cg_get64_(mine + 16))
-        cg_ex_fail_(x, CG_E_MISMATCH, rank,
+        cg_ex_fail_(ex, CG_E_MISMATCH, rank,
             "it has another operator, route, fold, leader, flag or number of ranks, or only one of you has weights");
-    else if (cg_get64_(r + 32) > longest || !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) ||
+    else if (cg_get64_(r + 32) > max_bytes || !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) ||
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 40))) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 44))) ||
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))
-        cg_ex_fail_(x, CG_E_CORRUPT, rank, "its opening record says what cannot be");
+        cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record says what cannot be");
 }
-/* Every rank comes to the same verdict: none, or all, go on. */
-static void cg_records_check_(cg_ex_ *x) {
-    const size_t size = cg_ranks_(x);
-    uint64_t longest;
-    float best = 0.0f;
-    if (x->status != CG_OK) return;
-    longest = cg_mul_sat_((uint64_t)x->parts, cg_packet_room_(x));
-    x->weights = 0.0;
+/* Checks opening.records, in rank order. All ranks have the same records, so that all go on or none does; which of two
+   that differ is blamed depends on the rank. Sets weight_sum, result_factor, mem.sizes (bytes of every rank's packets)
+   and, by score, the leader. */
+static void cg_records_check_(cg_ex_ *ex) {
+    const size_t size = cg_ranks_(ex);
+    uint64_t max_bytes;
+    float best_score = 0.0f;
+    if (ex->status != CG_OK) return;
+    max_bytes = cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room);
+    ex->opening.weight_sum = 0.0;
     for (size_t q = 0; q < size; q++) {
-        const uint8_t *r = x->records + q * CG_RECORD_BYTES_;
+        const uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;
         float score;
-        cg_record_check_(x, r, (int)q, longest);
-        if (x->status != CG_OK) return;
-        x->sizes[q] = cg_get64_(r + 32);
-        x->weights += (double)cg_as_float_(cg_get32_(r + 40));
+        cg_record_check_(ex, r, (int)q, max_bytes);
+        if (ex->status != CG_OK) return;
+        ex->mem.sizes[q] = cg_get64_(r + 32);
+        ex->opening.weight_sum += (double)cg_as_float_(cg_get32_(r + 40));
         score = cg_as_float_(cg_get32_(r + 44));
-        if (x->desc.leader == CG_LEADER_BY_SCORE && (q == 0 || score > best)) {
-            best = score;
-            x->root = (int)q;
+        if (ex->desc.leader == CG_LEADER_BY_SCORE && (q == 0 || score > best_score)) {
+            best_score = score;
+            ex->plan.root = (int)q;
         }
     }
-    x->over = x->exact && x->desc.fold != CG_FOLD_SUM ? (float)(1.0 / (double)size) : 1.0f;
-    if (cg_hops_reencode_(x)) x->over = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights);
-    if (x->desc.fold == CG_FOLD_VOTE) x->over = 1.0f;
+    ex->opening.result_factor = ex->plan.exact && ex->desc.fold != CG_FOLD_SUM ? (float)(1.0 / (double)size) : 1.0f;
+    if (cg_hops_reencode_(ex))
+        ex->opening.result_factor = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum);
+    if (ex->desc.fold == CG_FOLD_VOTE) ex->opening.result_factor = 1.0f;
 }
 
 /* src/exchange/packets.h */
-/* ---- >>packets ---- */
+/* packets: this rank's gradient as packets, and whether packets of others are what they should be
 
-static cg_extra cg_decode_extra_(const cg_ex_ *x) { /* what decoding needs of the caller's */
+   Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_ex_decode_, cg_ex_compress_, preambles, agreed scales
+   Needs    ranks, opening, memory, core's compress, decode, traits and sparse
+   Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
+   Other headers may use: cg_same_op_, cg_empty_packet_put_
+   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a packet,
+   so that nobody waits for it. */
+
+/* desc.side as far as decoding needs it. */
+static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
-    if (!x->desc.side) return side;
-    side.support = x->desc.side->support;
-    side.support_len = x->desc.side->support_len;
-    side.codecs = x->desc.side->codecs;
-    side.codec_count = x->desc.side->codec_count;
+    if (!ex->desc.side) return side;
+    side.support = ex->desc.side->support;
+    side.support_len = ex->desc.side->support_len;
+    side.codecs = ex->desc.side->codecs;
+    side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* Everything that cg_decode would find wrong, without decoding. */
-CG_NOINLINE_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
-    cg_decoder_ d;
-    float none = 0.0f;
-    cg_status s = cg_decoder_open_(&d, side, packet, len, &none, n, 1);
-    return s == CG_OK ? cg_verify_(&d) : s;
-}
+/* y = alpha D(packet) + beta y. The packet must be this rank's own or have been through cg_accept_. */
 static cg_status cg_ex_decode_(
-    const cg_ex_ *x, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
-    const cg_extra side = cg_decode_extra_(x);
+    const cg_ex_ *ex, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_extra side = cg_decode_extra_(ex);
     return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
 }
+static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
+    return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
+}
+/* Whether packets of a and b can be told apart by their headers. Not compared are k, which every packet states, and which
+   indices were given, which the decoder checks. */
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
-        cg_stage s = *cg_op_stage_const_(a, slot), t = *cg_op_stage_const_(b, slot);
-        /* its mark: the decoder looks at that */
-        if (slot == CG_SLOT_SELECT_ && s.id == CG_SELECT_GIVEN) s.size = t.size;
-        if (!cg_same_stage_(&s, &t)) return 0;
-    }
-    return 1;
+    cg_stage select = a->select;
+    if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
+    return cg_same_stage_bits_(&a->sample, &b->sample) && cg_same_stage_bits_(&a->transform, &b->transform) &&
+        cg_same_stage_bits_(&select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
+        cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->spare, &b->spare);
 }
-/* Agreed scales are the same in every packet, whoever made it, and in their sums. */
-CG_NOINLINE_ cg_status cg_same_scales_(const cg_ex_ *x, const uint8_t *p, size_t len, int part) {
-    cg_decoder_ d, own;
-    float none = 0.0f;
-    unsigned bits;
-    cg_status s = cg_decoder_open_(&d, NULL, p, len, &none, cg_stripe_n_(x, part), 1);
-    if (s == CG_OK)
-        s = cg_decoder_open_(&own, NULL, x->own + (size_t)x->part_at[part],
-            (size_t)(x->part_at[part + 1] - x->part_at[part]), &none, cg_stripe_n_(x, part), 1);
-    /* a sum too large for levels is of floats */
-    if (s != CG_OK || !cg_grid_zero_symbol_(&d.info.op.quantize, &bits)) return s;
-    if (d.lay.bucket_count != own.lay.bucket_count) return CG_E_MISMATCH;
-    for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
-        if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
-    return CG_OK;
+/* Agreed scales are the same in every packet of a stripe, whoever made it, and in their sums. */
+static cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len, int stripe) {
+    const uint64_t *offset = ex->own.offset;
+    return cg_same_grid_(p, len, ex->own.packets + (size_t)offset[stripe],
+        (size_t)(offset[stripe + 1] - offset[stripe]), cg_stripe_n_(ex, stripe));
 }
-/* The packet of a rank that abstains: a selection of nothing. */
+/* A rank that abstains sends a selection of nothing. */
 static cg_op cg_empty_op_(void) { return cg_threshold(CG_FLT_MAX_); }
+/* Returns the length, CG_HEADER_BYTES, for which there must be room. */
 static size_t cg_empty_packet_put_(const cg_tag *tag, size_t n, uint8_t *packet) {
-    const cg_checksum_ none = { 0, 0, 0 };
-    cg_info info = CG_ZERO;
-    info.op = cg_empty_op_();
-    info.tag = *tag;
-    info.n = info.drawn = n;
-    info.index_code = cg_index_code_(&info.op, n, 0);
-    return cg_packet_finalize_(cg_kernels_now_(), &info, packet, none);
+    size_t len = 0;
+    const cg_status s = cg_sparse_packet_put_(CG_FLT_MAX_, tag, n, NULL, packet, CG_HEADER_BYTES, &len);
+    (void)s; /* cannot fail: the packet is a header alone */
+    return len;
 }
-static int cg_is_empty_packet_(const cg_ex_ *x, const cg_info *info) {
+/* On the route allgather a rank may abstain. */
+static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
-    return x->route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
+    return ex->plan.route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
-/* Is this an intact packet of n values of this step, from that rank? part: of x, or -1; op NULL: of whatever
-   operator; rank < 0: made by anybody. */
-static void cg_accept_(
-    cg_ex_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, int part, const cg_op *op, int rank, int from) {
-    const cg_extra side = cg_decode_extra_(x);
+/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales it
+   must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet fails
+   ex with the status and rank that it names. */
+static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
+    int made_by, int sent_by) {
+    const cg_extra side = cg_decode_extra_(ex);
     cg_info info;
     cg_status s;
-    if (x->status != CG_OK) return;
+    if (ex->status != CG_OK) return;
     if (len >= 12 && cg_get32_(p) == CG_FAILURE_MAGIC_) {
         const uint32_t who = cg_get32_(p + 8);
-        cg_ex_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from,
+        cg_ex_fail_(ex, CG_E_PEER, who < (uint32_t)ex->transport.size ? (int)who : sent_by,
             cg_status_str((cg_status)cg_get32_(p + 4)));
         return;
     }
-    s = cg_header_get_(p, len, &info);
+    s = cg_inspect(p, len, &info);
     if (s == CG_OK &&
         (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
-            (rank >= 0 && info.tag.rank != (uint32_t)rank) ||
-            (op && !cg_same_op_(&info.op, op) && !cg_is_empty_packet_(x, &info))))
+            (made_by >= 0 && info.tag.rank != (uint32_t)made_by) ||
+            (op && !cg_same_op_(&info.op, op) && !cg_is_empty_packet_(ex, &info))))
         s = CG_E_MISMATCH;
     if (s == CG_OK) s = cg_packet_check_(&side, p, len, n);
-    if (s == CG_OK && part >= 0 && (x->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(x, p, len, part);
+    if (s == CG_OK && stripe >= 0 && (ex->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(ex, p, len, stripe);
     if (s == CG_OK) return;
-    cg_ex_fail_(x, s, from,
+    cg_ex_fail_(ex, s, sent_by,
         s == CG_E_MISMATCH
             ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ"
             : cg_status_str(s));
 }
-/* A failure takes the place of a packet, so that the others need not wait for one. */
-static void cg_failure_put_(const cg_ex_ *x, uint8_t *p, size_t len) {
-    if (x->status == CG_OK || len < 12) return;
+/* If this rank has failed: a failure packet of len bytes at p. Packets of less than 12 bytes stay as they are. */
+static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {
+    if (ex->status == CG_OK || len < 12) return;
     memset(p, 0, len);
     cg_put32_(p, CG_FAILURE_MAGIC_);
-    cg_put32_(p + 4, (uint32_t)x->status);
-    cg_put32_(p + 8, (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
+    cg_put32_(p + 4, (uint32_t)ex->status);
+    cg_put32_(p + 8, (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
-static void cg_preamble_put_(const cg_ex_ *x, uint8_t *note, size_t len) {
-    cg_put64_(note, x->status == CG_OK ? len : 0);
-    cg_put32_(note + 8, (uint32_t)x->status);
-    cg_put32_(
-        note + 12, x->status == CG_OK ? x->check : (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
+/* 16 bytes: length of the packet that follows, status, and preamble.digest or, of a failed rank, whom it blames. */
+static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
+    cg_put64_(preamble, ex->status == CG_OK ? len : 0);
+    cg_put32_(preamble + 8, (uint32_t)ex->status);
+    cg_put32_(preamble + 12,
+        ex->status == CG_OK ? ex->preamble.digest
+                            : (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
-static size_t cg_preamble_get_(cg_ex_ *x, const uint8_t *note, size_t cap, int from) {
-    const uint64_t len = cg_get64_(note);
-    const uint32_t who = cg_get32_(note + 12);
-    if (cg_get32_(note + 8))
-        cg_ex_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from,
-            cg_status_str((cg_status)cg_get32_(note + 8)));
-    else if (len > cap) cg_ex_fail_(x, CG_E_CORRUPT, from, "it announces a packet that is too long");
-    else if (who != x->check) cg_ex_fail_(x, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
-    return cg_get32_(note + 8) || len > cap ? 0 : (size_t)len;
+/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes or has
+   another digest. In the last case the length is returned: the packet is on its way. */
+static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, int from) {
+    const uint64_t len = cg_get64_(preamble);
+    const uint32_t who = cg_get32_(preamble + 12);
+    if (cg_get32_(preamble + 8))
+        cg_ex_fail_(ex, CG_E_PEER, who < (uint32_t)ex->transport.size ? (int)who : from,
+            cg_status_str((cg_status)cg_get32_(preamble + 8)));
+    else if (len > cap) cg_ex_fail_(ex, CG_E_CORRUPT, from, "it announces a packet that is too long");
+    else if (who != ex->preamble.digest)
+        cg_ex_fail_(ex, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
+    return cg_get32_(preamble + 8) || len > cap ? 0 : (size_t)len;
 }
-static cg_status cg_ex_compress_(const cg_ex_ *x, const cg_op *op, const cg_tag *tag, const cg_extra *side,
+/* As cg_compress_with, in the exchange's scratch. */
+static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
-    return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, x->scratch, x->scratch_bytes);
+    return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
-/* x as packets, part after part. */
-static void cg_stripes_compress_(cg_ex_ *x) {
-    const size_t room = (size_t)cg_packet_room_(x);
-    cg_producer_ *fill = x->fill;
+/* Compresses grad, or what ex->producer makes of it, into own.packets, stripe after stripe. Called a second time once
+   scales are agreed on. */
+static void cg_stripes_compress_(cg_ex_ *ex) {
+    cg_producer_ *producer = ex->producer;
     cg_extra side = CG_ZERO;
-    uint64_t at = 0, scale = 0;
-    x->fill = NULL;
-    if (x->desc.side) side = *x->desc.side;
-    if (x->desc.flags & CG_ABSTAIN) {
-        const cg_tag tag = cg_stripe_tag_(x, 0, 0);
-        x->part_at[1] = cg_empty_packet_put_(&tag, x->n, x->own);
+    uint64_t packet_offset = 0, scale_offset = 0;
+    ex->producer = NULL;
+    if (ex->desc.side) side = *ex->desc.side;
+    if (ex->desc.flags & CG_ABSTAIN) {
+        const cg_tag tag = cg_stripe_tag_(ex, 0, 0);
+        ex->own.offset[1] = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);
         return;
     }
-    for (int p = 0; p < x->parts && x->status == CG_OK; p++) {
-        const size_t start = cg_stripe_start_(x, p), n = cg_stripe_n_(x, p);
-        const cg_tag tag = cg_stripe_tag_(x, p, 0);
+    for (int p = 0; p < ex->plan.stripes && ex->status == CG_OK; p++) {
+        const size_t start = cg_stripe_start_(ex, p), n = cg_stripe_n_(ex, p);
+        const cg_tag tag = cg_stripe_tag_(ex, p, 0);
         size_t len;
         cg_status s;
-        if (x->desc.side && x->desc.side->aux) side.aux = cg_at_(x->desc.side->aux, start);
-        if (x->desc.flags & CG_AGREE_SCALES) side.scale = x->settled ? x->agreed + scale : NULL;
-        scale += cg_stripe_scale_count_(x, p);
-        s = cg_compress_checked_(&x->desc.op, &tag, &side, n ? cg_at_(x->x, start) : NULL, fill, n, x->own + (size_t)at,
-            room, &len, x->scratch, x->scratch_bytes);
-        if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
-        x->part_at[p] = at;
-        at += len;
+        if (ex->desc.side && ex->desc.side->aux) side.aux = cg_at_(ex->desc.side->aux, start);
+        if (ex->desc.flags & CG_AGREE_SCALES) side.scale = ex->scales.agreed ? ex->scales.max + scale_offset : NULL;
+        scale_offset += cg_stripe_scale_count_(ex, p);
+        s = cg_compress_checked_(&ex->desc.op, &tag, &side, n ? cg_at_(ex->grad, start) : NULL, producer, n,
+            ex->own.packets + (size_t)packet_offset, ex->plan.packet_room, &len, ex->mem.scratch,
+            ex->mem.scratch_bytes);
+        if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+        ex->own.offset[p] = packet_offset;
+        packet_offset += len;
     }
-    x->part_at[x->parts] = at;
+    ex->own.offset[ex->plan.stripes] = packet_offset;
 }
-static const uint8_t *cg_own_packet_(const cg_ex_ *x, int p) { return x->own + (size_t)x->part_at[p]; }
-static size_t cg_own_packet_len_(const cg_ex_ *x, int p) { return (size_t)(x->part_at[p + 1] - x->part_at[p]); }
-static void cg_grad_check_finite_(cg_ex_ *x) { /* where x is not compressed before the others are told */
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    for (size_t i = 0; i < x->n; i += CG_BLOCK_)
-        if (kernels->absmax_bits(cg_at_(x->x, i), cg_min_(CG_BLOCK_, x->n - i)) >= CG_INF_BITS_) {
-            cg_ex_fail_(x, CG_E_NONFINITE, x->transport.rank, cg_status_str(CG_E_NONFINITE));
+static const uint8_t *cg_own_packet_(const cg_ex_ *ex, int p) { return ex->own.packets + (size_t)ex->own.offset[p]; }
+static size_t cg_own_packet_len_(const cg_ex_ *ex, int p) {
+    return (size_t)(ex->own.offset[p + 1] - ex->own.offset[p]);
+}
+/* Compressing refuses Inf and NaN; this is for routes that compress only after the opening. */
+static void cg_grad_check_finite_(cg_ex_ *ex) {
+    for (size_t i = 0; i < ex->n; i += CG_BLOCK_)
+        if (cg_absmax_bits_(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
+            cg_ex_fail_(ex, CG_E_NONFINITE, ex->transport.rank, cg_status_str(CG_E_NONFINITE));
             return;
         }
 }
-/* Scales stand first in a packet, as floats. */
-static void cg_scales_collect_(const cg_ex_ *x, uint8_t *out) {
-    for (int p = 0; p < x->parts; p++) {
-        const size_t bytes = 4 * (size_t)cg_stripe_scale_count_(x, p);
-        memcpy(out, cg_own_packet_(x, p) + CG_HEADER_BYTES, bytes);
+/* Scales of all stripes to out; they stand first in a packet, as f32. */
+static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
+    for (int p = 0; p < ex->plan.stripes; p++) {
+        const size_t bytes = 4 * (size_t)cg_stripe_scale_count_(ex, p);
+        memcpy(out, cg_own_packet_(ex, p) + CG_HEADER_BYTES, bytes);
         out += bytes;
     }
 }
-static void cg_scales_agree_(cg_ex_ *x) {
-    for (size_t i = 0; i < (size_t)x->scales; i++) {
-        float most = 0.0f;
-        for (size_t q = 0; q < cg_ranks_(x); q++) {
-            const float s = x->scales == 1 ? cg_as_float_(cg_get32_(x->records + q * CG_RECORD_BYTES_ + 48))
-                                           : cg_as_float_(cg_get32_(cg_gathered_(x, q) + 4 * i));
-            if (!cg_is_finite_(s) || s < 0.0f) cg_ex_fail_(x, CG_E_CORRUPT, (int)q, "it sent a scale that cannot be");
-            else if (s > most) most = s;
+/* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last allgather, and
+   compresses again with it. */
+static void cg_scales_agree_(cg_ex_ *ex) {
+    for (size_t i = 0; i < (size_t)ex->scales.count; i++) {
+        float max_scale = 0.0f;
+        for (size_t q = 0; q < cg_ranks_(ex); q++) {
+            const float scale = ex->scales.count == 1
+                ? cg_as_float_(cg_get32_(ex->opening.records + q * CG_RECORD_BYTES_ + 48))
+                : cg_as_float_(cg_get32_(cg_gathered_(ex, q) + 4 * i));
+            if (!cg_is_finite_(scale) || scale < 0.0f)
+                cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it sent a scale that cannot be");
+            else if (scale > max_scale) max_scale = scale;
         }
-        x->agreed[i] = most;
+        ex->scales.max[i] = max_scale;
     }
-    x->settled = 1;
-    cg_stripes_compress_(x);
-    if (x->status == CG_OK) return;
-    x->part_at[0] = 0; /* the others wait for packets */
-    for (int p = 0; p < x->parts; p++) {
-        const size_t len = cg_bound_(&x->desc.op, NULL, cg_stripe_n_(x, p));
-        cg_failure_put_(x, x->own + (size_t)x->part_at[p], len);
-        x->part_at[p + 1] = x->part_at[p] + len;
+    ex->scales.agreed = 1;
+    cg_stripes_compress_(ex);
+    if (ex->status == CG_OK) return;
+    ex->own.offset[0] = 0; /* the others expect packets: send failures */
+    for (int p = 0; p < ex->plan.stripes; p++) {
+        const size_t len = cg_bound(&ex->desc.op, cg_stripe_n_(ex, p));
+        cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);
+        ex->own.offset[p + 1] = ex->own.offset[p] + len;
     }
 }
 
-/* src/exchange/resume.h */
-/* ---- >>routines: a route reads as one after the other, and comes back to where it waited ---- */
+/* src/exchange/coroutine.h */
+/* coroutine: routes as straight code that returns at every message and goes on where it waited
 
-/* A mark is where a routine goes on: 1, 2, 3 ... in the order of its text, so that it does not depend on line numbers.
-   What moves two messages waits for the first at mark and for the second at -mark. */
-#define CG_CO_BEGIN_(x)       \
-  switch ((x)->line) {        \
+   Offers   CG_CO_BEGIN_ ... CG_CO_END_, CG_CO_AWAIT_, CG_CO_HOP_, CG_CO_BROADCAST_, CG_CO_ALLGATHER_
+   Needs    collectives, packets
+   Touches  ex->co.line, ex->hop, ex->preamble, ex->inputs, ex->reduced.len, ex->mem.sizes
+   A coroutine is a function of ex that returns CG_AGAIN while a collective is under way and is called again when that is
+   complete. Locals do not outlast a wait, except those computed before CG_CO_BEGIN_, which are computed anew. */
+
+/* resume_line is where the coroutine goes on: 1, 2, 3 ... in the order of its text, not a line of the file. A macro that
+   moves a preamble and a packet waits for the first at resume_line and for the second at -resume_line. */
+#define CG_CO_BEGIN_(ex)      \
+  switch ((ex)->co.line) {    \
   default: return CG_E_STATE; \
   case 0:
-#define CG_CO_YIELD_(x, ask, mark) \
-  do {                             \
-    ask;                           \
-    (x)->line = (mark);            \
-    return CG_AGAIN;               \
-  case (mark):;                    \
+#define CG_CO_YIELD_(ex, begin_call, resume_line) \
+  do {                                            \
+    begin_call;                                   \
+    (ex)->co.line = (resume_line);                \
+    return CG_AGAIN;                              \
+  case (resume_line):;                            \
   } while (0)
-#define CG_CO_AWAIT_(x, mark, ask) CG_CO_YIELD_(x, ask, mark)
+#define CG_CO_AWAIT_(ex, resume_line, begin_call) CG_CO_YIELD_(ex, begin_call, resume_line)
 #define CG_CO_END_ }
-/* One packet out and one in; a note goes before them where their lengths are not known. */
-#define CG_CO_HOP_(x, mark, known, out, out_len, to, in, in_len, cap, from) \
-  do {                                                                      \
-    cg_hop_set_(x, out, out_len, to, in, in_len, cap, from);                \
-    if (!(known)) CG_CO_YIELD_(x, cg_hop_preamble_begin_(x), mark);         \
-    CG_CO_YIELD_(x, cg_hop_packet_begin_(x, known), -(mark));               \
+/* One packet out and one in by sendrecv, then ex->hop.in_len is the length of what came. Preambles go before them unless
+   len_fixed: both lengths are known to both sides. */
+#define CG_CO_HOP_(ex, resume_line, len_fixed, out, out_len, to, in, in_len, cap, from) \
+  do {                                                                                  \
+    cg_hop_set_(ex, out, out_len, to, in, in_len, cap, from);                           \
+    if (!(len_fixed)) CG_CO_YIELD_(ex, cg_hop_preamble_begin_(ex), resume_line);        \
+    CG_CO_YIELD_(ex, cg_hop_packet_begin_(ex, len_fixed), -(resume_line));              \
   } while (0)
-/* x->result from its root to everybody; known: its length, or 0. */
-#define CG_CO_BROADCAST_(x, mark, known, from)                                                           \
-  do {                                                                                                   \
-    cg_preamble_put_(x, (x)->note[0], (x)->result_len);                                                  \
-    if (!(known)) CG_CO_YIELD_(x, cg_broadcast_begin_(x, (x)->note[0], CG_PREAMBLE_BYTES_, from), mark); \
-    CG_CO_YIELD_(x, cg_broadcast_packet_begin_(x, known, from), -(mark));                                \
+/* ex->reduced.packet and its length from rank `from` to everybody. fixed_len: its length, or 0: a preamble goes before it. */
+#define CG_CO_BROADCAST_(ex, resume_line, fixed_len, from)                                                  \
+  do {                                                                                                      \
+    cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                            \
+    if (!(fixed_len))                                                                                       \
+      CG_CO_YIELD_(ex, cg_broadcast_begin_(ex, (ex)->preamble.out, CG_PREAMBLE_BYTES_, from), resume_line); \
+    CG_CO_YIELD_(ex, cg_broadcast_packet_begin_(ex, fixed_len, from), -(resume_line));                      \
   } while (0)
-/* Everybody's x->result, `into`; x->sizes becomes their lengths. */
-#define CG_CO_ALLGATHER_(x, mark, known, into)                                                                       \
-  do {                                                                                                               \
-    cg_preamble_put_(x, (x)->note[0], (x)->result_len);                                                              \
-    if (!(known)) CG_CO_YIELD_(x, cg_allgather_equal_begin_(x, (x)->note[0], CG_PREAMBLE_BYTES_, (x)->notes), mark); \
-    CG_CO_YIELD_(x, cg_allgather_packets_begin_(x, known, into), -(mark));                                           \
+/* Everybody's ex->reduced.packet to everybody, `into` as cg_allgather_begin_ has it; ex->inputs.len and ex->mem.sizes
+   become their lengths. len_fixed: all know them (cg_reduced_fixed_len_). */
+#define CG_CO_ALLGATHER_(ex, resume_line, len_fixed, into)                                                             \
+  do {                                                                                                                 \
+    cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                                       \
+    if (!(len_fixed))                                                                                                  \
+      CG_CO_YIELD_(                                                                                                    \
+          ex, cg_allgather_equal_begin_(ex, (ex)->preamble.out, CG_PREAMBLE_BYTES_, (ex)->preamble.all), resume_line); \
+    CG_CO_YIELD_(ex, cg_allgather_packets_begin_(ex, len_fixed, into), -(resume_line));                                \
   } while (0)
 
 static void cg_hop_set_(
-    cg_ex_ *x, const uint8_t *out, size_t out_len, int to, uint8_t *in, size_t in_len, size_t cap, int from) {
-    x->move.out = out;
-    x->move.out_len = out_len;
-    x->move.to = to;
-    x->move.in = in;
-    x->move.in_len = in_len;
-    x->move.cap = cap;
-    x->move.from = from;
+    cg_ex_ *ex, const uint8_t *out, size_t out_len, int to, uint8_t *in, size_t in_len, size_t cap, int from) {
+    ex->hop.out = out;
+    ex->hop.out_len = out_len;
+    ex->hop.to = to;
+    ex->hop.in = in;
+    ex->hop.in_len = in_len;
+    ex->hop.in_cap = cap;
+    ex->hop.from = from;
 }
-static void cg_hop_preamble_begin_(cg_ex_ *x) {
-    cg_preamble_put_(x, x->note[0], x->move.out_len);
-    cg_sendrecv_begin_(x, x->note[0], CG_PREAMBLE_BYTES_, x->move.to, x->note[1], CG_PREAMBLE_BYTES_, x->move.from);
+static void cg_hop_preamble_begin_(cg_ex_ *ex) {
+    cg_preamble_put_(ex, ex->preamble.out, ex->hop.out_len);
+    cg_sendrecv_begin_(
+        ex, ex->preamble.out, CG_PREAMBLE_BYTES_, ex->hop.to, ex->preamble.in, CG_PREAMBLE_BYTES_, ex->hop.from);
 }
-static void cg_hop_packet_begin_(cg_ex_ *x, int known) {
-    if (known) {
-        if (x->status != CG_OK) x->move.out = x->buf[0];
-        if (x->move.to >= 0) cg_failure_put_(x, x->buf[0], x->move.out_len);
-        /* what was promised must be sent, whatever has come to light since */
+/* len_fixed: a failed rank sends a failure packet, from partial.buf[0], which has room for it. */
+static void cg_hop_packet_begin_(cg_ex_ *ex, int len_fixed) {
+    if (len_fixed) {
+        if (ex->status != CG_OK) ex->hop.out = ex->partial.buf[0];
+        if (ex->hop.to >= 0) cg_failure_put_(ex, ex->partial.buf[0], ex->hop.out_len);
+    } else { /* what the preamble announced must be sent, whatever this rank has found out since */
+        ex->hop.out_len = (size_t)cg_get64_(ex->preamble.out);
+        ex->hop.in_len = ex->hop.from < 0 ? 0 : cg_preamble_get_(ex, ex->preamble.in, ex->hop.in_cap, ex->hop.from);
+    }
+    cg_sendrecv_begin_(ex, ex->hop.out, ex->hop.out_len, ex->hop.to, ex->hop.in, ex->hop.in_len, ex->hop.from);
+}
+static void cg_broadcast_packet_begin_(cg_ex_ *ex, size_t fixed_len, int from) {
+    if (fixed_len) {
+        ex->reduced.len = fixed_len;
+        if (ex->transport.rank == from) cg_failure_put_(ex, ex->reduced.packet, fixed_len);
     } else {
-        x->move.out_len = (size_t)cg_get64_(x->note[0]);
-        x->move.in_len = x->move.from < 0 ? 0 : cg_preamble_get_(x, x->note[1], x->move.cap, x->move.from);
+        ex->reduced.len = cg_preamble_get_(ex, ex->preamble.out, ex->reduced.cap, from);
     }
-    cg_sendrecv_begin_(x, x->move.out, x->move.out_len, x->move.to, x->move.in, x->move.in_len, x->move.from);
+    cg_broadcast_begin_(ex, ex->reduced.packet, ex->reduced.len, from);
 }
-static void cg_broadcast_packet_begin_(cg_ex_ *x, size_t known, int from) {
-    if (known) {
-        x->result_len = known;
-        if (x->transport.rank == from) cg_failure_put_(x, x->result, known);
-    } else {
-        x->result_len = cg_preamble_get_(x, x->note[0], x->result_cap, from);
+/* The stripe whose sum a rank reduces, or has complete at the end of the ring. */
+static int cg_stripe_of_rank_(const cg_ex_ *ex, int rank) {
+    return ex->plan.route == CG_ROUTE_RING ? cg_wrap_(ex, rank + 1) : rank;
+}
+/* Length of a reduced packet of n values; 0: not known beforehand. */
+static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) {
+    if (ex->desc.fold == CG_FOLD_VOTE) return cg_bound(&ex->desc.op, n);
+    if (!ex->plan.reduced_len_fixed) return 0;
+    if (ex->plan.exact && !ex->desc.op.sample.id && !ex->desc.op.transform.id) return (size_t)cg_dense_bound_(n);
+    return cg_bound(ex->plan.exact ? &ex->desc.op : &ex->plan.back, n);
+}
+/* Not len_fixed: the last allgather was of the preambles. */
+static void cg_allgather_packets_begin_(cg_ex_ *ex, int len_fixed, uint8_t *into) {
+    for (size_t q = 0; q < cg_ranks_(ex); q++)
+        ex->inputs.len[q] = len_fixed ? cg_reduced_fixed_len_(ex, cg_stripe_n_(ex, cg_stripe_of_rank_(ex, (int)q)))
+                                      : cg_preamble_get_(ex, cg_gathered_(ex, q), ex->reduced.cap, (int)q);
+    for (size_t q = 0; q < cg_ranks_(ex); q++) ex->mem.sizes[q] = ex->inputs.len[q];
+    if (len_fixed) cg_failure_put_(ex, ex->reduced.packet, ex->inputs.len[ex->transport.rank]);
+    cg_allgather_begin_(ex, ex->reduced.packet, ex->mem.sizes, into);
+}
+/* The packets of the last allgather become ex->inputs. */
+static void cg_inputs_from_gather_(cg_ex_ *ex) {
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
+        ex->inputs.packet[q] = cg_gathered_(ex, q);
+        ex->inputs.len[q] = (size_t)ex->collective.sizes[q];
     }
-    cg_broadcast_begin_(x, x->result, x->result_len, from);
-}
-/* whose sum a rank has in the end */
-static int cg_stripe_of_rank_(const cg_ex_ *x, int rank) {
-    return x->route == CG_ROUTE_RING ? cg_wrap_(x, rank + 1) : rank;
-}
-static size_t cg_reduced_fixed_len_(const cg_ex_ *x, size_t n) { /* length of a result of n values */
-    if (x->desc.fold == CG_FOLD_VOTE) return cg_bound_(&x->desc.op, NULL, n);
-    if (!x->closed_fixed) return 0;
-    return x->exact ? (size_t)cg_dense_bound_(cg_transformed_n_(&x->desc.op, cg_sampled_n_(&x->desc.op, n, NULL)))
-                    : cg_bound_(&x->back, NULL, n);
-}
-static void cg_allgather_packets_begin_(cg_ex_ *x, int known, uint8_t *into) {
-    for (size_t q = 0; q < cg_ranks_(x); q++)
-        x->len[q] = known ? cg_reduced_fixed_len_(x, cg_stripe_n_(x, cg_stripe_of_rank_(x, (int)q)))
-                          : cg_preamble_get_(x, cg_gathered_(x, q), x->result_cap, (int)q);
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = x->len[q];
-    if (known) cg_failure_put_(x, x->result, x->len[x->transport.rank]);
-    cg_allgather_begin_(x, x->result, x->sizes, into);
-}
-static void cg_inputs_from_gather_(cg_ex_ *x) { /* after a gather */
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
-        x->packet[q] = cg_gathered_(x, q);
-        x->len[q] = (size_t)x->c.sizes[q];
-    }
-}
-
-/* src/exchange/blend.h */
-/* ---- >>blends: y = own + packets + carry, a block at a time, so that y is written to memory once ---- */
-
-typedef struct cg_accum_ {
-    const cg_ex_ *x;
-    float *y;
-    size_t n, count;          /* of packets */
-    const float *own, *carry; /* or NULL */
-    float own_by, carry_by;
-    int whole; /* some packet cannot be decoded by blocks */
-} cg_accum_;
-
-static void cg_accum_open_(cg_accum_ *b, cg_ex_ *x, float *y, size_t n) {
-    memset(b, 0, sizeof *b);
-    b->x = x;
-    b->y = y;
-    b->n = n;
-}
-/* The next packet, verified, times alpha. */
-static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, float alpha) {
-    const cg_extra side = cg_decode_extra_(b->x);
-    cg_decoder_ *d = &b->x->decoder[b->count];
-    if (cg_decoder_open_(d, &side, packet, len, b->y, b->n, 1) != CG_OK) b->whole = 1;
-    else if (d->info.op.select.id || d->info.op.sample.id || d->lay.value_code || d->lay.codec ||
-        cg_is_matrix_op_(&d->info.op))
-        b->whole = 1;
-    d->packet = packet;
-    d->info.packet_bytes = len;
-    d->alpha = alpha;
-    d->beta = b->count || b->own ? 1.0f : 0.0f;
-    d->non_temporal = 0;
-    b->count++;
-}
-static void cg_accum_ranks_(cg_ex_ *x, float *y, size_t n, cg_accum_ *b) {
-    cg_accum_open_(b, x, y, n);
-    for (size_t q = 0; q < cg_ranks_(x); q++)
-        cg_accum_packet_(b, (const uint8_t *)x->packet[q], x->len[q], cg_alpha_(x, q));
-}
-static void cg_accum_dense_term_(const cg_accum_ *b, size_t first, size_t many, const float *v, float by, float beta) {
-    if (v) cg_kernels_now_()->axpby(cg_at_(v, first), many, by, beta, cg_at_mut_(b->y, first), 0);
-}
-static double cg_accum_block_(const void *user, size_t first, size_t many, float *out) {
-    const cg_accum_ *b = (const cg_accum_ *)user;
-    cg_checksum_ sum;
-    double energy;
-    (void)out; /* b->y + first */
-    cg_accum_dense_term_(b, first, many, b->own, b->own_by, 0.0f);
-    if (b->own) cg_accum_dense_term_(b, first, many, b->carry, b->carry_by, 1.0f);
-    for (size_t i = 0; i < b->count; i++)
-        cg_decode_block_(&b->x->decoder[i], NULL, NULL, first / CG_BLOCK_, 0, &sum, &energy);
-    if (!b->own) cg_accum_dense_term_(b, first, many, b->carry, b->carry_by, 1.0f);
-    return 0.0;
-}
-static cg_producer_ cg_accum_producer_(const cg_accum_ *b) {
-    cg_producer_ fill = CG_ZERO;
-    fill.make = cg_accum_block_;
-    fill.user = b;
-    fill.n = b->n;
-    fill.step = CG_BLOCK_;
-    return fill;
-}
-/* The same, packet by packet. */
-static cg_status cg_accum_whole_(const cg_accum_ *b) {
-    cg_status s = CG_OK;
-    cg_accum_dense_term_(b, 0, b->n, b->own, b->own_by, 0.0f);
-    if (b->own) cg_accum_dense_term_(b, 0, b->n, b->carry, b->carry_by, 1.0f);
-    for (size_t i = 0; i < b->count && s == CG_OK; i++) {
-        const cg_decoder_ *d = &b->x->decoder[i];
-        s = cg_ex_decode_(b->x, d->packet, d->info.packet_bytes, d->alpha, d->beta, b->y, b->n);
-    }
-    if (!b->own) cg_accum_dense_term_(b, 0, b->n, b->carry, b->carry_by, 1.0f);
-    return s;
-}
-static cg_status cg_accum_all_(const cg_accum_ *b) {
-    cg_producer_ fill = cg_accum_producer_(b);
-    cg_source_ src = CG_ZERO;
-    if (b->whole) return cg_accum_whole_(b);
-    src.producer = &fill;
-    src.x = b->y;
-    cg_producer_make_all_(&src);
-    return CG_OK;
-}
-/* Decoded, added and encoded again, block by block. */
-static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const cg_tag *tag, const cg_extra *side,
-    uint8_t *out, size_t cap, size_t *len) {
-    const cg_ex_ *x = b->x;
-    cg_producer_ fill = cg_accum_producer_(b);
-    cg_status s = b->whole ? cg_accum_whole_(b) : CG_OK;
-    return s == CG_OK ? cg_compress_checked_(op, tag, side, b->y, b->whole ? NULL : &fill, b->n, out, cap, len,
-                            x->scratch, x->scratch_bytes)
-                      : s;
-}
-
-/* src/exchange/allgather.h */
-/* ---- >>allgather ---- */
-
-/* A sum of floats that is too large is the largest float, and would be no mean when divided by N. */
-static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
-    cg_info info;
-    const cg_status s = cg_header_get_(sum, len, &info);
-    if (s != CG_OK || info.op.quantize.id) return s;
-    return cg_stored_absmax_bits_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >=
-            CG_INF_BITS_ - 1
-        ? CG_E_NONFINITE
-        : CG_OK;
-}
-/* How many packets have each of the sum's values; both ascend. */
-CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *x, const cg_decoder_ *sum, uint32_t *counts) {
-    const size_t k = (size_t)sum->info.k;
-    memset(counts, 0, 4 * k);
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
-        cg_decoder_ d;
-        cg_index_reader_ all = cg_index_open_(&sum->info, sum->index), one;
-        uint64_t at[CG_SPARSE_BATCH_], in[CG_SPARSE_BATCH_];
-        size_t j = 0, have = 0, next = 0;
-        float none = 0.0f;
-        const cg_extra side = cg_decode_extra_(x);
-        cg_status s = cg_decoder_open_(&d, &side, x->packet[q], x->len[q], &none, x->n, 0);
-        if (s != CG_OK) return s;
-        one = cg_index_open_(&d.info, d.index);
-        for (size_t i = 0; i < k; i++) {
-            if (i % CG_SPARSE_BATCH_ == 0) cg_index_get_per_value_(&all, at, cg_min_(CG_SPARSE_BATCH_, k - i));
-            if (next == have && j < (size_t)d.info.k) {
-                have = cg_min_(CG_SPARSE_BATCH_, (size_t)d.info.k - j);
-                cg_index_get_per_value_(&one, in, have);
-                next = 0;
-            }
-            if (next < have && in[next] == at[i % CG_SPARSE_BATCH_]) {
-                counts[i]++;
-                next++;
-                j++;
-            }
-        }
-    }
-    return CG_OK;
-}
-/* The sum of all, each value divided by how many ranks sent one there. */
-CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *x) {
-    uint32_t *counts = (uint32_t *)(void *)x->lists;
-    uint8_t *values = x->result + CG_HEADER_BYTES;
-    cg_decoder_ sum;
-    float none = 0.0f;
-    cg_status s = cg_reduce_(
-        x->packet, x->len, cg_ranks_(x), 0, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
-    if (s == CG_OK) s = cg_sum_check_saturated_(x->result, x->result_len);
-    if (s == CG_OK) s = cg_decoder_open_(&sum, NULL, x->result, x->result_len, &none, x->n, 1);
-    if (s == CG_OK) s = cg_count_contributors_(x, &sum, counts);
-    if (s != CG_OK) return s;
-    for (size_t i = 0; i < (size_t)sum.info.k; i++)
-        cg_put32_(values + 4 * i, cg_as_bits_(cg_as_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
-    cg_packet_finalize_(sum.kernels, &sum.info, x->result,
-        cg_checksum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
-    return cg_ex_decode_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
-}
-/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and
-   added to in L1. touched: a bit for each that was, or NULL; model: what they will be used on. */
-CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_cursor_ *a, int first, float alpha, uint64_t base, uint64_t end,
-    float *chunk, uint64_t *touched, const float *model) {
-    for (;; a->next = a->have = 0) {
-        size_t i = a->next;
-        if (!a->have) {
-            a->have = cg_min_(CG_SPARSE_BATCH_, a->left);
-            if (!a->have) return;
-            cg_index_get_(&a->reader, a->at, a->have);
-            a->left -= a->have;
-            if (touched)
-                for (size_t j = 0; j < a->have; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->at[j]));
-        }
-        for (; i < a->have && a->at[i] < end; i++, a->values += 4) {
-            const float v = cg_times_(alpha, cg_as_float_(cg_get32_(a->values)));
-            const size_t j = (size_t)(a->at[i] - base);
-            chunk[j] = first ? v : cg_plus_(chunk[j], v);
-            if (touched) touched[j / 64] |= (uint64_t)1 << j % 64;
-        }
-        a->next = i;
-        if (i < a->have) return;
-    }
-}
-static cg_status cg_sparse_cursors_open_(cg_ex_ *x, size_t n) {
-    float none = 0.0f;
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
-        cg_decoder_ d;
-        const cg_status s = cg_decoder_open_(&d, NULL, x->packet[q], x->len[q], &none, n, 1);
-        if (s != CG_OK) return s;
-        x->lanes[q].reader = cg_index_open_(&d.info, d.index);
-        x->lanes[q].values = d.codes;
-        x->lanes[q].left = (size_t)d.info.k;
-        x->lanes[q].next = x->lanes[q].have = 0;
-    }
-    return CG_OK;
-}
-CG_NOINLINE_ cg_status cg_sparse_cursors_sum_(cg_ex_ *x, float *y, size_t n) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-    const cg_status s = cg_sparse_cursors_open_(x, n);
-    float chunk[2 * CG_CHUNK_];
-    if (s != CG_OK) return s;
-    memset(chunk, 0, sizeof chunk);
-    for (size_t base = 0, many; base < n; base += many) {
-        many = cg_min_(2 * CG_CHUNK_, n - base);
-        for (size_t q = 0; q < cg_ranks_(x); q++)
-            cg_sparse_cursor_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL, NULL);
-        kernels->move_zero(chunk, many, cg_at_mut_(y, base), stream);
-    }
-    if (stream) kernels->stream_fence();
-    return CG_OK;
-}
-/* ... to the model, where somebody sent something. */
-CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *x) {
-    const cg_status s = cg_sparse_cursors_open_(x, x->n);
-    float chunk[2 * CG_CHUNK_];
-    uint64_t touched[2 * CG_CHUNK_ / 64];
-    if (s != CG_OK) return s;
-    memset(chunk, 0, sizeof chunk);
-    memset(touched, 0, sizeof touched);
-    for (size_t base = 0; base < x->n; base += 2 * CG_CHUNK_) {
-        for (size_t q = 0; q < cg_ranks_(x); q++)
-            cg_sparse_cursor_add_(
-                &x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched, x->desc.model);
-        for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
-            for (; touched[w]; touched[w] &= touched[w] - 1) {
-                const size_t j = 64 * w + cg_ctz_(touched[w]);
-                cg_model_step_at_(&x->desc, base + j, chunk[j]);
-                chunk[j] = 0.0f;
-            }
-    }
-    x->desc.model = NULL; /* done */
-    return CG_OK;
-}
-static cg_status cg_inputs_sum_(cg_ex_ *x, float *y, size_t n) {
-    cg_accum_ b;
-    if (x->lanes) return cg_sparse_cursors_sum_(x, y, n);
-    cg_accum_ranks_(x, y, n, &b);
-    return cg_accum_all_(&b);
-}
-static cg_status cg_route_allgather_(cg_ex_ *x) {
-    cg_status s;
-    CG_CO_BEGIN_(x)
-    CG_CO_AWAIT_(x, 1, cg_allgather_begin_(x, x->own, x->sizes, x->inbox));
-    cg_inputs_from_gather_(x);
-    for (int q = 0; q < x->transport.size; q++)
-        if (q != x->transport.rank)
-            cg_accept_(
-                x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_stripe_tag_(x, 0, 0), 0, &x->desc.op, q, q);
-    if (x->status != CG_OK) return x->status;
-    if (x->desc.fold == CG_FOLD_VOTE) {
-        s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
-        return s == CG_OK ? cg_ex_decode_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n) : s;
-    }
-    if (x->desc.fold == CG_FOLD_CONTRIBUTORS && x->desc.op.select.id) return cg_mean_of_contributors_(x);
-    return x->lanes && x->desc.model ? cg_sparse_cursors_step_model_(x) : cg_inputs_sum_(x, x->y, x->n);
-    CG_CO_END_
-}
-
-/* src/exchange/server.h */
-/* ---- >>answers: server and scatter; an owner adds packets, and encodes the sum ---- */
-
-/* What the second leg lost counts as not sent, by the rank that lost it. */
-static cg_status cg_contribution_less_error_(cg_ex_ *x, int part) {
-    const size_t n = cg_stripe_n_(x, part), before = (size_t)x->part_at[part],
-                 after = (size_t)(x->part_at[x->parts] - x->part_at[part + 1]);
-    const float share = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)x->weights;
-    const cg_tag tag = cg_stripe_tag_(x, part, 0);
-    const cg_op dense = cg_dense();
-    size_t len;
-    cg_status s;
-    cg_kernels_now_()->axpby(x->sum, n, -share / cg_weight_of_(x, (size_t)x->transport.rank), 0.0f, x->sum, 0);
-    s = cg_ex_decode_(x, cg_own_packet_(x, part), cg_own_packet_len_(x, part), 1.0f, 1.0f, x->sum, n);
-    memcpy(x->used, x->own, before);
-    if (s == CG_OK)
-        s = cg_ex_compress_(x, &dense, &tag, NULL, x->sum, n, x->used + before, CG_HEADER_BYTES + 4 * n, &len);
-    if (s != CG_OK) return s;
-    memcpy(x->used + before + len, x->own + (size_t)x->part_at[part + 1], after);
-    x->report.used = x->used;
-    x->used_len = before + len + after;
-    return CG_OK;
-}
-/* x->packet[] become x->result; what that loses stays in x->sum. */
-static void cg_owner_reduce_(cg_ex_ *x, int part) {
-    const size_t n = cg_stripe_n_(x, part);
-    cg_tag tag = cg_stripe_tag_(x, part, 1);
-    const cg_extra side = cg_back_extra_(x);
-    cg_status s;
-    if (x->status != CG_OK) return;
-    if (x->desc.fold == CG_FOLD_VOTE)
-        s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
-    else if (x->exact)
-        s = cg_reduce_(x->packet, x->len, cg_ranks_(x), x->reach, x->result, x->result_cap, &x->result_len, x->scratch,
-            x->scratch_bytes);
-    else {
-        cg_accum_ b;
-        cg_accum_ranks_(x, x->sum, n, &b);
-        b.carry = x->desc.carry;
-        b.carry_by = 1.0f;
-        s = cg_accum_compress_(&b, &x->back, &tag, &side, x->result, x->result_cap, &x->result_len);
-        if (s == CG_OK && (x->desc.carry || x->used))
-            s = cg_ex_decode_(x, x->result, x->result_len, -1.0f, 1.0f, x->sum, n);
-        /* before the others are told: it may be too large for a float */
-        if (s == CG_OK && x->used) s = cg_contribution_less_error_(x, part);
-    }
-    if (s == CG_OK && x->exact) s = cg_sum_check_saturated_(x->result, x->result_len);
-    if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
-}
-/* The tag of a result: exact sums keep that of what they are made of. */
-static cg_tag cg_reduced_tag_(const cg_ex_ *x, int part) {
-    return cg_stripe_tag_(x, part, !x->exact && x->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(x));
-}
-/* What the second leg lost goes to carry. */
-static void cg_owner_carry_update_(cg_ex_ *x, int part) {
-    if (!x->exact && x->desc.fold != CG_FOLD_VOTE && x->desc.carry)
-        memcpy(x->desc.carry, x->sum, 4 * cg_stripe_n_(x, part));
-}
-static cg_status cg_route_server_(cg_ex_ *x) {
-    const int me = x->transport.rank, root = x->root;
-    const size_t slot = (size_t)cg_packet_room_(x);
-    CG_CO_BEGIN_(x)
-    if (!x->transport.sendrecv) {
-        CG_CO_AWAIT_(x, 1, cg_allgather_begin_(x, x->own, x->sizes, x->inbox));
-        cg_inputs_from_gather_(x);
-    } else if (me != root) {
-        CG_CO_AWAIT_(x, 2, cg_sendrecv_begin_(x, x->own, (size_t)x->sizes[me], root, NULL, 0, -1));
-    } else {
-        for (x->t = 0; x->t < x->transport.size; x->t++) {
-            x->packet[x->t] = x->t == root ? x->own : x->inbox + (size_t)x->t * slot;
-            x->len[x->t] = (size_t)x->sizes[x->t];
-            if (x->t != root)
-                CG_CO_AWAIT_(x, 3,
-                    cg_sendrecv_begin_(x, NULL, 0, -1, x->inbox + (size_t)x->t * slot, (size_t)x->sizes[x->t], x->t));
-        }
-    }
-    if (me == root) {
-        for (int q = 0; q < x->transport.size; q++)
-            if (q != me)
-                cg_accept_(
-                    x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_stripe_tag_(x, 0, 0), 0, &x->desc.op, q, q);
-        cg_owner_reduce_(x, 0);
-    }
-    CG_CO_BROADCAST_(x, 4, cg_reduced_fixed_len_(x, x->n), root);
-    if (me != root)
-        cg_accept_(x, x->result, x->result_len, x->n, cg_reduced_tag_(x, 0), x->exact ? 0 : -1, NULL, -1, root);
-    if (x->status != CG_OK) return x->status;
-    if (me == root) cg_owner_carry_update_(x, 0);
-    return cg_ex_decode_(x, x->result, x->result_len, x->over, 0.0f, x->y, x->n);
-    CG_CO_END_
-}
-/* Stripes, one from every rank, into x. */
-static void cg_accept_stripes_(cg_ex_ *x) {
-    for (int q = 0; q < x->transport.size; q++) {
-        const int part = cg_stripe_of_rank_(x, q);
-        if (q != x->transport.rank)
-            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_stripe_n_(x, part), cg_reduced_tag_(x, part),
-                x->exact ? part : -1, NULL, -1, q);
-    }
-}
-static cg_status cg_write_stripes_(cg_ex_ *x) {
-    cg_status s = CG_OK;
-    for (int q = 0; q < x->transport.size && s == CG_OK; q++) {
-        const int part = cg_stripe_of_rank_(x, q);
-        const size_t n = cg_stripe_n_(x, part);
-        if (n)
-            s = cg_ex_decode_(
-                x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->y, cg_stripe_start_(x, part)), n);
-    }
-    return s;
-}
-/* Lengths of this rank's parts, for everybody, where they are not known. */
-static void cg_allgather_lengths_begin_(cg_ex_ *x) {
-    uint8_t *mine = x->notes + (size_t)x->transport.size * 8 * cg_ranks_(x);
-    for (int p = 0; p < x->parts; p++) cg_put64_(mine + 8 * p, cg_own_packet_len_(x, p));
-    cg_allgather_equal_begin_(x, mine, 8 * (uint64_t)x->parts, x->notes);
-}
-static void cg_lengths_read_(cg_ex_ *x) { /* of the parts that will come to me */
-    const int me = x->transport.rank;
-    const uint64_t room = cg_packet_room_(x), known = cg_bound_(&x->desc.op, x->desc.side, cg_stripe_n_(x, me));
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
-        const uint8_t *row = x->fixed ? NULL : cg_gathered_(x, q);
-        x->len[q] = (size_t)(row ? cg_get64_(row + 8 * me) : known);
-        for (int p = 0; row && p < x->parts; p++)
-            if (cg_get64_(row + 8 * p) > room)
-                cg_ex_fail_(x, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
-    }
-}
-static cg_status cg_route_scatter_(cg_ex_ *x) {
-    const int me = x->transport.rank, size = x->transport.size;
-    const size_t slot = (size_t)cg_packet_room_(x);
-    int to, from;
-    CG_CO_BEGIN_(x)
-    if (!x->fixed) CG_CO_AWAIT_(x, 1, cg_allgather_lengths_begin_(x));
-    cg_lengths_read_(x);
-    if (!x->fixed && x->status != CG_OK) return x->status; /* everybody has seen the same lengths */
-    x->packet[me] = cg_own_packet_(x, me);
-    x->len[me] = cg_own_packet_len_(x, me);
-    for (x->t = 1; x->t < size; x->t++) {
-        to = cg_wrap_(x, me + x->t);
-        from = cg_wrap_(x, me - x->t);
-        x->packet[from] = x->inbox + (size_t)from * slot;
-        CG_CO_AWAIT_(x, 2,
-            cg_sendrecv_begin_(x, cg_own_packet_(x, to), cg_own_packet_len_(x, to), to, x->inbox + (size_t)from * slot,
-                x->len[from], from));
-    }
-    for (int q = 0; q < size; q++)
-        if (q != me)
-            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_stripe_n_(x, me), cg_stripe_tag_(x, me, 0), me,
-                &x->desc.op, q, q);
-    cg_owner_reduce_(x, me);
-    CG_CO_ALLGATHER_(x, 3, x->closed_fixed, x->in);
-    cg_inputs_from_gather_(x);
-    cg_accept_stripes_(x);
-    if (x->status != CG_OK) return x->status;
-    cg_owner_carry_update_(x, me);
-    return cg_write_stripes_(x);
-    CG_CO_END_
-}
-
-/* src/exchange/ring.h */
-/* ---- >>hops: ring and tree; a packet is decoded, added to and encoded again ---- */
-
-/* An exact sum is a packet all the time. Another is decoded and added to when it is encoded: from x and the
-   packets that came. */
-static void cg_partial_begin_(cg_ex_ *x, int part) {
-    x->hops = 0;
-    if (!x->exact || x->status != CG_OK) return;
-    x->current = cg_own_packet_(x, part);
-    x->current_len = cg_own_packet_len_(x, part);
-}
-static void cg_partial_reduce_(cg_ex_ *x, const uint8_t *in, size_t in_len) {
-    const void *both[2];
-    size_t lens[2];
-    uint8_t *out = x->buf[x->flip ^= 1];
-    cg_status s;
-    both[0] = x->current;
-    both[1] = in;
-    lens[0] = x->current_len;
-    lens[1] = in_len;
-    s = cg_reduce_(both, lens, in ? 2 : 1, x->reach, out, x->result_cap, &x->current_len, x->scratch, x->scratch_bytes);
-    x->current = out;
-    if (s == CG_OK) s = cg_sum_check_saturated_(out, x->current_len);
-    if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
-}
-/* where the next is to arrive */
-static uint8_t *cg_partial_inbox_(const cg_ex_ *x) { return x->in + (x->exact ? 0 : (size_t)x->hops * x->result_cap); }
-static void cg_partial_add_(cg_ex_ *x) {
-    if (x->status != CG_OK) return;
-    if (x->exact) {
-        cg_partial_reduce_(x, x->in, x->move.in_len);
-        return;
-    }
-    x->packet[x->hops] = cg_partial_inbox_(x);
-    x->len[x->hops++] = x->move.in_len;
-}
-/* x->current becomes what goes on. Not exact: x->sum becomes what that loses. */
-static void cg_partial_encode_(cg_ex_ *x, int part) {
-    const size_t start = cg_stripe_start_(x, part), n = cg_stripe_n_(x, part);
-    const cg_tag tag = cg_stripe_tag_(x, part, 0);
-    cg_extra side = CG_ZERO;
-    cg_accum_ b;
-    uint8_t *out;
-    cg_status s;
-    if (x->status != CG_OK) return;
-    if (x->exact) {
-        /* room for the sum from the start */
-        if (x->reach && x->current == cg_own_packet_(x, part)) cg_partial_reduce_(x, NULL, 0);
-        return;
-    }
-    cg_accum_open_(&b, x, x->sum + start, n);
-    b.own = cg_at_(x->x, start);
-    b.own_by = cg_weight_of_(x, (size_t)x->transport.rank);
-    b.carry = x->desc.carry ? cg_at_(x->desc.carry, start) : NULL;
-    b.carry_by = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)x->weights;
-    for (int i = 0; i < x->hops; i++) cg_accum_packet_(&b, (const uint8_t *)x->packet[i], x->len[i], 1.0f);
-    if (x->desc.side) side = *x->desc.side;
-    if (side.aux) side.aux = cg_at_(side.aux, start);
-    out = x->buf[x->flip ^= 1];
-    s = cg_accum_compress_(&b, &x->desc.op, &tag, &side, out, x->result_cap, &x->current_len);
-    if (s == CG_OK) s = cg_ex_decode_(x, out, x->current_len, -1.0f, 1.0f, x->sum + start, n);
-    x->current = out;
-    if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
-}
-static void cg_clamp_(float *v, size_t n) { /* dividing by weights may overflow, after the last message */
-    if (cg_kernels_now_()->absmax_bits(v, n) < CG_INF_BITS_) return;
-    for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
-}
-/* What counted: x less what was lost here, unless carry has that. */
-static cg_status cg_contribution_less_hop_error_(cg_ex_ *x) {
-    const float w = cg_weight_of_(x, (size_t)x->transport.rank);
-    const cg_op dense = cg_dense();
-    uint64_t at = 0;
-    cg_status s = CG_OK;
-    for (int p = 0; p < x->parts && !x->exact && s == CG_OK; p++) {
-        const size_t start = cg_stripe_start_(x, p), n = cg_stripe_n_(x, p);
-        const cg_tag tag = cg_stripe_tag_(x, p, 0);
-        float *lost = x->sum + start;
-        size_t len;
-        if (x->desc.carry) {
-            cg_kernels_now_()->axpby(lost, n, x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights), 0.0f,
-                cg_at_mut_(x->desc.carry, start), 0);
-            cg_clamp_(cg_at_mut_(x->desc.carry, start), n);
-            cg_kernels_now_()->axpby(cg_at_(x->x, start), n, 1.0f, 0.0f, lost, 0);
-        } else {
-            cg_kernels_now_()->axpby(cg_at_(x->x, start), n, 1.0f, (float)(-1.0 / (double)w), lost, 0);
-            cg_clamp_(lost, n);
-        }
-        s = cg_ex_compress_(x, &dense, &tag, NULL, lost, n, x->own + (size_t)at, CG_HEADER_BYTES + 4 * n, &len);
-        at += len;
-        x->used_len = (size_t)at;
-    }
-    return s;
-}
-static cg_status cg_route_ring_(cg_ex_ *x) {
-    const int me = x->transport.rank, size = x->transport.size, last = cg_wrap_(x, me + 1);
-    int part;
-    cg_status s;
-    CG_CO_BEGIN_(x)
-    cg_partial_begin_(x, me);
-    cg_partial_encode_(x, me);
-    for (x->t = 1; x->t < size; x->t++) {
-        CG_CO_HOP_(x, 1, x->closed_fixed, x->current,
-            x->closed_fixed ? cg_reduced_fixed_len_(x, cg_stripe_n_(x, cg_wrap_(x, me - x->t + 1))) : x->current_len,
-            last, x->in, cg_reduced_fixed_len_(x, cg_stripe_n_(x, cg_wrap_(x, me - x->t))), x->result_cap,
-            cg_wrap_(x, me - 1));
-        part = cg_wrap_(x, me - x->t);
-        cg_accept_(
-            x, x->in, x->move.in_len, cg_stripe_n_(x, part), cg_stripe_tag_(x, part, 0), part, NULL, -1, x->move.from);
-        cg_partial_begin_(x, part);
-        cg_partial_add_(x);
-        cg_partial_encode_(x, part);
-    }
-    x->result = x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
-    x->result_len = x->current_len;
-    CG_CO_ALLGATHER_(x, 2, x->closed_fixed, x->inbox);
-    cg_inputs_from_gather_(x);
-    cg_accept_stripes_(x);
-    if (x->status != CG_OK) return x->status;
-    s = cg_contribution_less_hop_error_(x);
-    return s == CG_OK ? cg_write_stripes_(x) : s;
-    CG_CO_END_
-}
-static cg_status cg_route_tree_(cg_ex_ *x) {
-    const int me = x->transport.rank, size = x->transport.size;
-    cg_status s;
-    CG_CO_BEGIN_(x)
-    cg_partial_begin_(x, 0);
-    for (x->t = 1; x->t < size && !(me & x->t); x->t <<= 1) {
-        if (me + x->t >= size) continue;
-        CG_CO_HOP_(x, 1, x->closed_fixed, NULL, 0, -1, cg_partial_inbox_(x), cg_reduced_fixed_len_(x, x->n),
-            x->result_cap, me + x->t);
-        cg_accept_(x, cg_partial_inbox_(x), x->move.in_len, x->n, cg_stripe_tag_(x, 0, 0), 0, NULL, -1, x->move.from);
-        cg_partial_add_(x);
-    }
-    cg_partial_encode_(x, 0);
-    if (me)
-        CG_CO_HOP_(x, 2, x->closed_fixed, x->current, x->closed_fixed ? cg_reduced_fixed_len_(x, x->n) : x->current_len,
-            me - x->t, NULL, 0, 0, -1);
-    x->result = me ? x->in : x->status == CG_OK ? (uint8_t *)(uintptr_t)x->current : x->buf[0];
-    x->result_len = x->current_len;
-    CG_CO_BROADCAST_(x, 3, cg_reduced_fixed_len_(x, x->n), 0);
-    if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_stripe_tag_(x, 0, 0), 0, NULL, -1, 0);
-    if (x->status != CG_OK) return x->status;
-    s = cg_contribution_less_hop_error_(x);
-    return s == CG_OK ? cg_ex_decode_(x, x->result, x->result_len, x->over, 0.0f, x->y, x->n) : s;
-    CG_CO_END_
 }
 
 /* src/exchange/lists.h */
-/* ---- >>lists: selections that shrink on their way ---- */
+/* lists: sparse packets read and written pair by pair, and cut by magnitude
 
-static void cg_list_wrap_(const cg_ex_ *x, int which, size_t n, cg_list_ *list) {
-    const size_t bytes = 8 * (x->list_room + CG_SLACK_) + 8 * (((uint64_t)x->n >> 32) + 2);
-    uint8_t *p = x->lists + (size_t)which * bytes;
-    memset(list, 0, sizeof *list);
-    list->segment_count = n ? (((uint64_t)n - 1) >> 32) + 1 : 1;
-    list->segment_start = (uint64_t *)(void *)p;
-    memset(list->segment_start, 0, 8 * (size_t)(list->segment_count + 1));
-    list->index_low = (uint32_t *)(void *)(p + 8 * (((uint64_t)x->n >> 32) + 2));
-    list->value = (float *)(void *)(list->index_low + x->list_room + CG_SLACK_);
+   Offers   cg_sparse_next_, cg_list_in_mem_, cg_threshold_split_, cg_reduce_two_, cg_contribution_less_dropped_
+   Needs    memory, core's sparse and reduce
+   Touches  ex->mem.lists, ex->mem.scratch; cg_contribution_less_dropped_ also ex->contrib and report.used
+   For the routes merge, region and shared, and for the fold over contributors. */
+
+/* List 0 or 1 of mem.lists, emptied, for up to mem.list_cap pairs with indices below n <= ex->n. */
+static void cg_list_in_mem_(const cg_ex_ *ex, int which, size_t n, cg_list_ *list) {
+    const size_t bytes = (size_t)cg_list_bytes_(ex->n, ex->mem.list_cap);
+    cg_list_init_(list, ex->mem.lists + (size_t)which * bytes, n, ex->mem.list_cap);
 }
-/* Indices must ascend. */
-static void cg_list_append_(cg_list_ *list, uint64_t index, float value) {
-    for (uint64_t s = (index >> 32) + 1; s <= list->segment_count; s++) list->segment_start[s] = list->count + 1;
-    cg_list_add_(list, (size_t)index, value);
-}
-static cg_info cg_sparse_info_(cg_tag tag, size_t n) {
-    cg_info info = CG_ZERO;
-    info.op = cg_threshold(0.0f);
-    info.tag = tag;
-    info.n = info.drawn = n;
-    return info;
-}
-typedef struct cg_packet_reader_ {
-    cg_decoder_ d;
-    cg_index_reader_ index;
-    uint64_t at[CG_SPARSE_BATCH_];
-    size_t next;
-} cg_packet_reader_;
-static cg_status cg_packet_reader_open_(cg_packet_reader_ *r, const uint8_t *packet, size_t len, size_t n) {
-    float none = 0.0f;
-    const cg_status s = cg_decoder_open_(&r->d, NULL, packet, len, &none, n, 1);
-    if (s == CG_OK) r->index = cg_index_open_(&r->d.info, r->d.index);
-    r->next = 0;
-    return s;
-}
-static int cg_packet_reader_next_(cg_packet_reader_ *r, uint64_t *index, float *value) { /* of an f32 packet */
-    const size_t k = (size_t)r->d.info.k;
-    if (r->next == k) return 0;
-    if (r->next % CG_SPARSE_BATCH_ == 0)
-        cg_index_get_per_value_(&r->index, r->at, cg_min_(CG_SPARSE_BATCH_, k - r->next));
-    *index = r->at[r->next % CG_SPARSE_BATCH_];
-    *value = cg_as_float_(cg_get32_(r->d.codes + 4 * r->next));
-    r->next++;
+/* The next index, or pair, of a packet; 0 at its end. The two are not to be mixed for one reader. */
+static int cg_sparse_next_index_(cg_sparse_reader_ *r, uint64_t *index) {
+    if (r->window_next == r->window_n && !cg_sparse_reader_fill_(r)) return 0;
+    *index = r->window[r->window_next++];
     return 1;
 }
-/* Of a packet's values those above the key, and `ties` that equal it, go to `kept`; the others, negated, to
-   `lost`, from index `base` of n on. */
-CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *x, const uint8_t *packet, size_t len, size_t n, uint32_t key,
-    uint64_t ties, uint8_t *kept, size_t *kept_len, uint8_t *lost, size_t lost_cap, size_t base, size_t *lost_len) {
-    cg_packet_reader_ r;
+static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) { /* f32 packets only */
+    if (!cg_sparse_next_index_(r, index)) return 0;
+    *value = cg_as_float_(cg_get32_(r->values));
+    r->values += 4;
+    return 1;
+}
+/* Splits a sparse f32 packet of n values by magnitude: those above the threshold, and the first `ties` that equal it, go
+   to `kept` (reduced.cap bytes), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values where
+   index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no honest rank sends. */
+CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
+    uint32_t threshold_bits, uint64_t ties, uint8_t *kept, size_t *kept_len, uint8_t *dropped, size_t dropped_cap,
+    size_t index_base, size_t *dropped_len) {
+    cg_sparse_reader_ r;
     cg_list_ keep, drop;
     cg_info info;
     uint64_t index;
     float value;
-    cg_status s = cg_packet_reader_open_(&r, packet, len, n);
+    cg_status s = cg_sparse_reader_open_(&r, NULL, packet, len, n, &info);
     if (s != CG_OK) return s;
-    if (r.d.info.k > x->list_room) return CG_E_CORRUPT; /* somebody sent more than there can be */
-    cg_list_wrap_(x, 0, n, &keep);
-    cg_list_wrap_(x, 1, x->n, &drop);
-    while (cg_packet_reader_next_(&r, &index, &value)) {
-        const uint32_t m = cg_as_bits_(value) & CG_ABS_MASK_;
-        const int equal = m == key && ties;
+    if (info.k > ex->mem.list_cap) return CG_E_CORRUPT;
+    cg_list_in_mem_(ex, 0, n, &keep);
+    cg_list_in_mem_(ex, 1, ex->n, &drop);
+    while (cg_sparse_next_(&r, &index, &value)) {
+        const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;
+        const int equal = magnitude_bits == threshold_bits && ties;
         ties -= (uint64_t)equal;
-        if (m > key || equal) cg_list_append_(&keep, index, value);
-        else cg_list_append_(&drop, index + base, -value);
+        if (magnitude_bits > threshold_bits || equal) cg_list_append_(&keep, index, value);
+        else cg_list_append_(&drop, index + index_base, -value);
     }
-    info = cg_sparse_info_(r.d.info.tag, n);
-    s = cg_packet_from_list_(&info, n, &keep, kept, x->result_cap, kept_len);
-    info = cg_sparse_info_(x->desc.tag, x->n);
-    if (s == CG_OK) s = cg_packet_from_list_(&info, x->n, &drop, lost, lost_cap, lost_len);
+    s = cg_sparse_packet_put_(0.0f, &info.tag, n, &keep, kept, ex->reduced.cap, kept_len);
+    if (s == CG_OK) s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, ex->n, &drop, dropped, dropped_cap, dropped_len);
     return s;
 }
+/* The sum of two sparse packets; out is apart from both. */
 static cg_status cg_reduce_two_(
-    cg_ex_ *x, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
+    cg_ex_ *ex, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len, uint8_t *out, size_t cap, size_t *len) {
     const void *both[2];
     size_t lens[2];
     both[0] = a;
     both[1] = b;
     lens[0] = a_len;
     lens[1] = b_len;
-    return cg_reduce_(both, lens, 2, 0, out, cap, len, x->scratch, x->scratch_bytes);
+    return cg_reduce_(both, lens, 2, 0, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
-/* D(used) = what was sent less what was dropped here. */
-static cg_status cg_contribution_less_dropped_(cg_ex_ *x) {
+/* report.used: what was sent less what this rank has dropped of sums. */
+static cg_status cg_contribution_less_dropped_(cg_ex_ *ex) {
     cg_status s;
-    if (!x->lost) return CG_OK;
-    s = cg_reduce_two_(
-        x, x->own, (size_t)x->part_at[1], x->lose[x->flip], x->lost_len, x->used, x->used_cap, &x->used_len);
-    x->report.used = x->used;
+    if (!ex->dropped.any) return CG_OK;
+    s = cg_reduce_two_(ex, ex->own.packets, (size_t)ex->own.offset[1], ex->dropped.buf[ex->dropped.flip],
+        ex->dropped.len, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
+    ex->report.used = ex->contrib.packets;
     return s;
+}
+
+/* src/exchange/accumulate.h */
+/* accumulate: sum = weight * grad + packets + weight * carry, by blocks, so that sum is written to memory once
+
+   Offers   cg_accum_ranks_, cg_accum_open_ and cg_accum_packet_, then cg_accum_all_ or cg_accum_compress_
+   Needs    ranks, packets, core's decode (by blocks) and producer
+   Touches  ex->inputs.decoder, the sum, ex->mem.scratch and the packet written
+   As a producer the sum is made block by block while it is compressed. Packets that cannot be decoded by blocks are added
+   one after the other, in the same order. */
+
+typedef struct cg_accum_ {
+    const cg_ex_ *ex;
+    float *sum; /* n floats */
+    size_t n, packet_count;
+    const float *grad, *carry; /* n floats each, or NULL */
+    float grad_weight, carry_weight;
+    int not_by_blocks; /* some packet cannot be decoded by blocks */
+} cg_accum_;
+
+/* No terms yet; grad and carry are set by the caller, grad before the first packet. */
+static void cg_accum_open_(cg_accum_ *b, cg_ex_ *ex, float *sum, size_t n) {
+    memset(b, 0, sizeof *b);
+    b->ex = ex;
+    b->sum = sum;
+    b->n = n;
+}
+/* The next packet, times alpha. It has been verified and stays where it is; at most N packets. */
+static void cg_accum_packet_(cg_accum_ *b, const uint8_t *packet, size_t len, float alpha) {
+    const cg_extra side = cg_decode_extra_(b->ex);
+    cg_decoder_ *d = &b->ex->inputs.decoder[b->packet_count];
+    if (!cg_decoder_open_blocks_(d, &side, packet, len, alpha, b->packet_count || b->grad ? 1.0f : 0.0f, b->sum, b->n))
+        b->not_by_blocks = 1;
+    b->packet_count++;
+}
+/* ex->inputs of all ranks, each with its weight in the result. */
+static void cg_accum_ranks_(cg_ex_ *ex, float *sum, size_t n, cg_accum_ *b) {
+    cg_accum_open_(b, ex, sum, n);
+    for (size_t q = 0; q < cg_ranks_(ex); q++)
+        cg_accum_packet_(b, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_alpha_(ex, q));
+}
+static void cg_accum_dense_term_(const cg_accum_ *b, size_t first, size_t many, const float *v, float by, float beta) {
+    if (v) cg_axpby_(cg_at_(v, first), many, by, beta, cg_at_mut_(b->sum, first));
+}
+/* A cg_producer_ function: values [first, first + many), one block. */
+static double cg_accum_block_(const void *user, size_t first, size_t many, float *out) {
+    const cg_accum_ *b = (const cg_accum_ *)user;
+    (void)out; /* b->sum + first */
+    cg_accum_dense_term_(b, first, many, b->grad, b->grad_weight, 0.0f);
+    if (b->grad) cg_accum_dense_term_(b, first, many, b->carry, b->carry_weight, 1.0f);
+    for (size_t i = 0; i < b->packet_count; i++) cg_decoder_add_block_(&b->ex->inputs.decoder[i], first / CG_BLOCK_);
+    if (!b->grad) cg_accum_dense_term_(b, first, many, b->carry, b->carry_weight, 1.0f);
+    return 0.0;
+}
+static cg_producer_ cg_accum_producer_(const cg_accum_ *b) {
+    cg_producer_ producer = CG_ZERO;
+    producer.make = cg_accum_block_;
+    producer.user = b;
+    producer.n = b->n;
+    producer.step = CG_BLOCK_;
+    return producer;
+}
+/* The whole sum, term by term. */
+static cg_status cg_accum_whole_(const cg_accum_ *b) {
+    cg_status s = CG_OK;
+    cg_accum_dense_term_(b, 0, b->n, b->grad, b->grad_weight, 0.0f);
+    if (b->grad) cg_accum_dense_term_(b, 0, b->n, b->carry, b->carry_weight, 1.0f);
+    for (size_t i = 0; i < b->packet_count && s == CG_OK; i++) {
+        const cg_decoder_ *d = &b->ex->inputs.decoder[i];
+        s = cg_ex_decode_(b->ex, d->packet, d->info.packet_bytes, d->alpha, d->beta, b->sum, b->n);
+    }
+    if (!b->grad) cg_accum_dense_term_(b, 0, b->n, b->carry, b->carry_weight, 1.0f);
+    return s;
+}
+static cg_status cg_accum_all_(const cg_accum_ *b) {
+    cg_producer_ producer = cg_accum_producer_(b);
+    if (b->not_by_blocks) return cg_accum_whole_(b);
+    cg_producer_run_(&producer, b->sum);
+    return CG_OK;
+}
+/* The sum as a packet; the sum itself is there afterwards, too. */
+static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const cg_tag *tag, const cg_extra *side,
+    uint8_t *out, size_t cap, size_t *len) {
+    const cg_ex_ *ex = b->ex;
+    cg_producer_ producer = cg_accum_producer_(b);
+    cg_status s = b->not_by_blocks ? cg_accum_whole_(b) : CG_OK;
+    return s == CG_OK ? cg_compress_checked_(op, tag, side, b->sum, b->not_by_blocks ? NULL : &producer, b->n, out, cap,
+                            len, ex->mem.scratch, ex->mem.scratch_bytes)
+                      : s;
+}
+
+/* src/exchange/allgather.h */
+/* allgather: the route on which every rank gets all packets and adds them up itself
+
+   Offers   cg_route_allgather_, cg_sum_check_saturated_
+   Needs    coroutine, accumulate, lists, core's sparse and reduce
+   Touches  ex->inputs, ex->reduced, ex->mem.inbox, ex->mem.contributors, ex->result or desc.model
+   Sparse f32 packets are read side by side, so that the sum is put together in the L1 cache and written to memory once,
+   or goes straight into the model. */
+
+/* CG_E_NONFINITE if an f32 value of a sum is the largest float: sums of packets saturate there, and such a value divided
+   by N is no mean. */
+static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
+    cg_info info;
+    const cg_status s = cg_inspect(sum, len, &info);
+    if (s != CG_OK || info.op.quantize.id) return s;
+    return cg_floats_absmax_bits_le_(sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_INF_BITS_ - 1 ? CG_E_NONFINITE
+                                                                                                      : CG_OK;
+}
+/* counts[i] = how many of ex->inputs have the i-th index of the sum (ex->reduced), which has k. Indices ascend in all. */
+CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32_t *counts) {
+    const cg_extra side = cg_decode_extra_(ex);
+    cg_sparse_reader_ sum, one;
+    cg_info info;
+    memset(counts, 0, 4 * k);
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
+        uint64_t sum_index, index = 0;
+        cg_status s = cg_sparse_reader_open_(&sum, NULL, ex->reduced.packet, ex->reduced.len, ex->n, &info);
+        int more;
+        if (s == CG_OK) s = cg_sparse_reader_open_(&one, &side, ex->inputs.packet[q], ex->inputs.len[q], ex->n, &info);
+        if (s != CG_OK) return s;
+        more = cg_sparse_next_index_(&one, &index);
+        for (size_t i = 0; more && i < k && cg_sparse_next_index_(&sum, &sum_index); i++)
+            if (index == sum_index) {
+                counts[i]++;
+                more = cg_sparse_next_index_(&one, &index);
+            }
+    }
+    return CG_OK;
+}
+/* The sum of ex->inputs, each value divided by the number of ranks that sent one there, into ex->result. */
+CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
+    const uint32_t *counts = ex->mem.contributors;
+    uint8_t *values = ex->reduced.packet + CG_HEADER_BYTES;
+    cg_info sum;
+    cg_status s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), 0, ex->reduced.packet, ex->reduced.cap,
+        &ex->reduced.len, ex->mem.scratch, ex->mem.scratch_bytes);
+    if (s == CG_OK) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
+    if (s == CG_OK) s = cg_inspect(ex->reduced.packet, ex->reduced.len, &sum);
+    if (s == CG_OK) s = cg_count_contributors_(ex, (size_t)sum.k, ex->mem.contributors);
+    if (s != CG_OK) return s;
+    for (size_t i = 0; i < (size_t)sum.k; i++)
+        cg_put32_(values + 4 * i, cg_as_bits_(cg_as_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
+    ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+}
+/* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them there.
+   touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be stepped. */
+CG_INLINE_ void cg_reader_add_(cg_sparse_reader_ *r, int first, float alpha, uint64_t base, uint64_t end, float *chunk,
+    uint64_t *touched, const float *model) {
+    for (;; r->window_next = r->window_n = 0) {
+        size_t i = r->window_next;
+        if (!r->window_n) {
+            if (!cg_sparse_reader_fill_(r)) return;
+            if (touched)
+                for (size_t j = 0; j < r->window_n; j++) CG_PREFETCH_(cg_at_(model, (size_t)r->window[j]));
+        }
+        for (; i < r->window_n && r->window[i] < end; i++, r->values += 4) {
+            const float v = cg_times_(alpha, cg_as_float_(cg_get32_(r->values)));
+            const size_t j = (size_t)(r->window[i] - base);
+            chunk[j] = first ? v : cg_plus_(chunk[j], v);
+            if (touched) touched[j / 64] |= (uint64_t)1 << j % 64;
+        }
+        r->window_next = i;
+        if (i < r->window_n) return;
+    }
+}
+/* Readers of all ex->inputs. */
+static cg_status cg_readers_open_(cg_ex_ *ex, size_t n) {
+    cg_status s = CG_OK;
+    for (size_t q = 0; q < cg_ranks_(ex) && s == CG_OK; q++) {
+        cg_info info;
+        s = cg_sparse_reader_open_(&ex->inputs.reader[q], NULL, ex->inputs.packet[q], ex->inputs.len[q], n, &info);
+    }
+    return s;
+}
+/* y = the sum over ranks, each with its factor, in rank order. */
+CG_NOINLINE_ cg_status cg_readers_sum_(cg_ex_ *ex, float *y, size_t n) {
+    const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
+    const cg_status s = cg_readers_open_(ex, n);
+    float chunk[2 * CG_CHUNK_];
+    if (s != CG_OK) return s;
+    memset(chunk, 0, sizeof chunk);
+    for (size_t base = 0, many; base < n; base += many) {
+        many = cg_min_(2 * CG_CHUNK_, n - base);
+        for (size_t q = 0; q < cg_ranks_(ex); q++)
+            cg_reader_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
+        cg_move_zero_(chunk, many, cg_at_mut_(y, base), stream, base + many == n);
+    }
+    return CG_OK;
+}
+/* The same sum as a step of desc.model, which changes only where some rank has sent a value; ex->result is not written.
+   desc.model becomes NULL: the step is taken. */
+CG_NOINLINE_ cg_status cg_readers_step_model_(cg_ex_ *ex) {
+    const cg_status s = cg_readers_open_(ex, ex->n);
+    float chunk[2 * CG_CHUNK_];
+    uint64_t touched[2 * CG_CHUNK_ / 64];
+    if (s != CG_OK) return s;
+    memset(chunk, 0, sizeof chunk);
+    memset(touched, 0, sizeof touched);
+    for (size_t base = 0; base < ex->n; base += 2 * CG_CHUNK_) {
+        for (size_t q = 0; q < cg_ranks_(ex); q++)
+            cg_reader_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk, touched,
+                ex->desc.model);
+        for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
+            for (; touched[w]; touched[w] &= touched[w] - 1) {
+                const size_t j = 64 * w + cg_ctz_(touched[w]);
+                cg_model_step_at_(&ex->desc, base + j, chunk[j]);
+                chunk[j] = 0.0f;
+            }
+    }
+    ex->desc.model = NULL;
+    return CG_OK;
+}
+/* y = the weighted sum of ex->inputs, by whichever way is faster. */
+static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
+    cg_accum_ b;
+    if (ex->inputs.reader) return cg_readers_sum_(ex, y, n);
+    cg_accum_ranks_(ex, y, n, &b);
+    return cg_accum_all_(&b);
+}
+static cg_status cg_route_allgather_(cg_ex_ *ex) {
+    cg_status s;
+    CG_CO_BEGIN_(ex)
+    CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
+    cg_inputs_from_gather_(ex);
+    for (int q = 0; q < ex->transport.size; q++)
+        if (q != ex->transport.rank)
+            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0,
+                &ex->desc.op, q, q);
+    if (ex->status != CG_OK) return ex->status;
+    if (ex->desc.fold == CG_FOLD_VOTE) {
+        s = cg_vote(
+            ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+        return s == CG_OK ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n) : s;
+    }
+    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id) return cg_mean_of_contributors_(ex);
+    return ex->inputs.reader && ex->desc.model ? cg_readers_step_model_(ex) : cg_inputs_sum_(ex, ex->result, ex->n);
+    CG_CO_END_
+}
+
+/* src/exchange/owner.h */
+/* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
+
+   Offers   cg_route_server_, cg_route_scatter_, cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_
+   Needs    coroutine, accumulate, allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
+   The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter). The
+   second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses stays in
+   carry, or is taken out of what the owner says it has contributed. */
+
+/* contrib.packets = own.packets, but for this stripe, which is D(own packet) less the error of the second leg (mem.sum,
+   which is overwritten) in terms of this rank's weight: as if this rank had sent so much less. */
+static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
+    const size_t n = cg_stripe_n_(ex, stripe), bytes_before = (size_t)ex->own.offset[stripe],
+                 bytes_after = (size_t)(ex->own.offset[ex->plan.stripes] - ex->own.offset[stripe + 1]);
+    const float sum_weight = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)ex->opening.weight_sum;
+    const cg_tag tag = cg_stripe_tag_(ex, stripe, 0);
+    const cg_op dense = cg_dense();
+    size_t len;
+    cg_status s;
+    cg_axpby_(ex->mem.sum, n, -sum_weight / cg_weight_of_(ex, (size_t)ex->transport.rank), 0.0f, ex->mem.sum);
+    s = cg_ex_decode_(ex, cg_own_packet_(ex, stripe), cg_own_packet_len_(ex, stripe), 1.0f, 1.0f, ex->mem.sum, n);
+    memcpy(ex->contrib.packets, ex->own.packets, bytes_before);
+    if (s == CG_OK)
+        s = cg_ex_compress_(
+            ex, &dense, &tag, NULL, ex->mem.sum, n, ex->contrib.packets + bytes_before, CG_HEADER_BYTES + 4 * n, &len);
+    if (s != CG_OK) return s;
+    memcpy(ex->contrib.packets + bytes_before + len, ex->own.packets + (size_t)ex->own.offset[stripe + 1], bytes_after);
+    ex->report.used = ex->contrib.packets;
+    ex->contrib.len = bytes_before + len + bytes_after;
+    return CG_OK;
+}
+/* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again. mem.sum is
+   then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
+static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
+    const size_t n = cg_stripe_n_(ex, stripe);
+    cg_tag tag = cg_stripe_tag_(ex, stripe, 1);
+    const cg_extra side = cg_back_extra_(ex);
+    cg_status s;
+    if (ex->status != CG_OK) return;
+    if (ex->desc.fold == CG_FOLD_VOTE)
+        s = cg_vote(
+            ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+    else if (ex->plan.exact)
+        s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->plan.max_level_sum, ex->reduced.packet,
+            ex->reduced.cap, &ex->reduced.len, ex->mem.scratch, ex->mem.scratch_bytes);
+    else {
+        cg_accum_ b;
+        cg_accum_ranks_(ex, ex->mem.sum, n, &b);
+        b.carry = ex->desc.carry;
+        b.carry_weight = 1.0f;
+        s = cg_accum_compress_(&b, &ex->plan.back, &tag, &side, ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+        if (s == CG_OK && (ex->desc.carry || ex->contrib.packets))
+            s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, -1.0f, 1.0f, ex->mem.sum, n);
+        /* now, while a failure can still be told to the others: the difference may be too large for a float */
+        if (s == CG_OK && ex->contrib.packets) s = cg_contribution_less_error_(ex, stripe);
+    }
+    if (s == CG_OK && ex->plan.exact) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+}
+/* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of. */
+static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
+    return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
+}
+/* Only once the exchange cannot fail any more. */
+static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
+    if (!ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && ex->desc.carry)
+        memcpy(ex->desc.carry, ex->mem.sum, 4 * cg_stripe_n_(ex, stripe));
+}
+static cg_status cg_route_server_(cg_ex_ *ex) {
+    const int me = ex->transport.rank, root = ex->plan.root;
+    const size_t inbox_stride = ex->plan.packet_room;
+    CG_CO_BEGIN_(ex)
+    if (!ex->transport.sendrecv) {
+        CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
+        cg_inputs_from_gather_(ex);
+    } else if (me != root) {
+        CG_CO_AWAIT_(ex, 2, cg_sendrecv_begin_(ex, ex->own.packets, (size_t)ex->mem.sizes[me], root, NULL, 0, -1));
+    } else {
+        for (ex->co.i = 0; ex->co.i < ex->transport.size; ex->co.i++) {
+            ex->inputs.packet[ex->co.i] = ex->co.i == root ? ex->own.packets
+                                                           : ex->mem.inbox + (size_t)ex->co.i * inbox_stride;
+            ex->inputs.len[ex->co.i] = (size_t)ex->mem.sizes[ex->co.i];
+            if (ex->co.i != root)
+                CG_CO_AWAIT_(ex, 3,
+                    cg_sendrecv_begin_(ex, NULL, 0, -1, ex->mem.inbox + (size_t)ex->co.i * inbox_stride,
+                        (size_t)ex->mem.sizes[ex->co.i], ex->co.i));
+        }
+    }
+    if (me == root) {
+        for (int q = 0; q < ex->transport.size; q++)
+            if (q != me)
+                cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], ex->n,
+                    cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
+        cg_owner_reduce_(ex, 0);
+    }
+    CG_CO_BROADCAST_(ex, 4, cg_reduced_fixed_len_(ex, ex->n), root);
+    if (me != root)
+        cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_reduced_tag_(ex, 0), ex->plan.exact ? 0 : -1,
+            NULL, -1, root);
+    if (ex->status != CG_OK) return ex->status;
+    if (me == root) cg_owner_carry_update_(ex, 0);
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
+    CG_CO_END_
+}
+/* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into ex->result. */
+static void cg_accept_stripes_(cg_ex_ *ex) {
+    for (int q = 0; q < ex->transport.size; q++) {
+        const int stripe = cg_stripe_of_rank_(ex, q);
+        if (q != ex->transport.rank)
+            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, stripe),
+                cg_reduced_tag_(ex, stripe), ex->plan.exact ? stripe : -1, NULL, -1, q);
+    }
+}
+static cg_status cg_write_stripes_(cg_ex_ *ex) {
+    cg_status s = CG_OK;
+    for (int q = 0; q < ex->transport.size && s == CG_OK; q++) {
+        const int stripe = cg_stripe_of_rank_(ex, q);
+        const size_t n = cg_stripe_n_(ex, stripe);
+        if (n)
+            s = cg_ex_decode_(ex, ex->inputs.packet[q], ex->inputs.len[q], ex->opening.result_factor, 0.0f,
+                cg_at_mut_(ex->result, cg_stripe_start_(ex, stripe)), n);
+    }
+    return s;
+}
+/* Where lengths are not fixed: a table of what every rank sends to every other; this rank's row stands behind it. */
+static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
+    uint8_t *mine = ex->preamble.all + (size_t)ex->transport.size * 8 * cg_ranks_(ex);
+    for (int p = 0; p < ex->plan.stripes; p++) cg_put64_(mine + 8 * p, cg_own_packet_len_(ex, p));
+    cg_allgather_equal_begin_(ex, mine, 8 * (uint64_t)ex->plan.stripes, ex->preamble.all);
+}
+/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so that all
+   ranks fail alike. */
+static void cg_lengths_read_(cg_ex_ *ex) {
+    const int me = ex->transport.rank;
+    const uint64_t room = ex->plan.packet_room,
+                   fixed_len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
+        const uint8_t *row = ex->plan.op_len_fixed ? NULL : cg_gathered_(ex, q);
+        ex->inputs.len[q] = (size_t)(row ? cg_get64_(row + 8 * me) : fixed_len);
+        for (int p = 0; row && p < ex->plan.stripes; p++)
+            if (cg_get64_(row + 8 * p) > room)
+                cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
+    }
+}
+static cg_status cg_route_scatter_(cg_ex_ *ex) {
+    const int me = ex->transport.rank, size = ex->transport.size;
+    const size_t inbox_stride = ex->plan.packet_room;
+    int to, from;
+    CG_CO_BEGIN_(ex)
+    if (!ex->plan.op_len_fixed) CG_CO_AWAIT_(ex, 1, cg_allgather_lengths_begin_(ex));
+    cg_lengths_read_(ex);
+    if (!ex->plan.op_len_fixed && ex->status != CG_OK) return ex->status; /* everybody has seen the same lengths */
+    ex->inputs.packet[me] = cg_own_packet_(ex, me);
+    ex->inputs.len[me] = cg_own_packet_len_(ex, me);
+    for (ex->co.i = 1; ex->co.i < size; ex->co.i++) {
+        to = cg_wrap_(ex, me + ex->co.i);
+        from = cg_wrap_(ex, me - ex->co.i);
+        ex->inputs.packet[from] = ex->mem.inbox + (size_t)from * inbox_stride;
+        CG_CO_AWAIT_(ex, 2,
+            cg_sendrecv_begin_(ex, cg_own_packet_(ex, to), cg_own_packet_len_(ex, to), to,
+                ex->mem.inbox + (size_t)from * inbox_stride, ex->inputs.len[from], from));
+    }
+    for (int q = 0; q < size; q++)
+        if (q != me)
+            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, me),
+                cg_stripe_tag_(ex, me, 0), me, &ex->desc.op, q, q);
+    cg_owner_reduce_(ex, me);
+    CG_CO_ALLGATHER_(ex, 3, ex->plan.reduced_len_fixed, ex->mem.stripes);
+    cg_inputs_from_gather_(ex);
+    cg_accept_stripes_(ex);
+    if (ex->status != CG_OK) return ex->status;
+    cg_owner_carry_update_(ex, me);
+    return cg_write_stripes_(ex);
+    CG_CO_END_
+}
+
+/* src/exchange/partial.h */
+/* partial: the routes ring and tree, on which a partial sum goes from rank to rank
+
+   Offers   cg_route_ring_, cg_route_tree_
+   Needs    coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->partial, ex->reduced, ex->inputs, ex->own, ex->mem.inbox, stripes and sum, desc.carry, ex->result
+   An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that come,
+   then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. */
+
+/* A new partial sum of a stripe: this rank's packet, if exact. */
+static void cg_partial_begin_(cg_ex_ *ex, int stripe) {
+    ex->partial.received = 0;
+    if (!ex->plan.exact || ex->status != CG_OK) return;
+    ex->partial.packet = cg_own_packet_(ex, stripe);
+    ex->partial.len = cg_own_packet_len_(ex, stripe);
+}
+/* partial.packet += in, or with in NULL only widens levels to hold the sum of all ranks; the result is in the other
+   partial.buf. */
+static void cg_partial_reduce_(cg_ex_ *ex, const uint8_t *in, size_t in_len) {
+    const void *both[2];
+    size_t lens[2];
+    uint8_t *out = ex->partial.buf[ex->partial.flip ^= 1];
+    cg_status s;
+    both[0] = ex->partial.packet;
+    both[1] = in;
+    lens[0] = ex->partial.len;
+    lens[1] = in_len;
+    s = cg_reduce_(both, lens, in ? 2 : 1, ex->plan.max_level_sum, out, ex->reduced.cap, &ex->partial.len,
+        ex->mem.scratch, ex->mem.scratch_bytes);
+    ex->partial.packet = out;
+    if (s == CG_OK) s = cg_sum_check_saturated_(out, ex->partial.len);
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+}
+/* Where the next packet is to arrive, reduced.cap bytes. */
+static uint8_t *cg_partial_inbox_(const cg_ex_ *ex) {
+    return ex->mem.inbox + (ex->plan.exact ? 0 : (size_t)ex->partial.received * ex->reduced.cap);
+}
+/* Adds the packet that has just come to cg_partial_inbox_, or if not exact keeps it for cg_partial_encode_. */
+static void cg_partial_add_(cg_ex_ *ex) {
+    if (ex->status != CG_OK) return;
+    if (ex->plan.exact) {
+        cg_partial_reduce_(ex, ex->mem.inbox, ex->hop.in_len);
+        return;
+    }
+    ex->inputs.packet[ex->partial.received] = cg_partial_inbox_(ex);
+    ex->inputs.len[ex->partial.received++] = ex->hop.in_len;
+}
+/* partial.packet becomes the packet to send on. Not exact: the stripe of mem.sum becomes the error of encoding it. */
+static void cg_partial_encode_(cg_ex_ *ex, int stripe) {
+    const size_t start = cg_stripe_start_(ex, stripe), n = cg_stripe_n_(ex, stripe);
+    const cg_tag tag = cg_stripe_tag_(ex, stripe, 0);
+    cg_extra side = CG_ZERO;
+    cg_accum_ b;
+    uint8_t *out;
+    cg_status s;
+    if (ex->status != CG_OK) return;
+    if (ex->plan.exact) {
+        /* the first rank of a stripe sends levels that are wide enough for the whole sum */
+        if (ex->plan.max_level_sum && ex->partial.packet == cg_own_packet_(ex, stripe)) cg_partial_reduce_(ex, NULL, 0);
+        return;
+    }
+    cg_accum_open_(&b, ex, ex->mem.sum + start, n);
+    b.grad = cg_at_(ex->grad, start);
+    b.grad_weight = cg_weight_of_(ex, (size_t)ex->transport.rank);
+    b.carry = ex->desc.carry ? cg_at_(ex->desc.carry, start) : NULL;
+    b.carry_weight = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)ex->opening.weight_sum;
+    for (int i = 0; i < ex->partial.received; i++)
+        cg_accum_packet_(&b, (const uint8_t *)ex->inputs.packet[i], ex->inputs.len[i], 1.0f);
+    if (ex->desc.side) side = *ex->desc.side;
+    if (side.aux) side.aux = cg_at_(side.aux, start);
+    out = ex->partial.buf[ex->partial.flip ^= 1];
+    s = cg_accum_compress_(&b, &ex->desc.op, &tag, &side, out, ex->reduced.cap, &ex->partial.len);
+    if (s == CG_OK) s = cg_ex_decode_(ex, out, ex->partial.len, -1.0f, 1.0f, ex->mem.sum + start, n);
+    ex->partial.packet = out;
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+}
+/* Inf to the largest float: dividing by weights may overflow, and after the last message no failure can be told. */
+static void cg_clamp_(float *v, size_t n) {
+    if (cg_absmax_bits_(v, n) < CG_INF_BITS_) return;
+    for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
+}
+/* Not exact: own.packets = the gradient, stripe by stripe, less the error of encoding (mem.sum, which is overwritten); with
+   a carry, that takes the error, and own.packets is the gradient. */
+static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
+    const float weight = cg_weight_of_(ex, (size_t)ex->transport.rank);
+    const cg_op dense = cg_dense();
+    uint64_t packet_offset = 0;
+    cg_status s = CG_OK;
+    for (int p = 0; p < ex->plan.stripes && !ex->plan.exact && s == CG_OK; p++) {
+        const size_t start = cg_stripe_start_(ex, p), n = cg_stripe_n_(ex, p);
+        const cg_tag tag = cg_stripe_tag_(ex, p, 0);
+        float *error = ex->mem.sum + start;
+        size_t len;
+        if (ex->desc.carry) {
+            cg_axpby_(error, n, ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum), 0.0f,
+                cg_at_mut_(ex->desc.carry, start));
+            cg_clamp_(cg_at_mut_(ex->desc.carry, start), n);
+            cg_axpby_(cg_at_(ex->grad, start), n, 1.0f, 0.0f, error);
+        } else {
+            cg_axpby_(cg_at_(ex->grad, start), n, 1.0f, (float)(-1.0 / (double)weight), error);
+            cg_clamp_(error, n);
+        }
+        s = cg_ex_compress_(
+            ex, &dense, &tag, NULL, error, n, ex->own.packets + (size_t)packet_offset, CG_HEADER_BYTES + 4 * n, &len);
+        packet_offset += len;
+        ex->contrib.len = (size_t)packet_offset;
+    }
+    return s;
+}
+static cg_status cg_route_ring_(cg_ex_ *ex) {
+    const int me = ex->transport.rank, size = ex->transport.size, last = cg_wrap_(ex, me + 1);
+    int stripe;
+    cg_status s;
+    CG_CO_BEGIN_(ex)
+    cg_partial_begin_(ex, me);
+    cg_partial_encode_(ex, me);
+    for (ex->co.i = 1; ex->co.i < size; ex->co.i++) {
+        CG_CO_HOP_(ex, 1, ex->plan.reduced_len_fixed, ex->partial.packet,
+            ex->plan.reduced_len_fixed ? cg_reduced_fixed_len_(ex, cg_stripe_n_(ex, cg_wrap_(ex, me - ex->co.i + 1)))
+                                       : ex->partial.len,
+            last, ex->mem.inbox, cg_reduced_fixed_len_(ex, cg_stripe_n_(ex, cg_wrap_(ex, me - ex->co.i))),
+            ex->reduced.cap, cg_wrap_(ex, me - 1));
+        stripe = cg_wrap_(ex, me - ex->co.i);
+        cg_accept_(ex, ex->mem.inbox, ex->hop.in_len, cg_stripe_n_(ex, stripe), cg_stripe_tag_(ex, stripe, 0), stripe,
+            NULL, -1, ex->hop.from);
+        cg_partial_begin_(ex, stripe);
+        cg_partial_add_(ex);
+        cg_partial_encode_(ex, stripe);
+    }
+    ex->reduced.packet = ex->status == CG_OK ? (uint8_t *)(uintptr_t)ex->partial.packet : ex->partial.buf[0];
+    ex->reduced.len = ex->partial.len;
+    CG_CO_ALLGATHER_(ex, 2, ex->plan.reduced_len_fixed, ex->mem.stripes);
+    cg_inputs_from_gather_(ex);
+    cg_accept_stripes_(ex);
+    if (ex->status != CG_OK) return ex->status;
+    s = cg_contribution_less_hop_error_(ex);
+    return s == CG_OK ? cg_write_stripes_(ex) : s;
+    CG_CO_END_
+}
+static cg_status cg_route_tree_(cg_ex_ *ex) {
+    const int me = ex->transport.rank, size = ex->transport.size;
+    cg_status s;
+    CG_CO_BEGIN_(ex)
+    cg_partial_begin_(ex, 0);
+    for (ex->co.i = 1; ex->co.i < size && !(me & ex->co.i); ex->co.i <<= 1) {
+        if (me + ex->co.i >= size) continue;
+        CG_CO_HOP_(ex, 1, ex->plan.reduced_len_fixed, NULL, 0, -1, cg_partial_inbox_(ex),
+            cg_reduced_fixed_len_(ex, ex->n), ex->reduced.cap, me + ex->co.i);
+        cg_accept_(
+            ex, cg_partial_inbox_(ex), ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, ex->hop.from);
+        cg_partial_add_(ex);
+    }
+    cg_partial_encode_(ex, 0);
+    if (me)
+        CG_CO_HOP_(ex, 2, ex->plan.reduced_len_fixed, ex->partial.packet,
+            ex->plan.reduced_len_fixed ? cg_reduced_fixed_len_(ex, ex->n) : ex->partial.len, me - ex->co.i, NULL, 0, 0,
+            -1);
+    ex->reduced.packet = me   ? ex->mem.inbox
+        : ex->status == CG_OK ? (uint8_t *)(uintptr_t)ex->partial.packet
+                              : ex->partial.buf[0];
+    ex->reduced.len = ex->partial.len;
+    CG_CO_BROADCAST_(ex, 3, cg_reduced_fixed_len_(ex, ex->n), 0);
+    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, 0);
+    if (ex->status != CG_OK) return ex->status;
+    s = cg_contribution_less_hop_error_(ex);
+    return s == CG_OK
+        ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n)
+        : s;
+    CG_CO_END_
 }
 
 /* src/exchange/merge.h */
 /* ---- >>merge: gTop-k ---- */
 
 /* The k largest of current + in; the rest joins what this rank keeps. */
-CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *x) {
-    const size_t half = (size_t)cg_sparse_bound_(x->n, x->list_room);
-    cg_packet_reader_ r;
+CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
+    const size_t sum_cap = (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap);
+    cg_sparse_reader_ r;
+    cg_info info;
     cg_list_ values;
-    size_t rank = x->keep, len, dropped_len, k;
+    size_t kth = ex->plan.k, len, dropped_len, k;
     uint64_t index;
-    uint32_t key;
+    uint32_t threshold_bits;
     float value;
-    cg_status s = cg_reduce_two_(x, x->current, x->current_len, x->in, x->move.in_len, x->buf[0], half, &len);
-    if (s == CG_OK) s = cg_sum_check_saturated_(x->buf[0], len);
-    if (s == CG_OK) s = cg_packet_reader_open_(&r, x->buf[0], len, x->n);
+    cg_status s = cg_reduce_two_(
+        ex, ex->partial.packet, ex->partial.len, ex->mem.inbox, ex->hop.in_len, ex->partial.buf[0], sum_cap, &len);
+    if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], len);
+    if (s == CG_OK) s = cg_sparse_reader_open_(&r, NULL, ex->partial.buf[0], len, ex->n, &info);
     if (s != CG_OK) return s;
-    k = (size_t)r.d.info.k;
-    if (k > x->list_room) return CG_E_CORRUPT;
-    if (k <= x->keep) {
-        memcpy(x->result, x->buf[0], len);
-        x->current = x->result;
-        x->current_len = len;
+    k = (size_t)info.k;
+    if (k > ex->mem.list_cap) return CG_E_CORRUPT;
+    if (k <= ex->plan.k) {
+        memcpy(ex->reduced.packet, ex->partial.buf[0], len);
+        ex->partial.packet = ex->reduced.packet;
+        ex->partial.len = len;
         return CG_OK;
     }
-    cg_list_wrap_(x, 0, x->n, &values);
-    while (cg_packet_reader_next_(&r, &index, &value)) cg_list_add_(&values, 0, value);
-    key = cg_kth_(values.value, k, &rank, 0, CG_INF_BITS_ - 1, cg_both_signs_);
-    s = cg_threshold_split_(x, x->buf[0], len, x->n, key, rank, x->result, &x->current_len,
-        x->lost ? x->buf[1] : x->lose[0], half, 0, &dropped_len);
-    x->current = x->result;
+    cg_list_in_mem_(ex, 0, ex->n, &values);
+    while (cg_sparse_next_(&r, &index, &value)) cg_list_append_(&values, index, value);
+    threshold_bits = cg_list_kth_(&values, &kth);
+    s = cg_threshold_split_(ex, ex->partial.buf[0], len, ex->n, threshold_bits, kth, ex->reduced.packet,
+        &ex->partial.len, ex->dropped.any ? ex->partial.buf[1] : ex->dropped.buf[0], sum_cap, 0, &dropped_len);
+    ex->partial.packet = ex->reduced.packet;
     if (s != CG_OK) return s;
-    if (x->lost)
-        s = cg_reduce_two_(
-            x, x->lose[x->flip], x->lost_len, x->buf[1], dropped_len, x->lose[x->flip ^ 1], x->lose_cap, &x->lost_len);
-    else x->lost_len = dropped_len;
-    x->flip = x->lost ? x->flip ^ 1 : 0;
-    x->lost = 1;
+    if (ex->dropped.any)
+        s = cg_reduce_two_(ex, ex->dropped.buf[ex->dropped.flip], ex->dropped.len, ex->partial.buf[1], dropped_len,
+            ex->dropped.buf[ex->dropped.flip ^ 1], ex->dropped.cap, &ex->dropped.len);
+    else ex->dropped.len = dropped_len;
+    ex->dropped.flip = ex->dropped.any ? ex->dropped.flip ^ 1 : 0;
+    ex->dropped.any = 1;
     return s;
 }
-static cg_status cg_route_merge_(cg_ex_ *x) {
-    const int me = x->transport.rank, size = x->transport.size;
+static cg_status cg_route_merge_(cg_ex_ *ex) {
+    const int me = ex->transport.rank, size = ex->transport.size;
     cg_status s;
-    CG_CO_BEGIN_(x)
-    x->current = x->own;
-    x->current_len = (size_t)x->part_at[1];
-    for (x->t = 1; x->t < size && !(me & x->t); x->t <<= 1) {
-        if (me + x->t >= size) continue;
-        CG_CO_HOP_(x, 1, 0, NULL, 0, -1, x->in, 0, x->result_cap, me + x->t);
-        cg_accept_(x, x->in, x->move.in_len, x->n, cg_stripe_tag_(x, 0, 0), 0, NULL, -1, x->move.from);
-        if (x->status == CG_OK) {
-            s = cg_merge_topk_(x);
-            if (s != CG_OK) cg_ex_fail_(x, s, me, cg_status_str(s));
+    CG_CO_BEGIN_(ex)
+    ex->partial.packet = ex->own.packets;
+    ex->partial.len = (size_t)ex->own.offset[1];
+    for (ex->co.i = 1; ex->co.i < size && !(me & ex->co.i); ex->co.i <<= 1) {
+        if (me + ex->co.i >= size) continue;
+        CG_CO_HOP_(ex, 1, 0, NULL, 0, -1, ex->mem.inbox, 0, ex->reduced.cap, me + ex->co.i);
+        cg_accept_(ex, ex->mem.inbox, ex->hop.in_len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, ex->hop.from);
+        if (ex->status == CG_OK) {
+            s = cg_merge_topk_(ex);
+            if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
         }
     }
-    if (me) CG_CO_HOP_(x, 2, 0, x->current, x->current_len, me - x->t, NULL, 0, 0, -1);
-    if (!me && x->current == x->own) memcpy(x->result, x->own, x->current_len);
-    x->result_len = x->current_len;
-    CG_CO_BROADCAST_(x, 3, 0, 0);
-    if (me) cg_accept_(x, x->result, x->result_len, x->n, cg_stripe_tag_(x, 0, 0), 0, NULL, -1, 0);
-    if (x->status != CG_OK) return x->status;
-    s = cg_contribution_less_dropped_(x);
-    return s == CG_OK ? cg_ex_decode_(x, x->result, x->result_len, x->over, 0.0f, x->y, x->n) : s;
+    if (me) CG_CO_HOP_(ex, 2, 0, ex->partial.packet, ex->partial.len, me - ex->co.i, NULL, 0, 0, -1);
+    if (!me && ex->partial.packet == ex->own.packets) memcpy(ex->reduced.packet, ex->own.packets, ex->partial.len);
+    ex->reduced.len = ex->partial.len;
+    CG_CO_BROADCAST_(ex, 3, 0, 0);
+    if (me) cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), 0, NULL, -1, 0);
+    if (ex->status != CG_OK) return ex->status;
+    s = cg_contribution_less_dropped_(ex);
+    return s == CG_OK
+        ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n)
+        : s;
     CG_CO_END_
 }
 
@@ -2340,419 +2630,408 @@ static cg_status cg_route_merge_(cg_ex_ *x) {
 /* ---- >>region: Ok-Topk
    Regions with about as many indices each: their bounds are the means over ranks of where each rank would put them. */
 
-CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *x, uint8_t *out) {
-    const size_t size = cg_ranks_(x);
-    cg_packet_reader_ r;
+CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
+    const size_t size = cg_ranks_(ex);
+    cg_sparse_reader_ r;
+    cg_info info;
     uint64_t index;
-    float value;
-    size_t next = 1;
-    cg_status s = cg_packet_reader_open_(&r, x->own, (size_t)x->part_at[1], x->n);
+    size_t region = 1, i = 0;
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, (size_t)ex->own.offset[1], ex->n, &info);
     if (s != CG_OK) return s;
-    while (next < size && cg_packet_reader_next_(&r, &index, &value))
-        while (next < size && (r.next - 1) * size >= next * (size_t)r.d.info.k) cg_put64_(out + 8 * next++, index);
-    while (next < size) cg_put64_(out + 8 * next++, x->n);
+    for (; region < size && cg_sparse_next_index_(&r, &index); i++)
+        while (region < size && i * size >= region * (size_t)info.k) cg_put64_(out + 8 * region++, index);
+    while (region < size) cg_put64_(out + 8 * region++, ex->n);
     cg_put64_(out, 0);
     return CG_OK;
 }
-static void cg_region_bounds_(cg_ex_ *x) {
-    const size_t size = cg_ranks_(x);
+static void cg_region_bounds_(cg_ex_ *ex) {
+    const size_t size = cg_ranks_(ex);
     for (size_t j = 0; j < size; j++) {
-        uint64_t whole = 0, rest = 0, before = j ? x->bounds[j - 1] : 0;
+        uint64_t quotients = 0, remainders = 0, before = j ? ex->region.bounds[j - 1] : 0;
         for (size_t q = 0; q < size; q++) {
-            const uint64_t at = cg_get64_(cg_gathered_(x, q) + 8 * j);
-            if (at > x->n) {
+            const uint64_t at = cg_get64_(cg_gathered_(ex, q) + 8 * j);
+            if (at > ex->n) {
                 cg_ex_fail_(
-                    x, at == UINT64_MAX ? CG_E_PEER : CG_E_CORRUPT, (int)q, "it proposes a region beyond the vector");
+                    ex, at == UINT64_MAX ? CG_E_PEER : CG_E_CORRUPT, (int)q, "it proposes a region beyond the vector");
                 return;
             }
-            whole += at / size;
-            rest += at % size;
+            quotients += at / size;
+            remainders += at % size;
         }
-        x->bounds[j] = whole + rest / size;
-        if (x->bounds[j] < before) {
-            cg_ex_fail_(x, CG_E_CORRUPT, -1, "regions do not ascend");
+        ex->region.bounds[j] = quotients + remainders / size;
+        if (ex->region.bounds[j] < before) {
+            cg_ex_fail_(ex, CG_E_CORRUPT, -1, "regions do not ascend");
             return;
         }
     }
-    x->bounds[0] = 0;
-    x->bounds[size] = x->n;
+    ex->region.bounds[0] = 0;
+    ex->region.bounds[size] = ex->n;
 }
-static size_t cg_region_n_(const cg_ex_ *x, int q) { return (size_t)(x->bounds[q + 1] - x->bounds[q]); }
+static size_t cg_region_n_(const cg_ex_ *ex, int q) {
+    return (size_t)(ex->region.bounds[q + 1] - ex->region.bounds[q]);
+}
 /* What was sent, region by region, as packets one after the other; their places to part_at. */
-CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *x, uint8_t *out) {
-    cg_packet_reader_ r;
+CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
+    cg_sparse_reader_ r;
     cg_list_ list;
     cg_info info;
     uint64_t index = 0, at = 0;
     float value = 0.0f;
     int more;
-    cg_status s = cg_packet_reader_open_(&r, x->own, (size_t)cg_own_packet_len_(x, 0), x->n);
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->own.packets, cg_own_packet_len_(ex, 0), ex->n, &info);
     if (s != CG_OK) return s;
-    more = cg_packet_reader_next_(&r, &index, &value);
-    for (int q = 0; q < x->transport.size; q++) {
-        const size_t n = cg_region_n_(x, q);
+    more = cg_sparse_next_(&r, &index, &value);
+    for (int q = 0; q < ex->transport.size; q++) {
+        const size_t n = cg_region_n_(ex, q);
         size_t len;
-        cg_list_wrap_(x, 0, n, &list);
-        for (; more && index < x->bounds[q + 1]; more = cg_packet_reader_next_(&r, &index, &value))
-            cg_list_append_(&list, index - x->bounds[q], value);
-        info = cg_sparse_info_(x->desc.tag, n);
-        s = cg_packet_from_list_(&info, n, &list, out + (size_t)at, x->lose_cap - (size_t)at, &len);
+        cg_list_in_mem_(ex, 0, n, &list);
+        for (; more && index < ex->region.bounds[q + 1]; more = cg_sparse_next_(&r, &index, &value))
+            cg_list_append_(&list, index - ex->region.bounds[q], value);
+        s = cg_sparse_packet_put_(0.0f, &ex->desc.tag, n, &list, out + (size_t)at, ex->dropped.cap - (size_t)at, &len);
         if (s != CG_OK) return s;
-        cg_put64_(x->notes + 8 * ((size_t)x->transport.size * cg_ranks_(x) + (size_t)q), len);
+        cg_put64_(ex->preamble.all + 8 * ((size_t)ex->transport.size * cg_ranks_(ex) + (size_t)q), len);
         at += len;
     }
     return CG_OK;
 }
 /* The next byte of the key: of those that share the bits so far, how many have which byte. */
-CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *x, int byte, uint8_t *out) {
+CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *ex, int byte, uint8_t *out) {
     uint32_t bins[256] = { 0 };
-    cg_packet_reader_ r;
+    cg_sparse_reader_ r;
+    cg_info info;
     uint64_t index;
     float value;
-    cg_status s = cg_packet_reader_open_(&r, x->buf[0], x->current_len, cg_region_n_(x, x->transport.rank));
+    cg_status s = cg_sparse_reader_open_(
+        &r, NULL, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, ex->transport.rank), &info);
     if (s != CG_OK) return s;
-    while (cg_packet_reader_next_(&r, &index, &value)) {
-        const uint32_t m = cg_as_bits_(value) & CG_ABS_MASK_;
-        if (byte == 3 || m >> 8 * (byte + 1) == x->key >> 8 * (byte + 1)) bins[m >> 8 * byte & 255]++;
+    while (cg_sparse_next_(&r, &index, &value)) {
+        const uint32_t magnitude_bits = cg_as_bits_(value) & CG_ABS_MASK_;
+        if (byte == 3 || magnitude_bits >> 8 * (byte + 1) == ex->region.threshold_bits >> 8 * (byte + 1))
+            bins[magnitude_bits >> 8 * byte & 255]++;
     }
     for (int b = 0; b < 256; b++) cg_put32_(out + 4 * b, bins[b]);
     return CG_OK;
 }
-static uint64_t cg_region_bin_count_(const cg_ex_ *x, size_t q, int bin) {
-    return cg_get32_(cg_gathered_(x, q) + 4 * bin);
+static uint64_t cg_region_bin_count_(const cg_ex_ *ex, size_t q, int bin) {
+    return cg_get32_(cg_gathered_(ex, q) + 4 * bin);
 }
 /* left: how many of those with the bits so far may stay. After the last byte counts[q]: how many of the equal ones
    in region q. */
-static void cg_region_radix_step_(cg_ex_ *x, int byte) {
+static void cg_region_radix_step_(cg_ex_ *ex, int byte) {
     int bin = 255;
     for (; bin > 0; bin--) {
         uint64_t all = 0;
-        for (size_t q = 0; q < cg_ranks_(x); q++) all += cg_region_bin_count_(x, q, bin);
-        if (all >= x->left) break;
-        x->left -= all;
+        for (size_t q = 0; q < cg_ranks_(ex); q++) all += cg_region_bin_count_(ex, q, bin);
+        if (all >= ex->region.remaining) break;
+        ex->region.remaining -= all;
     }
-    x->key |= (uint32_t)bin << 8 * byte;
-    for (size_t q = 0; byte == 0 && q < cg_ranks_(x); q++) {
-        const uint64_t equal = cg_region_bin_count_(x, q, bin);
-        x->counts[q] = equal < x->left ? equal : x->left;
-        x->left -= x->counts[q];
+    ex->region.threshold_bits |= (uint32_t)bin << 8 * byte;
+    for (size_t q = 0; byte == 0 && q < cg_ranks_(ex); q++) {
+        const uint64_t equal = cg_region_bin_count_(ex, q, bin);
+        ex->region.ties[q] = equal < ex->region.remaining ? equal : ex->region.remaining;
+        ex->region.remaining -= ex->region.ties[q];
     }
 }
-static void cg_region_reduce_(cg_ex_ *x) {
-    const int me = x->transport.rank;
+static void cg_region_reduce_(cg_ex_ *ex) {
+    const int me = ex->transport.rank;
     cg_status s;
-    for (int q = 0; q < x->transport.size; q++)
+    for (int q = 0; q < ex->transport.size; q++)
         if (q != me)
-            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, me), cg_stripe_tag_(x, 0, 0), -1,
-                NULL, q, q);
-    if (x->status != CG_OK) return;
-    s = cg_reduce_(x->packet, x->len, cg_ranks_(x), 0, x->buf[0], (size_t)cg_sparse_bound_(x->n, x->list_room),
-        &x->current_len, x->scratch, x->scratch_bytes);
-    if (s == CG_OK) s = cg_sum_check_saturated_(x->buf[0], x->current_len);
-    if (s != CG_OK) cg_ex_fail_(x, s, me, cg_status_str(s));
+            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_region_n_(ex, me),
+                cg_stripe_tag_(ex, 0, 0), -1, NULL, q, q);
+    if (ex->status != CG_OK) return;
+    s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), 0, ex->partial.buf[0],
+        (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), &ex->partial.len, ex->mem.scratch,
+        ex->mem.scratch_bytes);
+    if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], ex->partial.len);
+    if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
 }
 /* A failure between rounds of equal size has no packet to travel in: it goes as counts that cannot be. */
-static void cg_region_mark_failed_(cg_ex_ *x, cg_status s, uint8_t *out, size_t bytes) {
-    if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
-    if (x->status != CG_OK) memset(out, 0xff, bytes);
+static void cg_region_mark_failed_(cg_ex_ *ex, cg_status s, uint8_t *out, size_t bytes) {
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+    if (ex->status != CG_OK) memset(out, 0xff, bytes);
 }
-static cg_status cg_route_region_(cg_ex_ *x) {
-    const int me = x->transport.rank, size = x->transport.size;
-    const size_t ranks = cg_ranks_(x), slot = x->result_cap;
-    uint8_t *mine = x->notes + 8 * ranks * ranks; /* 16 bytes for every rank */
+static cg_status cg_route_region_(cg_ex_ *ex) {
+    const int me = ex->transport.rank, size = ex->transport.size;
+    const size_t ranks = cg_ranks_(ex), inbox_stride = ex->reduced.cap;
+    uint8_t *own_row = ex->preamble.all + 8 * ranks * ranks; /* 16 bytes for every rank */
     int to, from;
     cg_status s;
-    CG_CO_BEGIN_(x)
-    cg_region_mark_failed_(x, cg_region_propose_(x, mine), mine, 8 * ranks);
-    CG_CO_AWAIT_(x, 1, cg_allgather_equal_begin_(x, mine, 8 * ranks, x->notes));
-    cg_region_bounds_(x);
-    if (x->status != CG_OK) return x->status; /* everybody has seen the same proposals */
-    cg_region_mark_failed_(x, cg_region_split_(x, x->lose[0]), mine, 8 * ranks);
-    CG_CO_AWAIT_(x, 2, cg_allgather_equal_begin_(x, mine, 8 * ranks, x->notes));
+    CG_CO_BEGIN_(ex)
+    cg_region_mark_failed_(ex, cg_region_propose_(ex, own_row), own_row, 8 * ranks);
+    CG_CO_AWAIT_(ex, 1, cg_allgather_equal_begin_(ex, own_row, 8 * ranks, ex->preamble.all));
+    cg_region_bounds_(ex);
+    if (ex->status != CG_OK) return ex->status; /* everybody has seen the same proposals */
+    cg_region_mark_failed_(ex, cg_region_split_(ex, ex->dropped.buf[0]), own_row, 8 * ranks);
+    CG_CO_AWAIT_(ex, 2, cg_allgather_equal_begin_(ex, own_row, 8 * ranks, ex->preamble.all));
     for (int q = 0; q < size; q++) { /* len[q]: what comes from q */
-        x->len[q] = (size_t)cg_get64_(cg_gathered_(x, (size_t)q) + 8 * (size_t)me);
-        for (const uint8_t *row = cg_gathered_(x, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
-            if (cg_get64_(p) > slot) cg_ex_fail_(x, CG_E_PEER, q, "it failed between two rounds");
+        ex->inputs.len[q] = (size_t)cg_get64_(cg_gathered_(ex, (size_t)q) + 8 * (size_t)me);
+        for (const uint8_t *row = cg_gathered_(ex, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
+            if (cg_get64_(p) > inbox_stride) cg_ex_fail_(ex, CG_E_PEER, q, "it failed between two rounds");
     }
-    if (x->status != CG_OK) return x->status; /* everybody has seen the same lengths */
-    /* where what goes to each begins; later, how many of the equal ones it keeps */
-    x->counts[0] = 0;
-    for (int q = 1; q < size; q++) x->counts[q] = x->counts[q - 1] + cg_get64_(mine + 8 * (q - 1));
-    for (x->t = 0; x->t < size; x->t++) {
-        to = cg_wrap_(x, me + x->t);
-        from = cg_wrap_(x, me - x->t);
-        x->packet[from] = x->t ? x->in + (size_t)from * slot : x->lose[0] + (size_t)x->counts[me];
-        if (x->t)
-            CG_CO_AWAIT_(x, 3,
-                cg_sendrecv_begin_(x, x->lose[0] + (size_t)x->counts[to], (size_t)cg_get64_(mine + 8 * to), to,
-                    x->in + (size_t)from * slot, x->len[from], from));
+    if (ex->status != CG_OK) return ex->status; /* everybody has seen the same lengths */
+    ex->region.send_offset[0] = 0;
+    for (int q = 1; q < size; q++)
+        ex->region.send_offset[q] = ex->region.send_offset[q - 1] + cg_get64_(own_row + 8 * (q - 1));
+    for (ex->co.i = 0; ex->co.i < size; ex->co.i++) {
+        to = cg_wrap_(ex, me + ex->co.i);
+        from = cg_wrap_(ex, me - ex->co.i);
+        ex->inputs.packet[from] = ex->co.i ? ex->mem.inbox + (size_t)from * inbox_stride
+                                           : ex->dropped.buf[0] + (size_t)ex->region.send_offset[me];
+        if (ex->co.i)
+            CG_CO_AWAIT_(ex, 3,
+                cg_sendrecv_begin_(ex, ex->dropped.buf[0] + (size_t)ex->region.send_offset[to],
+                    (size_t)cg_get64_(own_row + 8 * to), to, ex->mem.inbox + (size_t)from * inbox_stride,
+                    ex->inputs.len[from], from));
     }
-    cg_region_reduce_(x);
-    x->key = 0;
-    x->left = x->keep;
-    for (x->t = 3; x->t >= 0; x->t--) {
-        cg_region_mark_failed_(
-            x, x->status == CG_OK ? cg_region_histogram_(x, x->t, x->result) : x->status, x->result, 1024);
-        CG_CO_AWAIT_(x, 4, cg_allgather_equal_begin_(x, x->result, 1024, x->inbox));
+    cg_region_reduce_(ex);
+    ex->region.threshold_bits = 0;
+    ex->region.remaining = ex->plan.k;
+    for (ex->co.i = 3; ex->co.i >= 0; ex->co.i--) {
+        cg_region_mark_failed_(ex,
+            ex->status == CG_OK ? cg_region_histogram_(ex, ex->co.i, ex->reduced.packet) : ex->status,
+            ex->reduced.packet, 1024);
+        CG_CO_AWAIT_(ex, 4, cg_allgather_equal_begin_(ex, ex->reduced.packet, 1024, ex->region.histograms));
         for (size_t q = 0; q < ranks; q++)
-            if (cg_region_bin_count_(x, q, 255) == 0xffffffffu)
-                cg_ex_fail_(x, CG_E_PEER, (int)q, "it failed between two rounds");
-        if (x->status != CG_OK) return x->status;
-        cg_region_radix_step_(x, x->t);
+            if (cg_region_bin_count_(ex, q, 255) == 0xffffffffu)
+                cg_ex_fail_(ex, CG_E_PEER, (int)q, "it failed between two rounds");
+        if (ex->status != CG_OK) return ex->status;
+        cg_region_radix_step_(ex, ex->co.i);
     }
-    x->check = x->key;
-    for (size_t q = 0; q < ranks; q++) x->check = (uint32_t)cg_mix64_(x->check + x->counts[q] + CG_GOLDEN_);
-    if (x->status == CG_OK) {
-        s = cg_threshold_split_(x, x->buf[0], x->current_len, cg_region_n_(x, me), x->key, x->counts[me], x->result,
-            &x->result_len, x->lose[0], (size_t)cg_sparse_bound_(x->n, x->list_room), (size_t)x->bounds[me],
-            &x->lost_len);
-        x->lost = 1;
-        x->flip = 0;
-        if (s != CG_OK) cg_ex_fail_(x, s, me, cg_status_str(s));
+    ex->preamble.digest = ex->region.threshold_bits;
+    for (size_t q = 0; q < ranks; q++)
+        ex->preamble.digest = (uint32_t)cg_mix64_(ex->preamble.digest + ex->region.ties[q] + CG_GOLDEN_);
+    if (ex->status == CG_OK) {
+        s = cg_threshold_split_(ex, ex->partial.buf[0], ex->partial.len, cg_region_n_(ex, me),
+            ex->region.threshold_bits, ex->region.ties[me], ex->reduced.packet, &ex->reduced.len, ex->dropped.buf[0],
+            (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap), (size_t)ex->region.bounds[me], &ex->dropped.len);
+        ex->dropped.any = 1;
+        ex->dropped.flip = 0;
+        if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
     }
     /* room for the longest from everybody, whatever they announce */
-    CG_CO_ALLGATHER_(x, 5, 0, x->in);
-    cg_inputs_from_gather_(x);
+    CG_CO_ALLGATHER_(ex, 5, 0, ex->mem.inbox);
+    cg_inputs_from_gather_(ex);
     for (int q = 0; q < size; q++)
         if (q != me)
-            cg_accept_(x, (const uint8_t *)x->packet[q], x->len[q], cg_region_n_(x, q), cg_stripe_tag_(x, 0, 0), -1,
-                NULL, -1, q);
-    if (x->status != CG_OK) return x->status;
-    s = cg_contribution_less_dropped_(x);
+            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_region_n_(ex, q),
+                cg_stripe_tag_(ex, 0, 0), -1, NULL, -1, q);
+    if (ex->status != CG_OK) return ex->status;
+    s = cg_contribution_less_dropped_(ex);
     for (int q = 0; q < size && s == CG_OK; q++)
-        s = cg_ex_decode_(
-            x, x->packet[q], x->len[q], x->over, 0.0f, cg_at_mut_(x->y, (size_t)x->bounds[q]), cg_region_n_(x, q));
+        s = cg_ex_decode_(ex, ex->inputs.packet[q], ex->inputs.len[q], ex->opening.result_factor, 0.0f,
+            cg_at_mut_(ex->result, (size_t)ex->region.bounds[q]), cg_region_n_(ex, q));
     return s;
     CG_CO_END_
 }
 
-/* src/exchange/sums.h */
+/* src/exchange/shared_linear.h */
 /* ---- >>sums: shared and linear ---- */
 
-static float *cg_payload_(const cg_ex_ *x) { return (float *)(void *)(x->result + CG_HEADER_BYTES); }
+static float *cg_payload_(const cg_ex_ *ex) { return (float *)(void *)(ex->reduced.packet + CG_HEADER_BYTES); }
 /* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed,
    so that all will know. */
-static void cg_load_payload_(cg_ex_ *x, const uint8_t *packet, size_t k, size_t room, float alpha) {
+static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t total, float alpha) {
     const float *in = (const float *)(const void *)(packet + CG_HEADER_BYTES);
-    float *v = cg_payload_(x);
-    if (x->status != CG_OK) k = 0;
-    memset(v + k, x->status == CG_OK ? 0 : 0xff, 4 * (room - k));
+    float *v = cg_payload_(ex);
+    if (ex->status != CG_OK) k = 0;
+    memset(v + k, ex->status == CG_OK ? 0 : 0xff, 4 * (total - k));
     if (CG_BIG_ENDIAN_) {
         memcpy(v, in, 4 * k);
         cg_floats_swap_le_(v, k);
         in = v;
     }
-    cg_kernels_now_()->axpby(in, k, alpha, 0.0f, v, 0);
+    cg_axpby_(in, k, alpha, 0.0f, v);
 }
-static void cg_payload_check_(cg_ex_ *x, const float *v, size_t n) {
-    const uint32_t top = cg_kernels_now_()->absmax_bits(v, n);
-    if (top > CG_INF_BITS_) cg_ex_fail_(x, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
-    else if (top == CG_INF_BITS_)
-        cg_ex_fail_(x, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
+static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
+    const uint32_t absmax_bits = cg_absmax_bits_(v, n);
+    if (absmax_bits > CG_INF_BITS_)
+        cg_ex_fail_(ex, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
+    else if (absmax_bits == CG_INF_BITS_)
+        cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
 }
 /* The summed values under a header. */
-static void cg_seal_payload_(cg_ex_ *x, const cg_info *info) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    uint8_t *values = x->result + CG_HEADER_BYTES;
-    cg_floats_swap_le_(cg_payload_(x), info->value_bytes / 4);
-    x->result_len = cg_packet_finalize_(kernels, info, x->result, cg_checksum_of_(kernels, values, info->value_bytes));
+static void cg_seal_payload_(cg_ex_ *ex, const cg_info *info) {
+    cg_floats_swap_le_(cg_payload_(ex), info->value_bytes / 4);
+    ex->reduced.len = cg_packet_seal_(info, ex->reduced.packet);
 }
 /* This rank's values at the shared indices: a packet that needs no support, and the floats to be summed. */
-CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *x, cg_info *info) {
+CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, size_t *k) {
     cg_list_ list;
-    cg_info sparse = cg_sparse_info_(x->desc.tag, x->n);
-    cg_packet_reader_ r;
+    cg_sparse_reader_ r;
+    cg_info info;
     uint64_t index;
-    float value;
-    cg_status s = cg_packet_reader_open_(&r, x->in, x->move.in_len, x->n);
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->mem.inbox, ex->hop.in_len, ex->n, &info);
     if (s != CG_OK) return s;
-    if (r.d.info.k > x->most) return CG_E_CORRUPT;
-    cg_list_wrap_(x, 0, x->n, &list);
-    r.next = 0;
-    for (size_t i = 0, k = (size_t)r.d.info.k; i < k; i++) {
-        if (i % CG_SPARSE_BATCH_ == 0) cg_index_get_per_value_(&r.index, r.at, cg_min_(CG_SPARSE_BATCH_, k - i));
-        index = r.at[i % CG_SPARSE_BATCH_];
-        value = cg_load_(x->x, (size_t)index);
-        cg_list_append_(&list, index, value);
-    }
-    *info = sparse;
-    return cg_packet_from_list_(info, x->n, &list, x->used, x->used_cap, &x->used_len);
+    if (info.k > ex->plan.max_selected) return CG_E_CORRUPT;
+    cg_list_in_mem_(ex, 0, ex->n, &list);
+    while (cg_sparse_next_index_(&r, &index)) cg_list_append_(&list, index, cg_load_(ex->grad, (size_t)index));
+    *k = list.count;
+    return cg_sparse_packet_put_(
+        0.0f, &ex->desc.tag, ex->n, &list, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
 }
-static cg_op cg_shared_op_(const cg_ex_ *x) { /* of the leader's indices: a selection with values of no bits */
-    cg_op op = x->desc.op;
+static cg_op cg_shared_op_(const cg_ex_ *ex) { /* of the leader's indices: a selection with values of no bits */
+    cg_op op = ex->desc.op;
     op.quantize.id = CG_QUANTIZE_MEAN;
     return op;
 }
-static void cg_shared_indices_(cg_ex_ *x) {
-    const cg_op op = cg_shared_op_(x);
+static void cg_shared_indices_(cg_ex_ *ex) {
+    const cg_op op = cg_shared_op_(ex);
     cg_extra side = CG_ZERO;
     cg_status s;
-    if (x->desc.side) side = *x->desc.side;
-    s = cg_ex_compress_(x, &op, &x->desc.tag, &side, x->x, x->n, x->result, x->result_cap, &x->result_len);
-    if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
+    if (ex->desc.side) side = *ex->desc.side;
+    s = cg_ex_compress_(
+        ex, &op, &ex->desc.tag, &side, ex->grad, ex->n, ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
 }
-static cg_status cg_route_shared_(cg_ex_ *x) {
-    const float alpha = cg_alpha_(x, (size_t)x->transport.rank);
-    const cg_op indices = cg_shared_op_(x);
-    cg_info info = CG_ZERO;
+static cg_status cg_route_shared_(cg_ex_ *ex) {
+    const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
+    const cg_op indices = cg_shared_op_(ex);
+    cg_info info;
+    size_t k = 0;
     cg_status s;
-    CG_CO_BEGIN_(x)
-    if (x->transport.rank == x->root) cg_shared_indices_(x);
-    CG_CO_BROADCAST_(x, 1, 0, x->root);
-    if (x->transport.rank != x->root)
-        cg_accept_(x, x->result, x->result_len, x->n, cg_stripe_tag_(x, 0, 0), -1, &indices, x->root, x->root);
-    if (x->status == CG_OK) {
-        memcpy(x->in, x->result, x->result_len);
-        x->move.in_len = x->result_len;
-        s = cg_shared_values_(x, &info);
-        if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
+    CG_CO_BEGIN_(ex)
+    if (ex->transport.rank == ex->plan.root) cg_shared_indices_(ex);
+    CG_CO_BROADCAST_(ex, 1, 0, ex->plan.root);
+    if (ex->transport.rank != ex->plan.root)
+        cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), -1, &indices,
+            ex->plan.root, ex->plan.root);
+    if (ex->status == CG_OK) {
+        memcpy(ex->mem.inbox, ex->reduced.packet, ex->reduced.len);
+        ex->hop.in_len = ex->reduced.len;
+        s = cg_shared_values_(ex, &k);
+        if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     }
-    if (x->status != CG_OK && x->result_len == 0) return x->status; /* the leader's failure: all know it */
-    cg_load_payload_(x, x->used, (size_t)info.k, x->most, alpha);
-    CG_CO_AWAIT_(x, 2, cg_allreduce_begin_(x, cg_payload_(x), x->most));
-    cg_payload_check_(x, cg_payload_(x), x->most);
-    if (x->status != CG_OK) return x->status;
-    s = cg_header_get_(x->used, x->used_len, &info);
+    if (ex->status != CG_OK && ex->reduced.len == 0) return ex->status; /* the leader's failure: all know it */
+    cg_load_payload_(ex, ex->contrib.packets, k, ex->plan.max_selected, alpha);
+    CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, cg_payload_(ex), ex->plan.max_selected));
+    cg_payload_check_(ex, cg_payload_(ex), ex->plan.max_selected);
+    if (ex->status != CG_OK) return ex->status;
+    s = cg_inspect(ex->contrib.packets, ex->contrib.len, &info);
     if (s != CG_OK) return s;
-    cg_floats_swap_le_(cg_payload_(x), (size_t)info.k);
-    memcpy(
-        x->result + CG_HEADER_BYTES + info.value_bytes, x->used + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
-    x->result_len = cg_packet_finalize_(cg_kernels_now_(), &info, x->result,
-        cg_checksum_of_(cg_kernels_now_(), x->result + CG_HEADER_BYTES, info.value_bytes + info.index_bytes));
-    x->report.used = x->used;
-    return cg_ex_decode_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
+    cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
+    memcpy(ex->reduced.packet + CG_HEADER_BYTES + info.value_bytes,
+        ex->contrib.packets + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
+    ex->reduced.len = cg_packet_seal_(&info, ex->reduced.packet);
+    ex->report.used = ex->contrib.packets;
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
     CG_CO_END_
 }
-/* PowerSGD: P = MQ summed and made orthonormal, Q = M^T P summed; the factors stand in the result's payload. */
-static void cg_powersgd_factor_(cg_ex_ *x, int second, float alpha) {
-    const cg_op *op = &x->desc.op;
-    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
-    const unsigned rank = cg_matrix_r_(op);
-    double *pw = x->work, *qw = pw + rank * rows, norm = 0.0;
-    float *p = cg_payload_(x), *q = p + rows * rank;
-    const cg_kernels_ *k = cg_kernels_now_();
-    int warm = 0;
-    if (!second) {
-        for (size_t i = 0; x->desc.warm && i < rank * cols; i++) {
-            qw[i] = (double)cg_load_(x->desc.warm, i);
-            warm |= (cg_load_bits_(x->desc.warm, i) & CG_ABS_MASK_) != 0;
-        }
-        if (!warm) cg_lowrank_init_q_(cg_shared_key_(&x->desc.tag), cols, rank, qw);
-        cg_matrix_times_(k, x->x, rows, cols, qw, rank, pw);
-        for (size_t i = 0; i < rows * rank; i++) p[i] = (float)(pw[i % rank * rows + i / rank] * (double)alpha);
-        return;
-    }
-    for (size_t i = 0; i < rows * rank; i++) pw[i % rank * rows + i / rank] = (double)p[i];
-    if (!cg_gram_schmidt_(pw, rows, rank, &norm)) cg_ex_fail_(x, CG_E_NONFINITE, -1, cg_status_str(CG_E_NONFINITE));
-    cg_lowrank_store_p_(pw, rows, rank, 1.0, p, rank);
-    cg_lowrank_compute_q_(k, x->x, rows, cols, p, rank, rank, qw);
-    for (size_t i = 0; i < cols * rank; i++) q[i] = (float)(qw[i] * (double)alpha);
-}
-static cg_status cg_powersgd_finish_(cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
-    const size_t rows = cg_matrix_rows_(op), cols = cg_matrix_cols_(op);
-    const unsigned rank = cg_matrix_r_(op);
-    const float *q = cg_payload_(x) + rows * rank;
+/* PowerSGD: P = MQ summed and made orthonormal, Q = M^T P summed; the factors stand in the payload of reduced.packet. */
+static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
+    const cg_traits_ traits = cg_traits_of_(op, ex->n);
+    const size_t p_floats = traits.shape.rows * traits.shape.r, q_floats = traits.shape.cols * traits.shape.r;
+    const float *q = cg_payload_(ex) + p_floats;
     /* of a sum: this rank's share */
-    const float mine = x->desc.fold == CG_FOLD_SUM ? (float)(1.0 / x->weights) : 1.0f;
+    const float own_share = ex->desc.fold == CG_FOLD_SUM ? (float)(1.0 / ex->opening.weight_sum) : 1.0f;
     cg_info info = CG_ZERO;
     cg_status s;
-    for (size_t i = 0; x->desc.warm && i < cols * rank; i++) cg_store_(x->desc.warm, i, q[i]);
+    for (size_t i = 0; ex->desc.warm && i < q_floats; i++) cg_store_(ex->desc.warm, i, q[i]);
     info.op = *op;
-    info.tag = x->desc.tag;
-    info.n = info.drawn = x->n;
-    info.k = cg_transformed_n_(op, x->n);
+    info.tag = ex->desc.tag;
+    info.n = info.drawn = ex->n;
+    info.k = ex->plan.transformed_n;
     info.value_bytes = 4 * (size_t)info.k;
-    cg_seal_payload_(x, &info);
-    s = cg_ex_decode_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
-    if (mine != 1.0f) { /* the result is in x; now its packet becomes the share */
-        cg_floats_swap_le_(cg_payload_(x), (size_t)info.k);
-        for (size_t i = 0; i < cols * rank; i++) cg_payload_(x)[rows * rank + i] = cg_times_(mine, q[i]);
-        cg_seal_payload_(x, &info);
+    cg_seal_payload_(ex, &info);
+    s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    if (own_share != 1.0f) { /* the result is in x; now its packet becomes the share */
+        cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
+        for (size_t i = 0; i < q_floats; i++) cg_payload_(ex)[p_floats + i] = cg_times_(own_share, q[i]);
+        cg_seal_payload_(ex, &info);
     }
-    x->report.used = x->result;
-    x->used_len = x->result_len;
+    ex->report.used = ex->reduced.packet;
+    ex->contrib.len = ex->reduced.len;
     return s;
 }
-static cg_status cg_route_linear_(cg_ex_ *x) {
-    const cg_op *op = &x->desc.op;
-    const float alpha = cg_alpha_(x, (size_t)x->transport.rank);
-    const size_t rows = cg_is_matrix_op_(op) ? cg_matrix_rows_(op) * cg_matrix_r_(op) : 0,
-                 values = (size_t)cg_transformed_n_(op, cg_sampled_n_(op, x->n, NULL));
-    CG_CO_BEGIN_(x)
-    if (cg_is_matrix_op_(op)) {
-        cg_powersgd_factor_(x, 0, alpha);
-        CG_CO_AWAIT_(x, 1, cg_allreduce_begin_(x, cg_payload_(x), rows));
-        cg_payload_check_(x, cg_payload_(x), rows);
-        if (x->status == CG_OK) cg_powersgd_factor_(x, 1, alpha);
+static cg_status cg_route_linear_(cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
+    const cg_traits_ traits = cg_traits_of_(op, ex->n);
+    const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
+    const size_t p_floats = traits.shape.rows * traits.shape.r, all_floats = (size_t)traits.shape.transformed_n;
+    float *p = cg_payload_(ex), *q = p + p_floats;
+    cg_status s;
+    CG_CO_BEGIN_(ex)
+    if (traits.shape.is_matrix) {
+        cg_lowrank_left_(op, &ex->desc.tag, ex->desc.warm, ex->grad, alpha, p, ex->mem.matrix_work);
+        CG_CO_AWAIT_(ex, 1, cg_allreduce_begin_(ex, p, p_floats));
+        cg_payload_check_(ex, p, p_floats);
+        if (ex->status == CG_OK) {
+            s = cg_lowrank_right_(op, ex->grad, alpha, p, q, ex->mem.matrix_work);
+            if (s != CG_OK) cg_ex_fail_(ex, s, -1, cg_status_str(s));
+        }
         /* NaN: nobody waits for this rank */
-        if (x->status != CG_OK) memset(cg_payload_(x) + rows, 0xff, 4 * (values - rows));
-        CG_CO_AWAIT_(x, 2, cg_allreduce_begin_(x, cg_payload_(x) + rows, values - rows));
-        cg_payload_check_(x, cg_payload_(x) + rows, values - rows);
-        return x->status == CG_OK ? cg_powersgd_finish_(x) : x->status;
+        if (ex->status != CG_OK) memset(q, 0xff, 4 * (all_floats - p_floats));
+        CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, q, all_floats - p_floats));
+        cg_payload_check_(ex, q, all_floats - p_floats);
+        return ex->status == CG_OK ? cg_powersgd_finish_(ex) : ex->status;
     }
-    cg_load_payload_(x, x->own, values, values, alpha);
-    CG_CO_AWAIT_(x, 3, cg_allreduce_begin_(x, cg_payload_(x), values));
-    cg_payload_check_(x, cg_payload_(x), values);
-    if (x->status != CG_OK) return x->status;
-    memcpy(x->result, x->own, CG_HEADER_BYTES); /* of an equal packet; its checksum is not looked at again */
-    cg_floats_swap_le_(cg_payload_(x), values);
-    return cg_ex_decode_(x, x->result, (size_t)x->part_at[1], 1.0f, 0.0f, x->y, x->n);
+    cg_load_payload_(ex, ex->own.packets, all_floats, all_floats, alpha);
+    CG_CO_AWAIT_(ex, 3, cg_allreduce_begin_(ex, cg_payload_(ex), all_floats));
+    cg_payload_check_(ex, cg_payload_(ex), all_floats);
+    if (ex->status != CG_OK) return ex->status;
+    /* the header of a packet of equal length; its checksum is not looked at again */
+    memcpy(ex->reduced.packet, ex->own.packets, CG_HEADER_BYTES);
+    cg_floats_swap_le_(cg_payload_(ex), all_floats);
+    return cg_ex_decode_(ex, ex->reduced.packet, (size_t)ex->own.offset[1], 1.0f, 0.0f, ex->result, ex->n);
     CG_CO_END_
 }
 
 /* src/exchange/exchange.h */
 /* ---- >>exchange ---- */
 
-static cg_status cg_opening_(cg_ex_ *x) {
-    CG_CO_BEGIN_(x)
-    if (!x->opened) {
-        CG_CO_AWAIT_(x, 1, cg_allgather_equal_begin_(x, x->record, CG_RECORD_BYTES_, x->gathered));
-        for (size_t q = 0; q < cg_ranks_(x); q++)
-            memcpy(x->records + q * CG_RECORD_BYTES_, cg_gathered_(x, q), CG_RECORD_BYTES_);
+static cg_status cg_opening_(cg_ex_ *ex) {
+    CG_CO_BEGIN_(ex)
+    if (!ex->opening.have_records) {
+        CG_CO_AWAIT_(ex, 1, cg_allgather_equal_begin_(ex, ex->opening.record, CG_RECORD_BYTES_, ex->opening.gathered));
+        for (size_t q = 0; q < cg_ranks_(ex); q++)
+            memcpy(ex->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(ex, q), CG_RECORD_BYTES_);
     }
-    cg_records_check_(x);
-    if (x->status != CG_OK || !(x->desc.flags & CG_AGREE_SCALES)) return x->status;
-    if (x->scales > 1) {
-        cg_scales_collect_(x, x->lists);
-        CG_CO_AWAIT_(x, 2, cg_allgather_equal_begin_(x, x->lists, 4 * x->scales, x->lists + 4 * (size_t)x->scales));
+    cg_records_check_(ex);
+    if (ex->status != CG_OK || !(ex->desc.flags & CG_AGREE_SCALES)) return ex->status;
+    if (ex->scales.count > 1) {
+        cg_scales_collect_(ex, ex->scales.all);
+        CG_CO_AWAIT_(ex, 2,
+            cg_allgather_equal_begin_(
+                ex, ex->scales.all, 4 * ex->scales.count, ex->scales.all + 4 * (size_t)ex->scales.count));
     }
-    cg_scales_agree_(x);
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = cg_get64_(x->records + q * CG_RECORD_BYTES_ + 32);
+    cg_scales_agree_(ex);
+    for (size_t q = 0; q < cg_ranks_(ex); q++)
+        ex->mem.sizes[q] = cg_get64_(ex->opening.records + q * CG_RECORD_BYTES_ + 32);
     return CG_OK; /* a failure from here on travels as a packet */
     CG_CO_END_
 }
-static cg_status cg_ex_resume_(cg_ex_ *x) {
-    if (x->stage == 1) {
-        cg_status s = cg_opening_(x);
+static cg_status cg_ex_resume_(cg_ex_ *ex) {
+    if (ex->co.phase == CG_PHASE_OPENING_) {
+        cg_status s = cg_opening_(ex);
         if (s != CG_OK) return s;
-        x->bounce = x->later;
-        x->bounce_bytes = x->later_bytes;
-        x->stage = 2;
-        x->line = 0;
+        ex->mem.bounce = ex->mem.route_bounce;
+        ex->mem.bounce_bytes = ex->mem.route_bounce_bytes;
+        ex->co.phase = CG_PHASE_ROUTE_;
+        ex->co.line = 0;
     }
-    switch (x->route) {
-    case CG_ROUTE_RING: return cg_route_ring_(x);
-    case CG_ROUTE_TREE: return cg_route_tree_(x);
-    case CG_ROUTE_SCATTER: return cg_route_scatter_(x);
-    case CG_ROUTE_SERVER: return cg_route_server_(x);
-    case CG_ROUTE_MERGE: return cg_route_merge_(x);
-    case CG_ROUTE_REGION: return cg_route_region_(x);
-    case CG_ROUTE_SHARED: return cg_route_shared_(x);
-    case CG_ROUTE_LINEAR: return cg_route_linear_(x);
-    default: return cg_route_allgather_(x);
+    switch (ex->plan.route) {
+    case CG_ROUTE_RING: return cg_route_ring_(ex);
+    case CG_ROUTE_TREE: return cg_route_tree_(ex);
+    case CG_ROUTE_SCATTER: return cg_route_scatter_(ex);
+    case CG_ROUTE_SERVER: return cg_route_server_(ex);
+    case CG_ROUTE_MERGE: return cg_route_merge_(ex);
+    case CG_ROUTE_REGION: return cg_route_region_(ex);
+    case CG_ROUTE_SHARED: return cg_route_shared_(ex);
+    case CG_ROUTE_LINEAR: return cg_route_linear_(ex);
+    default: return cg_route_allgather_(ex);
     }
 }
-static void cg_count_io_(cg_ex_ *x) {
-    const cg_io *io = &x->io;
-    const uint64_t others = (uint64_t)x->transport.size - 1;
+static void cg_count_io_(cg_ex_ *ex) {
+    const cg_io *io = &ex->co.io;
+    const uint64_t others = (uint64_t)ex->transport.size - 1;
     uint64_t out = 0, in = 0;
-    x->report.rounds++;
+    ex->report.rounds++;
     switch (io->kind) {
     case CG_IO_ALLREDUCE: out = in = 2 * others * io->in_bytes / (others + 1); break;
     case CG_IO_ALLGATHER: out = in = others * io->out_bytes; break;
     case CG_IO_BROADCAST:
-        if (io->from == x->transport.rank) out = others * io->in_bytes;
+        if (io->from == ex->transport.rank) out = others * io->in_bytes;
         else in = io->in_bytes;
         break;
     default:
@@ -2760,61 +3039,62 @@ static void cg_count_io_(cg_ex_ *x) {
         in = io->in_bytes;
         break;
     }
-    x->report.bytes_out += out;
-    x->report.bytes_in += in;
+    ex->report.bytes_out += out;
+    ex->report.bytes_in += in;
 }
-static cg_status cg_ex_finish_(cg_ex_ *x, cg_status s) {
-    x->stage = 3;
-    if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
-    x->report.route = x->route;
-    if (x->status != CG_OK) {
-        x->report.used = NULL;
-        x->report.used_len = 0;
-        return x->status;
+static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
+    ex->co.phase = CG_PHASE_DONE_;
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+    ex->report.route = ex->plan.route;
+    if (ex->status != CG_OK) {
+        ex->report.used = NULL;
+        ex->report.used_len = 0;
+        return ex->status;
     }
-    cg_model_step_(&x->desc, x->y, x->n);
-    x->report.rank = -1;
-    x->report.why = cg_status_str(CG_OK);
-    if (!x->report.used) x->report.used = x->own;
-    x->report.used_len = x->used_len ? x->used_len : (size_t)x->part_at[x->parts];
+    cg_model_step_(&ex->desc, ex->result, ex->n);
+    ex->report.rank = -1;
+    ex->report.why = cg_status_str(CG_OK);
+    if (!ex->report.used) ex->report.used = ex->own.packets;
+    ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
 }
-static cg_status cg_ex_next_(cg_ex_ *x, int last_code, cg_io *io) {
+static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     cg_status s;
-    if (x->moving) {
-        const int peer = x->io.kind != CG_IO_SENDRECV && x->io.kind != CG_IO_BROADCAST ? -1
-            : x->io.from >= 0                                                          ? x->io.from
-                                                                                       : x->io.to;
-        x->moving = 0;
+    if (ex->co.io_pending) {
+        const int peer = ex->co.io.kind != CG_IO_SENDRECV && ex->co.io.kind != CG_IO_BROADCAST ? -1
+            : ex->co.io.from >= 0                                                              ? ex->co.io.from
+                                                                                               : ex->co.io.to;
+        ex->co.io_pending = 0;
         if (last_code) {
-            x->status = CG_OK; /* whatever went before, this is what ended it */
-            x->report.code = last_code;
-            cg_ex_fail_(x, CG_E_TRANSPORT, peer == x->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
-            return cg_ex_finish_(x, CG_E_TRANSPORT);
+            ex->status = CG_OK; /* whatever went before, this is what ended it */
+            ex->report.code = last_code;
+            cg_ex_fail_(ex, CG_E_TRANSPORT, peer == ex->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
+            return cg_ex_finish_(ex, CG_E_TRANSPORT);
         }
-        cg_count_io_(x);
+        cg_count_io_(ex);
     }
     do {
-        if (x->c.ask && cg_collective_next_(x, &x->io)) {
-            x->moving = 1;
-            *io = x->io;
+        if (ex->collective.kind && cg_collective_next_(ex, &ex->co.io)) {
+            ex->co.io_pending = 1;
+            *io = ex->co.io;
             return CG_AGAIN;
         }
-        x->c.ask = CG_COLL_NONE_;
-        s = cg_ex_resume_(x);
+        ex->collective.kind = CG_COLL_NONE_;
+        s = cg_ex_resume_(ex);
     } while (s == CG_AGAIN);
-    return cg_ex_finish_(x, s);
+    return cg_ex_finish_(ex, s);
 }
-static void cg_ex_init_(cg_ex_ *x, const cg_exchange_desc *desc, const cg_transport *transport, float *v, size_t n) {
-    memset(x, 0, sizeof *x);
-    x->desc = *desc;
-    x->transport = *transport;
-    x->desc.tag.rank = (uint32_t)transport->rank;
-    x->x = v ? v : &x->none;
-    x->y = desc->into ? desc->into : x->x;
-    x->n = n;
-    x->report.rank = -1;
-    x->report.why = cg_status_str(CG_OK);
+static void cg_ex_init_(
+    cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, size_t n) {
+    memset(ex, 0, sizeof *ex);
+    ex->desc = *desc;
+    ex->transport = *transport;
+    ex->desc.tag.rank = (uint32_t)transport->rank;
+    ex->grad = grad ? grad : &ex->no_grad;
+    ex->result = desc->into ? desc->into : ex->grad;
+    ex->n = n;
+    ex->report.rank = -1;
+    ex->report.why = cg_status_str(CG_OK);
 }
 /* NULL, or why nothing can be said to anybody. */
 static const char *cg_transport_error_(const cg_transport *t) {
@@ -2823,45 +3103,44 @@ static const char *cg_transport_error_(const cg_transport *t) {
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
-static cg_status cg_ex_start_(cg_ex_ *x, float *v, void *mem, size_t bytes) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    uint64_t need;
+static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) {
+    const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    uint64_t need_bytes;
     float scale = 0.0f;
-    if (cg_transport_error_(&x->transport)) {
-        x->status = CG_E_ARG;
-        x->report.why = cg_transport_error_(&x->transport);
+    if (cg_transport_error_(&ex->transport)) {
+        ex->status = CG_E_ARG;
+        ex->report.why = cg_transport_error_(&ex->transport);
         return CG_E_ARG;
     }
-    if (!v && x->n) cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "x is NULL");
-    else cg_ex_resolve_(x);
-    need = cg_mem_plan_(x, NULL);
-    if (need > SIZE_MAX / 2) cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "sizes overflow");
-    else if (!mem || bytes < skip || bytes - skip < need)
-        cg_ex_fail_(x, CG_E_MEMORY, x->transport.rank, "mem is smaller than cg_exchange_memory");
-    if (x->status == CG_OK || (mem && bytes >= skip && bytes - skip >= cg_mem_plan_(x, NULL))) {
-        cg_mem_plan_(x, (uint8_t *)mem + skip);
+    if (!grad && ex->n) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "x is NULL");
+    else cg_ex_resolve_(ex);
+    need_bytes = cg_mem_plan_(ex, NULL);
+    if (need_bytes > SIZE_MAX / 2) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "sizes overflow");
+    else if (!mem || bytes < align_skip || bytes - align_skip < need_bytes)
+        cg_ex_fail_(ex, CG_E_MEMORY, ex->transport.rank, "mem is smaller than cg_exchange_memory");
+    if (ex->status == CG_OK || (mem && bytes >= align_skip && bytes - align_skip >= cg_mem_plan_(ex, NULL))) {
+        cg_mem_plan_(ex, (uint8_t *)mem + align_skip);
     } else {
-        if (x->transport.size > CG_FALLBACK_RANKS_) return x->status;
-        x->records = x->spare;
-        x->gathered = x->spare + CG_FALLBACK_RANKS_ * CG_RECORD_BYTES_;
-        x->sizes = x->spare_sizes;
+        if (ex->transport.size > CG_FALLBACK_RANKS_) return ex->status;
+        ex->opening.records = ex->opening.fallback;
+        ex->opening.gathered = ex->opening.fallback + CG_FALLBACK_RANKS_ * CG_RECORD_BYTES_;
+        ex->mem.sizes = ex->opening.fallback_sizes;
     }
-    if (x->status == CG_OK && x->fill && (x->parts > 1 || !cg_is_compressed_first_(x))) {
-        cg_source_ src = CG_ZERO;
-        src.producer = x->fill;
-        src.x = x->x;
-        cg_producer_make_all_(&src);
-        x->fill = NULL;
+    if (ex->status == CG_OK && ex->producer && (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
+        cg_producer_run_(ex->producer, ex->grad);
+        ex->producer = NULL;
     }
-    if (x->status == CG_OK && cg_is_compressed_first_(x)) cg_stripes_compress_(x);
-    else if (x->status == CG_OK) cg_grad_check_finite_(x);
-    if (x->status == CG_OK && x->scales == 1) scale = cg_as_float_(cg_get32_(x->own + CG_HEADER_BYTES));
-    cg_record_put_(x, x->status == CG_OK && cg_is_compressed_first_(x) ? (size_t)x->part_at[x->parts] : 0, scale);
-    x->later = x->bounce;
-    x->later_bytes = x->bounce_bytes;
-    x->bounce = (uint8_t *)x->tiny;
-    x->bounce_bytes = sizeof x->tiny;
-    x->stage = 1;
+    if (ex->status == CG_OK && cg_is_compressed_first_(ex)) cg_stripes_compress_(ex);
+    else if (ex->status == CG_OK) cg_grad_check_finite_(ex);
+    if (ex->status == CG_OK && ex->scales.count == 1)
+        scale = cg_as_float_(cg_get32_(ex->own.packets + CG_HEADER_BYTES));
+    cg_record_put_(
+        ex, ex->status == CG_OK && cg_is_compressed_first_(ex) ? (size_t)ex->own.offset[ex->plan.stripes] : 0, scale);
+    ex->mem.route_bounce = ex->mem.bounce;
+    ex->mem.route_bounce_bytes = ex->mem.bounce_bytes;
+    ex->mem.bounce = (uint8_t *)ex->opening.bounce;
+    ex->mem.bounce_bytes = sizeof ex->opening.bounce;
+    ex->co.phase = CG_PHASE_OPENING_;
     return CG_OK;
 }
 CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc,
@@ -2880,7 +3159,7 @@ CG_API_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_i
     cg_status s;
     if (!state || !io) return CG_E_ARG;
     memset(io, 0, sizeof *io);
-    if (state->stage < 1 || state->stage > 2) return CG_E_STATE;
+    if (state->co.phase != CG_PHASE_OPENING_ && state->co.phase != CG_PHASE_ROUTE_) return CG_E_STATE;
     env = cg_fenv_enter_();
     s = cg_ex_next_(state, last_code, io);
     cg_fenv_leave_(env);
@@ -2900,63 +3179,64 @@ CG_API_ int cg_io_run(const cg_transport *t, const cg_io *io) {
     }
 }
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
-    cg_exchange_state x;
+    cg_exchange_state ex;
     cg_fenv_ env;
     uint64_t bytes = 0;
     if (!desc || !transport || cg_transport_error_(transport)) return 0;
     env = cg_fenv_enter_();
-    cg_ex_init_(&x, desc, transport, NULL, n);
-    cg_ex_resolve_(&x);
-    if (x.status == CG_OK || transport->size > CG_FALLBACK_RANKS_)
-        bytes = cg_add_sat_(cg_mem_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
+    cg_ex_init_(&ex, desc, transport, NULL, n);
+    cg_ex_resolve_(&ex);
+    if (ex.status == CG_OK || transport->size > CG_FALLBACK_RANKS_)
+        bytes = cg_add_sat_(cg_mem_plan_(&ex, NULL), 64 + CG_STATE_ROOM_);
     cg_fenv_leave_(env);
     return cg_size_or_zero_(bytes);
 }
 CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
-    cg_exchange_state x;
+    cg_exchange_state ex;
     cg_fenv_ env;
     size_t floats = 0;
     if (!desc || !transport || cg_transport_error_(transport)) return 0;
     env = cg_fenv_enter_();
-    cg_ex_init_(&x, desc, transport, NULL, n);
-    x.desc.carry = &x.none; /* as if there were one */
-    cg_ex_resolve_(&x);
-    if (x.status == CG_OK) floats = cg_carry_floats_(&x);
+    cg_ex_init_(&ex, desc, transport, NULL, n);
+    ex.desc.carry = &ex.no_grad; /* as if there were one */
+    cg_ex_resolve_(&ex);
+    if (ex.status == CG_OK) floats = cg_carry_floats_(&ex);
     cg_fenv_leave_(env);
     return floats;
 }
 /* fill: x is still to be made; failed: this rank has nothing to exchange but its status. */
-static cg_status cg_exchange_in_state_(cg_ex_ *x, const cg_exchange_desc *desc, const cg_transport *t, float *v,
-    struct cg_producer_ *fill, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
+static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
+    struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
     cg_io io;
     int code = 0;
     cg_status s;
     const cg_fenv_ env = cg_fenv_enter_();
-    cg_ex_init_(x, desc, t, v, n);
-    if (failed != CG_OK) cg_ex_fail_(x, failed, t->rank, cg_status_str(failed));
-    else x->fill = fill;
-    s = cg_ex_start_(x, v, mem, bytes);
+    cg_ex_init_(ex, desc, t, grad, n);
+    if (earlier_status != CG_OK) cg_ex_fail_(ex, earlier_status, t->rank, cg_status_str(earlier_status));
+    else ex->producer = producer;
+    s = cg_ex_start_(ex, grad, mem, bytes);
     cg_fenv_leave_(env);
     if (s == CG_OK)
-        while ((s = cg_exchange_next(x, code, &io)) == CG_AGAIN) code = cg_io_run(t, &io);
-    cg_exchange_report(x, report);
+        while ((s = cg_exchange_next(ex, code, &io)) == CG_AGAIN) code = cg_io_run(t, &io);
+    cg_exchange_report(ex, report);
     return s;
 }
 CG_NOINLINE_ cg_status cg_exchange_no_memory_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
-    size_t n, cg_status failed, cg_report *report) {
+    size_t n, cg_status earlier_status, cg_report *report) {
     cg_exchange_state state; /* too little memory for anything but to say so */
-    return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, failed, report);
+    return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, earlier_status, report);
 }
 /* failed: CG_OK, or why this rank can only tell the others. */
 static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
-    void *mem, size_t bytes, cg_status failed, cg_report *report) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
+    const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *p = (uint8_t *)mem;
     if (report) memset(report, 0, sizeof *report);
     if (!desc || !transport) return CG_E_ARG;
-    if (!mem || bytes < skip + CG_STATE_ROOM_) return cg_exchange_no_memory_(desc, transport, x, n, failed, report);
-    return cg_exchange_in_state_((cg_ex_ *)(void *)(p + skip), desc, transport, x, NULL, n, p + skip + CG_STATE_ROOM_,
-        bytes - skip - CG_STATE_ROOM_, failed, report);
+    if (!mem || bytes < align_skip + CG_STATE_ROOM_)
+        return cg_exchange_no_memory_(desc, transport, x, n, earlier_status, report);
+    return cg_exchange_in_state_((cg_ex_ *)(void *)(p + align_skip), desc, transport, x, NULL, n,
+        p + align_skip + CG_STATE_ROOM_, bytes - align_skip - CG_STATE_ROOM_, earlier_status, report);
 }
 CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_report *report) {
@@ -2968,17 +3248,18 @@ CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *
 
 typedef struct cg_batch_ {
     const cg_layer *layers;
-    size_t count, small, first, flat_n; /* first: of the small ones; count: none */
-    size_t exchanges;                   /* long layers, and one for all the small ones */
+    size_t count, small_below, first_small, flat_n; /* first: of the small ones; count: none */
+    size_t exchange_count;                          /* long layers, and one for all the small ones */
     cg_exchange_desc flat_desc;
-    cg_ex_ *all, *state; /* the opening of all; every exchange */
-    uint8_t *mine, *records, *room, *used;
-    float *flat;
+    cg_ex_ *opening, *exchanges; /* the opening of all; every exchange */
+    uint8_t *own_records, *records, *exchange_mem, *contrib;
+    float *flat_grad;
 } cg_batch_;
 static int cg_batch_is_small_(const cg_batch_ *p, size_t i) {
-    const cg_exchange_desc *d = &p->layers[i].desc, *first = p->first < p->count ? &p->layers[p->first].desc : d;
-    return p->layers[i].n < p->small && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) && d->fold == first->fold &&
-        cg_as_bits_(d->weight) == cg_as_bits_(first->weight);
+    const cg_exchange_desc *d = &p->layers[i].desc,
+                           *first = p->first_small < p->count ? &p->layers[p->first_small].desc : d;
+    return p->layers[i].n < p->small_below && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) &&
+        d->fold == first->fold && cg_as_bits_(d->weight) == cg_as_bits_(first->weight);
 }
 static const cg_exchange_desc *cg_batch_desc_(const cg_batch_ *p, size_t i) {
     return i < p->count ? &p->layers[i].desc : &p->flat_desc;
@@ -2988,47 +3269,48 @@ static size_t cg_batch_n_(const cg_batch_ *p, size_t i) { return i < p->count ? 
 static size_t cg_batch_next_(const cg_batch_ *p, size_t i) {
     for (i++; i < p->count; i++)
         if (!cg_batch_is_small_(p, i)) return i;
-    return i == p->count && p->first < p->count ? i : p->count + 1;
+    return i == p->count && p->first_small < p->count ? i : p->count + 1;
 }
 static uint64_t cg_batch_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n) {
     return cg_add_sat_(cg_exchange_memory(desc, t, n), 63) & ~(uint64_t)63;
 }
 static uint64_t cg_batch_mem_plan_(
     cg_batch_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
-    const size_t before = (size_t)0 - 1;
-    const cg_exchange_desc none = CG_ZERO;
-    cg_arena_ c;
+    const size_t before_first = (size_t)0 - 1;
+    const cg_exchange_desc default_desc = CG_ZERO;
+    cg_arena_ arena;
     uint64_t used = 0;
     memset(p, 0, sizeof *p);
     p->layers = layers;
-    p->count = p->first = count;
-    p->small = small;
-    for (size_t i = 0; i < count && p->first == count; i++)
-        if (cg_batch_is_small_(p, i)) p->first = i;
+    p->count = p->first_small = count;
+    p->small_below = small;
+    for (size_t i = 0; i < count && p->first_small == count; i++)
+        if (cg_batch_is_small_(p, i)) p->first_small = i;
     for (size_t i = 0; i < count; i++)
-        if (p->first < count && cg_batch_is_small_(p, i)) {
+        if (p->first_small < count && cg_batch_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_sat_(p->flat_n, layers[i].n);
             used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
         }
-    if (p->first < count) {
-        p->flat_desc.fold = layers[p->first].desc.fold;
-        p->flat_desc.weight = layers[p->first].desc.weight;
-        p->flat_desc.tag = layers[p->first].desc.tag;
+    if (p->first_small < count) {
+        p->flat_desc.fold = layers[p->first_small].desc.fold;
+        p->flat_desc.weight = layers[p->first_small].desc.weight;
+        p->flat_desc.tag = layers[p->first_small].desc.tag;
     }
-    for (size_t i = cg_batch_next_(p, before); i <= count; i = cg_batch_next_(p, i)) p->exchanges++;
-    c.base = base;
-    c.bytes = 0;
-    p->all = (cg_ex_ *)(void *)cg_arena_take_(&c, sizeof(cg_ex_));
-    p->state = (cg_ex_ *)(void *)cg_arena_take_(&c, cg_mul_sat_(p->exchanges, sizeof(cg_ex_)));
-    p->mine = cg_arena_take_(&c, cg_mul_sat_(p->exchanges, CG_RECORD_BYTES_));
-    p->records = cg_arena_take_(&c, cg_mul_sat_((uint64_t)t->size, cg_mul_sat_(p->exchanges, CG_RECORD_BYTES_)));
-    p->flat = (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, p->flat_n));
-    p->used = cg_arena_take_(&c, used);
-    p->room = cg_arena_take_(&c, 0);
-    c.bytes = cg_add_sat_(c.bytes, cg_batch_room_(t, &none, 0)); /* for the opening */
-    for (size_t i = cg_batch_next_(p, before); i <= count; i = cg_batch_next_(p, i))
-        c.bytes = cg_add_sat_(c.bytes, cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i)));
-    return c.bytes;
+    for (size_t i = cg_batch_next_(p, before_first); i <= count; i = cg_batch_next_(p, i)) p->exchange_count++;
+    arena.base = base;
+    arena.bytes = 0;
+    p->opening = (cg_ex_ *)(void *)cg_arena_take_(&arena, sizeof(cg_ex_));
+    p->exchanges = (cg_ex_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(p->exchange_count, sizeof(cg_ex_)));
+    p->own_records = cg_arena_take_(&arena, cg_mul_sat_(p->exchange_count, CG_RECORD_BYTES_));
+    p->records = cg_arena_take_(
+        &arena, cg_mul_sat_((uint64_t)t->size, cg_mul_sat_(p->exchange_count, CG_RECORD_BYTES_)));
+    p->flat_grad = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, p->flat_n));
+    p->contrib = cg_arena_take_(&arena, used);
+    p->exchange_mem = cg_arena_take_(&arena, 0);
+    arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, &default_desc, 0)); /* for the opening */
+    for (size_t i = cg_batch_next_(p, before_first); i <= count; i = cg_batch_next_(p, i))
+        arena.bytes = cg_add_sat_(arena.bytes, cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i)));
+    return arena.bytes;
 }
 CG_API_ size_t cg_exchange_layers_memory(
     const cg_layer *layers, size_t count, size_t small, const cg_transport *transport) {
@@ -3037,52 +3319,52 @@ CG_API_ size_t cg_exchange_layers_memory(
     return cg_size_or_zero_(cg_add_sat_(cg_batch_mem_plan_(&p, layers, count, small, transport, NULL), 64));
 }
 /* By the callbacks, until what was asked for is done. */
-static cg_status cg_collective_wait_(cg_ex_ *x) {
-    while (x->c.ask && cg_collective_next_(x, &x->io)) {
-        const int code = cg_io_run(&x->transport, &x->io);
+static cg_status cg_collective_wait_(cg_ex_ *ex) {
+    while (ex->collective.kind && cg_collective_next_(ex, &ex->co.io)) {
+        const int code = cg_io_run(&ex->transport, &ex->co.io);
         if (code) {
-            x->moving = 1;
-            return cg_ex_next_(x, code, &x->io);
+            ex->co.io_pending = 1;
+            return cg_ex_next_(ex, code, &ex->co.io);
         }
-        cg_count_io_(x);
+        cg_count_io_(ex);
     }
-    x->c.ask = CG_COLL_NONE_;
-    return x->status;
+    ex->collective.kind = CG_COLL_NONE_;
+    return ex->status;
 }
 /* The small ones, one after the other, and a packet each to say that all of them counted. NULL: one of them is NULL. */
 static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
     const cg_op dense = cg_dense();
     size_t at = 0, used = 0, len;
-    int whole = 1;
-    for (size_t i = p->first; i < p->count; i++) {
+    int none_missing = 1;
+    for (size_t i = p->first_small; i < p->count; i++) {
         if (!cg_batch_is_small_(p, i)) continue;
-        if (layers[i].x) memcpy(p->flat + at, layers[i].x, 4 * layers[i].n);
-        else whole &= !layers[i].n;
-        layers[i].report.used = p->used + used;
-        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->used + used,
+        if (layers[i].x) memcpy(p->flat_grad + at, layers[i].x, 4 * layers[i].n);
+        else none_missing &= !layers[i].n;
+        layers[i].report.used = p->contrib + used;
+        if (cg_compress_checked_(&dense, &layers[i].desc.tag, NULL, layers[i].x, NULL, layers[i].n, p->contrib + used,
                 (size_t)cg_dense_bound_(layers[i].n), &len, NULL, 0) != CG_OK)
             len = 0;
         layers[i].report.used_len = len;
         at += layers[i].n;
         used += (size_t)cg_dense_bound_(layers[i].n);
     }
-    return whole ? p->flat : NULL;
+    return none_missing ? p->flat_grad : NULL;
 }
-static void cg_batch_unflatten_(const cg_batch_ *p, cg_layer *layers, const cg_ex_ *x) {
+static void cg_batch_unflatten_(const cg_batch_ *p, cg_layer *layers, const cg_ex_ *ex) {
     const cg_fenv_ env = cg_fenv_enter_(); /* for steps of a model */
     size_t at = 0;
-    for (size_t i = p->first; i < p->count; i++) {
+    for (size_t i = p->first_small; i < p->count; i++) {
         const void *used = layers[i].report.used;
         const size_t len = layers[i].report.used_len;
         if (!cg_batch_is_small_(p, i)) continue;
-        layers[i].status = x->status;
-        layers[i].report = x->report;
-        layers[i].report.used = x->status == CG_OK ? used : NULL;
-        layers[i].report.used_len = x->status == CG_OK ? len : 0;
-        if (x->status == CG_OK && layers[i].n) {
+        layers[i].status = ex->status;
+        layers[i].report = ex->report;
+        layers[i].report.used = ex->status == CG_OK ? used : NULL;
+        layers[i].report.used_len = ex->status == CG_OK ? len : 0;
+        if (ex->status == CG_OK && layers[i].n) {
             const cg_exchange_desc *d = &layers[i].desc;
-            cg_model_step_(d, p->flat + at, layers[i].n);
-            if (!d->model) memcpy(d->into ? d->into : layers[i].x, p->flat + at, 4 * layers[i].n);
+            cg_model_step_(d, p->flat_grad + at, layers[i].n);
+            if (!d->model) memcpy(d->into ? d->into : layers[i].x, p->flat_grad + at, 4 * layers[i].n);
         }
         at += layers[i].n;
     }
@@ -3090,102 +3372,106 @@ static void cg_batch_unflatten_(const cg_batch_ *p, cg_layer *layers, const cg_e
 }
 static int cg_batch_rates_ok_(const cg_batch_ *p, const cg_layer *layers) {
     int ok = 1;
-    for (size_t i = p->first; i < p->count; i++) ok &= !cg_batch_is_small_(p, i) || cg_rate_ok_(&layers[i].desc);
+    for (size_t i = p->first_small; i < p->count; i++) ok &= !cg_batch_is_small_(p, i) || cg_rate_ok_(&layers[i].desc);
     return ok;
 }
 /* Starts all, and tells everybody in one record whether that went well and whether the layers are the same. */
 static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transport *t) {
-    const size_t before = (size_t)0 - 1;
-    const cg_exchange_desc none = CG_ZERO;
-    cg_ex_ *all = p->all;
-    uint64_t hash = p->exchanges;
-    const size_t own = (size_t)cg_batch_room_(t, &none, 0);
-    cg_status s, first = CG_OK;
+    const size_t before_first = (size_t)0 - 1;
+    const cg_exchange_desc default_desc = CG_ZERO;
+    cg_ex_ *opening = p->opening;
+    uint64_t hash = p->exchange_count;
+    const size_t opening_bytes = (size_t)cg_batch_room_(t, &default_desc, 0);
+    cg_status s, first_failure = CG_OK;
     const char *why = NULL;
-    uint8_t *mem = p->room + own;
+    uint8_t *mem = p->exchange_mem + opening_bytes;
     cg_fenv_ env = cg_fenv_enter_();
-    size_t e = 0;
-    float *flat = p->first < p->count ? cg_batch_flatten_(p, layers) : NULL;
-    for (size_t i = cg_batch_next_(p, before); i <= p->count; i = cg_batch_next_(p, i), e++) {
-        cg_ex_ *x = &p->state[e];
+    size_t exchange = 0;
+    float *flat = p->first_small < p->count ? cg_batch_flatten_(p, layers) : NULL;
+    for (size_t i = cg_batch_next_(p, before_first); i <= p->count; i = cg_batch_next_(p, i), exchange++) {
+        cg_ex_ *ex = &p->exchanges[exchange];
         const size_t room = (size_t)cg_batch_room_(t, cg_batch_desc_(p, i), cg_batch_n_(p, i));
-        float *v = i < p->count ? layers[i].x : flat;
-        cg_ex_init_(x, cg_batch_desc_(p, i), t, v, cg_batch_n_(p, i));
-        if (i == p->count && !cg_batch_rates_ok_(p, layers)) cg_ex_fail_(x, CG_E_ARG, t->rank, "rate must be finite");
-        s = cg_ex_start_(x, v, mem, room);
-        if ((s != CG_OK || x->status != CG_OK) && first == CG_OK) {
-            first = s != CG_OK ? s : x->status;
-            why = x->report.why;
+        float *grad = i < p->count ? layers[i].x : flat;
+        cg_ex_init_(ex, cg_batch_desc_(p, i), t, grad, cg_batch_n_(p, i));
+        if (i == p->count && !cg_batch_rates_ok_(p, layers)) cg_ex_fail_(ex, CG_E_ARG, t->rank, "rate must be finite");
+        s = cg_ex_start_(ex, grad, mem, room);
+        if ((s != CG_OK || ex->status != CG_OK) && first_failure == CG_OK) {
+            first_failure = s != CG_OK ? s : ex->status;
+            why = ex->report.why;
         }
-        memcpy(p->mine + e * CG_RECORD_BYTES_, x->record, CG_RECORD_BYTES_);
-        hash = cg_mix64_(hash ^ cg_hash_bytes_(x->record + 8, 24));
+        memcpy(p->own_records + exchange * CG_RECORD_BYTES_, ex->opening.record, CG_RECORD_BYTES_);
+        hash = cg_mix64_(hash ^ cg_hash_bytes_(ex->opening.record + 8, 24));
         mem += room;
     }
-    cg_ex_init_(all, &none, t, NULL, 0);
-    s = cg_ex_start_(all, NULL, p->room, own);
+    cg_ex_init_(opening, &default_desc, t, NULL, 0);
+    s = cg_ex_start_(opening, NULL, p->exchange_mem, opening_bytes);
     cg_fenv_leave_(env);
     if (s != CG_OK) return s;
-    all->desc.tag.seed = hash;
-    if (first != CG_OK) cg_ex_fail_(all, first, t->rank, why);
-    cg_record_put_(all, 0, 0.0f);
-    cg_allgather_equal_begin_(all, all->record, CG_RECORD_BYTES_, all->gathered);
-    s = cg_collective_wait_(all);
+    opening->desc.tag.seed = hash;
+    if (first_failure != CG_OK) cg_ex_fail_(opening, first_failure, t->rank, why);
+    cg_record_put_(opening, 0, 0.0f);
+    cg_allgather_equal_begin_(opening, opening->opening.record, CG_RECORD_BYTES_, opening->opening.gathered);
+    s = cg_collective_wait_(opening);
     if (s == CG_E_TRANSPORT) return s;
-    for (size_t q = 0; q < cg_ranks_(all); q++)
-        memcpy(all->records + q * CG_RECORD_BYTES_, cg_gathered_(all, q), CG_RECORD_BYTES_);
-    cg_records_check_(all);
-    if (all->status == CG_E_MISMATCH) all->report.why = "its layers differ: in number, length, operator, route or tag";
-    return all->status;
+    for (size_t q = 0; q < cg_ranks_(opening); q++)
+        memcpy(opening->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(opening, q), CG_RECORD_BYTES_);
+    cg_records_check_(opening);
+    if (opening->status == CG_E_MISMATCH)
+        opening->report.why = "its layers differ: in number, length, operator, route or tag";
+    return opening->status;
 }
 static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
-    const size_t before = (size_t)0 - 1;
-    cg_ex_ *all = p->all;
-    size_t e = 0;
+    const size_t before_first = (size_t)0 - 1;
+    cg_ex_ *opening = p->opening;
+    size_t exchange = 0;
     cg_io io;
     cg_status s, verdict = CG_OK;
-    cg_allgather_equal_begin_(all, p->mine, (uint64_t)p->exchanges * CG_RECORD_BYTES_, p->records);
-    s = cg_collective_wait_(all);
-    for (size_t i = cg_batch_next_(p, before); i <= p->count && s != CG_E_TRANSPORT; i = cg_batch_next_(p, i), e++) {
-        cg_ex_ *x = &p->state[e];
+    cg_allgather_equal_begin_(opening, p->own_records, (uint64_t)p->exchange_count * CG_RECORD_BYTES_, p->records);
+    s = cg_collective_wait_(opening);
+    for (size_t i = cg_batch_next_(p, before_first); i <= p->count && s != CG_E_TRANSPORT;
+         i = cg_batch_next_(p, i), exchange++) {
+        cg_ex_ *ex = &p->exchanges[exchange];
         int code = 0;
-        for (size_t q = 0; q < cg_ranks_(x); q++)
-            memcpy(x->records + q * CG_RECORD_BYTES_, cg_gathered_(all, q) + e * CG_RECORD_BYTES_, CG_RECORD_BYTES_);
-        x->opened = 1;
-        while ((s = cg_exchange_next(x, code, &io)) == CG_AGAIN) code = cg_io_run(&x->transport, &io);
-        if (i == p->count) cg_batch_unflatten_(p, layers, x);
+        for (size_t q = 0; q < cg_ranks_(ex); q++)
+            memcpy(ex->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(opening, q) + exchange * CG_RECORD_BYTES_,
+                CG_RECORD_BYTES_);
+        ex->opening.have_records = 1;
+        while ((s = cg_exchange_next(ex, code, &io)) == CG_AGAIN) code = cg_io_run(&ex->transport, &io);
+        if (i == p->count) cg_batch_unflatten_(p, layers, ex);
         else {
             layers[i].status = s;
-            layers[i].report = x->report;
+            layers[i].report = ex->report;
         }
-        all->report.bytes_out += x->report.bytes_out;
-        all->report.bytes_in += x->report.bytes_in;
-        all->report.rounds += x->report.rounds;
+        opening->report.bytes_out += ex->report.bytes_out;
+        opening->report.bytes_in += ex->report.bytes_in;
+        opening->report.rounds += ex->report.rounds;
         if (s == CG_OK || verdict != CG_OK) continue;
         verdict = s;
-        all->report.rank = x->report.rank;
-        all->report.code = x->report.code;
-        all->report.why = x->report.why;
+        opening->report.rank = ex->report.rank;
+        opening->report.code = ex->report.code;
+        opening->report.why = ex->report.why;
     }
     return verdict != CG_OK ? verdict : s;
 }
 CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,
     void *mem, size_t bytes, cg_report *report) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    const cg_exchange_desc none = CG_ZERO;
+    const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    const cg_exchange_desc default_desc = CG_ZERO;
     cg_batch_ p;
     cg_status s;
     if (report) memset(report, 0, sizeof *report);
     if ((!layers && count) || !transport || cg_transport_error_(transport)) return CG_E_ARG;
-    if (!mem || bytes < skip || bytes - skip < cg_batch_mem_plan_(&p, layers, count, small, transport, NULL))
-        return cg_exchange_no_memory_(&none, transport, NULL, 0, CG_OK, report);
-    cg_batch_mem_plan_(&p, layers, count, small, transport, (uint8_t *)mem + skip);
+    if (!mem || bytes < align_skip ||
+        bytes - align_skip < cg_batch_mem_plan_(&p, layers, count, small, transport, NULL))
+        return cg_exchange_no_memory_(&default_desc, transport, NULL, 0, CG_OK, report);
+    cg_batch_mem_plan_(&p, layers, count, small, transport, (uint8_t *)mem + align_skip);
     for (size_t i = 0; i < count; i++) {
         memset(&layers[i].report, 0, sizeof layers[i].report);
         layers[i].status = CG_E_STATE;
     }
     s = cg_batch_open_(&p, layers, transport);
     if (s == CG_OK) s = cg_batch_exchange_(&p, layers);
-    if (report) *report = p.all->report;
+    if (report) *report = p.opening->report;
     for (size_t i = 0; i < count; i++)
         if (layers[i].status == CG_E_STATE) layers[i].status = s;
     return s;

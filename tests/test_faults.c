@@ -237,11 +237,12 @@ static void bed_reset(void) {
 /* ---- the simulator's loop, for messages that may be changed --------------------------------------------------------------- */
 
 static carries carried(const cg_exchange_state *x) {
-    if (x->stage == 1) return x->c.buf == x->gathered ? OPENING : SCALES;
-    if (x->c.ask == CG_COLL_ALLREDUCE_ || (x->c.ask == CG_COLL_BROADCAST_ && x->c.mask == -1)) return SUMS;
-    if (x->c.buf == x->note[0] || x->c.buf == x->note[1] || x->c.mine == x->note[0]) return NOTE;
-    if (x->c.buf == x->notes) return LENGTHS;
-    if (x->route == CG_ROUTE_REGION && x->c.ask == CG_COLL_ALLGATHER_ && x->c.mine == x->result && x->t >= 0) return TALLIES;
+    if (x->co.phase == 1) return x->collective.buf == x->opening.gathered ? OPENING : SCALES;
+    if (x->collective.kind == CG_COLL_ALLREDUCE_ || (x->collective.kind == CG_COLL_BROADCAST_ && x->collective.swap_back)) return SUMS;
+    if (x->collective.buf == x->preamble.out || x->collective.buf == x->preamble.in || x->collective.mine == x->preamble.out) return NOTE;
+    if (x->collective.buf == x->preamble.all) return LENGTHS;
+    if (x->plan.route == CG_ROUTE_REGION && x->collective.kind == CG_COLL_ALLGATHER_ && x->collective.mine == x->reduced.packet && x->co.i >= 0)
+        return TALLIES;
     return PACKETS;
 }
 /* A callback may only be handed bytes of mem, or of the state. */
@@ -259,9 +260,9 @@ static void look(int r) {
     t->kind = k->io.kind;
     t->peer = k->io.kind == CG_IO_SENDRECV || k->io.kind == CG_IO_BROADCAST ? (k->io.from >= 0 ? k->io.from : k->io.to) : -1;
     if (t->peer == r) t->peer = -1;                      /* the root of a broadcast: somebody else */
-    t->first_leg = k->state.route == CG_ROUTE_ALLGATHER;
-    if (t->what == PACKETS && (k->state.route == CG_ROUTE_SERVER || k->state.route == CG_ROUTE_SCATTER))
-        t->first_leg = k->state.c.ask != CG_COLL_BROADCAST_ && k->state.c.buf != k->state.in;
+    t->first_leg = k->state.plan.route == CG_ROUTE_ALLGATHER;
+    if (t->what == PACKETS && (k->state.plan.route == CG_ROUTE_SERVER || k->state.plan.route == CG_ROUTE_SCATTER))
+        t->first_leg = k->state.collective.kind != CG_COLL_BROADCAST_ && k->state.collective.buf != k->state.mem.stripes;
     b.outside |= !inside(k, k->io.in, k->io.from < 0 && k->io.kind == CG_IO_SENDRECV ? 0 : k->io.in_bytes);
     b.outside |= !inside(k, k->io.out, k->io.to < 0 && k->io.kind == CG_IO_SENDRECV ? 0 : k->io.out_bytes);
     t->by_sum = k->io.kind == CG_IO_ALLREDUCE && t->what != SUMS;
@@ -621,12 +622,12 @@ typedef enum damage {
 static int owner(const sim_rank *k, const unsigned char *p, const unsigned char *end) {
     const cg_exchange_state *x = &k->state;
     if (k->io.kind == CG_IO_ALLREDUCE) return -1;
-    if (k->io.kind == CG_IO_SENDRECV && x->c.ask == CG_COLL_SENDRECV_) return k->io.from;
-    if (x->c.ask == CG_COLL_BROADCAST_ && k->io.kind != CG_IO_ALLGATHER) return x->c.root;
-    if (x->c.ask == CG_COLL_BROADCAST_) return (size_t)(p - (const unsigned char *)k->io.in) / k->io.out_bytes == (size_t)x->c.root ? x->c.root : -1;
-    if (x->c.ask != CG_COLL_ALLGATHER_ || x->c.how == CG_VIA_ALLREDUCE_ || (x->stage == 2 && x->route == CG_ROUTE_SERVER && x->root != x->transport.rank)) return -1;
+    if (k->io.kind == CG_IO_SENDRECV && x->collective.kind == CG_COLL_SENDRECV_) return k->io.from;
+    if (x->collective.kind == CG_COLL_BROADCAST_ && k->io.kind != CG_IO_ALLGATHER) return x->collective.root;
+    if (x->collective.kind == CG_COLL_BROADCAST_) return (size_t)(p - (const unsigned char *)k->io.in) / k->io.out_bytes == (size_t)x->collective.root ? x->collective.root : -1;
+    if (x->collective.kind != CG_COLL_ALLGATHER_ || x->collective.via == CG_VIA_ALLREDUCE_ || (x->co.phase == 2 && x->plan.route == CG_ROUTE_SERVER && x->plan.root != x->transport.rank)) return -1;
     for (int q = 0; q < b.size; q++)
-        if (q != x->transport.rank && p >= cg_gathered_(x, (size_t)q) && end <= cg_gathered_(x, (size_t)q) + x->c.sizes[q]) return q;
+        if (q != x->transport.rank && p >= cg_gathered_(x, (size_t)q) && end <= cg_gathered_(x, (size_t)q) + x->collective.sizes[q]) return q;
     return -1;
 }
 static size_t reseal(unsigned char *p, size_t len, damage how) {

@@ -93,11 +93,11 @@ static uint8_t lie[1 << 14];
 static size_t lie_len;
 static void swap_indices(sim *all, int rank) {
     cg_exchange_state *e = &all->rank[0].state;
-    if (rank != 0 || e->stage != 2 || all->rank[0].io.kind != CG_IO_BROADCAST) return;
-    if (all->rank[0].io.in == (void *)e->note[0]) {
-        memcpy(e->result, lie, lie_len);
-        e->result_len = lie_len;
-        cg_put64_(e->note[0], lie_len);
+    if (rank != 0 || e->co.phase != 2 || all->rank[0].io.kind != CG_IO_BROADCAST) return;
+    if (all->rank[0].io.in == (void *)e->preamble.out) {
+        memcpy(e->reduced.packet, lie, lie_len);
+        e->reduced.len = lie_len;
+        cg_put64_(e->preamble.out, lie_len);
     } else {
         cg_ex_fail_(e, CG_E_STATE, 0, "done with it");         /* it need not believe itself */
     }
@@ -143,8 +143,8 @@ TEST a_packet_with_too_many(uint32_t route) {
     s.rank[0].mem = malloc(s.rank[0].bytes);
     ASSERT_EQ(CG_OK, cg_exchange_start(e, &desc, &s.rank[0].transport, x[0], N, s.rank[0].mem, s.rank[0].bytes));
     ASSERT_EQ(CG_OK, cg_compress(&all, &desc.tag, x[0], N, many, sizeof many, &len, scratch, sizeof scratch));
-    ASSERT(e->list_room < 100);
-    ASSERT_EQ(CG_E_CORRUPT, cg_threshold_split_(e, many, len, N, 1, 0, e->result, &kept, e->lose[0], e->lose_cap, 0, &lost));
+    ASSERT(e->mem.list_cap < 100);
+    ASSERT_EQ(CG_E_CORRUPT, cg_threshold_split_(e, many, len, N, 1, 0, e->reduced.packet, &kept, e->dropped.buf[0], e->dropped.cap, 0, &lost));
     sim_close(&s);
     PASS();
 }

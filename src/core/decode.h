@@ -180,3 +180,29 @@ CG_OFFERED_ cg_status cg_support_check_(const cg_extra *side, size_t n) {
     cg_decoder_ set;
     return cg_support_open_(&set, side, n);
 }
+/* Everything that cg_decode would find wrong with a packet of n values, without decoding it. */
+CG_OFFERED_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
+    cg_decoder_ d;
+    float no_output = 0.0f;
+    cg_status s = cg_decoder_open_(&d, side, packet, len, &no_output, n, 1);
+    return s == CG_OK ? cg_verify_(&d) : s;
+}
+/* y = alpha D(packet) + beta y, to be decoded by blocks of CG_BLOCK_ values with cg_decoder_add_block_. The packet must
+   have been through cg_packet_check_. 0: it cannot be decoded by blocks (a selection, a sample, a code, a matrix) or is
+   not valid; d then only says what was asked for (packet, info.packet_bytes, alpha, beta). */
+CG_OFFERED_ int cg_decoder_open_blocks_(cg_decoder_ *d, const cg_extra *side, const uint8_t *packet, size_t len,
+    float alpha, float beta, float *y, size_t n) {
+    const int by_blocks = cg_decoder_open_(d, side, packet, len, y, n, 1) == CG_OK && !d->info.op.select.id &&
+        !d->info.op.sample.id && !d->lay.value_code && !d->lay.codec && !cg_is_matrix_op_(&d->info.op);
+    d->packet = packet;
+    d->info.packet_bytes = len;
+    d->alpha = alpha;
+    d->beta = beta;
+    d->non_temporal = 0;
+    return by_blocks;
+}
+CG_OFFERED_ void cg_decoder_add_block_(const cg_decoder_ *d, size_t block) {
+    cg_checksum_ sum;
+    double energy;
+    cg_decode_block_(d, NULL, NULL, block, 0, &sum, &energy);
+}

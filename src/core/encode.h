@@ -399,3 +399,10 @@ CG_OFFERED_ double cg_vector_pass_(
     cg_producer_make_all_(&source);
     return producer.energy;
 }
+/* Makes all values of a producer that is not lazy, where they belong: x. */
+CG_OFFERED_ void cg_producer_run_(cg_producer_ *producer, float *x) {
+    cg_source_ src = CG_ZERO;
+    src.producer = producer;
+    src.x = x;
+    cg_producer_make_all_(&src);
+}

@@ -198,3 +198,10 @@ CG_OFFERED_ int cg_seal_is_intact_(const uint8_t *p, size_t len, size_t offset) 
     const cg_checksum_ sum = cg_seal_of_(p, len, offset);
     return sum.a == cg_get64_(p + offset) && sum.b == cg_get64_(p + offset + 8);
 }
+/* The same where the whole body (info->value_bytes and info->index_bytes) stands in the packet already, with a checksum
+   that is still to be made. */
+CG_OFFERED_ size_t cg_packet_seal_(const cg_info *info, uint8_t *packet) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    return cg_packet_finalize_(kernels, info, packet,
+        cg_checksum_of_(kernels, packet + CG_HEADER_BYTES, info->value_bytes + info->index_bytes));
+}

@@ -407,3 +407,17 @@ CG_API_ cg_status cg_vote(
     cg_fenv_leave_(env);
     return s;
 }
+/* CG_E_MISMATCH: both are packets of n levels, but on different grids. A packet without levels (a sum that was too large
+   for them) is on any grid. */
+CG_OFFERED_ cg_status cg_same_grid_(const void *a, size_t a_len, const void *b, size_t b_len, size_t n) {
+    cg_decoder_ d, e;
+    float no_output = 0.0f;
+    unsigned bits;
+    cg_status s = cg_decoder_open_(&d, NULL, a, a_len, &no_output, n, 1);
+    if (s == CG_OK) s = cg_decoder_open_(&e, NULL, b, b_len, &no_output, n, 1);
+    if (s != CG_OK || !cg_grid_zero_symbol_(&d.info.op.quantize, &bits)) return s;
+    if (d.lay.bucket_count != e.lay.bucket_count) return CG_E_MISMATCH;
+    for (size_t i = 0; i < (size_t)d.lay.bucket_count; i++)
+        if (cg_grid_step_(&d, i) != cg_grid_step_(&e, i)) return CG_E_MISMATCH;
+    return CG_OK;
+}

@@ -1,159 +1,148 @@
-/* ---- >>allgather ---- */
+/* allgather: the route on which every rank gets all packets and adds them up itself
 
-/* A sum of floats that is too large is the largest float, and would be no mean when divided by N. */
+   Offers   cg_route_allgather_, cg_sum_check_saturated_
+   Needs    coroutine, accumulate, lists, core's sparse and reduce
+   Touches  ex->inputs, ex->reduced, ex->mem.inbox, ex->mem.contributors, ex->result or desc.model
+   Sparse f32 packets are read side by side, so that the sum is put together in the L1 cache and written to memory once,
+   or goes straight into the model. */
+
+/* CG_E_NONFINITE if an f32 value of a sum is the largest float: sums of packets saturate there, and such a value divided
+   by N is no mean. */
 static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     cg_info info;
-    const cg_status s = cg_header_get_(sum, len, &info);
+    const cg_status s = cg_inspect(sum, len, &info);
     if (s != CG_OK || info.op.quantize.id) return s;
-    return cg_stored_absmax_bits_f32_(cg_kernels_now_(), sum + CG_HEADER_BYTES, info.value_bytes / 4) >=
-            CG_INF_BITS_ - 1
-        ? CG_E_NONFINITE
-        : CG_OK;
+    return cg_floats_absmax_bits_le_(sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_INF_BITS_ - 1 ? CG_E_NONFINITE
+                                                                                                      : CG_OK;
 }
-/* How many packets have each of the sum's values; both ascend. */
-CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *x, const cg_decoder_ *sum, uint32_t *counts) {
-    const size_t k = (size_t)sum->info.k;
+/* counts[i] = how many of ex->inputs have the i-th index of the sum (ex->reduced), which has k. Indices ascend in all. */
+CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32_t *counts) {
+    const cg_extra side = cg_decode_extra_(ex);
+    cg_sparse_reader_ sum, one;
+    cg_info info;
     memset(counts, 0, 4 * k);
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
-        cg_decoder_ d;
-        cg_index_reader_ all = cg_index_open_(&sum->info, sum->index), one;
-        uint64_t at[CG_SPARSE_BATCH_], in[CG_SPARSE_BATCH_];
-        size_t j = 0, have = 0, next = 0;
-        float none = 0.0f;
-        const cg_extra side = cg_decode_extra_(x);
-        cg_status s = cg_decoder_open_(&d, &side, x->packet[q], x->len[q], &none, x->n, 0);
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
+        uint64_t sum_index, index = 0;
+        cg_status s = cg_sparse_reader_open_(&sum, NULL, ex->reduced.packet, ex->reduced.len, ex->n, &info);
+        int more;
+        if (s == CG_OK) s = cg_sparse_reader_open_(&one, &side, ex->inputs.packet[q], ex->inputs.len[q], ex->n, &info);
         if (s != CG_OK) return s;
-        one = cg_index_open_(&d.info, d.index);
-        for (size_t i = 0; i < k; i++) {
-            if (i % CG_SPARSE_BATCH_ == 0) cg_index_get_per_value_(&all, at, cg_min_(CG_SPARSE_BATCH_, k - i));
-            if (next == have && j < (size_t)d.info.k) {
-                have = cg_min_(CG_SPARSE_BATCH_, (size_t)d.info.k - j);
-                cg_index_get_per_value_(&one, in, have);
-                next = 0;
-            }
-            if (next < have && in[next] == at[i % CG_SPARSE_BATCH_]) {
+        more = cg_sparse_next_index_(&one, &index);
+        for (size_t i = 0; more && i < k && cg_sparse_next_index_(&sum, &sum_index); i++)
+            if (index == sum_index) {
                 counts[i]++;
-                next++;
-                j++;
+                more = cg_sparse_next_index_(&one, &index);
             }
-        }
     }
     return CG_OK;
 }
-/* The sum of all, each value divided by how many ranks sent one there. */
-CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *x) {
-    uint32_t *counts = (uint32_t *)(void *)x->lists;
-    uint8_t *values = x->result + CG_HEADER_BYTES;
-    cg_decoder_ sum;
-    float none = 0.0f;
-    cg_status s = cg_reduce_(
-        x->packet, x->len, cg_ranks_(x), 0, x->result, x->result_cap, &x->result_len, x->scratch, x->scratch_bytes);
-    if (s == CG_OK) s = cg_sum_check_saturated_(x->result, x->result_len);
-    if (s == CG_OK) s = cg_decoder_open_(&sum, NULL, x->result, x->result_len, &none, x->n, 1);
-    if (s == CG_OK) s = cg_count_contributors_(x, &sum, counts);
+/* The sum of ex->inputs, each value divided by the number of ranks that sent one there, into ex->result. */
+CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
+    const uint32_t *counts = ex->mem.contributors;
+    uint8_t *values = ex->reduced.packet + CG_HEADER_BYTES;
+    cg_info sum;
+    cg_status s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), 0, ex->reduced.packet, ex->reduced.cap,
+        &ex->reduced.len, ex->mem.scratch, ex->mem.scratch_bytes);
+    if (s == CG_OK) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
+    if (s == CG_OK) s = cg_inspect(ex->reduced.packet, ex->reduced.len, &sum);
+    if (s == CG_OK) s = cg_count_contributors_(ex, (size_t)sum.k, ex->mem.contributors);
     if (s != CG_OK) return s;
-    for (size_t i = 0; i < (size_t)sum.info.k; i++)
+    for (size_t i = 0; i < (size_t)sum.k; i++)
         cg_put32_(values + 4 * i, cg_as_bits_(cg_as_float_(cg_get32_(values + 4 * i)) / (float)counts[i]));
-    cg_packet_finalize_(sum.kernels, &sum.info, x->result,
-        cg_checksum_of_(sum.kernels, values, sum.info.value_bytes + sum.info.index_bytes));
-    return cg_ex_decode_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n);
+    ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
 }
-/* Sparse f32 packets side by side, chunk by chunk: the same sums in the same order, but y is written once, and
-   added to in L1. touched: a bit for each that was, or NULL; model: what they will be used on. */
-CG_INLINE_ void cg_sparse_cursor_add_(cg_sparse_cursor_ *a, int first, float alpha, uint64_t base, uint64_t end,
-    float *chunk, uint64_t *touched, const float *model) {
-    for (;; a->next = a->have = 0) {
-        size_t i = a->next;
-        if (!a->have) {
-            a->have = cg_min_(CG_SPARSE_BATCH_, a->left);
-            if (!a->have) return;
-            cg_index_get_(&a->reader, a->at, a->have);
-            a->left -= a->have;
+/* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them there.
+   touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be stepped. */
+CG_INLINE_ void cg_reader_add_(cg_sparse_reader_ *r, int first, float alpha, uint64_t base, uint64_t end, float *chunk,
+    uint64_t *touched, const float *model) {
+    for (;; r->window_next = r->window_n = 0) {
+        size_t i = r->window_next;
+        if (!r->window_n) {
+            if (!cg_sparse_reader_fill_(r)) return;
             if (touched)
-                for (size_t j = 0; j < a->have; j++) CG_PREFETCH_(cg_at_(model, (size_t)a->at[j]));
+                for (size_t j = 0; j < r->window_n; j++) CG_PREFETCH_(cg_at_(model, (size_t)r->window[j]));
         }
-        for (; i < a->have && a->at[i] < end; i++, a->values += 4) {
-            const float v = cg_times_(alpha, cg_as_float_(cg_get32_(a->values)));
-            const size_t j = (size_t)(a->at[i] - base);
+        for (; i < r->window_n && r->window[i] < end; i++, r->values += 4) {
+            const float v = cg_times_(alpha, cg_as_float_(cg_get32_(r->values)));
+            const size_t j = (size_t)(r->window[i] - base);
             chunk[j] = first ? v : cg_plus_(chunk[j], v);
             if (touched) touched[j / 64] |= (uint64_t)1 << j % 64;
         }
-        a->next = i;
-        if (i < a->have) return;
+        r->window_next = i;
+        if (i < r->window_n) return;
     }
 }
-static cg_status cg_sparse_cursors_open_(cg_ex_ *x, size_t n) {
-    float none = 0.0f;
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
-        cg_decoder_ d;
-        const cg_status s = cg_decoder_open_(&d, NULL, x->packet[q], x->len[q], &none, n, 1);
-        if (s != CG_OK) return s;
-        x->lanes[q].reader = cg_index_open_(&d.info, d.index);
-        x->lanes[q].values = d.codes;
-        x->lanes[q].left = (size_t)d.info.k;
-        x->lanes[q].next = x->lanes[q].have = 0;
+/* Readers of all ex->inputs. */
+static cg_status cg_readers_open_(cg_ex_ *ex, size_t n) {
+    cg_status s = CG_OK;
+    for (size_t q = 0; q < cg_ranks_(ex) && s == CG_OK; q++) {
+        cg_info info;
+        s = cg_sparse_reader_open_(&ex->inputs.reader[q], NULL, ex->inputs.packet[q], ex->inputs.len[q], n, &info);
     }
-    return CG_OK;
+    return s;
 }
-CG_NOINLINE_ cg_status cg_sparse_cursors_sum_(cg_ex_ *x, float *y, size_t n) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
+/* y = the sum over ranks, each with its factor, in rank order. */
+CG_NOINLINE_ cg_status cg_readers_sum_(cg_ex_ *ex, float *y, size_t n) {
     const int stream = n >= (size_t)1 << 22 && (uintptr_t)y % 16 == 0;
-    const cg_status s = cg_sparse_cursors_open_(x, n);
+    const cg_status s = cg_readers_open_(ex, n);
     float chunk[2 * CG_CHUNK_];
     if (s != CG_OK) return s;
     memset(chunk, 0, sizeof chunk);
     for (size_t base = 0, many; base < n; base += many) {
         many = cg_min_(2 * CG_CHUNK_, n - base);
-        for (size_t q = 0; q < cg_ranks_(x); q++)
-            cg_sparse_cursor_add_(&x->lanes[q], q == 0, cg_alpha_(x, q), base, base + many, chunk, NULL, NULL);
-        kernels->move_zero(chunk, many, cg_at_mut_(y, base), stream);
+        for (size_t q = 0; q < cg_ranks_(ex); q++)
+            cg_reader_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + many, chunk, NULL, NULL);
+        cg_move_zero_(chunk, many, cg_at_mut_(y, base), stream, base + many == n);
     }
-    if (stream) kernels->stream_fence();
     return CG_OK;
 }
-/* ... to the model, where somebody sent something. */
-CG_NOINLINE_ cg_status cg_sparse_cursors_step_model_(cg_ex_ *x) {
-    const cg_status s = cg_sparse_cursors_open_(x, x->n);
+/* The same sum as a step of desc.model, which changes only where some rank has sent a value; ex->result is not written.
+   desc.model becomes NULL: the step is taken. */
+CG_NOINLINE_ cg_status cg_readers_step_model_(cg_ex_ *ex) {
+    const cg_status s = cg_readers_open_(ex, ex->n);
     float chunk[2 * CG_CHUNK_];
     uint64_t touched[2 * CG_CHUNK_ / 64];
     if (s != CG_OK) return s;
     memset(chunk, 0, sizeof chunk);
     memset(touched, 0, sizeof touched);
-    for (size_t base = 0; base < x->n; base += 2 * CG_CHUNK_) {
-        for (size_t q = 0; q < cg_ranks_(x); q++)
-            cg_sparse_cursor_add_(
-                &x->lanes[q], q == 0, cg_alpha_(x, q), base, base + 2 * CG_CHUNK_, chunk, touched, x->desc.model);
+    for (size_t base = 0; base < ex->n; base += 2 * CG_CHUNK_) {
+        for (size_t q = 0; q < cg_ranks_(ex); q++)
+            cg_reader_add_(&ex->inputs.reader[q], q == 0, cg_alpha_(ex, q), base, base + 2 * CG_CHUNK_, chunk, touched,
+                ex->desc.model);
         for (size_t w = 0; w < 2 * CG_CHUNK_ / 64; w++)
             for (; touched[w]; touched[w] &= touched[w] - 1) {
                 const size_t j = 64 * w + cg_ctz_(touched[w]);
-                cg_model_step_at_(&x->desc, base + j, chunk[j]);
+                cg_model_step_at_(&ex->desc, base + j, chunk[j]);
                 chunk[j] = 0.0f;
             }
     }
-    x->desc.model = NULL; /* done */
+    ex->desc.model = NULL;
     return CG_OK;
 }
-static cg_status cg_inputs_sum_(cg_ex_ *x, float *y, size_t n) {
+/* y = the weighted sum of ex->inputs, by whichever way is faster. */
+static cg_status cg_inputs_sum_(cg_ex_ *ex, float *y, size_t n) {
     cg_accum_ b;
-    if (x->lanes) return cg_sparse_cursors_sum_(x, y, n);
-    cg_accum_ranks_(x, y, n, &b);
+    if (ex->inputs.reader) return cg_readers_sum_(ex, y, n);
+    cg_accum_ranks_(ex, y, n, &b);
     return cg_accum_all_(&b);
 }
-static cg_status cg_route_allgather_(cg_ex_ *x) {
+static cg_status cg_route_allgather_(cg_ex_ *ex) {
     cg_status s;
-    CG_CO_BEGIN_(x)
-    CG_CO_AWAIT_(x, 1, cg_allgather_begin_(x, x->own, x->sizes, x->inbox));
-    cg_inputs_from_gather_(x);
-    for (int q = 0; q < x->transport.size; q++)
-        if (q != x->transport.rank)
-            cg_accept_(
-                x, (const uint8_t *)x->packet[q], x->len[q], x->n, cg_stripe_tag_(x, 0, 0), 0, &x->desc.op, q, q);
-    if (x->status != CG_OK) return x->status;
-    if (x->desc.fold == CG_FOLD_VOTE) {
-        s = cg_vote_(x->packet, x->len, cg_ranks_(x), x->result, x->result_cap, &x->result_len);
-        return s == CG_OK ? cg_ex_decode_(x, x->result, x->result_len, 1.0f, 0.0f, x->y, x->n) : s;
+    CG_CO_BEGIN_(ex)
+    CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
+    cg_inputs_from_gather_(ex);
+    for (int q = 0; q < ex->transport.size; q++)
+        if (q != ex->transport.rank)
+            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], ex->n, cg_stripe_tag_(ex, 0, 0), 0,
+                &ex->desc.op, q, q);
+    if (ex->status != CG_OK) return ex->status;
+    if (ex->desc.fold == CG_FOLD_VOTE) {
+        s = cg_vote(
+            ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+        return s == CG_OK ? cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n) : s;
     }
-    if (x->desc.fold == CG_FOLD_CONTRIBUTORS && x->desc.op.select.id) return cg_mean_of_contributors_(x);
-    return x->lanes && x->desc.model ? cg_sparse_cursors_step_model_(x) : cg_inputs_sum_(x, x->y, x->n);
+    if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && ex->desc.op.select.id) return cg_mean_of_contributors_(ex);
+    return ex->inputs.reader && ex->desc.model ? cg_readers_step_model_(ex) : cg_inputs_sum_(ex, ex->result, ex->n);
     CG_CO_END_
 }

@@ -188,63 +188,189 @@ CG_API_ size_t cg_exchange_layers_memory(
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
+/* Private from here on. [mem] marks a pointer into the caller's mem: set by cg_mem_plan_, NULL on routes that do not
+   need it. cg_ex_init_ zeroes everything else. */
+
+/* A collective under way: set by cg_*_begin_, advanced by cg_collective_next_. What cg_gathered_ reads (via, mine, buf,
+   sizes, longest, bytes) stays valid after the collective is complete, until the next one begins. */
+typedef struct cg_collective_state_ {
+    uint32_t kind;         /* CG_COLL_*_: what was asked for; CG_COLL_NONE_ once complete */
+    uint32_t via;          /* CG_VIA_*_: the callback that carries it */
+    int root;              /* broadcast: the rank that has the bytes */
+    int to, from;          /* sendrecv only: peers, < 0: none */
+    int step;              /* messages asked for so far; Bruck's allgather: blocks that have arrived */
+    int mask;              /* broadcast by a binomial tree: bit of the child that was served last */
+    int swap_back;         /* broadcast that ends an allreduce: buf has little-endian floats, swapped at the end */
+    const uint8_t *mine;   /* allgather: this rank's bytes; sendrecv: what goes out */
+    uint8_t *buf;          /* allgather: where all go; sendrecv: what comes in; broadcast, allreduce: in place */
+    const uint64_t *sizes; /* allgather: bytes from every rank */
+    uint64_t longest;      /* allgather: the largest of sizes */
+    size_t bytes;          /* broadcast, allreduce: of buf; sendrecv: out; allgather: from each, 0 if sizes differ */
+    size_t in_bytes;       /* sendrecv: bytes that come in */
+    size_t done, fragment; /* carried out in fragments through mem.bounce: bytes done, and of the one under way */
+} cg_collective_state_;
+
 struct cg_exchange_state {
-    cg_exchange_desc desc;
+    /* the call: copies of its arguments, by cg_ex_init_ */
+    cg_exchange_desc desc; /* tag.rank filled in; model NULL once cg_readers_step_model_ has taken the step */
     cg_transport transport;
-    float *x, *y; /* in, and out */
-    size_t n;
-    cg_report report;
-    cg_status status; /* this rank's first failure */
-    cg_io io;         /* under way, if moving */
-    /* where next goes on; scales are agreed on; records are here already */
-    int moving, stage, line, settled, opened;
-    uint32_t route;
-    cg_op back; /* of sums that are encoded again */
-    /* sums are exact; packets of x; whether (op), (result) have a length known to all */
-    int exact, parts, fixed, closed_fixed, root;
-    uint64_t reach;    /* agreed scales: the largest sum of levels */
-    uint64_t scales;   /* agreed scales, of all parts */
-    double weights;    /* of all ranks */
-    float over;        /* what a result is multiplied by */
-    size_t most, keep; /* selections: values of a packet at most; how many survive */
-    struct {           /* a collective, and how it is carried out */
-        uint32_t ask, how;
-        int root, step, mask; /* of a hop: from, -, to */
-        const uint8_t *mine;
-        uint8_t *buf;
-        const uint64_t *sizes;
-        uint64_t longest;
-        size_t bytes, at, many;
-    } c;
+    float *grad;                   /* what is compressed: the caller's x, or &no_grad */
+    float *result;                 /* where the result goes: desc.into, or grad */
+    size_t n;                      /* floats of grad and result */
+    struct cg_producer_ *producer; /* makes grad block by block, if it is still to be made; NULL once made */
+    float no_grad;                 /* what grad points to if x is NULL */
+
+    /* the outcome */
+    cg_status status; /* this rank's first failure, by cg_ex_fail_; a callback's failure replaces it (cg_ex_next_) */
+    cg_report report; /* rank, why: cg_ex_fail_; bytes, rounds: cg_count_io_; used: the route; rest: cg_ex_finish_ */
+
+    /* what follows from desc, transport and n; by cg_ex_resolve_ */
+    struct {
+        uint32_t route;         /* desc.route, or the one that CG_ROUTE_AUTO chose */
+        int stripes;            /* pieces of grad with a packet each: N (ring, scatter), otherwise 1 */
+        int root;               /* the leader; CG_LEADER_BY_SCORE: set again by cg_records_check_ */
+        cg_op back;             /* operator of sums that are encoded again */
+        int exact;              /* sums of packets are packets (cg_reduce) and lose nothing */
+        int op_len_fixed;       /* the length of a packet of desc.op follows from n: no preamble */
+        int reduced_len_fixed;  /* the same of a reduced packet */
+        int is_matrix;          /* desc.op is of matrices */
+        int has_pairs;          /* desc.op has packets of (index, f32 value) pairs, without a code */
+        uint64_t transformed_n; /* values of grad behind the sample and the transform of desc.op, at most */
+        size_t packet_room;     /* bytes of the packet of any stripe, at most */
+        uint64_t scratch_bytes; /* to compress any stripe by desc.op or back */
+        uint64_t max_level_sum; /* exact sums of levels: the largest that N ranks can reach; 0: f32 values */
+        size_t max_selected;    /* selections: values of a packet at most */
+        size_t k;               /* merge, region: number of values that survive */
+    } plan;
+
+    /* the first round, and what follows from the records of all ranks */
+    struct {
+        uint8_t record[64];  /* this rank's (CG_RECORD_BYTES_); by cg_record_put_ */
+        uint8_t *records;    /* [mem] everybody's, in rank order; or in fallback */
+        uint8_t *gathered;   /* [mem] where the allgather of records leaves them; or in fallback */
+        int have_records;    /* records are here already: cg_batch_exchange_ has moved those of all layers together */
+        double weight_sum;   /* of all ranks; by cg_records_check_ */
+        float result_factor; /* what the reduced packet is multiplied by when decoded; by cg_records_check_ */
+        float bounce[256];   /* mem.bounce during the opening, which also works without the caller's mem */
+        /* mem.sizes, and records and gathered, of up to CG_FALLBACK_RANKS_ (16) ranks that lack memory */
+        uint64_t fallback_sizes[16];
+        uint8_t fallback[2 * 16 * 64];
+    } opening;
+
+    /* CG_AGREE_SCALES */
+    struct {
+        uint64_t count; /* of all stripes; by cg_mem_plan_ */
+        int agreed;     /* max is set; by cg_scales_agree_ */
+        float *max;     /* [mem] count: of each scale the largest of all ranks; by cg_scales_agree_ */
+        uint8_t *all;   /* [mem] count scales of this rank, then room for everybody's */
+    } scales;
+
+    /* where the coroutine (opening, then a route) goes on; by cg_ex_next_ and the CG_CO_ macros */
+    struct {
+        int phase;      /* CG_PHASE_*_ */
+        int line;       /* the CG_CO_YIELD_ that it waits at; 0: from the top */
+        int i;          /* loop variable of the route, which outlasts a wait: hop, distance in a tree, rank, byte */
+        int io_pending; /* io has been handed out, and its code is not known yet */
+        cg_io io;
+    } co;
+
+    cg_collective_state_ collective; /* what the coroutine waits for */
+
+    /* a packet to one rank and one from another (CG_CO_HOP_); by cg_hop_set_ */
     struct {
         const uint8_t *out;
         uint8_t *in;
-        size_t out_len, in_len, cap;
-        int to, from;
-    } move;
-    const uint8_t *current; /* the packet that is being added to */
-    size_t current_len, result_len, result_cap;
-    int t, flip, lost, hops;
-    /* region: bits of the smallest magnitude that survives, so far; and how many are left below */
-    uint32_t key;
-    uint64_t left;
-    uint32_t check; /* of what ranks found out together: goes with a note */
-    size_t lost_len;
-    uint8_t *records, *own, *inbox, *in, *buf[2], *lose[2], *used, *result, *scratch, *bounce, *notes, *lists;
-    uint64_t *sizes, *part_at, *bounds, *counts;
-    const void **packet;
-    struct cg_decoder_ *decoder;
-    size_t *len, used_cap, lose_cap, scratch_bytes, bounce_bytes, list_room, used_len;
-    float *sum, *agreed;
-    double *work;
-    uint8_t *gathered, *later, note[2][16], record[64]; /* later: the bounce buffer, after the opening */
-    size_t later_bytes;
-    struct cg_producer_ *fill;       /* x is still to be made */
-    struct cg_sparse_cursor_ *lanes; /* allgather of sparse packets: where each is read */
-    /* tiny: for the opening, which must do with little; none: x, where there is none */
-    float tiny[256], none;
-    uint64_t spare_sizes[16]; /* the opening of few ranks, where there is no memory */
-    uint8_t spare[2 * 16 * 64];
+        size_t out_len, in_len; /* in_len: from the preamble, if not known before */
+        size_t in_cap;
+        int to, from; /* < 0: none */
+    } hop;
+
+    /* length and status, sent before a packet whose length is not known */
+    struct {
+        uint8_t out[16]; /* this rank's (CG_PREAMBLE_BYTES_), by cg_preamble_put_; broadcast: the root's */
+        uint8_t in[16];  /* of hop.from */
+        /* [mem] everybody's; also N x N tables of u64 (scatter, region), and this rank's row behind them */
+        uint8_t *all;
+        uint32_t digest; /* region: hash of what ranks have counted together, equal in every preamble; otherwise 0 */
+    } preamble;
+
+    /* grad as packets, stripe by stripe; by cg_stripes_compress_ */
+    struct {
+        /* [mem] one after the other. Ring, tree, not exact: empty until cg_contribution_less_hop_error_ */
+        uint8_t *packets;
+        uint64_t *offset; /* [mem] stripes + 1: where each packet begins in packets */
+    } own;
+
+    /* packets to be added up: one of every rank (cg_inputs_from_gather_, routes) or hop (cg_partial_add_) */
+    struct {
+        const void **packet;              /* [mem] N */
+        size_t *len;                      /* [mem] N */
+        struct cg_decoder_ *decoder;      /* [mem] N; by cg_accum_packet_ */
+        struct cg_sparse_reader_ *reader; /* [mem] N: allgather of sparse f32 packets, otherwise NULL */
+    } inputs;
+
+    /* the sum so far (ring, tree, merge), or of this rank's region */
+    struct {
+        const uint8_t *packet; /* in buf, own.packets or reduced.packet; goes out in the next hop */
+        size_t len;
+        /* [mem] ring, tree: written in turn, reduced.cap each; buf[0] also takes a failure packet. Merge: the sum of
+           two packets, and what it drops. Region: buf[0] is the sum */
+        uint8_t *buf[2];
+        int flip;     /* which of buf was written last */
+        int received; /* ring, tree, not exact: inputs that have come since cg_partial_begin_ */
+    } partial;
+
+    /* the packet that all ranks get: the fold of inputs, of a stripe or of the whole */
+    struct {
+        /* [mem] ring, tree: set by the route, to partial.packet or mem.inbox. Shared: indices, then values. Region:
+           also a histogram */
+        uint8_t *packet;
+        size_t len, cap; /* cap: by cg_mem_plan_ */
+    } reduced;
+
+    /* merge, region: minus what this rank has cut off sums; by cg_threshold_split_ */
+    struct {
+        int any;         /* there is something in buf[flip] */
+        int flip;        /* which of buf has it */
+        uint8_t *buf[2]; /* [mem] a sparse f32 packet. Region: buf[0] first has own.packets, cut by region */
+        size_t len, cap; /* cap: by cg_mem_plan_ */
+    } dropped;
+
+    /* the part of grad that went into the result, where that is not own.packets (report.used) */
+    struct {
+        uint8_t *packets; /* [mem] or NULL */
+        size_t len, cap;  /* len: also of what report.used points to instead; 0: all of own.packets */
+    } contrib;
+
+    /* Ok-Topk */
+    struct {
+        uint64_t *bounds;        /* [mem] N + 1: where regions begin; by cg_region_bounds_ */
+        uint64_t *send_offset;   /* [mem] N: where the packet to each owner begins in dropped.buf[0] */
+        uint64_t *ties;          /* [mem] N: values equal to the threshold that survive in each region */
+        uint8_t *histograms;     /* [mem] N x 256 counts */
+        uint32_t threshold_bits; /* magnitude of the smallest value that survives: the bytes found so far */
+        uint64_t remaining;      /* of plan.k: how many may survive among those that share these bytes */
+    } region;
+
+    /* the other buffers in mem */
+    struct {
+        /* [mem] packets on their way to be added up; region: then everybody's reduced packets; shared: the leader's
+           indices */
+        uint8_t *inbox;
+        uint8_t *stripes;       /* [mem] ring, scatter: everybody's reduced packets */
+        float *sum;             /* [mem] decoded sum that is encoded again; then what that has lost */
+        uint8_t *lists;         /* [mem] two cg_list_ of list_cap values; merge, region, shared */
+        size_t list_cap;        /* values */
+        uint32_t *contributors; /* [mem] CG_FOLD_CONTRIBUTORS of a selection: ranks that sent each value of the sum */
+        double *matrix_work;    /* [mem] linear, low-rank: P and Q in double */
+        uint64_t *sizes;        /* [mem] N: bytes of every rank, for the next allgather */
+        uint8_t *scratch;       /* [mem] of cg_compress and cg_reduce */
+        size_t scratch_bytes;
+        uint8_t *bounce; /* where a collective's callback works, if not in place: opening.bounce, then route_bounce */
+        size_t bounce_bytes;
+        uint8_t *route_bounce; /* [mem] */
+        size_t route_bounce_bytes;
+    } mem;
 };
 
 #endif /* COMPGRAD_EXCHANGE_H */

@@ -1,83 +1,117 @@
-/* ---- >>collectives: from what the transport has ---- */
+/* collectives: allgather, broadcast and allreduce out of the callbacks that the transport has
+
+   Offers   cg_*_begin_, cg_collective_next_, cg_gathered_, floats in wire order (cg_floats_*_le_)
+   Needs    ranks, kernels (cg_axpby_, cg_absmax_bits_)
+   Touches  ex->collective, ex->mem.sizes, ex->mem.bounce and the buffers that cg_*_begin_ was given
+   A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller moves
+   each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather, broadcast or
+   allreduce, whichever comes first; the last three move it in fragments through ex->mem.bounce. */
 
 enum { CG_COLL_NONE_, CG_COLL_ALLGATHER_, CG_COLL_BROADCAST_, CG_COLL_ALLREDUCE_, CG_COLL_SENDRECV_ };
-/* the callback of that name, or one of the others */
+/* the callback of the same name, or one that stands in for it */
 enum { CG_VIA_OWN_CALLBACK_, CG_VIA_SENDRECV_, CG_VIA_ALLGATHER_, CG_VIA_BROADCAST_, CG_VIA_ALLREDUCE_ };
 
-/* Floats as the wire has them, and back. */
+/* Floats on the wire are little-endian, so that ranks of different byte order can add up each other's.
+   Host order to wire order in place, or back. */
 static void cg_floats_swap_le_(float *v, size_t n) {
     for (size_t i = 0; CG_BIG_ENDIAN_ && i < n; i++) {
         uint32_t u = cg_get32_((const uint8_t *)v + 4 * i);
         memcpy((uint8_t *)v + 4 * i, &u, 4);
     }
 }
-static void cg_floats_add_le_(float *acc, const float *in, size_t n) { /* both as on the wire */
+/* acc += in, both in wire order. */
+static void cg_floats_add_le_(float *acc, const float *in, size_t n) {
 #if CG_BIG_ENDIAN_
     for (size_t i = 0; i < n; i++)
         cg_put32_((uint8_t *)acc + 4 * i,
             cg_as_bits_(cg_plus_(cg_as_float_(cg_get32_((const uint8_t *)acc + 4 * i)),
                 cg_as_float_(cg_get32_((const uint8_t *)in + 4 * i)))));
 #else
-    cg_kernels_now_()->axpby(in, n, 1.0f, 1.0f, acc, 0);
+    cg_axpby_(in, n, 1.0f, 1.0f, acc);
 #endif
 }
+/* Largest magnitude, as bits, of n floats in wire order. */
+static uint32_t cg_floats_absmax_bits_le_(const uint8_t *v, size_t n) {
+#if CG_BIG_ENDIAN_
+    uint32_t top = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t bits = cg_get32_(v + 4 * i) & CG_ABS_MASK_;
+        top = bits > top ? bits : top;
+    }
+    return top;
+#else
+    return cg_absmax_bits_((const float *)(const void *)v, n);
+#endif
+}
+/* The transport has at least one callback, or one rank. */
 static uint32_t cg_via_fallback_(const cg_transport *t) {
     return (uint32_t)(t->sendrecv ? CG_VIA_SENDRECV_
             : t->allgather        ? CG_VIA_ALLGATHER_
             : t->broadcast        ? CG_VIA_BROADCAST_
                                   : CG_VIA_ALLREDUCE_);
 }
-static uint32_t cg_via_(const cg_transport *t, int itself) {
-    return itself ? (uint32_t)CG_VIA_OWN_CALLBACK_ : cg_via_fallback_(t);
+static uint32_t cg_via_(const cg_transport *t, int has_callback) {
+    return has_callback ? (uint32_t)CG_VIA_OWN_CALLBACK_ : cg_via_fallback_(t);
 }
 
+/* Sets up ex->collective anew; what the last collective left there (cg_gathered_) is gone. */
 static void cg_collective_begin_(
-    cg_ex_ *x, uint32_t ask, uint32_t how, const void *mine, void *buf, size_t bytes, int root) {
-    memset(&x->c, 0, sizeof x->c);
-    x->c.ask = ask;
-    x->c.how = how;
-    x->c.mine = (const uint8_t *)mine;
-    x->c.buf = (uint8_t *)buf;
-    x->c.bytes = bytes;
-    x->c.root = root;
+    cg_ex_ *ex, uint32_t kind, uint32_t via, const void *mine, void *buf, size_t bytes, int root) {
+    cg_collective_state_ *c = &ex->collective;
+    memset(c, 0, sizeof *c);
+    c->kind = kind;
+    c->via = via;
+    c->mine = (const uint8_t *)mine;
+    c->buf = (uint8_t *)buf;
+    c->bytes = bytes;
+    c->root = root;
 }
-/* Everybody's `mine`, sizes[rank] bytes, known to all; buf has room for N of the longest. Find them with
-   cg_gathered_. */
-static void cg_allgather_begin_(cg_ex_ *x, const void *mine, const uint64_t *sizes, void *buf) {
-    const cg_transport *t = &x->transport;
+/* Gathers `mine` of every rank, sizes[rank] bytes each, which all ranks know. buf has room for N times the largest size,
+   and so many bytes can be read at mine. Both, and sizes, must stay until cg_gathered_ has been asked. */
+static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *sizes, void *buf) {
+    const cg_transport *t = &ex->transport;
     uint64_t longest = 0, all = 0;
-    uint32_t how = cg_via_fallback_(t);
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
+    uint32_t via = cg_via_fallback_(t);
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
         longest = sizes[q] > longest ? sizes[q] : longest;
         all += sizes[q];
     }
-    /* the callback moves N times the longest: too much where lengths differ widely */
-    if (t->allgather && (how == CG_VIA_ALLGATHER_ || longest * cg_ranks_(x) <= all + all / 4))
-        how = CG_VIA_OWN_CALLBACK_;
-    cg_collective_begin_(x, CG_COLL_ALLGATHER_, how, mine, buf, all == longest * cg_ranks_(x) ? (size_t)longest : 0, 0);
-    x->c.sizes = sizes;
-    x->c.longest = longest;
-}
-static void cg_allgather_equal_begin_(cg_ex_ *x, const uint8_t *mine, uint64_t each, uint8_t *all) {
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = each;
-    cg_allgather_begin_(x, mine, x->sizes, all);
-}
-static void cg_broadcast_begin_(cg_ex_ *x, void *buf, size_t bytes, int root) {
+    /* the allgather callback moves N times the largest size: too much where sizes differ widely */
+    if (t->allgather && (via == CG_VIA_ALLGATHER_ || longest * cg_ranks_(ex) <= all + all / 4))
+        via = CG_VIA_OWN_CALLBACK_;
     cg_collective_begin_(
-        x, CG_COLL_BROADCAST_, cg_via_(&x->transport, x->transport.broadcast != NULL), NULL, buf, bytes, root);
+        ex, CG_COLL_ALLGATHER_, via, mine, buf, all == longest * cg_ranks_(ex) ? (size_t)longest : 0, 0);
+    ex->collective.sizes = sizes;
+    ex->collective.longest = longest;
 }
-static void cg_allreduce_begin_(cg_ex_ *x, float *v, size_t n) {
-    const cg_transport *t = &x->transport;
-    const int itself = t->allreduce &&
+/* The same for `each` bytes from every rank; overwrites ex->mem.sizes. */
+static void cg_allgather_equal_begin_(cg_ex_ *ex, const uint8_t *mine, uint64_t each, uint8_t *all) {
+    for (size_t q = 0; q < cg_ranks_(ex); q++) ex->mem.sizes[q] = each;
+    cg_allgather_begin_(ex, mine, ex->mem.sizes, all);
+}
+/* buf of root to all, in place. */
+static void cg_broadcast_begin_(cg_ex_ *ex, void *buf, size_t bytes, int root) {
+    cg_collective_begin_(
+        ex, CG_COLL_BROADCAST_, cg_via_(&ex->transport, ex->transport.broadcast != NULL), NULL, buf, bytes, root);
+}
+/* Sums v over ranks in place, with the same bits on every rank. An allreduce callback that may round differently on
+   different ranks is used only if there is no other callback. */
+static void cg_allreduce_begin_(cg_ex_ *ex, float *v, size_t n) {
+    const cg_transport *t = &ex->transport;
+    const int has_callback = t->allreduce &&
         ((t->flags & CG_ALLREDUCE_AGREES) || !(t->sendrecv || t->allgather || t->broadcast));
-    cg_collective_begin_(x, CG_COLL_ALLREDUCE_, cg_via_(t, itself), NULL, v, 4 * n, 0);
+    cg_collective_begin_(ex, CG_COLL_ALLREDUCE_, cg_via_(t, has_callback), NULL, v, 4 * n, 0);
 }
+/* out to one rank while in comes from another; a peer < 0: none. */
 static void cg_sendrecv_begin_(
-    cg_ex_ *x, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
-    cg_collective_begin_(x, CG_COLL_SENDRECV_, CG_VIA_OWN_CALLBACK_, out, in, to < 0 ? 0 : out_bytes, from);
-    x->c.many = from < 0 ? 0 : in_bytes;
-    x->c.mask = to;
+    cg_ex_ *ex, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+    cg_collective_state_ *c = &ex->collective;
+    cg_collective_begin_(ex, CG_COLL_SENDRECV_, CG_VIA_OWN_CALLBACK_, out, in, to < 0 ? 0 : out_bytes, -1);
+    c->in_bytes = from < 0 ? 0 : in_bytes;
+    c->to = to;
+    c->from = from;
 }
+/* Returns 1: there is a message to move. */
 static int cg_io_set_(
     cg_io *io, uint32_t kind, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     io->kind = kind;
@@ -89,30 +123,35 @@ static int cg_io_set_(
     io->from = from;
     return 1;
 }
-/* Bytes of the ranks before the i-th, counted from `first` on and around. */
-static size_t cg_sizes_prefix_sum_(const cg_ex_ *x, size_t first, size_t i) {
+/* Bytes of i ranks of an allgather, from rank `first` on and around. */
+static size_t cg_sizes_prefix_sum_(const cg_ex_ *ex, size_t first, size_t i) {
+    const cg_collective_state_ *c = &ex->collective;
     uint64_t at = 0;
-    if (x->c.bytes) return i * x->c.bytes; /* all of them equal */
-    for (size_t j = 0; j < i; j++) at += x->c.sizes[(first + j) % cg_ranks_(x)];
+    if (c->bytes) return i * c->bytes; /* equal sizes */
+    for (size_t j = 0; j < i; j++) at += c->sizes[(first + j) % cg_ranks_(ex)];
     return (size_t)at;
 }
-/* Where the last gather left rank q's bytes. */
-static const uint8_t *cg_gathered_(const cg_ex_ *x, size_t q) {
-    const size_t me = (size_t)x->transport.rank, size = cg_ranks_(x);
-    if (q == me) return x->c.mine;
-    if (x->c.how == CG_VIA_SENDRECV_) return x->c.buf + cg_sizes_prefix_sum_(x, me, (q + size - me) % size);
-    return x->c.buf + (x->c.how == CG_VIA_ALLREDUCE_ ? cg_sizes_prefix_sum_(x, 0, q) : q * (size_t)x->c.longest);
+/* Where the last allgather left rank q's bytes; until another collective begins. */
+static const uint8_t *cg_gathered_(const cg_ex_ *ex, size_t q) {
+    const cg_collective_state_ *c = &ex->collective;
+    const size_t me = (size_t)ex->transport.rank, size = cg_ranks_(ex);
+    if (q == me) return c->mine;
+    if (c->via == CG_VIA_SENDRECV_) return c->buf + cg_sizes_prefix_sum_(ex, me, (q + size - me) % size);
+    return c->buf + (c->via == CG_VIA_ALLREDUCE_ ? cg_sizes_prefix_sum_(ex, 0, q) : q * (size_t)c->longest);
 }
-/* Bytes as exact sums: three to a float, zeros from all ranks but one. [at, at + many) of a string of which this
-   rank has [from, to), at `mine`. */
-static void cg_bytes_to_floats_(float *v, const uint8_t *mine, size_t from, size_t to, size_t at, size_t many) {
+/* An allreduce can move bytes: three to a float, zeros from all ranks but one, so that the sum is exact.
+   Bytes [offset, offset + many) of a string become floats at v; this rank has [own_begin, own_end) of it, at mine. */
+static void cg_bytes_to_floats_(
+    float *v, const uint8_t *mine, size_t own_begin, size_t own_end, size_t offset, size_t many) {
     for (size_t i = 0; i < many; i += 3) {
         uint32_t u = 0;
         for (size_t j = 0; j < 3 && i + j < many; j++)
-            if (at + i + j >= from && at + i + j < to) u |= (uint32_t)mine[at + i + j - from] << 8 * j;
+            if (offset + i + j >= own_begin && offset + i + j < own_end)
+                u |= (uint32_t)mine[offset + i + j - own_begin] << 8 * j;
         v[i / 3] = (float)u;
     }
 }
+/* And back; 0: a float is not such a sum. */
 static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
     for (size_t i = 0; i < many; i += 3) {
         uint32_t u;
@@ -122,172 +161,182 @@ static int cg_floats_to_bytes_(const float *v, uint8_t *out, size_t many) {
     }
     return 1;
 }
-/* Each of these asks for the next message, 1, or has finished, 0. */
-static int cg_bytes_by_allreduce_step_(cg_ex_ *x, cg_io *io, size_t from, size_t to, size_t total) {
-    const uint8_t *mine = x->c.ask == CG_COLL_BROADCAST_ ? x->c.buf : x->c.mine;
-    if (x->c.step++) {
-        /* the root has it, and nobody would check it here again */
-        if (x->c.ask == CG_COLL_BROADCAST_ && to > from) {
-        } else if (!cg_floats_to_bytes_((const float *)(void *)x->bounce, x->c.buf + x->c.at, x->c.many)) {
-            /* and on: the others still add */
-            cg_ex_fail_(x, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
+/* All cg_*_step_ functions first use what the last message brought, then set io to the next and return 1, or return 0
+   when the collective is complete. own_begin, own_end: as above; total: bytes of the string. */
+static int cg_bytes_by_allreduce_step_(cg_ex_ *ex, cg_io *io, size_t own_begin, size_t own_end, size_t total) {
+    cg_collective_state_ *c = &ex->collective;
+    const uint8_t *mine = c->kind == CG_COLL_BROADCAST_ ? c->buf : c->mine;
+    if (c->step++) {
+        if (c->kind == CG_COLL_BROADCAST_ && own_end > own_begin) {
+            /* the root keeps its own bytes: it would not check a packet of its own again */
+        } else if (!cg_floats_to_bytes_((const float *)(void *)ex->mem.bounce, c->buf + c->done, c->fragment)) {
+            /* no return: the others still call allreduce */
+            cg_ex_fail_(ex, CG_E_CORRUPT, -1, "the allreduce callback did not return a sum");
         }
-        x->c.at += x->c.many;
+        c->done += c->fragment;
     }
-    if (x->c.at == total) return 0;
-    x->c.many = cg_min_(total - x->c.at, x->bounce_bytes / 4 * 3);
-    cg_bytes_to_floats_((float *)(void *)x->bounce, mine, from, to, x->c.at, x->c.many);
-    return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, x->bounce, (x->c.many + 2) / 3 * 4, -1);
+    if (c->done == total) return 0;
+    c->fragment = cg_min_(total - c->done, ex->mem.bounce_bytes / 4 * 3);
+    cg_bytes_to_floats_((float *)(void *)ex->mem.bounce, mine, own_begin, own_end, c->done, c->fragment);
+    return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, ex->mem.bounce, (c->fragment + 2) / 3 * 4, -1);
 }
-static int cg_allgather_step_(cg_ex_ *x, cg_io *io) {
-    const size_t size = cg_ranks_(x), me = (size_t)x->transport.rank;
-    const size_t longest = (size_t)x->c.longest, mine = (size_t)x->c.sizes[me];
-    size_t d, many;
-    switch (x->c.how) {
+static int cg_allgather_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    const size_t size = cg_ranks_(ex), me = (size_t)ex->transport.rank;
+    const size_t longest = (size_t)c->longest, mine = (size_t)c->sizes[me];
+    size_t have_blocks, send_blocks;
+    switch (c->via) {
     case CG_VIA_OWN_CALLBACK_:
-        if (x->c.step++ || !longest) return 0;
-        return cg_io_set_(io, CG_IO_ALLGATHER, x->c.mine, longest, -1, x->c.buf, size * longest, -1);
-    case CG_VIA_SENDRECV_: /* Bruck: blocks [me, me + d) are here; d doubles */
-        if (!x->c.step) memcpy(x->c.buf, x->c.mine, mine);
-        d = (size_t)(x->c.step = x->c.step ? 2 * x->c.step : 1);
-        if (d >= size) return 0;
-        many = cg_min_(d, size - d);
-        cg_io_set_(io, CG_IO_SENDRECV, x->c.buf, cg_sizes_prefix_sum_(x, me, many), (int)((me + size - d) % size),
-            x->c.buf + cg_sizes_prefix_sum_(x, me, d), cg_sizes_prefix_sum_(x, (me + d) % size, many),
-            (int)((me + d) % size));
+        if (c->step++ || !longest) return 0;
+        return cg_io_set_(io, CG_IO_ALLGATHER, c->mine, longest, -1, c->buf, size * longest, -1);
+    case CG_VIA_SENDRECV_: /* Bruck: blocks [me, me + have_blocks) of buf are here, and double in number */
+        if (!c->step) memcpy(c->buf, c->mine, mine);
+        have_blocks = (size_t)(c->step = c->step ? 2 * c->step : 1);
+        if (have_blocks >= size) return 0;
+        send_blocks = cg_min_(have_blocks, size - have_blocks);
+        cg_io_set_(io, CG_IO_SENDRECV, c->buf, cg_sizes_prefix_sum_(ex, me, send_blocks),
+            (int)((me + size - have_blocks) % size), c->buf + cg_sizes_prefix_sum_(ex, me, have_blocks),
+            cg_sizes_prefix_sum_(ex, (me + have_blocks) % size, send_blocks), (int)((me + have_blocks) % size));
         if (!io->out_bytes) io->to = -1;
         if (!io->in_bytes) io->from = -1;
         return 1;
     case CG_VIA_BROADCAST_:
-        if (!x->c.step) memcpy(x->c.buf + me * longest, x->c.mine, mine);
-        while ((size_t)x->c.step < size) {
-            const size_t root = (size_t)x->c.step++;
-            if (x->c.sizes[root])
+        if (!c->step) memcpy(c->buf + me * longest, c->mine, mine);
+        while ((size_t)c->step < size) {
+            const size_t root = (size_t)c->step++;
+            if (c->sizes[root])
                 return cg_io_set_(
-                    io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf + root * longest, (size_t)x->c.sizes[root], (int)root);
+                    io, CG_IO_BROADCAST, NULL, 0, -1, c->buf + root * longest, (size_t)c->sizes[root], (int)root);
         }
         return 0;
     default:
-        return cg_bytes_by_allreduce_step_(x, io, cg_sizes_prefix_sum_(x, 0, me), cg_sizes_prefix_sum_(x, 0, me) + mine,
-            cg_sizes_prefix_sum_(x, 0, size));
+        return cg_bytes_by_allreduce_step_(ex, io, cg_sizes_prefix_sum_(ex, 0, me),
+            cg_sizes_prefix_sum_(ex, 0, me) + mine, cg_sizes_prefix_sum_(ex, 0, size));
     }
 }
-static int cg_broadcast_step_(cg_ex_ *x, cg_io *io) {
-    const int size = x->transport.size, root = x->c.root, me = cg_wrap_(x, x->transport.rank - root);
-    if (!x->c.bytes) return 0;
-    switch (x->c.how) {
+static int cg_broadcast_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    const int size = ex->transport.size, root = c->root, me = cg_wrap_(ex, ex->transport.rank - root);
+    if (!c->bytes) return 0;
+    switch (c->via) {
     case CG_VIA_OWN_CALLBACK_:
-        return x->c.step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->c.buf, x->c.bytes, root);
-    /* binomial: from the rank without my lowest bit, to those with one bit below it */
-    case CG_VIA_SENDRECV_:
-        if (!x->c.step++) {
-            x->c.mask = 1;
-            while (x->c.mask < size && !(me & x->c.mask)) x->c.mask <<= 1;
+        return c->step++ ? 0 : cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, c->buf, c->bytes, root);
+    case CG_VIA_SENDRECV_: /* binomial tree: from the rank without my lowest bit, to those with one more bit below it */
+        if (!c->step++) {
+            c->mask = 1;
+            while (c->mask < size && !(me & c->mask)) c->mask <<= 1;
             if (me)
-                return cg_io_set_(
-                    io, CG_IO_SENDRECV, NULL, 0, -1, x->c.buf, x->c.bytes, cg_wrap_(x, me - x->c.mask + root));
+                return cg_io_set_(io, CG_IO_SENDRECV, NULL, 0, -1, c->buf, c->bytes, cg_wrap_(ex, me - c->mask + root));
         }
-        while ((x->c.mask >>= 1) > 0)
-            if (me + x->c.mask < size)
-                return cg_io_set_(
-                    io, CG_IO_SENDRECV, x->c.buf, x->c.bytes, cg_wrap_(x, me + x->c.mask + root), NULL, 0, -1);
+        while ((c->mask >>= 1) > 0)
+            if (me + c->mask < size)
+                return cg_io_set_(io, CG_IO_SENDRECV, c->buf, c->bytes, cg_wrap_(ex, me + c->mask + root), NULL, 0, -1);
         return 0;
     case CG_VIA_ALLGATHER_:
-        if (x->c.step++) {
-            if (me) memcpy(x->c.buf + x->c.at, x->bounce + (size_t)root * x->c.many, x->c.many);
-            x->c.at += x->c.many;
+        if (c->step++) {
+            if (me) memcpy(c->buf + c->done, ex->mem.bounce + (size_t)root * c->fragment, c->fragment);
+            c->done += c->fragment;
         }
-        if (x->c.at == x->c.bytes) return 0;
-        x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / cg_ranks_(x));
+        if (c->done == c->bytes) return 0;
+        c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / cg_ranks_(ex));
         return cg_io_set_(
-            io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, cg_ranks_(x) * x->c.many, -1);
-    default: return cg_bytes_by_allreduce_step_(x, io, 0, me ? 0 : x->c.bytes, x->c.bytes);
+            io, CG_IO_ALLGATHER, c->buf + c->done, c->fragment, -1, ex->mem.bounce, cg_ranks_(ex) * c->fragment, -1);
+    default: return cg_bytes_by_allreduce_step_(ex, io, 0, me ? 0 : c->bytes, c->bytes);
     }
 }
-/* A ring: stripes are summed on their way around, then handed on. */
-static int cg_allreduce_ring_step_(cg_ex_ *x, cg_io *io) {
-    const int size = x->transport.size, me = x->transport.rank;
-    const size_t n = x->c.bytes / 4, parts = cg_ranks_(x);
-    float *v = (float *)(void *)x->c.buf;
+/* A ring: in N - 1 steps every stripe is summed on its way around, in N - 1 more the sums are handed on. mem.bounce has
+   room for a stripe. */
+static int cg_allreduce_ring_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    const int size = ex->transport.size, me = ex->transport.rank;
+    const size_t n = c->bytes / 4, stripes = cg_ranks_(ex);
+    float *v = (float *)(void *)c->buf;
     size_t out, in;
-    int t = x->c.step++;
-    if (t > 0 && t < size) { /* what came in the step before */
+    int t = c->step++;
+    if (t > 0 && t < size) { /* adds the stripe that came in the step before */
         in = (size_t)(((me - t) % size + size) % size);
-        cg_floats_add_le_(v + cg_stripe_offset_(n, parts, in), (const float *)(void *)x->bounce,
-            cg_stripe_offset_(n, parts, in + 1) - cg_stripe_offset_(n, parts, in));
+        cg_floats_add_le_(v + cg_stripe_offset_(n, stripes, in), (const float *)(void *)ex->mem.bounce,
+            cg_stripe_offset_(n, stripes, in + 1) - cg_stripe_offset_(n, stripes, in));
     }
     if (t == 2 * (size - 1)) return 0;
-    /* after size - 1 steps stripe me + 1 is whole */
+    /* after size - 1 steps the sum of stripe me + 1 is complete */
     out = (size_t)(((me - t + (t >= size - 1 ? size : 0)) % size + size) % size);
-    in = (out + parts - 1) % parts;
-    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_offset_(n, parts, out),
-        4 * (cg_stripe_offset_(n, parts, out + 1) - cg_stripe_offset_(n, parts, out)), cg_wrap_(x, me + 1),
-        t < size - 1 ? (void *)x->bounce : (void *)(v + cg_stripe_offset_(n, parts, in)),
-        4 * (cg_stripe_offset_(n, parts, in + 1) - cg_stripe_offset_(n, parts, in)), cg_wrap_(x, me - 1));
+    in = (out + stripes - 1) % stripes;
+    cg_io_set_(io, CG_IO_SENDRECV, v + cg_stripe_offset_(n, stripes, out),
+        4 * (cg_stripe_offset_(n, stripes, out + 1) - cg_stripe_offset_(n, stripes, out)), cg_wrap_(ex, me + 1),
+        t < size - 1 ? (void *)ex->mem.bounce : (void *)(v + cg_stripe_offset_(n, stripes, in)),
+        4 * (cg_stripe_offset_(n, stripes, in + 1) - cg_stripe_offset_(n, stripes, in)), cg_wrap_(ex, me - 1));
     if (!io->out_bytes) io->to = -1;
     if (!io->in_bytes) io->from = -1;
     return 1;
 }
-/* Pieces of everybody's, added in rank order. */
-static void cg_allreduce_add_pieces_(cg_ex_ *x) {
-    float *v = (float *)(void *)(x->c.buf + x->c.at);
-    for (size_t q = 0; q < cg_ranks_(x); q++) {
-        const float *in = (const float *)(void *)(x->bounce + q * x->c.many);
-        if (q) cg_floats_add_le_(v, in, x->c.many / 4);
-        else memcpy(v, in, x->c.many);
+/* Sums the fragments of all ranks in mem.bounce, in rank order. */
+static void cg_allreduce_add_fragment_(cg_ex_ *ex) {
+    cg_collective_state_ *c = &ex->collective;
+    float *v = (float *)(void *)(c->buf + c->done);
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
+        const float *in = (const float *)(void *)(ex->mem.bounce + q * c->fragment);
+        if (q) cg_floats_add_le_(v, in, c->fragment / 4);
+        else memcpy(v, in, c->fragment);
     }
-    x->c.at += x->c.many;
+    c->done += c->fragment;
 }
-static int cg_allreduce_step_(cg_ex_ *x, cg_io *io) {
-    const size_t size = cg_ranks_(x);
-    const uint32_t how = x->c.how;
-    if (!x->c.bytes) return 0;
-    if (how == CG_VIA_OWN_CALLBACK_) {
-        if (!x->c.step++) return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, x->c.buf, x->c.bytes, -1);
-        if (x->transport.flags & CG_ALLREDUCE_AGREES) return 0;
-        /* it may not agree, and there is nothing else: rank 0's counts */
-        cg_floats_swap_le_((float *)(void *)x->c.buf, x->c.bytes / 4);
-        cg_collective_begin_(x, CG_COLL_BROADCAST_, CG_VIA_ALLREDUCE_, NULL, x->c.buf, x->c.bytes, 0);
-        x->c.mask = -1;
-        return cg_broadcast_step_(x, io);
+static int cg_allreduce_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    const size_t size = cg_ranks_(ex);
+    const uint32_t via = c->via;
+    if (!c->bytes) return 0;
+    if (via == CG_VIA_OWN_CALLBACK_) {
+        if (!c->step++) return cg_io_set_(io, CG_IO_ALLREDUCE, NULL, 0, -1, c->buf, c->bytes, -1);
+        if (ex->transport.flags & CG_ALLREDUCE_AGREES) return 0;
+        /* ranks may have different bits, and there is no other callback: all take rank 0's */
+        cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
+        cg_collective_begin_(ex, CG_COLL_BROADCAST_, CG_VIA_ALLREDUCE_, NULL, c->buf, c->bytes, 0);
+        c->swap_back = 1;
+        return cg_broadcast_step_(ex, io);
     }
-    if (!x->c.step) cg_floats_swap_le_((float *)(void *)x->c.buf, x->c.bytes / 4);
-    if (how == CG_VIA_SENDRECV_) {
-        if (cg_allreduce_ring_step_(x, io)) return 1;
-    } else if (how == CG_VIA_ALLGATHER_) {
-        if (x->c.step++) cg_allreduce_add_pieces_(x);
-        x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
-        if (x->c.many)
-            return cg_io_set_(io, CG_IO_ALLGATHER, x->c.buf + x->c.at, x->c.many, -1, x->bounce, size * x->c.many, -1);
-    } else { /* a piece from every rank in turn */
-        const size_t root = (size_t)x->c.step % size;
-        if (x->c.step && !root) cg_allreduce_add_pieces_(x);
-        if (!root) x->c.many = cg_min_(x->c.bytes - x->c.at, x->bounce_bytes / size / 4 * 4);
-        if (x->c.many) {
-            x->c.step++;
-            if (root == (size_t)x->transport.rank) memcpy(x->bounce + root * x->c.many, x->c.buf + x->c.at, x->c.many);
-            return cg_io_set_(io, CG_IO_BROADCAST, NULL, 0, -1, x->bounce + root * x->c.many, x->c.many, (int)root);
+    if (!c->step) cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
+    if (via == CG_VIA_SENDRECV_) {
+        if (cg_allreduce_ring_step_(ex, io)) return 1;
+    } else if (via == CG_VIA_ALLGATHER_) {
+        if (c->step++) cg_allreduce_add_fragment_(ex);
+        c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / size / 4 * 4);
+        if (c->fragment)
+            return cg_io_set_(
+                io, CG_IO_ALLGATHER, c->buf + c->done, c->fragment, -1, ex->mem.bounce, size * c->fragment, -1);
+    } else { /* every rank in turn broadcasts its fragment */
+        const size_t root = (size_t)c->step % size;
+        if (c->step && !root) cg_allreduce_add_fragment_(ex);
+        if (!root) c->fragment = cg_min_(c->bytes - c->done, ex->mem.bounce_bytes / size / 4 * 4);
+        if (c->fragment) {
+            c->step++;
+            if (root == (size_t)ex->transport.rank)
+                memcpy(ex->mem.bounce + root * c->fragment, c->buf + c->done, c->fragment);
+            return cg_io_set_(
+                io, CG_IO_BROADCAST, NULL, 0, -1, ex->mem.bounce + root * c->fragment, c->fragment, (int)root);
         }
     }
-    cg_floats_swap_le_((float *)(void *)x->c.buf, x->c.bytes / 4);
+    cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
     return 0;
 }
-static int cg_collective_step_(cg_ex_ *x, cg_io *io) {
-    if (x->c.ask == CG_COLL_SENDRECV_) {
-        if (x->c.step++ || (!x->c.bytes && !x->c.many)) return 0;
-        return cg_io_set_(io, CG_IO_SENDRECV, x->c.mine, x->c.bytes, x->c.bytes ? x->c.mask : -1, x->c.buf, x->c.many,
-            x->c.many ? x->c.root : -1);
+static int cg_collective_step_(cg_ex_ *ex, cg_io *io) {
+    cg_collective_state_ *c = &ex->collective;
+    if (c->kind == CG_COLL_SENDRECV_) {
+        if (c->step++ || (!c->bytes && !c->in_bytes)) return 0;
+        return cg_io_set_(io, CG_IO_SENDRECV, c->mine, c->bytes, c->bytes ? c->to : -1, c->buf, c->in_bytes,
+            c->in_bytes ? c->from : -1);
     }
-    if (x->transport.size == 1) return 0; /* a sum, and a message to everybody, are there already */
-    if (x->c.ask == CG_COLL_ALLGATHER_) return cg_allgather_step_(x, io);
-    if (x->c.ask == CG_COLL_ALLREDUCE_) return cg_allreduce_step_(x, io);
-    if (cg_broadcast_step_(x, io)) return 1;
-    if (x->c.mask == -1) cg_floats_swap_le_((float *)(void *)x->c.buf, x->c.bytes / 4);
+    if (ex->transport.size == 1) return 0; /* the result is in place already */
+    if (c->kind == CG_COLL_ALLGATHER_) return cg_allgather_step_(ex, io);
+    if (c->kind == CG_COLL_ALLREDUCE_) return cg_allreduce_step_(ex, io);
+    if (cg_broadcast_step_(ex, io)) return 1;
+    if (c->swap_back) cg_floats_swap_le_((float *)(void *)c->buf, c->bytes / 4);
     return 0;
 }
-static int cg_collective_next_(cg_ex_ *x, cg_io *io) { /* nobody is called to move nothing */
+/* The next message that the collective takes, or 0: it is complete. Messages of no bytes are left out. */
+static int cg_collective_next_(cg_ex_ *ex, cg_io *io) {
     int more;
-    do more = cg_collective_step_(x, io);
+    do more = cg_collective_step_(ex, io);
     while (more && io->kind == CG_IO_SENDRECV && io->to < 0 && io->from < 0);
     return more;
 }

@@ -1,54 +1,57 @@
 /* ---- >>exchange ---- */
 
-static cg_status cg_opening_(cg_ex_ *x) {
-    CG_CO_BEGIN_(x)
-    if (!x->opened) {
-        CG_CO_AWAIT_(x, 1, cg_allgather_equal_begin_(x, x->record, CG_RECORD_BYTES_, x->gathered));
-        for (size_t q = 0; q < cg_ranks_(x); q++)
-            memcpy(x->records + q * CG_RECORD_BYTES_, cg_gathered_(x, q), CG_RECORD_BYTES_);
+static cg_status cg_opening_(cg_ex_ *ex) {
+    CG_CO_BEGIN_(ex)
+    if (!ex->opening.have_records) {
+        CG_CO_AWAIT_(ex, 1, cg_allgather_equal_begin_(ex, ex->opening.record, CG_RECORD_BYTES_, ex->opening.gathered));
+        for (size_t q = 0; q < cg_ranks_(ex); q++)
+            memcpy(ex->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(ex, q), CG_RECORD_BYTES_);
     }
-    cg_records_check_(x);
-    if (x->status != CG_OK || !(x->desc.flags & CG_AGREE_SCALES)) return x->status;
-    if (x->scales > 1) {
-        cg_scales_collect_(x, x->lists);
-        CG_CO_AWAIT_(x, 2, cg_allgather_equal_begin_(x, x->lists, 4 * x->scales, x->lists + 4 * (size_t)x->scales));
+    cg_records_check_(ex);
+    if (ex->status != CG_OK || !(ex->desc.flags & CG_AGREE_SCALES)) return ex->status;
+    if (ex->scales.count > 1) {
+        cg_scales_collect_(ex, ex->scales.all);
+        CG_CO_AWAIT_(ex, 2,
+            cg_allgather_equal_begin_(
+                ex, ex->scales.all, 4 * ex->scales.count, ex->scales.all + 4 * (size_t)ex->scales.count));
     }
-    cg_scales_agree_(x);
-    for (size_t q = 0; q < cg_ranks_(x); q++) x->sizes[q] = cg_get64_(x->records + q * CG_RECORD_BYTES_ + 32);
+    cg_scales_agree_(ex);
+    for (size_t q = 0; q < cg_ranks_(ex); q++)
+        ex->mem.sizes[q] = cg_get64_(ex->opening.records + q * CG_RECORD_BYTES_ + 32);
     return CG_OK; /* a failure from here on travels as a packet */
     CG_CO_END_
 }
-static cg_status cg_ex_resume_(cg_ex_ *x) {
-    if (x->stage == 1) {
-        cg_status s = cg_opening_(x);
+static cg_status cg_ex_resume_(cg_ex_ *ex) {
+    if (ex->co.phase == CG_PHASE_OPENING_) {
+        cg_status s = cg_opening_(ex);
         if (s != CG_OK) return s;
-        x->bounce = x->later;
-        x->bounce_bytes = x->later_bytes;
-        x->stage = 2;
-        x->line = 0;
+        ex->mem.bounce = ex->mem.route_bounce;
+        ex->mem.bounce_bytes = ex->mem.route_bounce_bytes;
+        ex->co.phase = CG_PHASE_ROUTE_;
+        ex->co.line = 0;
     }
-    switch (x->route) {
-    case CG_ROUTE_RING: return cg_route_ring_(x);
-    case CG_ROUTE_TREE: return cg_route_tree_(x);
-    case CG_ROUTE_SCATTER: return cg_route_scatter_(x);
-    case CG_ROUTE_SERVER: return cg_route_server_(x);
-    case CG_ROUTE_MERGE: return cg_route_merge_(x);
-    case CG_ROUTE_REGION: return cg_route_region_(x);
-    case CG_ROUTE_SHARED: return cg_route_shared_(x);
-    case CG_ROUTE_LINEAR: return cg_route_linear_(x);
-    default: return cg_route_allgather_(x);
+    switch (ex->plan.route) {
+    case CG_ROUTE_RING: return cg_route_ring_(ex);
+    case CG_ROUTE_TREE: return cg_route_tree_(ex);
+    case CG_ROUTE_SCATTER: return cg_route_scatter_(ex);
+    case CG_ROUTE_SERVER: return cg_route_server_(ex);
+    case CG_ROUTE_MERGE: return cg_route_merge_(ex);
+    case CG_ROUTE_REGION: return cg_route_region_(ex);
+    case CG_ROUTE_SHARED: return cg_route_shared_(ex);
+    case CG_ROUTE_LINEAR: return cg_route_linear_(ex);
+    default: return cg_route_allgather_(ex);
     }
 }
-static void cg_count_io_(cg_ex_ *x) {
-    const cg_io *io = &x->io;
-    const uint64_t others = (uint64_t)x->transport.size - 1;
+static void cg_count_io_(cg_ex_ *ex) {
+    const cg_io *io = &ex->co.io;
+    const uint64_t others = (uint64_t)ex->transport.size - 1;
     uint64_t out = 0, in = 0;
-    x->report.rounds++;
+    ex->report.rounds++;
     switch (io->kind) {
     case CG_IO_ALLREDUCE: out = in = 2 * others * io->in_bytes / (others + 1); break;
     case CG_IO_ALLGATHER: out = in = others * io->out_bytes; break;
     case CG_IO_BROADCAST:
-        if (io->from == x->transport.rank) out = others * io->in_bytes;
+        if (io->from == ex->transport.rank) out = others * io->in_bytes;
         else in = io->in_bytes;
         break;
     default:
@@ -56,61 +59,62 @@ static void cg_count_io_(cg_ex_ *x) {
         in = io->in_bytes;
         break;
     }
-    x->report.bytes_out += out;
-    x->report.bytes_in += in;
+    ex->report.bytes_out += out;
+    ex->report.bytes_in += in;
 }
-static cg_status cg_ex_finish_(cg_ex_ *x, cg_status s) {
-    x->stage = 3;
-    if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
-    x->report.route = x->route;
-    if (x->status != CG_OK) {
-        x->report.used = NULL;
-        x->report.used_len = 0;
-        return x->status;
+static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
+    ex->co.phase = CG_PHASE_DONE_;
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+    ex->report.route = ex->plan.route;
+    if (ex->status != CG_OK) {
+        ex->report.used = NULL;
+        ex->report.used_len = 0;
+        return ex->status;
     }
-    cg_model_step_(&x->desc, x->y, x->n);
-    x->report.rank = -1;
-    x->report.why = cg_status_str(CG_OK);
-    if (!x->report.used) x->report.used = x->own;
-    x->report.used_len = x->used_len ? x->used_len : (size_t)x->part_at[x->parts];
+    cg_model_step_(&ex->desc, ex->result, ex->n);
+    ex->report.rank = -1;
+    ex->report.why = cg_status_str(CG_OK);
+    if (!ex->report.used) ex->report.used = ex->own.packets;
+    ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
 }
-static cg_status cg_ex_next_(cg_ex_ *x, int last_code, cg_io *io) {
+static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     cg_status s;
-    if (x->moving) {
-        const int peer = x->io.kind != CG_IO_SENDRECV && x->io.kind != CG_IO_BROADCAST ? -1
-            : x->io.from >= 0                                                          ? x->io.from
-                                                                                       : x->io.to;
-        x->moving = 0;
+    if (ex->co.io_pending) {
+        const int peer = ex->co.io.kind != CG_IO_SENDRECV && ex->co.io.kind != CG_IO_BROADCAST ? -1
+            : ex->co.io.from >= 0                                                              ? ex->co.io.from
+                                                                                               : ex->co.io.to;
+        ex->co.io_pending = 0;
         if (last_code) {
-            x->status = CG_OK; /* whatever went before, this is what ended it */
-            x->report.code = last_code;
-            cg_ex_fail_(x, CG_E_TRANSPORT, peer == x->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
-            return cg_ex_finish_(x, CG_E_TRANSPORT);
+            ex->status = CG_OK; /* whatever went before, this is what ended it */
+            ex->report.code = last_code;
+            cg_ex_fail_(ex, CG_E_TRANSPORT, peer == ex->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
+            return cg_ex_finish_(ex, CG_E_TRANSPORT);
         }
-        cg_count_io_(x);
+        cg_count_io_(ex);
     }
     do {
-        if (x->c.ask && cg_collective_next_(x, &x->io)) {
-            x->moving = 1;
-            *io = x->io;
+        if (ex->collective.kind && cg_collective_next_(ex, &ex->co.io)) {
+            ex->co.io_pending = 1;
+            *io = ex->co.io;
             return CG_AGAIN;
         }
-        x->c.ask = CG_COLL_NONE_;
-        s = cg_ex_resume_(x);
+        ex->collective.kind = CG_COLL_NONE_;
+        s = cg_ex_resume_(ex);
     } while (s == CG_AGAIN);
-    return cg_ex_finish_(x, s);
+    return cg_ex_finish_(ex, s);
 }
-static void cg_ex_init_(cg_ex_ *x, const cg_exchange_desc *desc, const cg_transport *transport, float *v, size_t n) {
-    memset(x, 0, sizeof *x);
-    x->desc = *desc;
-    x->transport = *transport;
-    x->desc.tag.rank = (uint32_t)transport->rank;
-    x->x = v ? v : &x->none;
-    x->y = desc->into ? desc->into : x->x;
-    x->n = n;
-    x->report.rank = -1;
-    x->report.why = cg_status_str(CG_OK);
+static void cg_ex_init_(
+    cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, size_t n) {
+    memset(ex, 0, sizeof *ex);
+    ex->desc = *desc;
+    ex->transport = *transport;
+    ex->desc.tag.rank = (uint32_t)transport->rank;
+    ex->grad = grad ? grad : &ex->no_grad;
+    ex->result = desc->into ? desc->into : ex->grad;
+    ex->n = n;
+    ex->report.rank = -1;
+    ex->report.why = cg_status_str(CG_OK);
 }
 /* NULL, or why nothing can be said to anybody. */
 static const char *cg_transport_error_(const cg_transport *t) {
@@ -119,45 +123,44 @@ static const char *cg_transport_error_(const cg_transport *t) {
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
-static cg_status cg_ex_start_(cg_ex_ *x, float *v, void *mem, size_t bytes) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
-    uint64_t need;
+static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) {
+    const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    uint64_t need_bytes;
     float scale = 0.0f;
-    if (cg_transport_error_(&x->transport)) {
-        x->status = CG_E_ARG;
-        x->report.why = cg_transport_error_(&x->transport);
+    if (cg_transport_error_(&ex->transport)) {
+        ex->status = CG_E_ARG;
+        ex->report.why = cg_transport_error_(&ex->transport);
         return CG_E_ARG;
     }
-    if (!v && x->n) cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "x is NULL");
-    else cg_ex_resolve_(x);
-    need = cg_mem_plan_(x, NULL);
-    if (need > SIZE_MAX / 2) cg_ex_fail_(x, CG_E_ARG, x->transport.rank, "sizes overflow");
-    else if (!mem || bytes < skip || bytes - skip < need)
-        cg_ex_fail_(x, CG_E_MEMORY, x->transport.rank, "mem is smaller than cg_exchange_memory");
-    if (x->status == CG_OK || (mem && bytes >= skip && bytes - skip >= cg_mem_plan_(x, NULL))) {
-        cg_mem_plan_(x, (uint8_t *)mem + skip);
+    if (!grad && ex->n) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "x is NULL");
+    else cg_ex_resolve_(ex);
+    need_bytes = cg_mem_plan_(ex, NULL);
+    if (need_bytes > SIZE_MAX / 2) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "sizes overflow");
+    else if (!mem || bytes < align_skip || bytes - align_skip < need_bytes)
+        cg_ex_fail_(ex, CG_E_MEMORY, ex->transport.rank, "mem is smaller than cg_exchange_memory");
+    if (ex->status == CG_OK || (mem && bytes >= align_skip && bytes - align_skip >= cg_mem_plan_(ex, NULL))) {
+        cg_mem_plan_(ex, (uint8_t *)mem + align_skip);
     } else {
-        if (x->transport.size > CG_FALLBACK_RANKS_) return x->status;
-        x->records = x->spare;
-        x->gathered = x->spare + CG_FALLBACK_RANKS_ * CG_RECORD_BYTES_;
-        x->sizes = x->spare_sizes;
+        if (ex->transport.size > CG_FALLBACK_RANKS_) return ex->status;
+        ex->opening.records = ex->opening.fallback;
+        ex->opening.gathered = ex->opening.fallback + CG_FALLBACK_RANKS_ * CG_RECORD_BYTES_;
+        ex->mem.sizes = ex->opening.fallback_sizes;
     }
-    if (x->status == CG_OK && x->fill && (x->parts > 1 || !cg_is_compressed_first_(x))) {
-        cg_source_ src = CG_ZERO;
-        src.producer = x->fill;
-        src.x = x->x;
-        cg_producer_make_all_(&src);
-        x->fill = NULL;
+    if (ex->status == CG_OK && ex->producer && (ex->plan.stripes > 1 || !cg_is_compressed_first_(ex))) {
+        cg_producer_run_(ex->producer, ex->grad);
+        ex->producer = NULL;
     }
-    if (x->status == CG_OK && cg_is_compressed_first_(x)) cg_stripes_compress_(x);
-    else if (x->status == CG_OK) cg_grad_check_finite_(x);
-    if (x->status == CG_OK && x->scales == 1) scale = cg_as_float_(cg_get32_(x->own + CG_HEADER_BYTES));
-    cg_record_put_(x, x->status == CG_OK && cg_is_compressed_first_(x) ? (size_t)x->part_at[x->parts] : 0, scale);
-    x->later = x->bounce;
-    x->later_bytes = x->bounce_bytes;
-    x->bounce = (uint8_t *)x->tiny;
-    x->bounce_bytes = sizeof x->tiny;
-    x->stage = 1;
+    if (ex->status == CG_OK && cg_is_compressed_first_(ex)) cg_stripes_compress_(ex);
+    else if (ex->status == CG_OK) cg_grad_check_finite_(ex);
+    if (ex->status == CG_OK && ex->scales.count == 1)
+        scale = cg_as_float_(cg_get32_(ex->own.packets + CG_HEADER_BYTES));
+    cg_record_put_(
+        ex, ex->status == CG_OK && cg_is_compressed_first_(ex) ? (size_t)ex->own.offset[ex->plan.stripes] : 0, scale);
+    ex->mem.route_bounce = ex->mem.bounce;
+    ex->mem.route_bounce_bytes = ex->mem.bounce_bytes;
+    ex->mem.bounce = (uint8_t *)ex->opening.bounce;
+    ex->mem.bounce_bytes = sizeof ex->opening.bounce;
+    ex->co.phase = CG_PHASE_OPENING_;
     return CG_OK;
 }
 CG_API_ cg_status cg_exchange_start(cg_exchange_state *state, const cg_exchange_desc *desc,
@@ -176,7 +179,7 @@ CG_API_ cg_status cg_exchange_next(cg_exchange_state *state, int last_code, cg_i
     cg_status s;
     if (!state || !io) return CG_E_ARG;
     memset(io, 0, sizeof *io);
-    if (state->stage < 1 || state->stage > 2) return CG_E_STATE;
+    if (state->co.phase != CG_PHASE_OPENING_ && state->co.phase != CG_PHASE_ROUTE_) return CG_E_STATE;
     env = cg_fenv_enter_();
     s = cg_ex_next_(state, last_code, io);
     cg_fenv_leave_(env);
@@ -196,63 +199,64 @@ CG_API_ int cg_io_run(const cg_transport *t, const cg_io *io) {
     }
 }
 CG_API_ size_t cg_exchange_memory(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
-    cg_exchange_state x;
+    cg_exchange_state ex;
     cg_fenv_ env;
     uint64_t bytes = 0;
     if (!desc || !transport || cg_transport_error_(transport)) return 0;
     env = cg_fenv_enter_();
-    cg_ex_init_(&x, desc, transport, NULL, n);
-    cg_ex_resolve_(&x);
-    if (x.status == CG_OK || transport->size > CG_FALLBACK_RANKS_)
-        bytes = cg_add_sat_(cg_mem_plan_(&x, NULL), 64 + CG_STATE_ROOM_);
+    cg_ex_init_(&ex, desc, transport, NULL, n);
+    cg_ex_resolve_(&ex);
+    if (ex.status == CG_OK || transport->size > CG_FALLBACK_RANKS_)
+        bytes = cg_add_sat_(cg_mem_plan_(&ex, NULL), 64 + CG_STATE_ROOM_);
     cg_fenv_leave_(env);
     return cg_size_or_zero_(bytes);
 }
 CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transport *transport, size_t n) {
-    cg_exchange_state x;
+    cg_exchange_state ex;
     cg_fenv_ env;
     size_t floats = 0;
     if (!desc || !transport || cg_transport_error_(transport)) return 0;
     env = cg_fenv_enter_();
-    cg_ex_init_(&x, desc, transport, NULL, n);
-    x.desc.carry = &x.none; /* as if there were one */
-    cg_ex_resolve_(&x);
-    if (x.status == CG_OK) floats = cg_carry_floats_(&x);
+    cg_ex_init_(&ex, desc, transport, NULL, n);
+    ex.desc.carry = &ex.no_grad; /* as if there were one */
+    cg_ex_resolve_(&ex);
+    if (ex.status == CG_OK) floats = cg_carry_floats_(&ex);
     cg_fenv_leave_(env);
     return floats;
 }
 /* fill: x is still to be made; failed: this rank has nothing to exchange but its status. */
-static cg_status cg_exchange_in_state_(cg_ex_ *x, const cg_exchange_desc *desc, const cg_transport *t, float *v,
-    struct cg_producer_ *fill, size_t n, void *mem, size_t bytes, cg_status failed, cg_report *report) {
+static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
+    struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
     cg_io io;
     int code = 0;
     cg_status s;
     const cg_fenv_ env = cg_fenv_enter_();
-    cg_ex_init_(x, desc, t, v, n);
-    if (failed != CG_OK) cg_ex_fail_(x, failed, t->rank, cg_status_str(failed));
-    else x->fill = fill;
-    s = cg_ex_start_(x, v, mem, bytes);
+    cg_ex_init_(ex, desc, t, grad, n);
+    if (earlier_status != CG_OK) cg_ex_fail_(ex, earlier_status, t->rank, cg_status_str(earlier_status));
+    else ex->producer = producer;
+    s = cg_ex_start_(ex, grad, mem, bytes);
     cg_fenv_leave_(env);
     if (s == CG_OK)
-        while ((s = cg_exchange_next(x, code, &io)) == CG_AGAIN) code = cg_io_run(t, &io);
-    cg_exchange_report(x, report);
+        while ((s = cg_exchange_next(ex, code, &io)) == CG_AGAIN) code = cg_io_run(t, &io);
+    cg_exchange_report(ex, report);
     return s;
 }
 CG_NOINLINE_ cg_status cg_exchange_no_memory_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
-    size_t n, cg_status failed, cg_report *report) {
+    size_t n, cg_status earlier_status, cg_report *report) {
     cg_exchange_state state; /* too little memory for anything but to say so */
-    return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, failed, report);
+    return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, earlier_status, report);
 }
 /* failed: CG_OK, or why this rank can only tell the others. */
 static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
-    void *mem, size_t bytes, cg_status failed, cg_report *report) {
-    const size_t skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
+    void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
+    const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *p = (uint8_t *)mem;
     if (report) memset(report, 0, sizeof *report);
     if (!desc || !transport) return CG_E_ARG;
-    if (!mem || bytes < skip + CG_STATE_ROOM_) return cg_exchange_no_memory_(desc, transport, x, n, failed, report);
-    return cg_exchange_in_state_((cg_ex_ *)(void *)(p + skip), desc, transport, x, NULL, n, p + skip + CG_STATE_ROOM_,
-        bytes - skip - CG_STATE_ROOM_, failed, report);
+    if (!mem || bytes < align_skip + CG_STATE_ROOM_)
+        return cg_exchange_no_memory_(desc, transport, x, n, earlier_status, report);
+    return cg_exchange_in_state_((cg_ex_ *)(void *)(p + align_skip), desc, transport, x, NULL, n,
+        p + align_skip + CG_STATE_ROOM_, bytes - align_skip - CG_STATE_ROOM_, earlier_status, report);
 }
 CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_report *report) {

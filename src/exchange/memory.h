@@ -1,239 +1,232 @@
-/* ---- >>memory: one plan, for the sum of it and for the places ---- */
+/* memory: one plan of the caller's mem, for its size and for the places in it
 
-typedef struct cg_sparse_cursor_ {
-    cg_index_reader_ reader;
-    const uint8_t *values;
-    size_t left, next, have;
-    uint64_t at[CG_SPARSE_BATCH_];
-} cg_sparse_cursor_;
+   Offers   cg_mem_plan_, cg_arena_, lengths (cg_dense_bound_, cg_sum_bound_), cg_back_extra_
+   Needs    ranks, routes, traits, sparse
+   Touches  ex->mem and all fields marked [mem] in cg_exchange_state, and the capacities beside them
+   Other headers may use: cg_arena_, cg_arena_take_
+   All sizes saturate: a sum that does not fit is larger than SIZE_MAX / 2, and refused. */
+
+/* Memory handed out from its start, in multiples of 64 bytes. */
 typedef struct cg_arena_ {
-    uint8_t *base;
-    uint64_t bytes;
+    uint8_t *base;  /* NULL: only the bytes are counted */
+    uint64_t bytes; /* handed out so far */
 } cg_arena_;
-static uint8_t *cg_arena_take_(cg_arena_ *c, uint64_t bytes) {
-    uint8_t *p = c->base ? c->base + (size_t)c->bytes : NULL;
-    c->bytes = cg_add_sat_(c->bytes, cg_add_sat_(bytes, 63) & ~(uint64_t)63);
+/* NULL if base is. The caller has compared the bytes with what there is. */
+static uint8_t *cg_arena_take_(cg_arena_ *arena, uint64_t bytes) {
+    uint8_t *p = arena->base ? arena->base + (size_t)arena->bytes : NULL;
+    arena->bytes = cg_add_sat_(arena->bytes, cg_add_sat_(bytes, 63) & ~(uint64_t)63);
     return p;
 }
-/* An f32 packet of at most so many of n. */
-static uint64_t cg_sparse_bound_(uint64_t n, uint64_t most) {
-    const cg_op any = cg_threshold(0.0f);
-    if (most > n) most = n;
-    return cg_add_sat_(CG_HEADER_BYTES, cg_add_sat_(cg_mul_sat_(4, most), cg_index_bound_(&any, n, most)));
-}
-/* What a sum of `count` packets of n values may take, where it is exact. */
-static uint64_t cg_sum_bound_(const cg_ex_ *x, uint64_t n, uint64_t count) {
-    const cg_op *op = &x->desc.op;
-    const uint64_t turned = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    if (op->select.id) return cg_sparse_bound_(turned, cg_mul_sat_(count, cg_max_selected_(op, turned)));
-    return cg_add_sat_(cg_bound_(op, NULL, (size_t)n), cg_add_sat_(CG_HEADER_BYTES, cg_mul_sat_(4, turned)));
-}
-static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
-    const uint64_t turned = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
-    uint64_t most = op->select.id ? cg_mul_sat_(count, cg_max_selected_(op, turned)) : 0;
-    if (most > turned) most = turned;
-    return op->select.id
-        ? cg_add_sat_(
-              cg_mul_sat_(2, cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(most, CG_SLACK_)), 8 * ((turned >> 32) + 2))), 64)
-        : 0;
-}
 static uint64_t cg_dense_bound_(uint64_t n) { return cg_add_sat_(CG_HEADER_BYTES, cg_mul_sat_(4, n)); }
-static void cg_max_update_(uint64_t *a, uint64_t b) {
-    if (*a < b) *a = b;
+/* Bytes of an exact sum of `count` packets of n values, at most. */
+static uint64_t cg_sum_bound_(const cg_ex_ *ex, uint64_t n, uint64_t count) {
+    const cg_traits_ traits = cg_traits_of_(&ex->desc.op, n);
+    const uint64_t transformed_n = traits.shape.transformed_n;
+    if (ex->desc.op.select.id)
+        return cg_sparse_packet_bound_(transformed_n, cg_mul_sat_(count, traits.shape.max_selected));
+    return cg_add_sat_(cg_bound(&ex->desc.op, (size_t)n), cg_dense_bound_(transformed_n));
 }
-static uint64_t cg_tree_depth_(const cg_ex_ *x) {
-    return x->transport.size > 1 ? cg_log2_((uint64_t)x->transport.size - 1) + 1 : 0;
+/* Scratch of cg_reduce for them: two lists, if they are sparse. */
+static uint64_t cg_sum_scratch_(const cg_op *op, uint64_t n, uint64_t count) {
+    cg_traits_ traits;
+    uint64_t max_selected;
+    if (!op->select.id) return 0;
+    traits = cg_traits_of_(op, n);
+    max_selected = cg_mul_sat_(count, traits.shape.max_selected);
+    if (max_selected > traits.shape.transformed_n) max_selected = traits.shape.transformed_n;
+    return cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(traits.shape.transformed_n, max_selected)), 64);
 }
-/* What a sum needs to be encoded again: the caller's codecs, nothing that belongs to x. */
-static cg_extra cg_back_extra_(const cg_ex_ *x) {
+/* Hops from the furthest rank to the root of a binomial tree. */
+static uint64_t cg_tree_depth_(const cg_ex_ *ex) {
+    return ex->transport.size > 1 ? cg_log2_((uint64_t)ex->transport.size - 1) + 1 : 0;
+}
+/* desc.side as far as it applies to a sum that is encoded again: the caller's codecs, nothing that belongs to grad. */
+static cg_extra cg_back_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
-    if (!x->desc.side || !cg_is_user_codec_(&x->back.quantize)) return side;
-    side.codecs = x->desc.side->codecs;
-    side.codec_count = x->desc.side->codec_count;
+    if (!ex->desc.side || !cg_traits_of_(&ex->plan.back, ex->n).has_user_codec) return side;
+    side.codecs = ex->desc.side->codecs;
+    side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* Of any part: the most. */
-static uint64_t cg_packet_room_(const cg_ex_ *x) {
+/* Bytes of the reduced packet of any stripe, at most. */
+static uint64_t cg_reduced_room_(const cg_ex_ *ex) {
+    const cg_extra side = cg_back_extra_(ex);
     uint64_t room = 0;
-    for (int p = 0; p < x->parts; p++) cg_max_update_(&room, cg_bound_(&x->desc.op, x->desc.side, cg_stripe_n_(x, p)));
-    return room;
-}
-static uint64_t cg_reduced_room_(const cg_ex_ *x) {
-    const cg_extra side = cg_back_extra_(x);
-    uint64_t room = 0;
-    if (x->desc.fold == CG_FOLD_VOTE) return cg_packet_room_(x);
-    for (int p = 0; p < x->parts; p++)
+    if (ex->desc.fold == CG_FOLD_VOTE) return ex->plan.packet_room;
+    for (int p = 0; p < ex->plan.stripes; p++)
         cg_max_update_(&room,
-            x->exact ? cg_sum_bound_(x, cg_stripe_n_(x, p), (uint64_t)x->transport.size)
-                     : cg_bound_(&x->back, &side, cg_stripe_n_(x, p)));
+            ex->plan.exact ? cg_sum_bound_(ex, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size)
+                           : cg_bound_with(&ex->plan.back, &side, cg_stripe_n_(ex, p)));
     return room;
 }
-static uint64_t cg_stripe_max_n_(const cg_ex_ *x) {
+static uint64_t cg_stripe_max_n_(const cg_ex_ *ex) {
     uint64_t n = 0;
-    for (int p = 0; p < x->parts; p++) cg_max_update_(&n, cg_stripe_n_(x, p));
+    for (int p = 0; p < ex->plan.stripes; p++) cg_max_update_(&n, cg_stripe_n_(ex, p));
     return n;
 }
-static void cg_sum_scratch_max_(const cg_ex_ *x, uint64_t *scratch) {
-    for (int p = 0; p < x->parts; p++)
-        cg_max_update_(scratch, cg_sum_scratch_(&x->desc.op, cg_stripe_n_(x, p), (uint64_t)x->transport.size));
+static void cg_sum_scratch_max_(const cg_ex_ *ex, uint64_t *scratch) {
+    for (int p = 0; p < ex->plan.stripes; p++)
+        cg_max_update_(scratch, cg_sum_scratch_(&ex->desc.op, cg_stripe_n_(ex, p), (uint64_t)ex->transport.size));
 }
 
-static void cg_mem_plan_ring_tree_(cg_ex_ *x, cg_arena_ *c, uint64_t *scratch) {
-    const uint64_t result = cg_reduced_room_(x), size = (uint64_t)x->transport.size;
-    /* a tree's packets come one by one */
-    x->in = cg_arena_take_(
-        c, cg_mul_sat_(x->route == CG_ROUTE_TREE && !x->exact ? cg_add_sat_(cg_tree_depth_(x), 1) : 1, result));
-    x->buf[0] = cg_arena_take_(c, result);
-    x->buf[1] = cg_arena_take_(c, result);
-    x->inbox = cg_arena_take_(c, x->route == CG_ROUTE_RING ? cg_mul_sat_(size, result) : 0);
-    if (x->exact) cg_sum_scratch_max_(x, scratch);
-    else x->sum = (float *)(void *)cg_arena_take_(c, cg_mul_sat_(4, x->n));
-    x->result_cap = (size_t)result;
+/* The cg_mem_plan_ functions of routes take what the route needs beside what all need; *scratch becomes at least what
+   cg_reduce needs there. */
+static void cg_mem_plan_ring_tree_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
+    /* a rank of a tree that encodes again keeps the packets of all its children until then */
+    ex->mem.inbox = cg_arena_take_(arena,
+        cg_mul_sat_(
+            ex->plan.route == CG_ROUTE_TREE && !ex->plan.exact ? cg_add_sat_(cg_tree_depth_(ex), 1) : 1, reduced_room));
+    ex->partial.buf[0] = cg_arena_take_(arena, reduced_room);
+    ex->partial.buf[1] = cg_arena_take_(arena, reduced_room);
+    ex->mem.stripes = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_RING ? cg_mul_sat_(size, reduced_room) : 0);
+    if (ex->plan.exact) cg_sum_scratch_max_(ex, scratch);
+    else ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, ex->n));
+    ex->reduced.cap = (size_t)reduced_room;
 }
-static void cg_mem_plan_owner_(cg_ex_ *x, cg_arena_ *c, uint64_t *scratch) { /* server, scatter */
-    const uint64_t result = cg_reduced_room_(x), size = (uint64_t)x->transport.size;
-    const int mine = x->route == CG_ROUTE_SCATTER || x->root == x->transport.rank || !x->transport.sendrecv ||
-        x->desc.leader == CG_LEADER_BY_SCORE;
-    x->inbox = cg_arena_take_(c, mine ? cg_mul_sat_(size, cg_packet_room_(x)) : 0);
-    x->result = cg_arena_take_(c, result);
-    x->in = cg_arena_take_(c, x->route == CG_ROUTE_SCATTER ? cg_mul_sat_(size, result) : 0);
-    x->result_cap = (size_t)result;
-    if (!mine || x->desc.fold == CG_FOLD_VOTE) return;
-    if (x->exact) {
-        cg_sum_scratch_max_(x, scratch);
+static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) { /* server, scatter */
+    const uint64_t reduced_room = cg_reduced_room_(ex), size = (uint64_t)ex->transport.size;
+    const int is_owner = ex->plan.route == CG_ROUTE_SCATTER || ex->plan.root == ex->transport.rank ||
+        !ex->transport.sendrecv || ex->desc.leader == CG_LEADER_BY_SCORE;
+    ex->mem.inbox = cg_arena_take_(arena, is_owner ? cg_mul_sat_(size, ex->plan.packet_room) : 0);
+    ex->reduced.packet = cg_arena_take_(arena, reduced_room);
+    ex->mem.stripes = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_SCATTER ? cg_mul_sat_(size, reduced_room) : 0);
+    ex->reduced.cap = (size_t)reduced_room;
+    if (!is_owner || ex->desc.fold == CG_FOLD_VOTE) return;
+    if (ex->plan.exact) {
+        cg_sum_scratch_max_(ex, scratch);
         return;
     }
-    x->sum = (float *)(void *)cg_arena_take_(c, cg_mul_sat_(4, cg_stripe_max_n_(x)));
-    if (x->desc.carry || (cg_is_f32_(&x->back) && !x->back.select.id && !x->back.sample.id && !x->back.transform.id))
+    ex->mem.sum = (float *)(void *)cg_arena_take_(arena, cg_mul_sat_(4, cg_stripe_max_n_(ex)));
+    if (ex->desc.carry ||
+        (cg_is_f32_(&ex->plan.back) && !ex->plan.back.select.id && !ex->plan.back.sample.id &&
+            !ex->plan.back.transform.id))
         return;
-    x->used = cg_arena_take_(
-        c, cg_add_sat_(cg_mul_sat_((uint64_t)x->parts, cg_packet_room_(x)), cg_dense_bound_(cg_stripe_max_n_(x))));
-}
-/* Lists of (index, value): merge and region cut sums of packets, shared writes one. */
-static void cg_mem_plan_lists_(cg_ex_ *x, cg_arena_ *c, uint64_t *scratch) {
-    const uint64_t size = (uint64_t)x->transport.size, n = x->n;
-    const uint64_t ways = x->route == CG_ROUTE_REGION ? size
-        : x->route == CG_ROUTE_MERGE                  ? 2
-                                                      : 1,
-                   ups = x->route == CG_ROUTE_MERGE ? cg_tree_depth_(x) : 1;
-    uint64_t most = cg_mul_sat_(ways, x->most), lost = cg_mul_sat_(cg_mul_sat_(ways, x->most), ups),
-             room = cg_sparse_bound_(n, x->most);
-    cg_max_update_(&room, cg_packet_room_(x));
-    most = most > n ? n : most;
-    x->list_room = (size_t)most;
-    x->lists = cg_arena_take_(
-        c, cg_mul_sat_(2, cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(most, CG_SLACK_)), 8 * ((n >> 32) + 2))));
-    x->used = cg_arena_take_(c, cg_sparse_bound_(n, cg_add_sat_(lost, x->most)));
-    x->used_cap = (size_t)cg_sparse_bound_(n, cg_add_sat_(lost, x->most));
-    x->result_cap = (size_t)cg_add_sat_(room, 1024);
-    x->result = cg_arena_take_(c, x->result_cap);
-    x->in = cg_arena_take_(c, cg_mul_sat_(x->route == CG_ROUTE_REGION ? size : 1, cg_add_sat_(room, 1024)));
-    if (x->route == CG_ROUTE_SHARED) return;
-    x->buf[0] = cg_arena_take_(c, cg_sparse_bound_(n, most));
-    x->buf[1] = cg_arena_take_(c, x->route == CG_ROUTE_MERGE ? cg_sparse_bound_(n, most) : 0);
-    x->lose_cap = (size_t)cg_add_sat_(cg_sparse_bound_(n, lost), cg_mul_sat_(size, CG_HEADER_BYTES + 96));
-    x->lose[0] = cg_arena_take_(c, x->lose_cap);
-    x->lose[1] = cg_arena_take_(c, x->route == CG_ROUTE_MERGE ? x->lose_cap : 0);
-    cg_max_update_(scratch,
+    ex->contrib.packets = cg_arena_take_(arena,
         cg_add_sat_(
-            cg_mul_sat_(2,
-                cg_add_sat_(cg_mul_sat_(8, cg_add_sat_(cg_add_sat_(lost, x->most), CG_SLACK_)), 8 * ((n >> 32) + 2))),
-            64));
-    if (x->route != CG_ROUTE_REGION) return;
-    x->bounds = (uint64_t *)(void *)cg_arena_take_(c, 8 * (size + 1));
-    x->counts = (uint64_t *)(void *)cg_arena_take_(c, 8 * size);
-    x->inbox = cg_arena_take_(c, cg_mul_sat_(size, 1024)); /* counts */
+            cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
 }
-static void cg_mem_plan_linear_(cg_ex_ *x, cg_arena_ *c) {
-    const cg_op *op = &x->desc.op;
-    x->result = cg_arena_take_(c, cg_packet_room_(x));
-    x->result_cap = (size_t)cg_packet_room_(x);
-    if (cg_is_matrix_op_(op))
-        x->work = (double *)(void *)cg_arena_take_(
-            c, cg_lowrank_work_bytes_(cg_matrix_rows_(op), cg_matrix_cols_(op), op->transform.arg));
+/* Merge and region split a sum of packets into two lists, shared writes one list. fan_in: packets added at once; merges:
+   sums that this rank may cut, each of which drops something. */
+static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
+    const uint64_t size = (uint64_t)ex->transport.size, n = ex->n;
+    const uint64_t fan_in = ex->plan.route == CG_ROUTE_REGION ? size
+        : ex->plan.route == CG_ROUTE_MERGE                    ? 2
+                                                              : 1,
+                   merges = ex->plan.route == CG_ROUTE_MERGE ? cg_tree_depth_(ex) : 1;
+    uint64_t max_sum_n = cg_mul_sat_(fan_in, ex->plan.max_selected),
+             max_dropped = cg_mul_sat_(cg_mul_sat_(fan_in, ex->plan.max_selected), merges),
+             room = cg_sparse_packet_bound_(n, ex->plan.max_selected);
+    cg_max_update_(&room, ex->plan.packet_room);
+    max_sum_n = max_sum_n > n ? n : max_sum_n;
+    ex->mem.list_cap = (size_t)max_sum_n;
+    ex->mem.lists = cg_arena_take_(arena, cg_mul_sat_(2, cg_list_bytes_(n, max_sum_n)));
+    ex->contrib.packets = cg_arena_take_(
+        arena, cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected)));
+    ex->contrib.cap = (size_t)cg_sparse_packet_bound_(n, cg_add_sat_(max_dropped, ex->plan.max_selected));
+    ex->reduced.cap = (size_t)cg_add_sat_(room, 1024);
+    ex->reduced.packet = cg_arena_take_(arena, ex->reduced.cap);
+    ex->mem.inbox = cg_arena_take_(
+        arena, cg_mul_sat_(ex->plan.route == CG_ROUTE_REGION ? size : 1, cg_add_sat_(room, 1024)));
+    if (ex->plan.route == CG_ROUTE_SHARED) return;
+    ex->partial.buf[0] = cg_arena_take_(arena, cg_sparse_packet_bound_(n, max_sum_n));
+    ex->partial.buf[1] = cg_arena_take_(
+        arena, ex->plan.route == CG_ROUTE_MERGE ? cg_sparse_packet_bound_(n, max_sum_n) : 0);
+    ex->dropped.cap = (size_t)cg_add_sat_(
+        cg_sparse_packet_bound_(n, max_dropped), cg_mul_sat_(size, CG_HEADER_BYTES + 96));
+    ex->dropped.buf[0] = cg_arena_take_(arena, ex->dropped.cap);
+    ex->dropped.buf[1] = cg_arena_take_(arena, ex->plan.route == CG_ROUTE_MERGE ? ex->dropped.cap : 0);
+    cg_max_update_(
+        scratch, cg_add_sat_(cg_mul_sat_(2, cg_list_bytes_(n, cg_add_sat_(max_dropped, ex->plan.max_selected))), 64));
+    if (ex->plan.route != CG_ROUTE_REGION) return;
+    ex->region.bounds = (uint64_t *)(void *)cg_arena_take_(arena, 8 * (size + 1));
+    ex->region.send_offset = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
+    ex->region.ties = (uint64_t *)(void *)cg_arena_take_(arena, 8 * size);
+    ex->region.histograms = cg_arena_take_(arena, cg_mul_sat_(size, 1024)); /* 256 counts of 4 bytes from every rank */
 }
-/* Scales of all parts, one after the other, if they are to be agreed on. */
-static uint64_t cg_stripe_scale_count_(const cg_ex_ *x, int part) {
-    cg_layout_ lay;
-    if (!(x->desc.flags & CG_AGREE_SCALES)) return 0;
-    return cg_layout_make_(&x->desc.op, NULL,
-               cg_transformed_n_(&x->desc.op, cg_sampled_n_(&x->desc.op, cg_stripe_n_(x, part), NULL)), &lay) == CG_OK
-        ? lay.bucket_count
-        : 0;
+static void cg_mem_plan_linear_(cg_ex_ *ex, cg_arena_ *arena) {
+    ex->reduced.packet = cg_arena_take_(arena, ex->plan.packet_room);
+    ex->reduced.cap = (size_t)ex->plan.packet_room;
+    if (ex->plan.is_matrix)
+        ex->mem.matrix_work = (double *)(void *)cg_arena_take_(arena, cg_mul_sat_(8, ex->plan.transformed_n));
 }
-static uint64_t cg_bounce_room_(const cg_ex_ *x) {
-    const uint64_t size = (uint64_t)x->transport.size, least = 4096,
-                   piece = 1048576 / size < least ? least
-        : 1048576 / size > 65536                  ? 65536
-                                                  : 1048576 / size;
-    const cg_op *op = &x->desc.op;
-    uint64_t sum = 0;
+/* Scales of a stripe, if ranks are to agree on them. */
+static uint64_t cg_stripe_scale_count_(const cg_ex_ *ex, int stripe) {
+    return ex->desc.flags & CG_AGREE_SCALES ? cg_traits_of_(&ex->desc.op, cg_stripe_n_(ex, stripe)).scale_count : 0;
+}
+/* Bytes of the bounce buffer: by sendrecv an allreduce needs room for one of its stripes; without sendrecv every
+   collective that has no callback of its own needs a fragment from every rank. */
+static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
+    const uint64_t size = (uint64_t)ex->transport.size, min_fragment = 4096,
+                   fragment = 1048576 / size < min_fragment ? min_fragment
+        : 1048576 / size > 65536                            ? 65536
+                                                            : 1048576 / size;
+    uint64_t allreduce_floats = 0;
     if (size == 1) return 0;
-    if (x->route == CG_ROUTE_LINEAR) sum = cg_transformed_n_(op, cg_sampled_n_(op, x->n, NULL));
-    if (x->route == CG_ROUTE_SHARED) sum = x->most;
-    if (x->transport.sendrecv) return sum ? cg_mul_sat_(4, sum / size + 128) : 0; /* a stripe of a ring */
-    return cg_mul_sat_(size, piece);
+    if (ex->plan.route == CG_ROUTE_LINEAR) allreduce_floats = ex->plan.transformed_n;
+    if (ex->plan.route == CG_ROUTE_SHARED) allreduce_floats = ex->plan.max_selected;
+    if (ex->transport.sendrecv) return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0;
+    return cg_mul_sat_(size, fragment);
 }
-static uint64_t cg_mem_plan_(cg_ex_ *x, uint8_t *base) {
-    const cg_op *op = &x->desc.op;
-    const uint64_t size = (uint64_t)x->transport.size;
-    /* from every rank a number for every other */
-    const int tables = x->route == CG_ROUTE_REGION || (x->route == CG_ROUTE_SCATTER && !x->fixed);
-    cg_arena_ c;
-    uint64_t scratch = 0, bounce, room;
-    c.base = base;
-    c.bytes = 0;
-    x->records = cg_arena_take_(&c, size * CG_RECORD_BYTES_);
-    x->gathered = cg_arena_take_(&c, size * CG_RECORD_BYTES_);
-    x->sizes = (uint64_t *)(void *)cg_arena_take_(&c, 8 * size);
-    if (x->status != CG_OK) return c.bytes; /* enough to say so */
-    bounce = cg_bounce_room_(x);
-    x->bounce = cg_arena_take_(&c, bounce);
-    x->bounce_bytes = (size_t)bounce;
-    x->notes = cg_arena_take_(&c, cg_mul_sat_(size, CG_PREAMBLE_BYTES_ + (tables ? 8 * size : 0)));
-    x->part_at = (uint64_t *)(void *)cg_arena_take_(&c, 8 * (size + 1));
-    x->packet = (const void **)(void *)cg_arena_take_(&c, size * sizeof(void *));
-    x->len = (size_t *)(void *)cg_arena_take_(&c, size * sizeof(size_t));
-    x->decoder = (cg_decoder_ *)(void *)cg_arena_take_(&c, cg_mul_sat_(size, sizeof(cg_decoder_)));
-    room = cg_is_compressed_first_(x) ? cg_mul_sat_((uint64_t)x->parts, cg_packet_room_(x)) : 0;
-    if (cg_hops_reencode_(x)) room = cg_add_sat_(cg_mul_sat_(4, x->n), (uint64_t)x->parts * CG_HEADER_BYTES);
-    x->own = cg_arena_take_(&c, room);
-    for (int p = 0; p < x->parts; p++) {
-        cg_max_update_(&scratch, cg_scratch_bytes_(op, cg_stripe_n_(x, p)));
-        cg_max_update_(&scratch, cg_scratch_bytes_(&x->back, cg_stripe_n_(x, p)));
+/* Bytes of mem beside the state. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they are
+   set to NULL. If ex->status is not CG_OK, only what the opening needs. */
+static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
+    const cg_op *op = &ex->desc.op;
+    const uint64_t size = (uint64_t)ex->transport.size;
+    /* tables with a number from every rank for every other */
+    const int has_tables = ex->plan.route == CG_ROUTE_REGION ||
+        (ex->plan.route == CG_ROUTE_SCATTER && !ex->plan.op_len_fixed);
+    cg_arena_ arena;
+    uint64_t scratch = ex->plan.scratch_bytes, bounce, room;
+    arena.base = base;
+    arena.bytes = 0;
+    ex->opening.records = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
+    ex->opening.gathered = cg_arena_take_(&arena, size * CG_RECORD_BYTES_);
+    ex->mem.sizes = (uint64_t *)(void *)cg_arena_take_(&arena, 8 * size);
+    if (ex->status != CG_OK) return arena.bytes; /* enough to tell the others */
+    bounce = cg_bounce_room_(ex);
+    ex->mem.bounce = cg_arena_take_(&arena, bounce);
+    ex->mem.bounce_bytes = (size_t)bounce;
+    ex->preamble.all = cg_arena_take_(&arena, cg_mul_sat_(size, CG_PREAMBLE_BYTES_ + (has_tables ? 8 * size : 0)));
+    ex->own.offset = (uint64_t *)(void *)cg_arena_take_(&arena, 8 * (size + 1));
+    ex->inputs.packet = (const void **)(void *)cg_arena_take_(&arena, size * sizeof(void *));
+    ex->inputs.len = (size_t *)(void *)cg_arena_take_(&arena, size * sizeof(size_t));
+    ex->inputs.decoder = (cg_decoder_ *)(void *)cg_arena_take_(&arena, cg_mul_sat_(size, sizeof(cg_decoder_)));
+    room = cg_is_compressed_first_(ex) ? cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room) : 0;
+    if (cg_hops_reencode_(ex)) room = cg_add_sat_(cg_mul_sat_(4, ex->n), (uint64_t)ex->plan.stripes * CG_HEADER_BYTES);
+    ex->own.packets = cg_arena_take_(&arena, room);
+    if (ex->desc.flags & CG_AGREE_SCALES) {
+        ex->scales.count = 0;
+        for (int p = 0; p < ex->plan.stripes; p++)
+            ex->scales.count = cg_add_sat_(ex->scales.count, cg_stripe_scale_count_(ex, p));
+        ex->scales.max = (float *)(void *)cg_arena_take_(&arena, cg_mul_sat_(4, ex->scales.count));
+        ex->scales.all = cg_arena_take_(&arena, cg_mul_sat_(4 * (size + 1), ex->scales.count));
     }
-    if (x->desc.flags & CG_AGREE_SCALES) {
-        x->scales = 0;
-        for (int p = 0; p < x->parts; p++) x->scales = cg_add_sat_(x->scales, cg_stripe_scale_count_(x, p));
-        x->agreed = (float *)(void *)cg_arena_take_(&c, cg_mul_sat_(4, x->scales));
-        x->lists = cg_arena_take_(&c, cg_mul_sat_(4 * (size + 1), x->scales)); /* mine and everybody's */
-    }
-    switch (x->route) {
+    switch (ex->plan.route) {
     case CG_ROUTE_RING:
-    case CG_ROUTE_TREE: cg_mem_plan_ring_tree_(x, &c, &scratch); break;
+    case CG_ROUTE_TREE: cg_mem_plan_ring_tree_(ex, &arena, &scratch); break;
     case CG_ROUTE_SCATTER:
-    case CG_ROUTE_SERVER: cg_mem_plan_owner_(x, &c, &scratch); break;
+    case CG_ROUTE_SERVER: cg_mem_plan_owner_(ex, &arena, &scratch); break;
     case CG_ROUTE_MERGE:
     case CG_ROUTE_REGION:
-    case CG_ROUTE_SHARED: cg_mem_plan_lists_(x, &c, &scratch); break;
-    case CG_ROUTE_LINEAR: cg_mem_plan_linear_(x, &c); break;
+    case CG_ROUTE_SHARED: cg_mem_plan_lists_(ex, &arena, &scratch); break;
+    case CG_ROUTE_LINEAR: cg_mem_plan_linear_(ex, &arena); break;
     default:
-        x->inbox = cg_arena_take_(&c, cg_mul_sat_(size, cg_packet_room_(x)));
-        if (cg_is_sparse_f32_(op) && !op->code.arg && cg_values_per_index_(op) == 1)
-            x->lanes = (cg_sparse_cursor_ *)(void *)cg_arena_take_(&c, cg_mul_sat_(size, sizeof(cg_sparse_cursor_)));
-        x->result_cap = 0;
-        if (x->desc.fold == CG_FOLD_VOTE) x->result_cap = (size_t)cg_packet_room_(x);
-        if (x->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
-            x->result_cap = (size_t)cg_sum_bound_(x, x->n, size);
-            cg_max_update_(&scratch, cg_sum_scratch_(op, x->n, size));
-            /* how many sent each */
-            x->lists = cg_arena_take_(&c,
-                cg_mul_sat_(
-                    4, cg_mul_sat_(size, cg_max_selected_(op, cg_transformed_n_(op, cg_sampled_n_(op, x->n, NULL))))));
+        ex->mem.inbox = cg_arena_take_(&arena, cg_mul_sat_(size, ex->plan.packet_room));
+        if (ex->plan.has_pairs)
+            ex->inputs.reader = (cg_sparse_reader_ *)(void *)cg_arena_take_(
+                &arena, cg_mul_sat_(size, sizeof(cg_sparse_reader_)));
+        ex->reduced.cap = 0;
+        if (ex->desc.fold == CG_FOLD_VOTE) ex->reduced.cap = (size_t)ex->plan.packet_room;
+        if (ex->desc.fold == CG_FOLD_CONTRIBUTORS && op->select.id) {
+            ex->reduced.cap = (size_t)cg_sum_bound_(ex, ex->n, size);
+            cg_max_update_(&scratch, cg_sum_scratch_(op, ex->n, size));
+            ex->mem.contributors = (uint32_t *)(void *)cg_arena_take_(
+                &arena, cg_mul_sat_(4, cg_mul_sat_(size, cg_traits_of_(op, ex->n).shape.max_selected)));
         }
-        x->result = cg_arena_take_(&c, x->result_cap);
+        ex->reduced.packet = cg_arena_take_(&arena, ex->reduced.cap);
     }
-    x->scratch = cg_arena_take_(&c, scratch);
-    x->scratch_bytes = (size_t)scratch;
-    return c.bytes;
+    ex->mem.scratch = cg_arena_take_(&arena, scratch);
+    ex->mem.scratch_bytes = (size_t)scratch;
+    return arena.bytes;
 }

@@ -1,84 +1,106 @@
-/* ---- >>opening: what everybody knows of everybody before data moves ---- */
+/* opening: the first round, in which ranks find out whether they are about to do the same
+
+   Offers   cg_record_put_, cg_records_check_, hashes of operators and descriptions
+   Needs    ranks, routes, random (cg_shared_key_)
+   Touches  ex->opening, ex->mem.sizes, ex->plan.root; ex->status where a rank differs
+   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its packets,
+   weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and 56. */
 
 #define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */
 
+/* All fields of a stage but its value. */
+static uint64_t cg_stage_bits_(const cg_stage *s) {
+    return (uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32;
+}
 static uint64_t cg_hash_stage_(uint64_t h, const cg_stage *s) {
-    h = cg_mix64_(h ^ ((uint64_t)s->id | (uint64_t)s->flags << 8 | (uint64_t)s->arg << 16 | (uint64_t)s->size << 32));
+    h = cg_mix64_(h ^ cg_stage_bits_(s));
     return cg_mix64_(h + cg_as_bits_(s->value) + CG_GOLDEN_);
 }
 static uint64_t cg_hash_op_(uint64_t h, const cg_op *op) {
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) h = cg_hash_stage_(h, cg_op_stage_const_(op, slot));
+    h = cg_hash_stage_(h, &op->sample);
+    h = cg_hash_stage_(h, &op->transform);
+    h = cg_hash_stage_(h, &op->select);
+    h = cg_hash_stage_(h, &op->quantize);
+    h = cg_hash_stage_(h, &op->code);
+    h = cg_hash_stage_(h, &op->spare);
     return cg_mix64_(h ^ op->k);
 }
-static uint64_t cg_hash_desc_(const cg_ex_ *x) {
-    const cg_exchange_desc *d = &x->desc;
-    uint64_t h = cg_hash_op_((uint64_t)x->transport.size, &d->op);
-    h = cg_hash_op_(h, cg_has_back_(x) ? d->back : &d->op);
+/* Whatever of the description must be the same on all ranks, beside n and the tag. */
+static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
+    const cg_exchange_desc *d = &ex->desc;
+    uint64_t h = cg_hash_op_((uint64_t)ex->transport.size, &d->op);
+    h = cg_hash_op_(h, cg_has_back_(ex) ? d->back : &d->op);
     h = cg_mix64_(h ^
-        ((uint64_t)x->route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 |
+        ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 |
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
-    return cg_mix64_(h ^ ((uint64_t)cg_has_back_(x) | (uint64_t)x->exact << 1));
+    return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }
-static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) { /* whole words of 8 */
+/* bytes: a multiple of 8. */
+static uint64_t cg_hash_bytes_(const uint8_t *p, size_t bytes) {
     uint64_t h = bytes;
     for (size_t i = 0; i < bytes; i += 8) h = cg_mix64_(h + cg_get64_(p + i) + CG_GOLDEN_);
     return h;
 }
-static void cg_record_put_(cg_ex_ *x, size_t bytes, float scale) {
-    uint8_t *r = x->record;
-    cg_tag tag = x->desc.tag;
+/* Writes ex->opening.record. bytes: of own.packets; scale: the only one to be agreed on, or 0. */
+static void cg_record_put_(cg_ex_ *ex, size_t bytes, float scale) {
+    uint8_t *r = ex->opening.record;
+    cg_tag tag = ex->desc.tag;
     memset(r, 0, CG_RECORD_BYTES_);
     cg_put32_(r, CG_RECORD_MAGIC_);
-    cg_put32_(r + 4, (uint32_t)x->status);
-    cg_put64_(r + 8, x->n);
-    cg_put64_(r + 16, cg_hash_desc_(x));
+    cg_put32_(r + 4, (uint32_t)ex->status);
+    cg_put64_(r + 8, ex->n);
+    cg_put64_(r + 16, cg_hash_desc_(ex));
     cg_put64_(r + 24, cg_shared_key_(&tag));
     cg_put64_(r + 32, bytes);
-    cg_put32_(r + 40, cg_as_bits_(x->desc.weight != 0.0f && x->status == CG_OK ? x->desc.weight : 1.0f));
-    cg_put32_(r + 44, cg_as_bits_(x->status == CG_OK ? x->desc.score : 0.0f));
+    cg_put32_(r + 40, cg_as_bits_(ex->desc.weight != 0.0f && ex->status == CG_OK ? ex->desc.weight : 1.0f));
+    cg_put32_(r + 44, cg_as_bits_(ex->status == CG_OK ? ex->desc.score : 0.0f));
     cg_put32_(r + 48, cg_as_bits_(scale));
     cg_put64_(r + 56, cg_hash_bytes_(r, 56));
 }
-static void cg_record_check_(cg_ex_ *x, const uint8_t *r, int rank, uint64_t longest) {
-    const uint8_t *mine = x->record;
+/* Compares a record with this rank's. max_bytes: the most that packets can have. */
+static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t max_bytes) {
+    const uint8_t *mine = ex->opening.record;
     const uint32_t status = cg_get32_(r + 4);
     if (cg_get32_(r) != CG_RECORD_MAGIC_ || cg_get64_(r + 56) != cg_hash_bytes_(r, 56))
-        cg_ex_fail_(x, CG_E_CORRUPT, rank, "its opening record did not arrive intact");
-    else if (status != CG_OK) cg_ex_fail_(x, CG_E_PEER, rank, cg_status_str((cg_status)status));
-    else if (cg_get64_(r + 8) != cg_get64_(mine + 8)) cg_ex_fail_(x, CG_E_MISMATCH, rank, "it has another n");
+        cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record did not arrive intact");
+    else if (status != CG_OK) cg_ex_fail_(ex, CG_E_PEER, rank, cg_status_str((cg_status)status));
+    else if (cg_get64_(r + 8) != cg_get64_(mine + 8)) cg_ex_fail_(ex, CG_E_MISMATCH, rank, "it has another n");
     else if (cg_get64_(r + 24) != cg_get64_(mine + 24))
-        cg_ex_fail_(x, CG_E_MISMATCH, rank, "it has another seed, step or tensor");
+        cg_ex_fail_(ex, CG_E_MISMATCH, rank, "it has another seed, step or tensor");
     else if (cg_get64_(r + 16) != cg_get64_(mine + 16))
-        cg_ex_fail_(x, CG_E_MISMATCH, rank,
+        cg_ex_fail_(ex, CG_E_MISMATCH, rank,
             "it has another operator, route, fold, leader, flag or number of ranks, or only one of you has weights");
-    else if (cg_get64_(r + 32) > longest || !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) ||
+    else if (cg_get64_(r + 32) > max_bytes || !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) ||
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 40))) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 44))) ||
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))
-        cg_ex_fail_(x, CG_E_CORRUPT, rank, "its opening record says what cannot be");
+        cg_ex_fail_(ex, CG_E_CORRUPT, rank, "its opening record says what cannot be");
 }
-/* Every rank comes to the same verdict: none, or all, go on. */
-static void cg_records_check_(cg_ex_ *x) {
-    const size_t size = cg_ranks_(x);
-    uint64_t longest;
-    float best = 0.0f;
-    if (x->status != CG_OK) return;
-    longest = cg_mul_sat_((uint64_t)x->parts, cg_packet_room_(x));
-    x->weights = 0.0;
+/* Checks opening.records, in rank order. All ranks have the same records, so that all go on or none does; which of two
+   that differ is blamed depends on the rank. Sets weight_sum, result_factor, mem.sizes (bytes of every rank's packets)
+   and, by score, the leader. */
+static void cg_records_check_(cg_ex_ *ex) {
+    const size_t size = cg_ranks_(ex);
+    uint64_t max_bytes;
+    float best_score = 0.0f;
+    if (ex->status != CG_OK) return;
+    max_bytes = cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room);
+    ex->opening.weight_sum = 0.0;
     for (size_t q = 0; q < size; q++) {
-        const uint8_t *r = x->records + q * CG_RECORD_BYTES_;
+        const uint8_t *r = ex->opening.records + q * CG_RECORD_BYTES_;
         float score;
-        cg_record_check_(x, r, (int)q, longest);
-        if (x->status != CG_OK) return;
-        x->sizes[q] = cg_get64_(r + 32);
-        x->weights += (double)cg_as_float_(cg_get32_(r + 40));
+        cg_record_check_(ex, r, (int)q, max_bytes);
+        if (ex->status != CG_OK) return;
+        ex->mem.sizes[q] = cg_get64_(r + 32);
+        ex->opening.weight_sum += (double)cg_as_float_(cg_get32_(r + 40));
         score = cg_as_float_(cg_get32_(r + 44));
-        if (x->desc.leader == CG_LEADER_BY_SCORE && (q == 0 || score > best)) {
-            best = score;
-            x->root = (int)q;
+        if (ex->desc.leader == CG_LEADER_BY_SCORE && (q == 0 || score > best_score)) {
+            best_score = score;
+            ex->plan.root = (int)q;
         }
     }
-    x->over = x->exact && x->desc.fold != CG_FOLD_SUM ? (float)(1.0 / (double)size) : 1.0f;
-    if (cg_hops_reencode_(x)) x->over = x->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / x->weights);
-    if (x->desc.fold == CG_FOLD_VOTE) x->over = 1.0f;
+    ex->opening.result_factor = ex->plan.exact && ex->desc.fold != CG_FOLD_SUM ? (float)(1.0 / (double)size) : 1.0f;
+    if (cg_hops_reencode_(ex))
+        ex->opening.result_factor = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ex->opening.weight_sum);
+    if (ex->desc.fold == CG_FOLD_VOTE) ex->opening.result_factor = 1.0f;
 }

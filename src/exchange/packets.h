@@ -1,187 +1,195 @@
-/* ---- >>packets ---- */
+/* packets: this rank's gradient as packets, and whether packets of others are what they should be
 
-static cg_extra cg_decode_extra_(const cg_ex_ *x) { /* what decoding needs of the caller's */
+   Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_ex_decode_, cg_ex_compress_, preambles, agreed scales
+   Needs    ranks, opening, memory, core's compress, decode, traits and sparse
+   Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
+   Other headers may use: cg_same_op_, cg_empty_packet_put_
+   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a packet,
+   so that nobody waits for it. */
+
+/* desc.side as far as decoding needs it. */
+static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
     cg_extra side = CG_ZERO;
-    if (!x->desc.side) return side;
-    side.support = x->desc.side->support;
-    side.support_len = x->desc.side->support_len;
-    side.codecs = x->desc.side->codecs;
-    side.codec_count = x->desc.side->codec_count;
+    if (!ex->desc.side) return side;
+    side.support = ex->desc.side->support;
+    side.support_len = ex->desc.side->support_len;
+    side.codecs = ex->desc.side->codecs;
+    side.codec_count = ex->desc.side->codec_count;
     return side;
 }
-/* Everything that cg_decode would find wrong, without decoding. */
-CG_NOINLINE_ cg_status cg_packet_check_(const cg_extra *side, const void *packet, size_t len, size_t n) {
-    cg_decoder_ d;
-    float none = 0.0f;
-    cg_status s = cg_decoder_open_(&d, side, packet, len, &none, n, 1);
-    return s == CG_OK ? cg_verify_(&d) : s;
-}
+/* y = alpha D(packet) + beta y. The packet must be this rank's own or have been through cg_accept_. */
 static cg_status cg_ex_decode_(
-    const cg_ex_ *x, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
-    const cg_extra side = cg_decode_extra_(x);
+    const cg_ex_ *ex, const void *packet, size_t len, float alpha, float beta, float *y, size_t n) {
+    const cg_extra side = cg_decode_extra_(ex);
     return cg_decode_(&side, packet, len, alpha, beta, y, n, 1);
 }
+static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
+    return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
+}
+/* Whether packets of a and b can be told apart by their headers. Not compared are k, which every packet states, and which
+   indices were given, which the decoder checks. */
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
-    for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
-        cg_stage s = *cg_op_stage_const_(a, slot), t = *cg_op_stage_const_(b, slot);
-        /* its mark: the decoder looks at that */
-        if (slot == CG_SLOT_SELECT_ && s.id == CG_SELECT_GIVEN) s.size = t.size;
-        if (!cg_same_stage_(&s, &t)) return 0;
-    }
-    return 1;
+    cg_stage select = a->select;
+    if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
+    return cg_same_stage_bits_(&a->sample, &b->sample) && cg_same_stage_bits_(&a->transform, &b->transform) &&
+        cg_same_stage_bits_(&select, &b->select) && cg_same_stage_bits_(&a->quantize, &b->quantize) &&
+        cg_same_stage_bits_(&a->code, &b->code) && cg_same_stage_bits_(&a->spare, &b->spare);
 }
-/* Agreed scales are the same in every packet, whoever made it, and in their sums. */
-CG_NOINLINE_ cg_status cg_same_scales_(const cg_ex_ *x, const uint8_t *p, size_t len, int part) {
-    cg_decoder_ d, own;
-    float none = 0.0f;
-    unsigned bits;
-    cg_status s = cg_decoder_open_(&d, NULL, p, len, &none, cg_stripe_n_(x, part), 1);
-    if (s == CG_OK)
-        s = cg_decoder_open_(&own, NULL, x->own + (size_t)x->part_at[part],
-            (size_t)(x->part_at[part + 1] - x->part_at[part]), &none, cg_stripe_n_(x, part), 1);
-    /* a sum too large for levels is of floats */
-    if (s != CG_OK || !cg_grid_zero_symbol_(&d.info.op.quantize, &bits)) return s;
-    if (d.lay.bucket_count != own.lay.bucket_count) return CG_E_MISMATCH;
-    for (size_t b = 0; b < (size_t)d.lay.bucket_count; b++)
-        if (cg_grid_step_(&d, b) != cg_grid_step_(&own, b)) return CG_E_MISMATCH;
-    return CG_OK;
+/* Agreed scales are the same in every packet of a stripe, whoever made it, and in their sums. */
+static cg_status cg_same_scales_(const cg_ex_ *ex, const uint8_t *p, size_t len, int stripe) {
+    const uint64_t *offset = ex->own.offset;
+    return cg_same_grid_(p, len, ex->own.packets + (size_t)offset[stripe],
+        (size_t)(offset[stripe + 1] - offset[stripe]), cg_stripe_n_(ex, stripe));
 }
-/* The packet of a rank that abstains: a selection of nothing. */
+/* A rank that abstains sends a selection of nothing. */
 static cg_op cg_empty_op_(void) { return cg_threshold(CG_FLT_MAX_); }
+/* Returns the length, CG_HEADER_BYTES, for which there must be room. */
 static size_t cg_empty_packet_put_(const cg_tag *tag, size_t n, uint8_t *packet) {
-    const cg_checksum_ none = { 0, 0, 0 };
-    cg_info info = CG_ZERO;
-    info.op = cg_empty_op_();
-    info.tag = *tag;
-    info.n = info.drawn = n;
-    info.index_code = cg_index_code_(&info.op, n, 0);
-    return cg_packet_finalize_(cg_kernels_now_(), &info, packet, none);
+    size_t len = 0;
+    const cg_status s = cg_sparse_packet_put_(CG_FLT_MAX_, tag, n, NULL, packet, CG_HEADER_BYTES, &len);
+    (void)s; /* cannot fail: the packet is a header alone */
+    return len;
 }
-static int cg_is_empty_packet_(const cg_ex_ *x, const cg_info *info) {
+/* On the route allgather a rank may abstain. */
+static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
-    return x->route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
+    return ex->plan.route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
-/* Is this an intact packet of n values of this step, from that rank? part: of x, or -1; op NULL: of whatever
-   operator; rank < 0: made by anybody. */
-static void cg_accept_(
-    cg_ex_ *x, const uint8_t *p, size_t len, size_t n, cg_tag tag, int part, const cg_op *op, int rank, int from) {
-    const cg_extra side = cg_decode_extra_(x);
+/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales it
+   must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet fails
+   ex with the status and rank that it names. */
+static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
+    int made_by, int sent_by) {
+    const cg_extra side = cg_decode_extra_(ex);
     cg_info info;
     cg_status s;
-    if (x->status != CG_OK) return;
+    if (ex->status != CG_OK) return;
     if (len >= 12 && cg_get32_(p) == CG_FAILURE_MAGIC_) {
         const uint32_t who = cg_get32_(p + 8);
-        cg_ex_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from,
+        cg_ex_fail_(ex, CG_E_PEER, who < (uint32_t)ex->transport.size ? (int)who : sent_by,
             cg_status_str((cg_status)cg_get32_(p + 4)));
         return;
     }
-    s = cg_header_get_(p, len, &info);
+    s = cg_inspect(p, len, &info);
     if (s == CG_OK &&
         (info.n != n || info.tag.seed != tag.seed || info.tag.step != tag.step || info.tag.tensor != tag.tensor ||
-            (rank >= 0 && info.tag.rank != (uint32_t)rank) ||
-            (op && !cg_same_op_(&info.op, op) && !cg_is_empty_packet_(x, &info))))
+            (made_by >= 0 && info.tag.rank != (uint32_t)made_by) ||
+            (op && !cg_same_op_(&info.op, op) && !cg_is_empty_packet_(ex, &info))))
         s = CG_E_MISMATCH;
     if (s == CG_OK) s = cg_packet_check_(&side, p, len, n);
-    if (s == CG_OK && part >= 0 && (x->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(x, p, len, part);
+    if (s == CG_OK && stripe >= 0 && (ex->desc.flags & CG_AGREE_SCALES)) s = cg_same_scales_(ex, p, len, stripe);
     if (s == CG_OK) return;
-    cg_ex_fail_(x, s, from,
+    cg_ex_fail_(ex, s, sent_by,
         s == CG_E_MISMATCH
             ? "its packet is of another vector: n, seed, step, tensor, rank, operator or agreed scales differ"
             : cg_status_str(s));
 }
-/* A failure takes the place of a packet, so that the others need not wait for one. */
-static void cg_failure_put_(const cg_ex_ *x, uint8_t *p, size_t len) {
-    if (x->status == CG_OK || len < 12) return;
+/* If this rank has failed: a failure packet of len bytes at p. Packets of less than 12 bytes stay as they are. */
+static void cg_failure_put_(const cg_ex_ *ex, uint8_t *p, size_t len) {
+    if (ex->status == CG_OK || len < 12) return;
     memset(p, 0, len);
     cg_put32_(p, CG_FAILURE_MAGIC_);
-    cg_put32_(p + 4, (uint32_t)x->status);
-    cg_put32_(p + 8, (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
+    cg_put32_(p + 4, (uint32_t)ex->status);
+    cg_put32_(p + 8, (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
-static void cg_preamble_put_(const cg_ex_ *x, uint8_t *note, size_t len) {
-    cg_put64_(note, x->status == CG_OK ? len : 0);
-    cg_put32_(note + 8, (uint32_t)x->status);
-    cg_put32_(
-        note + 12, x->status == CG_OK ? x->check : (uint32_t)(x->report.rank < 0 ? x->transport.rank : x->report.rank));
+/* 16 bytes: length of the packet that follows, status, and preamble.digest or, of a failed rank, whom it blames. */
+static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
+    cg_put64_(preamble, ex->status == CG_OK ? len : 0);
+    cg_put32_(preamble + 8, (uint32_t)ex->status);
+    cg_put32_(preamble + 12,
+        ex->status == CG_OK ? ex->preamble.digest
+                            : (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
-static size_t cg_preamble_get_(cg_ex_ *x, const uint8_t *note, size_t cap, int from) {
-    const uint64_t len = cg_get64_(note);
-    const uint32_t who = cg_get32_(note + 12);
-    if (cg_get32_(note + 8))
-        cg_ex_fail_(x, CG_E_PEER, who < (uint32_t)x->transport.size ? (int)who : from,
-            cg_status_str((cg_status)cg_get32_(note + 8)));
-    else if (len > cap) cg_ex_fail_(x, CG_E_CORRUPT, from, "it announces a packet that is too long");
-    else if (who != x->check) cg_ex_fail_(x, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
-    return cg_get32_(note + 8) || len > cap ? 0 : (size_t)len;
+/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes or has
+   another digest. In the last case the length is returned: the packet is on its way. */
+static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, int from) {
+    const uint64_t len = cg_get64_(preamble);
+    const uint32_t who = cg_get32_(preamble + 12);
+    if (cg_get32_(preamble + 8))
+        cg_ex_fail_(ex, CG_E_PEER, who < (uint32_t)ex->transport.size ? (int)who : from,
+            cg_status_str((cg_status)cg_get32_(preamble + 8)));
+    else if (len > cap) cg_ex_fail_(ex, CG_E_CORRUPT, from, "it announces a packet that is too long");
+    else if (who != ex->preamble.digest)
+        cg_ex_fail_(ex, CG_E_CORRUPT, from, "it counted otherwise: a count did not arrive intact");
+    return cg_get32_(preamble + 8) || len > cap ? 0 : (size_t)len;
 }
-static cg_status cg_ex_compress_(const cg_ex_ *x, const cg_op *op, const cg_tag *tag, const cg_extra *side,
+/* As cg_compress_with, in the exchange's scratch. */
+static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag *tag, const cg_extra *side,
     const float *v, size_t n, uint8_t *out, size_t cap, size_t *len) {
-    return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, x->scratch, x->scratch_bytes);
+    return cg_compress_checked_(op, tag, side, v, NULL, n, out, cap, len, ex->mem.scratch, ex->mem.scratch_bytes);
 }
-/* x as packets, part after part. */
-static void cg_stripes_compress_(cg_ex_ *x) {
-    const size_t room = (size_t)cg_packet_room_(x);
-    cg_producer_ *fill = x->fill;
+/* Compresses grad, or what ex->producer makes of it, into own.packets, stripe after stripe. Called a second time once
+   scales are agreed on. */
+static void cg_stripes_compress_(cg_ex_ *ex) {
+    cg_producer_ *producer = ex->producer;
     cg_extra side = CG_ZERO;
-    uint64_t at = 0, scale = 0;
-    x->fill = NULL;
-    if (x->desc.side) side = *x->desc.side;
-    if (x->desc.flags & CG_ABSTAIN) {
-        const cg_tag tag = cg_stripe_tag_(x, 0, 0);
-        x->part_at[1] = cg_empty_packet_put_(&tag, x->n, x->own);
+    uint64_t packet_offset = 0, scale_offset = 0;
+    ex->producer = NULL;
+    if (ex->desc.side) side = *ex->desc.side;
+    if (ex->desc.flags & CG_ABSTAIN) {
+        const cg_tag tag = cg_stripe_tag_(ex, 0, 0);
+        ex->own.offset[1] = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);
         return;
     }
-    for (int p = 0; p < x->parts && x->status == CG_OK; p++) {
-        const size_t start = cg_stripe_start_(x, p), n = cg_stripe_n_(x, p);
-        const cg_tag tag = cg_stripe_tag_(x, p, 0);
+    for (int p = 0; p < ex->plan.stripes && ex->status == CG_OK; p++) {
+        const size_t start = cg_stripe_start_(ex, p), n = cg_stripe_n_(ex, p);
+        const cg_tag tag = cg_stripe_tag_(ex, p, 0);
         size_t len;
         cg_status s;
-        if (x->desc.side && x->desc.side->aux) side.aux = cg_at_(x->desc.side->aux, start);
-        if (x->desc.flags & CG_AGREE_SCALES) side.scale = x->settled ? x->agreed + scale : NULL;
-        scale += cg_stripe_scale_count_(x, p);
-        s = cg_compress_checked_(&x->desc.op, &tag, &side, n ? cg_at_(x->x, start) : NULL, fill, n, x->own + (size_t)at,
-            room, &len, x->scratch, x->scratch_bytes);
-        if (s != CG_OK) cg_ex_fail_(x, s, x->transport.rank, cg_status_str(s));
-        x->part_at[p] = at;
-        at += len;
+        if (ex->desc.side && ex->desc.side->aux) side.aux = cg_at_(ex->desc.side->aux, start);
+        if (ex->desc.flags & CG_AGREE_SCALES) side.scale = ex->scales.agreed ? ex->scales.max + scale_offset : NULL;
+        scale_offset += cg_stripe_scale_count_(ex, p);
+        s = cg_compress_checked_(&ex->desc.op, &tag, &side, n ? cg_at_(ex->grad, start) : NULL, producer, n,
+            ex->own.packets + (size_t)packet_offset, ex->plan.packet_room, &len, ex->mem.scratch,
+            ex->mem.scratch_bytes);
+        if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+        ex->own.offset[p] = packet_offset;
+        packet_offset += len;
     }
-    x->part_at[x->parts] = at;
+    ex->own.offset[ex->plan.stripes] = packet_offset;
 }
-static const uint8_t *cg_own_packet_(const cg_ex_ *x, int p) { return x->own + (size_t)x->part_at[p]; }
-static size_t cg_own_packet_len_(const cg_ex_ *x, int p) { return (size_t)(x->part_at[p + 1] - x->part_at[p]); }
-static void cg_grad_check_finite_(cg_ex_ *x) { /* where x is not compressed before the others are told */
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    for (size_t i = 0; i < x->n; i += CG_BLOCK_)
-        if (kernels->absmax_bits(cg_at_(x->x, i), cg_min_(CG_BLOCK_, x->n - i)) >= CG_INF_BITS_) {
-            cg_ex_fail_(x, CG_E_NONFINITE, x->transport.rank, cg_status_str(CG_E_NONFINITE));
+static const uint8_t *cg_own_packet_(const cg_ex_ *ex, int p) { return ex->own.packets + (size_t)ex->own.offset[p]; }
+static size_t cg_own_packet_len_(const cg_ex_ *ex, int p) {
+    return (size_t)(ex->own.offset[p + 1] - ex->own.offset[p]);
+}
+/* Compressing refuses Inf and NaN; this is for routes that compress only after the opening. */
+static void cg_grad_check_finite_(cg_ex_ *ex) {
+    for (size_t i = 0; i < ex->n; i += CG_BLOCK_)
+        if (cg_absmax_bits_(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
+            cg_ex_fail_(ex, CG_E_NONFINITE, ex->transport.rank, cg_status_str(CG_E_NONFINITE));
             return;
         }
 }
-/* Scales stand first in a packet, as floats. */
-static void cg_scales_collect_(const cg_ex_ *x, uint8_t *out) {
-    for (int p = 0; p < x->parts; p++) {
-        const size_t bytes = 4 * (size_t)cg_stripe_scale_count_(x, p);
-        memcpy(out, cg_own_packet_(x, p) + CG_HEADER_BYTES, bytes);
+/* Scales of all stripes to out; they stand first in a packet, as f32. */
+static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
+    for (int p = 0; p < ex->plan.stripes; p++) {
+        const size_t bytes = 4 * (size_t)cg_stripe_scale_count_(ex, p);
+        memcpy(out, cg_own_packet_(ex, p) + CG_HEADER_BYTES, bytes);
         out += bytes;
     }
 }
-static void cg_scales_agree_(cg_ex_ *x) {
-    for (size_t i = 0; i < (size_t)x->scales; i++) {
-        float most = 0.0f;
-        for (size_t q = 0; q < cg_ranks_(x); q++) {
-            const float s = x->scales == 1 ? cg_as_float_(cg_get32_(x->records + q * CG_RECORD_BYTES_ + 48))
-                                           : cg_as_float_(cg_get32_(cg_gathered_(x, q) + 4 * i));
-            if (!cg_is_finite_(s) || s < 0.0f) cg_ex_fail_(x, CG_E_CORRUPT, (int)q, "it sent a scale that cannot be");
-            else if (s > most) most = s;
+/* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last allgather, and
+   compresses again with it. */
+static void cg_scales_agree_(cg_ex_ *ex) {
+    for (size_t i = 0; i < (size_t)ex->scales.count; i++) {
+        float max_scale = 0.0f;
+        for (size_t q = 0; q < cg_ranks_(ex); q++) {
+            const float scale = ex->scales.count == 1
+                ? cg_as_float_(cg_get32_(ex->opening.records + q * CG_RECORD_BYTES_ + 48))
+                : cg_as_float_(cg_get32_(cg_gathered_(ex, q) + 4 * i));
+            if (!cg_is_finite_(scale) || scale < 0.0f)
+                cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it sent a scale that cannot be");
+            else if (scale > max_scale) max_scale = scale;
         }
-        x->agreed[i] = most;
+        ex->scales.max[i] = max_scale;
     }
-    x->settled = 1;
-    cg_stripes_compress_(x);
-    if (x->status == CG_OK) return;
-    x->part_at[0] = 0; /* the others wait for packets */
-    for (int p = 0; p < x->parts; p++) {
-        const size_t len = cg_bound_(&x->desc.op, NULL, cg_stripe_n_(x, p));
-        cg_failure_put_(x, x->own + (size_t)x->part_at[p], len);
-        x->part_at[p + 1] = x->part_at[p] + len;
+    ex->scales.agreed = 1;
+    cg_stripes_compress_(ex);
+    if (ex->status == CG_OK) return;
+    ex->own.offset[0] = 0; /* the others expect packets: send failures */
+    for (int p = 0; p < ex->plan.stripes; p++) {
+        const size_t len = cg_bound(&ex->desc.op, cg_stripe_n_(ex, p));
+        cg_failure_put_(ex, ex->own.packets + (size_t)ex->own.offset[p], len);
+        ex->own.offset[p + 1] = ex->own.offset[p] + len;
     }
 }

@@ -1,47 +1,68 @@
-/* ---- >>ranks ---- */
+/* ranks: ranks, stripes, tags and weights of one exchange
+
+   Offers   cg_ex_ (the state), cg_ex_fail_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
+   Needs    base, kernels (cg_axpby_)
+   Touches  ex->status and the blame in ex->report; desc.model in the steps
+   Other headers may use: CG_STATE_ROOM_, cg_stripe_offset_, cg_stripe_start_, cg_rate_ok_, cg_model_step_,
+      cg_model_step_at_
+   A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
+   the whole vector otherwise. */
 
 enum { CG_RECORD_BYTES_ = 64, CG_PREAMBLE_BYTES_ = 16, CG_FALLBACK_RANKS_ = 16 };
-typedef cg_exchange_state cg_ex_; /* in here */
+enum { CG_PHASE_IDLE_, CG_PHASE_OPENING_, CG_PHASE_ROUTE_, CG_PHASE_DONE_ };
+typedef cg_exchange_state cg_ex_; /* the name used inside the implementation */
+/* Bytes that cg_exchange takes from the start of mem for its state. */
 #define CG_STATE_ROOM_ ((sizeof(cg_exchange_state) + 63) / 64 * 64)
 
-static int cg_wrap_(const cg_ex_ *x, int rank) { /* into [0, N), from at most N off */
-    const int size = x->transport.size;
+static void cg_max_update_(uint64_t *a, uint64_t b) {
+    if (*a < b) *a = b;
+}
+/* rank modulo N; it must be at least -N and less than 2 N. */
+static int cg_wrap_(const cg_ex_ *ex, int rank) {
+    const int size = ex->transport.size;
     return rank < 0 ? rank + size : rank >= size ? rank - size : rank;
 }
-static size_t cg_ranks_(const cg_ex_ *x) { return (size_t)x->transport.size; }
-static void cg_ex_fail_(cg_ex_ *x, cg_status status, int rank, const char *why) {
-    if (x->status != CG_OK) return; /* the first one counts */
-    x->status = status;
-    x->report.rank = rank;
-    x->report.why = why;
+static size_t cg_ranks_(const cg_ex_ *ex) { return (size_t)ex->transport.size; }
+/* Records the first failure, whom it is due to (-1: nobody in particular) and a sentence; later ones are ignored. The
+   caller goes on as long as other ranks wait for its messages. */
+static void cg_ex_fail_(cg_ex_ *ex, cg_status status, int rank, const char *why) {
+    if (ex->status != CG_OK) return;
+    ex->status = status;
+    ex->report.rank = rank;
+    ex->report.why = why;
 }
-/* Where stripe p of so many begins: whole runs of 64 values. */
-static size_t cg_stripe_offset_(size_t n, size_t parts, size_t p) {
-    const size_t runs = n / 64 + (n % 64 != 0), each = runs / parts, rest = runs % parts;
-    return cg_min_(n, 64 * (each * p + (rest * p) / parts));
+/* First value of stripe p, p <= stripes: a multiple of 64, or n. Stripes differ by 64 values at most; some are empty
+   if n is small. */
+static size_t cg_stripe_offset_(size_t n, size_t stripes, size_t p) {
+    const size_t groups = n / 64 + (n % 64 != 0), each = groups / stripes, rest = groups % stripes;
+    return cg_min_(n, 64 * (each * p + (rest * p) / stripes));
 }
-static size_t cg_stripe_start_(const cg_ex_ *x, int p) { return cg_stripe_offset_(x->n, (size_t)x->parts, (size_t)p); }
-static size_t cg_stripe_n_(const cg_ex_ *x, int p) { return cg_stripe_start_(x, p + 1) - cg_stripe_start_(x, p); }
-/* Every leg and part has randomness of its own, or two roundings of one value would not be independent. */
-static cg_tag cg_stripe_tag_(const cg_ex_ *x, int part, int leg) {
-    cg_tag tag = x->desc.tag;
-    if (x->parts > 1 || leg)
-        tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(part + 1) + (uint64_t)leg * CG_GOLDEN_));
+static size_t cg_stripe_start_(const cg_ex_ *ex, int p) {
+    return cg_stripe_offset_(ex->n, (size_t)ex->plan.stripes, (size_t)p);
+}
+static size_t cg_stripe_n_(const cg_ex_ *ex, int p) { return cg_stripe_start_(ex, p + 1) - cg_stripe_start_(ex, p); }
+/* The tag of a stripe's packet on a leg: 0 to where packets are added, 1 back to everybody. Every leg and stripe has a
+   seed of its own; otherwise two roundings of one value would not be independent. */
+static cg_tag cg_stripe_tag_(const cg_ex_ *ex, int stripe, int leg) {
+    cg_tag tag = ex->desc.tag;
+    if (ex->plan.stripes > 1 || leg)
+        tag.seed = cg_mix64_(tag.seed ^ cg_mix64_((uint64_t)(stripe + 1) + (uint64_t)leg * CG_GOLDEN_));
     return tag;
 }
-static float cg_weight_of_(const cg_ex_ *x, size_t rank) {
-    return cg_as_float_(cg_get32_(x->records + rank * CG_RECORD_BYTES_ + 40));
+/* From the opening records, which must be here. */
+static float cg_weight_of_(const cg_ex_ *ex, size_t rank) {
+    return cg_as_float_(cg_get32_(ex->opening.records + rank * CG_RECORD_BYTES_ + 40));
 }
-/* What a rank's values are multiplied by in a result. */
-static float cg_alpha_(const cg_ex_ *x, size_t rank) {
-    const float w = cg_weight_of_(x, rank);
-    return x->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / x->weights);
+/* The factor of a rank's values in the result: its weight, or its share of all weights. */
+static float cg_alpha_(const cg_ex_ *ex, size_t rank) {
+    const float w = cg_weight_of_(ex, rank);
+    return ex->desc.fold == CG_FOLD_SUM ? w : (float)((double)w / ex->opening.weight_sum);
 }
 
-/* A step of desc.model by the result v, or by one value of it: the same bits. */
 static int cg_rate_ok_(const cg_exchange_desc *d) { return !d->model || cg_is_finite_(d->rate); }
+/* desc.model -= rate * v, if there is a model; cg_model_step_at_ takes the same step, to the bit, at one index. */
 static void cg_model_step_(const cg_exchange_desc *d, const float *v, size_t n) {
-    if (d->model && n) cg_kernels_now_()->axpby(v, n, -d->rate, 1.0f, d->model, 0);
+    if (d->model && n) cg_axpby_(v, n, -d->rate, 1.0f, d->model);
 }
 CG_INLINE_ void cg_model_step_at_(const cg_exchange_desc *d, size_t i, float v) {
     cg_store_(d->model, i, cg_plus_(cg_load_(d->model, i), cg_times_(-d->rate, v)));

@@ -110,3 +110,17 @@ static const cg_kernels_ *cg_kernels_now_(void) {
     default: return &cg_kernels_scalar_;
     }
 }
+
+/* For other headers, which do not see the kernel table. y may be at any address; v and y are one vector or apart. */
+CG_OFFERED_ void cg_axpby_(const float *v, size_t n, float alpha, float beta, float *y) { /* y = alpha v + beta y */
+    cg_kernels_now_()->axpby(v, n, alpha, beta, y, 0);
+}
+/* The largest magnitude as bits; CG_INF_BITS_ or more if some value is not finite. */
+CG_OFFERED_ uint32_t cg_absmax_bits_(const float *v, size_t n) { return cg_kernels_now_()->absmax_bits(v, n); }
+/* y = v, v = 0. stream: past the caches, y at a multiple of 16 bytes; last: no other call follows, so that the stores
+   are made visible. */
+CG_OFFERED_ void cg_move_zero_(float *v, size_t n, float *y, int stream, int last) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    kernels->move_zero(v, n, y, stream);
+    if (stream && last) kernels->stream_fence();
+}

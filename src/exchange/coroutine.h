@@ -1,0 +1,112 @@
+/* coroutine: routes as straight code that returns at every message and goes on where it waited
+
+   Offers   CG_CO_BEGIN_ ... CG_CO_END_, CG_CO_AWAIT_, CG_CO_HOP_, CG_CO_BROADCAST_, CG_CO_ALLGATHER_
+   Needs    collectives, packets
+   Touches  ex->co.line, ex->hop, ex->preamble, ex->inputs, ex->reduced.len, ex->mem.sizes
+   A coroutine is a function of ex that returns CG_AGAIN while a collective is under way and is called again when that is
+   complete. Locals do not outlast a wait, except those computed before CG_CO_BEGIN_, which are computed anew. */
+
+/* resume_line is where the coroutine goes on: 1, 2, 3 ... in the order of its text, not a line of the file. A macro that
+   moves a preamble and a packet waits for the first at resume_line and for the second at -resume_line. */
+#define CG_CO_BEGIN_(ex)      \
+  switch ((ex)->co.line) {    \
+  default: return CG_E_STATE; \
+  case 0:
+#define CG_CO_YIELD_(ex, begin_call, resume_line) \
+  do {                                            \
+    begin_call;                                   \
+    (ex)->co.line = (resume_line);                \
+    return CG_AGAIN;                              \
+  case (resume_line):;                            \
+  } while (0)
+#define CG_CO_AWAIT_(ex, resume_line, begin_call) CG_CO_YIELD_(ex, begin_call, resume_line)
+#define CG_CO_END_ }
+/* One packet out and one in by sendrecv, then ex->hop.in_len is the length of what came. Preambles go before them unless
+   len_fixed: both lengths are known to both sides. */
+#define CG_CO_HOP_(ex, resume_line, len_fixed, out, out_len, to, in, in_len, cap, from) \
+  do {                                                                                  \
+    cg_hop_set_(ex, out, out_len, to, in, in_len, cap, from);                           \
+    if (!(len_fixed)) CG_CO_YIELD_(ex, cg_hop_preamble_begin_(ex), resume_line);        \
+    CG_CO_YIELD_(ex, cg_hop_packet_begin_(ex, len_fixed), -(resume_line));              \
+  } while (0)
+/* ex->reduced.packet and its length from rank `from` to everybody. fixed_len: its length, or 0: a preamble goes before it. */
+#define CG_CO_BROADCAST_(ex, resume_line, fixed_len, from)                                                  \
+  do {                                                                                                      \
+    cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                            \
+    if (!(fixed_len))                                                                                       \
+      CG_CO_YIELD_(ex, cg_broadcast_begin_(ex, (ex)->preamble.out, CG_PREAMBLE_BYTES_, from), resume_line); \
+    CG_CO_YIELD_(ex, cg_broadcast_packet_begin_(ex, fixed_len, from), -(resume_line));                      \
+  } while (0)
+/* Everybody's ex->reduced.packet to everybody, `into` as cg_allgather_begin_ has it; ex->inputs.len and ex->mem.sizes
+   become their lengths. len_fixed: all know them (cg_reduced_fixed_len_). */
+#define CG_CO_ALLGATHER_(ex, resume_line, len_fixed, into)                                                             \
+  do {                                                                                                                 \
+    cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                                       \
+    if (!(len_fixed))                                                                                                  \
+      CG_CO_YIELD_(                                                                                                    \
+          ex, cg_allgather_equal_begin_(ex, (ex)->preamble.out, CG_PREAMBLE_BYTES_, (ex)->preamble.all), resume_line); \
+    CG_CO_YIELD_(ex, cg_allgather_packets_begin_(ex, len_fixed, into), -(resume_line));                                \
+  } while (0)
+
+static void cg_hop_set_(
+    cg_ex_ *ex, const uint8_t *out, size_t out_len, int to, uint8_t *in, size_t in_len, size_t cap, int from) {
+    ex->hop.out = out;
+    ex->hop.out_len = out_len;
+    ex->hop.to = to;
+    ex->hop.in = in;
+    ex->hop.in_len = in_len;
+    ex->hop.in_cap = cap;
+    ex->hop.from = from;
+}
+static void cg_hop_preamble_begin_(cg_ex_ *ex) {
+    cg_preamble_put_(ex, ex->preamble.out, ex->hop.out_len);
+    cg_sendrecv_begin_(
+        ex, ex->preamble.out, CG_PREAMBLE_BYTES_, ex->hop.to, ex->preamble.in, CG_PREAMBLE_BYTES_, ex->hop.from);
+}
+/* len_fixed: a failed rank sends a failure packet, from partial.buf[0], which has room for it. */
+static void cg_hop_packet_begin_(cg_ex_ *ex, int len_fixed) {
+    if (len_fixed) {
+        if (ex->status != CG_OK) ex->hop.out = ex->partial.buf[0];
+        if (ex->hop.to >= 0) cg_failure_put_(ex, ex->partial.buf[0], ex->hop.out_len);
+    } else { /* what the preamble announced must be sent, whatever this rank has found out since */
+        ex->hop.out_len = (size_t)cg_get64_(ex->preamble.out);
+        ex->hop.in_len = ex->hop.from < 0 ? 0 : cg_preamble_get_(ex, ex->preamble.in, ex->hop.in_cap, ex->hop.from);
+    }
+    cg_sendrecv_begin_(ex, ex->hop.out, ex->hop.out_len, ex->hop.to, ex->hop.in, ex->hop.in_len, ex->hop.from);
+}
+static void cg_broadcast_packet_begin_(cg_ex_ *ex, size_t fixed_len, int from) {
+    if (fixed_len) {
+        ex->reduced.len = fixed_len;
+        if (ex->transport.rank == from) cg_failure_put_(ex, ex->reduced.packet, fixed_len);
+    } else {
+        ex->reduced.len = cg_preamble_get_(ex, ex->preamble.out, ex->reduced.cap, from);
+    }
+    cg_broadcast_begin_(ex, ex->reduced.packet, ex->reduced.len, from);
+}
+/* The stripe whose sum a rank reduces, or has complete at the end of the ring. */
+static int cg_stripe_of_rank_(const cg_ex_ *ex, int rank) {
+    return ex->plan.route == CG_ROUTE_RING ? cg_wrap_(ex, rank + 1) : rank;
+}
+/* Length of a reduced packet of n values; 0: not known beforehand. */
+static size_t cg_reduced_fixed_len_(const cg_ex_ *ex, size_t n) {
+    if (ex->desc.fold == CG_FOLD_VOTE) return cg_bound(&ex->desc.op, n);
+    if (!ex->plan.reduced_len_fixed) return 0;
+    if (ex->plan.exact && !ex->desc.op.sample.id && !ex->desc.op.transform.id) return (size_t)cg_dense_bound_(n);
+    return cg_bound(ex->plan.exact ? &ex->desc.op : &ex->plan.back, n);
+}
+/* Not len_fixed: the last allgather was of the preambles. */
+static void cg_allgather_packets_begin_(cg_ex_ *ex, int len_fixed, uint8_t *into) {
+    for (size_t q = 0; q < cg_ranks_(ex); q++)
+        ex->inputs.len[q] = len_fixed ? cg_reduced_fixed_len_(ex, cg_stripe_n_(ex, cg_stripe_of_rank_(ex, (int)q)))
+                                      : cg_preamble_get_(ex, cg_gathered_(ex, q), ex->reduced.cap, (int)q);
+    for (size_t q = 0; q < cg_ranks_(ex); q++) ex->mem.sizes[q] = ex->inputs.len[q];
+    if (len_fixed) cg_failure_put_(ex, ex->reduced.packet, ex->inputs.len[ex->transport.rank]);
+    cg_allgather_begin_(ex, ex->reduced.packet, ex->mem.sizes, into);
+}
+/* The packets of the last allgather become ex->inputs. */
+static void cg_inputs_from_gather_(cg_ex_ *ex) {
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
+        ex->inputs.packet[q] = cg_gathered_(ex, q);
+        ex->inputs.len[q] = (size_t)ex->collective.sizes[q];
+    }
+}

@@ -1,0 +1,175 @@
+/* owner: the routes server and scatter, on which an owner adds packets and sends the sum back to everybody
+
+   Offers   cg_route_server_, cg_route_scatter_, cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_
+   Needs    coroutine, accumulate, allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
+   The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter). The
+   second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses stays in
+   carry, or is taken out of what the owner says it has contributed. */
+
+/* contrib.packets = own.packets, but for this stripe, which is D(own packet) less the error of the second leg (mem.sum,
+   which is overwritten) in terms of this rank's weight: as if this rank had sent so much less. */
+static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
+    const size_t n = cg_stripe_n_(ex, stripe), bytes_before = (size_t)ex->own.offset[stripe],
+                 bytes_after = (size_t)(ex->own.offset[ex->plan.stripes] - ex->own.offset[stripe + 1]);
+    const float sum_weight = ex->desc.fold == CG_FOLD_SUM ? 1.0f : (float)ex->opening.weight_sum;
+    const cg_tag tag = cg_stripe_tag_(ex, stripe, 0);
+    const cg_op dense = cg_dense();
+    size_t len;
+    cg_status s;
+    cg_axpby_(ex->mem.sum, n, -sum_weight / cg_weight_of_(ex, (size_t)ex->transport.rank), 0.0f, ex->mem.sum);
+    s = cg_ex_decode_(ex, cg_own_packet_(ex, stripe), cg_own_packet_len_(ex, stripe), 1.0f, 1.0f, ex->mem.sum, n);
+    memcpy(ex->contrib.packets, ex->own.packets, bytes_before);
+    if (s == CG_OK)
+        s = cg_ex_compress_(
+            ex, &dense, &tag, NULL, ex->mem.sum, n, ex->contrib.packets + bytes_before, CG_HEADER_BYTES + 4 * n, &len);
+    if (s != CG_OK) return s;
+    memcpy(ex->contrib.packets + bytes_before + len, ex->own.packets + (size_t)ex->own.offset[stripe + 1], bytes_after);
+    ex->report.used = ex->contrib.packets;
+    ex->contrib.len = bytes_before + len + bytes_after;
+    return CG_OK;
+}
+/* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again. mem.sum is
+   then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
+static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
+    const size_t n = cg_stripe_n_(ex, stripe);
+    cg_tag tag = cg_stripe_tag_(ex, stripe, 1);
+    const cg_extra side = cg_back_extra_(ex);
+    cg_status s;
+    if (ex->status != CG_OK) return;
+    if (ex->desc.fold == CG_FOLD_VOTE)
+        s = cg_vote(
+            ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+    else if (ex->plan.exact)
+        s = cg_reduce_(ex->inputs.packet, ex->inputs.len, cg_ranks_(ex), ex->plan.max_level_sum, ex->reduced.packet,
+            ex->reduced.cap, &ex->reduced.len, ex->mem.scratch, ex->mem.scratch_bytes);
+    else {
+        cg_accum_ b;
+        cg_accum_ranks_(ex, ex->mem.sum, n, &b);
+        b.carry = ex->desc.carry;
+        b.carry_weight = 1.0f;
+        s = cg_accum_compress_(&b, &ex->plan.back, &tag, &side, ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+        if (s == CG_OK && (ex->desc.carry || ex->contrib.packets))
+            s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, -1.0f, 1.0f, ex->mem.sum, n);
+        /* now, while a failure can still be told to the others: the difference may be too large for a float */
+        if (s == CG_OK && ex->contrib.packets) s = cg_contribution_less_error_(ex, stripe);
+    }
+    if (s == CG_OK && ex->plan.exact) s = cg_sum_check_saturated_(ex->reduced.packet, ex->reduced.len);
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+}
+/* The tag that a reduced packet must have: exact sums and votes keep that of the packets they are made of. */
+static cg_tag cg_reduced_tag_(const cg_ex_ *ex, int stripe) {
+    return cg_stripe_tag_(ex, stripe, !ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && !cg_hops_reencode_(ex));
+}
+/* Only once the exchange cannot fail any more. */
+static void cg_owner_carry_update_(cg_ex_ *ex, int stripe) {
+    if (!ex->plan.exact && ex->desc.fold != CG_FOLD_VOTE && ex->desc.carry)
+        memcpy(ex->desc.carry, ex->mem.sum, 4 * cg_stripe_n_(ex, stripe));
+}
+static cg_status cg_route_server_(cg_ex_ *ex) {
+    const int me = ex->transport.rank, root = ex->plan.root;
+    const size_t inbox_stride = ex->plan.packet_room;
+    CG_CO_BEGIN_(ex)
+    if (!ex->transport.sendrecv) {
+        CG_CO_AWAIT_(ex, 1, cg_allgather_begin_(ex, ex->own.packets, ex->mem.sizes, ex->mem.inbox));
+        cg_inputs_from_gather_(ex);
+    } else if (me != root) {
+        CG_CO_AWAIT_(ex, 2, cg_sendrecv_begin_(ex, ex->own.packets, (size_t)ex->mem.sizes[me], root, NULL, 0, -1));
+    } else {
+        for (ex->co.i = 0; ex->co.i < ex->transport.size; ex->co.i++) {
+            ex->inputs.packet[ex->co.i] = ex->co.i == root ? ex->own.packets
+                                                           : ex->mem.inbox + (size_t)ex->co.i * inbox_stride;
+            ex->inputs.len[ex->co.i] = (size_t)ex->mem.sizes[ex->co.i];
+            if (ex->co.i != root)
+                CG_CO_AWAIT_(ex, 3,
+                    cg_sendrecv_begin_(ex, NULL, 0, -1, ex->mem.inbox + (size_t)ex->co.i * inbox_stride,
+                        (size_t)ex->mem.sizes[ex->co.i], ex->co.i));
+        }
+    }
+    if (me == root) {
+        for (int q = 0; q < ex->transport.size; q++)
+            if (q != me)
+                cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], ex->n,
+                    cg_stripe_tag_(ex, 0, 0), 0, &ex->desc.op, q, q);
+        cg_owner_reduce_(ex, 0);
+    }
+    CG_CO_BROADCAST_(ex, 4, cg_reduced_fixed_len_(ex, ex->n), root);
+    if (me != root)
+        cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_reduced_tag_(ex, 0), ex->plan.exact ? 0 : -1,
+            NULL, -1, root);
+    if (ex->status != CG_OK) return ex->status;
+    if (me == root) cg_owner_carry_update_(ex, 0);
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
+    CG_CO_END_
+}
+/* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into ex->result. */
+static void cg_accept_stripes_(cg_ex_ *ex) {
+    for (int q = 0; q < ex->transport.size; q++) {
+        const int stripe = cg_stripe_of_rank_(ex, q);
+        if (q != ex->transport.rank)
+            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, stripe),
+                cg_reduced_tag_(ex, stripe), ex->plan.exact ? stripe : -1, NULL, -1, q);
+    }
+}
+static cg_status cg_write_stripes_(cg_ex_ *ex) {
+    cg_status s = CG_OK;
+    for (int q = 0; q < ex->transport.size && s == CG_OK; q++) {
+        const int stripe = cg_stripe_of_rank_(ex, q);
+        const size_t n = cg_stripe_n_(ex, stripe);
+        if (n)
+            s = cg_ex_decode_(ex, ex->inputs.packet[q], ex->inputs.len[q], ex->opening.result_factor, 0.0f,
+                cg_at_mut_(ex->result, cg_stripe_start_(ex, stripe)), n);
+    }
+    return s;
+}
+/* Where lengths are not fixed: a table of what every rank sends to every other; this rank's row stands behind it. */
+static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
+    uint8_t *mine = ex->preamble.all + (size_t)ex->transport.size * 8 * cg_ranks_(ex);
+    for (int p = 0; p < ex->plan.stripes; p++) cg_put64_(mine + 8 * p, cg_own_packet_len_(ex, p));
+    cg_allgather_equal_begin_(ex, mine, 8 * (uint64_t)ex->plan.stripes, ex->preamble.all);
+}
+/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so that all
+   ranks fail alike. */
+static void cg_lengths_read_(cg_ex_ *ex) {
+    const int me = ex->transport.rank;
+    const uint64_t room = ex->plan.packet_room,
+                   fixed_len = cg_bound_with(&ex->desc.op, ex->desc.side, cg_stripe_n_(ex, me));
+    for (size_t q = 0; q < cg_ranks_(ex); q++) {
+        const uint8_t *row = ex->plan.op_len_fixed ? NULL : cg_gathered_(ex, q);
+        ex->inputs.len[q] = (size_t)(row ? cg_get64_(row + 8 * me) : fixed_len);
+        for (int p = 0; row && p < ex->plan.stripes; p++)
+            if (cg_get64_(row + 8 * p) > room)
+                cg_ex_fail_(ex, CG_E_CORRUPT, (int)q, "it announces a packet that is too long");
+    }
+}
+static cg_status cg_route_scatter_(cg_ex_ *ex) {
+    const int me = ex->transport.rank, size = ex->transport.size;
+    const size_t inbox_stride = ex->plan.packet_room;
+    int to, from;
+    CG_CO_BEGIN_(ex)
+    if (!ex->plan.op_len_fixed) CG_CO_AWAIT_(ex, 1, cg_allgather_lengths_begin_(ex));
+    cg_lengths_read_(ex);
+    if (!ex->plan.op_len_fixed && ex->status != CG_OK) return ex->status; /* everybody has seen the same lengths */
+    ex->inputs.packet[me] = cg_own_packet_(ex, me);
+    ex->inputs.len[me] = cg_own_packet_len_(ex, me);
+    for (ex->co.i = 1; ex->co.i < size; ex->co.i++) {
+        to = cg_wrap_(ex, me + ex->co.i);
+        from = cg_wrap_(ex, me - ex->co.i);
+        ex->inputs.packet[from] = ex->mem.inbox + (size_t)from * inbox_stride;
+        CG_CO_AWAIT_(ex, 2,
+            cg_sendrecv_begin_(ex, cg_own_packet_(ex, to), cg_own_packet_len_(ex, to), to,
+                ex->mem.inbox + (size_t)from * inbox_stride, ex->inputs.len[from], from));
+    }
+    for (int q = 0; q < size; q++)
+        if (q != me)
+            cg_accept_(ex, (const uint8_t *)ex->inputs.packet[q], ex->inputs.len[q], cg_stripe_n_(ex, me),
+                cg_stripe_tag_(ex, me, 0), me, &ex->desc.op, q, q);
+    cg_owner_reduce_(ex, me);
+    CG_CO_ALLGATHER_(ex, 3, ex->plan.reduced_len_fixed, ex->mem.stripes);
+    cg_inputs_from_gather_(ex);
+    cg_accept_stripes_(ex);
+    if (ex->status != CG_OK) return ex->status;
+    cg_owner_carry_update_(ex, me);
+    return cg_write_stripes_(ex);
+    CG_CO_END_
+}

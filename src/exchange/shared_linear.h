@@ -1,0 +1,150 @@
+/* ---- >>sums: shared and linear ---- */
+
+static float *cg_payload_(const cg_ex_ *ex) { return (float *)(void *)(ex->reduced.packet + CG_HEADER_BYTES); }
+/* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed,
+   so that all will know. */
+static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t total, float alpha) {
+    const float *in = (const float *)(const void *)(packet + CG_HEADER_BYTES);
+    float *v = cg_payload_(ex);
+    if (ex->status != CG_OK) k = 0;
+    memset(v + k, ex->status == CG_OK ? 0 : 0xff, 4 * (total - k));
+    if (CG_BIG_ENDIAN_) {
+        memcpy(v, in, 4 * k);
+        cg_floats_swap_le_(v, k);
+        in = v;
+    }
+    cg_axpby_(in, k, alpha, 0.0f, v);
+}
+static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
+    const uint32_t absmax_bits = cg_absmax_bits_(v, n);
+    if (absmax_bits > CG_INF_BITS_)
+        cg_ex_fail_(ex, CG_E_PEER, -1, "a rank has failed and sent NaN in place of its values");
+    else if (absmax_bits == CG_INF_BITS_)
+        cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
+}
+/* The summed values under a header. */
+static void cg_seal_payload_(cg_ex_ *ex, const cg_info *info) {
+    cg_floats_swap_le_(cg_payload_(ex), info->value_bytes / 4);
+    ex->reduced.len = cg_packet_seal_(info, ex->reduced.packet);
+}
+/* This rank's values at the shared indices: a packet that needs no support, and the floats to be summed. */
+CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, size_t *k) {
+    cg_list_ list;
+    cg_sparse_reader_ r;
+    cg_info info;
+    uint64_t index;
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->mem.inbox, ex->hop.in_len, ex->n, &info);
+    if (s != CG_OK) return s;
+    if (info.k > ex->plan.max_selected) return CG_E_CORRUPT;
+    cg_list_in_mem_(ex, 0, ex->n, &list);
+    while (cg_sparse_next_index_(&r, &index)) cg_list_append_(&list, index, cg_load_(ex->grad, (size_t)index));
+    *k = list.count;
+    return cg_sparse_packet_put_(
+        0.0f, &ex->desc.tag, ex->n, &list, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
+}
+static cg_op cg_shared_op_(const cg_ex_ *ex) { /* of the leader's indices: a selection with values of no bits */
+    cg_op op = ex->desc.op;
+    op.quantize.id = CG_QUANTIZE_MEAN;
+    return op;
+}
+static void cg_shared_indices_(cg_ex_ *ex) {
+    const cg_op op = cg_shared_op_(ex);
+    cg_extra side = CG_ZERO;
+    cg_status s;
+    if (ex->desc.side) side = *ex->desc.side;
+    s = cg_ex_compress_(
+        ex, &op, &ex->desc.tag, &side, ex->grad, ex->n, ex->reduced.packet, ex->reduced.cap, &ex->reduced.len);
+    if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+}
+static cg_status cg_route_shared_(cg_ex_ *ex) {
+    const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
+    const cg_op indices = cg_shared_op_(ex);
+    cg_info info;
+    size_t k = 0;
+    cg_status s;
+    CG_CO_BEGIN_(ex)
+    if (ex->transport.rank == ex->plan.root) cg_shared_indices_(ex);
+    CG_CO_BROADCAST_(ex, 1, 0, ex->plan.root);
+    if (ex->transport.rank != ex->plan.root)
+        cg_accept_(ex, ex->reduced.packet, ex->reduced.len, ex->n, cg_stripe_tag_(ex, 0, 0), -1, &indices,
+            ex->plan.root, ex->plan.root);
+    if (ex->status == CG_OK) {
+        memcpy(ex->mem.inbox, ex->reduced.packet, ex->reduced.len);
+        ex->hop.in_len = ex->reduced.len;
+        s = cg_shared_values_(ex, &k);
+        if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+    }
+    if (ex->status != CG_OK && ex->reduced.len == 0) return ex->status; /* the leader's failure: all know it */
+    cg_load_payload_(ex, ex->contrib.packets, k, ex->plan.max_selected, alpha);
+    CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, cg_payload_(ex), ex->plan.max_selected));
+    cg_payload_check_(ex, cg_payload_(ex), ex->plan.max_selected);
+    if (ex->status != CG_OK) return ex->status;
+    s = cg_inspect(ex->contrib.packets, ex->contrib.len, &info);
+    if (s != CG_OK) return s;
+    cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
+    memcpy(ex->reduced.packet + CG_HEADER_BYTES + info.value_bytes,
+        ex->contrib.packets + CG_HEADER_BYTES + info.value_bytes, info.index_bytes);
+    ex->reduced.len = cg_packet_seal_(&info, ex->reduced.packet);
+    ex->report.used = ex->contrib.packets;
+    return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    CG_CO_END_
+}
+/* PowerSGD: P = MQ summed and made orthonormal, Q = M^T P summed; the factors stand in the payload of reduced.packet. */
+static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
+    const cg_traits_ traits = cg_traits_of_(op, ex->n);
+    const size_t p_floats = traits.shape.rows * traits.shape.r, q_floats = traits.shape.cols * traits.shape.r;
+    const float *q = cg_payload_(ex) + p_floats;
+    /* of a sum: this rank's share */
+    const float own_share = ex->desc.fold == CG_FOLD_SUM ? (float)(1.0 / ex->opening.weight_sum) : 1.0f;
+    cg_info info = CG_ZERO;
+    cg_status s;
+    for (size_t i = 0; ex->desc.warm && i < q_floats; i++) cg_store_(ex->desc.warm, i, q[i]);
+    info.op = *op;
+    info.tag = ex->desc.tag;
+    info.n = info.drawn = ex->n;
+    info.k = ex->plan.transformed_n;
+    info.value_bytes = 4 * (size_t)info.k;
+    cg_seal_payload_(ex, &info);
+    s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
+    if (own_share != 1.0f) { /* the result is in x; now its packet becomes the share */
+        cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
+        for (size_t i = 0; i < q_floats; i++) cg_payload_(ex)[p_floats + i] = cg_times_(own_share, q[i]);
+        cg_seal_payload_(ex, &info);
+    }
+    ex->report.used = ex->reduced.packet;
+    ex->contrib.len = ex->reduced.len;
+    return s;
+}
+static cg_status cg_route_linear_(cg_ex_ *ex) {
+    const cg_op *op = &ex->desc.op;
+    const cg_traits_ traits = cg_traits_of_(op, ex->n);
+    const float alpha = cg_alpha_(ex, (size_t)ex->transport.rank);
+    const size_t p_floats = traits.shape.rows * traits.shape.r, all_floats = (size_t)traits.shape.transformed_n;
+    float *p = cg_payload_(ex), *q = p + p_floats;
+    cg_status s;
+    CG_CO_BEGIN_(ex)
+    if (traits.shape.is_matrix) {
+        cg_lowrank_left_(op, &ex->desc.tag, ex->desc.warm, ex->grad, alpha, p, ex->mem.matrix_work);
+        CG_CO_AWAIT_(ex, 1, cg_allreduce_begin_(ex, p, p_floats));
+        cg_payload_check_(ex, p, p_floats);
+        if (ex->status == CG_OK) {
+            s = cg_lowrank_right_(op, ex->grad, alpha, p, q, ex->mem.matrix_work);
+            if (s != CG_OK) cg_ex_fail_(ex, s, -1, cg_status_str(s));
+        }
+        /* NaN: nobody waits for this rank */
+        if (ex->status != CG_OK) memset(q, 0xff, 4 * (all_floats - p_floats));
+        CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, q, all_floats - p_floats));
+        cg_payload_check_(ex, q, all_floats - p_floats);
+        return ex->status == CG_OK ? cg_powersgd_finish_(ex) : ex->status;
+    }
+    cg_load_payload_(ex, ex->own.packets, all_floats, all_floats, alpha);
+    CG_CO_AWAIT_(ex, 3, cg_allreduce_begin_(ex, cg_payload_(ex), all_floats));
+    cg_payload_check_(ex, cg_payload_(ex), all_floats);
+    if (ex->status != CG_OK) return ex->status;
+    /* the header of a packet of equal length; its checksum is not looked at again */
+    memcpy(ex->reduced.packet, ex->own.packets, CG_HEADER_BYTES);
+    cg_floats_swap_le_(cg_payload_(ex), all_floats);
+    return cg_ex_decode_(ex, ex->reduced.packet, (size_t)ex->own.offset[1], 1.0f, 0.0f, ex->result, ex->n);
+    CG_CO_END_
+}
