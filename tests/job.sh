@@ -27,7 +27,8 @@ program() {
 
 {
     case $job in
-    object/train) linked cc bench/train.c build/test/cc/train -O2 $threads -lm && passed=1 ;;
+    object/train) made "train" build/test/cc/train.o $CC -std=c99 -O2 $WARN -DCOMPGRAD_LINKED -I. -c bench/train.c \
+        -o build/test/cc/train.o && passed=1 ;;
     object/*) object ${job#*/} && passed=1 ;;
     test_*) program cc $job ;;
     */test_*) program ${job%%/*} ${job#*/} ;;

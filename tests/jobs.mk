@@ -15,7 +15,6 @@ $(train): object/train
 $(asan): object/asan
 $(aarch64): object/aarch64
 $(s390x): object/s390x
-object/train: object/cc
 
 $(JOBS) object/cc object/train object/asan object/aarch64 object/s390x:
 	@sh tests/job.sh $@
