@@ -1,5 +1,5 @@
 # sh tests/job.sh JOB: one of the jobs of tests/run.sh, by itself. What it prints goes to build/test/log, its counts to
-# build/test/result; shown are a line with its seconds, what was skipped, and all of a failure.
+# build/test/result (and the processor's seconds below them); shown are a line with its seconds, what was skipped, and all of a failure.
 cd "$(dirname "$0")/.." || exit 1
 . tests/build/lib.sh
 unset MAKEFLAGS MFLAGS MAKELEVEL         # a make in a test is not one of those that share the cores
@@ -27,7 +27,8 @@ program() {
 
 {
     case $job in
-    object/train) linked cc bench/train.c build/test/cc/train -O2 $threads -lm && passed=1 ;;
+    object/train) made "train" build/test/cc/train.o $CC -std=c99 -O2 $WARN -DCOMPGRAD_LINKED -I. -c bench/train.c \
+        -o build/test/cc/train.o && passed=1 ;;
     object/*) object ${job#*/} && passed=1 ;;
     test_*) program cc $job ;;
     */test_*) program ${job%%/*} ${job#*/} ;;
@@ -36,8 +37,7 @@ program() {
     esac
 } >"$log" 2>&1
 
-times >>"$log"
-echo "$passed $failed $skipped" >"$result"
+{ echo "$passed $failed $skipped"; times; } >"$result"
 say=ok
 [ $failed -eq 0 ] || say=FAIL
 {

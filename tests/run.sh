@@ -22,12 +22,12 @@ programs() { for t in "$@"; do t=${t##*/}; echo "${t%.c}"; done; }
 if long; then
     . tests/long.sh
 else
-    # The longest first; after them, whatever there is.
-    jobs test_transport build/include.c build/include.c++ build/golden.fast test_isa test_faults build/examples
-    jobs net/train.resume net/train.methods test_exchange test_select build/freestanding test_quantizers net/mpi net/train.mpi
-    jobs build/golden.static build/golden.assert build/openmp net/train.wrong net/train.shows net/tcp build/fuzz net/gloo
+    # First what needs no object, as that is not yet there; then the longest first, and whatever else there is.
+    jobs build/golden.fast build/include.c++ build/freestanding build/include.c build/golden.assert build/golden.static
+    jobs net/train.resume net/mpi test_transport build/openmp net/train.mpi test_exchange test_isa test_faults net/train.methods
+    jobs net/train.shows build/examples net/gloo test_select test_topk test_sketch test_limits test_ef_safe net/train.wrong
     jobs $(programs tests/test_*.c)
-    jobs build/golden.plain build/pollution build/stack build/snippets build/rooms
+    jobs build/golden.plain build/pollution build/stack build/snippets build/rooms build/fuzz net/tcp
 fi
 [ -n "$list" ] || { echo "no test has \"$filter\" in its name"; exit 1; }
 

@@ -1,6 +1,6 @@
 # bench/train.c with every method, between threads, processes and MPI ranks; killed and resumed; with files that are damaged
 # and options that make no sense. What comes out has to have the same bits every time.
-train=build/test/cc/train               # made by object/train
+train=$tmp/train
 td=$tmp/train.d                         # what a run leaves
 fashion=$(sed -n 's/^#define DATA_FASHION "\(.*\)".*/\1/p' bench/data.h)
 
@@ -611,7 +611,7 @@ counts="1 4" mpi_counts=3
 if long; then counts="1 3 4" mpi_counts="3 4"; fi
 if ! has timeout; then
     skip "no timeout: train"
-elif mkdir "$td"; then
+elif mkdir "$td" && built "train" $CC build/test/cc/train.o $object -o "$train" $threads -lm; then      # by object/train
     "$train" --help >"$td/help"
     methods=$(sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' "$td/help")
     case $piece in
