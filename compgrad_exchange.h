@@ -633,9 +633,9 @@ CG_INLINE_ void cg_model_step_at_(const cg_exchange_desc *d, size_t i, float v) 
    Offers   cg_*_begin_, cg_collective_next_, cg_gathered_, floats in wire order (cg_floats_*_le_)
    Needs    ranks, kernels (cg_axpby_, cg_absmax_bits_)
    Touches  ex->collective, ex->mem.sizes, ex->mem.bounce and the buffers that cg_*_begin_ was given
-   A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller moves
-   each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather, broadcast or
-   allreduce, whichever comes first; the last three move it in fragments through ex->mem.bounce. */
+   A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller
+   moves each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather,
+   broadcast or allreduce, whichever comes first; the last three move it in fragments through ex->mem.bounce. */
 
 enum { CG_COLL_NONE_, CG_COLL_ALLGATHER_, CG_COLL_BROADCAST_, CG_COLL_ALLREDUCE_, CG_COLL_SENDRECV_ };
 /* the callback of the same name, or one that stands in for it */
@@ -696,8 +696,8 @@ static void cg_collective_begin_(
     c->bytes = bytes;
     c->root = root;
 }
-/* Gathers `mine` of every rank, sizes[rank] bytes each, which all ranks know. buf has room for N times the largest size,
-   and so many bytes can be read at mine. Both, and sizes, must stay until cg_gathered_ has been asked. */
+/* Gathers `mine` of every rank, sizes[rank] bytes each, which all ranks know. buf has room for N times the largest
+   size, and so many bytes can be read at mine. Both, and sizes, must stay until cg_gathered_ has been asked. */
 static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *sizes, void *buf) {
     const cg_transport *t = &ex->transport;
     uint64_t longest = 0, all = 0;
@@ -978,8 +978,8 @@ static int cg_collective_next_(cg_ex_ *ex, cg_io *io) {
    Needs    ranks, traits
    Touches  ex->plan; ex->status where a description is refused
    Other headers may use: cg_is_compressed_first_
-   Everything here follows from desc, transport and n before any message, so that ranks with the same description come to
-   the same plan; the opening compares what matters of it. */
+   Everything here follows from desc, transport and n before any message, so that ranks with the same description come
+   to the same plan; the opening compares what matters of it. */
 
 /* Is D(C(x)) x in expectation, so that a sum may be encoded by it without a carry? */
 static int cg_is_unbiased_(const cg_op *op) {
@@ -1238,7 +1238,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
-/* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of it. */
+/* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of
+   it. */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
     return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
         !(ex->plan.route == CG_ROUTE_LINEAR && ex->plan.is_matrix);
@@ -1353,8 +1354,8 @@ static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
         cg_add_sat_(
             cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
 }
-/* Merge and region split a sum of packets into two lists, shared writes one list. fan_in: packets added at once; merges:
-   sums that this rank may cut, each of which drops something. */
+/* Merge and region split a sum of packets into two lists, shared writes one list. fan_in: packets added at once;
+   merges: sums that this rank may cut, each of which drops something. */
 static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     const uint64_t size = (uint64_t)ex->transport.size, n = ex->n;
     const uint64_t fan_in = ex->plan.route == CG_ROUTE_REGION ? size
@@ -1415,8 +1416,8 @@ static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     if (ex->transport.sendrecv) return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0;
     return cg_mul_sat_(size, fragment);
 }
-/* Bytes of mem beside the state. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they are
-   set to NULL. If ex->status is not CG_OK, only what the opening needs. */
+/* Bytes of mem beside the state. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they
+   are set to NULL. If ex->status is not CG_OK, only what the opening needs. */
 static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     const cg_op *op = &ex->desc.op;
     const uint64_t size = (uint64_t)ex->transport.size;
@@ -1484,8 +1485,9 @@ static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
    Offers   cg_record_put_, cg_records_check_, hashes of operators and descriptions
    Needs    ranks, routes, random (cg_shared_key_)
    Touches  ex->opening, ex->mem.sizes, ex->plan.root; ex->status where a rank differs
-   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its packets,
-   weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and 56. */
+   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its
+   packets, weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and
+   56. */
 
 #define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */
@@ -1593,8 +1595,8 @@ static void cg_records_check_(cg_ex_ *ex) {
    Needs    ranks, opening, memory, core's compress, decode, traits and sparse
    Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
    Other headers may use: cg_same_op_, cg_empty_packet_put_
-   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a packet,
-   so that nobody waits for it. */
+   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a
+   packet, so that nobody waits for it. */
 
 /* desc.side as far as decoding needs it. */
 static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
@@ -1615,8 +1617,8 @@ static cg_status cg_ex_decode_(
 static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
     return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* Whether packets of a and b can be told apart by their headers. Not compared are k, which every packet states, and which
-   indices were given, which the decoder checks. */
+/* Whether headers of packets of a and b state the same operator. Not compared are k, which every packet states, and
+   which indices were given, which the decoder checks. */
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
     cg_stage select = a->select;
     if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
@@ -1644,9 +1646,9 @@ static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
     return ex->plan.route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
-/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales it
-   must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet fails
-   ex with the status and rank that it names. */
+/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales
+   it must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet
+   fails ex with the status and rank that it names. */
 static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
     int made_by, int sent_by) {
     const cg_extra side = cg_decode_extra_(ex);
@@ -1689,8 +1691,8 @@ static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
         ex->status == CG_OK ? ex->preamble.digest
                             : (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
-/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes or has
-   another digest. In the last case the length is returned: the packet is on its way. */
+/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes
+   or has another digest. In the last case the length is returned: the packet is on its way. */
 static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, int from) {
     const uint64_t len = cg_get64_(preamble);
     const uint32_t who = cg_get32_(preamble + 12);
@@ -1757,8 +1759,8 @@ static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
         out += bytes;
     }
 }
-/* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last allgather, and
-   compresses again with it. */
+/* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last
+   allgather, and compresses again with it. */
 static void cg_scales_agree_(cg_ex_ *ex) {
     for (size_t i = 0; i < (size_t)ex->scales.count; i++) {
         float max_scale = 0.0f;
@@ -1789,11 +1791,11 @@ static void cg_scales_agree_(cg_ex_ *ex) {
    Offers   CG_CO_BEGIN_ ... CG_CO_END_, CG_CO_AWAIT_, CG_CO_HOP_, CG_CO_BROADCAST_, CG_CO_ALLGATHER_
    Needs    collectives, packets
    Touches  ex->co.line, ex->hop, ex->preamble, ex->inputs, ex->reduced.len, ex->mem.sizes
-   A coroutine is a function of ex that returns CG_AGAIN while a collective is under way and is called again when that is
-   complete. Locals do not outlast a wait, except those computed before CG_CO_BEGIN_, which are computed anew. */
+   A coroutine is a function of ex that returns CG_AGAIN while a collective is under way and is called again when that
+   is complete. Locals do not outlast a wait, except those computed before CG_CO_BEGIN_, which are computed anew. */
 
-/* resume_line is where the coroutine goes on: 1, 2, 3 ... in the order of its text, not a line of the file. A macro that
-   moves a preamble and a packet waits for the first at resume_line and for the second at -resume_line. */
+/* resume_line is where the coroutine goes on: 1, 2, 3 ... in the order of its text, not a line of the file. A macro
+   that moves a preamble and a packet waits for the first at resume_line and for the second at -resume_line. */
 #define CG_CO_BEGIN_(ex)      \
   switch ((ex)->co.line) {    \
   default: return CG_E_STATE; \
@@ -1807,15 +1809,16 @@ static void cg_scales_agree_(cg_ex_ *ex) {
   } while (0)
 #define CG_CO_AWAIT_(ex, resume_line, begin_call) CG_CO_YIELD_(ex, begin_call, resume_line)
 #define CG_CO_END_ }
-/* One packet out and one in by sendrecv, then ex->hop.in_len is the length of what came. Preambles go before them unless
-   len_fixed: both lengths are known to both sides. */
+/* One packet out and one in by sendrecv, then ex->hop.in_len is the length of what came. Preambles go before them
+   unless len_fixed: both lengths are known to both sides. */
 #define CG_CO_HOP_(ex, resume_line, len_fixed, out, out_len, to, in, in_len, cap, from) \
   do {                                                                                  \
     cg_hop_set_(ex, out, out_len, to, in, in_len, cap, from);                           \
     if (!(len_fixed)) CG_CO_YIELD_(ex, cg_hop_preamble_begin_(ex), resume_line);        \
     CG_CO_YIELD_(ex, cg_hop_packet_begin_(ex, len_fixed), -(resume_line));              \
   } while (0)
-/* ex->reduced.packet and its length from rank `from` to everybody. fixed_len: its length, or 0: a preamble goes before it. */
+/* ex->reduced.packet and its length from rank `from` to everybody. fixed_len: its length, or 0: a preamble goes
+   before it. */
 #define CG_CO_BROADCAST_(ex, resume_line, fixed_len, from)                                                  \
   do {                                                                                                      \
     cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                            \
@@ -1922,9 +1925,10 @@ static int cg_sparse_next_(cg_sparse_reader_ *r, uint64_t *index, float *value) 
     r->values += 4;
     return 1;
 }
-/* Splits a sparse f32 packet of n values by magnitude: those above the threshold, and the first `ties` that equal it, go
-   to `kept` (reduced.cap bytes), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values where
-   index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no honest rank sends. */
+/* Splits a sparse f32 packet of n values by magnitude: those above the threshold, and the first `ties` that equal it,
+   go to `kept` (reduced.cap bytes), the others, negated, to `dropped` (dropped_cap bytes), a packet of ex->n values
+   where index 0 of the split one is index_base. CG_E_CORRUPT: more than mem.list_cap values, which no honest rank
+   sends. */
 CG_NOINLINE_ cg_status cg_threshold_split_(cg_ex_ *ex, const uint8_t *packet, size_t len, size_t n,
     uint32_t threshold_bits, uint64_t ties, uint8_t *kept, size_t *kept_len, uint8_t *dropped, size_t dropped_cap,
     size_t index_base, size_t *dropped_len) {
@@ -1976,8 +1980,8 @@ static cg_status cg_contribution_less_dropped_(cg_ex_ *ex) {
    Offers   cg_accum_ranks_, cg_accum_open_ and cg_accum_packet_, then cg_accum_all_ or cg_accum_compress_
    Needs    ranks, packets, core's decode (by blocks) and producer
    Touches  ex->inputs.decoder, the sum, ex->mem.scratch and the packet written
-   As a producer the sum is made block by block while it is compressed. Packets that cannot be decoded by blocks are added
-   one after the other, in the same order. */
+   As a producer the sum is made block by block while it is compressed. Packets that cannot be decoded by blocks are
+   added one after the other, in the same order. */
 
 typedef struct cg_accum_ {
     const cg_ex_ *ex;
@@ -2068,8 +2072,8 @@ static cg_status cg_accum_compress_(const cg_accum_ *b, const cg_op *op, const c
    Sparse f32 packets are read side by side, so that the sum is put together in the L1 cache and written to memory once,
    or goes straight into the model. */
 
-/* CG_E_NONFINITE if an f32 value of a sum is the largest float: sums of packets saturate there, and such a value divided
-   by N is no mean. */
+/* CG_E_NONFINITE if an f32 value of a sum is the largest float: sums of packets saturate there, and such a value
+   divided by N is no mean. */
 static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     cg_info info;
     const cg_status s = cg_inspect(sum, len, &info);
@@ -2077,7 +2081,8 @@ static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     return cg_floats_absmax_bits_le_(sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_INF_BITS_ - 1 ? CG_E_NONFINITE
                                                                                                       : CG_OK;
 }
-/* counts[i] = how many of ex->inputs have the i-th index of the sum (ex->reduced), which has k. Indices ascend in all. */
+/* counts[i] = how many of ex->inputs have the i-th index of the sum (ex->reduced), which has k. Indices ascend in
+   all. */
 CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32_t *counts) {
     const cg_extra side = cg_decode_extra_(ex);
     cg_sparse_reader_ sum, one;
@@ -2114,8 +2119,9 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
 }
-/* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them there.
-   touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be stepped. */
+/* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them
+   there. touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be
+   stepped. */
 CG_INLINE_ void cg_reader_add_(cg_sparse_reader_ *r, int first, float alpha, uint64_t base, uint64_t end, float *chunk,
     uint64_t *touched, const float *model) {
     for (;; r->window_next = r->window_n = 0) {
@@ -2215,9 +2221,9 @@ static cg_status cg_route_allgather_(cg_ex_ *ex) {
    Offers   cg_route_server_, cg_route_scatter_, cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_
    Needs    coroutine, accumulate, allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
-   The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter). The
-   second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses stays in
-   carry, or is taken out of what the owner says it has contributed. */
+   The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter).
+   The second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses
+   stays in carry, or is taken out of what the owner says it has contributed. */
 
 /* contrib.packets = own.packets, but for this stripe, which is D(own packet) less the error of the second leg (mem.sum,
    which is overwritten) in terms of this rank's weight: as if this rank had sent so much less. */
@@ -2241,8 +2247,8 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     ex->contrib.len = bytes_before + len + bytes_after;
     return CG_OK;
 }
-/* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again. mem.sum is
-   then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
+/* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again.
+   mem.sum is then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
 static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
     const size_t n = cg_stripe_n_(ex, stripe);
     cg_tag tag = cg_stripe_tag_(ex, stripe, 1);
@@ -2314,7 +2320,8 @@ static cg_status cg_route_server_(cg_ex_ *ex) {
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
     CG_CO_END_
 }
-/* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into ex->result. */
+/* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into
+   ex->result. */
 static void cg_accept_stripes_(cg_ex_ *ex) {
     for (int q = 0; q < ex->transport.size; q++) {
         const int stripe = cg_stripe_of_rank_(ex, q);
@@ -2340,8 +2347,8 @@ static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
     for (int p = 0; p < ex->plan.stripes; p++) cg_put64_(mine + 8 * p, cg_own_packet_len_(ex, p));
     cg_allgather_equal_begin_(ex, mine, 8 * (uint64_t)ex->plan.stripes, ex->preamble.all);
 }
-/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so that all
-   ranks fail alike. */
+/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so
+   that all ranks fail alike. */
 static void cg_lengths_read_(cg_ex_ *ex) {
     const int me = ex->transport.rank;
     const uint64_t room = ex->plan.packet_room,
@@ -2392,8 +2399,8 @@ static cg_status cg_route_scatter_(cg_ex_ *ex) {
    Offers   cg_route_ring_, cg_route_tree_
    Needs    coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->partial, ex->reduced, ex->inputs, ex->own, ex->mem.inbox, stripes and sum, desc.carry, ex->result
-   An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that come,
-   then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. */
+   An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that
+   come, then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. */
 
 /* A new partial sum of a stripe: this rank's packet, if exact. */
 static void cg_partial_begin_(cg_ex_ *ex, int stripe) {
@@ -2467,8 +2474,8 @@ static void cg_clamp_(float *v, size_t n) {
     if (cg_absmax_bits_(v, n) < CG_INF_BITS_) return;
     for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
-/* Not exact: own.packets = the gradient, stripe by stripe, less the error of encoding (mem.sum, which is overwritten); with
-   a carry, that takes the error, and own.packets is the gradient. */
+/* Not exact: own.packets = the gradient, stripe by stripe, less the error of encoding (mem.sum, which is
+   overwritten); with a carry, that takes the error, and own.packets is the gradient. */
 static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
     const float weight = cg_weight_of_(ex, (size_t)ex->transport.rank);
     const cg_op dense = cg_dense();
@@ -2558,9 +2565,15 @@ static cg_status cg_route_tree_(cg_ex_ *ex) {
 }
 
 /* src/exchange/merge.h */
-/* ---- >>merge: gTop-k ---- */
+/* merge: gTop-k, a tree on which the k largest values of every sum of two packets survive
 
-/* The k largest of current + in; the rest joins what this rank keeps. */
+   Offers   cg_route_merge_
+   Needs    coroutine, lists, allgather (cg_sum_check_saturated_)
+   Touches  ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->mem.inbox and lists, ex->result
+   What a rank cuts off a sum it takes out of its own contribution, so that error feedback keeps it. */
+
+/* partial.packet = the plan.k largest values of it plus the packet in mem.inbox, in reduced.packet; the rest is added
+   to ex->dropped. The first of equal magnitudes survive. */
 CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     const size_t sum_cap = (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap);
     cg_sparse_reader_ r;
@@ -2627,9 +2640,18 @@ static cg_status cg_route_merge_(cg_ex_ *ex) {
 }
 
 /* src/exchange/region.h */
-/* ---- >>region: Ok-Topk
-   Regions with about as many indices each: their bounds are the means over ranks of where each rank would put them. */
+/* region: Ok-Topk, on which every rank sums a region of the vector and all together keep the k largest values
 
+   Offers   cg_route_region_
+   Needs    coroutine, lists, allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->region, ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->preamble, ex->inputs, ex->mem.inbox and
+            lists, ex->result
+   Regions have about as many selected indices each: their bounds are the means over ranks of where each rank would put
+   them. The owner of a region adds up the packets of it. The threshold is then found byte by byte, from histograms of
+   all ranks; values equal to it survive in the order of regions, as many as there is room for. A digest of the outcome
+   goes with the last preambles, because histograms have no checksum. */
+
+/* out: N numbers of 8 bytes, where this rank would let every region begin so that each has as many of its indices. */
 CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     const size_t size = cg_ranks_(ex);
     cg_sparse_reader_ r;
@@ -2644,6 +2666,7 @@ CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     cg_put64_(out, 0);
     return CG_OK;
 }
+/* region.bounds from the proposals of the last allgather: means, rounded down, and summed without overflow. */
 static void cg_region_bounds_(cg_ex_ *ex) {
     const size_t size = cg_ranks_(ex);
     for (size_t j = 0; j < size; j++) {
@@ -2670,7 +2693,8 @@ static void cg_region_bounds_(cg_ex_ *ex) {
 static size_t cg_region_n_(const cg_ex_ *ex, int q) {
     return (size_t)(ex->region.bounds[q + 1] - ex->region.bounds[q]);
 }
-/* What was sent, region by region, as packets one after the other; their places to part_at. */
+/* own.packets cut by region into packets at out (dropped.cap bytes), one after the other; their lengths go to this
+   rank's row behind the table in preamble.all. */
 CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     cg_sparse_reader_ r;
     cg_list_ list;
@@ -2694,7 +2718,8 @@ CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     }
     return CG_OK;
 }
-/* The next byte of the key: of those that share the bits so far, how many have which byte. */
+/* out: 256 counts of 4 bytes. Of the values of this rank's region whose magnitude has the threshold's bytes above
+   `byte` (3 is the highest), how many have which byte there. */
 CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *ex, int byte, uint8_t *out) {
     uint32_t bins[256] = { 0 };
     cg_sparse_reader_ r;
@@ -2712,11 +2737,12 @@ CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *ex, int byte, uint8_t *out) 
     for (int b = 0; b < 256; b++) cg_put32_(out + 4 * b, bins[b]);
     return CG_OK;
 }
+/* From the histograms of the last allgather. */
 static uint64_t cg_region_bin_count_(const cg_ex_ *ex, size_t q, int bin) {
     return cg_get32_(cg_gathered_(ex, q) + 4 * bin);
 }
-/* left: how many of those with the bits so far may stay. After the last byte counts[q]: how many of the equal ones
-   in region q. */
+/* The next byte of the threshold: the largest such that fewer than region.remaining values are above it. remaining
+   becomes how many may survive among those that share it; after the last byte ties[q] is that number in region q. */
 static void cg_region_radix_step_(cg_ex_ *ex, int byte) {
     int bin = 255;
     for (; bin > 0; bin--) {
@@ -2732,6 +2758,7 @@ static void cg_region_radix_step_(cg_ex_ *ex, int byte) {
         ex->region.remaining -= ex->region.ties[q];
     }
 }
+/* partial.buf[0] = the sum of ex->inputs, packets of this rank's region. */
 static void cg_region_reduce_(cg_ex_ *ex) {
     const int me = ex->transport.rank;
     cg_status s;
@@ -2746,7 +2773,7 @@ static void cg_region_reduce_(cg_ex_ *ex) {
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], ex->partial.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
 }
-/* A failure between rounds of equal size has no packet to travel in: it goes as counts that cannot be. */
+/* In rounds without packets a failed rank sends 0xff bytes: counts, lengths or bounds that cannot be. */
 static void cg_region_mark_failed_(cg_ex_ *ex, cg_status s, uint8_t *out, size_t bytes) {
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     if (ex->status != CG_OK) memset(out, 0xff, bytes);
@@ -2754,7 +2781,7 @@ static void cg_region_mark_failed_(cg_ex_ *ex, cg_status s, uint8_t *out, size_t
 static cg_status cg_route_region_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;
     const size_t ranks = cg_ranks_(ex), inbox_stride = ex->reduced.cap;
-    uint8_t *own_row = ex->preamble.all + 8 * ranks * ranks; /* 16 bytes for every rank */
+    uint8_t *own_row = ex->preamble.all + 8 * ranks * ranks; /* behind the table */
     int to, from;
     cg_status s;
     CG_CO_BEGIN_(ex)
@@ -2764,7 +2791,7 @@ static cg_status cg_route_region_(cg_ex_ *ex) {
     if (ex->status != CG_OK) return ex->status; /* everybody has seen the same proposals */
     cg_region_mark_failed_(ex, cg_region_split_(ex, ex->dropped.buf[0]), own_row, 8 * ranks);
     CG_CO_AWAIT_(ex, 2, cg_allgather_equal_begin_(ex, own_row, 8 * ranks, ex->preamble.all));
-    for (int q = 0; q < size; q++) { /* len[q]: what comes from q */
+    for (int q = 0; q < size; q++) {
         ex->inputs.len[q] = (size_t)cg_get64_(cg_gathered_(ex, (size_t)q) + 8 * (size_t)me);
         for (const uint8_t *row = cg_gathered_(ex, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
             if (cg_get64_(p) > inbox_stride) cg_ex_fail_(ex, CG_E_PEER, q, "it failed between two rounds");
@@ -2809,7 +2836,7 @@ static cg_status cg_route_region_(cg_ex_ *ex) {
         ex->dropped.flip = 0;
         if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
     }
-    /* room for the longest from everybody, whatever they announce */
+    /* inbox has room for reduced.cap bytes from every rank, the most that a preamble may announce */
     CG_CO_ALLGATHER_(ex, 5, 0, ex->mem.inbox);
     cg_inputs_from_gather_(ex);
     for (int q = 0; q < size; q++)
@@ -2826,11 +2853,18 @@ static cg_status cg_route_region_(cg_ex_ *ex) {
 }
 
 /* src/exchange/shared_linear.h */
-/* ---- >>sums: shared and linear ---- */
+/* shared_linear: the routes shared and linear, on which an allreduce sums f32 values that all ranks have in one place
 
+   Offers   cg_route_shared_, cg_route_linear_
+   Needs    coroutine, lists, core's sparse, traits, matrix (PowerSGD) and packet (cg_packet_seal_)
+   Touches  ex->reduced, ex->contrib, ex->mem.inbox, lists and matrix_work, desc.warm, ex->result
+   Shared: the leader selects, everybody takes its indices. Linear: dense, random-k and rotated vectors as they are;
+   low-rank by PowerSGD, one allreduce for each factor. A failed rank contributes NaN, so that all see it in the sum. */
+
+/* The values of reduced.packet; floats in host order while they are being summed. */
 static float *cg_payload_(const cg_ex_ *ex) { return (float *)(void *)(ex->reduced.packet + CG_HEADER_BYTES); }
-/* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed,
-   so that all will know. */
+/* payload = alpha times the k f32 values of a packet, then zeros up to `total`; NaN all over if this rank has failed.
+   */
 static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t total, float alpha) {
     const float *in = (const float *)(const void *)(packet + CG_HEADER_BYTES);
     float *v = cg_payload_(ex);
@@ -2843,6 +2877,7 @@ static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t
     }
     cg_axpby_(in, k, alpha, 0.0f, v);
 }
+/* Fails if a sum has NaN or Inf. */
 static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
     const uint32_t absmax_bits = cg_absmax_bits_(v, n);
     if (absmax_bits > CG_INF_BITS_)
@@ -2850,18 +2885,18 @@ static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
     else if (absmax_bits == CG_INF_BITS_)
         cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
 }
-/* The summed values under a header. */
+/* Makes reduced.packet a packet again: payload in wire order, under the header of info. */
 static void cg_seal_payload_(cg_ex_ *ex, const cg_info *info) {
     cg_floats_swap_le_(cg_payload_(ex), info->value_bytes / 4);
     ex->reduced.len = cg_packet_seal_(info, ex->reduced.packet);
 }
-/* This rank's values at the shared indices: a packet that needs no support, and the floats to be summed. */
+/* contrib.packets = this rank's values at the indices of the packet in mem.inbox (reduced.len bytes); *k of them. */
 CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, size_t *k) {
     cg_list_ list;
     cg_sparse_reader_ r;
     cg_info info;
     uint64_t index;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->mem.inbox, ex->hop.in_len, ex->n, &info);
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->mem.inbox, ex->reduced.len, ex->n, &info);
     if (s != CG_OK) return s;
     if (info.k > ex->plan.max_selected) return CG_E_CORRUPT;
     cg_list_in_mem_(ex, 0, ex->n, &list);
@@ -2870,11 +2905,13 @@ CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, size_t *k) {
     return cg_sparse_packet_put_(
         0.0f, &ex->desc.tag, ex->n, &list, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
 }
-static cg_op cg_shared_op_(const cg_ex_ *ex) { /* of the leader's indices: a selection with values of no bits */
+/* Operator of the packet of indices: desc.op with values that take no bits. */
+static cg_op cg_shared_op_(const cg_ex_ *ex) {
     cg_op op = ex->desc.op;
     op.quantize.id = CG_QUANTIZE_MEAN;
     return op;
 }
+/* reduced.packet = the indices that this rank, the leader, selects. */
 static void cg_shared_indices_(cg_ex_ *ex) {
     const cg_op op = cg_shared_op_(ex);
     cg_extra side = CG_ZERO;
@@ -2898,11 +2935,11 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
             ex->plan.root, ex->plan.root);
     if (ex->status == CG_OK) {
         memcpy(ex->mem.inbox, ex->reduced.packet, ex->reduced.len);
-        ex->hop.in_len = ex->reduced.len;
         s = cg_shared_values_(ex, &k);
         if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     }
-    if (ex->status != CG_OK && ex->reduced.len == 0) return ex->status; /* the leader's failure: all know it */
+    if (ex->status != CG_OK && ex->reduced.len == 0)
+        return ex->status; /* the leader has failed: all know it by the preamble */
     cg_load_payload_(ex, ex->contrib.packets, k, ex->plan.max_selected, alpha);
     CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, cg_payload_(ex), ex->plan.max_selected));
     cg_payload_check_(ex, cg_payload_(ex), ex->plan.max_selected);
@@ -2917,13 +2954,13 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
     CG_CO_END_
 }
-/* PowerSGD: P = MQ summed and made orthonormal, Q = M^T P summed; the factors stand in the payload of reduced.packet. */
+/* After both factors are summed: Q to desc.warm, P Q to ex->result; report.used is the same packet, but of a sum with Q
+   scaled to this rank's share. */
 static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
     const cg_traits_ traits = cg_traits_of_(op, ex->n);
     const size_t p_floats = traits.shape.rows * traits.shape.r, q_floats = traits.shape.cols * traits.shape.r;
     const float *q = cg_payload_(ex) + p_floats;
-    /* of a sum: this rank's share */
     const float own_share = ex->desc.fold == CG_FOLD_SUM ? (float)(1.0 / ex->opening.weight_sum) : 1.0f;
     cg_info info = CG_ZERO;
     cg_status s;
@@ -2935,7 +2972,7 @@ static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
     info.value_bytes = 4 * (size_t)info.k;
     cg_seal_payload_(ex, &info);
     s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
-    if (own_share != 1.0f) { /* the result is in x; now its packet becomes the share */
+    if (own_share != 1.0f) { /* the result is decoded: the packet can become the share */
         cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
         for (size_t i = 0; i < q_floats; i++) cg_payload_(ex)[p_floats + i] = cg_times_(own_share, q[i]);
         cg_seal_payload_(ex, &info);
@@ -2960,7 +2997,7 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
             s = cg_lowrank_right_(op, ex->grad, alpha, p, q, ex->mem.matrix_work);
             if (s != CG_OK) cg_ex_fail_(ex, s, -1, cg_status_str(s));
         }
-        /* NaN: nobody waits for this rank */
+        /* a failed rank sends NaN, so that nobody waits for it */
         if (ex->status != CG_OK) memset(q, 0xff, 4 * (all_floats - p_floats));
         CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, q, all_floats - p_floats));
         cg_payload_check_(ex, q, all_floats - p_floats);
@@ -2978,8 +3015,18 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
 }
 
 /* src/exchange/exchange.h */
-/* ---- >>exchange ---- */
+/* exchange: one exchange from start to report, blocking or in pieces
 
+   Offers   the public calls but those of layers; cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_
+   Needs    all rooms before it
+   Touches  the state, the caller's mem, x or desc.into, desc.model, desc.carry, desc.warm
+   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_
+   A rank that fails still takes part in every message that others expect of it, so that all ranks return, with a
+   reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
+   have been checked. */
+
+/* Coroutine of the first round: records of all ranks, checked; then scales, if they are to be agreed on. Ends with a
+   status that is the same on all ranks, but for a scale that cannot be: that failure travels as a packet. */
 static cg_status cg_opening_(cg_ex_ *ex) {
     CG_CO_BEGIN_(ex)
     if (!ex->opening.have_records) {
@@ -2998,9 +3045,10 @@ static cg_status cg_opening_(cg_ex_ *ex) {
     cg_scales_agree_(ex);
     for (size_t q = 0; q < cg_ranks_(ex); q++)
         ex->mem.sizes[q] = cg_get64_(ex->opening.records + q * CG_RECORD_BYTES_ + 32);
-    return CG_OK; /* a failure from here on travels as a packet */
+    return CG_OK;
     CG_CO_END_
 }
+/* Goes on with the opening or the route: CG_AGAIN if it waits for a collective again, otherwise its outcome. */
 static cg_status cg_ex_resume_(cg_ex_ *ex) {
     if (ex->co.phase == CG_PHASE_OPENING_) {
         cg_status s = cg_opening_(ex);
@@ -3022,6 +3070,7 @@ static cg_status cg_ex_resume_(cg_ex_ *ex) {
     default: return cg_route_allgather_(ex);
     }
 }
+/* Adds the message that has just been moved to the report. */
 static void cg_count_io_(cg_ex_ *ex) {
     const cg_io *io = &ex->co.io;
     const uint64_t others = (uint64_t)ex->transport.size - 1;
@@ -3042,6 +3091,7 @@ static void cg_count_io_(cg_ex_ *ex) {
     ex->report.bytes_out += out;
     ex->report.bytes_in += in;
 }
+/* Ends the exchange: takes the step of the model and completes the report. */
 static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->co.phase = CG_PHASE_DONE_;
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
@@ -3058,6 +3108,7 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
 }
+/* cg_exchange_next, within the floating-point environment. */
 static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     cg_status s;
     if (ex->co.io_pending) {
@@ -3066,7 +3117,7 @@ static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
                                                                                                : ex->co.io.to;
         ex->co.io_pending = 0;
         if (last_code) {
-            ex->status = CG_OK; /* whatever went before, this is what ended it */
+            ex->status = CG_OK; /* an earlier failure gives way to the one that ends the exchange */
             ex->report.code = last_code;
             cg_ex_fail_(ex, CG_E_TRANSPORT, peer == ex->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
             return cg_ex_finish_(ex, CG_E_TRANSPORT);
@@ -3084,6 +3135,7 @@ static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     } while (s == CG_AGAIN);
     return cg_ex_finish_(ex, s);
 }
+/* Zeroes the state and copies the arguments. */
 static void cg_ex_init_(
     cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, size_t n) {
     memset(ex, 0, sizeof *ex);
@@ -3096,13 +3148,16 @@ static void cg_ex_init_(
     ex->report.rank = -1;
     ex->report.why = cg_status_str(CG_OK);
 }
-/* NULL, or why nothing can be said to anybody. */
+/* NULL, or why no message can be sent at all. */
 static const char *cg_transport_error_(const cg_transport *t) {
     if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
     if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce)
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
+/* Resolves the plan, lays out mem, compresses what can be compressed at once and writes the opening record. Whatever
+   is wrong goes into ex->status, and the opening will tell it. Returns another status than CG_OK only if that is
+   impossible: an unusable transport, or no memory for the records of more than CG_FALLBACK_RANKS_ ranks. */
 static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint64_t need_bytes;
@@ -3198,13 +3253,14 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     if (!desc || !transport || cg_transport_error_(transport)) return 0;
     env = cg_fenv_enter_();
     cg_ex_init_(&ex, desc, transport, NULL, n);
-    ex.desc.carry = &ex.no_grad; /* as if there were one */
+    ex.desc.carry = &ex.no_grad; /* as if there were one: without it the description may be refused */
     cg_ex_resolve_(&ex);
     if (ex.status == CG_OK) floats = cg_carry_floats_(&ex);
     cg_fenv_leave_(env);
     return floats;
 }
-/* fill: x is still to be made; failed: this rank has nothing to exchange but its status. */
+/* A whole exchange in the caller's state; mem is beside the state. producer: makes grad, or NULL if it is there.
+   earlier_status: if not CG_OK, this rank has nothing to exchange but that. */
 static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
     struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
     cg_io io;
@@ -3221,12 +3277,13 @@ static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc,
     cg_exchange_report(ex, report);
     return s;
 }
+/* For mem that is too small even for the state: only tells the others. */
 CG_NOINLINE_ cg_status cg_exchange_no_memory_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, cg_status earlier_status, cg_report *report) {
-    cg_exchange_state state; /* too little memory for anything but to say so */
+    cg_exchange_state state;
     return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, earlier_status, report);
 }
-/* failed: CG_OK, or why this rank can only tell the others. */
+/* cg_exchange; earlier_status: CG_OK, or a failure that this rank only tells the others. */
 static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
@@ -3244,28 +3301,44 @@ CG_API_ cg_status cg_exchange(const cg_exchange_desc *desc, const cg_transport *
 }
 
 /* src/exchange/layers.h */
-/* ---- >>layers ---- */
+/* layers: many exchanges that share one opening, and small layers that travel as one vector
+
+   Offers   cg_exchange_layers, cg_exchange_layers_memory, cg_used_decode
+   Needs    exchange, memory (cg_arena_), opening
+   Touches  the layers' x, into, model, status and report; the caller's mem
+   All exchanges are started, then a first round compares one record for all of them, a second moves the opening records
+   of all, and the routes follow one after the other. */
 
 typedef struct cg_batch_ {
     const cg_layer *layers;
-    size_t count, small_below, first_small, flat_n; /* first: of the small ones; count: none */
-    size_t exchange_count;                          /* long layers, and one for all the small ones */
-    cg_exchange_desc flat_desc;
-    cg_ex_ *opening, *exchanges; /* the opening of all; every exchange */
-    uint8_t *own_records, *records, *exchange_mem, *contrib;
-    float *flat_grad;
+    size_t count;               /* of layers */
+    size_t small_below;         /* layers of fewer values travel together */
+    size_t first_small;         /* index of the first of them; count: none */
+    size_t flat_n;              /* values of all small layers */
+    size_t exchange_count;      /* long layers, and one for all the small ones */
+    cg_exchange_desc flat_desc; /* of the small ones */
+    /* in mem: */
+    cg_ex_ *opening;       /* the first round, for all */
+    cg_ex_ *exchanges;     /* exchange_count states */
+    uint8_t *own_records;  /* opening records of this rank, one for every exchange */
+    uint8_t *records;      /* of all ranks */
+    uint8_t *exchange_mem; /* for the first round, then for every exchange */
+    uint8_t *contrib;      /* packets of the small layers: what report.used points to */
+    float *flat_grad;      /* the small layers, one after the other */
 } cg_batch_;
+/* Does layer i travel with the small ones? Those have the fold and weight of the first of them. */
 static int cg_batch_is_small_(const cg_batch_ *p, size_t i) {
     const cg_exchange_desc *d = &p->layers[i].desc,
                            *first = p->first_small < p->count ? &p->layers[p->first_small].desc : d;
     return p->layers[i].n < p->small_below && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) &&
         d->fold == first->fold && cg_as_bits_(d->weight) == cg_as_bits_(first->weight);
 }
+/* Exchanges go by the index of their layer; count stands for that of the small ones. */
 static const cg_exchange_desc *cg_batch_desc_(const cg_batch_ *p, size_t i) {
     return i < p->count ? &p->layers[i].desc : &p->flat_desc;
 }
 static size_t cg_batch_n_(const cg_batch_ *p, size_t i) { return i < p->count ? p->layers[i].n : p->flat_n; }
-/* The layer whose exchange comes after layer i's, count: the small ones together, or count + 1: the end. */
+/* The exchange after i: a layer, count, or count + 1 at the end. i = (size_t)-1 gives the first. */
 static size_t cg_batch_next_(const cg_batch_ *p, size_t i) {
     for (i++; i < p->count; i++)
         if (!cg_batch_is_small_(p, i)) return i;
@@ -3274,6 +3347,7 @@ static size_t cg_batch_next_(const cg_batch_ *p, size_t i) {
 static uint64_t cg_batch_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n) {
     return cg_add_sat_(cg_exchange_memory(desc, t, n), 63) & ~(uint64_t)63;
 }
+/* Bytes of mem, which is aligned to 64; base NULL: only these. Otherwise p has the places in it, too. */
 static uint64_t cg_batch_mem_plan_(
     cg_batch_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
     const size_t before_first = (size_t)0 - 1;
@@ -3318,7 +3392,7 @@ CG_API_ size_t cg_exchange_layers_memory(
     if ((!layers && count) || !transport || cg_transport_error_(transport)) return 0;
     return cg_size_or_zero_(cg_add_sat_(cg_batch_mem_plan_(&p, layers, count, small, transport, NULL), 64));
 }
-/* By the callbacks, until what was asked for is done. */
+/* Moves the collective that was begun, by the callbacks, until it is complete or one of them fails. */
 static cg_status cg_collective_wait_(cg_ex_ *ex) {
     while (ex->collective.kind && cg_collective_next_(ex, &ex->co.io)) {
         const int code = cg_io_run(&ex->transport, &ex->co.io);
@@ -3331,7 +3405,8 @@ static cg_status cg_collective_wait_(cg_ex_ *ex) {
     ex->collective.kind = CG_COLL_NONE_;
     return ex->status;
 }
-/* The small ones, one after the other, and a packet each to say that all of them counted. NULL: one of them is NULL. */
+/* Copies the small layers to flat_grad, and each as a dense packet to contrib: they are sent without loss. NULL: one of
+   them has values but no x. */
 static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
     const cg_op dense = cg_dense();
     size_t at = 0, used = 0, len;
@@ -3350,8 +3425,9 @@ static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
     }
     return none_missing ? p->flat_grad : NULL;
 }
+/* Result, status and report of the exchange of the small layers to each of them. */
 static void cg_batch_unflatten_(const cg_batch_ *p, cg_layer *layers, const cg_ex_ *ex) {
-    const cg_fenv_ env = cg_fenv_enter_(); /* for steps of a model */
+    const cg_fenv_ env = cg_fenv_enter_(); /* for the step of a model */
     size_t at = 0;
     for (size_t i = p->first_small; i < p->count; i++) {
         const void *used = layers[i].report.used;
@@ -3375,7 +3451,8 @@ static int cg_batch_rates_ok_(const cg_batch_ *p, const cg_layer *layers) {
     for (size_t i = p->first_small; i < p->count; i++) ok &= !cg_batch_is_small_(p, i) || cg_rate_ok_(&layers[i].desc);
     return ok;
 }
-/* Starts all, and tells everybody in one record whether that went well and whether the layers are the same. */
+/* Starts all exchanges, and moves the first round: a record that says whether that went well, with a hash of all
+   layers in place of the seed. */
 static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transport *t) {
     const size_t before_first = (size_t)0 - 1;
     const cg_exchange_desc default_desc = CG_ZERO;
@@ -3420,6 +3497,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
         opening->report.why = "its layers differ: in number, length, operator, route or tag";
     return opening->status;
 }
+/* The second round, then all exchanges; the first failure is returned, and only a failed callback ends the rest. */
 static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
     const size_t before_first = (size_t)0 - 1;
     cg_ex_ *opening = p->opening;
@@ -3482,7 +3560,7 @@ CG_API_ cg_status cg_used_decode(
     size_t at = 0, done = 0;
     cg_info info;
     cg_status s = used || !len ? CG_OK : CG_E_ARG;
-    /* all of them, before y changes */
+    /* checks all packets before y changes */
     for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
         s = cg_inspect(p + at, len - at, &info);
         if (s == CG_OK && info.n > n - done) s = CG_E_MISMATCH;

@@ -26,8 +26,8 @@ CG_OFFERED_ void cg_list_append_(cg_list_ *list, uint64_t index, float value) {
     for (uint64_t s = (index >> 32) + 1; s <= list->segment_count; s++) list->segment_start[s] = list->count + 1;
     cg_list_add_(list, (size_t)index, value);
 }
-/* Magnitude bits of the kth largest value, kth from 1 to list->count; *kth becomes its rank among its equals, the number
-   of them that belong to the kth largest. */
+/* Magnitude bits of the kth largest value, kth from 1 to list->count; *kth becomes its rank among its equals, the
+   number of them that belong to the kth largest. */
 CG_OFFERED_ uint32_t cg_list_kth_(const cg_list_ *list, size_t *kth) {
     return cg_kth_(list->value, list->count, kth, 0, CG_INF_BITS_ - 1, cg_both_signs_);
 }

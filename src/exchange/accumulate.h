@@ -3,8 +3,8 @@
    Offers   cg_accum_ranks_, cg_accum_open_ and cg_accum_packet_, then cg_accum_all_ or cg_accum_compress_
    Needs    ranks, packets, core's decode (by blocks) and producer
    Touches  ex->inputs.decoder, the sum, ex->mem.scratch and the packet written
-   As a producer the sum is made block by block while it is compressed. Packets that cannot be decoded by blocks are added
-   one after the other, in the same order. */
+   As a producer the sum is made block by block while it is compressed. Packets that cannot be decoded by blocks are
+   added one after the other, in the same order. */
 
 typedef struct cg_accum_ {
     const cg_ex_ *ex;

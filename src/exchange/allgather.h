@@ -6,8 +6,8 @@
    Sparse f32 packets are read side by side, so that the sum is put together in the L1 cache and written to memory once,
    or goes straight into the model. */
 
-/* CG_E_NONFINITE if an f32 value of a sum is the largest float: sums of packets saturate there, and such a value divided
-   by N is no mean. */
+/* CG_E_NONFINITE if an f32 value of a sum is the largest float: sums of packets saturate there, and such a value
+   divided by N is no mean. */
 static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     cg_info info;
     const cg_status s = cg_inspect(sum, len, &info);
@@ -15,7 +15,8 @@ static cg_status cg_sum_check_saturated_(const uint8_t *sum, size_t len) {
     return cg_floats_absmax_bits_le_(sum + CG_HEADER_BYTES, info.value_bytes / 4) >= CG_INF_BITS_ - 1 ? CG_E_NONFINITE
                                                                                                       : CG_OK;
 }
-/* counts[i] = how many of ex->inputs have the i-th index of the sum (ex->reduced), which has k. Indices ascend in all. */
+/* counts[i] = how many of ex->inputs have the i-th index of the sum (ex->reduced), which has k. Indices ascend in
+   all. */
 CG_NOINLINE_ cg_status cg_count_contributors_(const cg_ex_ *ex, size_t k, uint32_t *counts) {
     const cg_extra side = cg_decode_extra_(ex);
     cg_sparse_reader_ sum, one;
@@ -52,8 +53,9 @@ CG_NOINLINE_ cg_status cg_mean_of_contributors_(cg_ex_ *ex) {
     ex->reduced.len = cg_packet_seal_(&sum, ex->reduced.packet);
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
 }
-/* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them there.
-   touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be stepped. */
+/* Adds alpha times the pairs with indices in [base, end) to chunk, from where the reader stands; first: puts them
+   there. touched: gets a bit for every index, or NULL; model, if touched is given, is prefetched where it will be
+   stepped. */
 CG_INLINE_ void cg_reader_add_(cg_sparse_reader_ *r, int first, float alpha, uint64_t base, uint64_t end, float *chunk,
     uint64_t *touched, const float *model) {
     for (;; r->window_next = r->window_n = 0) {

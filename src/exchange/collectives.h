@@ -3,9 +3,9 @@
    Offers   cg_*_begin_, cg_collective_next_, cg_gathered_, floats in wire order (cg_floats_*_le_)
    Needs    ranks, kernels (cg_axpby_, cg_absmax_bits_)
    Touches  ex->collective, ex->mem.sizes, ex->mem.bounce and the buffers that cg_*_begin_ was given
-   A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller moves
-   each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather, broadcast or
-   allreduce, whichever comes first; the last three move it in fragments through ex->mem.bounce. */
+   A collective is begun, then cg_collective_next_ names the messages that it takes, one after the other; the caller
+   moves each before it asks for the next. Without the callback of its own name it goes by sendrecv, allgather,
+   broadcast or allreduce, whichever comes first; the last three move it in fragments through ex->mem.bounce. */
 
 enum { CG_COLL_NONE_, CG_COLL_ALLGATHER_, CG_COLL_BROADCAST_, CG_COLL_ALLREDUCE_, CG_COLL_SENDRECV_ };
 /* the callback of the same name, or one that stands in for it */
@@ -66,8 +66,8 @@ static void cg_collective_begin_(
     c->bytes = bytes;
     c->root = root;
 }
-/* Gathers `mine` of every rank, sizes[rank] bytes each, which all ranks know. buf has room for N times the largest size,
-   and so many bytes can be read at mine. Both, and sizes, must stay until cg_gathered_ has been asked. */
+/* Gathers `mine` of every rank, sizes[rank] bytes each, which all ranks know. buf has room for N times the largest
+   size, and so many bytes can be read at mine. Both, and sizes, must stay until cg_gathered_ has been asked. */
 static void cg_allgather_begin_(cg_ex_ *ex, const void *mine, const uint64_t *sizes, void *buf) {
     const cg_transport *t = &ex->transport;
     uint64_t longest = 0, all = 0;

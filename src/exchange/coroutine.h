@@ -3,11 +3,11 @@
    Offers   CG_CO_BEGIN_ ... CG_CO_END_, CG_CO_AWAIT_, CG_CO_HOP_, CG_CO_BROADCAST_, CG_CO_ALLGATHER_
    Needs    collectives, packets
    Touches  ex->co.line, ex->hop, ex->preamble, ex->inputs, ex->reduced.len, ex->mem.sizes
-   A coroutine is a function of ex that returns CG_AGAIN while a collective is under way and is called again when that is
-   complete. Locals do not outlast a wait, except those computed before CG_CO_BEGIN_, which are computed anew. */
+   A coroutine is a function of ex that returns CG_AGAIN while a collective is under way and is called again when that
+   is complete. Locals do not outlast a wait, except those computed before CG_CO_BEGIN_, which are computed anew. */
 
-/* resume_line is where the coroutine goes on: 1, 2, 3 ... in the order of its text, not a line of the file. A macro that
-   moves a preamble and a packet waits for the first at resume_line and for the second at -resume_line. */
+/* resume_line is where the coroutine goes on: 1, 2, 3 ... in the order of its text, not a line of the file. A macro
+   that moves a preamble and a packet waits for the first at resume_line and for the second at -resume_line. */
 #define CG_CO_BEGIN_(ex)      \
   switch ((ex)->co.line) {    \
   default: return CG_E_STATE; \
@@ -21,15 +21,16 @@
   } while (0)
 #define CG_CO_AWAIT_(ex, resume_line, begin_call) CG_CO_YIELD_(ex, begin_call, resume_line)
 #define CG_CO_END_ }
-/* One packet out and one in by sendrecv, then ex->hop.in_len is the length of what came. Preambles go before them unless
-   len_fixed: both lengths are known to both sides. */
+/* One packet out and one in by sendrecv, then ex->hop.in_len is the length of what came. Preambles go before them
+   unless len_fixed: both lengths are known to both sides. */
 #define CG_CO_HOP_(ex, resume_line, len_fixed, out, out_len, to, in, in_len, cap, from) \
   do {                                                                                  \
     cg_hop_set_(ex, out, out_len, to, in, in_len, cap, from);                           \
     if (!(len_fixed)) CG_CO_YIELD_(ex, cg_hop_preamble_begin_(ex), resume_line);        \
     CG_CO_YIELD_(ex, cg_hop_packet_begin_(ex, len_fixed), -(resume_line));              \
   } while (0)
-/* ex->reduced.packet and its length from rank `from` to everybody. fixed_len: its length, or 0: a preamble goes before it. */
+/* ex->reduced.packet and its length from rank `from` to everybody. fixed_len: its length, or 0: a preamble goes
+   before it. */
 #define CG_CO_BROADCAST_(ex, resume_line, fixed_len, from)                                                  \
   do {                                                                                                      \
     cg_preamble_put_(ex, (ex)->preamble.out, (ex)->reduced.len);                                            \

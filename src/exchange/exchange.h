@@ -1,5 +1,15 @@
-/* ---- >>exchange ---- */
+/* exchange: one exchange from start to report, blocking or in pieces
 
+   Offers   the public calls but those of layers; cg_ex_init_, cg_ex_start_, cg_ex_next_, cg_count_io_
+   Needs    all rooms before it
+   Touches  the state, the caller's mem, x or desc.into, desc.model, desc.carry, desc.warm
+   Other headers may use: cg_exchange_in_state_, cg_exchange_or_fail_
+   A rank that fails still takes part in every message that others expect of it, so that all ranks return, with a
+   reason, in the same exchange. The result, model, carry and warm change only after the last message, when all packets
+   have been checked. */
+
+/* Coroutine of the first round: records of all ranks, checked; then scales, if they are to be agreed on. Ends with a
+   status that is the same on all ranks, but for a scale that cannot be: that failure travels as a packet. */
 static cg_status cg_opening_(cg_ex_ *ex) {
     CG_CO_BEGIN_(ex)
     if (!ex->opening.have_records) {
@@ -18,9 +28,10 @@ static cg_status cg_opening_(cg_ex_ *ex) {
     cg_scales_agree_(ex);
     for (size_t q = 0; q < cg_ranks_(ex); q++)
         ex->mem.sizes[q] = cg_get64_(ex->opening.records + q * CG_RECORD_BYTES_ + 32);
-    return CG_OK; /* a failure from here on travels as a packet */
+    return CG_OK;
     CG_CO_END_
 }
+/* Goes on with the opening or the route: CG_AGAIN if it waits for a collective again, otherwise its outcome. */
 static cg_status cg_ex_resume_(cg_ex_ *ex) {
     if (ex->co.phase == CG_PHASE_OPENING_) {
         cg_status s = cg_opening_(ex);
@@ -42,6 +53,7 @@ static cg_status cg_ex_resume_(cg_ex_ *ex) {
     default: return cg_route_allgather_(ex);
     }
 }
+/* Adds the message that has just been moved to the report. */
 static void cg_count_io_(cg_ex_ *ex) {
     const cg_io *io = &ex->co.io;
     const uint64_t others = (uint64_t)ex->transport.size - 1;
@@ -62,6 +74,7 @@ static void cg_count_io_(cg_ex_ *ex) {
     ex->report.bytes_out += out;
     ex->report.bytes_in += in;
 }
+/* Ends the exchange: takes the step of the model and completes the report. */
 static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->co.phase = CG_PHASE_DONE_;
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
@@ -78,6 +91,7 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
 }
+/* cg_exchange_next, within the floating-point environment. */
 static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     cg_status s;
     if (ex->co.io_pending) {
@@ -86,7 +100,7 @@ static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
                                                                                                : ex->co.io.to;
         ex->co.io_pending = 0;
         if (last_code) {
-            ex->status = CG_OK; /* whatever went before, this is what ended it */
+            ex->status = CG_OK; /* an earlier failure gives way to the one that ends the exchange */
             ex->report.code = last_code;
             cg_ex_fail_(ex, CG_E_TRANSPORT, peer == ex->transport.rank ? -1 : peer, cg_status_str(CG_E_TRANSPORT));
             return cg_ex_finish_(ex, CG_E_TRANSPORT);
@@ -104,6 +118,7 @@ static cg_status cg_ex_next_(cg_ex_ *ex, int last_code, cg_io *io) {
     } while (s == CG_AGAIN);
     return cg_ex_finish_(ex, s);
 }
+/* Zeroes the state and copies the arguments. */
 static void cg_ex_init_(
     cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *transport, float *grad, size_t n) {
     memset(ex, 0, sizeof *ex);
@@ -116,13 +131,16 @@ static void cg_ex_init_(
     ex->report.rank = -1;
     ex->report.why = cg_status_str(CG_OK);
 }
-/* NULL, or why nothing can be said to anybody. */
+/* NULL, or why no message can be sent at all. */
 static const char *cg_transport_error_(const cg_transport *t) {
     if (t->size < 1 || t->rank < 0 || t->rank >= t->size) return "rank must be from 0 to size - 1";
     if (t->size > 1 && !t->sendrecv && !t->allgather && !t->broadcast && !t->allreduce)
         return "no callback: give sendrecv, or at least one of allgather, broadcast and allreduce";
     return NULL;
 }
+/* Resolves the plan, lays out mem, compresses what can be compressed at once and writes the opening record. Whatever
+   is wrong goes into ex->status, and the opening will tell it. Returns another status than CG_OK only if that is
+   impossible: an unusable transport, or no memory for the records of more than CG_FALLBACK_RANKS_ ranks. */
 static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint64_t need_bytes;
@@ -218,13 +236,14 @@ CG_API_ size_t cg_exchange_carry(const cg_exchange_desc *desc, const cg_transpor
     if (!desc || !transport || cg_transport_error_(transport)) return 0;
     env = cg_fenv_enter_();
     cg_ex_init_(&ex, desc, transport, NULL, n);
-    ex.desc.carry = &ex.no_grad; /* as if there were one */
+    ex.desc.carry = &ex.no_grad; /* as if there were one: without it the description may be refused */
     cg_ex_resolve_(&ex);
     if (ex.status == CG_OK) floats = cg_carry_floats_(&ex);
     cg_fenv_leave_(env);
     return floats;
 }
-/* fill: x is still to be made; failed: this rank has nothing to exchange but its status. */
+/* A whole exchange in the caller's state; mem is beside the state. producer: makes grad, or NULL if it is there.
+   earlier_status: if not CG_OK, this rank has nothing to exchange but that. */
 static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc, const cg_transport *t, float *grad,
     struct cg_producer_ *producer, size_t n, void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
     cg_io io;
@@ -241,12 +260,13 @@ static cg_status cg_exchange_in_state_(cg_ex_ *ex, const cg_exchange_desc *desc,
     cg_exchange_report(ex, report);
     return s;
 }
+/* For mem that is too small even for the state: only tells the others. */
 CG_NOINLINE_ cg_status cg_exchange_no_memory_(const cg_exchange_desc *desc, const cg_transport *transport, float *x,
     size_t n, cg_status earlier_status, cg_report *report) {
-    cg_exchange_state state; /* too little memory for anything but to say so */
+    cg_exchange_state state;
     return cg_exchange_in_state_(&state, desc, transport, x, NULL, n, NULL, 0, earlier_status, report);
 }
-/* failed: CG_OK, or why this rank can only tell the others. */
+/* cg_exchange; earlier_status: CG_OK, or a failure that this rank only tells the others. */
 static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_transport *transport, float *x, size_t n,
     void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;

@@ -1,25 +1,41 @@
-/* ---- >>layers ---- */
+/* layers: many exchanges that share one opening, and small layers that travel as one vector
+
+   Offers   cg_exchange_layers, cg_exchange_layers_memory, cg_used_decode
+   Needs    exchange, memory (cg_arena_), opening
+   Touches  the layers' x, into, model, status and report; the caller's mem
+   All exchanges are started, then a first round compares one record for all of them, a second moves the opening records
+   of all, and the routes follow one after the other. */
 
 typedef struct cg_batch_ {
     const cg_layer *layers;
-    size_t count, small_below, first_small, flat_n; /* first: of the small ones; count: none */
-    size_t exchange_count;                          /* long layers, and one for all the small ones */
-    cg_exchange_desc flat_desc;
-    cg_ex_ *opening, *exchanges; /* the opening of all; every exchange */
-    uint8_t *own_records, *records, *exchange_mem, *contrib;
-    float *flat_grad;
+    size_t count;               /* of layers */
+    size_t small_below;         /* layers of fewer values travel together */
+    size_t first_small;         /* index of the first of them; count: none */
+    size_t flat_n;              /* values of all small layers */
+    size_t exchange_count;      /* long layers, and one for all the small ones */
+    cg_exchange_desc flat_desc; /* of the small ones */
+    /* in mem: */
+    cg_ex_ *opening;       /* the first round, for all */
+    cg_ex_ *exchanges;     /* exchange_count states */
+    uint8_t *own_records;  /* opening records of this rank, one for every exchange */
+    uint8_t *records;      /* of all ranks */
+    uint8_t *exchange_mem; /* for the first round, then for every exchange */
+    uint8_t *contrib;      /* packets of the small layers: what report.used points to */
+    float *flat_grad;      /* the small layers, one after the other */
 } cg_batch_;
+/* Does layer i travel with the small ones? Those have the fold and weight of the first of them. */
 static int cg_batch_is_small_(const cg_batch_ *p, size_t i) {
     const cg_exchange_desc *d = &p->layers[i].desc,
                            *first = p->first_small < p->count ? &p->layers[p->first_small].desc : d;
     return p->layers[i].n < p->small_below && (d->fold == CG_FOLD_MEAN || d->fold == CG_FOLD_SUM) &&
         d->fold == first->fold && cg_as_bits_(d->weight) == cg_as_bits_(first->weight);
 }
+/* Exchanges go by the index of their layer; count stands for that of the small ones. */
 static const cg_exchange_desc *cg_batch_desc_(const cg_batch_ *p, size_t i) {
     return i < p->count ? &p->layers[i].desc : &p->flat_desc;
 }
 static size_t cg_batch_n_(const cg_batch_ *p, size_t i) { return i < p->count ? p->layers[i].n : p->flat_n; }
-/* The layer whose exchange comes after layer i's, count: the small ones together, or count + 1: the end. */
+/* The exchange after i: a layer, count, or count + 1 at the end. i = (size_t)-1 gives the first. */
 static size_t cg_batch_next_(const cg_batch_ *p, size_t i) {
     for (i++; i < p->count; i++)
         if (!cg_batch_is_small_(p, i)) return i;
@@ -28,6 +44,7 @@ static size_t cg_batch_next_(const cg_batch_ *p, size_t i) {
 static uint64_t cg_batch_room_(const cg_transport *t, const cg_exchange_desc *desc, size_t n) {
     return cg_add_sat_(cg_exchange_memory(desc, t, n), 63) & ~(uint64_t)63;
 }
+/* Bytes of mem, which is aligned to 64; base NULL: only these. Otherwise p has the places in it, too. */
 static uint64_t cg_batch_mem_plan_(
     cg_batch_ *p, const cg_layer *layers, size_t count, size_t small, const cg_transport *t, uint8_t *base) {
     const size_t before_first = (size_t)0 - 1;
@@ -72,7 +89,7 @@ CG_API_ size_t cg_exchange_layers_memory(
     if ((!layers && count) || !transport || cg_transport_error_(transport)) return 0;
     return cg_size_or_zero_(cg_add_sat_(cg_batch_mem_plan_(&p, layers, count, small, transport, NULL), 64));
 }
-/* By the callbacks, until what was asked for is done. */
+/* Moves the collective that was begun, by the callbacks, until it is complete or one of them fails. */
 static cg_status cg_collective_wait_(cg_ex_ *ex) {
     while (ex->collective.kind && cg_collective_next_(ex, &ex->co.io)) {
         const int code = cg_io_run(&ex->transport, &ex->co.io);
@@ -85,7 +102,8 @@ static cg_status cg_collective_wait_(cg_ex_ *ex) {
     ex->collective.kind = CG_COLL_NONE_;
     return ex->status;
 }
-/* The small ones, one after the other, and a packet each to say that all of them counted. NULL: one of them is NULL. */
+/* Copies the small layers to flat_grad, and each as a dense packet to contrib: they are sent without loss. NULL: one of
+   them has values but no x. */
 static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
     const cg_op dense = cg_dense();
     size_t at = 0, used = 0, len;
@@ -104,8 +122,9 @@ static float *cg_batch_flatten_(cg_batch_ *p, cg_layer *layers) {
     }
     return none_missing ? p->flat_grad : NULL;
 }
+/* Result, status and report of the exchange of the small layers to each of them. */
 static void cg_batch_unflatten_(const cg_batch_ *p, cg_layer *layers, const cg_ex_ *ex) {
-    const cg_fenv_ env = cg_fenv_enter_(); /* for steps of a model */
+    const cg_fenv_ env = cg_fenv_enter_(); /* for the step of a model */
     size_t at = 0;
     for (size_t i = p->first_small; i < p->count; i++) {
         const void *used = layers[i].report.used;
@@ -129,7 +148,8 @@ static int cg_batch_rates_ok_(const cg_batch_ *p, const cg_layer *layers) {
     for (size_t i = p->first_small; i < p->count; i++) ok &= !cg_batch_is_small_(p, i) || cg_rate_ok_(&layers[i].desc);
     return ok;
 }
-/* Starts all, and tells everybody in one record whether that went well and whether the layers are the same. */
+/* Starts all exchanges, and moves the first round: a record that says whether that went well, with a hash of all
+   layers in place of the seed. */
 static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transport *t) {
     const size_t before_first = (size_t)0 - 1;
     const cg_exchange_desc default_desc = CG_ZERO;
@@ -174,6 +194,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
         opening->report.why = "its layers differ: in number, length, operator, route or tag";
     return opening->status;
 }
+/* The second round, then all exchanges; the first failure is returned, and only a failed callback ends the rest. */
 static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
     const size_t before_first = (size_t)0 - 1;
     cg_ex_ *opening = p->opening;
@@ -236,7 +257,7 @@ CG_API_ cg_status cg_used_decode(
     size_t at = 0, done = 0;
     cg_info info;
     cg_status s = used || !len ? CG_OK : CG_E_ARG;
-    /* all of them, before y changes */
+    /* checks all packets before y changes */
     for (; at < len && s == CG_OK; at += info.packet_bytes, done += (size_t)info.n) {
         s = cg_inspect(p + at, len - at, &info);
         if (s == CG_OK && info.n > n - done) s = CG_E_MISMATCH;

@@ -106,8 +106,8 @@ static void cg_mem_plan_owner_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) 
         cg_add_sat_(
             cg_mul_sat_((uint64_t)ex->plan.stripes, ex->plan.packet_room), cg_dense_bound_(cg_stripe_max_n_(ex))));
 }
-/* Merge and region split a sum of packets into two lists, shared writes one list. fan_in: packets added at once; merges:
-   sums that this rank may cut, each of which drops something. */
+/* Merge and region split a sum of packets into two lists, shared writes one list. fan_in: packets added at once;
+   merges: sums that this rank may cut, each of which drops something. */
 static void cg_mem_plan_lists_(cg_ex_ *ex, cg_arena_ *arena, uint64_t *scratch) {
     const uint64_t size = (uint64_t)ex->transport.size, n = ex->n;
     const uint64_t fan_in = ex->plan.route == CG_ROUTE_REGION ? size
@@ -168,8 +168,8 @@ static uint64_t cg_bounce_room_(const cg_ex_ *ex) {
     if (ex->transport.sendrecv) return allreduce_floats ? cg_mul_sat_(4, allreduce_floats / size + 128) : 0;
     return cg_mul_sat_(size, fragment);
 }
-/* Bytes of mem beside the state. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they are
-   set to NULL. If ex->status is not CG_OK, only what the opening needs. */
+/* Bytes of mem beside the state. base: where it begins, aligned to 64 bytes, to set the places in ex too; NULL: they
+   are set to NULL. If ex->status is not CG_OK, only what the opening needs. */
 static uint64_t cg_mem_plan_(cg_ex_ *ex, uint8_t *base) {
     const cg_op *op = &ex->desc.op;
     const uint64_t size = (uint64_t)ex->transport.size;

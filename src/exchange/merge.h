@@ -1,6 +1,12 @@
-/* ---- >>merge: gTop-k ---- */
+/* merge: gTop-k, a tree on which the k largest values of every sum of two packets survive
 
-/* The k largest of current + in; the rest joins what this rank keeps. */
+   Offers   cg_route_merge_
+   Needs    coroutine, lists, allgather (cg_sum_check_saturated_)
+   Touches  ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->mem.inbox and lists, ex->result
+   What a rank cuts off a sum it takes out of its own contribution, so that error feedback keeps it. */
+
+/* partial.packet = the plan.k largest values of it plus the packet in mem.inbox, in reduced.packet; the rest is added
+   to ex->dropped. The first of equal magnitudes survive. */
 CG_NOINLINE_ cg_status cg_merge_topk_(cg_ex_ *ex) {
     const size_t sum_cap = (size_t)cg_sparse_packet_bound_(ex->n, ex->mem.list_cap);
     cg_sparse_reader_ r;

@@ -3,8 +3,9 @@
    Offers   cg_record_put_, cg_records_check_, hashes of operators and descriptions
    Needs    ranks, routes, random (cg_shared_key_)
    Touches  ex->opening, ex->mem.sizes, ex->plan.root; ex->status where a rank differs
-   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its packets,
-   weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and 56. */
+   Every rank sends a record of 64 bytes: magic, status, n, hash of the description, key of the tag, bytes of its
+   packets, weight, score, scale and a hash of all that. Little-endian, at offsets 0, 4, 8, 16, 24, 32, 40, 44, 48 and
+   56. */
 
 #define CG_RECORD_MAGIC_ 0x31786763u  /* "cgx1" */
 #define CG_FAILURE_MAGIC_ 0x6f6e6763u /* "cgno" */

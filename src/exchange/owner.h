@@ -3,9 +3,9 @@
    Offers   cg_route_server_, cg_route_scatter_, cg_reduced_tag_, cg_accept_stripes_, cg_write_stripes_
    Needs    coroutine, accumulate, allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->inputs, ex->reduced, ex->contrib, ex->mem.inbox, stripes and sum, desc.carry, ex->result
-   The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter). The
-   second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses stays in
-   carry, or is taken out of what the owner says it has contributed. */
+   The first leg takes packets to the owner: the leader (server), or of every stripe the rank of its number (scatter).
+   The second takes the reduced packet back. It is exact (cg_reduce), a vote, or encoded by plan.back; what that loses
+   stays in carry, or is taken out of what the owner says it has contributed. */
 
 /* contrib.packets = own.packets, but for this stripe, which is D(own packet) less the error of the second leg (mem.sum,
    which is overwritten) in terms of this rank's weight: as if this rank had sent so much less. */
@@ -29,8 +29,8 @@ static cg_status cg_contribution_less_error_(cg_ex_ *ex, int stripe) {
     ex->contrib.len = bytes_before + len + bytes_after;
     return CG_OK;
 }
-/* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again. mem.sum is
-   then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
+/* ex->reduced.packet = the fold of ex->inputs for this stripe, with desc.carry added where it is encoded again.
+   mem.sum is then what encoding has lost, if carry or contrib.packets asks for it. Does nothing if ex has failed. */
 static void cg_owner_reduce_(cg_ex_ *ex, int stripe) {
     const size_t n = cg_stripe_n_(ex, stripe);
     cg_tag tag = cg_stripe_tag_(ex, stripe, 1);
@@ -102,7 +102,8 @@ static cg_status cg_route_server_(cg_ex_ *ex) {
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, ex->opening.result_factor, 0.0f, ex->result, ex->n);
     CG_CO_END_
 }
-/* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into ex->result. */
+/* ex->inputs are reduced packets, one stripe from every rank: checks those of others; then decodes all into
+   ex->result. */
 static void cg_accept_stripes_(cg_ex_ *ex) {
     for (int q = 0; q < ex->transport.size; q++) {
         const int stripe = cg_stripe_of_rank_(ex, q);
@@ -128,8 +129,8 @@ static void cg_allgather_lengths_begin_(cg_ex_ *ex) {
     for (int p = 0; p < ex->plan.stripes; p++) cg_put64_(mine + 8 * p, cg_own_packet_len_(ex, p));
     cg_allgather_equal_begin_(ex, mine, 8 * (uint64_t)ex->plan.stripes, ex->preamble.all);
 }
-/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so that all
-   ranks fail alike. */
+/* ex->inputs.len = lengths of the packets that come to this rank. Fails if any packet of any rank is too long, so
+   that all ranks fail alike. */
 static void cg_lengths_read_(cg_ex_ *ex) {
     const int me = ex->transport.rank;
     const uint64_t room = ex->plan.packet_room,

@@ -4,8 +4,8 @@
    Needs    ranks, opening, memory, core's compress, decode, traits and sparse
    Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
    Other headers may use: cg_same_op_, cg_empty_packet_put_
-   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a packet,
-   so that nobody waits for it. */
+   A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a
+   packet, so that nobody waits for it. */
 
 /* desc.side as far as decoding needs it. */
 static cg_extra cg_decode_extra_(const cg_ex_ *ex) {
@@ -26,8 +26,8 @@ static cg_status cg_ex_decode_(
 static int cg_same_stage_bits_(const cg_stage *a, const cg_stage *b) {
     return cg_stage_bits_(a) == cg_stage_bits_(b) && cg_as_bits_(a->value) == cg_as_bits_(b->value);
 }
-/* Whether packets of a and b can be told apart by their headers. Not compared are k, which every packet states, and which
-   indices were given, which the decoder checks. */
+/* Whether headers of packets of a and b state the same operator. Not compared are k, which every packet states, and
+   which indices were given, which the decoder checks. */
 static int cg_same_op_(const cg_op *a, const cg_op *b) {
     cg_stage select = a->select;
     if (select.id == CG_SELECT_GIVEN) select.size = b->select.size;
@@ -55,9 +55,9 @@ static int cg_is_empty_packet_(const cg_ex_ *ex, const cg_info *info) {
     const cg_op nothing = cg_empty_op_();
     return ex->plan.route == CG_ROUTE_ALLGATHER && info->k == 0 && cg_same_op_(&info->op, &nothing);
 }
-/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales it
-   must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet fails
-   ex with the status and rank that it names. */
+/* Fails ex, and blames sent_by, unless p is an intact packet of n values with this tag. stripe: whose agreed scales
+   it must have, or -1; op: its operator, or NULL for any; made_by: the rank in its tag, < 0 for any. A failure packet
+   fails ex with the status and rank that it names. */
 static void cg_accept_(cg_ex_ *ex, const uint8_t *p, size_t len, size_t n, cg_tag tag, int stripe, const cg_op *op,
     int made_by, int sent_by) {
     const cg_extra side = cg_decode_extra_(ex);
@@ -100,8 +100,8 @@ static void cg_preamble_put_(const cg_ex_ *ex, uint8_t *preamble, size_t len) {
         ex->status == CG_OK ? ex->preamble.digest
                             : (uint32_t)(ex->report.rank < 0 ? ex->transport.rank : ex->report.rank));
 }
-/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes or has
-   another digest. In the last case the length is returned: the packet is on its way. */
+/* Length of the packet that rank `from` announces; 0, and ex fails, if it has failed, announces more than cap bytes
+   or has another digest. In the last case the length is returned: the packet is on its way. */
 static size_t cg_preamble_get_(cg_ex_ *ex, const uint8_t *preamble, size_t cap, int from) {
     const uint64_t len = cg_get64_(preamble);
     const uint32_t who = cg_get32_(preamble + 12);
@@ -168,8 +168,8 @@ static void cg_scales_collect_(const cg_ex_ *ex, uint8_t *out) {
         out += bytes;
     }
 }
-/* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last allgather, and
-   compresses again with it. */
+/* Takes the maximum over ranks of every scale, from the records if there is one and otherwise from the last
+   allgather, and compresses again with it. */
 static void cg_scales_agree_(cg_ex_ *ex) {
     for (size_t i = 0; i < (size_t)ex->scales.count; i++) {
         float max_scale = 0.0f;

@@ -3,8 +3,8 @@
    Offers   cg_route_ring_, cg_route_tree_
    Needs    coroutine, accumulate, owner (stripes), allgather (cg_sum_check_saturated_), core's reduce
    Touches  ex->partial, ex->reduced, ex->inputs, ex->own, ex->mem.inbox, stripes and sum, desc.carry, ex->result
-   An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that come,
-   then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. */
+   An exact partial sum is a packet all the time, and cg_reduce adds to it. Otherwise a rank collects the packets that
+   come, then decodes them, adds its own gradient and encodes the sum by desc.op, once per rank and stripe. */
 
 /* A new partial sum of a stripe: this rank's packet, if exact. */
 static void cg_partial_begin_(cg_ex_ *ex, int stripe) {
@@ -78,8 +78,8 @@ static void cg_clamp_(float *v, size_t n) {
     if (cg_absmax_bits_(v, n) < CG_INF_BITS_) return;
     for (size_t i = 0; i < n; i++) cg_store_(v, i, cg_saturate_(cg_load_(v, i)));
 }
-/* Not exact: own.packets = the gradient, stripe by stripe, less the error of encoding (mem.sum, which is overwritten); with
-   a carry, that takes the error, and own.packets is the gradient. */
+/* Not exact: own.packets = the gradient, stripe by stripe, less the error of encoding (mem.sum, which is
+   overwritten); with a carry, that takes the error, and own.packets is the gradient. */
 static cg_status cg_contribution_less_hop_error_(cg_ex_ *ex) {
     const float weight = cg_weight_of_(ex, (size_t)ex->transport.rank);
     const cg_op dense = cg_dense();

@@ -1,6 +1,15 @@
-/* ---- >>region: Ok-Topk
-   Regions with about as many indices each: their bounds are the means over ranks of where each rank would put them. */
+/* region: Ok-Topk, on which every rank sums a region of the vector and all together keep the k largest values
 
+   Offers   cg_route_region_
+   Needs    coroutine, lists, allgather (cg_sum_check_saturated_), core's reduce
+   Touches  ex->region, ex->partial, ex->reduced, ex->dropped, ex->contrib, ex->preamble, ex->inputs, ex->mem.inbox and
+            lists, ex->result
+   Regions have about as many selected indices each: their bounds are the means over ranks of where each rank would put
+   them. The owner of a region adds up the packets of it. The threshold is then found byte by byte, from histograms of
+   all ranks; values equal to it survive in the order of regions, as many as there is room for. A digest of the outcome
+   goes with the last preambles, because histograms have no checksum. */
+
+/* out: N numbers of 8 bytes, where this rank would let every region begin so that each has as many of its indices. */
 CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     const size_t size = cg_ranks_(ex);
     cg_sparse_reader_ r;
@@ -15,6 +24,7 @@ CG_NOINLINE_ cg_status cg_region_propose_(cg_ex_ *ex, uint8_t *out) {
     cg_put64_(out, 0);
     return CG_OK;
 }
+/* region.bounds from the proposals of the last allgather: means, rounded down, and summed without overflow. */
 static void cg_region_bounds_(cg_ex_ *ex) {
     const size_t size = cg_ranks_(ex);
     for (size_t j = 0; j < size; j++) {
@@ -41,7 +51,8 @@ static void cg_region_bounds_(cg_ex_ *ex) {
 static size_t cg_region_n_(const cg_ex_ *ex, int q) {
     return (size_t)(ex->region.bounds[q + 1] - ex->region.bounds[q]);
 }
-/* What was sent, region by region, as packets one after the other; their places to part_at. */
+/* own.packets cut by region into packets at out (dropped.cap bytes), one after the other; their lengths go to this
+   rank's row behind the table in preamble.all. */
 CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     cg_sparse_reader_ r;
     cg_list_ list;
@@ -65,7 +76,8 @@ CG_NOINLINE_ cg_status cg_region_split_(cg_ex_ *ex, uint8_t *out) {
     }
     return CG_OK;
 }
-/* The next byte of the key: of those that share the bits so far, how many have which byte. */
+/* out: 256 counts of 4 bytes. Of the values of this rank's region whose magnitude has the threshold's bytes above
+   `byte` (3 is the highest), how many have which byte there. */
 CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *ex, int byte, uint8_t *out) {
     uint32_t bins[256] = { 0 };
     cg_sparse_reader_ r;
@@ -83,11 +95,12 @@ CG_NOINLINE_ cg_status cg_region_histogram_(cg_ex_ *ex, int byte, uint8_t *out) 
     for (int b = 0; b < 256; b++) cg_put32_(out + 4 * b, bins[b]);
     return CG_OK;
 }
+/* From the histograms of the last allgather. */
 static uint64_t cg_region_bin_count_(const cg_ex_ *ex, size_t q, int bin) {
     return cg_get32_(cg_gathered_(ex, q) + 4 * bin);
 }
-/* left: how many of those with the bits so far may stay. After the last byte counts[q]: how many of the equal ones
-   in region q. */
+/* The next byte of the threshold: the largest such that fewer than region.remaining values are above it. remaining
+   becomes how many may survive among those that share it; after the last byte ties[q] is that number in region q. */
 static void cg_region_radix_step_(cg_ex_ *ex, int byte) {
     int bin = 255;
     for (; bin > 0; bin--) {
@@ -103,6 +116,7 @@ static void cg_region_radix_step_(cg_ex_ *ex, int byte) {
         ex->region.remaining -= ex->region.ties[q];
     }
 }
+/* partial.buf[0] = the sum of ex->inputs, packets of this rank's region. */
 static void cg_region_reduce_(cg_ex_ *ex) {
     const int me = ex->transport.rank;
     cg_status s;
@@ -117,7 +131,7 @@ static void cg_region_reduce_(cg_ex_ *ex) {
     if (s == CG_OK) s = cg_sum_check_saturated_(ex->partial.buf[0], ex->partial.len);
     if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
 }
-/* A failure between rounds of equal size has no packet to travel in: it goes as counts that cannot be. */
+/* In rounds without packets a failed rank sends 0xff bytes: counts, lengths or bounds that cannot be. */
 static void cg_region_mark_failed_(cg_ex_ *ex, cg_status s, uint8_t *out, size_t bytes) {
     if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     if (ex->status != CG_OK) memset(out, 0xff, bytes);
@@ -125,7 +139,7 @@ static void cg_region_mark_failed_(cg_ex_ *ex, cg_status s, uint8_t *out, size_t
 static cg_status cg_route_region_(cg_ex_ *ex) {
     const int me = ex->transport.rank, size = ex->transport.size;
     const size_t ranks = cg_ranks_(ex), inbox_stride = ex->reduced.cap;
-    uint8_t *own_row = ex->preamble.all + 8 * ranks * ranks; /* 16 bytes for every rank */
+    uint8_t *own_row = ex->preamble.all + 8 * ranks * ranks; /* behind the table */
     int to, from;
     cg_status s;
     CG_CO_BEGIN_(ex)
@@ -135,7 +149,7 @@ static cg_status cg_route_region_(cg_ex_ *ex) {
     if (ex->status != CG_OK) return ex->status; /* everybody has seen the same proposals */
     cg_region_mark_failed_(ex, cg_region_split_(ex, ex->dropped.buf[0]), own_row, 8 * ranks);
     CG_CO_AWAIT_(ex, 2, cg_allgather_equal_begin_(ex, own_row, 8 * ranks, ex->preamble.all));
-    for (int q = 0; q < size; q++) { /* len[q]: what comes from q */
+    for (int q = 0; q < size; q++) {
         ex->inputs.len[q] = (size_t)cg_get64_(cg_gathered_(ex, (size_t)q) + 8 * (size_t)me);
         for (const uint8_t *row = cg_gathered_(ex, (size_t)q), *p = row; p < row + 8 * ranks; p += 8)
             if (cg_get64_(p) > inbox_stride) cg_ex_fail_(ex, CG_E_PEER, q, "it failed between two rounds");
@@ -180,7 +194,7 @@ static cg_status cg_route_region_(cg_ex_ *ex) {
         ex->dropped.flip = 0;
         if (s != CG_OK) cg_ex_fail_(ex, s, me, cg_status_str(s));
     }
-    /* room for the longest from everybody, whatever they announce */
+    /* inbox has room for reduced.cap bytes from every rank, the most that a preamble may announce */
     CG_CO_ALLGATHER_(ex, 5, 0, ex->mem.inbox);
     cg_inputs_from_gather_(ex);
     for (int q = 0; q < size; q++)

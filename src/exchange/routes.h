@@ -4,8 +4,8 @@
    Needs    ranks, traits
    Touches  ex->plan; ex->status where a description is refused
    Other headers may use: cg_is_compressed_first_
-   Everything here follows from desc, transport and n before any message, so that ranks with the same description come to
-   the same plan; the opening compares what matters of it. */
+   Everything here follows from desc, transport and n before any message, so that ranks with the same description come
+   to the same plan; the opening compares what matters of it. */
 
 /* Is D(C(x)) x in expectation, so that a sum may be encoded by it without a carry? */
 static int cg_is_unbiased_(const cg_op *op) {
@@ -264,7 +264,8 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         why = "a sum over ranks has no aux of its own: give a back operator, or take allgather or server";
     if (why) cg_ex_fail_(ex, CG_E_UNSUPPORTED, ex->transport.rank, why);
 }
-/* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of it. */
+/* Is grad compressed by cg_exchange_start, before the opening? Otherwise the route does that, or sends no packet of
+   it. */
 static int cg_is_compressed_first_(const cg_ex_ *ex) {
     return !cg_hops_reencode_(ex) && ex->plan.route != CG_ROUTE_SHARED &&
         !(ex->plan.route == CG_ROUTE_LINEAR && ex->plan.is_matrix);

@@ -1,8 +1,15 @@
-/* ---- >>sums: shared and linear ---- */
+/* shared_linear: the routes shared and linear, on which an allreduce sums f32 values that all ranks have in one place
 
+   Offers   cg_route_shared_, cg_route_linear_
+   Needs    coroutine, lists, core's sparse, traits, matrix (PowerSGD) and packet (cg_packet_seal_)
+   Touches  ex->reduced, ex->contrib, ex->mem.inbox, lists and matrix_work, desc.warm, ex->result
+   Shared: the leader selects, everybody takes its indices. Linear: dense, random-k and rotated vectors as they are;
+   low-rank by PowerSGD, one allreduce for each factor. A failed rank contributes NaN, so that all see it in the sum. */
+
+/* The values of reduced.packet; floats in host order while they are being summed. */
 static float *cg_payload_(const cg_ex_ *ex) { return (float *)(void *)(ex->reduced.packet + CG_HEADER_BYTES); }
-/* A packet's f32 values, times alpha, to be summed in place, and zeros up to `room`; NaN if this rank has failed,
-   so that all will know. */
+/* payload = alpha times the k f32 values of a packet, then zeros up to `total`; NaN all over if this rank has failed.
+   */
 static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t total, float alpha) {
     const float *in = (const float *)(const void *)(packet + CG_HEADER_BYTES);
     float *v = cg_payload_(ex);
@@ -15,6 +22,7 @@ static void cg_load_payload_(cg_ex_ *ex, const uint8_t *packet, size_t k, size_t
     }
     cg_axpby_(in, k, alpha, 0.0f, v);
 }
+/* Fails if a sum has NaN or Inf. */
 static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
     const uint32_t absmax_bits = cg_absmax_bits_(v, n);
     if (absmax_bits > CG_INF_BITS_)
@@ -22,18 +30,18 @@ static void cg_payload_check_(cg_ex_ *ex, const float *v, size_t n) {
     else if (absmax_bits == CG_INF_BITS_)
         cg_ex_fail_(ex, CG_E_NONFINITE, -1, "the sum over ranks is too large for a float: lower the loss scale");
 }
-/* The summed values under a header. */
+/* Makes reduced.packet a packet again: payload in wire order, under the header of info. */
 static void cg_seal_payload_(cg_ex_ *ex, const cg_info *info) {
     cg_floats_swap_le_(cg_payload_(ex), info->value_bytes / 4);
     ex->reduced.len = cg_packet_seal_(info, ex->reduced.packet);
 }
-/* This rank's values at the shared indices: a packet that needs no support, and the floats to be summed. */
+/* contrib.packets = this rank's values at the indices of the packet in mem.inbox (reduced.len bytes); *k of them. */
 CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, size_t *k) {
     cg_list_ list;
     cg_sparse_reader_ r;
     cg_info info;
     uint64_t index;
-    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->mem.inbox, ex->hop.in_len, ex->n, &info);
+    cg_status s = cg_sparse_reader_open_(&r, NULL, ex->mem.inbox, ex->reduced.len, ex->n, &info);
     if (s != CG_OK) return s;
     if (info.k > ex->plan.max_selected) return CG_E_CORRUPT;
     cg_list_in_mem_(ex, 0, ex->n, &list);
@@ -42,11 +50,13 @@ CG_NOINLINE_ cg_status cg_shared_values_(cg_ex_ *ex, size_t *k) {
     return cg_sparse_packet_put_(
         0.0f, &ex->desc.tag, ex->n, &list, ex->contrib.packets, ex->contrib.cap, &ex->contrib.len);
 }
-static cg_op cg_shared_op_(const cg_ex_ *ex) { /* of the leader's indices: a selection with values of no bits */
+/* Operator of the packet of indices: desc.op with values that take no bits. */
+static cg_op cg_shared_op_(const cg_ex_ *ex) {
     cg_op op = ex->desc.op;
     op.quantize.id = CG_QUANTIZE_MEAN;
     return op;
 }
+/* reduced.packet = the indices that this rank, the leader, selects. */
 static void cg_shared_indices_(cg_ex_ *ex) {
     const cg_op op = cg_shared_op_(ex);
     cg_extra side = CG_ZERO;
@@ -70,11 +80,11 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
             ex->plan.root, ex->plan.root);
     if (ex->status == CG_OK) {
         memcpy(ex->mem.inbox, ex->reduced.packet, ex->reduced.len);
-        ex->hop.in_len = ex->reduced.len;
         s = cg_shared_values_(ex, &k);
         if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
     }
-    if (ex->status != CG_OK && ex->reduced.len == 0) return ex->status; /* the leader's failure: all know it */
+    if (ex->status != CG_OK && ex->reduced.len == 0)
+        return ex->status; /* the leader has failed: all know it by the preamble */
     cg_load_payload_(ex, ex->contrib.packets, k, ex->plan.max_selected, alpha);
     CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, cg_payload_(ex), ex->plan.max_selected));
     cg_payload_check_(ex, cg_payload_(ex), ex->plan.max_selected);
@@ -89,13 +99,13 @@ static cg_status cg_route_shared_(cg_ex_ *ex) {
     return cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
     CG_CO_END_
 }
-/* PowerSGD: P = MQ summed and made orthonormal, Q = M^T P summed; the factors stand in the payload of reduced.packet. */
+/* After both factors are summed: Q to desc.warm, P Q to ex->result; report.used is the same packet, but of a sum with Q
+   scaled to this rank's share. */
 static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
     const cg_op *op = &ex->desc.op;
     const cg_traits_ traits = cg_traits_of_(op, ex->n);
     const size_t p_floats = traits.shape.rows * traits.shape.r, q_floats = traits.shape.cols * traits.shape.r;
     const float *q = cg_payload_(ex) + p_floats;
-    /* of a sum: this rank's share */
     const float own_share = ex->desc.fold == CG_FOLD_SUM ? (float)(1.0 / ex->opening.weight_sum) : 1.0f;
     cg_info info = CG_ZERO;
     cg_status s;
@@ -107,7 +117,7 @@ static cg_status cg_powersgd_finish_(cg_ex_ *ex) {
     info.value_bytes = 4 * (size_t)info.k;
     cg_seal_payload_(ex, &info);
     s = cg_ex_decode_(ex, ex->reduced.packet, ex->reduced.len, 1.0f, 0.0f, ex->result, ex->n);
-    if (own_share != 1.0f) { /* the result is in x; now its packet becomes the share */
+    if (own_share != 1.0f) { /* the result is decoded: the packet can become the share */
         cg_floats_swap_le_(cg_payload_(ex), (size_t)info.k);
         for (size_t i = 0; i < q_floats; i++) cg_payload_(ex)[p_floats + i] = cg_times_(own_share, q[i]);
         cg_seal_payload_(ex, &info);
@@ -132,7 +142,7 @@ static cg_status cg_route_linear_(cg_ex_ *ex) {
             s = cg_lowrank_right_(op, ex->grad, alpha, p, q, ex->mem.matrix_work);
             if (s != CG_OK) cg_ex_fail_(ex, s, -1, cg_status_str(s));
         }
-        /* NaN: nobody waits for this rank */
+        /* a failed rank sends NaN, so that nobody waits for it */
         if (ex->status != CG_OK) memset(q, 0xff, 4 * (all_floats - p_floats));
         CG_CO_AWAIT_(ex, 2, cg_allreduce_begin_(ex, q, all_floats - p_floats));
         cg_payload_check_(ex, q, all_floats - p_floats);
