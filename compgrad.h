@@ -268,8 +268,8 @@
                 lloyd: for every 1024 values, first the values that have one bit more, then the others.
                 With a code for values: a u32 for every piece of 8192 values (2048 for dense and bf16), then the pieces,
                 each in whole u32 words. The u32 has the form of its piece in bits 30..31 (0 packed as above, 1 dense,
-                2 sparse) and the exact length of the piece in bits below them. The comments at >>codes in this file
-                describe the forms
+                2 sparse) and the exact length of the piece in bits below them. The comments at src/core/codes/ in this
+                file describe the forms
      indices    Elias-Fano: k indices below N (the transformed length; with `blocks`, indices and N count blocks). Let
                 l = floor(log2(N/k)): the l low bits of each index, padded to 4 bytes; then a bit string in which bit
                 (index>>l) + i is set for the i-th index, padded to 4 bytes.
@@ -1137,7 +1137,7 @@ CG_INLINE_ void cg_fenv_leave_(cg_fenv_ env) {
    Offers   shared and per-rank keys of a tag, keys of blocks, 32 hash bits per counter, rounding noise, PermK's draw
    Needs    base
    Touches  nothing but its arguments
-   Other headers may use: cg_shared_key_, cg_key_, cg_block_key_, cg_hash32_
+   Other headers may use: cg_block_key_, cg_hash32_, cg_key_, cg_shared_key_
    There is no generator state: any thread and any ISA can make the number of any position by itself. */
 
 /* The key of a tag that all ranks agree on (rank is left out): samples, rotations, permutations. */
@@ -1193,9 +1193,8 @@ CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t group
             cg_bernoulli_; loads, stores, packing and prefetching for AVX2 and NEON
    Needs    base, random
    Touches  nothing but its arguments
-   Other headers may use: cg_kernels_, kernels->absmax_bits, kernels->axpby, kernels->axpby_fading,
-   kernels->move_zero, kernels->stream_fence, cg_checksum_, CG_AVX2_INLINE_, CG_TARGET_AVX2_, cg_load8_avx2_,
-   cg_store_avx2_, cg_mul8_avx2_
+   Other headers may use: CG_AVX2_INLINE_, CG_TARGET_AVX2_, cg_kernels_, cg_load8_avx2_, cg_mul8_avx2_,
+   cg_store_avx2_, kernels->absmax_bits, kernels->axpby
    The scalar kernel is the specification; the AVX2 and NEON versions below it return the same bits, but for the sign
    and payload of a NaN. Kernels run between cg_fenv_enter_ and cg_fenv_leave_. */
 
@@ -2241,8 +2240,7 @@ static void cg_unpack_neon_(const uint8_t *in, size_t n, unsigned bits, uint8_t 
 
    Offers   filter, bernoulli, count_above; CG_SLACK_
    Needs    base, random, table, levels
-   Touches  nothing but its arguments
-   Other headers may use: CG_SLACK_ */
+   Touches  nothing but its arguments */
 
 #define CG_SLACK_ 16u /* values beyond those selected that filter and bernoulli may write */
 
@@ -3202,8 +3200,8 @@ static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *fl
    Offers   lane_sum with CG_SUM_*, axpby_fading with CG_AXPBY_*; cg_lanes_reduce_
    Needs    base, table, axpby
    Touches  nothing but its arguments
-   Other headers may use: CG_SUM_SQUARES_, CG_AXPBY_NO_SQUARES_, CG_AXPBY_SQUARES_Y_, CG_AXPBY_SQUARES_X_,
-   CG_AXPBY_FADE_X_, cg_lanes_reduce_ */
+   Other headers may use: cg_axpby_fading_, cg_axpby_fading_energy_x_, cg_axpby_fading_energy_y_,
+   cg_axpy_faded_energy_y_ */
 
 /* The term of a value in lane_sum. */
 enum {
@@ -5665,7 +5663,7 @@ static void cg_lowrank_tile_neon_(const float *p, const float *q, size_t q_strid
    Offers   cg_kernels_now_, cg_kernels_scalar_; of the public functions cg_isa_found, _used, _force, _name
    Needs    base, all rooms of kernels
    Touches  cg_isa_cached_, the only variable of the library; 0 until the CPU has been asked
-   Other headers may use: cg_kernels_now_ */
+   Other headers may use: cg_absmax_bits_, cg_axpby_, cg_kernels_now_, cg_move_zero_ */
 
 /* Members by position, in the order of cg_kernels_: C++11 has no designated initialisers. */
 #define CG_KERNELS_(isa, x)                                                                                            \
@@ -6937,8 +6935,6 @@ static int cg_rice_reader_at_end_(const cg_rice_reader_ *r) {
             encoder cg_lowrank_encode_ and its steps
    Needs    base, random, kernels
    Touches  the factors and the work space, both the caller's
-   Other headers may use: cg_matrix_times_, cg_gram_schmidt_, cg_lowrank_work_bytes_, cg_lowrank_init_q_,
-   cg_lowrank_store_p_, cg_lowrank_compute_q_
    M is row-major, rows*cols floats at any address. In f64 a factor is a set of r rows, each a vector, one after the
    other: p[r][rows], q[r][cols]; in a packet p is [rows][r]. r, the rank of the product, is at most min(rows, cols). */
 
@@ -7333,8 +7329,7 @@ static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
    Offers   the slots, the table with its lookup, names of codes, cg_op_check_, predicates about operators
    Needs    base
    Touches  nothing but its arguments
-   Other headers may use: CG_SLOT_COUNT_, CG_SLOT_SELECT_, cg_has_fixed_k_, cg_is_matrix_op_, cg_is_user_codec_,
-   cg_op_check_, cg_op_stage_const_
+   Other headers may use: cg_is_user_codec_, cg_op_check_
    A row of the table names a stage, its parameters and their ranges; parsing, printing and every check read it.
    cg_op_check_ is the only judge of operators: those of the caller and those in packet headers pass it before any
    other function of the implementation sees them. */
@@ -7518,8 +7513,7 @@ static cg_status cg_op_check_(const cg_op *op) {
    Offers   cg_sampled_n_, cg_transformed_n_, cg_max_selected_, cg_values_per_index_, cg_shape_of_, sizes of matrices
    Needs    base, random, stages, the clamp of r from lowrank
    Touches  nothing
-   Other headers may use: cg_k_from_ratio_, cg_matrix_cols_, cg_matrix_r_, cg_matrix_rows_, cg_max_selected_,
-   cg_sampled_n_, cg_transformed_n_, cg_values_per_index_
+   Other headers may use: cg_shape_, cg_shape_of_
    The vector has n values, sampled_n after the sample, transformed_n after the transform, and at most max_selected
    after the selection. All operators here have passed cg_op_check_. */
 
@@ -8157,8 +8151,7 @@ CG_API_ cg_status cg_op_parse(cg_op *op, const char *text) {
    Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
    Needs    base, kernels (checksum), codes/golomb, stages, shape
    Touches  the packet that is written
-   Other headers may use: cg_checksum_concat_, cg_checksum_of_, cg_header_get_, cg_index_bound_, cg_index_code_,
-   cg_packet_finalize_
+   Other headers may use: cg_packet_seal_, cg_seal_is_intact_, cg_seal_put_
    The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
    consistent in itself, so that no later size computation overflows or leaves the packet. */
 
@@ -8366,7 +8359,7 @@ CG_OFFERED_ size_t cg_packet_seal_(const cg_info *info, uint8_t *packet) {
    Offers   cg_quantizer_, cg_bucket_stats_, cg_levels_make_, and the measure, set_scales and legal functions of rows
    Needs    base, kernels, codes (symbols)
    Touches  nothing but its arguments
-   Other headers may use: cg_lane_sum_of_
+   Other headers may use: cg_energy_
    A bucket is a run of values that share one set of scales. A row says what must be known of a bucket before its
    values can be coded; the loop in encode.h does the rest: blocks, chunks, buckets, the finite check, packing and
    the checksum. Sums over a bucket are in f64, 16 lanes over each run between multiples of 2048, folded by halves;
@@ -8907,7 +8900,7 @@ CG_DECODE_FN_(cg_decode_lloyd_) {
    Offers   cg_quantizer_of_, cg_bits_x32_of_, cg_alphabet_of_, cg_float_width_, cg_value_code_fits_
    Needs    base, kernels, codes (symbols), stages, quantize/scales, quantize/formats, quantize/lloyd
    Touches  nothing
-   Other headers may use: cg_quantizer_of_, cg_stored_absmax_bits_f32_
+   Other headers may use: cg_bucket_dequantize_, cg_bucket_quantize_
    A new quantizer is a row here, a row in stages, and functions for what it shares with no other row. */
 
 /* Functions that only call a kernel. */
@@ -9084,7 +9077,7 @@ CG_OFFERED_ void cg_bucket_dequantize_(
    Offers   cg_layout_, cg_layout_make_, offsets of codes, cg_extra_check_
    Needs    base, codes (symbols), stages, quantize/rows
    Touches  nothing but its arguments
-   Other headers may use: cg_extra_check_, cg_layout_, cg_layout_make_
+   Other headers may use: cg_extra_check_
    The value section is scales, piece table, codes. Without a value code, codes have a fixed number of bits per value,
    so that every chunk has its place. */
 
@@ -9293,7 +9286,7 @@ static void cg_transform_block_(const cg_kernels_ *kernels, const cg_stage *stag
    Offers   cg_producer_, cg_source_, cg_source_fetch_, cg_values_view_, cg_producer_make_
    Needs    base, random, sample, transform
    Touches  the caller's x, if a producer makes its values; buffers of the callers
-   Other headers may use: cg_producer_, cg_source_
+   Other headers may use: cg_producer_
    A source hides whether values lie in memory, are still to be sampled or transformed, or are made by a callback only
    when they are needed, while they are in the cache. */
 
@@ -9393,7 +9386,7 @@ static const float *cg_source_fetch_(const cg_source_ *src, size_t first, size_t
    Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
    Needs    base, kernels (CG_SLACK_), stages, shape, lowrank and atomo (bytes of work)
    Touches  the caller's scratch
-   Other headers may use: cg_both_signs_, cg_kth_, cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
+   Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
    CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 
@@ -9710,6 +9703,7 @@ CG_NOINLINE_ uint32_t cg_count_above_all_(const cg_kernels_ *kernels, const floa
    Offers   cg_topk_candidates_, cg_threshold_estimate_
    Needs    base, random, source, select/list, select/filter
    Touches  the list; x, if a producer makes it
+   Other headers may use: cg_kth_magnitude_
    A threshold from a random sample, a little too low, is followed by one filter pass; the exact selection among what
    passed is left to cg_list_keep_topk_. Where the candidates do not fit (ties, or an unlucky sample), passes that
    count narrow the interval of the k-th magnitude. */
@@ -10408,7 +10402,6 @@ static cg_status cg_selector_run_(const cg_selector_ *p) {
    Offers   cg_index_put_, cg_index_reader_ with cg_index_open_, cg_index_get_ and cg_index_get_per_value_
    Needs    base, kernels/dispatch, codes/golomb, shape, packet (sizes), select/list
    Touches  the index section that is written; the reader
-   Other headers may use: cg_index_get_, cg_index_get_per_value_, cg_index_open_, cg_index_reader_
    Reading is safe on any bytes: a reader never leaves the section, and returns fewer indices where the bits run out.
    Whether indices ascend and are in range is cg_index_check_'s business. */
 
@@ -10610,7 +10603,8 @@ static size_t cg_index_get_per_value_(cg_index_reader_ *r, uint64_t *index, size
 
    Offers   cg_matrix_encode_; cg_matrix_decode_ is in decode_into
    Needs    base, random, lowrank, atomo, shape
-   Touches  the caller's scratch */
+   Touches  the caller's scratch
+   Other headers may use: cg_lowrank_left_, cg_lowrank_right_ */
 
 /* Writes the factors p (rows of r values), then q (r rows of cols values), to the start of scratch, which has
    cg_scratch_bytes_ and is aligned for floats; the rest of it is work space. */
@@ -10666,7 +10660,7 @@ CG_OFFERED_ cg_status cg_lowrank_right_(
    Offers   cg_encoder_, cg_encode_values_, cg_scales_put_, cg_scales_get_, cg_bucket_end_, cg_producer_make_all_
    Needs    base, random, kernels, codes (symbols, floats), packet (checksums), quantize, layout, source, select/filter
    Touches  the packet's value section; x, if a producer makes it
-   Other headers may use: cg_producer_make_all_
+   Other headers may use: cg_producer_run_, cg_vector_pass_
    Blocks of 65536 values are encoded independently, by threads if there are any, 64 blocks (a wave) at a time; the
    results of a wave are put together in order, so that no bit depends on the number of threads. Within a block, chunks
    of 2048 values are fetched, measured, quantized, packed and summed while they stay in L1. */
@@ -11076,7 +11070,7 @@ CG_OFFERED_ void cg_producer_run_(cg_producer_ *producer, float *x) {
    Offers   cg_bound_, cg_compress_checked_, cg_layout_sizes_
    Needs    base, kernels/dispatch, random, stages, shape, packet, layout, source, select, indices, matrix, encode
    Touches  the caller's packet, *len and scratch; x, if a producer makes it
-   Other headers may use: cg_bound_, cg_compress_checked_
+   Other headers may use: cg_compress_checked_
    A packet is written in the order values, indices, header, as the header has their lengths and the checksum. */
 
 /* The layout of k values, and the bytes of their section; with a value code or a user codec, their maximum. */
@@ -11409,7 +11403,6 @@ static const float *cg_decode_chunk_(
    Offers   cg_verify_, cg_scales_legal_, cg_codes_check_, cg_checksum_ok_, cg_padding_zero_, cg_codes_prefetch_
    Needs    base, kernels, codes, packet, layout, indices, decoder
    Touches  nothing
-   Other headers may use: cg_verify_
    A packet is canonical: bits that fill sections are zero, indices ascend, and nothing is left over. After
    cg_decoder_open_ and cg_verify_ nothing can fail any more but a user codec. */
 
@@ -11582,7 +11575,6 @@ CG_NOINLINE_ cg_status cg_verify_(const cg_decoder_ *d) {
             cg_selection_reader_
    Needs    base, random, kernels, shape, sample, transform, indices, encode (waves), decoder, verify
    Touches  y, or what the sink writes
-   Other headers may use: CG_SPARSE_BATCH_, cg_decode_block_
    A dense result is decoded by blocks, by threads if there are any. A sparse one is read in batches of values with
    their coordinates. Inputs have been opened and verified, but for CG_DECODE_DIRECT; all but a user codec succeeds. */
 
@@ -11908,7 +11900,8 @@ CG_NOINLINE_ void cg_matrix_decode_(const cg_decoder_ *d) {
    Offers   cg_decoder_open_, cg_support_open_, cg_decode_to_, cg_decode_, cg_select_given_
    Needs    base, kernels, packet, layout, select/thresholds, indices, decoder, verify, decode_into
    Touches  the caller's y; the list and info of cg_select_given_
-   Other headers may use: cg_decode_, cg_decode_to_, cg_decoder_open_, cg_support_open_
+   Other headers may use: cg_decode_, cg_decode_to_, cg_decoder_add_block_, cg_decoder_open_blocks_,
+   cg_packet_check_, cg_support_check_
    y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
 
 /* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len
@@ -12118,8 +12111,7 @@ CG_OFFERED_ void cg_decoder_add_block_(const cg_decoder_ *d, size_t block) {
    Offers   cg_reduce_, cg_vote_, cg_packet_from_list_, grids of levels, cg_same_stage_
    Needs    base, kernels, packet, quantize, layout, select/list, indices, decoder, verify, decode_into, decode
    Touches  the caller's output and scratch
-   Other headers may use: cg_grid_step_, cg_grid_zero_symbol_, cg_packet_from_list_, cg_reduce_, cg_same_stage_,
-   cg_vote_
+   Other headers may use: cg_reduce_, cg_same_grid_
    Packets of one vector, sample and transform add by one of three modes: sparse packets merge into a list of f32;
    dense ones whose levels are on one grid add as integers, if 16 bits hold the sum; all others add as f32. */
 
@@ -12543,8 +12535,8 @@ CG_OFFERED_ cg_status cg_same_grid_(const void *a, size_t a_len, const void *b, 
    Offers   a list of pairs in the caller's memory, the packet made of it, and a reader of packets
    Needs    select (cg_list_), indices, packet, decode
    Touches  nothing but its arguments
-   Other headers may use: cg_list_bytes_, cg_list_init_, cg_list_append_, cg_list_kth_, cg_sparse_packet_bound_,
-      cg_sparse_packet_put_, cg_sparse_reader_, cg_sparse_reader_open_, cg_sparse_reader_fill_
+   Other headers may use: cg_list_append_, cg_list_bytes_, cg_list_init_, cg_list_kth_, cg_sparse_packet_bound_,
+   cg_sparse_packet_put_, cg_sparse_reader_, cg_sparse_reader_fill_, cg_sparse_reader_open_
    Core has no use for these itself: its selections fill lists by the vector, and its decoders read by the chunk. */
 
 /* Bytes of a list of `capacity` pairs with indices below n; saturates. */

@@ -562,8 +562,8 @@ struct cg_exchange_state {
    Offers   cg_ex_ (the state), cg_ex_fail_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
-   Other headers may use: CG_STATE_ROOM_, cg_stripe_offset_, cg_stripe_start_, cg_rate_ok_, cg_model_step_,
-      cg_model_step_at_
+   Other headers may use: CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_, cg_stripe_offset_,
+   cg_stripe_start_
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 
@@ -1594,7 +1594,7 @@ static void cg_records_check_(cg_ex_ *ex) {
    Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_ex_decode_, cg_ex_compress_, preambles, agreed scales
    Needs    ranks, opening, memory, core's compress, decode, traits and sparse
    Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
-   Other headers may use: cg_same_op_, cg_empty_packet_put_
+   Other headers may use: cg_empty_packet_put_, cg_same_op_
    A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a
    packet, so that nobody waits for it. */
 

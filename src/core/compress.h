@@ -3,7 +3,7 @@
    Offers   cg_bound_, cg_compress_checked_, cg_layout_sizes_
    Needs    base, kernels/dispatch, random, stages, shape, packet, layout, source, select, indices, matrix, encode
    Touches  the caller's packet, *len and scratch; x, if a producer makes it
-   Other headers may use: cg_bound_, cg_compress_checked_
+   Other headers may use: cg_compress_checked_
    A packet is written in the order values, indices, header, as the header has their lengths and the checksum. */
 
 /* The layout of k values, and the bytes of their section; with a value code or a user codec, their maximum. */

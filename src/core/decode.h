@@ -3,7 +3,8 @@
    Offers   cg_decoder_open_, cg_support_open_, cg_decode_to_, cg_decode_, cg_select_given_
    Needs    base, kernels, packet, layout, select/thresholds, indices, decoder, verify, decode_into
    Touches  the caller's y; the list and info of cg_select_given_
-   Other headers may use: cg_decode_, cg_decode_to_, cg_decoder_open_, cg_support_open_
+   Other headers may use: cg_decode_, cg_decode_to_, cg_decoder_add_block_, cg_decoder_open_blocks_,
+   cg_packet_check_, cg_support_check_
    y is written only after the whole packet has been verified, unless CG_DECODE_DIRECT allows otherwise. */
 
 /* Opens a packet of any len bytes, up to the first look at values and indices: the header agrees with itself, with len

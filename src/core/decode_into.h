@@ -4,7 +4,6 @@
             cg_selection_reader_
    Needs    base, random, kernels, shape, sample, transform, indices, encode (waves), decoder, verify
    Touches  y, or what the sink writes
-   Other headers may use: CG_SPARSE_BATCH_, cg_decode_block_
    A dense result is decoded by blocks, by threads if there are any. A sparse one is read in batches of values with
    their coordinates. Inputs have been opened and verified, but for CG_DECODE_DIRECT; all but a user codec succeeds. */
 

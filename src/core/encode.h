@@ -3,7 +3,7 @@
    Offers   cg_encoder_, cg_encode_values_, cg_scales_put_, cg_scales_get_, cg_bucket_end_, cg_producer_make_all_
    Needs    base, random, kernels, codes (symbols, floats), packet (checksums), quantize, layout, source, select/filter
    Touches  the packet's value section; x, if a producer makes it
-   Other headers may use: cg_producer_make_all_
+   Other headers may use: cg_producer_run_, cg_vector_pass_
    Blocks of 65536 values are encoded independently, by threads if there are any, 64 blocks (a wave) at a time; the
    results of a wave are put together in order, so that no bit depends on the number of threads. Within a block, chunks
    of 2048 values are fetched, measured, quantized, packed and summed while they stay in L1. */

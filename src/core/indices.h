@@ -3,7 +3,6 @@
    Offers   cg_index_put_, cg_index_reader_ with cg_index_open_, cg_index_get_ and cg_index_get_per_value_
    Needs    base, kernels/dispatch, codes/golomb, shape, packet (sizes), select/list
    Touches  the index section that is written; the reader
-   Other headers may use: cg_index_get_, cg_index_get_per_value_, cg_index_open_, cg_index_reader_
    Reading is safe on any bytes: a reader never leaves the section, and returns fewer indices where the bits run out.
    Whether indices ascend and are in range is cg_index_check_'s business. */
 

@@ -3,7 +3,7 @@
    Offers   cg_layout_, cg_layout_make_, offsets of codes, cg_extra_check_
    Needs    base, codes (symbols), stages, quantize/rows
    Touches  nothing but its arguments
-   Other headers may use: cg_extra_check_, cg_layout_, cg_layout_make_
+   Other headers may use: cg_extra_check_
    The value section is scales, piece table, codes. Without a value code, codes have a fixed number of bits per value,
    so that every chunk has its place. */
 

@@ -265,8 +265,8 @@
                 lloyd: for every 1024 values, first the values that have one bit more, then the others.
                 With a code for values: a u32 for every piece of 8192 values (2048 for dense and bf16), then the pieces,
                 each in whole u32 words. The u32 has the form of its piece in bits 30..31 (0 packed as above, 1 dense,
-                2 sparse) and the exact length of the piece in bits below them. The comments at >>codes in this file
-                describe the forms
+                2 sparse) and the exact length of the piece in bits below them. The comments at src/core/codes/ in this
+                file describe the forms
      indices    Elias-Fano: k indices below N (the transformed length; with `blocks`, indices and N count blocks). Let
                 l = floor(log2(N/k)): the l low bits of each index, padded to 4 bytes; then a bit string in which bit
                 (index>>l) + i is set for the i-th index, padded to 4 bytes.

@@ -2,7 +2,8 @@
 
    Offers   cg_matrix_encode_; cg_matrix_decode_ is in decode_into
    Needs    base, random, lowrank, atomo, shape
-   Touches  the caller's scratch */
+   Touches  the caller's scratch
+   Other headers may use: cg_lowrank_left_, cg_lowrank_right_ */
 
 /* Writes the factors p (rows of r values), then q (r rows of cols values), to the start of scratch, which has
    cg_scratch_bytes_ and is aligned for floats; the rest of it is work space. */

@@ -3,8 +3,7 @@
    Offers   checksums of several parts, cg_header_put_, cg_header_get_, cg_packet_finalize_, cg_index_code_ and sizes
    Needs    base, kernels (checksum), codes/golomb, stages, shape
    Touches  the packet that is written
-   Other headers may use: cg_checksum_concat_, cg_checksum_of_, cg_header_get_, cg_index_bound_, cg_index_code_,
-   cg_packet_finalize_
+   Other headers may use: cg_packet_seal_, cg_seal_is_intact_, cg_seal_put_
    The manual draws the header byte by byte. cg_header_get_ accepts any bytes: what it returns with CG_OK is
    consistent in itself, so that no later size computation overflows or leaves the packet. */
 

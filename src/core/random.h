@@ -3,7 +3,7 @@
    Offers   shared and per-rank keys of a tag, keys of blocks, 32 hash bits per counter, rounding noise, PermK's draw
    Needs    base
    Touches  nothing but its arguments
-   Other headers may use: cg_shared_key_, cg_key_, cg_block_key_, cg_hash32_
+   Other headers may use: cg_block_key_, cg_hash32_, cg_key_, cg_shared_key_
    There is no generator state: any thread and any ISA can make the number of any position by itself. */
 
 /* The key of a tag that all ranks agree on (rank is left out): samples, rotations, permutations. */

@@ -3,8 +3,7 @@
    Offers   cg_reduce_, cg_vote_, cg_packet_from_list_, grids of levels, cg_same_stage_
    Needs    base, kernels, packet, quantize, layout, select/list, indices, decoder, verify, decode_into, decode
    Touches  the caller's output and scratch
-   Other headers may use: cg_grid_step_, cg_grid_zero_symbol_, cg_packet_from_list_, cg_reduce_, cg_same_stage_,
-   cg_vote_
+   Other headers may use: cg_reduce_, cg_same_grid_
    Packets of one vector, sample and transform add by one of three modes: sparse packets merge into a list of f32;
    dense ones whose levels are on one grid add as integers, if 16 bits hold the sum; all others add as f32. */
 

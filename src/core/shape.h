@@ -3,8 +3,7 @@
    Offers   cg_sampled_n_, cg_transformed_n_, cg_max_selected_, cg_values_per_index_, cg_shape_of_, sizes of matrices
    Needs    base, random, stages, the clamp of r from lowrank
    Touches  nothing
-   Other headers may use: cg_k_from_ratio_, cg_matrix_cols_, cg_matrix_r_, cg_matrix_rows_, cg_max_selected_,
-   cg_sampled_n_, cg_transformed_n_, cg_values_per_index_
+   Other headers may use: cg_shape_, cg_shape_of_
    The vector has n values, sampled_n after the sample, transformed_n after the transform, and at most max_selected
    after the selection. All operators here have passed cg_op_check_. */
 

@@ -3,7 +3,7 @@
    Offers   cg_producer_, cg_source_, cg_source_fetch_, cg_values_view_, cg_producer_make_
    Needs    base, random, sample, transform
    Touches  the caller's x, if a producer makes its values; buffers of the callers
-   Other headers may use: cg_producer_, cg_source_
+   Other headers may use: cg_producer_
    A source hides whether values lie in memory, are still to be sampled or transformed, or are made by a callback only
    when they are needed, while they are in the cache. */
 

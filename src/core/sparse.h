@@ -3,8 +3,8 @@
    Offers   a list of pairs in the caller's memory, the packet made of it, and a reader of packets
    Needs    select (cg_list_), indices, packet, decode
    Touches  nothing but its arguments
-   Other headers may use: cg_list_bytes_, cg_list_init_, cg_list_append_, cg_list_kth_, cg_sparse_packet_bound_,
-      cg_sparse_packet_put_, cg_sparse_reader_, cg_sparse_reader_open_, cg_sparse_reader_fill_
+   Other headers may use: cg_list_append_, cg_list_bytes_, cg_list_init_, cg_list_kth_, cg_sparse_packet_bound_,
+   cg_sparse_packet_put_, cg_sparse_reader_, cg_sparse_reader_fill_, cg_sparse_reader_open_
    Core has no use for these itself: its selections fill lists by the vector, and its decoders read by the chunk. */
 
 /* Bytes of a list of `capacity` pairs with indices below n; saturates. */

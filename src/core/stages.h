@@ -3,8 +3,7 @@
    Offers   the slots, the table with its lookup, names of codes, cg_op_check_, predicates about operators
    Needs    base
    Touches  nothing but its arguments
-   Other headers may use: CG_SLOT_COUNT_, CG_SLOT_SELECT_, cg_has_fixed_k_, cg_is_matrix_op_, cg_is_user_codec_,
-   cg_op_check_, cg_op_stage_const_
+   Other headers may use: cg_is_user_codec_, cg_op_check_
    A row of the table names a stage, its parameters and their ranges; parsing, printing and every check read it.
    cg_op_check_ is the only judge of operators: those of the caller and those in packet headers pass it before any
    other function of the implementation sees them. */

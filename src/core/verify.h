@@ -3,7 +3,6 @@
    Offers   cg_verify_, cg_scales_legal_, cg_codes_check_, cg_checksum_ok_, cg_padding_zero_, cg_codes_prefetch_
    Needs    base, kernels, codes, packet, layout, indices, decoder
    Touches  nothing
-   Other headers may use: cg_verify_
    A packet is canonical: bits that fill sections are zero, indices ascend, and nothing is left over. After
    cg_decoder_open_ and cg_verify_ nothing can fail any more but a user codec. */
 

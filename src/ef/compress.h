@@ -1,4 +1,4 @@
-/* compress: a step's packet, for a wire of the caller's own
+/* compress: a step's packet, for callers who send packets themselves
 
    Offers   cg_ef_pack_, cg_packet_threshold_; the public cg_ef_compress and cg_ef_compress_with
    Needs    step, laq, rollback; cg_compress_checked_ of core

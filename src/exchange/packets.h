@@ -3,7 +3,7 @@
    Offers   cg_stripes_compress_, cg_own_packet_, cg_accept_, cg_ex_decode_, cg_ex_compress_, preambles, agreed scales
    Needs    ranks, opening, memory, core's compress, decode, traits and sparse
    Touches  ex->own, ex->scales, ex->mem.scratch; ex->status where a packet is refused
-   Other headers may use: cg_same_op_, cg_empty_packet_put_
+   Other headers may use: cg_empty_packet_put_, cg_same_op_
    A failed rank sends a failure packet ("cgno", status, rank to blame) or a preamble with its status in place of a
    packet, so that nobody waits for it. */
 

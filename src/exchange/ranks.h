@@ -3,8 +3,8 @@
    Offers   cg_ex_ (the state), cg_ex_fail_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
-   Other headers may use: CG_STATE_ROOM_, cg_stripe_offset_, cg_stripe_start_, cg_rate_ok_, cg_model_step_,
-      cg_model_step_at_
+   Other headers may use: CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_, cg_stripe_offset_,
+   cg_stripe_start_
    A stripe is the part of the gradient that has a packet of its own: one for every rank on the routes ring and scatter,
    the whole vector otherwise. */
 

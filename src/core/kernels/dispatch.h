@@ -3,7 +3,7 @@
    Offers   cg_kernels_now_, cg_kernels_scalar_; of the public functions cg_isa_found, _used, _force, _name
    Needs    base, all rooms of kernels
    Touches  cg_isa_cached_, the only variable of the library; 0 until the CPU has been asked
-   Other headers may use: cg_kernels_now_ */
+   Other headers may use: cg_absmax_bits_, cg_axpby_, cg_kernels_now_, cg_move_zero_ */
 
 /* Members by position, in the order of cg_kernels_: C++11 has no designated initialisers. */
 #define CG_KERNELS_(isa, x)                                                                                            \

@@ -2,8 +2,7 @@
 
    Offers   filter, bernoulli, count_above; CG_SLACK_
    Needs    base, random, table, levels
-   Touches  nothing but its arguments
-   Other headers may use: CG_SLACK_ */
+   Touches  nothing but its arguments */
 
 #define CG_SLACK_ 16u /* values beyond those selected that filter and bernoulli may write */
 

@@ -3,8 +3,8 @@
    Offers   lane_sum with CG_SUM_*, axpby_fading with CG_AXPBY_*; cg_lanes_reduce_
    Needs    base, table, axpby
    Touches  nothing but its arguments
-   Other headers may use: CG_SUM_SQUARES_, CG_AXPBY_NO_SQUARES_, CG_AXPBY_SQUARES_Y_, CG_AXPBY_SQUARES_X_,
-   CG_AXPBY_FADE_X_, cg_lanes_reduce_ */
+   Other headers may use: cg_axpby_fading_, cg_axpby_fading_energy_x_, cg_axpby_fading_energy_y_,
+   cg_axpy_faded_energy_y_ */
 
 /* The term of a value in lane_sum. */
 enum {

@@ -3,7 +3,7 @@
    Offers   cg_quantizer_of_, cg_bits_x32_of_, cg_alphabet_of_, cg_float_width_, cg_value_code_fits_
    Needs    base, kernels, codes (symbols), stages, quantize/scales, quantize/formats, quantize/lloyd
    Touches  nothing
-   Other headers may use: cg_quantizer_of_, cg_stored_absmax_bits_f32_
+   Other headers may use: cg_bucket_dequantize_, cg_bucket_quantize_
    A new quantizer is a row here, a row in stages, and functions for what it shares with no other row. */
 
 /* Functions that only call a kernel. */

@@ -3,7 +3,7 @@
    Offers   cg_quantizer_, cg_bucket_stats_, cg_levels_make_, and the measure, set_scales and legal functions of rows
    Needs    base, kernels, codes (symbols)
    Touches  nothing but its arguments
-   Other headers may use: cg_lane_sum_of_
+   Other headers may use: cg_energy_
    A bucket is a run of values that share one set of scales. A row says what must be known of a bucket before its
    values can be coded; the loop in encode.h does the rest: blocks, chunks, buckets, the finite check, packing and
    the checksum. Sums over a bucket are in f64, 16 lanes over each run between multiples of 2048, folded by halves;

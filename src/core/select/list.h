@@ -3,7 +3,7 @@
    Offers   cg_list_ with its operations and its place in scratch, cg_scratch_bytes_, cg_sign_filter_, cg_kth_
    Needs    base, kernels (CG_SLACK_), stages, shape, lowrank and atomo (bytes of work)
    Touches  the caller's scratch
-   Other headers may use: cg_both_signs_, cg_kth_, cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
+   Other headers may use: cg_list_, cg_list_add_, cg_list_in_scratch_, cg_scratch_bytes_
    Magnitudes are compared as bits: those of a float without its sign, as an integer. Every finite float is below
    CG_INF_BITS_, and NaN is above, so that whatever selects the largest finds what is not finite. */
 

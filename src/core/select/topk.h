@@ -3,6 +3,7 @@
    Offers   cg_topk_candidates_, cg_threshold_estimate_
    Needs    base, random, source, select/list, select/filter
    Touches  the list; x, if a producer makes it
+   Other headers may use: cg_kth_magnitude_
    A threshold from a random sample, a little too low, is followed by one filter pass; the exact selection among what
    passed is left to cg_list_keep_topk_. Where the candidates do not fit (ties, or an unlucky sample), passes that
    count narrow the interval of the k-th magnitude. */
