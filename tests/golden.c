@@ -17,16 +17,21 @@
 static const cg_tag tag = { 0x0123456789abcdefu, 1000000007u, 42, 3 };
 static float x[GOLDEN_MAX], y[GOLDEN_MAX], y_direct[GOLDEN_MAX];
 
-typedef struct result { unsigned char *packet; size_t len; uint64_t plain, mixed; } result;
+typedef struct result {
+    unsigned char *packet;
+    size_t len;
+    uint64_t plain, mixed;
+} result;
 
-static void name_of(const golden_case *c, char *name, size_t cap) {     /* topk:0.1|f16 -> topk-0.1+f16 */
+static void name_of(const golden_case *c, char *name, size_t cap) { /* topk:0.1|f16 -> topk-0.1+f16 */
     if (c->n == GOLDEN_N) snprintf(name, cap, "%s.cgp", c->op);
     else snprintf(name, cap, "%s.n%lu.cgp", c->op, (unsigned long)c->n);
     for (; *name; name++) *name = (char)(*name == '|' ? '+' : *name == ':' || *name == '=' ? '-' : *name);
 }
 
-static const char *decode(const golden_case *c, cg_side *side, result *r) {
-    cg_status s = side->support ? cg_decode(side, r->packet, r->len, 1, 0, y, c->n) : cg_decompress(r->packet, r->len, y, c->n);
+static const char *decode(const golden_case *c, cg_extra *side, result *r) {
+    cg_status s = side->support ? cg_decode(side, r->packet, r->len, 1, 0, y, c->n)
+                                : cg_decompress(r->packet, r->len, y, c->n);
     if (s != CG_OK) return cg_status_str(s);
     r->plain = golden_hash_floats(y, c->n);
     side->flags = CG_DECODE_DIRECT;
@@ -42,7 +47,7 @@ static const char *decode(const golden_case *c, cg_side *side, result *r) {
 /* Compresses and decodes; NULL, or what went wrong. The caller frees r->packet. */
 static const char *run(const golden_case *c, result *r) {
     cg_op op;
-    cg_side side;
+    cg_extra side;
     cg_status s = cg_op_parse(&op, c->op);
     const char *why;
     r->packet = NULL;
@@ -50,9 +55,13 @@ static const char *run(const golden_case *c, result *r) {
     size_t cap = cg_bound(&op, c->n), scratch_bytes = cg_scratch(&op, c->n);
     void *scratch = malloc(scratch_bytes + 1);
     r->packet = (unsigned char *)malloc(cap + 1);
-    if (cap == 0 || !scratch || !r->packet) { free(scratch); return "cg_bound or malloc"; }
+    if (cap == 0 || !scratch || !r->packet) {
+        free(scratch);
+        return "cg_bound or malloc";
+    }
     golden_fill(x, c->n);
-    s = golden_side(&op, &tag, x, c->n, &side) ? CG_E_MEMORY
+    s = golden_side(&op, &tag, x, c->n, &side)
+        ? CG_E_MEMORY
         : cg_compress_with(&op, &tag, &side, x, c->n, r->packet, cap, &r->len, scratch, scratch_bytes);
     free(scratch);
     why = s != CG_OK ? cg_status_str(s) : decode(c, &side, r);
@@ -72,7 +81,8 @@ static int listed(const char *dir, const char *name, uint64_t *plain, uint64_t *
     int found = 0;
     for (int i = 0; i < 2 && !found; i++) {
         FILE *f = open_in(dir, lists[i], "r");
-        while (f && !found && fscanf(f, "%127s %" SCNx64 " %" SCNx64, entry, plain, mixed) == 3) found = !strcmp(entry, name);
+        while (f && !found && fscanf(f, "%127s %" SCNx64 " %" SCNx64, entry, plain, mixed) == 3)
+            found = !strcmp(entry, name);
         if (f) fclose(f);
     }
     return found;
@@ -88,11 +98,13 @@ static const char *write_one(const char *dir, const golden_case *c, const char *
     if (f) fclose(f);
     if (!f != !known) return f ? "there, but its hashes are not" : "lost, though its hashes are there";
     if (f) return NULL;
-    for (int isa = CG_ISA_NEON; isa >= CG_ISA_SCALAR && !why; isa--) {      /* what differs is not worth keeping */
+    for (int isa = CG_ISA_NEON; isa >= CG_ISA_SCALAR && !why; isa--) { /* what differs is not worth keeping */
         result other = r;
         if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
         why = run(c, &r);
-        if (!why && other.packet && (r.len != other.len || memcmp(r.packet, other.packet, r.len) || r.plain != other.plain || r.mixed != other.mixed))
+        if (!why && other.packet &&
+            (r.len != other.len || memcmp(r.packet, other.packet, r.len) || r.plain != other.plain ||
+                r.mixed != other.mixed))
             why = "differs from one instruction set to the other";
         free(other.packet);
     }
@@ -142,7 +154,10 @@ static const char *check(const char *dir, const golden_case *c, const result *r)
 
 int main(int argc, char **argv) {
     if (argc == 3 && !strcmp(argv[1], "--write")) return write_missing(argv[2]);
-    if (argc != 2) { fprintf(stderr, "usage: golden DIR | golden --write DIR\n"); return 2; }
+    if (argc != 2) {
+        fprintf(stderr, "usage: golden DIR | golden --write DIR\n");
+        return 2;
+    }
     int pass = 0, fail = 0;
     for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
         if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
@@ -151,7 +166,9 @@ int main(int argc, char **argv) {
             const char *why = run(&golden_cases[i], &r);
             if (!why) why = check(argv[1], &golden_cases[i], &r);
             free(r.packet);
-            if (why) printf("FAIL: golden %s n=%lu %s: %s\n", golden_cases[i].op, (unsigned long)golden_cases[i].n, cg_isa_name((cg_isa)isa), why);
+            if (why)
+                printf("FAIL: golden %s n=%lu %s: %s\n", golden_cases[i].op, (unsigned long)golden_cases[i].n,
+                    cg_isa_name((cg_isa)isa), why);
             why ? fail++ : pass++;
         }
     }

@@ -1,4 +1,5 @@
-/* bench/data.h: files in MNIST's format, packed or not, and everything that can be wrong with them; the drawn digits, whose bytes are frozen. */
+/* bench/data.h: files in MNIST's format, packed or not, and everything that can be wrong with them; the drawn
+   digits, whose bytes are frozen. */
 #define _POSIX_C_SOURCE 200809L
 #include "bench/data.h"
 #include <sys/stat.h>
@@ -6,22 +7,25 @@
 #include "greatest.h"
 
 enum { HIGH = 4, WIDE = 5, TRAINED = 7, TESTED = 3 };
-static const char *const names[4] = { "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte" };
+static const char *const names[4] = { "train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte" };
 static char folder[512], why[1024];
 static data_set set;
 
-/* ---- writing sets -------------------------------------------------------------------------------------------------------------- */
+/* ---- writing sets ---- */
 
-typedef struct blob { uint8_t at[4096]; size_t n; } blob;
+typedef struct blob {
+    uint8_t at[4096];
+    size_t n;
+} blob;
 
-static char *path(int which, const char *suffix)
-{
+static char *path(int which, const char *suffix) {
     static char text[640];
     snprintf(text, sizeof text, "%s/%s%s", folder, names[which], suffix);
     return text;
 }
 
-static void forget(void)       /* empties the folder */
+static void forget(void) /* empties the folder */
 {
     int i;
     for (i = 0; i < 4; i++) {
@@ -30,16 +34,14 @@ static void forget(void)       /* empties the folder */
     }
 }
 
-static void leave(void)
-{
+static void leave(void) {
     forget();
     rmdir(folder);
 }
 
-static void save(int which, const char *suffix, const uint8_t *at, size_t n)
-{
+static void save(int which, const char *suffix, const uint8_t *at, size_t n) {
     FILE *out;
-    remove(path(which, suffix));                  /* a new file: some file systems write one that is cut to 0 at once */
+    remove(path(which, suffix)); /* a new file: some file systems write one that is cut to 0 at once */
     out = fopen(path(which, suffix), "wb");
     if (!out || fwrite(at, 1, n, out) != n || fclose(out)) {
         perror(path(which, suffix));
@@ -47,8 +49,7 @@ static void save(int which, const char *suffix, const uint8_t *at, size_t n)
     }
 }
 
-static void put(blob *b, uint32_t value, int bytes, int big)
-{
+static void put(blob *b, uint32_t value, int bytes, int big) {
     int i;
     for (i = 0; i < bytes; i++) b->at[b->n++] = (uint8_t)((uint64_t)value >> 8 * (big ? bytes - 1 - i : i));
 }
@@ -56,7 +57,7 @@ static void put(blob *b, uint32_t value, int bytes, int big)
 static uint8_t pixel(int which, size_t i) { return (uint8_t)(i * 37 + i / 7 + (size_t)which * 11); }
 static uint8_t label(int which, size_t i) { return (uint8_t)((i * 3 + (size_t)which) % 10); }
 
-static blob idx(int which)       /* file `which` of a good set */
+static blob idx(int which) /* file `which` of a good set */
 {
     blob b;
     const uint32_t count = which < 2 ? TRAINED : TESTED;
@@ -68,11 +69,12 @@ static blob idx(int which)       /* file `which` of a good set */
         put(&b, HIGH, 4, 1);
         put(&b, WIDE, 4, 1);
     }
-    for (i = 0; i < (which % 2 ? count : count * HIGH * WIDE); i++) b.at[b.n++] = which % 2 ? label(which, i) : pixel(which, i);
+    for (i = 0; i < (which % 2 ? count : count * HIGH * WIDE); i++)
+        b.at[b.n++] = which % 2 ? label(which, i) : pixel(which, i);
     return b;
 }
 
-static uint32_t crc(const uint8_t *at, size_t n)       /* bit by bit, by itself */
+static uint32_t crc(const uint8_t *at, size_t n) /* bit by bit, by itself */
 {
     uint32_t sum = 0xffffffffu;
     size_t i;
@@ -83,14 +85,14 @@ static uint32_t crc(const uint8_t *at, size_t n)       /* bit by bit, by itself 
 }
 
 /* A gzip file made by hand: with every field that `flags` allow, and blocks that store `block` bytes each. */
-static blob stored(const blob *b, uint32_t flags, size_t block)
-{
+static blob stored(const blob *b, uint32_t flags, size_t block) {
     blob gz;
     size_t i, j, n;
     gz.n = 0;
     put(&gz, 0x088b1f, 3, 0);
     put(&gz, flags, 7, 0);
-    if (flags & 4) for (put(&gz, 5, 2, 0), i = 0; i < 5; i++) put(&gz, 0xe0, 1, 0);
+    if (flags & 4)
+        for (put(&gz, 5, 2, 0), i = 0; i < 5; i++) put(&gz, 0xe0, 1, 0);
     if (flags & 8) put(&gz, 0x00434241, 4, 0);
     if (flags & 16) put(&gz, 0x00006261, 3, 0);
     if (flags & 2) put(&gz, 0x4711, 2, 0);
@@ -105,8 +107,7 @@ static blob stored(const blob *b, uint32_t flags, size_t block)
     return gz;
 }
 
-static void save_set(int packed)
-{
+static void save_set(int packed) {
     int i;
     forget();
     for (i = 0; i < 4; i++) {
@@ -115,53 +116,53 @@ static void save_set(int packed)
     }
 }
 
-static int load(void)
-{
+static int load(void) {
     memset(why, 0, sizeof why);
     return data_load(&set, folder, why, sizeof why);
 }
 
-static int empty(void)
-{
-    return !set.height && !set.width && !set.classes && !set.train.count && !set.train.images && !set.train.labels
-        && !set.test.count && !set.test.images && !set.test.labels;
+static int empty(void) {
+    return !set.height && !set.width && !set.classes && !set.train.count && !set.train.images && !set.train.labels &&
+        !set.test.count && !set.test.images && !set.test.labels;
 }
 
 /* Whether the set is the good one: everything but what is in file `except`. */
-static int good(int except)
-{
+static int good(int except) {
     size_t i;
     if (set.height != HIGH || set.width != WIDE || set.train.count != TRAINED || set.test.count != TESTED) return 0;
     if (except % 2 != 1 && set.classes != 10) return 0;
-    for (i = 0; i < TRAINED * HIGH * WIDE && except != 0; i++) if (set.train.images[i] != pixel(0, i)) return 0;
-    for (i = 0; i < TRAINED && except != 1; i++) if (set.train.labels[i] != label(1, i)) return 0;
-    for (i = 0; i < TESTED * HIGH * WIDE && except != 2; i++) if (set.test.images[i] != pixel(2, i)) return 0;
-    for (i = 0; i < TESTED && except != 3; i++) if (set.test.labels[i] != label(3, i)) return 0;
+    for (i = 0; i < TRAINED * HIGH * WIDE && except != 0; i++)
+        if (set.train.images[i] != pixel(0, i)) return 0;
+    for (i = 0; i < TRAINED && except != 1; i++)
+        if (set.train.labels[i] != label(1, i)) return 0;
+    for (i = 0; i < TESTED * HIGH * WIDE && except != 2; i++)
+        if (set.test.images[i] != pixel(2, i)) return 0;
+    for (i = 0; i < TESTED && except != 3; i++)
+        if (set.test.labels[i] != label(3, i)) return 0;
     return 1;
 }
 
 /* The load fails, names the file and says these things, and leaves nothing behind. */
-static int refused(int which, const char *suffix, const char *expected, const char *found)
-{
+static int refused(int which, const char *suffix, const char *expected, const char *found) {
     const size_t length = strlen(path(which, suffix));
-    if (load() && empty() && strncmp(why, path(which, suffix), length) == 0 && strncmp(why + length, ": ", 2) == 0
-        && strstr(why + length, expected) && strstr(why + length, found)) return 1;
+    if (load() && empty() && strncmp(why, path(which, suffix), length) == 0 && strncmp(why + length, ": ", 2) == 0 &&
+        strstr(why + length, expected) && strstr(why + length, found))
+        return 1;
     printf("wanted %s%s: ...%s...%s, got: %s\n", names[which], suffix, expected, found, why);
     data_free(&set);
     return 0;
 }
 
-static int gzip(const char *options)       /* packs the whole set; 0 if there is such a program */
+static int gzip(const char *options) /* packs the whole set; 0 if there is such a program */
 {
     char command[800];
     snprintf(command, sizeof command, "gzip -f %s '%s'/*-ubyte 2>/dev/null", options, folder);
     return system(command);
 }
 
-/* ---- sets that are right ------------------------------------------------------------------------------------------------------ */
+/* ---- sets that are right ---- */
 
-TEST plain(void)
-{
+TEST plain(void) {
     save_set(0);
     ASSERT_EQm(why, 0, load());
     ASSERT(good(-1));
@@ -171,8 +172,7 @@ TEST plain(void)
     PASS();
 }
 
-TEST stored_blocks(uint32_t flags)
-{
+TEST stored_blocks(uint32_t flags) {
     int i;
     save_set(1);
     for (i = 0; i < 4; i++) {
@@ -185,7 +185,7 @@ TEST stored_blocks(uint32_t flags)
     PASS();
 }
 
-TEST mixed(void)       /* some packed; the plain one goes first; what is inside counts, not the name */
+TEST mixed(void) /* some packed; the plain one goes first; what is inside counts, not the name */
 {
     blob b = idx(2), gz = stored(&b, 0, 999);
     save_set(0);
@@ -206,7 +206,7 @@ TEST mixed(void)       /* some packed; the plain one goes first; what is inside 
     PASS();
 }
 
-TEST classes(void)       /* one more than the largest label of both parts, from 2 to 256 */
+TEST classes(void) /* one more than the largest label of both parts, from 2 to 256 */
 {
     static const int largest[] = { 0, 1, 2, 9, 10, 255 };
     size_t k;
@@ -227,9 +227,9 @@ TEST classes(void)       /* one more than the largest label of both parts, from 
     PASS();
 }
 
-/* What gzip makes of bytes of every kind: nothing, noise, long runs, text, copies from far away; more than its window. */
-TEST packed_by_gzip(int kind)
-{
+/* What gzip makes of bytes of every kind: nothing, noise, long runs, text, copies from far away; more than its
+   window. */
+TEST packed_by_gzip(int kind) {
     static const char *const options[] = { "-1", "-n", "-9" };
     const uint32_t count = kind == 0 ? 1 : 300, side = kind == 0 ? 2 : 28;
     const size_t n = (size_t)count * side * side;
@@ -249,7 +249,7 @@ TEST packed_by_gzip(int kind)
         const uint64_t r = data_random_(&stream);
         all[16 + i] = (uint8_t)r;
         if (kind < 2) all[16 + i] = 7;
-        if (kind == 3) all[16 + i] = (uint8_t)"etaoin shrdlu cmfwyp"[r % 20 * (r >> 40 & 15) / 16];
+        if (kind == 3) all[16 + i] = (uint8_t) "etaoin shrdlu cmfwyp"[r % 20 * (r >> 40 & 15) / 16];
         if (kind == 4 && i >= 31000 && i % 1000 < 990) all[16 + i] = all[16 + i - 31000];
     }
     for (k = 0; k < 3; k++) {
@@ -273,8 +273,9 @@ TEST packed_by_gzip(int kind)
             SKIPm("no gzip");
         }
         broken = load();
-        same = !broken && set.train.count == count && set.height == (int)side && memcmp(set.train.images, all + 16, n) == 0
-            && set.train.labels[count - 1] == 3 && set.test.count == 1 && set.test.labels[0] == 9 && set.classes == 10;
+        same = !broken && set.train.count == count && set.height == (int)side &&
+            memcmp(set.train.images, all + 16, n) == 0 && set.train.labels[count - 1] == 3 && set.test.count == 1 &&
+            set.test.labels[0] == 9 && set.classes == 10;
         data_free(&set);
         if (!same) {
             free(all);
@@ -285,15 +286,15 @@ TEST packed_by_gzip(int kind)
     PASS();
 }
 
-/* A block with codes that the standard fixes, made by hand: copies of every length from 3 to 258 and many distances, as gzip seldom makes them. */
-static void bits(uint8_t *at, size_t *n, uint32_t value, int count, int reversed)
-{
+/* A block with codes that the standard fixes, made by hand: copies of every length from 3 to 258 and many
+   distances, as gzip seldom makes them. */
+static void bits(uint8_t *at, size_t *n, uint32_t value, int count, int reversed) {
     int i;
-    for (i = 0; i < count; i++, ++*n) at[*n / 8] = (uint8_t)(at[*n / 8] | (value >> (reversed ? count - 1 - i : i) & 1) << *n % 8);
+    for (i = 0; i < count; i++, ++*n)
+        at[*n / 8] = (uint8_t)(at[*n / 8] | (value >> (reversed ? count - 1 - i : i) & 1) << *n % 8);
 }
 
-static void literal_or_length(uint8_t *at, size_t *n, uint32_t symbol)
-{
+static void literal_or_length(uint8_t *at, size_t *n, uint32_t symbol) {
     if (symbol < 144) bits(at, n, 0x30 + symbol, 8, 1);
     else if (symbol < 256) bits(at, n, 0x190 + symbol - 144, 9, 1);
     else if (symbol < 280) bits(at, n, symbol - 256, 7, 1);
@@ -301,14 +302,16 @@ static void literal_or_length(uint8_t *at, size_t *n, uint32_t symbol)
 }
 
 /* Where each symbol starts, and how many bits follow: the two tables of RFC 1951, 3.2.5, as it prints them. */
-static const uint32_t length_base[29] = { 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258 };
-static const int length_bits[29] = { 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0 };
-static const uint32_t distance_base[30] = { 1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145,
-                                            8193, 12289, 16385, 24577 };
-static const int distance_bits[30] = { 0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13 };
+static const uint32_t length_base[29] = { 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67,
+    83, 99, 115, 131, 163, 195, 227, 258 };
+static const int length_bits[29] = { 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5,
+    0 };
+static const uint32_t distance_base[30] = { 1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513,
+    769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577 };
+static const int distance_bits[30] = { 0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11,
+    12, 12, 13, 13 };
 
-static void copy(uint8_t *at, size_t *n, uint32_t length, uint32_t distance)
-{
+static void copy(uint8_t *at, size_t *n, uint32_t length, uint32_t distance) {
     uint32_t a = 28, b = 29;
     while (length_base[a] > length) a--;
     while (distance_base[b] > distance) b--;
@@ -318,8 +321,7 @@ static void copy(uint8_t *at, size_t *n, uint32_t length, uint32_t distance)
     bits(at, n, distance - distance_base[b], distance_bits[b], 0);
 }
 
-TEST copies(void)
-{
+TEST copies(void) {
     enum { ROOM = 1 << 20 };
     uint8_t *packed = (uint8_t *)calloc(1, ROOM), *wanted = (uint8_t *)calloc(1, ROOM);
     data_file_ file;
@@ -328,9 +330,10 @@ TEST copies(void)
     int same;
     if (!packed || !wanted) exit(2);
     memcpy(packed, "\x1f\x8b\x08", 3);
-    bits(packed, &n, 3, 3, 0);                                           /* the last block, and its codes are the fixed ones */
+    /* the last block, and its codes are the fixed ones */
+    bits(packed, &n, 3, 3, 0);
     literal_or_length(packed, &n, 9);
-    copy(packed, &n, 11, 1);                                             /* from the very first byte */
+    copy(packed, &n, 11, 1); /* from the very first byte */
     for (; w < 12; w++) wanted[w] = 9;
     for (k = 0; k < 256; k++) literal_or_length(packed, &n, k), wanted[w++] = (uint8_t)k;
     for (k = 0; k < 700; k++) {
@@ -358,7 +361,7 @@ TEST copies(void)
     PASS();
 }
 
-TEST impossible(int which)       /* what no packer writes */
+TEST impossible(int which) /* what no packer writes */
 {
     data_file_ file;
     size_t n = 8 * 10;
@@ -370,11 +373,11 @@ TEST impossible(int which)       /* what no packer writes */
     file.bytes.n = 64;
     if (!file.bytes.at) exit(2);
     memcpy(file.bytes.at, "\x1f\x8b\x08", 3);
-    bits(file.bytes.at, &n, which == 0 ? 7 : 3, 3, 0);                   /* 0: a block of no kind */
+    bits(file.bytes.at, &n, which == 0 ? 7 : 3, 3, 0); /* 0: a block of no kind */
     literal_or_length(file.bytes.at, &n, 'a');
     if (which == 1 || which == 2) literal_or_length(file.bytes.at, &n, 285 + (uint32_t)which);
     if (which == 3) literal_or_length(file.bytes.at, &n, 257), bits(file.bytes.at, &n, 30, 5, 1);
-    if (which == 4) copy(file.bytes.at, &n, 3, 2);                       /* from before the beginning */
+    if (which == 4) copy(file.bytes.at, &n, 3, 2); /* from before the beginning */
     if (which == 5) file.bytes.at[2] = 7;
     if (which == 6) file.bytes.at[3] = 32;
     refusal = data_gunzip_(&file);
@@ -384,10 +387,9 @@ TEST impossible(int which)       /* what no packer writes */
     PASS();
 }
 
-/* ---- sets that are wrong -------------------------------------------------------------------------------------------------------- */
+/* ---- sets that are wrong ---- */
 
-TEST missing(void)
-{
+TEST missing(void) {
     data_file_ file;
     int i;
     for (i = 0; i < 4; i++) {
@@ -396,13 +398,14 @@ TEST missing(void)
         ASSERT(refused(i, ".gz", "no such file", folder));
     }
     ASSERTm("the package has Fashion-MNIST only", !strstr(why, "apt-get"));
-    for (i = 0; i < 3; i++) {                 /* in the package's own folder, which may have all its files */
+    for (i = 0; i < 3; i++) { /* in the package's own folder, which may have all its files */
         static const char *const spelled[] = { DATA_FASHION, DATA_FASHION "/", DATA_FASHION "//" };
         memset(&file, 0, sizeof file);
         file.why = why;
         file.why_bytes = sizeof why;
         ASSERT(!data_open_(&file, spelled[i], "missing-idx3-ubyte"));
-        ASSERT(strstr(why, DATA_FASHION) == why && strstr(why, "missing-idx3-ubyte.gz: ") && strstr(why, "apt-get install dataset-fashion-mnist"));
+        ASSERT(strstr(why, DATA_FASHION) == why && strstr(why, "missing-idx3-ubyte.gz: ") &&
+            strstr(why, "apt-get install dataset-fashion-mnist"));
     }
     ASSERT(!data_open_(&file, DATA_FASHION "-2", "missing-idx3-ubyte"));
     ASSERT(!strstr(why, "apt-get"));
@@ -411,8 +414,7 @@ TEST missing(void)
     PASS();
 }
 
-TEST not_a_file(void)
-{
+TEST not_a_file(void) {
     char longer[5000];
     int i;
     for (i = 0; i < 4; i++) {
@@ -422,7 +424,7 @@ TEST not_a_file(void)
         ASSERT(refused(i, "", "expected a file that can be read, found: ", strerror(EISDIR)));
     }
     save_set(0);
-    ASSERT_NEQ(0, data_load(&set, path(0, ""), why, sizeof why));           /* the folder is a file */
+    ASSERT_NEQ(0, data_load(&set, path(0, ""), why, sizeof why)); /* the folder is a file */
     ASSERT(empty() && strstr(why, names[0]) && strstr(why, strerror(ENOTDIR)));
     memset(longer, 'x', sizeof longer);
     longer[sizeof longer - 1] = 0;
@@ -431,8 +433,7 @@ TEST not_a_file(void)
     PASS();
 }
 
-TEST not_allowed(void)
-{
+TEST not_allowed(void) {
     const uid_t who = geteuid();
     int i, ok = 1;
     if (who == 0 && (chmod(folder, 0755) || seteuid(65534))) SKIPm("root may read everything");
@@ -448,31 +449,31 @@ TEST not_allowed(void)
     PASS();
 }
 
-TEST headers(void)
-{
+TEST headers(void) {
     int i;
     for (i = 0; i < 4; i++) {
-        const char *const what = i % 2 ? "expected labels, which begin with 00000801" : "expected images, which begin with 00000803";
+        const char *const what = i % 2 ? "expected labels, which begin with 00000801"
+                                       : "expected images, which begin with 00000803";
         blob b = idx(i ^ 1);
         save_set(0);
-        save(i, "", b.at, b.n);                   /* images for labels and the other way round */
+        save(i, "", b.at, b.n); /* images for labels and the other way round */
         ASSERT(refused(i, "", what, i % 2 ? "found 00000803" : "found 00000801"));
         b = idx(i);
-        b.at[2] = 9;                              /* signed bytes */
+        b.at[2] = 9; /* signed bytes */
         save(i, "", b.at, b.n);
         ASSERT(refused(i, "", what, i % 2 ? "found 00000901" : "found 00000903"));
         save(i, "", (const uint8_t *)"<!DOCTYPE html><html>", 21);
         ASSERT(refused(i, "", what, "found 3c21444f"));
         b = idx(i);
-        memset(b.at + 4, 0, 4);                   /* none */
+        memset(b.at + 4, 0, 4); /* none */
         save(i, "", b.at, i % 2 ? 8 : 16);
-        ASSERT(refused(i, "", i % 2 ? "expected at least one of the labels" : "expected at least one of the images", "found none"));
+        ASSERT(refused(i, "", i % 2 ? "expected at least one of the labels" : "expected at least one of the images",
+            "found none"));
     }
     PASS();
 }
 
-TEST sizes(void)
-{
+TEST sizes(void) {
     static const uint32_t sides[] = { 0, 4097, 65536, 0x80000000u, 0xffffffffu };
     size_t k;
     int i, at;
@@ -486,10 +487,13 @@ TEST sizes(void)
                 put(&b, sides[k], 4, 1);
                 b.n = idx(i).n;
                 save(i, "", b.at, b.n);
-                ASSERT(refused(i, "", "expected images of 1 to 4096 pixels a side", k == 0 ? "found 0" : k == 1 ? "found 4097" : "found "));
+                ASSERT(refused(i, "", "expected images of 1 to 4096 pixels a side",
+                    k == 0       ? "found 0"
+                        : k == 1 ? "found 4097"
+                                 : "found "));
             }
         b.n = 4;
-        put(&b, 0xffffffffu, 4, 1);               /* 2^56 bytes, nearly */
+        put(&b, 0xffffffffu, 4, 1); /* 2^56 bytes, nearly */
         put(&b, 4096, 4, 1);
         put(&b, 4096, 4, 1);
         save(i, "", b.at, idx(i).n);
@@ -498,8 +502,7 @@ TEST sizes(void)
     PASS();
 }
 
-TEST counts(void)
-{
+TEST counts(void) {
     int i, more;
     for (i = 0; i < 4; i++)
         for (more = -1; more <= 1; more += 2) {
@@ -509,11 +512,15 @@ TEST counts(void)
             char found[40];
             memset(b.at + b.n, 0, one);
             save_set(0);
-            save(i, "", b.at, b.n + (size_t)more);                          /* a byte that is missing, or one too many */
+            /* a byte that is missing, or one too many */
+            save(i, "", b.at, b.n + (size_t)more);
             snprintf(found, sizeof found, "found %lu", (unsigned long)(b.n + (size_t)more - (i % 2 ? 8 : 16)));
-            ASSERT(refused(i, "", i < 2 ? i ? "expected 7 bytes for 7 labels" : "expected 140 bytes for 7 images"
-                                        : i > 2 ? "expected 3 bytes for 3 labels" : "expected 60 bytes for 3 images", found));
-            b.at[7] = (uint8_t)count;                                       /* a whole image or label */
+            ASSERT(refused(i, "",
+                i < 2       ? i ? "expected 7 bytes for 7 labels" : "expected 140 bytes for 7 images"
+                    : i > 2 ? "expected 3 bytes for 3 labels"
+                            : "expected 60 bytes for 3 images",
+                found));
+            b.at[7] = (uint8_t)count; /* a whole image or label */
             save(i, "", b.at, b.n + one * (size_t)more);
             snprintf(found, sizeof found, "found %d", (int)(i % 2 ? count : (uint32_t)(i < 2 ? TRAINED : TESTED)));
             ASSERT(refused(i | 1, "", "expected a label for each of the ", found));
@@ -522,7 +529,7 @@ TEST counts(void)
     PASS();
 }
 
-TEST shapes(void)       /* images to test of another size */
+TEST shapes(void) /* images to test of another size */
 {
     blob b = idx(2);
     save_set(0);
@@ -541,7 +548,7 @@ TEST shapes(void)       /* images to test of another size */
     PASS();
 }
 
-TEST truncated(int packed)       /* 0: not packed, 1: stored, 2: by gzip; at every length */
+TEST truncated(int packed) /* 0: not packed, 1: stored, 2: by gzip; at every length */
 {
     static uint8_t all[4096];
     const char *const suffix = packed ? ".gz" : "";
@@ -560,7 +567,7 @@ TEST truncated(int packed)       /* 0: not packed, 1: stored, 2: by gzip; at eve
         for (length = 0; length < n; length++) {
             save(i, suffix, all, length);
             ASSERT(refused(i, suffix, !packed && length < (i % 2 ? 8u : 16u) ? "expected a header of" : "expected ",
-                           packed && length > 1 ? "it ends too early" : "found "));
+                packed && length > 1 ? "it ends too early" : "found "));
         }
         all[n] = 0;
         save(i, suffix, all, n + 1);
@@ -569,8 +576,8 @@ TEST truncated(int packed)       /* 0: not packed, 1: stored, 2: by gzip; at eve
     PASS();
 }
 
-TEST damaged(int how)       /* every bit of packed files turned: an error, or a bit that does not matter. 0: stored, 1: by gzip */
-{
+/* every bit of packed files turned: an error, or a bit that does not matter. 0: stored, 1: by gzip */
+TEST damaged(int how) {
     static uint8_t all[4096];
     size_t n, bit, refusals = 0;
     int i;
@@ -601,8 +608,7 @@ TEST damaged(int how)       /* every bit of packed files turned: an error, or a 
 }
 
 /* Bytes from nowhere behind a right header, in memory of exactly their size: a sanitizer would see a step out of it. */
-TEST random_bytes(void)
-{
+TEST random_bytes(void) {
     uint64_t stream = 5;
     data_file_ file;
     int round, opened = 0;
@@ -617,7 +623,8 @@ TEST random_bytes(void)
         if (!file.bytes.at) exit(2);
         for (i = 0; i < n; i++) file.bytes.at[i] = (uint8_t)data_random_(&stream);
         memcpy(file.bytes.at, "\x1f\x8b\x08", 4);
-        if (n > 10) file.bytes.at[10] = (uint8_t)((file.bytes.at[10] & 0xf8) | (round % 2 ? 2 : 4) | (round >> 1 & 1));       /* fixed or own codes */
+        /* fixed or own codes */
+        if (n > 10) file.bytes.at[10] = (uint8_t)((file.bytes.at[10] & 0xf8) | (round % 2 ? 2 : 4) | (round >> 1 & 1));
         opened += !data_gunzip_(&file);
         free(file.bytes.at);
     }
@@ -625,7 +632,7 @@ TEST random_bytes(void)
     PASS();
 }
 
-TEST raw_random(void)       /* and whole files of them, not packed */
+TEST raw_random(void) /* and whole files of them, not packed */
 {
     uint64_t stream = 6;
     int round;
@@ -644,7 +651,7 @@ TEST raw_random(void)       /* and whole files of them, not packed */
     PASS();
 }
 
-TEST large(void)       /* sizes near the limit, without that memory */
+TEST large(void) /* sizes near the limit, without that memory */
 {
     data_bytes_ bytes = { NULL, 0, 0 };
     ASSERT_EQ(0, data_room_(&bytes, 1));
@@ -656,8 +663,7 @@ TEST large(void)       /* sizes near the limit, without that memory */
     PASS();
 }
 
-TEST room_for_why(void)
-{
+TEST room_for_why(void) {
     char text[600];
     size_t room;
     forget();
@@ -674,17 +680,17 @@ TEST room_for_why(void)
     PASS();
 }
 
-/* ---- the real thing --------------------------------------------------------------------------------------------------------------- */
+/* ---- the real thing ---- */
 
-TEST fashion(void)
-{
+TEST fashion(void) {
     size_t train[10] = { 0 }, test[10] = { 0 }, i;
     FILE *in = fopen(DATA_FASHION "/train-images-idx3-ubyte.gz", "rb");
     if (!in) in = fopen(DATA_FASHION "/train-images-idx3-ubyte", "rb");
     if (!in) SKIPm("Fashion-MNIST is not installed");
     fclose(in);
     ASSERT_EQm(why, 0, data_load(&set, DATA_FASHION, why, sizeof why));
-    ASSERT(set.height == 28 && set.width == 28 && set.classes == 10 && set.train.count == 60000 && set.test.count == 10000);
+    ASSERT(set.height == 28 && set.width == 28 && set.classes == 10 && set.train.count == 60000 &&
+        set.test.count == 10000);
     for (i = 0; i < 60000; i++) train[set.train.labels[i]]++;
     for (i = 0; i < 10000; i++) test[set.test.labels[i]]++;
     for (i = 0; i < 10; i++) ASSERT(train[i] == 6000 && test[i] == 1000);
@@ -692,21 +698,21 @@ TEST fashion(void)
     PASS();
 }
 
-/* ---- drawn digits --------------------------------------------------------------------------------------------------------------- */
+/* ---- drawn digits ---- */
 
 enum { PIXELS = 256 };
 
-static uint64_t hash(uint64_t h, const uint8_t *at, size_t n)
-{
+static uint64_t hash(uint64_t h, const uint8_t *at, size_t n) {
     while (n--) h = (h ^ *at++) * 0x100000001b3u;
     return h;
 }
 
-TEST frozen(void)       /* new numbers here mean other images: results shown elsewhere change, too */
+TEST frozen(void) /* new numbers here mean other images: results shown elsewhere change, too */
 {
     uint64_t h = 0xcbf29ce484222325u;
     ASSERT_EQ(0, data_glyphs(&set, 1, 1000, 200, why, sizeof why));
-    ASSERT(set.height == 16 && set.width == 16 && set.classes == 10 && set.train.count == 1000 && set.test.count == 200);
+    ASSERT(
+        set.height == 16 && set.width == 16 && set.classes == 10 && set.train.count == 1000 && set.test.count == 200);
     h = hash(h, set.train.images, 1000 * PIXELS);
     h = hash(h, set.train.labels, 1000);
     h = hash(h, set.test.images, 200 * PIXELS);
@@ -716,8 +722,7 @@ TEST frozen(void)       /* new numbers here mean other images: results shown els
     PASS();
 }
 
-TEST balance(void)
-{
+TEST balance(void) {
     size_t i, k, same = 0;
     ASSERT_EQ(0, data_glyphs(&set, 3, 5000, 1000, why, sizeof why));
     for (i = 0; i < 5000; i += 10) {
@@ -726,12 +731,12 @@ TEST balance(void)
         ASSERT(train == 1023 && test == 1023);
         same += i >= 10 && set.train.labels[i] == set.train.labels[i - 10];
     }
-    ASSERTm("labels have a period", same > 20 && same < 100);           /* 50 expected of 499 */
+    ASSERTm("labels have a period", same > 20 && same < 100); /* 50 expected of 499 */
     data_free(&set);
     PASS();
 }
 
-TEST independent(void)       /* of the number of images; of nothing else */
+TEST independent(void) /* of the number of images; of nothing else */
 {
     data_set small;
     size_t i;
@@ -743,7 +748,7 @@ TEST independent(void)       /* of the number of images; of nothing else */
     ASSERT_MEM_EQ(set.test.labels, small.test.labels, 50);
     for (i = 0; i < 37; i++) ASSERT(memcmp(set.train.images + i * PIXELS, small.test.images + i * PIXELS, PIXELS) != 0);
     data_free(&small);
-    for (i = 0; i < 4; i++) {                   /* seeds far apart and next to each other */
+    for (i = 0; i < 4; i++) { /* seeds far apart and next to each other */
         static const uint64_t seeds[] = { 8, 10, 9 + ((uint64_t)1 << 32), ~(uint64_t)9 };
         size_t k, labels = 0;
         ASSERT_EQ(0, data_glyphs(&small, seeds[i], 500, 50, why, sizeof why));
@@ -751,14 +756,14 @@ TEST independent(void)       /* of the number of images; of nothing else */
             ASSERT(memcmp(set.train.images + k * PIXELS, small.train.images + k * PIXELS, PIXELS) != 0);
             labels += set.train.labels[k] == small.train.labels[k];
         }
-        ASSERTm("labels of two seeds go together", labels < 150);       /* 50 expected, in tens */
+        ASSERTm("labels of two seeds go together", labels < 150); /* 50 expected, in tens */
         data_free(&small);
     }
     data_free(&set);
     PASS();
 }
 
-TEST range(void)       /* black and white and all between; no image twice, none without ink */
+TEST range(void) /* black and white and all between; no image twice, none without ink */
 {
     size_t seen[256] = { 0 }, i, k, used = 0, sum = 0;
     uint64_t hashes[1000];
@@ -782,8 +787,8 @@ TEST range(void)       /* black and white and all between; no image twice, none 
     PASS();
 }
 
-TEST learnable(void)       /* the nearest of 3000 images is mostly, and not always, of the same class; every class is both found and missed */
-{
+/* the nearest of 3000 images is mostly, and not always, of the same class; every class is both found and missed */
+TEST learnable(void) {
     size_t right[10] = { 0 }, all = 0, i, k;
     int p;
     ASSERT_EQ(0, data_glyphs(&set, 5, 3000, 500, why, sizeof why));
@@ -800,14 +805,13 @@ TEST learnable(void)       /* the nearest of 3000 images is mostly, and not alwa
         right[set.test.labels[i]] += set.train.labels[best] == set.test.labels[i];
         all += set.train.labels[best] == set.test.labels[i];
     }
-    for (i = 0; i < 10; i++) ASSERT_GTEm("a class that cannot be told", right[i], 30u);       /* of 50 */
+    for (i = 0; i < 10; i++) ASSERT_GTEm("a class that cannot be told", right[i], 30u); /* of 50 */
     ASSERT_EQ_FMTm("of 500", (size_t)1, (size_t)(all >= 400 && all < 495), "%zu");
     data_free(&set);
     PASS();
 }
 
-TEST no_room(void)
-{
+TEST no_room(void) {
     ASSERT_NEQ(0, data_glyphs(&set, 1, SIZE_MAX / 16, 1, why, sizeof why));
     ASSERT(empty() && strstr(why, "glyphs") == why);
     ASSERT_NEQ(0, data_glyphs(&set, 1, 0, 10, why, sizeof why));
@@ -817,8 +821,7 @@ TEST no_room(void)
     PASS();
 }
 
-SUITE(files)
-{
+SUITE(files) {
     int i;
     RUN_TEST(plain);
     for (i = 0; i < 32; i++) RUN_TESTp(stored_blocks, (uint32_t)i);
@@ -830,8 +833,7 @@ SUITE(files)
     RUN_TEST(fashion);
 }
 
-SUITE(failures)
-{
+SUITE(failures) {
     int i;
     RUN_TEST(missing);
     RUN_TEST(not_a_file);
@@ -848,8 +850,7 @@ SUITE(failures)
     RUN_TEST(room_for_why);
 }
 
-SUITE(glyphs)
-{
+SUITE(glyphs) {
     RUN_TEST(frozen);
     RUN_TEST(balance);
     RUN_TEST(independent);
@@ -860,8 +861,7 @@ SUITE(glyphs)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const char *tmp = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/test_data.XXXXXX", tmp && *tmp && strlen(tmp) < 400 ? tmp : "/tmp");
     if (!mkdtemp(folder) || atexit(leave)) return 2;

@@ -1,38 +1,50 @@
-/* cg_ef_exchange_layers, over threads: long layers come out, and remember, as if each were exchanged alone; short ones as their plain
-   mean, with nothing left to remember; a gradient that is refused, or a callback that fails, loses nothing on any rank. Also ranks
-   that abstain from an exchange. */
+/* cg_ef_exchange_layers, over threads: long layers come out, and remember, as if each were exchanged alone; short
+   ones as their plain mean, with nothing left to remember; a gradient that is refused, or a callback that fails,
+   loses nothing on any rank. Also ranks that abstain from an exchange. */
 #include "examples/transport_threads.h"
 #include "greatest.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
 
 enum { LAYERS = 6, SMALL = 400, RANKS = 3, STEPS = 5, MOST = 5000 };
-static const struct { const char *op; size_t n; uint32_t kind; float momentum; } layer[LAYERS] = {
-    { "topk:0.05", 5000, CG_EF_CLASSIC, 0.0f }, { "topk:0.1", 7, CG_EF_CLASSIC, 0.0f }, { "absmax:4:512:nearest", 3000, CG_EF_LOCO, 0.0f },
-    { "topk:0.02", 2000, CG_EF_MOMENTUM, 0.5f }, { "efsign", 300, CG_EF_CLASSIC, 0.0f }, { "topk:0.1", 1000, CG_EF_EF21, 0.0f } };
+static const struct {
+    const char *op;
+    size_t n;
+    uint32_t kind;
+    float momentum;
+} layer[LAYERS] = { { "topk:0.05", 5000, CG_EF_CLASSIC, 0.0f }, { "topk:0.1", 7, CG_EF_CLASSIC, 0.0f },
+    { "absmax:4:512:nearest", 3000, CG_EF_LOCO, 0.0f }, { "topk:0.02", 2000, CG_EF_MOMENTUM, 0.5f },
+    { "efsign", 300, CG_EF_CLASSIC, 0.0f }, { "topk:0.1", 1000, CG_EF_EF21, 0.0f } };
 
 typedef struct job {
-    int together, bad_rank, fail_at;            /* bad_rank: has a NaN in layer 3 in the last step; fail_at: that callback of rank 1 fails then */
-    float grad[RANKS][LAYERS][MOST], error[RANKS][LAYERS][MOST], before[RANKS][LAYERS][MOST], given[RANKS][LAYERS][MOST];
+    /* bad_rank: has a NaN in layer 3 in the last step; fail_at: that callback of rank 1 fails then */
+    int together, bad_rank, fail_at;
+    float grad[RANKS][LAYERS][MOST], error[RANKS][LAYERS][MOST], before[RANKS][LAYERS][MOST],
+        given[RANKS][LAYERS][MOST];
     cg_status status[RANKS], each[RANKS][LAYERS];
     int kept[RANKS][LAYERS], calls[RANKS];
     cg_transport real[RANKS];
 } job;
 static job *j, *alone;
 
-static float value(int rank, int l, size_t i, int step) {      /* dyadic: sums of a few are exact */
+static float value(int rank, int l, size_t i, int step) { /* dyadic: sums of a few are exact */
     uint32_t h = (uint32_t)i * 2654435761u + (uint32_t)(rank * 131 + l * 17 + step * 7 + 1) * 40503u;
     h = (h ^ h >> 15) * 2246822519u;
     return (float)((int32_t)(h >> 12 & 0xfff) - 2048) / 256.0f;
 }
-typedef struct tap { job *k; int rank; } tap;
-static int failing_sendrecv(void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
+typedef struct tap {
+    job *k;
+    int rank;
+} tap;
+static int failing_sendrecv(
+    void *user, const void *out, size_t out_bytes, int to, void *in, size_t in_bytes, int from) {
     tap *t = (tap *)user;
     if (t->k->calls[t->rank]++ == t->k->fail_at && t->rank == 1) return 77;
     return t->k->real[t->rank].sendrecv(t->k->real[t->rank].user, out, out_bytes, to, in, in_bytes, from);
 }
 static void read_errors(cg_ef *ef, float to[LAYERS][MOST]) {
-    for (int l = 0; l < LAYERS; l++) if (cg_ef_read(&ef[l], CG_EF_ERROR, to[l], layer[l].n) != CG_OK) abort();
+    for (int l = 0; l < LAYERS; l++)
+        if (cg_ef_read(&ef[l], CG_EF_ERROR, to[l], layer[l].n) != CG_OK) abort();
 }
 static void exchange(job *k, int rank, cg_ef *ef, cg_transport *t, int step) {
     cg_ef *efs[LAYERS];
@@ -50,8 +62,12 @@ static void exchange(job *k, int rank, cg_ef *ef, cg_transport *t, int step) {
         bytes = cg_ef_layers_memory(efs, list, LAYERS, SMALL, t);
         mem = malloc(bytes);
         k->status[rank] = cg_ef_exchange_layers(efs, list, LAYERS, SMALL, t, mem, bytes, NULL);
-        for (int l = 0; l < LAYERS; l++) { k->each[rank][l] = list[l].status; k->kept[rank][l] = cg_ef_last(&ef[l]).kept; }
-        for (int l = 0; l < LAYERS; l++) if (list[l].x != k->grad[rank][l]) abort();
+        for (int l = 0; l < LAYERS; l++) {
+            k->each[rank][l] = list[l].status;
+            k->kept[rank][l] = cg_ef_stats_of(&ef[l]).kept;
+        }
+        for (int l = 0; l < LAYERS; l++)
+            if (list[l].x != k->grad[rank][l]) abort();
         free(mem);
         return;
     }
@@ -79,20 +95,26 @@ static int worker(cg_threads_world *world, int rank, void *user) {
         d.n = layer[l].n;
         d.kind = layer[l].kind;
         d.momentum = layer[l].momentum;
-        if (layer[l].n < SMALL) d.small = SMALL;               /* the same, one by one */
+        if (layer[l].n < SMALL) d.small = SMALL; /* the same, one by one */
         memory[l] = malloc(cg_ef_memory(&d));
         if (cg_ef_init(&ef[l], &d, memory[l], cg_ef_memory(&d)) != CG_OK) abort();
     }
     for (int step = 0; step < STEPS; step++) {
-        for (int l = 0; l < LAYERS; l++) for (size_t i = 0; i < layer[l].n; i++) k->grad[rank][l][i] = value(rank, l, i, step);
+        for (int l = 0; l < LAYERS; l++)
+            for (size_t i = 0; i < layer[l].n; i++) k->grad[rank][l][i] = value(rank, l, i, step);
         if (step == STEPS - 1) {
             read_errors(ef, k->before[rank]);
-            if (rank == k->bad_rank) { uint32_t nan = 0x7fc00000u; memcpy(&k->grad[rank][3][1234], &nan, 4); }
+            if (rank == k->bad_rank) {
+                uint32_t nan = 0x7fc00000u;
+                memcpy(&k->grad[rank][3][1234], &nan, 4);
+            }
             memcpy(k->given[rank], k->grad[rank], sizeof k->given[rank]);
             k->calls[rank] = 0;
             if (k->fail_at >= 0) {
                 t.user = &own;
-                t.allgather = NULL; t.allreduce = NULL; t.broadcast = NULL;
+                t.allgather = NULL;
+                t.allreduce = NULL;
+                t.broadcast = NULL;
                 t.sendrecv = failing_sendrecv;
             }
         }
@@ -126,12 +148,13 @@ TEST as_one_by_one(void) {
 }
 TEST short_ones_are_the_plain_mean(void) {
     run(j, 1, -1, -1);
-    for (int l = 0; l < LAYERS; l++) for (size_t i = 0; layer[l].n < SMALL && i < layer[l].n; i++) {
-        float sum = 0.0f;
-        for (int r = 0; r < RANKS; r++) sum += value(r, l, i, STEPS - 1);
-        ASSERT_IN_RANGE(sum / RANKS, j->grad[0][l][i], 1e-5);
-        ASSERT(j->error[1][l][i] == 0.0f);
-    }
+    for (int l = 0; l < LAYERS; l++)
+        for (size_t i = 0; layer[l].n < SMALL && i < layer[l].n; i++) {
+            float sum = 0.0f;
+            for (int r = 0; r < RANKS; r++) sum += value(r, l, i, STEPS - 1);
+            ASSERT_IN_RANGE(sum / RANKS, j->grad[0][l][i], 1e-5);
+            ASSERT(j->error[1][l][i] == 0.0f);
+        }
     PASS();
 }
 /* A gradient that is refused on one rank: there nothing is put in memory; elsewhere all of it is. */
@@ -145,7 +168,8 @@ TEST a_nan_loses_nothing(void) {
             for (size_t i = 0; i < layer[l].n; i++) {
                 float want = j->before[r][l][i];
                 if (r != 1 && layer[l].kind == CG_EF_CLASSIC) want += value(r, l, i, STEPS - 1);
-                if (r != 1 && (layer[l].kind == CG_EF_LOCO || layer[l].kind == CG_EF_MOMENTUM)) continue;     /* e + 0.2 g, v + u */
+                /* e + 0.2 g, v + u */
+                if (r != 1 && (layer[l].kind == CG_EF_LOCO || layer[l].kind == CG_EF_MOMENTUM)) continue;
                 ASSERT(want == j->error[r][l][i]);
             }
         }
@@ -160,13 +184,18 @@ TEST a_failure_anywhere_loses_nothing(void) {
         run(j, 1, -1, at);
         failed = j->calls[1] > at;
         ASSERT_EQ(failed ? CG_E_TRANSPORT : CG_OK, j->status[1]);
-        for (int r = 0; r < RANKS; r++) for (int l = 0; l < LAYERS; l++) {
-            if (layer[l].kind != CG_EF_CLASSIC) continue;
-            ASSERT(j->kept[r][l]);
-            if (j->each[r][l] == CG_OK) { ASSERT_MEM_EQ(alone->error[r][l], j->error[r][l], 4 * layer[l].n); continue; }
-            ASSERT_MEM_EQ(j->given[r][l], j->grad[r][l], 4 * layer[l].n);
-            for (size_t i = 0; i < layer[l].n; i++) ASSERT(j->before[r][l][i] + j->given[r][l][i] == j->error[r][l][i]);
-        }
+        for (int r = 0; r < RANKS; r++)
+            for (int l = 0; l < LAYERS; l++) {
+                if (layer[l].kind != CG_EF_CLASSIC) continue;
+                ASSERT(j->kept[r][l]);
+                if (j->each[r][l] == CG_OK) {
+                    ASSERT_MEM_EQ(alone->error[r][l], j->error[r][l], 4 * layer[l].n);
+                    continue;
+                }
+                ASSERT_MEM_EQ(j->given[r][l], j->grad[r][l], 4 * layer[l].n);
+                for (size_t i = 0; i < layer[l].n; i++)
+                    ASSERT(j->before[r][l][i] + j->given[r][l][i] == j->error[r][l][i]);
+            }
     }
     ASSERT(!failed);
     PASS();
@@ -200,7 +229,13 @@ TEST the_same_memory_twice_is_refused(void) {
 }
 
 /* Abstaining: counts with zeros. */
-static struct { const char *op; float x[RANKS][1000]; cg_status status[RANKS]; uint64_t out[RANKS]; uint32_t route, fold; } a;
+static struct {
+    const char *op;
+    float x[RANKS][1000];
+    cg_status status[RANKS];
+    uint64_t out[RANKS];
+    uint32_t route, fold;
+} a;
 static int abstainer(cg_threads_world *world, int rank, void *user) {
     cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     cg_exchange_desc d = CG_ZERO;
@@ -218,10 +253,11 @@ static int abstainer(cg_threads_world *world, int rank, void *user) {
     mem = malloc(bytes ? bytes : 1);
     a.status[rank] = cg_exchange(&d, &t, a.x[rank], 1000, mem, bytes, &report);
     a.out[rank] = report.bytes_out;
-    if (a.status[rank] == CG_OK && rank == 1) {                /* nothing of it counted */
+    if (a.status[rank] == CG_OK && rank == 1) { /* nothing of it counted */
         float y[1000];
         if (cg_used_decode(NULL, report.used, report.used_len, 1.0f, 0.0f, y, 1000) != CG_OK) abort();
-        for (int i = 0; i < 1000; i++) if (y[i] != 0.0f) abort();
+        for (int i = 0; i < 1000; i++)
+            if (y[i] != 0.0f) abort();
     }
     free(mem);
     return 0;

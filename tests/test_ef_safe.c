@@ -1,7 +1,7 @@
-/* Nothing lost: what compgrad_ef.h says holds of every kind's memory holds after every step, whatever happened in it: rollbacks, packets
-   that counted only in part, transports that fail at any message, NaN here or on another rank, other ratios and rates, and a
-   restart from what was saved. Gradients lie on a grid of 2^-10, so that sums of f32 selections are exact and must be equal; where
-   something rounds the bound is counted (see roundings). */
+/* Nothing lost: what compgrad_ef.h says holds of every kind's memory holds after every step, whatever happened in
+   it: rollbacks, packets that counted only in part, transports that fail at any message, NaN here or on another
+   rank, other ratios and rates, and a restart from what was saved. Gradients lie on a grid of 2^-10, so that sums
+   of f32 selections are exact and must be equal; where something rounds the bound is counted (see roundings). */
 #include "examples/transport_threads.h"
 #include "greatest.h"
 #include "tier.h"
@@ -10,11 +10,11 @@
 #include <math.h>
 
 enum { MOST = 5, N = 200, ROOM = 4500, ZONE = 64 };
-static int many = N;                                /* floats of a vector, at most ROOM */
+static int many = N; /* floats of a vector, at most ROOM */
 #define FLOATS (sizeof(float) * (size_t)many)
-static int warming;                                 /* four dense steps, then other ratios for twenty */
-static int trusting;                                /* desc.finite */
-static int quick;                                   /* not CG_TEST=long */
+static int warming;  /* four dense steps, then other ratios for twenty */
+static int trusting; /* desc.finite */
+static int quick;    /* not CG_TEST=long */
 static char note[500];
 static uint64_t dice = 1;
 
@@ -23,21 +23,37 @@ static uint32_t below(uint32_t n) {
     return n ? (uint32_t)(dice >> 33) % n : 0;
 }
 static float dyadic(void) { return (float)((int)below(4096) - 2048) / 1024.0f; }
-static float special(uint32_t bits) { float f; memcpy(&f, &bits, 4); return f; }
+static float special(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
 
-/* ---- the kinds ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the kinds ---- */
 
 typedef struct plan {
     const char *op;
     uint32_t kind;
-    float momentum, decay, alpha, rate, clip;       /* clip < 0: by value */
-    int nesterov, bytes, exact;                     /* exact: so many steps from zero stay on the grid that f32 holds */
+    float momentum, decay, alpha, rate, clip; /* clip < 0: by value */
+    int nesterov, bytes, exact;               /* exact: so many steps from zero stay on the grid that f32 holds */
     uint64_t reset;
-    float ratio;                                    /* the operator has one */
+    float ratio; /* the operator has one */
 } plan;
-enum { CLASSIC = CG_EF_CLASSIC, LOCO = CG_EF_LOCO, SCALECOM = CG_EF_SCALECOM, ECQ = CG_EF_ECQ, MOMENTUM = CG_EF_MOMENTUM, SIGNUM = CG_EF_SIGNUM,
-       VARIANCE = CG_EF_VARIANCE, EF21 = CG_EF_EF21, DIANA = CG_EF_DIANA, LAQ = CG_EF_LAQ, ONEBIT = CG_EF_ONEBIT_ADAM };
-static const char *const kind_names[] = { "classic", "loco", "scalecom", "ecq", "momentum", "signum", "variance", "ef21", "diana", "laq", "onebit" };
+enum {
+    CLASSIC = CG_EF_CLASSIC,
+    LOCO = CG_EF_LOCO,
+    SCALECOM = CG_EF_SCALECOM,
+    ECQ = CG_EF_ECQ,
+    MOMENTUM = CG_EF_MOMENTUM,
+    SIGNUM = CG_EF_SIGNUM,
+    VARIANCE = CG_EF_VARIANCE,
+    EF21 = CG_EF_EF21,
+    DIANA = CG_EF_DIANA,
+    LAQ = CG_EF_LAQ,
+    ONEBIT = CG_EF_ONEBIT_ADAM
+};
+static const char *const kind_names[] = { "classic", "loco", "scalecom", "ecq", "momentum", "signum", "variance",
+    "ef21", "diana", "laq", "onebit" };
 
 static const plan plans[] = {
     /* op, kind, momentum, decay, alpha, rate, clip, nesterov, bytes, exact, reset, ratio */
@@ -48,48 +64,34 @@ static const plan plans[] = {
     { "chunked:64:0.1", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 1000, 7, 0 },
     { "dgc:0.1", CLASSIC, 0, 0, 0, 0, 3.0f, 0, 0, 0, 0, 0.1f },
     { "chunked:64:0.1|absmax:2:64", CLASSIC, 0, 0.95f, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "demo:0.1", CLASSIC, 0, 0.999f, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "efsign", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "absmax:4:64", CLASSIC, 0, 0, 0, 0.01f, 0, 0, 0, 0, 0, 0 },
-    { "qsgd:1", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "terngrad", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "absmax:1:64", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+    { "demo:0.1", CLASSIC, 0, 0.999f, 0, 0, 0, 0, 0, 0, 0, 0 }, { "efsign", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+    { "absmax:4:64", CLASSIC, 0, 0, 0, 0.01f, 0, 0, 0, 0, 0, 0 }, { "qsgd:1", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+    { "terngrad", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { "absmax:1:64", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
     { "wangni:0.2", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.2f },
     { "lowrank:2:10:20", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
     { "atomo:2:10:20", CLASSIC, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "topk:0.1", CLASSIC, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0.1f },
-    { "efsign", CLASSIC, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0 },
-    { "efsign", CLASSIC, 0, 0, 0, 0, -0.4f, 0, 0, 0, 0, 0 },
-    { "absmax:4:64", LOCO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "absmax:4:64", LOCO, 0, 0, 0, 0.5f, -0.4f, 0, 0, 0, 0, 0 },
-    { "absmax:4:64", LOCO, 0, 0, 0, 0, 0, 0, 1, 0, 9, 0 },
-    { "topk:0.1", LOCO, 0, 0.5f, 0, 0, 0, 0, 0, 8, 0, 0.1f },
-    { "topk:0.1", SCALECOM, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.1f },
+    { "topk:0.1", CLASSIC, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0.1f }, { "efsign", CLASSIC, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0 },
+    { "efsign", CLASSIC, 0, 0, 0, 0, -0.4f, 0, 0, 0, 0, 0 }, { "absmax:4:64", LOCO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+    { "absmax:4:64", LOCO, 0, 0, 0, 0.5f, -0.4f, 0, 0, 0, 0, 0 }, { "absmax:4:64", LOCO, 0, 0, 0, 0, 0, 0, 1, 0, 9, 0 },
+    { "topk:0.1", LOCO, 0, 0.5f, 0, 0, 0, 0, 0, 8, 0, 0.1f }, { "topk:0.1", SCALECOM, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.1f },
     { "topk:0.1", SCALECOM, 0, 0.5f, 0, 0, 0, 0, 0, 8, 0, 0.1f },
-    { "topk:0.1", SCALECOM, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0.1f },
-    { "levels:3:64:max", ECQ, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "topk:0.1", ECQ, 0, 0.5f, 0.5f, 0, 0, 0, 0, 6, 0, 0.1f },
-    { "absmax:4:64", ECQ, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0 },
+    { "topk:0.1", SCALECOM, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0.1f }, { "levels:3:64:max", ECQ, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+    { "topk:0.1", ECQ, 0, 0.5f, 0.5f, 0, 0, 0, 0, 6, 0, 0.1f }, { "absmax:4:64", ECQ, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0 },
     { "topk:0.1", MOMENTUM, 0.5f, 0, 0, 0, 0, 0, 0, 9, 0, 0.1f },
     { "topk:0.1", MOMENTUM, 0.9f, 0, 0, 0, 2.0f, 0, 0, 0, 0, 0.1f },
     { "topk:0.1", MOMENTUM, 0.9f, 0, 0, 0, 0, 1, 0, 0, 0, 0.1f },
     { "topk:0.1", MOMENTUM, 0.9f, 0, 0, 0, -0.4f, 1, 0, 0, 0, 0.1f },
-    { "efsign", MOMENTUM, 0.5f, 0, 0, 0, 0, 1, 0, 0, 0, 0 },
-    { "terngrad", MOMENTUM, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "sign", SIGNUM, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "topk:0.1", SIGNUM, 0.5f, 0, 0, 0, 0, 0, 0, 9, 0, 0.1f },
+    { "efsign", MOMENTUM, 0.5f, 0, 0, 0, 0, 1, 0, 0, 0, 0 }, { "terngrad", MOMENTUM, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+    { "sign", SIGNUM, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { "topk:0.1", SIGNUM, 0.5f, 0, 0, 0, 0, 0, 0, 9, 0, 0.1f },
     { "variance:1.5", VARIANCE, 0, 0, 0, 0, 0, 0, 0, 1000, 0, 0 },
-    { "topk:0.1", EF21, 0, 0, 0, 0, 0, 0, 0, 1000, 0, 0.1f },
-    { "absmax:4:64", EF21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "qsgd:1", EF21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "topk:0.1", EF21, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0.1f },
+    { "topk:0.1", EF21, 0, 0, 0, 0, 0, 0, 0, 1000, 0, 0.1f }, { "absmax:4:64", EF21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
+    { "qsgd:1", EF21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { "topk:0.1", EF21, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0.1f },
     { "absmax:4:64", EF21, 0.9f, 0, 0, 0.5f, -0.4f, 0, 0, 0, 0, 0 },
     { "absmax:4:64", DIANA, 0, 0, 0.25f, 0, 0, 0, 0, 0, 0, 0 },
     { "randk:0.25", DIANA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.25f },
     { "topk:0.1", DIANA, 0, 0, 0.5f, 0, 0, 0, 0, 8, 0, 0.1f },
     { "minmax:3:200:nearest", LAQ, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "efsign", ONEBIT, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
-    { "topk:0.1", ONEBIT, 0.5f, 0, 0, 0, 0, 0, 0, 6, 0, 0.1f }
+    { "efsign", ONEBIT, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { "topk:0.1", ONEBIT, 0.5f, 0, 0, 0, 0, 0, 0, 6, 0, 0.1f }
 };
 enum { PLANS = sizeof plans / sizeof *plans };
 
@@ -103,49 +105,68 @@ static double decay_of(const plan *p) {
     default: return (double)or_else(p->decay, 1.0f);
     }
 }
-static int receives(const plan *p) { return p->kind == EF21 || p->kind == DIANA || p->kind == LAQ || p->kind == ONEBIT; }
+static int receives(const plan *p) {
+    return p->kind == EF21 || p->kind == DIANA || p->kind == LAQ || p->kind == ONEBIT;
+}
 static int differs(const plan *p) { return p->kind == EF21 || p->kind == DIANA || p->kind == LAQ; }
-static int remembers_error(const plan *p) { return p->kind != SIGNUM && p->kind != EF21 && p->kind != DIANA && p->kind != LAQ; }
+static int remembers_error(const plan *p) {
+    return p->kind != SIGNUM && p->kind != EF21 && p->kind != DIANA && p->kind != LAQ;
+}
 static int warm_starts(const plan *p) { return strncmp(p->op, "lowrank", 7) == 0; }
 static int is_matrix(const plan *p) { return warm_starts(p) || strncmp(p->op, "atomo", 5) == 0; }
-static int has_velocity(const plan *p) { return p->kind == MOMENTUM || p->kind == VARIANCE || (p->kind == EF21 && p->momentum != 0.0f); }
+static int has_velocity(const plan *p) {
+    return p->kind == MOMENTUM || p->kind == VARIANCE || (p->kind == EF21 && p->momentum != 0.0f);
+}
 
-/* ---- one rank: its memory, at an odd address and between red zones, and the book that is kept of it ---------------------------- */
+/* ---- one rank: its memory, at an odd address and between red zones, and the book that is kept of it ---- */
 
 typedef struct lane {
     cg_ef *ef;
     cg_ef_desc d;
     unsigned char *block;
     size_t bytes, room;
-    float g[ROOM], aux[ROOM], grad[ROOM], used[ROOM], mean[ROOM], velocity[ROOM], received[ROOM];     /* velocity, received: as last seen */
-    int index[ROOM];                                   /* the packet that counted has it */
-    double in[ROOM], out[ROOM], want[ROOM], off[ROOM];           /* sums; the memory that follows; how far rounding may take it from there */
-    double moved[ROOM];                             /* no number of this step was larger */
-    double rate, scale, seen, diana;                 /* seen: the scale when velocity was seen */
-    float ratio;                                    /* if it was set */
+    /* velocity, received: as last seen */
+    float g[ROOM], aux[ROOM], grad[ROOM], used[ROOM], mean[ROOM], velocity[ROOM], received[ROOM];
+    int index[ROOM]; /* the packet that counted has it */
+    /* sums; the memory that follows; how far rounding may take it from there */
+    double in[ROOM], out[ROOM], want[ROOM], off[ROOM];
+    double moved[ROOM];              /* no number of this step was larger */
+    double rate, scale, seen, diana; /* seen: the scale when velocity was seen */
+    float ratio;                     /* if it was set */
     uint64_t steps;
     unsigned char *packet;
     size_t cap, len;
 } lane;
-typedef struct trip { plan p; uint32_t route; int carry; const char *back; uint32_t fold; } trip;
+typedef struct trip {
+    plan p;
+    uint32_t route;
+    int carry;
+    const char *back;
+    uint32_t fold;
+} trip;
 typedef struct world {
     const plan *p;
     int size;
     lane *lane[MOST];
     uint64_t step;
-    double apart[ROOM];                                /* H from the mean of all h, by rounding */
+    double apart[ROOM]; /* H from the mean of all h, by rounding */
     int halved, exact;
-    const trip *road;                              /* of cg_ef_exchange, or NULL */
+    const trip *road; /* of cg_ef_exchange, or NULL */
 } world;
 
 static int complain(const world *s, int rank, const char *what) {
-    snprintf(note, sizeof note, "%s: %s %s by %d, n %d, momentum %g decay %g bytes %d nesterov %d, rank %d of %d, step %lu", what, kind_names[s->p->kind], s->p->op,
-             s->road ? (int)s->road->route : -1, many, (double)s->p->momentum, (double)s->p->decay, s->p->bytes, s->p->nesterov, rank, s->size, (unsigned long)s->step);
+    snprintf(note, sizeof note,
+        "%s: %s %s by %d, n %d, momentum %g decay %g bytes %d nesterov %d, rank %d of %d, step %lu", what,
+        kind_names[s->p->kind], s->p->op, s->road ? (int)s->road->route : -1, many, (double)s->p->momentum,
+        (double)s->p->decay, s->p->bytes, s->p->nesterov, rank, s->size, (unsigned long)s->step);
     return 0;
 }
 #define LINE_TEXT(line) LINE_TEXT_(line)
 #define LINE_TEXT_(line) #line
-#define EXPECT(cond, rank) do { if (!(cond)) return complain(s, rank, "line " LINE_TEXT(__LINE__) ": " #cond); } while (0)
+#define EXPECT(cond, rank)                                                         \
+  do {                                                                             \
+    if (!(cond)) return complain(s, rank, "line " LINE_TEXT(__LINE__) ": " #cond); \
+  } while (0)
 
 static void *memory(size_t bytes) {
     void *p = malloc(bytes ? bytes : 1);
@@ -154,7 +175,10 @@ static void *memory(size_t bytes) {
 }
 static cg_op op_of(const char *text) {
     cg_op op = CG_ZERO;
-    if (cg_op_parse(&op, text) != CG_OK) { printf("does not parse: %s\n", text); exit(2); }
+    if (cg_op_parse(&op, text) != CG_OK) {
+        printf("does not parse: %s\n", text);
+        exit(2);
+    }
     return op;
 }
 static cg_ef_desc desc_of(const plan *p, int workers) {
@@ -173,8 +197,16 @@ static cg_ef_desc desc_of(const plan *p, int workers) {
     d.bytes = p->bytes;
     d.reset = p->reset;
     d.finite = trusting;
-    if (warming) { d.warmup.kind = CG_WARMUP_POWER; d.warmup.stages = 4; d.warmup.period = 5; d.dense_steps = 4; }
-    if (p->kind == LAQ) { d.laq_step = 0.125f; d.laq_patience = 4; }
+    if (warming) {
+        d.warmup.kind = CG_WARMUP_POWER;
+        d.warmup.stages = 4;
+        d.warmup.period = 5;
+        d.dense_steps = 4;
+    }
+    if (p->kind == LAQ) {
+        d.laq_step = 0.125f;
+        d.laq_patience = 4;
+    }
     return d;
 }
 /* A cg_ef of its own, in memory full of garbage. */
@@ -190,11 +222,13 @@ static cg_status lane_init(lane *w) {
 }
 static int zones_hold(const lane *w) {
     size_t i;
-    for (i = 0; i < ZONE + 1; i++) if (w->block[i] != (unsigned char)(0xa5 ^ i * 3)) return 0;
-    for (i = ZONE + 1 + w->bytes; i < w->room; i++) if (w->block[i] != (unsigned char)(0xa5 ^ i * 3)) return 0;
+    for (i = 0; i < ZONE + 1; i++)
+        if (w->block[i] != (unsigned char)(0xa5 ^ i * 3)) return 0;
+    for (i = ZONE + 1 + w->bytes; i < w->room; i++)
+        if (w->block[i] != (unsigned char)(0xa5 ^ i * 3)) return 0;
     return 1;
 }
-static void lane_drop(lane *w) {                    /* whoever still points there sees nonsense */
+static void lane_drop(lane *w) { /* whoever still points there sees nonsense */
     memset(w->block, 0xee, w->room);
     memset(w->ef, 0xee, sizeof *w->ef);
     free(w->block);
@@ -204,7 +238,7 @@ static int world_open(world *s, const plan *p, int size) {
     memset(s, 0, sizeof *s);
     s->p = p;
     s->size = size;
-    s->exact = p->exact && (p->kind != ONEBIT || !(size & (size - 1)));        /* a third of a sum is not on the grid */
+    s->exact = p->exact && (p->kind != ONEBIT || !(size & (size - 1))); /* a third of a sum is not on the grid */
     for (int r = 0; r < size; r++) {
         lane *w = s->lane[r] = (lane *)calloc(1, sizeof *w);
         if (!w) exit(2);
@@ -248,7 +282,11 @@ static void give(lane *w) {
 }
 
 /* What was saved, to be compared with what is saved later. */
-typedef struct blob { unsigned char *bytes; size_t len; cg_status status; } blob;
+typedef struct blob {
+    unsigned char *bytes;
+    size_t len;
+    cg_status status;
+} blob;
 static blob saved(const cg_ef *ef) {
     blob b;
     const size_t cap = cg_ef_save_bytes(ef);
@@ -257,8 +295,10 @@ static blob saved(const cg_ef *ef) {
     b.status = cg_ef_save(ef, b.bytes, cap, &b.len);
     return b;
 }
-static int same_blob(const blob *a, const blob *b) { return a->status == b->status && a->len == b->len && !memcmp(a->bytes, b->bytes, a->len); }
-static int unchanged(const cg_ef *ef, blob *was) {          /* and drops it */
+static int same_blob(const blob *a, const blob *b) {
+    return a->status == b->status && a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
+}
+static int unchanged(const cg_ef *ef, blob *was) { /* and drops it */
     blob now = saved(ef);
     const int same = was->status == CG_OK && same_blob(&now, was);
     free(now.bytes);
@@ -266,19 +306,19 @@ static int unchanged(const cg_ef *ef, blob *was) {          /* and drops it */
     return same;
 }
 
-/* ---- the book: what the manual says of every kind -------------------------------------------------------------------------------- */
+/* ---- the book: what the manual says of every kind ---- */
 
 /* The gradient, clipped and times the rate. */
 static double gradient(const plan *p, const lane *w, int i) {
     const double g = (double)w->g[i], limit = p->clip < 0.0f ? (double)-p->clip / sqrt((double)w->d.workers) : 1e300;
-    return (g > limit ? limit : g < -limit ? -limit : g) * (double)cg_ef_last(w->ef).clipped * w->rate;
+    return (g > limit ? limit : g < -limit ? -limit : g) * (double)cg_ef_stats_of(w->ef).clipped * w->rate;
 }
 static int clipping_holds(const world *s, int r) {
     const lane *w = s->lane[r];
     double sum = 0.0, want = 1.0;
     for (int i = 0; i < many; i++) sum += (double)w->g[i] * (double)w->g[i];
     if (s->p->clip > 0.0f && sqrt(sum * s->size) > (double)s->p->clip) want = (double)s->p->clip / sqrt(sum * s->size);
-    EXPECT(fabs((double)cg_ef_last(w->ef).clipped - want) <= 0x1p-24 * want, r);
+    EXPECT(fabs((double)cg_ef_stats_of(w->ef).clipped - want) <= 0x1p-24 * want, r);
     return 1;
 }
 /* What goes in at this step, before it is compressed. g is clipped and times the rate. */
@@ -287,39 +327,48 @@ static double put(const plan *p, const lane *w, int i, double g, int counted) {
     switch (p->kind) {
     case MOMENTUM: return p->nesterov ? m * (u + g) + g : m * u + g;
     case SIGNUM: return (1.0 - m) * g;
-    case ONEBIT: return (counted ? m * (double)w->received[i] : 0.0) + (1.0 - m) * g;          /* M comes again by itself */
-    case EF21: case DIANA: case LAQ: return 0.0;
+    /* M comes again by itself */
+    case ONEBIT: return (counted ? m * (double)w->received[i] : 0.0) + (1.0 - m) * g;
+    case EF21:
+    case DIANA:
+    case LAQ: return 0.0;
     default: return g;
     }
 }
 static double fade(const plan *p) {
     return p->kind == CLASSIC || p->kind == ECQ ? decay_of(p) : p->kind == SIGNUM ? (double)p->momentum : 1.0;
 }
-static double share(const plan *p) { return p->kind == LOCO ? 1.0 - decay_of(p) : p->kind == SCALECOM ? decay_of(p) : 1.0; }
+static double share(const plan *p) {
+    return p->kind == LOCO ? 1.0 - decay_of(p) : p->kind == SCALECOM ? decay_of(p) : 1.0;
+}
 static double memory_of(const plan *p, const lane *w, int i) {
     switch (p->kind) {
-    case LOCO: case SCALECOM: return share(p) * (w->in[i] - w->out[i]);
+    case LOCO:
+    case SCALECOM: return share(p) * (w->in[i] - w->out[i]);
     case SIGNUM: return w->in[i];
-    case EF21: case DIANA: case LAQ: return w->out[i];
+    case EF21:
+    case DIANA:
+    case LAQ: return w->out[i];
     default: return w->in[i] - w->out[i];
     }
 }
-static double alpha_of(const plan *p, const lane *w, uint64_t step) {          /* 1/(1+w) = k/n of random-k */
+static double alpha_of(const plan *p, const lane *w, uint64_t step) { /* 1/(1+w) = k/n of random-k */
     cg_tag tag = CG_ZERO;
     cg_op op;
     tag.step = step;
     op = cg_ef_op(w->ef, &tag);
     if (p->alpha != 0.0f) return (double)p->alpha;
-    return !op.sample.id || !many ? 1.0 : (double)(float)(fmax(1.0, floor((double)op.sample.value * many + 0.5)) / many);
+    return !op.sample.id || !many ? 1.0
+                                  : (double)(float)(fmax(1.0, floor((double)op.sample.value * many + 0.5)) / many);
 }
-static double peak(const double *x, int i) {        /* of 64 neighbours */
+static double peak(const double *x, int i) { /* of 64 neighbours */
     const int first = i / 64 * 64, last = first + 64 < many ? first + 64 : many;
     double most = 0.0;
     for (i = first; i < last; i++) most = fabs(x[i]) > most ? fabs(x[i]) : most;
     return most;
 }
-/* Roundings: no step makes more than eight of an element, and none of them has a result larger than all that is added there
-   together. Bytes: 1/250 of the largest neighbour, at compress and at commit. */
+/* Roundings: no step makes more than eight of an element, and none of them has a result larger than all that is
+   added there together. Bytes: 1/250 of the largest neighbour, at compress and at commit. */
 static void account(world *s, lane *w, const float *used) {
     const plan *p = s->p;
     const double f = fade(p);
@@ -343,7 +392,8 @@ static void account(world *s, lane *w, const float *used) {
 }
 static int near(double want, float got, double off) { return fabs(want - (double)got) <= off; }
 static int finite_all(const float *x, size_t n) {
-    for (size_t i = 0; i < n; i++) if (!(fabs((double)x[i]) <= 3.5e38)) return 0;
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)x[i]) <= 3.5e38)) return 0;
     return 1;
 }
 /* u of MOMENTUM, v of VARIANCE, v of EF21: one step from what was seen last. */
@@ -355,10 +405,12 @@ static int velocity_holds(world *s, int r, const float *used) {
     EXPECT(cg_ef_read(w->ef, CG_EF_VELOCITY, now, (size_t)many) == CG_OK, r);
     EXPECT(finite_all(now, (size_t)many), r);
     for (int i = 0; i < many; i++) {
-        const double f = w->scale, g = gradient(p, w, i), u = (double)w->velocity[i] * (p->kind == MOMENTUM ? f / w->seen : 1.0);
+        const double f = w->scale, g = gradient(p, w, i),
+                     u = (double)w->velocity[i] * (p->kind == MOMENTUM ? f / w->seen : 1.0);
         double want = p->kind == MOMENTUM ? (p->nesterov ? m * (u + f * g) : m * u + f * g) : m * u + (1.0 - m) * g;
         double off;
-        if (p->kind == VARIANCE) want = u + f * f * w->rate * w->rate * (double)w->aux[i];      /* squares of what was put in */
+        /* squares of what was put in */
+        if (p->kind == VARIANCE) want = u + f * f * w->rate * w->rate * (double)w->aux[i];
         off = 8.0 * 0x1p-24 * (fabs(g) + fabs(u) + fabs(want));
         if (p->kind == MOMENTUM && used && w->index[i]) want = off = 0.0;
         if (p->kind == VARIANCE) want = used && w->index[i] ? 0.0 : want * decay_of(p);
@@ -375,7 +427,8 @@ static int received_holds(world *s, int r, const float *mean) {
     float now[ROOM];
     EXPECT(cg_ef_read(w->ef, CG_EF_RECEIVED, now, (size_t)many) == CG_OK, r);
     for (int i = 0; i < many; i++) {
-        const double old = (double)w->received[i], d = mean ? (double)mean[i] : 0.0, by = p->kind == DIANA ? w->diana : 1.0;
+        const double old = (double)w->received[i], d = mean ? (double)mean[i] : 0.0,
+                     by = p->kind == DIANA ? w->diana : 1.0;
         const double want = p->kind == ONEBIT ? (mean ? d : old) : old + by * d;
         EXPECT(near(want, now[i], mean ? 4.0 * 0x1p-24 * (fabs(old) + fabs(d)) : 0.0), r);
         if (r == 0) s->apart[i] += mean ? 8.0 * 0x1p-24 * (fabs(old) + fabs(d) + fabs(want)) : 0.0;
@@ -389,14 +442,14 @@ static int step_holds(world *s, int r, const float *used, const float *mean) {
     float now[ROOM];
     account(s, w, used);
     if (!clipping_holds(s, r)) return 0;
-    EXPECT(cg_ef_last(w->ef).kept == 1 || !many, r);
+    EXPECT(cg_ef_stats_of(w->ef).kept == 1 || !many, r);
     EXPECT(zones_hold(w), r);
     EXPECT(cg_ef_read(w->ef, CG_EF_ERROR, now, (size_t)many) == CG_OK, r);
     for (int i = 0; i < many; i++)
         if (!near(w->want[i] * w->scale, now[i], w->off[i] * w->scale)) {
             char text[120];
-            snprintf(text, sizeof text, "memory[%d] is %.9g, not %.9g +- %.3g, %s", i, (double)now[i], w->want[i] * w->scale, w->off[i] * w->scale,
-                     used ? "committed" : "rolled back");
+            snprintf(text, sizeof text, "memory[%d] is %.9g, not %.9g +- %.3g, %s", i, (double)now[i],
+                w->want[i] * w->scale, w->off[i] * w->scale, used ? "committed" : "rolled back");
             return complain(s, r, text);
         }
     if (has_velocity(s->p) && !velocity_holds(s, r, used)) return 0;
@@ -415,13 +468,16 @@ static int ranks_hold(world *s) {
     }
     for (int i = 0; i < many; i++) {
         double sum = -s->size * kept[i], off = s->apart[i] + 0x1p-20 * fabs(kept[i]);
-        for (int r = 0; r < s->size; r++) { sum += s->lane[r]->want[i]; off += s->lane[r]->off[i]; }
+        for (int r = 0; r < s->size; r++) {
+            sum += s->lane[r]->want[i];
+            off += s->lane[r]->off[i];
+        }
         for (int r = 0; r < s->size; r++) EXPECT(near(sum / s->size, s->lane[r]->received[i], off), r);
     }
     return 1;
 }
 
-/* ---- in pieces: compress, then commit or rollback ---------------------------------------------------------------------------------- */
+/* ---- in pieces: compress, then commit or rollback ---- */
 
 static cg_tag tag_of(const world *s, int r) {
     cg_tag t = CG_ZERO;
@@ -434,7 +490,7 @@ static cg_tag tag_of(const world *s, int r) {
 static cg_status squeeze(world *s, int r, size_t cap) {
     lane *w = s->lane[r];
     const cg_tag tag = tag_of(s, r);
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     side.aux = w->aux;
     return cg_ef_compress_with(w->ef, &tag, s->p->kind == VARIANCE ? &side : NULL, w->g, w->packet, cap, &w->len);
 }
@@ -448,10 +504,11 @@ static int take(world *s, int r, const void *packet, size_t len) {
     EXPECT(cg_used_decode(NULL, packet, len, 1.0f, 0.0f, w->used, (size_t)many) == CG_OK, r);
     if (s->p->kind != MOMENTUM && s->p->kind != VARIANCE) return 1;
     for (int i = 0; i < many; i++) ones[i] = 1.0f;
-    for (size_t at = 0; at < (size_t)many && len;) {        /* packets that cover the vector from left to right */
+    for (size_t at = 0; at < (size_t)many && len;) { /* packets that cover the vector from left to right */
         cg_info info;
         EXPECT(cg_inspect(part, len, &info) == CG_OK && info.packet_bytes <= len, r);
-        if (info.index_code || s->p->kind == VARIANCE) EXPECT(cg_clear(part, info.packet_bytes, ones + at, (size_t)info.n) == CG_OK, r);
+        if (info.index_code || s->p->kind == VARIANCE)
+            EXPECT(cg_clear(part, info.packet_bytes, ones + at, (size_t)info.n) == CG_OK, r);
         part += info.packet_bytes;
         len -= info.packet_bytes;
         at += (size_t)info.n;
@@ -469,7 +526,8 @@ static int halve(world *s, int r) {
     void *scratch = memory(room);
     cg_status status;
     if (!take(s, r, w->packet, w->len)) return 0;
-    for (int i = 0; i < many; i++) if (below(2)) w->used[i] = 0.0f;
+    for (int i = 0; i < many; i++)
+        if (below(2)) w->used[i] = 0.0f;
     status = cg_compress(&op, &tag, w->used, (size_t)many, packet, cap, &w->len, scratch, room);
     if (w->cap < w->len) w->packet = (unsigned char *)realloc(w->packet, w->cap = w->len);
     if (!w->packet) exit(2);
@@ -506,13 +564,25 @@ static int wrong_packets(world *s, int r) {
         case 4: bad[len - 1] ^= 0x40; break;
         case 5: bad[w->len / 2] ^= 4; break;
         case 6: bad[4]++; break;
-        case 7: memset(bad + w->len, 0, 8); len += 4; break;           /* too long */
-        case 8: bad[155]++; break;                                     /* the checksum alone */
+        case 7:
+            memset(bad + w->len, 0, 8);
+            len += 4;
+            break;                 /* too long */
+        case 8: bad[155]++; break; /* the checksum alone */
         case 9: len = 4; break;
-        case 10: packet = other; len = other_len; break;               /* of another n */
+        case 10:
+            packet = other;
+            len = other_len;
+            break; /* of another n */
         case 11: len = 0; break;
-        case 12: memset(bad, 0x55, w->len); if (!len) len = 5; break;
-        default: packet = NULL; len = 5; break;
+        case 12:
+            memset(bad, 0x55, w->len);
+            if (!len) len = 5;
+            break;
+        default:
+            packet = NULL;
+            len = 5;
+            break;
         }
         status = cg_ef_commit(w->ef, packet, len, mean);
         if (status == CG_OK) snprintf(note, sizeof note, "packet %d", i);
@@ -578,7 +648,7 @@ static int refused(world *s, int r) {
     w->g[i] = special(bad[below(5)]);
     EXPECT(squeeze(s, r, w->cap) == CG_E_NONFINITE, r);
     EXPECT(w->len == 0, r);
-    EXPECT(cg_ef_last(w->ef).kept == 0, r);
+    EXPECT(cg_ef_stats_of(w->ef).kept == 0, r);
     w->g[i] = old;
     EXPECT(unchanged(w->ef, &was), r);
     return nothing_to_end(s, r);
@@ -588,7 +658,7 @@ static int too_small(world *s, int r) {
     blob was = saved(w->ef);
     const size_t cap = below(2) ? 0 : below(CG_HEADER_BYTES + 2);
     EXPECT(squeeze(s, r, cap) == CG_E_CAPACITY, r);
-    EXPECT(cg_ef_last(w->ef).kept == 0, r);
+    EXPECT(cg_ef_stats_of(w->ef).kept == 0, r);
     EXPECT(unchanged(w->ef, &was), r);
     return nothing_to_end(s, r);
 }
@@ -600,7 +670,7 @@ static int moves(world *s, int r) {
     EXPECT(lane_init(w) == CG_OK, r);
     lane_drop(&old);
     EXPECT(cg_ef_load(w->ef, was.bytes, was.len) == CG_OK, r);
-    EXPECT(cg_ef_set_rate(w->ef, (float)w->rate) == CG_OK, r);         /* desc, rate and ratio are the caller's */
+    EXPECT(cg_ef_set_rate(w->ef, (float)w->rate) == CG_OK, r); /* desc, rate and ratio are the caller's */
     if (w->ratio > 0.0f) EXPECT(cg_ef_set_ratio(w->ef, w->ratio) == CG_OK, r);
     EXPECT(unchanged(w->ef, &was), r);
     return 1;
@@ -615,7 +685,8 @@ static int changes(world *s) {
             float kept[ROOM];
             if (w->d.carry) memcpy(kept, w->ef->carry, 4 * w->d.carry);
             EXPECT(cg_ef_rescale(w->ef, factor) == CG_OK, r);
-            for (size_t i = 0; i < w->d.carry; i++) EXPECT(w->ef->carry[i] == kept[i] * factor, r);      /* pending, too */
+            /* pending, too */
+            for (size_t i = 0; i < w->d.carry; i++) EXPECT(w->ef->carry[i] == kept[i] * factor, r);
             for (int i = 0; i < many; i++) {
                 w->in[i] *= (double)factor;
                 w->out[i] *= (double)factor;
@@ -624,8 +695,14 @@ static int changes(world *s) {
             }
             for (int i = 0; i < many && s->p->bytes; i++) w->off[i] += peak(w->want, i) / 250.0 * 1.001;
         }
-        if (what == 1) { EXPECT(cg_ef_set_rate(w->ef, rate) == CG_OK, r); w->rate = (double)rate; }
-        if (what == 2 && s->p->ratio > 0.0f) { EXPECT(cg_ef_set_ratio(w->ef, ratio) == CG_OK, r); w->ratio = ratio; }
+        if (what == 1) {
+            EXPECT(cg_ef_set_rate(w->ef, rate) == CG_OK, r);
+            w->rate = (double)rate;
+        }
+        if (what == 2 && s->p->ratio > 0.0f) {
+            EXPECT(cg_ef_set_ratio(w->ef, ratio) == CG_OK, r);
+            w->ratio = ratio;
+        }
     }
     if (what == 0) s->halved = !s->halved;
     return 1;
@@ -634,7 +711,8 @@ static int changes(world *s) {
 static void mean_of(const world *s, const int *counts, float *mean) {
     for (int i = 0; i < many; i++) {
         float sum = 0.0f;
-        for (int r = 0; r < s->size; r++) if (counts[r]) sum += s->lane[r]->used[i];
+        for (int r = 0; r < s->size; r++)
+            if (counts[r]) sum += s->lane[r]->used[i];
         mean[i] = sum / (float)s->size;
     }
 }
@@ -658,7 +736,12 @@ static int pieces_step(world *s, int event) {
         blob was;
         give(w);
         if (event == 3 && !moves(s, r)) return 0;
-        if (event == 4 && r == victim && !w->d.finite) { if (!refused(s, r)) return 0; gone[r] = 1; all = 0; continue; }
+        if (event == 4 && r == victim && !w->d.finite) {
+            if (!refused(s, r)) return 0;
+            gone[r] = 1;
+            all = 0;
+            continue;
+        }
         if (event == 5 && !too_small(s, r)) return 0;
         if (event == 6 && !nothing_to_end(s, r)) return 0;
         was = saved(w->ef);
@@ -666,7 +749,9 @@ static int pieces_step(world *s, int event) {
         EXPECT(w->len <= w->cap, r);
         if (w->ratio > 0.0f && !w->d.warmup.kind && !strcmp(s->p->op, "topk:0.1")) {
             cg_info info;
-            EXPECT(cg_inspect(w->packet, w->len, &info) == CG_OK && (double)info.k == fmax(1.0, floor((double)w->ratio * many + 0.5)), r);
+            EXPECT(cg_inspect(w->packet, w->len, &info) == CG_OK &&
+                    (double)info.k == fmax(1.0, floor((double)w->ratio * many + 0.5)),
+                r);
         }
         if (event == 7 && !out_of_order(s, r, &was)) return 0;
         free(was.bytes);
@@ -681,7 +766,8 @@ static int pieces_step(world *s, int event) {
         if (gone[r]) continue;
         memcpy(old, w->received, FLOATS);
         memcpy(w->mean, mean, FLOATS);
-        if (counts[r]) EXPECT(cg_ef_commit(w->ef, w->packet, w->len, receives(s->p) || below(2) ? w->mean : NULL) == CG_OK, r);
+        if (counts[r])
+            EXPECT(cg_ef_commit(w->ef, w->packet, w->len, receives(s->p) || below(2) ? w->mean : NULL) == CG_OK, r);
         else EXPECT(cg_ef_rollback(w->ef, below(2) ? w->packet : NULL, w->len) == CG_OK, r);
         if (!step_holds(s, r, counts[r] ? w->used : NULL, counts[r] && receives(s->p) ? mean : NULL)) return 0;
         if (counts[r] && receives(s->p) && !result_holds(s, r, old, mean)) return 0;
@@ -701,7 +787,7 @@ TEST schedule(const plan *p, int size, uint64_t seed) {
     for (int t = 0; ok && t < 60; t++) {
         int event = (int)below(14);
         if (p->exact && p->exact < 100 && t % p->exact == 0) world_reset(&w);
-        if (p->exact && p->exact < 100 && event == 2) event = 0;       /* another rate would be another grid */
+        if (p->exact && p->exact < 100 && event == 2) event = 0; /* another rate would be another grid */
         events[event]++;
         ok = pieces_step(&w, event);
     }
@@ -710,29 +796,31 @@ TEST schedule(const plan *p, int size, uint64_t seed) {
     PASS();
 }
 
-/* ---- over a transport that fails --------------------------------------------------------------------------------------------------- */
+/* ---- over a transport that fails ---- */
 
-enum { AG = CG_ROUTE_ALLGATHER, RING = CG_ROUTE_RING, TREE = CG_ROUTE_TREE, SCATTER = CG_ROUTE_SCATTER, SERVER = CG_ROUTE_SERVER,
-       MERGE = CG_ROUTE_MERGE, SHARED = CG_ROUTE_SHARED, REGION = CG_ROUTE_REGION, LINEAR = CG_ROUTE_LINEAR, AUTO = CG_ROUTE_AUTO };
-#define PLAIN(op, exact) { op, CLASSIC, 0, 0, 0, 0, 0, 0, 0, exact, 0, op[0] == 't' ? 0.1f : 0.0f }
-static const trip trips[] = {
-    { PLAIN("topk:0.1", 1000), AG, 0, NULL, 0 },
-    { PLAIN("topk:0.1", 1000), SERVER, 0, NULL, 0 },
-    { PLAIN("topk:0.1", 1000), SCATTER, 0, NULL, 0 },
-    { PLAIN("topk:0.1", 1000), RING, 0, NULL, 0 },
-    { PLAIN("topk:0.1", 1000), TREE, 0, NULL, 0 },
-    { PLAIN("topk:0.1", 1000), MERGE, 0, NULL, 0 },
-    { PLAIN("topk:0.1", 1000), SHARED, 0, NULL, 0 },
-    { PLAIN("topk:0.1", 1000), REGION, 0, NULL, 0 },
-    { PLAIN("randk:0.2", 1000), LINEAR, 0, NULL, 0 },
-    { PLAIN("topk:0.1", 0), SCATTER, 1, "topk:0.2", 0 },
-    { PLAIN("efsign", 0), SCATTER, 1, NULL, 0 },
-    { PLAIN("efsign", 0), RING, 1, NULL, 0 },
-    { PLAIN("efsign", 0), TREE, 1, NULL, 0 },
-    { PLAIN("efsign", 0), SERVER, 1, "efsign", 0 },
-    { PLAIN("lowrank:2:10:20", 0), LINEAR, 0, NULL, 0 },
-    { PLAIN("qsgd:2", 0), AUTO, 0, NULL, 0 },
-    { { "topk:0.1", CLASSIC, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0 }, AG, 0, NULL, 0 },
+enum {
+    AG = CG_ROUTE_ALLGATHER,
+    RING = CG_ROUTE_RING,
+    TREE = CG_ROUTE_TREE,
+    SCATTER = CG_ROUTE_SCATTER,
+    SERVER = CG_ROUTE_SERVER,
+    MERGE = CG_ROUTE_MERGE,
+    SHARED = CG_ROUTE_SHARED,
+    REGION = CG_ROUTE_REGION,
+    LINEAR = CG_ROUTE_LINEAR,
+    AUTO = CG_ROUTE_AUTO
+};
+#define PLAIN(op, exact) \
+  { op, CLASSIC, 0, 0, 0, 0, 0, 0, 0, exact, 0, op[0] == 't' ? 0.1f : 0.0f }
+static const trip trips[] = { { PLAIN("topk:0.1", 1000), AG, 0, NULL, 0 },
+    { PLAIN("topk:0.1", 1000), SERVER, 0, NULL, 0 }, { PLAIN("topk:0.1", 1000), SCATTER, 0, NULL, 0 },
+    { PLAIN("topk:0.1", 1000), RING, 0, NULL, 0 }, { PLAIN("topk:0.1", 1000), TREE, 0, NULL, 0 },
+    { PLAIN("topk:0.1", 1000), MERGE, 0, NULL, 0 }, { PLAIN("topk:0.1", 1000), SHARED, 0, NULL, 0 },
+    { PLAIN("topk:0.1", 1000), REGION, 0, NULL, 0 }, { PLAIN("randk:0.2", 1000), LINEAR, 0, NULL, 0 },
+    { PLAIN("topk:0.1", 0), SCATTER, 1, "topk:0.2", 0 }, { PLAIN("efsign", 0), SCATTER, 1, NULL, 0 },
+    { PLAIN("efsign", 0), RING, 1, NULL, 0 }, { PLAIN("efsign", 0), TREE, 1, NULL, 0 },
+    { PLAIN("efsign", 0), SERVER, 1, "efsign", 0 }, { PLAIN("lowrank:2:10:20", 0), LINEAR, 0, NULL, 0 },
+    { PLAIN("qsgd:2", 0), AUTO, 0, NULL, 0 }, { { "topk:0.1", CLASSIC, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0 }, AG, 0, NULL, 0 },
     { { "absmax:4:64", LOCO, 0, 0, 0, 0, 0, 0, 1, 0, 9, 0 }, SCATTER, 0, NULL, 0 },
     { { "topk:0.1", SCALECOM, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, SHARED, 0, NULL, 0 },
     { { "levels:3:64:max", ECQ, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, AG, 0, NULL, 0 },
@@ -748,8 +836,7 @@ static const trip trips[] = {
     { { "absmax:4:64", DIANA, 0, 0, 0.25f, 0, 0, 0, 0, 0, 0, 0 }, AG, 0, NULL, 0 },
     { { "randk:0.25", DIANA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.25f }, LINEAR, 0, NULL, 0 },
     { { "minmax:3:200:nearest", LAQ, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, AG, 0, NULL, 0 },
-    { { "efsign", ONEBIT, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, SCATTER, 1, NULL, 0 }
-};
+    { { "efsign", ONEBIT, 0.9f, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, SCATTER, 1, NULL, 0 } };
 enum { TRIPS = sizeof trips / sizeof *trips };
 
 typedef struct flight {
@@ -757,15 +844,19 @@ typedef struct flight {
     const trip *t;
     cg_op back;
     cg_exchange_desc x[MOST];
-    cg_side side[MOST];
-    struct wire { struct flight *f; int rank; cg_transport real; } wire[MOST];
-    int fail_rank, fail_io, late, nan_rank, short_rank, lost_rank;      /* < 0: none; lost: has a route of its own */
-    int which, ios[MOST], kept[MOST], agreed;       /* which: callbacks there are, 0: now these, now those */
+    cg_extra side[MOST];
+    struct wire {
+        struct flight *f;
+        int rank;
+        cg_transport real;
+    } wire[MOST];
+    int fail_rank, fail_io, late, nan_rank, short_rank, lost_rank; /* < 0: none; lost: has a route of its own */
+    int which, ios[MOST], kept[MOST], agreed; /* which: callbacks there are, 0: now these, now those */
     cg_status status[MOST];
     cg_report report[MOST];
     unsigned char *mem[MOST];
     size_t bytes[MOST], given[MOST];
-    double results[ROOM], results_off[ROOM];              /* since all was zero */
+    double results[ROOM], results_off[ROOM]; /* since all was zero */
 } flight;
 
 static int fails(struct wire *k, int after) {
@@ -835,7 +926,10 @@ static void flight_open(flight *f, world *s, const trip *t) {
         x->route = t->route;
         x->fold = t->fold;
         x->back = t->back ? &f->back : NULL;
-        if (t->p.kind == VARIANCE) { f->side[r].aux = s->lane[r]->aux; x->side = &f->side[r]; }
+        if (t->p.kind == VARIANCE) {
+            f->side[r].aux = s->lane[r]->aux;
+            x->side = &f->side[r];
+        }
     }
 }
 /* Floats of second-leg memory that a rank needs, and where in the vector they belong. */
@@ -844,7 +938,10 @@ static size_t carried(const trip *t, int size, int rank, size_t *first) {
     cg_op back = CG_ZERO;
     size_t at = 0, count = 0;
     x.op = op_of(t->p.op);
-    if (t->back) { back = op_of(t->back); x.back = &back; }
+    if (t->back) {
+        back = op_of(t->back);
+        x.back = &back;
+    }
     x.route = t->route;
     x.fold = t->fold;
     for (int r = 0; r <= rank; r++) {
@@ -878,12 +975,14 @@ static int trip_open(world *s, const trip *t, int size) {
     }
     return 1;
 }
-/* What the results say, without a word of what counted: sum of all that was put in = sum of all memory + N (results + carries). */
+/* What the results say, without a word of what counted: sum of all that was put in = sum of all memory + N
+   (results + carries). */
 static int ledger_holds(flight *f) {
     world *s = f->s;
     const double by = share(s->p);
     double left[ROOM], off[ROOM];
-    if (differs(s->p) || s->p->kind == SIGNUM || fade(s->p) != 1.0 || s->p->reset) return 1;      /* those say it in another way, or forget */
+    /* those say it in another way, or forget */
+    if (differs(s->p) || s->p->kind == SIGNUM || fade(s->p) != 1.0 || s->p->reset) return 1;
     for (int i = 0; i < many; i++) {
         left[i] = -s->size * f->results[i];
         off[i] = s->size * f->results_off[i];
@@ -893,7 +992,10 @@ static int ledger_holds(flight *f) {
         float now[ROOM];
         size_t first = 0, count = f->t->carry ? carried(f->t, s->size, r, &first) : 0;
         EXPECT(cg_ef_read(w->ef, CG_EF_ERROR, now, (size_t)many) == CG_OK, r);
-        for (int i = 0; i < many; i++) { left[i] += w->in[i] - (double)now[i] / w->scale / by; off[i] += w->off[i] / by; }
+        for (int i = 0; i < many; i++) {
+            left[i] += w->in[i] - (double)now[i] / w->scale / by;
+            off[i] += w->off[i] / by;
+        }
         for (size_t i = 0; i < count; i++) left[first + i] -= s->size * (double)w->ef->carry[i];
     }
     for (int i = 0; i < many; i++)
@@ -913,7 +1015,7 @@ static int lands(flight *f, int r, blob *was) {
     if (f->status[r] == CG_OK) {
         free(was->bytes);
         if (!take(s, r, f->report[r].used, f->report[r].used_len)) return 0;
-        for (int i = 0; i < many; i++) {            /* D of all, as far as the result tells */
+        for (int i = 0; i < many; i++) { /* D of all, as far as the result tells */
             const double h = (double)w->received[i], d = (double)w->grad[i];
             mean[i] = s->p->kind == ONEBIT ? w->grad[i] : (float)(d - h);
         }
@@ -921,7 +1023,10 @@ static int lands(flight *f, int r, blob *was) {
     }
     memcpy(w->g, r == f->nan_rank ? w->grad : w->g, FLOATS);
     EXPECT(!memcmp(w->grad, w->g, FLOATS), r);
-    if (!cg_ef_last(w->ef).kept) { EXPECT(unchanged(w->ef, was), r); return 1; }
+    if (!cg_ef_stats_of(w->ef).kept) {
+        EXPECT(unchanged(w->ef, was), r);
+        return 1;
+    }
     free(was->bytes);
     return step_holds(s, r, NULL, NULL);
 }
@@ -943,19 +1048,20 @@ static int fly(flight *f) {
     EXPECT(cg_threads_run(s->size, pilot, f) == 0, -1);
     for (int r = 0; r < s->size; r++) {
         const int ok = lands(f, r, &was[r]);
-        f->kept[r] = cg_ef_last(s->lane[r]->ef).kept;
+        f->kept[r] = cg_ef_stats_of(s->lane[r]->ef).kept;
         well += f->status[r] == CG_OK;
         free(f->mem[r]);
         if (!ok) return 0;
     }
     f->agreed = well == 0 || well == s->size;
-    if (!f->agreed) {                               /* the last message was lost: nobody can know what the others did */
+    if (!f->agreed) { /* the last message was lost: nobody can know what the others did */
         world_reset(s);
         memset(f->results, 0, sizeof f->results);
         memset(f->results_off, 0, sizeof f->results_off);
         return 1;
     }
-    /* every rank and hop rounds what is no larger than all that was compressed or carried; exact sums of 2^j ranks do not */
+    /* every rank and hop rounds what is no larger than all that was compressed or carried; exact sums of 2^j ranks
+       do not */
     for (int r = 0; r < s->size && well && (!s->exact || (s->size & (s->size - 1))); r++) {
         const lane *w = s->lane[r];
         double kept = 0.0;
@@ -968,7 +1074,8 @@ static int fly(flight *f) {
         f->results_off[i] += 8.0 * (s->size + 2) * 0x1p-24 * s->size * (most + carries);
     }
     for (int r = 1; r < s->size && well; r++) EXPECT(!memcmp(s->lane[r]->grad, s->lane[0]->grad, 4 * (size_t)many), r);
-    for (int r = 0; r < s->size && s->p->kind == LAQ; r++) EXPECT(cg_ef_moved(s->lane[r]->ef, (double)below(100) / 64.0) == CG_OK, r);
+    for (int r = 0; r < s->size && s->p->kind == LAQ; r++)
+        EXPECT(cg_ef_moved(s->lane[r]->ef, (double)below(100) / 64.0) == CG_OK, r);
     return ledger_holds(f) && ranks_hold(s);
 }
 /* A failure at every message of every rank, before and after it moved; steps that succeed between. */
@@ -1000,7 +1107,8 @@ static int every_refusal(flight *f) {
     for (int r = 0; r < s->size; r++) {
         f->nan_rank = r;
         if (!fly(f)) return 0;
-        for (int q = 0; q < s->size; q++) EXPECT(f->status[q] == (q == r ? CG_E_NONFINITE : CG_E_PEER) && (q == r || f->report[q].rank == r), q);
+        for (int q = 0; q < s->size; q++)
+            EXPECT(f->status[q] == (q == r ? CG_E_NONFINITE : CG_E_PEER) && (q == r || f->report[q].rank == r), q);
         f->nan_rank = -1;
         f->short_rank = r;
         if (!fly(f)) return 0;
@@ -1039,15 +1147,24 @@ static int any_flight(flight *f) {
     world *s = f->s;
     const int event = (int)below(8), r = (int)below((uint32_t)s->size);
     int ok;
-    if (event == 0) { f->fail_rank = r; f->fail_io = (int)below(6); f->late = (int)below(2); }
+    if (event == 0) {
+        f->fail_rank = r;
+        f->fail_io = (int)below(6);
+        f->late = (int)below(2);
+    }
     if (event == 1) f->nan_rank = r;
     if (event == 2) f->short_rank = r;
-    for (int q = 0; q < s->size && event == 3; q++) if (!moves(s, q)) return 0;
+    for (int q = 0; q < s->size && event == 3; q++)
+        if (!moves(s, q)) return 0;
     if (event == 4) {
         if (!changes(s)) return 0;
-        for (int i = 0; i < many; i++) {            /* other units: the ledger starts with what is pending now */
+        for (int i = 0; i < many; i++) { /* other units: the ledger starts with what is pending now */
             f->results[i] = f->results_off[i] = 0.0;
-            for (int q = 0; q < s->size; q++) { lane *w = s->lane[q]; f->results[i] += (w->in[i] - w->want[i] / share(s->p)) / s->size; f->results_off[i] += w->off[i] / share(s->p) / s->size; }
+            for (int q = 0; q < s->size; q++) {
+                lane *w = s->lane[q];
+                f->results[i] += (w->in[i] - w->want[i] / share(s->p)) / s->size;
+                f->results_off[i] += w->off[i] / share(s->p) / s->size;
+            }
         }
         for (int q = 0; q < s->size; q++) {
             size_t first, count = f->t->carry ? carried(f->t, s->size, q, &first) : 0;
@@ -1093,10 +1210,12 @@ TEST no_road(const char *op, uint32_t route, cg_status want) {
     PASS();
 }
 
-/* ---- saving ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- saving ---- */
 
 /* A blob's checksum: two sums over its words, itself as zeros (see THE PACKET in compgrad.h). */
-static uint64_t word_at(const unsigned char *p) { return p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24; }
+static uint64_t word_at(const unsigned char *p) {
+    return p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
+}
 static void sign_blob(blob *b) {
     const size_t words = b->len / 4;
     uint64_t sums[2] = { 0, 0 };
@@ -1114,7 +1233,7 @@ static blob copy_of(const blob *b) {
     memset(c.bytes + b->len, 0, 64);
     return c;
 }
-static int refuses(world *s, const void *bytes, size_t len, int status) {      /* status 0: any error */
+static int refuses(world *s, const void *bytes, size_t len, int status) { /* status 0: any error */
     blob was = saved(s->lane[0]->ef);
     const cg_status got = cg_ef_load(s->lane[0]->ef, bytes, len);
     if (status) EXPECT((int)got == status, 0);
@@ -1129,16 +1248,17 @@ static int damaged(world *s, const blob *good) {
         if (!refuses(s, b.bytes, b.len, 0)) return 0;
         b.bytes[i] = good->bytes[i];
     }
-    for (size_t len = 0; len < b.len; len++) {      /* in memory of just that length, for the sanitizer */
+    for (size_t len = 0; len < b.len; len++) { /* in memory of just that length, for the sanitizer */
         unsigned char *cut = (unsigned char *)memory(len);
         memcpy(cut, b.bytes, len);
         if (!refuses(s, cut, len, 0)) return 0;
         free(cut);
     }
-    for (size_t more = 1; more <= 8; more++) if (!refuses(s, b.bytes, b.len + more, 0)) return 0;
+    for (size_t more = 1; more <= 8; more++)
+        if (!refuses(s, b.bytes, b.len + more, 0)) return 0;
     b.len += 4;
     sign_blob(&b);
-    if (!refuses(s, b.bytes, b.len, 0)) return 0;   /* longer, and the sum is right */
+    if (!refuses(s, b.bytes, b.len, 0)) return 0; /* longer, and the sum is right */
     b.len -= 8;
     sign_blob(&b);
     if (!refuses(s, b.bytes, b.len, 0)) return 0;
@@ -1148,9 +1268,13 @@ static int damaged(world *s, const blob *good) {
 }
 /* Intact by its sum, and still not for this one, or not to be believed. */
 static int foreign(world *s, const blob *good) {
-    static const struct { size_t at; unsigned char to; int status; } lies[] = {
-        { 4, 2, CG_E_VERSION }, { 5, 1, CG_E_VERSION }, { 8, 99, CG_E_MISMATCH }, { 12, 0, CG_E_MISMATCH }, { 16, 1, CG_E_MISMATCH }, { 23, 1, CG_E_MISMATCH },
-        { 56, 1, 0 }, { 63, 0x80, 0 }, { 64, 0xff, 0 }, { 71, 0xff, 0 }, { 79, 0xff, 0 }, { 195, 0xc0, 0 }, { 239, 1, 0 }, { 0, 'x', 0 } };
+    static const struct {
+        size_t at;
+        unsigned char to;
+        int status;
+    } lies[] = { { 4, 2, CG_E_VERSION }, { 5, 1, CG_E_VERSION }, { 8, 99, CG_E_MISMATCH }, { 12, 0, CG_E_MISMATCH },
+        { 16, 1, CG_E_MISMATCH }, { 23, 1, CG_E_MISMATCH }, { 56, 1, 0 }, { 63, 0x80, 0 }, { 64, 0xff, 0 },
+        { 71, 0xff, 0 }, { 79, 0xff, 0 }, { 195, 0xc0, 0 }, { 239, 1, 0 }, { 0, 'x', 0 } };
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         blob b = copy_of(good);
         b.bytes[lies[i].at] = lies[i].to;
@@ -1160,7 +1284,7 @@ static int foreign(world *s, const blob *good) {
         }
         free(b.bytes);
     }
-    if (!s->p->bytes && s->p->kind != SIGNUM) {     /* NaN in it */
+    if (!s->p->bytes && s->p->kind != SIGNUM) { /* NaN in it */
         blob b = copy_of(good);
         memset(b.bytes + 256 + 40, 0xff, 4);
         sign_blob(&b);
@@ -1168,7 +1292,7 @@ static int foreign(world *s, const blob *good) {
         free(b.bytes);
     }
     {
-        blob b = copy_of(good);                     /* that the test signs as the library does */
+        blob b = copy_of(good); /* that the test signs as the library does */
         sign_blob(&b);
         EXPECT(!memcmp(b.bytes, good->bytes, b.len), 0);
         free(b.bytes);
@@ -1192,11 +1316,12 @@ TEST blobs(const plan *p) {
         ASSERT_EQ((size_t)0, len);
         free(little);
     }
-    ASSERTm(note, pieces_step(&w, 0));              /* what must not change is not what was saved */
+    ASSERTm(note, pieces_step(&w, 0)); /* what must not change is not what was saved */
     ASSERTm(note, damaged(&w, &b) && foreign(&w, &b));
-    for (int i = 0; i < PLANS; i++) {               /* every other kind, or form of its memory */
+    for (int i = 0; i < PLANS; i++) { /* every other kind, or form of its memory */
         const plan *q = &plans[i];
-        const int same = q->kind == p->kind && q->bytes == p->bytes && has_velocity(q) == has_velocity(p) && warm_starts(q) == warm_starts(p);
+        const int same = q->kind == p->kind && q->bytes == p->bytes && has_velocity(q) == has_velocity(p) &&
+            warm_starts(q) == warm_starts(p);
         if (same) continue;
         ASSERTm(note, world_open(&other, q, 1));
         ASSERTm(note, refuses(&other, b.bytes, b.len, CG_E_MISMATCH));
@@ -1232,8 +1357,12 @@ static int same_step(world *a, world *s) {
         blob was;
         memcpy(mean_a, mean, FLOATS);
         memcpy(w->mean, mean, FLOATS);
-        if (a->step % 7 == 3) EXPECT(cg_ef_rollback(u->ef, NULL, 0) == CG_OK && cg_ef_rollback(w->ef, NULL, 0) == CG_OK, r);
-        else EXPECT(cg_ef_commit(u->ef, u->packet, u->len, mean_a) == CG_OK && cg_ef_commit(w->ef, w->packet, w->len, w->mean) == CG_OK, r);
+        if (a->step % 7 == 3)
+            EXPECT(cg_ef_rollback(u->ef, NULL, 0) == CG_OK && cg_ef_rollback(w->ef, NULL, 0) == CG_OK, r);
+        else
+            EXPECT(cg_ef_commit(u->ef, u->packet, u->len, mean_a) == CG_OK &&
+                    cg_ef_commit(w->ef, w->packet, w->len, w->mean) == CG_OK,
+                r);
         EXPECT(!memcmp(mean_a, w->mean, FLOATS), r);
         if (s->p->kind == LAQ) EXPECT(cg_ef_moved(u->ef, moved) == CG_OK && cg_ef_moved(w->ef, moved) == CG_OK, r);
         was = saved(u->ef);
@@ -1275,9 +1404,15 @@ TEST resumes_on(const trip *t, int size) {
         ok = cg_ef_load(b.lane[r]->ef, was.bytes, was.len) == CG_OK && unchanged(b.lane[r]->ef, &was);
         for (int i = 0; i < many; i++) {
             lane *u = a.lane[r], *w = b.lane[r];
-            w->in[i] = u->in[i]; w->out[i] = u->out[i]; w->want[i] = u->want[i]; w->off[i] = u->off[i];
-            w->velocity[i] = u->velocity[i]; w->received[i] = u->received[i];
-            b.apart[i] = a.apart[i]; g.results[i] = f.results[i]; g.results_off[i] = f.results_off[i];
+            w->in[i] = u->in[i];
+            w->out[i] = u->out[i];
+            w->want[i] = u->want[i];
+            w->off[i] = u->off[i];
+            w->velocity[i] = u->velocity[i];
+            w->received[i] = u->received[i];
+            b.apart[i] = a.apart[i];
+            g.results[i] = f.results[i];
+            g.results_off[i] = f.results_off[i];
         }
         b.lane[r]->steps = a.lane[r]->steps;
     }
@@ -1300,7 +1435,10 @@ TEST resumes_on(const trip *t, int size) {
 }
 
 /* One blob of every kind, for good: the same on every machine. */
-static const struct { int plan; uint64_t hash; } frozen_blobs[] = {
+static const struct {
+    int plan;
+    uint64_t hash;
+} frozen_blobs[] = {
     { 0, 0xffdc20c52e4ebf25u },
     { 8, 0x73d931dea65ef2f5u },
     { 11, 0x387f0f4d766fc921u },
@@ -1338,12 +1476,13 @@ TEST frozen(int which) {
     }
     world_close(&w);
     ASSERTm(note, ok);
-    if (hash != frozen_blobs[which].hash) printf("\n    { %d, 0x%016llxu },", frozen_blobs[which].plan, (unsigned long long)hash);
+    if (hash != frozen_blobs[which].hash)
+        printf("\n    { %d, 0x%016llxu },", frozen_blobs[which].plan, (unsigned long long)hash);
     ASSERT_EQm(kind_names[p->kind], hash, frozen_blobs[which].hash);
     PASS();
 }
 
-/* ---- N ranks go on as M: the mean of what is pending stays -------------------------------------------------------------------------- */
+/* ---- N ranks go on as M: the mean of what is pending stays ---- */
 
 static double raw(const cg_ef *ef, int which, int i, float *all) {
     if (i == 0 && cg_ef_read(ef, which, all, (size_t)many) != CG_OK) memset(all, 0, FLOATS);
@@ -1369,7 +1508,9 @@ static int adopt(world *s, int r) {
     return 1;
 }
 static double squared_if(const plan *p, int which, double scale) {
-    return which == CG_EF_RECEIVED || differs(p) ? 1.0 : which == CG_EF_VELOCITY && p->kind == VARIANCE ? scale * scale : scale;
+    return which == CG_EF_RECEIVED || differs(p)         ? 1.0
+        : which == CG_EF_VELOCITY && p->kind == VARIANCE ? scale * scale
+                                                         : scale;
 }
 static int hand_over(world *a, world *s) {
     blob blobs_of[MOST];
@@ -1387,11 +1528,15 @@ static int hand_over(world *a, world *s) {
     for (int which = 0; which < 3; which++)
         for (int i = 0; i < many; i++) {
             double mean = 0.0, mine[MOST], off = 0.0;
-            for (int r = 0; r < a->size; r++) mean += raw(a->lane[r]->ef, which, i, all[r]) / squared_if(a->p, which, (double)cg_ef_scale(a->lane[r]->ef)) / a->size;
+            for (int r = 0; r < a->size; r++)
+                mean += raw(a->lane[r]->ef, which, i, all[r]) /
+                    squared_if(a->p, which, (double)cg_ef_scale(a->lane[r]->ef)) / a->size;
             if (round || which) off = 0x1p-23 * fabs(mean) + 1e-45;
-            for (int r = 0; r < a->size && which == 0 && differs(a->p); r++) off += a->lane[r]->off[i] / a->size + (r == 0 ? a->apart[i] : 0.0);  /* it is H */
+            /* it is H */
+            for (int r = 0; r < a->size && which == 0 && differs(a->p); r++)
+                off += a->lane[r]->off[i] / a->size + (r == 0 ? a->apart[i] : 0.0);
             if (s->p->bytes && which == 0) {
-                double peaks = 0.0;                 /* of the mean, no larger than the mean of the largest */
+                double peaks = 0.0; /* of the mean, no larger than the mean of the largest */
                 for (int r = 0; r < a->size; r++) {
                     const int first = i / 64 * 64;
                     double most = 0.0;
@@ -1401,20 +1546,24 @@ static int hand_over(world *a, world *s) {
                 off += peaks / 250.0;
             }
             for (int r = 0; r < s->size; r++) {
-                mine[r] = raw(s->lane[r]->ef, which, i, now) / squared_if(s->p, which, (double)cg_ef_scale(s->lane[r]->ef));
+                mine[r] = raw(s->lane[r]->ef, which, i, now) /
+                    squared_if(s->p, which, (double)cg_ef_scale(s->lane[r]->ef));
                 if (s->size > 1 && r + 1 < s->size) continue;
                 if (!(fabs(mine[r] - mean) <= off)) {
-                    snprintf(text, sizeof text, "vector %d of %d ranks: mean[%d] is %.9g, not %.9g +- %.3g", which, a->size, i, mine[r], mean, off);
+                    snprintf(text, sizeof text, "vector %d of %d ranks: mean[%d] is %.9g, not %.9g +- %.3g", which,
+                        a->size, i, mine[r], mean, off);
                     return complain(s, r, text);
                 }
             }
             if (which == CG_EF_RECEIVED) {
                 s->apart[i] = a->apart[i] + 0x1p-22 * fabs(mean);
-                for (int r = 0; r < a->size; r++) s->apart[i] += a->lane[r]->off[i] + 0x1p-22 * fabs(a->lane[r]->want[i]);
+                for (int r = 0; r < a->size; r++)
+                    s->apart[i] += a->lane[r]->off[i] + 0x1p-22 * fabs(a->lane[r]->want[i]);
             }
         }
     for (int r = 0; r < a->size; r++) free(blobs_of[r].bytes);
-    for (int r = 0; r < s->size; r++) if (!adopt(s, r)) return 0;
+    for (int r = 0; r < s->size; r++)
+        if (!adopt(s, r)) return 0;
     if (round) s->exact = 0;
     s->step = a->step;
     return 1;
@@ -1429,18 +1578,28 @@ TEST bad_among(const plan *p) {
     dice = 12;
     for (int t = 0; ok && t < 4; t++) ok = pieces_step(&a, 0) && pieces_step(&b, 0);
     ASSERTm(note, ok);
-    for (int r = 0; r < 3; r++) { good[r] = saved(a.lane[r]->ef); bufs[r] = good[r].bytes; lens[r] = good[r].len; }
+    for (int r = 0; r < 3; r++) {
+        good[r] = saved(a.lane[r]->ef);
+        bufs[r] = good[r].bytes;
+        lens[r] = good[r].len;
+    }
     for (int bad = 0; bad < 3; bad++)
         for (int how = 0; how < 4; how++) {
             was = saved(b.lane[0]->ef);
             if (how == 0) good[bad].bytes[300] ^= 1;
             if (how == 1) lens[bad] -= 4;
             if (how == 2) bufs[bad] = NULL;
-            if (how == 3) { good[bad].bytes[8] ^= 1; sign_blob(&good[bad]); }
+            if (how == 3) {
+                good[bad].bytes[8] ^= 1;
+                sign_blob(&good[bad]);
+            }
             ASSERTm(p->op, cg_ef_load_mean(b.lane[0]->ef, bufs, lens, 3) != CG_OK);
             ASSERTm(p->op, unchanged(b.lane[0]->ef, &was));
             if (how == 0) good[bad].bytes[300] ^= 1;
-            if (how == 3) { good[bad].bytes[8] ^= 1; sign_blob(&good[bad]); }
+            if (how == 3) {
+                good[bad].bytes[8] ^= 1;
+                sign_blob(&good[bad]);
+            }
             lens[bad] = good[bad].len;
             bufs[bad] = good[bad].bytes;
         }
@@ -1456,7 +1615,7 @@ TEST elastic(const plan *p, int from, int to) {
     dice = (uint64_t)(from * 10 + to);
     if (p->exact < 100) a.exact = b.exact = 0;
     for (int t = 0; ok && t < 12; t++) ok = pieces_step(&a, t % 5 == 3 ? 1 : 0);
-    for (int t = 0; ok && t < 2; t++) ok = pieces_step(&b, 0);          /* what is to be forgotten */
+    for (int t = 0; ok && t < 2; t++) ok = pieces_step(&b, 0); /* what is to be forgotten */
     ok = ok && hand_over(&a, &b);
     for (int t = 0; ok && t < 6; t++) ok = pieces_step(&b, t == 3 ? 1 : 0);
     world_close(&a);
@@ -1493,7 +1652,8 @@ static int hand_over_carries(flight *f, flight *g) {
     for (int r = 0; r < a->size; r++) {
         const blob b = saved(a->lane[r]->ef);
         blobs_of[r] = copy_of(&b);
-        bufs[r] = blobs_of[r].bytes = (unsigned char *)realloc(blobs_of[r].bytes, b.len);      /* no byte more, for the sanitizer */
+        /* no byte more, for the sanitizer */
+        bufs[r] = blobs_of[r].bytes = (unsigned char *)realloc(blobs_of[r].bytes, b.len);
         lens[r] = b.len;
         free(b.bytes);
         for (size_t i = 0; i < a->lane[r]->d.carry; i++) carries += fabs((double)a->lane[r]->ef->carry[i]);
@@ -1503,8 +1663,9 @@ static int hand_over_carries(flight *f, flight *g) {
     if (!pending_of(f, before, size) || !pending_of(g, after, none)) return 0;
     for (int i = 0; i < many; i++) EXPECT(fabs(before[i] - after[i]) <= 0x1p-23 * size[i], -1);
     for (int r = 0; r < a->size; r++) free(blobs_of[r].bytes);
-    for (int r = 0; r < s->size; r++) if (!adopt(s, r)) return 0;
-    for (int r = 0; r < s->size; r++) {             /* the ledger counts what came over, carries too, as put in */
+    for (int r = 0; r < s->size; r++)
+        if (!adopt(s, r)) return 0;
+    for (int r = 0; r < s->size; r++) { /* the ledger counts what came over, carries too, as put in */
         size_t first, count = carried(g->t, s->size, r, &first);
         for (size_t i = 0; i < count && s->lane[r]->d.carry; i++)
             for (int q = 0; q < s->size; q++) {
@@ -1535,7 +1696,7 @@ TEST elastic_on(const trip *t, int from, int to) {
     PASS();
 }
 
-/* ---- operators that expand -------------------------------------------------------------------------------------------------------------- */
+/* ---- operators that expand ---- */
 
 static double norm(const float *x, size_t n) {
     double sum = 0.0;
@@ -1560,7 +1721,11 @@ static double textbook(const char *text, size_t n, int steps) {
         shower(g, n);
         for (size_t i = 0; i < n; i++) e[i] += g[i];
         tag.step = (uint64_t)t;
-        if (cg_compress(&op, &tag, e, n, packet, cap, &len, scratch, room) != CG_OK || cg_decompress(packet, len, d, n) != CG_OK) { most = 1e38; break; }
+        if (cg_compress(&op, &tag, e, n, packet, cap, &len, scratch, room) != CG_OK ||
+            cg_decompress(packet, len, d, n) != CG_OK) {
+            most = 1e38;
+            break;
+        }
         for (size_t i = 0; i < n; i++) e[i] -= d[i];
         most = fmax(most, norm(e, n));
     }
@@ -1595,13 +1760,13 @@ TEST stays_bounded(const char *text, size_t n, double w, int diverges, uint32_t 
         most = fmax(most, norm(cg_ef_residual(&ef), n) / (double)cg_ef_scale(&ef));
         ASSERTm(text, most <= 2.0 * largest * keep / (1.0 - keep));
     }
-    if (diverges) ASSERTm(text, textbook(text, n, 300) > 1e6 * largest);      /* so the bound above is not for free */
+    if (diverges) ASSERTm(text, textbook(text, n, 300) > 1e6 * largest); /* so the bound above is not for free */
     free(mem);
     free(packet);
     PASS();
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- limits ---- */
 
 TEST lengths(const plan *p, int length) {
     static const int events[] = { 0, 1, 6, 3, 0, 7, 1, 0, 9, 5, 0, 4, 8, 0 };
@@ -1643,11 +1808,12 @@ TEST lengths_on(const trip *t, int length) {
     ok = trip_open(&w, t, 3);
     flight_open(&f, &w, t);
     for (int i = 0; ok && i < 4; i++) ok = fly(&f) && (f.status[0] == CG_OK || complain(&w, 0, "failed"));
-    for (int r = 0; ok && r < 3; r++) {             /* and a failure, for each */
+    for (int r = 0; ok && r < 3; r++) { /* and a failure, for each */
         f.fail_rank = r;
         f.fail_io = r % 2;
         ok = fly(&f);
-        if (ok && (f.status[r] == CG_OK || (length && !f.kept[r]))) ok = complain(&w, r, f.status[r] == CG_OK ? "no failure" : "not kept");
+        if (ok && (f.status[r] == CG_OK || (length && !f.kept[r])))
+            ok = complain(&w, r, f.status[r] == CG_OK ? "no failure" : "not kept");
     }
     world_close(&w);
     many = N;
@@ -1667,7 +1833,8 @@ TEST huge(const plan *p) {
         cg_status s;
         w.step++;
         give(k);
-        for (int i = 0; i < N; i++) if (below(3)) k->g[i] = sizes[t % 6 < 3 ? 0 : below(4)];
+        for (int i = 0; i < N; i++)
+            if (below(3)) k->g[i] = sizes[t % 6 < 3 ? 0 : below(4)];
         s = squeeze(&w, 0, k->cap);
         ASSERT_EQ_FMTm(p->op, (int)CG_OK, (int)s, "%d");
         memset(mean, 0, FLOATS);
@@ -1694,7 +1861,10 @@ TEST tiny(const plan *p) {
     for (int t = 0; t < 30; t++) {
         lane *k = w.lane[0];
         w.step++;
-        for (int i = 0; i < N; i++) { k->g[i] = (float)((int)below(64) - 32) * 1e-45f; k->aux[i] = 1e-45f; }
+        for (int i = 0; i < N; i++) {
+            k->g[i] = (float)((int)below(64) - 32) * 1e-45f;
+            k->aux[i] = 1e-45f;
+        }
         ASSERT_EQ(CG_OK, squeeze(&w, 0, k->cap));
         ASSERTm(note, take(&w, 0, k->packet, k->len));
         if (t % 5 == 4) ASSERT_EQ(CG_OK, cg_ef_rollback(k->ef, k->packet, k->len));
@@ -1712,7 +1882,7 @@ static cg_status try_init(const cg_ef_desc *d) {
     cg_ef ef;
     const cg_status s = cg_ef_init(&ef, d, mem, bytes);
     free(mem);
-    return bytes || s != CG_OK ? s : CG_E_STATE;    /* 0 bytes are for those that are refused */
+    return bytes || s != CG_OK ? s : CG_E_STATE; /* 0 bytes are for those that are refused */
 }
 TEST nonsense(void) {
     const float nan = special(0x7fc00000u), inf = special(0x7f800000u);
@@ -1720,9 +1890,18 @@ TEST nonsense(void) {
     cg_ef_desc d;
     cg_ef ef;
     char mem[64];
-#define TOO_LONG(change) do { d = good; change; ASSERTm(#change, try_init(&d) == CG_E_ARG || try_init(&d) == CG_E_UNSUPPORTED); \
-                              ASSERT_EQm(#change, (size_t)0, cg_ef_memory(&d)); } while (0)
-#define BAD(change) do { TOO_LONG(change); ASSERT_EQm(#change, (size_t)0, cg_ef_bound(&d)); } while (0)
+#define TOO_LONG(change)                                                            \
+  do {                                                                              \
+    d = good;                                                                       \
+    change;                                                                         \
+    ASSERTm(#change, try_init(&d) == CG_E_ARG || try_init(&d) == CG_E_UNSUPPORTED); \
+    ASSERT_EQm(#change, (size_t)0, cg_ef_memory(&d));                               \
+  } while (0)
+#define BAD(change)                                  \
+  do {                                               \
+    TOO_LONG(change);                                \
+    ASSERT_EQm(#change, (size_t)0, cg_ef_bound(&d)); \
+  } while (0)
     ASSERT_EQ(CG_OK, try_init(&good));
     BAD(d.kind = 99);
     BAD(d.kind = MOMENTUM; d.momentum = nan);
@@ -1745,7 +1924,7 @@ TEST nonsense(void) {
     BAD(d.rate = inf);
     BAD(d.clip_by = 7);
     BAD(d.workers = -1);
-    BAD(d.momentum = 0.5f);                         /* of CLASSIC */
+    BAD(d.momentum = 0.5f); /* of CLASSIC */
     BAD(d.nesterov = 1);
     BAD(d.kind = LAQ; d.laq_step = 0.0f);
     BAD(d.kind = LAQ; d.laq_step = nan);
@@ -1755,7 +1934,7 @@ TEST nonsense(void) {
     BAD(d.op.select.value = nan);
     BAD(d.op.select.value = 2.0f);
     BAD(d.op.select.id = 200);
-    BAD(d.op = op_of("variance:2"));                /* only VARIANCE has one */
+    BAD(d.op = op_of("variance:2")); /* only VARIANCE has one */
     BAD(d.kind = VARIANCE);
     BAD(d.op = op_of("lowrank:2:10:21"));
     TOO_LONG(d.n = SIZE_MAX);
@@ -1842,14 +2021,25 @@ TEST bad_means(const plan *p) {
 
 /* A codec of the user's that fails: the gradient is in memory, as after a rollback, or it is not there at all. */
 static int codec_fails;
-static size_t codec_bound(const cg_codec *self, const cg_stage *stage, size_t n) { (void)self; (void)stage; return 4 * n + 4; }
-static cg_status codec_compress(const cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x, size_t n, void *out, size_t cap, size_t *len) {
-    (void)self; (void)stage; (void)tag; (void)cap;
+static size_t codec_bound(const cg_codec *self, const cg_stage *stage, size_t n) {
+    (void)self;
+    (void)stage;
+    return 4 * n + 4;
+}
+static cg_status codec_compress(const cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x,
+    size_t n, void *out, size_t cap, size_t *len) {
+    (void)self;
+    (void)stage;
+    (void)tag;
+    (void)cap;
     memcpy(out, x, *len = 4 * n);
     return codec_fails ? CG_E_UNSUPPORTED : CG_OK;
 }
-static cg_status codec_decode(const cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n, size_t first, size_t count, float *out) {
-    (void)self; (void)stage; (void)n;
+static cg_status codec_decode(const cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n,
+    size_t first, size_t count, float *out) {
+    (void)self;
+    (void)stage;
+    (void)n;
     for (size_t i = 0; i < count; i++) {
         if (4 * (first + i) + 4 > len) return CG_E_CORRUPT;
         memcpy(&out[i], (const char *)in + 4 * (first + i), 4);
@@ -1857,7 +2047,7 @@ static cg_status codec_decode(const cg_codec *self, const cg_stage *stage, const
     }
     return CG_OK;
 }
-static int codec_step(world *s, int failing, const cg_side *side) {
+static int codec_step(world *s, int failing, const cg_extra *side) {
     lane *w = s->lane[0];
     const cg_tag tag = tag_of(s, 0);
     blob was = saved(w->ef);
@@ -1867,11 +2057,15 @@ static int codec_step(world *s, int failing, const cg_side *side) {
     codec_fails = failing;
     status = cg_ef_compress_with(w->ef, &tag, side, w->g, w->packet, w->cap, &w->len);
     EXPECT((status == CG_OK) == !failing, 0);
-    if (failing && !cg_ef_last(w->ef).kept) { EXPECT(unchanged(w->ef, &was), 0); return 1; }
+    if (failing && !cg_ef_stats_of(w->ef).kept) {
+        EXPECT(unchanged(w->ef, &was), 0);
+        return 1;
+    }
     free(was.bytes);
     if (failing) return step_holds(s, 0, NULL, NULL);
     EXPECT(cg_used_decode(side, w->packet, w->len, 1.0f, 0.0f, w->used, N) == CG_OK, 0);
-    EXPECT(cg_ef_commit(w->ef, w->packet, w->len, w->used) != CG_OK, 0);        /* without the codec nobody can read it */
+    /* without the codec nobody can read it */
+    EXPECT(cg_ef_commit(w->ef, w->packet, w->len, w->used) != CG_OK, 0);
     memcpy(w->mean, w->used, FLOATS);
     EXPECT(cg_ef_commit_with(w->ef, side, w->packet, w->len, w->mean) == CG_OK, 0);
     memset(w->index, 0, FLOATS);
@@ -1882,7 +2076,7 @@ TEST codec(uint32_t kind, float momentum, int bytes) {
     const cg_codec *const list[1] = { &mine };
     static world w;
     plan p = { "dense", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     lane *k;
     int ok = 1;
     p.kind = kind;
@@ -1916,34 +2110,42 @@ int main(int argc, char **argv) {
     quick = !long_test();
     for (int i = 0; i < PLANS; i++)
         for (int size = 1; size <= 3; size++)
-            for (int seed = 1; seed <= (quick ? 2 : 4); seed++) RUN_TESTp(schedule, &plans[i], size, (uint64_t)(seed * 1000 + i));
+            for (int seed = 1; seed <= (quick ? 2 : 4); seed++)
+                RUN_TESTp(schedule, &plans[i], size, (uint64_t)(seed * 1000 + i));
     for (int i = 0; i < TRIPS; i++)
         for (int size = 2 + i % 2; size <= (quick ? 2 + i % 2 : 4); size += 2) RUN_TESTp(failures, &trips[i], size);
     for (int i = 0; i < TRIPS; i++)
-        for (int seed = 1; seed <= (quick ? 1 : 2); seed++) RUN_TESTp(schedule_on, &trips[i], 1 + (i + seed) % 4, (uint64_t)(seed * 100 + i));
+        for (int seed = 1; seed <= (quick ? 1 : 2); seed++)
+            RUN_TESTp(schedule_on, &trips[i], 1 + (i + seed) % 4, (uint64_t)(seed * 100 + i));
     RUN_TESTp(no_road, "efsign", RING, CG_E_UNSUPPORTED);
     RUN_TESTp(no_road, "topk:0.1", LINEAR, CG_E_UNSUPPORTED);
     for (int i = 0; i < PLANS; i++) {
         if (!quick || i % 4 == 0) RUN_TESTp(blobs, &plans[i]);
         RUN_TESTp(resumes, &plans[i]);
         RUN_TESTp(huge, &plans[i]);
-        for (int n = 0; n < 5; n++) if (!is_matrix(&plans[i])) RUN_TESTp(lengths, &plans[i], edges[n]);
+        for (int n = 0; n < 5; n++)
+            if (!is_matrix(&plans[i])) RUN_TESTp(lengths, &plans[i], edges[n]);
         if (plans[i].exact == 1000 && plans[i].rate == 0.0f && !receives(&plans[i])) RUN_TESTp(tiny, &plans[i]);
         if (receives(&plans[i])) RUN_TESTp(bad_means, &plans[i]);
         RUN_TESTp(bad_among, &plans[i]);
         if (!is_matrix(&plans[i])) RUN_TESTp(long_ones, &plans[i]);
     }
     for (int i = 0; i < TRIPS; i++)
-        for (int n = 0; n < 5; n++) if (!is_matrix(&trips[i].p)) RUN_TESTp(lengths_on, &trips[i], edges[n]);
+        for (int n = 0; n < 5; n++)
+            if (!is_matrix(&trips[i].p)) RUN_TESTp(lengths_on, &trips[i], edges[n]);
     for (int i = 0; i < TRIPS; i++)
-        for (int size = 1; size <= 3; size += quick ? 2 : 1) if (trips[i].carry || is_matrix(&trips[i].p) || trips[i].p.kind == LAQ) RUN_TESTp(resumes_on, &trips[i], size);
+        for (int size = 1; size <= 3; size += quick ? 2 : 1)
+            if (trips[i].carry || is_matrix(&trips[i].p) || trips[i].p.kind == LAQ)
+                RUN_TESTp(resumes_on, &trips[i], size);
     for (size_t i = 0; i < sizeof frozen_blobs / sizeof *frozen_blobs; i++) RUN_TESTp(frozen, (int)i);
     for (int from = 1; from <= 5; from++)
         for (int to = 1; to <= 5; to++) {
             for (int i = 0; i < PLANS; i++)
-                if ((!quick || (i + from + to) % 5 == 0) && (strcmp(plans[i].op, "permk:4") || (from < 5 && to < 5))) RUN_TESTp(elastic, &plans[i], from, to);
+                if ((!quick || (i + from + to) % 5 == 0) && (strcmp(plans[i].op, "permk:4") || (from < 5 && to < 5)))
+                    RUN_TESTp(elastic, &plans[i], from, to);
             for (int i = 0; i < TRIPS; i++)
-                if (trips[i].carry && trips[i].p.kind == CLASSIC && (!quick || (i + from + to) % 5 == 0)) RUN_TESTp(elastic_on, &trips[i], from, to);
+                if (trips[i].carry && trips[i].p.kind == CLASSIC && (!quick || (i + from + to) % 5 == 0))
+                    RUN_TESTp(elastic_on, &trips[i], from, to);
         }
     RUN_TESTp(stays_bounded, "randk:0.01", 4096, 99.0, 1, CLASSIC);
     RUN_TESTp(stays_bounded, "permk:8", 4096, 7.0, 1, CLASSIC);

@@ -8,52 +8,48 @@
 
 static const cg_tag TAG = { 11, 22, 33, 44 };
 static char note[256];
-static size_t stride = 1;       /* of the bits that are flipped; not CG_TEST=long: every 5th, so that all places in a byte have their turn */
+/* of the bits that are flipped; not CG_TEST=long: every 5th, so that all places in a byte have their turn */
+static size_t stride = 1;
 
-#define EXPECT(what, cond)                                                                          \
-    do {                                                                                            \
-        if (!(cond)) {                                                                              \
-            snprintf(note, sizeof note, "%s: %s, at %lu", what, ops_text(op), (unsigned long)at);   \
-            FAILm(note);                                                                            \
-        }                                                                                           \
-    } while (0)
+#define EXPECT(what, cond)                                                                  \
+  do {                                                                                      \
+    if (!(cond)) {                                                                          \
+      snprintf(note, sizeof note, "%s: %s, at %lu", what, ops_text(op), (unsigned long)at); \
+      FAILm(note);                                                                          \
+    }                                                                                       \
+  } while (0)
 
 /* The families: every sample, selection, code and kind of quantizer, though not every number of bits. */
 static const int FAMILY[] = { 0, 1, 2, 3, 4, 5, 7, 9, 14, 15, 18, 22 };
 enum { QUANTIZERS = sizeof FAMILY / sizeof *FAMILY, FAMILIES = OPS_SAMPLES * (1 + 2 * 2) * QUANTIZERS };
 
-static cg_op family(int i)
-{
+static cg_op family(int i) {
     int q = i % QUANTIZERS, t = i / QUANTIZERS % 5, s = i / QUANTIZERS / 5;
     return ops_compose(s, t == 0 ? 0 : 1 + (t - 1) / 2, t == 0 ? 0 : 1 + (t - 1) % 2, FAMILY[q], 6);
 }
 
-/* ---- decoding into guarded memory ----------------------------------------------------------- */
+/* ---- decoding into guarded memory ---- */
 
 enum { MAX_N = 512, GUARD = 64 };
 static float guarded[MAX_N + 2 * GUARD], before[MAX_N + 2 * GUARD];
 static float *const y = guarded + GUARD;
 
-static void prepare(void)
-{
+static void prepare(void) {
     size_t i;
     for (i = 0; i < MAX_N + 2 * GUARD; i++) guarded[i] = before[i] = (float)i * 0.5f - 17.0f;
 }
 
-static int guards_hold(size_t n)
-{
-    return memcmp(guarded, before, GUARD * 4) == 0
-        && memcmp(y + n, before + GUARD + n, (MAX_N + GUARD - n) * 4) == 0;
+static int guards_hold(size_t n) {
+    return memcmp(guarded, before, GUARD * 4) == 0 && memcmp(y + n, before + GUARD + n, (MAX_N + GUARD - n) * 4) == 0;
 }
 
 static int untouched(void) { return memcmp(guarded, before, sizeof guarded) == 0; }
 
 /* Every way of decoding gives the same verdict; y is touched only by CG_OK, DIRECT excepted, and only in
    [0,n). The packet is copied to memory of exactly its length, so that a sanitizer sees reads beyond it. */
-TEST decode_safely(const cg_op *op, const unsigned char *packet, size_t len, size_t n, size_t at, cg_status *verdict)
-{
+TEST decode_safely(const cg_op *op, const unsigned char *packet, size_t len, size_t n, size_t at, cg_status *verdict) {
     unsigned char *p = (unsigned char *)malloc(len ? len : 1);
-    cg_side direct = CG_ZERO;
+    cg_extra direct = CG_ZERO;
     cg_info info;
     cg_status s;
     size_t i;
@@ -63,7 +59,8 @@ TEST decode_safely(const cg_op *op, const unsigned char *packet, size_t len, siz
     *verdict = cg_decompress(p, len, y, n);
     EXPECT("y outside [0,n) written", guards_hold(n));
     if (*verdict != CG_OK) EXPECT("y written in spite of an error", untouched());
-    else for (i = 0; i < n; i++) EXPECT("y not finite", ref_finite(y[i]));
+    else
+        for (i = 0; i < n; i++) EXPECT("y not finite", ref_finite(y[i]));
     prepare();
     s = cg_decode(NULL, p, len, 0.5f, 0.5f, y, n);
     EXPECT("cg_decode judges otherwise", s == *verdict && guards_hold(n) && (s == CG_OK || untouched()));
@@ -81,43 +78,45 @@ TEST decode_safely(const cg_op *op, const unsigned char *packet, size_t len, siz
 
 static int is_damage(cg_status s) { return s == CG_E_CORRUPT || s == CG_E_VERSION || s == CG_E_MISMATCH; }
 
-static ops_packet sample_packet(const cg_op *op, size_t n)
-{
+static ops_packet sample_packet(const cg_op *op, size_t n) {
     float x[MAX_N];
     ref_fill(REF_LAPLACE, n, x, n);
     return ops_pack(op, &TAG, x, n);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------ */
+/* ---- arguments ---- */
 
 /* What no operator uses yet must not be ignored in silence. */
-TEST side_that_nobody_uses(void)
-{
+TEST side_that_nobody_uses(void) {
     float x[4] = { 1, 2, 3, 4 }, out[4] = { 0 };
     unsigned char packet[512];
     size_t len;
     cg_op op = cg_f16();
-    cg_side aux = CG_ZERO, scale = CG_ZERO, support = CG_ZERO, flags = CG_ZERO;
-    const cg_side *sides[4];
+    cg_extra aux = CG_ZERO, scale = CG_ZERO, support = CG_ZERO, flags = CG_ZERO;
+    const cg_extra *sides[4];
     int i;
     aux.aux = x;
     scale.scale = x;
     support.support = x;
     flags.flags = 1u << 31;
-    sides[0] = &aux; sides[1] = &scale; sides[2] = &support; sides[3] = &flags;
+    sides[0] = &aux;
+    sides[1] = &scale;
+    sides[2] = &support;
+    sides[3] = &flags;
     for (i = 0; i < 4; i++) {
         cg_status want = i < 3 ? CG_E_UNSUPPORTED : CG_E_ARG;
-        ASSERT_ENUM_EQ(want, cg_compress_with(&op, NULL, sides[i], x, 4, packet, sizeof packet, &len, NULL, 0), ops_status);
+        ASSERT_ENUM_EQ(
+            want, cg_compress_with(&op, NULL, sides[i], x, 4, packet, sizeof packet, &len, NULL, 0), ops_status);
         ASSERT_ENUM_EQ(CG_OK, cg_compress(&op, NULL, x, 4, packet, sizeof packet, &len, NULL, 0), ops_status);
         if (i == 3) ASSERT_ENUM_EQ(want, cg_decode(sides[i], packet, len, 1, 0, out, 4), ops_status);
         ASSERT(out[0] == 0 && out[3] == 0);
-        if (i < 3) ASSERT_ENUM_EQ(CG_OK, cg_decode(sides[i], packet, len, 0, 0, out, 4), ops_status);    /* of no use, and no harm */
+        /* of no use, and no harm */
+        if (i < 3) ASSERT_ENUM_EQ(CG_OK, cg_decode(sides[i], packet, len, 0, 0, out, 4), ops_status);
     }
     PASS();
 }
 
-TEST null_arguments(void)
-{
+TEST null_arguments(void) {
     static unsigned char packet[1024], scratch[2u << 20];
     float x[16] = { 1 };
     size_t len = 7, need;
@@ -133,9 +132,11 @@ TEST null_arguments(void)
     ASSERT_ENUM_EQ(CG_OK, COMPRESS(&op, x, 16, packet, &len, scratch), ops_status);
     need = cg_scratch(&op, 16);
     ASSERT(need > 0 && need <= sizeof scratch);
-    ASSERT_ENUM_EQ(CG_E_CAPACITY, cg_compress(&op, NULL, x, 16, packet, sizeof packet, &len, scratch, need - 1), ops_status);
+    ASSERT_ENUM_EQ(
+        CG_E_CAPACITY, cg_compress(&op, NULL, x, 16, packet, sizeof packet, &len, scratch, need - 1), ops_status);
     ASSERT_EQ_FMT(0u, (unsigned)len, "%u");
-    ASSERT_ENUM_EQ(CG_OK, cg_compress(&op, NULL, x, 16, packet, sizeof packet, &len, scratch, sizeof scratch), ops_status);
+    ASSERT_ENUM_EQ(
+        CG_OK, cg_compress(&op, NULL, x, 16, packet, sizeof packet, &len, scratch, sizeof scratch), ops_status);
     ASSERT_ENUM_EQ(CG_E_ARG, cg_decompress(NULL, len, x, 16), ops_status);
     ASSERT_ENUM_EQ(CG_E_ARG, cg_decompress(packet, len, NULL, 16), ops_status);
     ASSERT_ENUM_EQ(CG_E_ARG, cg_decompress_add(packet, len, 1, NULL, 16), ops_status);
@@ -147,8 +148,7 @@ TEST null_arguments(void)
     PASS();
 }
 
-TEST empty_vector(int i)
-{
+TEST empty_vector(int i) {
     cg_op fam = family(i), *op = &fam;
     size_t at = 0, cap = cg_bound(op, 0), len = 1, need = cg_scratch(op, 0);
     unsigned char *packet = (unsigned char *)ref_alloc(cap), *scratch = (unsigned char *)ref_alloc(need);
@@ -164,8 +164,7 @@ TEST empty_vector(int i)
     PASS();
 }
 
-TEST small_capacity(int i)
-{
+TEST small_capacity(int i) {
     cg_op fam = family(i), *op = &fam;
     float x[37];
     size_t at = 0, bound = cg_bound(op, 37);
@@ -177,15 +176,16 @@ TEST small_capacity(int i)
         ops_packet pk = ops_pack_cap(op, &TAG, NULL, x, 37, at);
         EXPECT("wrote beyond cap", !pk.touched);
         if (at < full.len) EXPECT("capacity", pk.status == CG_E_CAPACITY && pk.len == 0);
-        else EXPECT("capacity", (pk.status == CG_E_CAPACITY && pk.len == 0) || (pk.status == CG_OK && pk.len == full.len));
+        else
+            EXPECT(
+                "capacity", (pk.status == CG_E_CAPACITY && pk.len == 0) || (pk.status == CG_OK && pk.len == full.len));
         free(pk.p);
     }
     free(full.p);
     PASS();
 }
 
-TEST nonfinite(int i)
-{
+TEST nonfinite(int i) {
     static const uint32_t worst[] = { 0x7fc00000u, 0xff800000u, 0x7f800001u, 0x7f800000u };
     static const size_t sizes[] = { 1, 9, 35 };
     cg_op fam = family(i), *op = &fam;
@@ -198,7 +198,7 @@ TEST nonfinite(int i)
             unsigned char *want;
             ref_fill(REF_LAPLACE, 3, x, sizes[s]);
             memcpy(&x[at], &worst[at % 4], 4);
-            want = ref_compress(op, &TAG, x, sizes[s], &len);   /* NULL if the value would be sent */
+            want = ref_compress(op, &TAG, x, sizes[s], &len); /* NULL if the value would be sent */
             EXPECT("reference", op->sample.id || !want);
             pk = ops_pack(op, &TAG, x, sizes[s]);
             EXPECT("status", pk.status == (want ? CG_OK : CG_E_NONFINITE));
@@ -211,8 +211,7 @@ TEST nonfinite(int i)
 }
 
 /* In long vectors too: kernels check whole chunks, and the tail apart. */
-TEST nonfinite_long(int q)
-{
+TEST nonfinite_long(int q) {
     static float x[5000];
     cg_op quantizer = ops_quantizer(q, 64), *op = &quantizer;
     size_t at;
@@ -229,10 +228,9 @@ TEST nonfinite_long(int q)
     PASS();
 }
 
-/* ---- damaged packets ------------------------------------------------------------------------ */
+/* ---- damaged packets ---- */
 
-TEST truncated_and_extended(int i)
-{
+TEST truncated_and_extended(int i) {
     cg_op fam = family(i), *op = &fam;
     ops_packet pk = sample_packet(op, 33);
     unsigned char *longer = (unsigned char *)ref_alloc(pk.len + 9);
@@ -263,8 +261,7 @@ TEST truncated_and_extended(int i)
     PASS();
 }
 
-TEST every_bit_flipped(int i)
-{
+TEST every_bit_flipped(int i) {
     cg_op fam = family(i), *op = &fam;
     ops_packet pk = sample_packet(op, 33);
     cg_status s;
@@ -281,8 +278,7 @@ TEST every_bit_flipped(int i)
 
 /* The checksum is not the defence: the same flips with the checksum made good. In the body the reference
    knows which are legal and what they decode to; in the header only safety is asked for. */
-TEST every_bit_flipped_sealed(int i)
-{
+TEST every_bit_flipped_sealed(int i) {
     cg_op fam = family(i), *op = &fam;
     ops_packet pk = sample_packet(op, 33);
     cg_status s;
@@ -310,10 +306,10 @@ TEST every_bit_flipped_sealed(int i)
     PASS();
 }
 
-/* Indices over many words: every bit flipped, alone and with the next (bits that change places leave their number right). */
-TEST indices_changed(const char *text)
-{
-    enum { N = 509 };                    /* the last low parts can exceed it */
+/* Indices over many words: every bit flipped, alone and with the next (bits that change places leave their number
+   right). */
+TEST indices_changed(const char *text) {
+    enum { N = 509 }; /* the last low parts can exceed it */
     cg_op parsed, *op = &parsed;
     ops_packet pk;
     cg_info info;
@@ -337,48 +333,49 @@ TEST indices_changed(const char *text)
 }
 
 /* Header fields set to chosen values, sealed: the status that the format asks for. */
-static const struct { const char *what; size_t at; int bytes; uint64_t value; cg_status status; } FIELDS[] = {
-    { "magic", 0, 4, 0x12345678, CG_E_CORRUPT },      { "version 0", 4, 1, 0, CG_E_VERSION },
-    { "version 2", 4, 1, 2, CG_E_VERSION },           { "version 255", 4, 1, 255, CG_E_VERSION },
-    { "sample id", 8, 1, 99, CG_E_VERSION },           { "sample flags", 9, 1, 2, CG_E_VERSION },
-    { "transform id", 20, 1, 99, CG_E_VERSION },       { "select id", 32, 1, 99, CG_E_VERSION },
-    { "select flags", 33, 1, 128, CG_E_VERSION },     { "quantize id", 44, 1, 100, CG_E_VERSION },
-    { "user id", 44, 1, 200, CG_E_VERSION },          { "quantize flags", 45, 1, 4, CG_E_VERSION },
-    { "code id", 56, 1, 99, CG_E_VERSION },            { "value code", 58, 2, 99, CG_E_VERSION },
-    { "spare id", 68, 1, 1, CG_E_VERSION },
-    { "bits 0", 46, 2, 0, CG_E_CORRUPT },             { "bits 9", 46, 2, 9, CG_E_CORRUPT },
-    { "bucket 0", 48, 4, 0, CG_E_CORRUPT },           { "randk ratio NaN", 16, 4, 0x7fc00000u, CG_E_CORRUPT },
-    { "topk ratio 2", 40, 4, 0x40000000u, CG_E_CORRUPT },
-    { "n + 1", 80, 8, 34, CG_E_MISMATCH },            { "n either", 80, 8, UINT64_MAX, CG_E_MISMATCH },
-    { "drawn 0", 88, 8, 0, CG_E_CORRUPT },            { "drawn > n", 88, 8, 34, CG_E_CORRUPT },
-    { "drawn huge", 88, 8, UINT64_MAX, CG_E_CORRUPT },{ "k 0", 96, 8, 0, CG_E_CORRUPT },
-    { "k > drawn", 96, 8, 34, CG_E_CORRUPT },         { "k huge", 96, 8, UINT64_MAX, CG_E_CORRUPT },
-    { "k 2^63", 96, 8, UINT64_C(1) << 63, CG_E_CORRUPT }, { "k 2^61", 96, 8, UINT64_C(1) << 61, CG_E_CORRUPT },
-    { "value bytes 0", 128, 8, 0, CG_E_CORRUPT },     { "value bytes huge", 128, 8, UINT64_MAX - 3, CG_E_CORRUPT },
-    { "index bytes 0", 136, 8, 0, CG_E_CORRUPT },     { "index bytes huge", 136, 8, UINT64_MAX - 3, CG_E_CORRUPT },
+static const struct {
+    const char *what;
+    size_t at;
+    int bytes;
+    uint64_t value;
+    cg_status status;
+} FIELDS[] = { { "magic", 0, 4, 0x12345678, CG_E_CORRUPT }, { "version 0", 4, 1, 0, CG_E_VERSION },
+    { "version 2", 4, 1, 2, CG_E_VERSION }, { "version 255", 4, 1, 255, CG_E_VERSION },
+    { "sample id", 8, 1, 99, CG_E_VERSION }, { "sample flags", 9, 1, 2, CG_E_VERSION },
+    { "transform id", 20, 1, 99, CG_E_VERSION }, { "select id", 32, 1, 99, CG_E_VERSION },
+    { "select flags", 33, 1, 128, CG_E_VERSION }, { "quantize id", 44, 1, 100, CG_E_VERSION },
+    { "user id", 44, 1, 200, CG_E_VERSION }, { "quantize flags", 45, 1, 4, CG_E_VERSION },
+    { "code id", 56, 1, 99, CG_E_VERSION }, { "value code", 58, 2, 99, CG_E_VERSION },
+    { "spare id", 68, 1, 1, CG_E_VERSION }, { "bits 0", 46, 2, 0, CG_E_CORRUPT }, { "bits 9", 46, 2, 9, CG_E_CORRUPT },
+    { "bucket 0", 48, 4, 0, CG_E_CORRUPT }, { "randk ratio NaN", 16, 4, 0x7fc00000u, CG_E_CORRUPT },
+    { "topk ratio 2", 40, 4, 0x40000000u, CG_E_CORRUPT }, { "n + 1", 80, 8, 34, CG_E_MISMATCH },
+    { "n either", 80, 8, UINT64_MAX, CG_E_MISMATCH }, { "drawn 0", 88, 8, 0, CG_E_CORRUPT },
+    { "drawn > n", 88, 8, 34, CG_E_CORRUPT }, { "drawn huge", 88, 8, UINT64_MAX, CG_E_CORRUPT },
+    { "k 0", 96, 8, 0, CG_E_CORRUPT }, { "k > drawn", 96, 8, 34, CG_E_CORRUPT },
+    { "k huge", 96, 8, UINT64_MAX, CG_E_CORRUPT }, { "k 2^63", 96, 8, UINT64_C(1) << 63, CG_E_CORRUPT },
+    { "k 2^61", 96, 8, UINT64_C(1) << 61, CG_E_CORRUPT }, { "value bytes 0", 128, 8, 0, CG_E_CORRUPT },
+    { "value bytes huge", 128, 8, UINT64_MAX - 3, CG_E_CORRUPT }, { "index bytes 0", 136, 8, 0, CG_E_CORRUPT },
+    { "index bytes huge", 136, 8, UINT64_MAX - 3, CG_E_CORRUPT },
     { "threshold NaN", 144, 4, 0x7fc00000u, CG_E_CORRUPT }, { "threshold < 0", 144, 4, 0xbf800000u, CG_E_CORRUPT },
-    { "index code 0", 5, 1, 0, CG_E_CORRUPT },        { "index code 3, either", 5, 1, 3, CG_E_CORRUPT },
-    { "zeros at 6, either", 6, 2, 1, CG_E_CORRUPT },  { "zeros at 148, either", 148, 4, 1, CG_E_CORRUPT }
-};
+    { "index code 0", 5, 1, 0, CG_E_CORRUPT }, { "index code 3, either", 5, 1, 3, CG_E_CORRUPT },
+    { "zeros at 6, either", 6, 2, 1, CG_E_CORRUPT }, { "zeros at 148, either", 148, 4, 1, CG_E_CORRUPT } };
 
-TEST header_field(size_t f)
-{
-    cg_op full = ops_compose(1, 1, 1, 10, 6), *op = &full;      /* randk | topk | absmax:4, all slots filled */
+TEST header_field(size_t f) {
+    cg_op full = ops_compose(1, 1, 1, 10, 6), *op = &full; /* randk | topk | absmax:4, all slots filled */
     ops_packet pk = sample_packet(op, 33);
     cg_status s;
     size_t at = FIELDS[f].at;
     ref_put(pk.p + at, FIELDS[f].value, FIELDS[f].bytes);
     ref_seal(pk.p, pk.len);
     CHECK_CALL(decode_safely(op, pk.p, pk.len, 33, at, &s));
-    if (strstr(FIELDS[f].what, "either")) EXPECT(FIELDS[f].what, is_damage(s));   /* either error would be right */
+    if (strstr(FIELDS[f].what, "either")) EXPECT(FIELDS[f].what, is_damage(s)); /* either error would be right */
     else ASSERT_ENUM_EQm(FIELDS[f].what, FIELDS[f].status, s, ops_status);
     free(pk.p);
     PASS();
 }
 
 /* Lengths that still add up to the packet's, moved from one section to the other. */
-TEST sections_moved(void)
-{
+TEST sections_moved(void) {
     cg_op full = ops_compose(0, 1, 1, 0, 6), *op = &full;
     ops_packet pk = sample_packet(op, 33);
     uint64_t v = ref_get(pk.p + 128, 8), ix = ref_get(pk.p + 136, 8);
@@ -397,8 +394,7 @@ TEST sections_moved(void)
 }
 
 /* Random bytes over the header, the body or both, and sealed. */
-TEST garbage(int rounds)
-{
+TEST garbage(int rounds) {
     uint64_t state = 2024;
     unsigned char p[2048];
     int i, accepted = 0, j;
@@ -416,8 +412,9 @@ TEST garbage(int rounds)
             if (kind == 1) p[ref_rand(&state) % 152] = (unsigned char)ref_rand(&state);
             if (kind == 2) p[ref_rand(&state) % len] = (unsigned char)(ref_rand(&state) & ref_rand(&state));
         }
-        if (kind == 3) {                            /* another body, and perhaps another length, under the header */
-            for (at = CG_HEADER_BYTES; at < len; at++) p[at] = (unsigned char)(ref_rand(&state) & (edits & 1 ? 0x11u : 0xffu));
+        if (kind == 3) { /* another body, and perhaps another length, under the header */
+            for (at = CG_HEADER_BYTES; at < len; at++)
+                p[at] = (unsigned char)(ref_rand(&state) & (edits & 1 ? 0x11u : 0xffu));
             if (edits > 4) len = CG_HEADER_BYTES + ref_rand(&state) % (len - CG_HEADER_BYTES + 1) / 4 * 4;
         }
         ref_seal(p, len);
@@ -431,8 +428,7 @@ TEST garbage(int rounds)
     PASS();
 }
 
-SUITE(arguments)
-{
+SUITE(arguments) {
     int i;
     RUN_TEST(null_arguments);
     RUN_TEST(side_that_nobody_uses);
@@ -444,9 +440,9 @@ SUITE(arguments)
     for (i = 0; i < OPS_QUANTIZERS; i++) RUN_TEST1(nonfinite_long, i);
 }
 
-SUITE(damage)
-{
-    static const char *const INDEXED[] = { "topk:0.1", "topk:0.3|eliasfano", "topk:0.9|eliasfano", "topk:0.3|bitmap", "blocks:3|eliasfano" };
+SUITE(damage) {
+    static const char *const INDEXED[] = { "topk:0.1", "topk:0.3|eliasfano", "topk:0.9|eliasfano", "topk:0.3|bitmap",
+        "blocks:3|eliasfano" };
     int i;
     size_t f;
     for (i = 0; i < FAMILIES; i++) {
@@ -462,8 +458,7 @@ SUITE(damage)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     if (!long_test()) stride = 5;
     RUN_SUITE(arguments);

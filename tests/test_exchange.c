@@ -1,5 +1,6 @@
-/* Every route against its formula, written here in the plainest C from packets that cg_compress makes: N ranks in one thread (sim.h).
-   What is trusted is cg_compress and cg_decode of one vector; what is tested is who adds what, in which order, and what is reported. */
+/* Every route against its formula, written here in the plainest C from packets that cg_compress makes: N ranks in
+   one thread (sim.h). What is trusted is cg_compress and cg_decode of one vector; what is tested is who adds what,
+   in which order, and what is reported. */
 #define COMPGRAD_IMPLEMENTATION
 #include "sim.h"
 #include "ref.h"
@@ -8,28 +9,34 @@
 #define TIER_SPARED
 #include "tier.h"
 
-static int quick;                                   /* not CG_TEST=long */
+static int quick; /* not CG_TEST=long */
 static char note[320];
 
 enum { MOST = 8, GUARD = 64, N_OPS_MATRIX = 2000 };
-static const char ROUTES[] = "-grtcsmhol";          /* allgather, ring, tree, scatter, server, merge, shared, region, linear */
-static const char *const ROUTE_NAMES[] = { "auto", "allgather", "ring", "tree", "scatter", "server", "merge", "shared", "region", "linear" };
+/* allgather, ring, tree, scatter, server, merge, shared, region, linear */
+static const char ROUTES[] = "-grtcsmhol";
+static const char *const ROUTE_NAMES[] = { "auto", "allgather", "ring", "tree", "scatter", "server", "merge", "shared",
+    "region", "linear" };
 
-#define TRY(call) do { const char *why_ = (call); if (why_) FAILm(why_); } while (0)
+#define TRY(call)              \
+  do {                         \
+    const char *why_ = (call); \
+    if (why_) FAILm(why_);     \
+  } while (0)
 
-/* ---- an operator of the user's own: bytes, in units of stage->value -------------------------- */
+/* ---- an operator of the user's own: bytes, in units of stage->value ---- */
 
-static size_t bytes_bound(const cg_codec *self, const cg_stage *stage, size_t n)
-{
+static size_t bytes_bound(const cg_codec *self, const cg_stage *stage, size_t n) {
     (void)self;
     return stage->value > 0.0f ? n + 1 : 0;
 }
 
-static cg_status bytes_compress(const cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x, size_t n, void *out, size_t cap, size_t *len)
-{
+static cg_status bytes_compress(const cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x,
+    size_t n, void *out, size_t cap, size_t *len) {
     signed char *p = (signed char *)out;
     size_t i;
-    (void)self; (void)tag;
+    (void)self;
+    (void)tag;
     if (cap < n) return CG_E_CAPACITY;
     for (i = 0; i < n; i++) {
         float v, q;
@@ -41,8 +48,8 @@ static cg_status bytes_compress(const cg_codec *self, const cg_stage *stage, con
     return CG_OK;
 }
 
-static cg_status bytes_decode(const cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n, size_t first, size_t count, float *out)
-{
+static cg_status bytes_decode(const cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n,
+    size_t first, size_t count, float *out) {
     size_t i;
     (void)self;
     if (len < n || !(stage->value > 0.0f && stage->value < 1e30f)) return CG_E_CORRUPT;
@@ -56,11 +63,14 @@ static cg_status bytes_decode(const cg_codec *self, const cg_stage *stage, const
 static const cg_codec BYTES = { 140, bytes_bound, bytes_compress, bytes_decode, NULL };
 static const cg_codec *const CODECS[] = { &BYTES };
 
-/* ---- operators, and the routes that take them ------------------------------------------------ */
+/* ---- operators, and the routes that take them ---- */
 
-/* free: without carry; kept: with it as well. As the header's manual says: f32 values and unbiased operators may be encoded
-   again, a server's answer is exact, merge and region keep the k largest, shared the leader's, linear adds what has one place. */
-typedef struct row { const char *op, *free, *kept; } row;
+/* free: without carry; kept: with it as well. As the header's manual says: f32 values and unbiased operators may
+   be encoded again, a server's answer is exact, merge and region keep the k largest, shared the leader's, linear
+   adds what has one place. */
+typedef struct row {
+    const char *op, *free, *kept;
+} row;
 static const row ROWS[] = {
     { "dense", "grtcsl", "" },
     { "topk:0.05", "grtcsmho", "" },
@@ -106,46 +116,48 @@ static const row ROWS[] = {
 };
 enum { N_ROWS = sizeof ROWS / sizeof *ROWS };
 
-static cg_op parsed(const char *text)
-{
+static cg_op parsed(const char *text) {
     cg_op op = cg_dense();
     if (!strcmp(text, "user")) return cg_user(140, 0, 0, 0.03125f);
     if (!strcmp(text, "topk:0.2|user")) return cg_then(cg_topk(0.2f), cg_user(140, 0, 0, 0.03125f));
-    if (cg_op_parse(&op, text) != CG_OK) { fprintf(stderr, "does not parse: %s\n", text); exit(2); }
+    if (cg_op_parse(&op, text) != CG_OK) {
+        fprintf(stderr, "does not parse: %s\n", text);
+        exit(2);
+    }
     return op;
 }
 
-/* ---- a world of ranks ------------------------------------------------------------------------ */
+/* ---- a world of ranks ---- */
 
 typedef struct world {
     sim s;
     cg_exchange_desc desc;
-    cg_side side[MOST];
+    cg_extra side[MOST];
     const char *text;
     int ranks, which, agrees, off, carries;
     size_t n;
-    float *in[MOST];                                /* what a rank puts in */
-    float *out, *used[MOST], *carry[MOST], *was[MOST];      /* what comes out, what counted, carries after and before */
+    float *in[MOST];                                   /* what a rank puts in */
+    float *out, *used[MOST], *carry[MOST], *was[MOST]; /* what comes out, what counted, carries after and before */
     float weight[MOST], score[MOST];
     float *warm[MOST], *aux[MOST];
-    unsigned char *mem[MOST], *mine[MOST], *kept[MOST];      /* mem, x and carry as the library sees them, at odd addresses if off */
+    /* mem, x and carry as the library sees them, at odd addresses if off */
+    unsigned char *mem[MOST], *mine[MOST], *kept[MOST];
     size_t bytes[MOST];
     cg_status status;
     void (*before)(int rank);
 } world;
 static world W;
 
-static const char *say(const world *w, const char *what)
-{
-    snprintf(note, sizeof note, "%s: %s by %s, %d ranks, n = %lu, callbacks %d, carry %d, fold %d, flags %d: %s", what, w->text, ROUTE_NAMES[w->desc.route],
-             w->ranks, (unsigned long)w->n, w->which, w->carries, (int)w->desc.fold, (int)w->desc.flags, w->s.rank[0].report.why ? w->s.rank[0].report.why : "");
+static const char *say(const world *w, const char *what) {
+    snprintf(note, sizeof note, "%s: %s by %s, %d ranks, n = %lu, callbacks %d, carry %d, fold %d, flags %d: %s", what,
+        w->text, ROUTE_NAMES[w->desc.route], w->ranks, (unsigned long)w->n, w->which, w->carries, (int)w->desc.fold,
+        (int)w->desc.flags, w->s.rank[0].report.why ? w->s.rank[0].report.why : "");
     return note;
 }
 
 static float *floats(size_t n) { return (float *)ref_alloc(4 * n); }
 
-static void build(world *w, const char *text, uint32_t route, int ranks, size_t n)
-{
+static void build(world *w, const char *text, uint32_t route, int ranks, size_t n) {
     int r;
     memset(w, 0, sizeof *w);
     w->text = text;
@@ -164,7 +176,8 @@ static void build(world *w, const char *text, uint32_t route, int ranks, size_t 
             w->side[r].codec_count = 1;
         }
         w->aux[r] = floats(n);
-        if (w->desc.op.select.id == CG_SELECT_ADACOMP || w->desc.op.select.id == CG_SELECT_VARIANCE) w->side[r].aux = w->aux[r];
+        if (w->desc.op.select.id == CG_SELECT_BINS || w->desc.op.select.id == CG_SELECT_VARIANCE)
+            w->side[r].aux = w->aux[r];
         w->in[r] = floats(n);
         w->used[r] = floats(n);
         w->carry[r] = floats(n);
@@ -174,24 +187,29 @@ static void build(world *w, const char *text, uint32_t route, int ranks, size_t 
     }
 }
 
-static void wreck(world *w)
-{
+static void wreck(world *w) {
     int r;
     free(w->out);
     for (r = 0; r < w->ranks; r++) {
-        free(w->in[r]); free(w->used[r]); free(w->carry[r]); free(w->was[r]); free(w->mine[r]); free(w->kept[r]); free(w->mem[r]); free(w->aux[r]);
+        free(w->in[r]);
+        free(w->used[r]);
+        free(w->carry[r]);
+        free(w->was[r]);
+        free(w->mine[r]);
+        free(w->kept[r]);
+        free(w->mem[r]);
+        free(w->aux[r]);
     }
     memset(w, 0, sizeof *w);
 }
 
 static uint64_t dice = 1;
-static double roll(void)                            /* [0, 1) */
+static double roll(void) /* [0, 1) */
 {
     dice = dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (double)(dice >> 11) / 9007199254740992.0;
 }
-static double bell(void)
-{
+static double bell(void) {
     double u = 0.0;
     int i;
     for (i = 0; i < 12; i++) u += roll();
@@ -200,8 +218,7 @@ static double bell(void)
 
 /* WILD: twelve decades, and ranks that nearly cancel. DYADIC: sums of them are exact. */
 enum { WILD, BELL, DYADIC };
-static void fill(world *w, int kind, uint64_t seed)
-{
+static void fill(world *w, int kind, uint64_t seed) {
     size_t i;
     int r;
     dice = ref_mix64(seed + 1);
@@ -218,15 +235,14 @@ static void fill(world *w, int kind, uint64_t seed)
         }
 }
 
-static int guards_hold(const unsigned char *p)
-{
+static int guards_hold(const unsigned char *p) {
     int i;
-    for (i = 0; i < GUARD / 2; i++) if (p[i] != 0x5c) return 0;
+    for (i = 0; i < GUARD / 2; i++)
+        if (p[i] != 0x5c) return 0;
     return 1;
 }
 
-static void place_rank(world *w, int r)
-{
+static void place_rank(world *w, int r) {
     sim_rank *k = &w->s.rank[r];
     const size_t off = w->off ? (size_t)(1 + r % 3) : 0;
     k->desc.weight = w->weight[r];
@@ -240,10 +256,12 @@ static void place_rank(world *w, int r)
     memcpy(w->was[r], w->carry[r], 4 * w->n);
     k->x = (float *)(void *)(w->mine[r] + off);
     /* where no carry is needed: NULL, or one of no floats */
-    if (w->carries && (off || cg_exchange_carry(&k->desc, &k->transport, w->n))) k->desc.carry = (float *)(void *)(w->kept[r] + off);
+    if (w->carries && (off || cg_exchange_carry(&k->desc, &k->transport, w->n)))
+        k->desc.carry = (float *)(void *)(w->kept[r] + off);
     k->bytes = cg_exchange_memory(&k->desc, &k->transport, w->n);
-    if (k->bytes) k->bytes -= (sizeof(cg_exchange_state) + 63) / 64 * 64;      /* where cg_exchange would keep it; start has its own */
-    if (k->bytes > w->bytes[r] || !w->mem[r]) {     /* else the last step's, as that left it */
+    /* where cg_exchange would keep it; start has its own */
+    if (k->bytes) k->bytes -= (sizeof(cg_exchange_state) + 63) / 64 * 64;
+    if (k->bytes > w->bytes[r] || !w->mem[r]) { /* else the last step's, as that left it */
         free(w->mem[r]);
         w->mem[r] = (unsigned char *)ref_alloc(k->bytes + GUARD);
         memset(w->mem[r], 0xa5, k->bytes + GUARD);
@@ -254,29 +272,31 @@ static void place_rank(world *w, int r)
 }
 
 /* What rank r got; NULL, or what is wrong with it. */
-static const char *take_rank(world *w, int r)
-{
+static const char *take_rank(world *w, int r) {
     sim_rank *k = &w->s.rank[r];
-    const size_t off = w->off ? (size_t)(1 + r % 3) : 0, floats_kept = w->carries ? cg_exchange_carry(&k->desc, &k->transport, w->n) : 0;
+    const size_t off = w->off ? (size_t)(1 + r % 3) : 0,
+                 floats_kept = w->carries ? cg_exchange_carry(&k->desc, &k->transport, w->n) : 0;
     const unsigned char *x = w->mine[r] + off, *carry = w->kept[r] + off;
     k->mem = NULL;
     if (k->status != w->status) return say(w, "statuses differ");
-    if (!guards_hold(x + 4 * w->n) || !guards_hold(carry + 4 * floats_kept) || !guards_hold(w->mem[r] + off + k->bytes)) return say(w, "wrote beyond an end");
+    if (!guards_hold(x + 4 * w->n) || !guards_hold(carry + 4 * floats_kept) || !guards_hold(w->mem[r] + off + k->bytes))
+        return say(w, "wrote beyond an end");
     if (w->status != CG_OK) {
         if (!k->report.why || !*k->report.why) return say(w, "no reason given");
-        if (memcmp(x, w->in[r], 4 * w->n) || memcmp(carry, w->carry[r], 4 * floats_kept)) return say(w, "changed x or carry, though it failed");
+        if (memcmp(x, w->in[r], 4 * w->n) || memcmp(carry, w->carry[r], 4 * floats_kept))
+            return say(w, "changed x or carry, though it failed");
         return k->report.used || k->report.used_len ? say(w, "used of a failure") : NULL;
     }
     if (r == 0) memcpy(w->out, x, 4 * w->n);
     if (memcmp(w->out, x, 4 * w->n)) return say(w, "ranks have different bits");
     if (w->desc.route != CG_ROUTE_AUTO && k->report.route != w->desc.route) return say(w, "another route");
     memcpy(w->carry[r], carry, 4 * floats_kept);
-    if (cg_used_decode(&w->side[r], k->report.used, k->report.used_len, 1.0f, 0.0f, w->used[r], w->n) != CG_OK) return say(w, "used does not decode");
+    if (cg_used_decode(&w->side[r], k->report.used, k->report.used_len, 1.0f, 0.0f, w->used[r], w->n) != CG_OK)
+        return say(w, "used does not decode");
     return NULL;
 }
 
-static const char *run(world *w)
-{
+static const char *run(world *w) {
     float *x[MOST] = { NULL };
     const char *why = NULL;
     int r;
@@ -286,20 +306,19 @@ static const char *run(world *w)
     sim_run(&w->s);
     w->status = w->s.rank[0].status;
     for (r = 0; r < w->ranks && !why; r++) why = take_rank(w, r);
-    for (r = 0; r < w->ranks; r++) w->s.rank[r].mem = NULL;            /* ours */
+    for (r = 0; r < w->ranks; r++) w->s.rank[r].mem = NULL; /* ours */
     sim_close(&w->s);
     if (!why && w->s.stuck) why = say(w, "ranks wait for ever");
     w->desc.tag.step++;
     return why;
 }
 
-static const char *run_ok(world *w)
-{
+static const char *run_ok(world *w) {
     const char *why = run(w);
     return why ? why : w->status == CG_OK ? NULL : say(w, "failed");
 }
 
-static cg_tag tag_of(const world *w, int r)         /* of the step that has run */
+static cg_tag tag_of(const world *w, int r) /* of the step that has run */
 {
     cg_tag tag = w->desc.tag;
     tag.step--;
@@ -307,33 +326,36 @@ static cg_tag tag_of(const world *w, int r)         /* of the step that has run 
     return tag;
 }
 static double weight_of(const world *w, int r) { return w->weight[r] != 0.0f ? (double)w->weight[r] : 1.0; }
-static double weights(const world *w)
-{
+static double weights(const world *w) {
     double all = 0.0;
     int r;
     for (r = 0; r < w->ranks; r++) all += weight_of(w, r);
     return all;
 }
-static float alpha_of(const world *w, int r) { return w->desc.fold == CG_FOLD_SUM ? (float)weight_of(w, r) : (float)(weight_of(w, r) / weights(w)); }
+static float alpha_of(const world *w, int r) {
+    return w->desc.fold == CG_FOLD_SUM ? (float)weight_of(w, r) : (float)(weight_of(w, r) / weights(w));
+}
 
 /* y = D(C(x)). */
-static void squeezed(const cg_op *op, cg_tag tag, const cg_side *side, const float *x, size_t n, float *y)
-{
+static void squeezed(const cg_op *op, cg_tag tag, const cg_extra *side, const float *x, size_t n, float *y) {
     ops_packet pk = ops_pack_cap(op, &tag, side, x, n, cg_bound_with(op, side, n));
-    if (pk.status != CG_OK || cg_decode(side, pk.p, pk.len, 1.0f, 0.0f, y, n) != CG_OK) { fprintf(stderr, "%s does not compress\n", ops_text(op)); exit(2); }
+    if (pk.status != CG_OK || cg_decode(side, pk.p, pk.len, 1.0f, 0.0f, y, n) != CG_OK) {
+        fprintf(stderr, "%s does not compress\n", ops_text(op));
+        exit(2);
+    }
     free(pk.p);
 }
 
-static int same_values(const float *a, const float *b, size_t n)       /* zeros of either sign are one */
+static int same_values(const float *a, const float *b, size_t n) /* zeros of either sign are one */
 {
     size_t i;
-    for (i = 0; i < n; i++) if (!(a[i] == b[i])) return 0;
+    for (i = 0; i < n; i++)
+        if (!(a[i] == b[i])) return 0;
     return 1;
 }
 
 /* Where stripe p begins: the carries of a scatter are its stripes. */
-static size_t stripe(const world *w, int p)
-{
+static size_t stripe(const world *w, int p) {
     cg_exchange_desc d = CG_ZERO;
     size_t at = 0;
     int r;
@@ -346,16 +368,16 @@ static size_t stripe(const world *w, int p)
     return at;
 }
 
-/* ---- the identity: sum of w D(used) + W (carries before - after) = W mean -------------------- */
+/* ---- the identity: sum of w D(used) + W (carries before - after) = W mean ---- */
 
-/* Each rank rounds a handful of times, on the way and in what it reports, and nothing it rounds exceeds `size`: what went in, came
-   out, counted or was carried there. A transform mixes its block, and the owner of an answer rounds sums of all packets: there the
-   largest of the vector stands for it. */
-static const char *identity(const world *w)
-{
+/* Each rank rounds a handful of times, on the way and in what it reports, and nothing it rounds exceeds `size`:
+   what went in, came out, counted or was carried there. A transform mixes its block, and the owner of an answer
+   rounds sums of all packets: there the largest of the vector stands for it. */
+static const char *identity(const world *w) {
     const double all = w->desc.fold == CG_FOLD_SUM ? 1.0 : weights(w), eps = 0x1p-24 * 8.0 * (w->ranks + 2);
     const cg_op *op = &w->desc.op;
-    const int mixed = op->transform.id || w->desc.back || ((w->desc.route == CG_ROUTE_SCATTER || w->desc.route == CG_ROUTE_SERVER) && op->quantize.id);
+    const int mixed = op->transform.id || w->desc.back ||
+        ((w->desc.route == CG_ROUTE_SCATTER || w->desc.route == CG_ROUTE_SERVER) && op->quantize.id);
     double largest = 0.0, squares = 0.0, *sum = (double *)ref_alloc(8 * w->n), *size = (double *)ref_alloc(8 * w->n);
     const char *why = NULL;
     size_t i;
@@ -379,7 +401,8 @@ static const char *identity(const world *w)
         const double most = eps * ((mixed ? largest : size[i]) + all * fabs((double)w->out[i]));
         if (!(fabs(sum[i] - all * (double)w->out[i]) <= most + 1e-40)) {
             why = say(w, "the identity does not hold");
-            snprintf(note + strlen(note), sizeof note - strlen(note), " [%lu]: %g, not %g", (unsigned long)i, all * (double)w->out[i], sum[i]);
+            snprintf(note + strlen(note), sizeof note - strlen(note), " [%lu]: %g, not %g", (unsigned long)i,
+                all * (double)w->out[i], sum[i]);
         }
     }
     free(sum);
@@ -387,7 +410,7 @@ static const char *identity(const world *w)
     return why;
 }
 
-static int dyadic_identity(const world *w)          /* with nothing to round: exactly */
+static int dyadic_identity(const world *w) /* with nothing to round: exactly */
 {
     const double all = w->desc.fold == CG_FOLD_SUM ? 1.0 : (double)w->ranks;
     size_t i;
@@ -400,50 +423,53 @@ static int dyadic_identity(const world *w)          /* with nothing to round: ex
     return 1;
 }
 
-/* ---- what a rank says counted is what cg_compress makes of its x, part by part --------------- */
+/* ---- what a rank says counted is what cg_compress makes of its x, part by part ---- */
 
-static const char *used_is_packed(const world *w, int r)
-{
+static const char *used_is_packed(const world *w, int r) {
     const unsigned char *p = (const unsigned char *)w->s.rank[r].report.used;
     size_t len = w->s.rank[r].report.used_len, start = 0, parts = 0;
     uint64_t seeds[MOST];
-    cg_side side = w->side[r];
+    cg_extra side = w->side[r];
     while (len) {
         cg_info info;
         ops_packet pk;
         size_t i;
         int same;
         if (cg_inspect(p, len, &info) != CG_OK) return say(w, "used is no packet");
-        if (info.tag.rank != (uint32_t)r || info.tag.step != tag_of(w, r).step || info.tag.tensor != w->desc.tag.tensor) return say(w, "used has another tag");
+        if (info.tag.rank != (uint32_t)r || info.tag.step != tag_of(w, r).step || info.tag.tensor != w->desc.tag.tensor)
+            return say(w, "used has another tag");
         if (side.aux) side.aux = w->aux[r] + start;
-        pk = ops_pack_cap(&w->desc.op, &info.tag, &side, w->in[r] + start, (size_t)info.n, cg_bound_with(&w->desc.op, &side, (size_t)info.n));
+        pk = ops_pack_cap(&w->desc.op, &info.tag, &side, w->in[r] + start, (size_t)info.n,
+            cg_bound_with(&w->desc.op, &side, (size_t)info.n));
         same = pk.status == CG_OK && pk.len == info.packet_bytes && !memcmp(pk.p, p, pk.len);
         free(pk.p);
         if (!same) return say(w, "used is not what cg_compress makes of x");
         if (parts == MOST) return say(w, "too many parts");
-        for (i = 0; i < parts; i++) if (seeds[i] == info.tag.seed) return say(w, "two stripes with the same randomness");
+        for (i = 0; i < parts; i++)
+            if (seeds[i] == info.tag.seed) return say(w, "two stripes with the same randomness");
         seeds[parts++] = info.tag.seed;
         start += (size_t)info.n;
         p += info.packet_bytes;
         len -= info.packet_bytes;
     }
     if (parts == 1 && seeds[0] != w->desc.tag.seed) return say(w, "used has another seed");
-    if (parts != (w->desc.route == CG_ROUTE_RING || w->desc.route == CG_ROUTE_SCATTER ? (size_t)w->ranks : 1)) return say(w, "used has another number of parts");
+    if (parts != (w->desc.route == CG_ROUTE_RING || w->desc.route == CG_ROUTE_SCATTER ? (size_t)w->ranks : 1))
+        return say(w, "used has another number of parts");
     return start == w->n ? NULL : say(w, "used covers another n");
 }
 
-/* ---- formulas -------------------------------------------------------------------------------- */
+/* ---- formulas ---- */
 
 /* y = a_0 d_0, then y = y + (a_r d_r), ranks ascending: bit for bit. */
-static const char *is_sum_in_order(const world *w)
-{
+static const char *is_sum_in_order(const world *w) {
     float *y = floats(w->n), *d = floats(w->n);
     const char *why;
     size_t i;
     int r;
     for (r = 0; r < w->ranks; r++) {
         squeezed(&w->desc.op, tag_of(w, r), &w->side[r], w->in[r], w->n, d);
-        for (i = 0; i < w->n; i++) y[i] = r ? ref_add(y[i], ref_mul(alpha_of(w, r), d[i])) : ref_mul(alpha_of(w, r), d[i]);
+        for (i = 0; i < w->n; i++)
+            y[i] = r ? ref_add(y[i], ref_mul(alpha_of(w, r), d[i])) : ref_mul(alpha_of(w, r), d[i]);
     }
     why = same_values(y, w->out, w->n) ? NULL : say(w, "not the sum in rank order");
     free(y);
@@ -452,19 +478,20 @@ static const char *is_sum_in_order(const world *w)
 }
 
 static int carried(const char *routes, uint32_t route) { return strchr(routes, ROUTES[route]) != NULL; }
-static int is_exact(const world *w)                 /* f32 values add without another encoding */
+static int is_exact(const world *w) /* f32 values add without another encoding */
 {
     const cg_op *op = &w->desc.op;
-    return !op->quantize.id && op->transform.id != CG_TRANSFORM_LOWRANK && op->transform.id != CG_TRANSFORM_ATOMO && w->weight[0] == 0.0f && !w->desc.back;
+    return !op->quantize.id && op->transform.id != CG_TRANSFORM_LOWRANK && op->transform.id != CG_TRANSFORM_ATOMO &&
+        w->weight[0] == 0.0f && !w->desc.back;
 }
 
 /* Everything that holds for this operator on this route, whatever the input. */
-static const char *step(world *w)
-{
+static const char *step(world *w) {
     const uint32_t route = w->desc.route;
     const char *why = run_ok(w);
     const int lists = route == CG_ROUTE_MERGE || route == CG_ROUTE_REGION || route == CG_ROUTE_SHARED;
-    const int whole = route == CG_ROUTE_ALLGATHER || (route == CG_ROUTE_SERVER && !w->desc.back) || (is_exact(w) && !lists);
+    const int whole = route == CG_ROUTE_ALLGATHER || (route == CG_ROUTE_SERVER && !w->desc.back) ||
+        (is_exact(w) && !lists);
     int r;
     if (!why && w->desc.fold <= CG_FOLD_SUM) why = identity(w);
     if (!why && route == CG_ROUTE_ALLGATHER && w->desc.fold <= CG_FOLD_SUM) why = is_sum_in_order(w);
@@ -476,8 +503,7 @@ static const int RANKS[] = { 1, 2, 3, 4, 5, 8 };
 enum { N_RANKS = sizeof RANKS / sizeof *RANKS };
 
 /* One operator on one route: with and without carry, several steps on the same memory. */
-TEST formula(int which, uint32_t route)
-{
+TEST formula(int which, uint32_t route) {
     static unsigned turn;
     const row *o = &ROWS[which];
     int i, kind, carry, t;
@@ -496,8 +522,8 @@ TEST formula(int which, uint32_t route)
                 }
                 for (t = 0; t < (carry ? 3 : 1); t++) {
                     TRY(step(&W));
-                    if (kind == DYADIC && !carry && is_exact(&W) && !W.desc.op.transform.id && !W.desc.op.sample.id && W.desc.op.select.id != CG_SELECT_WANGNI &&
-                        (RANKS[i] & (RANKS[i] - 1)) == 0)
+                    if (kind == DYADIC && !carry && is_exact(&W) && !W.desc.op.transform.id && !W.desc.op.sample.id &&
+                        W.desc.op.select.id != CG_SELECT_WANGNI && (RANKS[i] & (RANKS[i] - 1)) == 0)
                         ASSERTm(say(&W, "not exact"), dyadic_identity(&W));
                 }
             }
@@ -507,8 +533,7 @@ TEST formula(int which, uint32_t route)
 }
 
 /* Results do not depend on which callbacks there are; a sum by allreduce is exact here, so that it may not either. */
-TEST callbacks(int which, uint32_t route)
-{
+TEST callbacks(int which, uint32_t route) {
     static unsigned turn;
     const row *o = &ROWS[which];
     float *first = floats(N_OPS_MATRIX);
@@ -519,19 +544,23 @@ TEST callbacks(int which, uint32_t route)
         W.carries = carry;
         fill(&W, DYADIC, (uint64_t)which);
         W.desc.fold = route == CG_ROUTE_LINEAR || route == CG_ROUTE_SHARED ? CG_FOLD_SUM : CG_FOLD_MEAN;
-        for (mask = SIM_ALL; mask; W.agrees ^= mask & SIM_ALLREDUCE, mask -= !W.agrees) {       /* one that agrees, too */
+        /* one that agrees, too */
+        for (mask = SIM_ALL; mask; W.agrees ^= mask & SIM_ALLREDUCE, mask -= !W.agrees) {
             W.which = mask;
             W.desc.tag.step = 3;
             for (r = 0; r < RANKS[i]; r++) memset(W.carry[r], 0, 4 * W.n);
             if (!(mask & SIM_SENDRECV) && strchr("rtcmo", ROUTES[route])) {
                 TRY(run(&W));
                 ASSERT_EQm(say(&W, "went without sendrecv"), CG_E_UNSUPPORTED, W.status);
-                for (r = 0; r < RANKS[i]; r++) ASSERTm(say(&W, "does not name sendrecv"), strstr(W.s.rank[r].report.why, "sendrecv") != NULL);
+                for (r = 0; r < RANKS[i]; r++)
+                    ASSERTm(say(&W, "does not name sendrecv"), strstr(W.s.rank[r].report.why, "sendrecv") != NULL);
                 continue;
             }
             TRY(run_ok(&W));
             if (mask == SIM_ALL && !W.agrees) memcpy(first, W.out, 4 * W.n);
-            else if (W.desc.op.transform.id == CG_TRANSFORM_LOWRANK || (W.desc.op.transform.id && route == CG_ROUTE_LINEAR)) TRY(identity(&W));
+            else if (W.desc.op.transform.id == CG_TRANSFORM_LOWRANK ||
+                (W.desc.op.transform.id && route == CG_ROUTE_LINEAR))
+                TRY(identity(&W));
             else ASSERTm(say(&W, "callbacks change the result"), !memcmp(first, W.out, 4 * W.n));
         }
         wreck(&W);
@@ -540,10 +569,11 @@ TEST callbacks(int which, uint32_t route)
     PASS();
 }
 
-static void mixed_machines(int rank) { if (cg_isa_force(rank % 2 ? CG_ISA_SCALAR : CG_ISA_AUTO) != CG_OK) abort(); }
+static void mixed_machines(int rank) {
+    if (cg_isa_force(rank % 2 ? CG_ISA_SCALAR : CG_ISA_AUTO) != CG_OK) abort();
+}
 
-TEST mixed(int which, uint32_t route)
-{
+TEST mixed(int which, uint32_t route) {
     const row *o = &ROWS[which];
     float *first = floats(N_OPS_MATRIX);
     int i, ranks;
@@ -572,8 +602,7 @@ TEST mixed(int which, uint32_t route)
 }
 
 /* Lengths around the stripes' runs of 64, at odd addresses, memory kept from step to step. */
-TEST lengths(int which, uint32_t route)
-{
+TEST lengths(int which, uint32_t route) {
     static const size_t sizes[] = { 4097, 0, 1, 63, 64, 65, 1000 };
     static const int ranks[] = { 1, 3, 4 };
     static unsigned turn;
@@ -597,8 +626,7 @@ TEST lengths(int which, uint32_t route)
 }
 
 /* Several blocks of 65536. */
-TEST large(int which, uint32_t route)
-{
+TEST large(int which, uint32_t route) {
     build(&W, ROWS[which].op, route, 3, 200003);
     W.carries = !carried(ROWS[which].free, route);
     fill(&W, WILD, 1);
@@ -607,8 +635,7 @@ TEST large(int which, uint32_t route)
     PASS();
 }
 
-SUITE(every_route)
-{
+SUITE(every_route) {
     static unsigned turn;
     uint32_t route;
     int i;
@@ -621,13 +648,14 @@ SUITE(every_route)
             RUN_TESTp(mixed, i, route);
             if (strstr(ROWS[i].op, ":40:50")) continue;
             RUN_TESTp(lengths, i, route);
-            if ((route == CG_ROUTE_ALLGATHER || (i + (int)route) % 4 == 0) && !spared(&turn, 11)) RUN_TESTp(large, i, route);
+            if ((route == CG_ROUTE_ALLGATHER || (i + (int)route) % 4 == 0) && !spared(&turn, 11))
+                RUN_TESTp(large, i, route);
         }
 }
 
-/* ---- sums that are encoded again, recomputed hop by hop -------------------------------------- */
+/* ---- sums that are encoded again, recomputed hop by hop ---- */
 
-static cg_tag part_tag(const world *w, int r, int part)            /* used carries it */
+static cg_tag part_tag(const world *w, int r, int part) /* used carries it */
 {
     const unsigned char *p = (const unsigned char *)w->s.rank[r].report.used;
     size_t len = w->s.rank[r].report.used_len;
@@ -638,8 +666,7 @@ static cg_tag part_tag(const world *w, int r, int part)            /* used carri
 }
 
 /* w x + W carry, what rank r brings to a stripe. */
-static void brings(const world *w, int r, size_t start, size_t n, float *sum)
-{
+static void brings(const world *w, int r, size_t start, size_t n, float *sum) {
     const float share = w->desc.fold == CG_FOLD_SUM ? 1.0f : (float)weights(w);
     size_t i;
     for (i = 0; i < n; i++) {
@@ -648,13 +675,12 @@ static void brings(const world *w, int r, size_t start, size_t n, float *sum)
     }
 }
 
-static void ring_chain(const world *w, int part, float *y)
-{
+static void ring_chain(const world *w, int part, float *y) {
     const size_t start = stripe(w, part), n = stripe(w, part + 1) - start;
     float *sum = floats(n);
     size_t i;
     int t;
-    for (t = 0; t < w->ranks; t++) {                /* it begins at the rank of its number and goes up */
+    for (t = 0; t < w->ranks; t++) { /* it begins at the rank of its number and goes up */
         const int r = (part + t) % w->ranks;
         brings(w, r, start, n, sum);
         for (i = 0; t && i < n; i++) sum[i] = ref_add(sum[i], y[start + i]);
@@ -663,8 +689,7 @@ static void ring_chain(const world *w, int part, float *y)
     free(sum);
 }
 
-static void tree_chain(const world *w, int r, float *y)
-{
+static void tree_chain(const world *w, int r, float *y) {
     float *sum = floats(w->n);
     size_t i;
     int t;
@@ -678,8 +703,7 @@ static void tree_chain(const world *w, int r, float *y)
     free(sum);
 }
 
-TEST hops(const char *op, uint32_t route, int ranks, size_t n, int carry, uint32_t fold, int weighted)
-{
+TEST hops(const char *op, uint32_t route, int ranks, size_t n, int carry, uint32_t fold, int weighted) {
     float *y = floats(n), over;
     size_t i;
     int r, t;
@@ -693,19 +717,22 @@ TEST hops(const char *op, uint32_t route, int ranks, size_t n, int carry, uint32
         TRY(identity(&W));
         over = fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / weights(&W));
         if (route == CG_ROUTE_TREE) tree_chain(&W, 0, y);
-        else for (r = 0; r < ranks; r++) ring_chain(&W, r, y);
+        else
+            for (r = 0; r < ranks; r++) ring_chain(&W, r, y);
         for (i = 0; i < W.n; i++) y[i] = ref_mul(over, y[i]);
         ASSERTm(say(&W, "not the chain of hops"), same_values(y, W.out, W.n));
-        for (r = 0; carry && r < ranks; r++) ASSERTm(say(&W, "with carry everything counts"), same_values(W.in[r], W.used[r], W.n));
+        for (r = 0; carry && r < ranks; r++)
+            ASSERTm(say(&W, "with carry everything counts"), same_values(W.in[r], W.used[r], W.n));
     }
     wreck(&W);
     free(y);
     PASS();
 }
 
-/* An owner's answer: the mean in rank order, plus its carry, encoded by an operator that is not random; carry keeps the rest. */
-TEST answers(const char *op, const char *back, uint32_t route, int ranks, size_t length, int carry, int leader, int weighted)
-{
+/* An owner's answer: the mean in rank order, plus its carry, encoded by an operator that is not random; carry
+   keeps the rest. */
+TEST answers(
+    const char *op, const char *back, uint32_t route, int ranks, size_t length, int carry, int leader, int weighted) {
     const cg_op second = parsed(back);
     float *d = floats(length), *sum = floats(length), *y = floats(length);
     size_t i;
@@ -720,11 +747,13 @@ TEST answers(const char *op, const char *back, uint32_t route, int ranks, size_t
         TRY(run_ok(&W));
         TRY(identity(&W));
         for (p = 0; p < (route == CG_ROUTE_SERVER ? 1 : ranks); p++) {
-            const size_t start = route == CG_ROUTE_SERVER ? 0 : stripe(&W, p), n = route == CG_ROUTE_SERVER ? W.n : stripe(&W, p + 1) - start;
+            const size_t start = route == CG_ROUTE_SERVER ? 0 : stripe(&W, p),
+                         n = route == CG_ROUTE_SERVER ? W.n : stripe(&W, p + 1) - start;
             const int owner = route == CG_ROUTE_SERVER ? leader : p;
             for (r = 0; r < ranks; r++) {
                 squeezed(&W.desc.op, part_tag(&W, r, p), NULL, W.in[r] + start, n, d);
-                for (i = 0; i < n; i++) sum[i] = r ? ref_add(sum[i], ref_mul(alpha_of(&W, r), d[i])) : ref_mul(alpha_of(&W, r), d[i]);
+                for (i = 0; i < n; i++)
+                    sum[i] = r ? ref_add(sum[i], ref_mul(alpha_of(&W, r), d[i])) : ref_mul(alpha_of(&W, r), d[i]);
             }
             for (i = 0; carry && i < n; i++) sum[i] = ref_add(sum[i], W.was[owner][i]);
             squeezed(&second, tag_of(&W, 0), NULL, sum, n, y + start);
@@ -734,13 +763,14 @@ TEST answers(const char *op, const char *back, uint32_t route, int ranks, size_t
         ASSERTm(say(&W, "not the answer to the mean"), same_values(y, W.out, W.n));
     }
     wreck(&W);
-    free(d); free(sum); free(y);
+    free(d);
+    free(sum);
+    free(y);
     PASS();
 }
 
 /* A random answer is within one level of the mean. */
-TEST random_answer(uint32_t route, int ranks)
-{
+TEST random_answer(uint32_t route, int ranks) {
     const cg_op second = cg_absmax(4, 64);
     float *d = floats(960), *sum = floats(960);
     size_t i, j;
@@ -750,7 +780,8 @@ TEST random_answer(uint32_t route, int ranks)
     fill(&W, BELL, 1);
     TRY(run_ok(&W));
     for (p = 0; p < (route == CG_ROUTE_SERVER ? 1 : ranks); p++) {
-        const size_t start = route == CG_ROUTE_SERVER ? 0 : stripe(&W, p), n = route == CG_ROUTE_SERVER ? W.n : stripe(&W, p + 1) - start;
+        const size_t start = route == CG_ROUTE_SERVER ? 0 : stripe(&W, p),
+                     n = route == CG_ROUTE_SERVER ? W.n : stripe(&W, p + 1) - start;
         for (r = 0; r < ranks; r++) {
             squeezed(&second, part_tag(&W, r, p), NULL, W.in[r] + start, n, d);
             for (i = 0; i < n; i++) sum[start + i] += alpha_of(&W, r) * d[i];
@@ -759,16 +790,18 @@ TEST random_answer(uint32_t route, int ranks)
     for (i = 0; i < W.n; i += 64) {
         double most = 0.0;
         for (j = i; j < i + 64; j++) most = fmax(most, fabs((double)sum[j]));
-        for (j = i; j < i + 64; j++) ASSERTm(say(&W, "more than one level off"), fabs((double)W.out[j] - (double)sum[j]) <= most / 7.0 * 1.00001);
+        for (j = i; j < i + 64; j++)
+            ASSERTm(
+                say(&W, "more than one level off"), fabs((double)W.out[j] - (double)sum[j]) <= most / 7.0 * 1.00001);
     }
     wreck(&W);
-    free(d); free(sum);
+    free(d);
+    free(sum);
     PASS();
 }
 
 /* DoubleSqueeze: over many steps the means arrive, but for what the carries hold at the end. */
-TEST telescope(const char *op, const char *back, uint32_t route, int ranks)
-{
+TEST telescope(const char *op, const char *back, uint32_t route, int ranks) {
     enum { T = 30, NT = 500 };
     const cg_op second = parsed(back);
     double want[NT] = { 0 }, got[NT] = { 0 }, size = 0.0, held = 0.0;
@@ -787,7 +820,8 @@ TEST telescope(const char *op, const char *back, uint32_t route, int ranks)
         }
     }
     for (r = 0; r < ranks; r++) {
-        const size_t start = route == CG_ROUTE_SCATTER ? stripe(&W, r) : 0, many = cg_exchange_carry(&W.s.rank[r].desc, &W.s.rank[r].transport, NT);
+        const size_t start = route == CG_ROUTE_SCATTER ? stripe(&W, r) : 0,
+                     many = cg_exchange_carry(&W.s.rank[r].desc, &W.s.rank[r].transport, NT);
         for (i = 0; i < many; i++) {
             want[start + i] -= (double)W.carry[r][i];
             held += (double)W.carry[r][i] * (double)W.carry[r][i];
@@ -795,14 +829,15 @@ TEST telescope(const char *op, const char *back, uint32_t route, int ranks)
     }
     ASSERTm(say(&W, "carries hold nothing"), held > 0.0);
     ASSERTm(say(&W, "carries grow"), held < 10.0 * size);
-    for (i = 0; i < NT; i++) ASSERTm(say(&W, "steps do not add up"), fabs(want[i] - got[i]) <= 0x1p-24 * 8 * T * sqrt(size / T));
+    for (i = 0; i < NT; i++)
+        ASSERTm(say(&W, "steps do not add up"), fabs(want[i] - got[i]) <= 0x1p-24 * 8 * T * sqrt(size / T));
     wreck(&W);
     PASS();
 }
 
-/* The mean over seeds of what comes out is what went in: random signs over every 64 elements, and over all, within 5.5 standard errors. */
-TEST unbiased(const char *op, uint32_t route, int ranks)
-{
+/* The mean over seeds of what comes out is what went in: random signs over every 64 elements, and over all, within
+   5.5 standard errors. */
+TEST unbiased(const char *op, uint32_t route, int ranks) {
     enum { NU = 192, P = 8, ALL = P * (NU / 64 + 1) };
     const int seeds = quick ? 100 : 300;
     const cg_op second = parsed(op);
@@ -812,7 +847,8 @@ TEST unbiased(const char *op, uint32_t route, int ranks)
     build(&W, op, route, ranks, NU);
     if (route == CG_ROUTE_SERVER) W.desc.back = &second;
     fill(&W, BELL, 5);
-    for (i = 0; i < NU; i++) for (r = 0; r < ranks; r++) true_mean[i] += (double)W.in[r][i] / ranks;
+    for (i = 0; i < NU; i++)
+        for (r = 0; r < ranks; r++) true_mean[i] += (double)W.in[r][i] / ranks;
     for (t = 0; t < seeds; t++) {
         double err[ALL] = { 0 };
         W.desc.tag.seed = (uint64_t)t;
@@ -823,7 +859,10 @@ TEST unbiased(const char *op, uint32_t route, int ranks)
                 err[j] += e;
                 err[P * (i / 64 + 1) + (size_t)j] += e;
             }
-        for (i = 0; i < ALL; i++) { mean[i] += err[i] / seeds; square[i] += err[i] * err[i] / seeds; }
+        for (i = 0; i < ALL; i++) {
+            mean[i] += err[i] / seeds;
+            square[i] += err[i] * err[i] / seeds;
+        }
     }
     for (i = 0; i < ALL; i++) {
         const double variance = square[i] - mean[i] * mean[i];
@@ -834,9 +873,9 @@ TEST unbiased(const char *op, uint32_t route, int ranks)
     PASS();
 }
 
-/* An answer's rounding must know nothing of the first one's: halves of rank 0 alone, rounded to 0 or 1, halved, and rounded again. */
-TEST independent_legs(uint32_t route)
-{
+/* An answer's rounding must know nothing of the first one's: halves of rank 0 alone, rounded to 0 or 1, halved,
+   and rounded again. */
+TEST independent_legs(uint32_t route) {
     enum { NI = 8192 };
     const cg_op op = cg_absmax(2, 64);
     double sum = 0.0;
@@ -848,19 +887,20 @@ TEST independent_legs(uint32_t route)
         W.in[1][i] = i % 64 ? 0.0f : 1.0f;
     }
     TRY(run_ok(&W));
-    for (i = 0; i < NI; i++) if (i % 64) sum += (double)W.out[i];
+    for (i = 0; i < NI; i++)
+        if (i % 64) sum += (double)W.out[i];
     ASSERT_IN_RANGE(0.25, sum / (NI - NI / 64), 5.5 * 0.4331 / sqrt(NI));
     wreck(&W);
     PASS();
 }
 
-SUITE(encoded_again)
-{
+SUITE(encoded_again) {
     static const char *const biased[] = { "efsign", "topk:0.1|absmax:4:64", "f16", "stc:0.1" };
     static const char *const random[] = { "absmax:4:64", "qsgd:4", "terngrad", "natural", "minmax:2:64" };
-    static const char *const backs[] = { "efsign", "topk:0.1", "f16", "absmax:8:128:nearest", "topk:0.1|absmax:4:64:nearest", "dense" };
+    static const char *const backs[] = { "efsign", "topk:0.1", "f16", "absmax:8:128:nearest",
+        "topk:0.1|absmax:4:64:nearest", "dense" };
     static const uint32_t routes[] = { CG_ROUTE_RING, CG_ROUTE_TREE, CG_ROUTE_SCATTER, CG_ROUTE_SERVER };
-    const size_t n = 1000, large = 140001;         /* three blocks of 65536, if in one piece */
+    const size_t n = 1000, large = 140001; /* three blocks of 65536, if in one piece */
     int i, j, k;
     for (j = 0; j < 2; j++) {
         RUN_TESTp(hops, "topk:0.1|absmax:4:64", routes[j], 2, large, 1, CG_FOLD_MEAN, 1);
@@ -871,9 +911,12 @@ SUITE(encoded_again)
     }
     for (i = 0; i < N_RANKS; i++)
         for (j = 0; j < 2; j++) {
-            for (k = 0; k < 4; k++) RUN_TESTp(hops, biased[k], routes[j], RANKS[i], n, 1, k == 1 ? CG_FOLD_SUM : CG_FOLD_MEAN, k == 2);
-            for (k = 0; k < 5; k++) RUN_TESTp(hops, random[k], routes[j], RANKS[i], n, k == 4, k == 1 ? CG_FOLD_SUM : CG_FOLD_MEAN, k == 2);
-            RUN_TESTp(hops, "dense", routes[j], RANKS[i], n, 0, CG_FOLD_MEAN, 1);           /* weights: no longer exact sums */
+            for (k = 0; k < 4; k++)
+                RUN_TESTp(hops, biased[k], routes[j], RANKS[i], n, 1, k == 1 ? CG_FOLD_SUM : CG_FOLD_MEAN, k == 2);
+            for (k = 0; k < 5; k++)
+                RUN_TESTp(hops, random[k], routes[j], RANKS[i], n, k == 4, k == 1 ? CG_FOLD_SUM : CG_FOLD_MEAN, k == 2);
+            /* weights: no longer exact sums */
+            RUN_TESTp(hops, "dense", routes[j], RANKS[i], n, 0, CG_FOLD_MEAN, 1);
             RUN_TESTp(hops, "topk:0.1", routes[j], RANKS[i], n, 1, CG_FOLD_MEAN, 1);
             for (k = 0; k < 6; k++) {
                 RUN_TESTp(answers, "absmax:4:64", backs[k], routes[2 + j], RANKS[i], n, 1, RANKS[i] / 2, k % 2);
@@ -894,11 +937,10 @@ SUITE(encoded_again)
     RUN_TESTp(independent_legs, (uint32_t)CG_ROUTE_SERVER);
 }
 
-/* ---- lists: merge, region, shared ------------------------------------------------------------ */
+/* ---- lists: merge, region, shared ---- */
 
 /* The k largest stay, of equals the lowest; what goes is added to lost. */
-static void keep_largest(float *v, size_t n, size_t k, float *lost)
-{
+static void keep_largest(float *v, size_t n, size_t k, float *lost) {
     float *all = floats(n);
     size_t i, j;
     memcpy(all, v, 4 * n);
@@ -912,22 +954,22 @@ static void keep_largest(float *v, size_t n, size_t k, float *lost)
     free(all);
 }
 
-static size_t count_of(double ratio, size_t n)
-{
+static size_t count_of(double ratio, size_t n) {
     const double k = floor((double)(float)ratio * (double)n + 0.5);
     return k < 1.0 ? (n ? 1 : 0) : k > (double)n ? n : (size_t)k;
 }
 
-static void fill_ties(world *w, uint64_t seed)      /* few different magnitudes, many zeros */
+static void fill_ties(world *w, uint64_t seed) /* few different magnitudes, many zeros */
 {
     size_t i;
     int r;
     fill(w, BELL, seed);
-    for (r = 0; r < w->ranks; r++) for (i = 0; i < w->n; i++) w->in[r][i] = fabsf(w->in[r][i]) < 1.0f ? 0.0f : (float)floor((double)w->in[r][i]) * 0.5f;
+    for (r = 0; r < w->ranks; r++)
+        for (i = 0; i < w->n; i++)
+            w->in[r][i] = fabsf(w->in[r][i]) < 1.0f ? 0.0f : (float)floor((double)w->in[r][i]) * 0.5f;
 }
 
-TEST merged(const char *op, double ratio, uint32_t route, int ranks, size_t n, int ties, uint32_t fold)
-{
+TEST merged(const char *op, double ratio, uint32_t route, int ranks, size_t n, int ties, uint32_t fold) {
     const size_t k = count_of(ratio, n);
     const float over = fold == CG_FOLD_SUM ? 1.0f : (float)(1.0 / ranks);
     float *v[MOST], *d[MOST], *lost[MOST];
@@ -935,7 +977,11 @@ TEST merged(const char *op, double ratio, uint32_t route, int ranks, size_t n, i
     int r, t, again;
     build(&W, op, route, ranks, n);
     W.desc.fold = fold;
-    for (r = 0; r < ranks; r++) { v[r] = floats(n); d[r] = floats(n); lost[r] = floats(n); }
+    for (r = 0; r < ranks; r++) {
+        v[r] = floats(n);
+        d[r] = floats(n);
+        lost[r] = floats(n);
+    }
     for (again = 0; again < 2; again++) {
         if (ties) fill_ties(&W, n + (uint64_t)again);
         else fill(&W, DYADIC, n + (uint64_t)again);
@@ -948,7 +994,7 @@ TEST merged(const char *op, double ratio, uint32_t route, int ranks, size_t n, i
         for (t = 1; t < ranks; t *= route == CG_ROUTE_MERGE ? 2 : 1 + ranks)
             for (r = 0; r < ranks; r += 2 * t) {
                 int q;
-                if (route == CG_ROUTE_REGION && r) break;          /* all at once */
+                if (route == CG_ROUTE_REGION && r) break; /* all at once */
                 for (q = r + t; q < ranks && q < (route == CG_ROUTE_MERGE ? r + t + 1 : ranks); q++)
                     for (i = 0; i < n; i++) v[r][i] += v[q][i];
                 if (r + t < ranks) keep_largest(v[r], n, k, lost[r]);
@@ -962,16 +1008,21 @@ TEST merged(const char *op, double ratio, uint32_t route, int ranks, size_t n, i
         }
         if ((ranks & (ranks - 1)) == 0 || fold == CG_FOLD_SUM) ASSERTm(say(&W, "mass is lost"), dyadic_identity(&W));
     }
-    for (r = 0; r < ranks; r++) { free(v[r]); free(d[r]); free(lost[r]); }
+    for (r = 0; r < ranks; r++) {
+        free(v[r]);
+        free(d[r]);
+        free(lost[r]);
+    }
     wreck(&W);
     PASS();
 }
 
-/* Rank 0 drops index 1 of rank 1; ranks 2 and 3 bring it back. As published, rank 1 would believe that its 3 had arrived. */
-TEST a_dropped_index_survives(void)
-{
+/* Rank 0 drops index 1 of rank 1; ranks 2 and 3 bring it back. As published, rank 1 would believe that its 3 had
+   arrived. */
+TEST a_dropped_index_survives(void) {
     static const float in[4][4] = { { 4, 0, 0, 0 }, { 0, 3, 0, 0 }, { 0, 5, 0, 0 }, { 0, 1, 0, 0 } };
-    static const float used[4][4] = { { 0, -3, 0, 0 }, { 0, 3, 0, 0 }, { 0, 5, 0, 0 }, { 0, 1, 0, 0 } }, out[4] = { 0, 1.5f, 0, 0 };
+    static const float used[4][4] = { { 0, -3, 0, 0 }, { 0, 3, 0, 0 }, { 0, 5, 0, 0 }, { 0, 1, 0, 0 } },
+                       out[4] = { 0, 1.5f, 0, 0 };
     int r;
     build(&W, "topk:0.25", CG_ROUTE_MERGE, 4, 4);
     for (r = 0; r < 4; r++) memcpy(W.in[r], in[r], sizeof in[r]);
@@ -982,8 +1033,7 @@ TEST a_dropped_index_survives(void)
     PASS();
 }
 
-static void index_set(const world *w, int r, unsigned char *has)
-{
+static void index_set(const world *w, int r, unsigned char *has) {
     cg_tag tag = tag_of(w, r);
     ops_packet pk = ops_pack(&w->desc.op, &tag, w->in[r], w->n);
     float *y = floats(w->n);
@@ -995,8 +1045,7 @@ static void index_set(const world *w, int r, unsigned char *has)
     free(pk.p);
 }
 
-TEST shared(const char *op, int ranks, int leader, uint64_t tag_step, int mask)
-{
+TEST shared(const char *op, int ranks, int leader, uint64_t tag_step, int mask) {
     static const float scores[MOST] = { 1.0f, 2.5f, 2.5f, 0.5f, 2.0f, -1.0f, 0.0f, 2.25f };
     float *want = floats(700);
     unsigned char has[700];
@@ -1005,7 +1054,7 @@ TEST shared(const char *op, int ranks, int leader, uint64_t tag_step, int mask)
     build(&W, op, CG_ROUTE_SHARED, ranks, 700);
     W.desc.leader = leader;
     W.desc.tag.step = tag_step;
-    W.desc.fold = ranks & (ranks - 1) ? CG_FOLD_SUM : CG_FOLD_MEAN;         /* nothing to round */
+    W.desc.fold = ranks & (ranks - 1) ? CG_FOLD_SUM : CG_FOLD_MEAN; /* nothing to round */
     W.which = mask;
     for (r = 0; r < ranks; r++) W.score[r] = scores[r];
     fill(&W, DYADIC, tag_step + (uint64_t)ranks);
@@ -1015,7 +1064,8 @@ TEST shared(const char *op, int ranks, int leader, uint64_t tag_step, int mask)
         double sum = 0.0;
         for (r = 0; r < ranks; r++) sum += (double)W.in[r][i];
         want[i] = has[i] ? (float)(W.desc.fold == CG_FOLD_SUM ? sum : sum / ranks) : 0.0f;
-        for (r = 0; r < ranks; r++) ASSERTm(say(&W, "used is not x at the leader's indices"), W.used[r][i] == (has[i] ? W.in[r][i] : 0.0f));
+        for (r = 0; r < ranks; r++)
+            ASSERTm(say(&W, "used is not x at the leader's indices"), W.used[r][i] == (has[i] ? W.in[r][i] : 0.0f));
     }
     ASSERTm(say(&W, "not the mean at the leader's indices"), same_values(want, W.out, W.n));
     free(want);
@@ -1023,8 +1073,7 @@ TEST shared(const char *op, int ranks, int leader, uint64_t tag_step, int mask)
     PASS();
 }
 
-SUITE(lists)
-{
+SUITE(lists) {
     static const size_t sizes[] = { 1, 40, 65, 600 };
     static const char *const ops[] = { "topk:0.1", "dgc:0.1", "mstopk:0.1", "sidco:0.1", "topk:0.9" };
     static const uint32_t routes[] = { CG_ROUTE_MERGE, CG_ROUTE_REGION };
@@ -1036,7 +1085,8 @@ SUITE(lists)
                 for (s = quick ? 1 : 0; s < 4; s++)
                     for (ties = 0; ties < 2; ties++) {
                         if (quick && (s == 3) && k) continue;
-                        RUN_TESTp(merged, ops[k], k == 4 ? 0.9 : 0.1, routes[j], RANKS[i], sizes[s], ties, (k + (int)s) % 2 ? CG_FOLD_SUM : CG_FOLD_MEAN);
+                        RUN_TESTp(merged, ops[k], k == 4 ? 0.9 : 0.1, routes[j], RANKS[i], sizes[s], ties,
+                            (k + (int)s) % 2 ? CG_FOLD_SUM : CG_FOLD_MEAN);
                     }
     RUN_TEST(a_dropped_index_survives);
     for (i = 0; i < N_RANKS; i++)
@@ -1048,13 +1098,12 @@ SUITE(lists)
         }
 }
 
-/* ---- linear: values, and PowerSGD ------------------------------------------------------------ */
+/* ---- linear: values, and PowerSGD ---- */
 
 enum { ROWS_M = 40, COLS_M = 50, RANK_M = 2 };
 
 /* P = mean of M Q, orthonormal; Q = mean of M' P; the result P Q'. q: RANK_M rows of COLS_M. */
-static void power_step(const world *w, double *q, double *result)
-{
+static void power_step(const world *w, double *q, double *result) {
     double p[RANK_M][ROWS_M] = { { 0 } };
     int a, b, i, j, r;
     for (a = 0; a < RANK_M; a++)
@@ -1083,8 +1132,7 @@ static void power_step(const world *w, double *q, double *result)
         }
 }
 
-TEST power_iterations(int ranks, int mask, uint32_t fold)
-{
+TEST power_iterations(int ranks, int mask, uint32_t fold) {
     double q[RANK_M * COLS_M], want[ROWS_M * COLS_M];
     float warm[MOST][RANK_M * COLS_M];
     const double times = fold == CG_FOLD_SUM ? ranks : 1.0;
@@ -1105,10 +1153,12 @@ TEST power_iterations(int ranks, int mask, uint32_t fold)
         TRY(identity(&W));
         power_step(&W, q, want);
         for (i = 0; i < W.n; i++) top = fmax(top, fabs(want[i]));
-        for (i = 0; i < W.n; i++) ASSERTm(say(&W, "not a power iteration"), fabs((double)W.out[i] - times * want[i]) <= 2e-5 * times * top);
+        for (i = 0; i < W.n; i++)
+            ASSERTm(say(&W, "not a power iteration"), fabs((double)W.out[i] - times * want[i]) <= 2e-5 * times * top);
         for (r = 0; r < ranks; r++) {
             ASSERTm(say(&W, "warm starts differ"), !memcmp(warm[r], warm[0], sizeof warm[0]));
-            if (fold == CG_FOLD_MEAN) ASSERTm(say(&W, "every rank counts the mean"), same_values(W.used[r], W.out, W.n));
+            if (fold == CG_FOLD_MEAN)
+                ASSERTm(say(&W, "every rank counts the mean"), same_values(W.used[r], W.out, W.n));
         }
     }
     wreck(&W);
@@ -1116,8 +1166,7 @@ TEST power_iterations(int ranks, int mask, uint32_t fold)
 }
 
 /* Ranks whose mean has rank 2: found exactly, from the start that the tag gives. */
-TEST power_finds_it(int ranks)
-{
+TEST power_finds_it(int ranks) {
     float warm[MOST][RANK_M * COLS_M];
     double mean[ROWS_M * COLS_M] = { 0 };
     size_t i;
@@ -1138,8 +1187,7 @@ TEST power_finds_it(int ranks)
     PASS();
 }
 
-SUITE(matrices)
-{
+SUITE(matrices) {
     static const int masks[] = { SIM_ALL, SIM_SENDRECV, SIM_ALLGATHER, SIM_BROADCAST, SIM_ALLREDUCE };
     int i, j;
     for (i = 0; i < N_RANKS; i++) {
@@ -1148,10 +1196,9 @@ SUITE(matrices)
     }
 }
 
-/* ---- folds ----------------------------------------------------------------------------------- */
+/* ---- folds ---- */
 
-TEST majority(uint32_t route, int ranks, size_t n, int mask)
-{
+TEST majority(uint32_t route, int ranks, size_t n, int mask) {
     size_t i;
     int r;
     build(&W, "sign", route, ranks, n);
@@ -1163,15 +1210,15 @@ TEST majority(uint32_t route, int ranks, size_t n, int mask)
         int votes = 0;
         for (r = 0; r < ranks; r++) votes += W.in[r][i] >= 0.0f ? 1 : -1;
         ASSERTm(say(&W, "not the majority"), W.out[i] == (votes >= 0 ? 1.0f : -1.0f));
-        for (r = 0; r < ranks; r++) ASSERTm(say(&W, "used is not the sign"), W.used[r][i] == (W.in[r][i] >= 0.0f ? 1.0f : -1.0f));
+        for (r = 0; r < ranks; r++)
+            ASSERTm(say(&W, "used is not the sign"), W.used[r][i] == (W.in[r][i] >= 0.0f ? 1.0f : -1.0f));
     }
     wreck(&W);
     PASS();
 }
 
 /* The sum in rank order, divided by how many sent a value there. */
-TEST contributors(const char *op, int ranks, int mask)
-{
+TEST contributors(const char *op, int ranks, int mask) {
     enum { NC = 900 };
     float y[NC] = { 0 }, d[NC];
     int count[NC] = { 0 };
@@ -1182,23 +1229,30 @@ TEST contributors(const char *op, int ranks, int mask)
     W.desc.fold = CG_FOLD_CONTRIBUTORS;
     W.which = mask;
     fill(&W, WILD, (uint64_t)ranks);
-    for (r = 1; r < ranks; r++) for (i = 0; i < NC; i += 3) W.in[r][i] = W.in[0][i] * 1.5f;        /* so that some meet */
-    for (r = 0; r < ranks; r++) memset(W.in[r] + 32 * r, 0, 100 * 4);                               /* and some blocks are zero */
+    /* so that some meet */
+    for (r = 1; r < ranks; r++)
+        for (i = 0; i < NC; i += 3) W.in[r][i] = W.in[0][i] * 1.5f;
+    /* and some blocks are zero */
+    for (r = 0; r < ranks; r++) memset(W.in[r] + 32 * r, 0, 100 * 4);
     TRY(run_ok(&W));
     for (r = 0; r < ranks; r++) {
         index_set(&W, r, has);
         squeezed(&W.desc.op, tag_of(&W, r), NULL, W.in[r], NC, d);
-        for (i = 0; i < NC; i++) if (has[i]) { y[i] = count[i] ? ref_add(y[i], d[i]) : d[i]; count[i]++; }
+        for (i = 0; i < NC; i++)
+            if (has[i]) {
+                y[i] = count[i] ? ref_add(y[i], d[i]) : d[i];
+                count[i]++;
+            }
     }
-    for (i = 0; i < NC; i++) if (count[i]) y[i] = ref_div(y[i], (float)count[i]);
+    for (i = 0; i < NC; i++)
+        if (count[i]) y[i] = ref_div(y[i], (float)count[i]);
     ASSERTm(say(&W, "not the mean over contributors"), same_values(y, W.out, NC));
     wreck(&W);
     PASS();
 }
 
 /* In the domain of the transform: rank r sends one frequency per block of 64, and those that send the same share it. */
-TEST contributed_frequencies(int ranks)
-{
+TEST contributed_frequencies(int ranks) {
     enum { NF = 640 };
     double want[NF];
     size_t b, i;
@@ -1212,18 +1266,19 @@ TEST contributed_frequencies(int ranks)
             int others = 0;
             for (q = 0; q < ranks; q++) others += (b * (size_t)q) % 3 == (b * (size_t)r) % 3;
             for (i = 0; i < 64; i++) {
-                W.in[r][64 * b + i] = (float)((1.0 + r) * cos(3.14159265358979323846 * (double)f * ((double)i + 0.5) / 64.0));
+                W.in[r][64 * b + i] =
+                    (float)((1.0 + r) * cos(3.14159265358979323846 * (double)f * ((double)i + 0.5) / 64.0));
                 want[64 * b + i] += (double)W.in[r][64 * b + i] / others;
             }
         }
     TRY(run_ok(&W));
-    for (i = 0; i < NF; i++) ASSERTm(say(&W, "not the mean of each frequency"), fabs((double)W.out[i] - want[i]) < 1e-4);
+    for (i = 0; i < NF; i++)
+        ASSERTm(say(&W, "not the mean of each frequency"), fabs((double)W.out[i] - want[i]) < 1e-4);
     wreck(&W);
     PASS();
 }
 
-TEST weighted(const char *op, uint32_t route, int ranks, int carry, uint32_t fold)
-{
+TEST weighted(const char *op, uint32_t route, int ranks, int carry, uint32_t fold) {
     static const float w[MOST] = { 1.0f, 2.0f, 3.5f, 0.25f, 7.0f, 1.5f, 0.125f, 100.0f };
     int r, kind;
     build(&W, op, route, ranks, strstr(op, ":40:50") ? N_OPS_MATRIX : 1000);
@@ -1239,8 +1294,7 @@ TEST weighted(const char *op, uint32_t route, int ranks, int carry, uint32_t fol
 }
 
 /* Weighted values at the leader's indices, and weighted dense sums. */
-TEST weighted_linear(const char *op, uint32_t route, int ranks, uint32_t fold)
-{
+TEST weighted_linear(const char *op, uint32_t route, int ranks, uint32_t fold) {
     static const float w[MOST] = { 1.0f, 2.0f, 3.5f, 0.25f, 7.0f, 1.5f, 0.125f, 100.0f };
     size_t i;
     int r;
@@ -1257,18 +1311,19 @@ TEST weighted_linear(const char *op, uint32_t route, int ranks, uint32_t fold)
             size += fabs((double)w[r] * (double)W.in[r][i]);
         }
         ASSERTm(say(&W, "not the weighted sum"), fabs(sum - (double)W.out[i]) <= 0x1p-22 * size);
-        if (route == CG_ROUTE_LINEAR) for (r = 0; r < ranks; r++) ASSERT(W.used[r][i] == W.in[r][i]);
+        if (route == CG_ROUTE_LINEAR)
+            for (r = 0; r < ranks; r++) ASSERT(W.used[r][i] == W.in[r][i]);
     }
     wreck(&W);
     PASS();
 }
 
-SUITE(folds)
-{
+SUITE(folds) {
     static const uint32_t voting[] = { CG_ROUTE_ALLGATHER, CG_ROUTE_SERVER, CG_ROUTE_SCATTER };
     static const size_t sizes[] = { 0, 1, 64, 1000 };
-    static const char *const ops[] = { "topk:0.1", "topk:0.1|absmax:4:64", "chunked:30:0.1", "topk:0.1|golomb", "threshold:1000", "efsign|topk:0.2", "wangni:0.2",
-        "blocks:16", "randk:0.5|topk:0.2", "topk:0.1|f16", "dgc:0.1", "sides:0.1|onebit" };
+    static const char *const ops[] = { "topk:0.1", "topk:0.1|absmax:4:64", "chunked:30:0.1", "topk:0.1|golomb",
+        "threshold:1000", "efsign|topk:0.2", "wangni:0.2", "blocks:16", "randk:0.5|topk:0.2", "topk:0.1|f16", "dgc:0.1",
+        "sides:0.1|onebit" };
     uint32_t fold;
     int i, j;
     size_t s;
@@ -1296,12 +1351,11 @@ SUITE(folds)
     }
 }
 
-/* ---- agreed scales --------------------------------------------------------------------------- */
+/* ---- agreed scales ---- */
 
-/* used is x packed with the largest scale of all ranks, and the result the sum of the integer levels, times the step, over N.
-   levels 0: a transform hides them. */
-TEST agreed(const char *op, double levels, size_t bucket, uint32_t route, int ranks, int mask)
-{
+/* used is x packed with the largest scale of all ranks, and the result the sum of the integer levels, times the
+   step, over N. levels 0: a transform hides them. */
+TEST agreed(const char *op, double levels, size_t bucket, uint32_t route, int ranks, int mask) {
     enum { NA = 640, HEAD = CG_HEADER_BYTES };
     const int parts = route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER ? ranks : 1;
     float *d = floats(NA), *scales = floats(2048);
@@ -1312,13 +1366,18 @@ TEST agreed(const char *op, double levels, size_t bucket, uint32_t route, int ra
     W.which = mask;
     W.desc.flags = CG_AGREE_SCALES;
     fill(&W, BELL, (uint64_t)ranks);
-    for (r = 0; r < ranks; r++) for (i = 0; i < NA; i++) W.in[r][i] *= (float)(1 + (r * 7 + (int)(i / 64)) % 5);    /* who is largest differs by bucket */
+    /* who is largest differs by bucket */
+    for (r = 0; r < ranks; r++)
+        for (i = 0; i < NA; i++) W.in[r][i] *= (float)(1 + (r * 7 + (int)(i / 64)) % 5);
     TRY(run_ok(&W));
     TRY(identity(&W));
     for (p = 0; p < parts; p++) {
         const size_t start = parts > 1 ? stripe(&W, p) : 0, n = parts > 1 ? stripe(&W, p + 1) - start : NA;
-        const size_t turned = W.desc.op.transform.id ? (n + 1023) / 1024 * 1024 : n, buckets = n == 0 ? 0 : bucket ? (turned + bucket - 1) / bucket : 1;
-        cg_side side = CG_ZERO;
+        const size_t turned = W.desc.op.transform.id ? (n + 1023) / 1024 * 1024 : n,
+                     buckets = n == 0 ? 0
+            : bucket                  ? (turned + bucket - 1) / bucket
+                                      : 1;
+        cg_extra side = CG_ZERO;
         memset(scales, 0, 2048 * 4);
         for (i = start; i < start + n; i++) sums[i] = sizes[i] = 0.0;
         for (r = 0; r < ranks; r++) {
@@ -1340,7 +1399,8 @@ TEST agreed(const char *op, double levels, size_t bucket, uint32_t route, int ra
             }
         }
         for (i = 0; i < n && levels > 0.0; i++) {
-            const double want = sums[start + i] * ((double)scales[bucket ? i / bucket : 0] / levels) / ranks, got = (double)W.out[start + i];
+            const double want = sums[start + i] * ((double)scales[bucket ? i / bucket : 0] / levels) / ranks,
+                         got = (double)W.out[start + i];
             const double most = route == CG_ROUTE_ALLGATHER ? 0x1p-22 * sizes[start + i] : 0x1p-22 * fabs(want);
             ASSERTm(say(&W, "not the sum of levels"), fabs(got - want) <= most);
         }
@@ -1352,8 +1412,7 @@ TEST agreed(const char *op, double levels, size_t bucket, uint32_t route, int ra
 }
 
 /* TernGrad's answer: the sum of N trits takes ceil(log2(2N + 1)) bits. */
-TEST trits_of_the_answer(int ranks)
-{
+TEST trits_of_the_answer(int ranks) {
     enum { NT = 6400 };
     uint64_t bits = 0, least, got;
     build(&W, "terngrad", CG_ROUTE_SERVER, ranks, NT);
@@ -1362,19 +1421,21 @@ TEST trits_of_the_answer(int ranks)
     TRY(run_ok(&W));
     while ((UINT64_C(1) << bits) < 2 * (uint64_t)ranks + 1) bits++;
     least = CG_HEADER_BYTES + NT * bits / 8;
-    got = W.s.rank[1].report.bytes_in - 64 * ((uint64_t)ranks - 1) - 16;        /* less the opening records and a note */
+    /* less the opening records and a note */
+    got = W.s.rank[1].report.bytes_in - 64 * ((uint64_t)ranks - 1) - 16;
     ASSERTm(say(&W, "the answer has another size"), got >= least && got <= least + 8);
     wreck(&W);
     PASS();
 }
 
-SUITE(agreement)
-{
-    static const uint32_t routes[] = { CG_ROUTE_ALLGATHER, CG_ROUTE_SERVER, CG_ROUTE_SCATTER, CG_ROUTE_RING, CG_ROUTE_TREE };
+SUITE(agreement) {
+    static const uint32_t routes[] = { CG_ROUTE_ALLGATHER, CG_ROUTE_SERVER, CG_ROUTE_SCATTER, CG_ROUTE_RING,
+        CG_ROUTE_TREE };
     int i, j;
     for (i = 0; i < N_RANKS; i++) {
         for (j = 0; j < 5; j++) {
-            const int few = routes[j] == CG_ROUTE_ALLGATHER || routes[j] == CG_ROUTE_SERVER ? SIM_ALLREDUCE : SIM_SENDRECV;
+            const int few = routes[j] == CG_ROUTE_ALLGATHER || routes[j] == CG_ROUTE_SERVER ? SIM_ALLREDUCE
+                                                                                            : SIM_SENDRECV;
             RUN_TESTp(agreed, "terngrad", 1.0, (size_t)0, routes[j], RANKS[i], SIM_ALL);
             RUN_TESTp(agreed, "absmax:4:64", 7.0, (size_t)64, routes[j], RANKS[i], few);
             RUN_TESTp(agreed, "absmax:8:64", 127.0, (size_t)64, routes[j], RANKS[i], SIM_ALL);
@@ -1387,9 +1448,17 @@ SUITE(agreement)
     }
 }
 
-/* ---- what is refused, and who is told -------------------------------------------------------- */
+/* ---- what is refused, and who is told ---- */
 
-typedef struct refusal { const char *op; uint32_t route, fold; int carry, which, weighted; uint32_t flags; const char *back; int k, scale; const char *names; } refusal;
+typedef struct refusal {
+    const char *op;
+    uint32_t route, fold;
+    int carry, which, weighted;
+    uint32_t flags;
+    const char *back;
+    int k, scale;
+    const char *names;
+} refusal;
 static const refusal REFUSALS[] = {
     /* biased operators that would be encoded again */
     { "efsign", CG_ROUTE_RING, CG_FOLD_MEAN, 0, SIM_ALL, 0, 0, NULL, 0, 0, "carry" },
@@ -1398,7 +1467,8 @@ static const refusal REFUSALS[] = {
     { "dense", CG_ROUTE_SCATTER, CG_FOLD_MEAN, 0, SIM_ALL, 0, 0, "topk:0.1", 0, 0, "carry" },
     { "randk:0.1:unscaled", CG_ROUTE_RING, CG_FOLD_MEAN, 0, SIM_ALL, 1, 0, NULL, 0, 0, "carry" },
     /* without sendrecv */
-    { "dense", CG_ROUTE_RING, CG_FOLD_MEAN, 0, SIM_ALLREDUCE | SIM_ALLGATHER | SIM_BROADCAST, 0, 0, NULL, 0, 0, "sendrecv" },
+    { "dense", CG_ROUTE_RING, CG_FOLD_MEAN, 0, SIM_ALLREDUCE | SIM_ALLGATHER | SIM_BROADCAST, 0, 0, NULL, 0, 0,
+        "sendrecv" },
     { "dense", CG_ROUTE_TREE, CG_FOLD_MEAN, 0, SIM_ALLGATHER, 0, 0, NULL, 0, 0, "sendrecv" },
     { "sign", CG_ROUTE_SCATTER, CG_FOLD_VOTE, 0, SIM_BROADCAST, 0, 0, NULL, 0, 0, "sendrecv" },
     { "topk:0.1", CG_ROUTE_MERGE, CG_FOLD_MEAN, 0, SIM_ALLREDUCE, 0, 0, NULL, 0, 0, "sendrecv" },
@@ -1438,8 +1508,7 @@ static const refusal REFUSALS[] = {
     { "absmax:8:1024", CG_ROUTE_SERVER, CG_FOLD_MEAN, 0, SIM_ALL, 0, CG_AGREE_SCALES, NULL, 0, 1, "scales" },
 };
 
-TEST refused(size_t i, int ranks)
-{
+TEST refused(size_t i, int ranks) {
     static const float one = 9.0f;
     const refusal *f = &REFUSALS[i];
     const cg_op back = f->back ? parsed(f->back) : cg_dense();
@@ -1459,16 +1528,17 @@ TEST refused(size_t i, int ranks)
     fill(&W, BELL, 1);
     TRY(run(&W));
     ASSERTm(say(&W, "not refused"), W.status == CG_E_UNSUPPORTED);
-    for (r = 0; r < ranks; r++) ASSERTm(say(&W, "the reason does not name it"), strstr(W.s.rank[r].report.why, f->names) != NULL);
+    for (r = 0; r < ranks; r++)
+        ASSERTm(say(&W, "the reason does not name it"), strstr(W.s.rank[r].report.why, f->names) != NULL);
     W.s.rank[ranks - 1].desc.side = &W.side[ranks - 1];
-    ASSERT_EQm(say(&W, "memory for what is refused"), (size_t)0, cg_exchange_memory(&W.s.rank[ranks - 1].desc, &t, 300));
+    ASSERT_EQm(
+        say(&W, "memory for what is refused"), (size_t)0, cg_exchange_memory(&W.s.rank[ranks - 1].desc, &t, 300));
     wreck(&W);
     PASS();
 }
 
 /* Somebody else's indices: everybody's values there, by allgather alone. */
-TEST given(int ranks)
-{
+TEST given(int ranks) {
     const cg_op op = cg_topk(0.1f);
     cg_tag tag = { 1, 2, 3, 4 };
     ops_packet pk;
@@ -1478,7 +1548,10 @@ TEST given(int ranks)
         build(&W, "given", route, ranks, 500);
         fill(&W, WILD, 1);
         pk = ops_pack(&op, &tag, W.in[0], W.n);
-        for (r = 0; r < ranks; r++) { W.side[r].support = pk.p; W.side[r].support_len = pk.len; }
+        for (r = 0; r < ranks; r++) {
+            W.side[r].support = pk.p;
+            W.side[r].support_len = pk.len;
+        }
         W.carries = 1;
         if (route == CG_ROUTE_ALLGATHER) TRY(step(&W));
         else {
@@ -1494,8 +1567,7 @@ TEST given(int ranks)
     PASS();
 }
 
-TEST no_callbacks(void)
-{
+TEST no_callbacks(void) {
     cg_exchange_desc d = CG_ZERO;
     cg_transport t = CG_ZERO;
     cg_report report;
@@ -1512,11 +1584,10 @@ TEST no_callbacks(void)
     PASS();
 }
 
-/* ---- cg_exchange, the blocking driver -------------------------------------------------------- */
+/* ---- cg_exchange, the blocking driver ---- */
 
 /* One rank alone: nobody is called (these callbacks would fail), and x becomes D(C(x)). */
-TEST alone(int which, uint32_t route)
-{
+TEST alone(int which, uint32_t route) {
     const row *o = &ROWS[which];
     cg_transport t = sim_transport(0, 1, SIM_ALL, 0);
     float *carry = floats(N_OPS_MATRIX), *x = floats(N_OPS_MATRIX), *d = floats(N_OPS_MATRIX);
@@ -1531,28 +1602,34 @@ TEST alone(int which, uint32_t route)
     bytes = cg_exchange_memory(&W.desc, &t, W.n);
     mem = ref_alloc(bytes);
     ASSERT_ENUM_EQm(o->op, CG_OK, cg_exchange(&W.desc, &t, x, W.n, mem, bytes, &report), ops_status);
-    ASSERT(report.rounds == 0 && report.bytes_in == 0 && report.bytes_out == 0 && report.rank == -1 && report.code == 0);
+    ASSERT(
+        report.rounds == 0 && report.bytes_in == 0 && report.bytes_out == 0 && report.rank == -1 && report.code == 0);
     W.desc.tag.step++;
     squeezed(&W.desc.op, tag_of(&W, 0), &W.side[0], W.in[0], W.n, d);
-    if (is_exact(&W) && route != CG_ROUTE_SHARED && route != CG_ROUTE_REGION) ASSERTm(say(&W, "not D(C(x))"), same_values(d, x, W.n));
-    ASSERT_EQ(CG_E_MEMORY, cg_exchange(&W.desc, &t, x, W.n, mem, bytes - 64 - 1, NULL));        /* 64: to align it */
+    if (is_exact(&W) && route != CG_ROUTE_SHARED && route != CG_ROUTE_REGION)
+        ASSERTm(say(&W, "not D(C(x))"), same_values(d, x, W.n));
+    ASSERT_EQ(CG_E_MEMORY, cg_exchange(&W.desc, &t, x, W.n, mem, bytes - 64 - 1, NULL)); /* 64: to align it */
     wreck(&W);
-    free(carry); free(x); free(d); free(mem);
+    free(carry);
+    free(x);
+    free(d);
+    free(mem);
     PASS();
 }
 
-/* A mirror: whatever is sent comes back as if the other rank had sent it. Its records fit; its packets are not of rank 1. */
-typedef struct mirror { int calls, fail_at, code; } mirror;
-static int mirror_allgather(void *user, const void *mine, void *all, size_t bytes)
-{
+/* A mirror: whatever is sent comes back as if the other rank had sent it. Its records fit; its packets are not of
+   rank 1. */
+typedef struct mirror {
+    int calls, fail_at, code;
+} mirror;
+static int mirror_allgather(void *user, const void *mine, void *all, size_t bytes) {
     mirror *m = (mirror *)user;
     if (m->calls++ == m->fail_at) return m->code;
     memcpy(all, mine, bytes);
     memcpy((char *)all + bytes, mine, bytes);
     return 0;
 }
-TEST mirrored(int fail_at)
-{
+TEST mirrored(int fail_at) {
     cg_exchange_desc d = CG_ZERO;
     cg_transport t = CG_ZERO;
     cg_report report;
@@ -1570,7 +1647,8 @@ TEST mirrored(int fail_at)
     for (i = 0; i < 100; i++) x[i] = (float)i;
     bytes = cg_exchange_memory(&d, &t, 100);
     mem = ref_alloc(bytes);
-    ASSERT_ENUM_EQ(fail_at < 0 ? CG_E_MISMATCH : CG_E_TRANSPORT, cg_exchange(&d, &t, x, 100, mem, bytes, &report), ops_status);
+    ASSERT_ENUM_EQ(
+        fail_at < 0 ? CG_E_MISMATCH : CG_E_TRANSPORT, cg_exchange(&d, &t, x, 100, mem, bytes, &report), ops_status);
     free(mem);
     ASSERT_EQ_FMT(fail_at < 0 ? 0 : 7, report.code, "%d");
     if (fail_at < 0) ASSERT_EQ_FMT(1, report.rank, "%d");
@@ -1580,19 +1658,18 @@ TEST mirrored(int fail_at)
     PASS();
 }
 
-/* ---- a packet that arrives damaged is never taken -------------------------------------------- */
+/* ---- a packet that arrives damaged is never taken ---- */
 
 static int hurts;
-static void hurt_packet(void *user, void *bytes, size_t len, int from)
-{
+static void hurt_packet(void *user, void *bytes, size_t len, int from) {
     unsigned char *p = (unsigned char *)bytes;
-    (void)user; (void)from;
+    (void)user;
+    (void)from;
     if (len < CG_HEADER_BYTES || memcmp(p, "cgpk", 4)) return;
     p[len / 2] = (unsigned char)(p[len / 2] ^ 0x10);
     hurts++;
 }
-TEST damaged(const char *op, uint32_t route, int ranks)
-{
+TEST damaged(const char *op, uint32_t route, int ranks) {
     static unsigned turn;
     float *x[MOST];
     int io, who, r, total = 0;
@@ -1612,7 +1689,9 @@ TEST damaged(const char *op, uint32_t route, int ranks)
             total += hurts;
             for (r = 0; r < ranks && hurts; r++) {
                 const cg_status got = W.s.rank[r].status;
-                if (r == who) ASSERTm(say(&W, "a damaged packet was taken"), got == CG_E_CORRUPT || got == CG_E_MISMATCH || got == CG_E_VERSION);
+                if (r == who)
+                    ASSERTm(say(&W, "a damaged packet was taken"),
+                        got == CG_E_CORRUPT || got == CG_E_MISMATCH || got == CG_E_VERSION);
                 if (got != CG_OK) ASSERTm(say(&W, "x changed"), !memcmp(x[r], W.in[r], 4 * W.n));
             }
             ASSERTm(say(&W, "ranks wait for ever"), W.s.stuck == 0);
@@ -1624,11 +1703,10 @@ TEST damaged(const char *op, uint32_t route, int ranks)
     PASS();
 }
 
-/* ---- reports --------------------------------------------------------------------------------- */
+/* ---- reports ---- */
 
 /* Over sendrecv alone, what is reported is what crossed; dense packets of L bytes cost what the manual says. */
-TEST traffic(uint32_t route)
-{
+TEST traffic(uint32_t route) {
     const uint64_t n = 4096, l = CG_HEADER_BYTES + 4 * n, part = CG_HEADER_BYTES + n, opening = 3 * 64;
     int r;
     build(&W, "dense", route, 4, (size_t)n);
@@ -1643,15 +1721,15 @@ TEST traffic(uint32_t route)
         if (route == CG_ROUTE_ALLGATHER) ASSERT_EQ(3 * l + opening, k->out);
         if (route == CG_ROUTE_RING || route == CG_ROUTE_SCATTER) ASSERT_EQ(6 * part + opening, k->out);
         if (route == CG_ROUTE_LINEAR) ASSERT_EQ(6 * n + opening, k->out);
-        if (route == CG_ROUTE_SERVER) ASSERT_EQ((r == 0 ? 2 * l : r == 2 ? 2 * l : l) + opening, k->out);     /* a tree back */
+        /* a tree back */
+        if (route == CG_ROUTE_SERVER) ASSERT_EQ((r == 0 ? 2 * l : r == 2 ? 2 * l : l) + opening, k->out);
         if (route == CG_ROUTE_TREE) ASSERT_EQ((r == 0 ? 2 * l : r == 2 ? 2 * l : l) + opening, k->out);
     }
     wreck(&W);
     PASS();
 }
 
-TEST chosen(const char *op, int ranks, size_t n, int which, int carry, uint32_t want)
-{
+TEST chosen(const char *op, int ranks, size_t n, int which, int carry, uint32_t want) {
     build(&W, op, CG_ROUTE_AUTO, ranks, n);
     W.which = which;
     W.carries = carry;
@@ -1665,8 +1743,7 @@ TEST chosen(const char *op, int ranks, size_t n, int which, int carry, uint32_t 
 }
 
 /* A server elsewhere; its answer is the same. Then one that forgets, and keeps what it forgot. */
-TEST led(int leader)
-{
+TEST led(int leader) {
     const cg_op back = cg_efsign();
     int r, who = leader > 0 ? leader - 1 : leader < 0 ? 2 : 0, most = 0;
     build(&W, "topk:0.2|absmax:4:64", CG_ROUTE_SERVER, 4, 1000);
@@ -1676,7 +1753,8 @@ TEST led(int leader)
     fill(&W, BELL, 1);
     TRY(run_ok(&W));
     TRY(is_sum_in_order(&W));
-    for (r = 0; r < 4; r++) if (W.s.rank[r].report.bytes_out > W.s.rank[most].report.bytes_out) most = r;
+    for (r = 0; r < 4; r++)
+        if (W.s.rank[r].report.bytes_out > W.s.rank[most].report.bytes_out) most = r;
     ASSERT_EQ_FMT(who, most, "%d");
     W.desc.back = &back;
     W.carries = W.off = 1;
@@ -1687,8 +1765,7 @@ TEST led(int leader)
 
 /* Packets that cover x one after the other; anything else is refused, and y kept. */
 /* The result can go elsewhere: the same, and x stays. */
-TEST elsewhere(const char *op, uint32_t route, uint32_t fold)
-{
+TEST elsewhere(const char *op, uint32_t route, uint32_t fold) {
     enum { LENGTH = 2000 };
     static float given[3][LENGTH], x[3][LENGTH], here[3][LENGTH], there[3][LENGTH];
     float *in_place[3] = { here[0], here[1], here[2] }, *kept[3] = { x[0], x[1], x[2] };
@@ -1699,7 +1776,8 @@ TEST elsewhere(const char *op, uint32_t route, uint32_t fold)
     desc.route = route;
     desc.fold = fold;
     for (r = 0; r < 3; r++)
-        for (size_t i = 0; i < LENGTH; i++) given[r][i] = (float)((int)((i + 7) * (size_t)(r + 3) * 7919 % 2001) - 1000) / 64.0f;
+        for (size_t i = 0; i < LENGTH; i++)
+            given[r][i] = (float)((int)((i + 7) * (size_t)(r + 3) * 7919 % 2001) - 1000) / 64.0f;
     memcpy(here, given, sizeof given);
     memcpy(x, given, sizeof given);
     memset(there, 0xff, sizeof there);
@@ -1717,8 +1795,7 @@ TEST elsewhere(const char *op, uint32_t route, uint32_t fold)
     ASSERT(memcmp(here, given, sizeof here) != 0);
     PASS();
 }
-TEST decoding_used(void)
-{
+TEST decoding_used(void) {
     float y[400], want[400], x[400];
     unsigned char both[8192];
     cg_op op = cg_topk(0.1f);
@@ -1751,18 +1828,22 @@ TEST decoding_used(void)
     PASS();
 }
 
-SUITE(edges)
-{
+SUITE(edges) {
     static const char *const packets[] = { "dense", "topk:0.1", "absmax:4:64" };
     size_t f;
     uint32_t route;
     int i;
-    for (f = 0; f < sizeof REFUSALS / sizeof *REFUSALS; f++) { RUN_TESTp(refused, f, 2); RUN_TESTp(refused, f, 5); }
+    for (f = 0; f < sizeof REFUSALS / sizeof *REFUSALS; f++) {
+        RUN_TESTp(refused, f, 2);
+        RUN_TESTp(refused, f, 5);
+    }
     RUN_TEST1(given, 3);
     RUN_TEST(no_callbacks);
     RUN_TEST(decoding_used);
-    for (route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_LINEAR; route++) RUN_TESTp(elsewhere, route == CG_ROUTE_LINEAR ? "randk:0.3" : "topk:0.1", route, (uint32_t)CG_FOLD_MEAN);
-    for (route = CG_ROUTE_RING; route <= CG_ROUTE_SERVER; route++) RUN_TESTp(elsewhere, "absmax:8:64", route, (uint32_t)CG_FOLD_MEAN);
+    for (route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_LINEAR; route++)
+        RUN_TESTp(elsewhere, route == CG_ROUTE_LINEAR ? "randk:0.3" : "topk:0.1", route, (uint32_t)CG_FOLD_MEAN);
+    for (route = CG_ROUTE_RING; route <= CG_ROUTE_SERVER; route++)
+        RUN_TESTp(elsewhere, "absmax:8:64", route, (uint32_t)CG_FOLD_MEAN);
     RUN_TESTp(elsewhere, "sign", (uint32_t)CG_ROUTE_ALLGATHER, (uint32_t)CG_FOLD_VOTE);
     RUN_TESTp(elsewhere, "topk:0.1", (uint32_t)CG_ROUTE_ALLGATHER, (uint32_t)CG_FOLD_CONTRIBUTORS);
     RUN_TESTp(elsewhere, "absmax:8:64", (uint32_t)CG_ROUTE_ALLGATHER, (uint32_t)CG_FOLD_MEAN);
@@ -1772,8 +1853,14 @@ SUITE(edges)
         for (route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_LINEAR; route++)
             if (carried(ROWS[i].free, route) || carried(ROWS[i].kept, route)) RUN_TESTp(alone, i, route);
     for (i = 0; i < 3; i++)
-        for (route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_SERVER; route++) { RUN_TESTp(damaged, packets[i], route, 2); RUN_TESTp(damaged, packets[i], route, 3); }
-    for (route = CG_ROUTE_MERGE; route <= CG_ROUTE_REGION; route++) { RUN_TESTp(damaged, "topk:0.1", route, 2); RUN_TESTp(damaged, "topk:0.1", route, 5); }
+        for (route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_SERVER; route++) {
+            RUN_TESTp(damaged, packets[i], route, 2);
+            RUN_TESTp(damaged, packets[i], route, 3);
+        }
+    for (route = CG_ROUTE_MERGE; route <= CG_ROUTE_REGION; route++) {
+        RUN_TESTp(damaged, "topk:0.1", route, 2);
+        RUN_TESTp(damaged, "topk:0.1", route, 5);
+    }
     for (route = CG_ROUTE_ALLGATHER; route <= CG_ROUTE_SERVER; route++) RUN_TEST1(traffic, route);
     RUN_TEST1(traffic, (uint32_t)CG_ROUTE_LINEAR);
     for (i = CG_LEADER_BY_SCORE; i <= 4; i++) RUN_TEST1(led, i);
@@ -1795,8 +1882,7 @@ SUITE(edges)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     quick = !long_test();
     RUN_SUITE(encoded_again);

@@ -10,16 +10,13 @@ typedef struct format {
     void (*to)(const uint16_t *, size_t, float *);
     uint16_t (*ref_to)(float);
     float (*ref_from)(uint16_t);
-    unsigned inf, max;                              /* the bits of Inf, and of the largest finite value */
+    unsigned inf, max; /* the bits of Inf, and of the largest finite value */
 } format;
 
-static const format FORMATS[] = {
-    { cg_f16_from_f32, cg_f16_to_f32, ref_to_f16, ref_from_f16, 0x7c00, 0x7bff },
-    { cg_bf16_from_f32, cg_bf16_to_f32, ref_to_bf16, ref_from_bf16, 0x7f80, 0x7f7f }
-};
+static const format FORMATS[] = { { cg_f16_from_f32, cg_f16_to_f32, ref_to_f16, ref_from_f16, 0x7c00, 0x7bff },
+    { cg_bf16_from_f32, cg_bf16_to_f32, ref_to_bf16, ref_from_bf16, 0x7f80, 0x7f7f } };
 
-TEST all_halves(const format *f)
-{
+TEST all_halves(const format *f) {
     static uint16_t h[65536], back[65536];
     static float x[65536];
     unsigned i;
@@ -28,7 +25,7 @@ TEST all_halves(const format *f)
     f->from(x, 65536, back);
     for (i = 0; i < 65536; i++) {
         unsigned mag = i & 0x7fff;
-        if (mag > f->inf) {                         /* NaN stays NaN, with its sign */
+        if (mag > f->inf) { /* NaN stays NaN, with its sign */
             ASSERT(ref_mag(x[i]) > 0x7f800000u);
             ASSERT((back[i] & 0x7fffu) > f->inf && back[i] >> 15 == (int)(i >> 15));
         } else {
@@ -40,16 +37,14 @@ TEST all_halves(const format *f)
     PASS();
 }
 
-static uint16_t one(const format *f, float x)
-{
+static uint16_t one(const format *f, float x) {
     uint16_t h;
     f->from(&x, 1, &h);
     return h;
 }
 
 /* Around every half: itself, the tie above it, and the floats next to that tie. */
-TEST ties_and_neighbours(const format *f)
-{
+TEST ties_and_neighbours(const format *f) {
     unsigned i;
     for (i = 0; i < f->max; i++) {
         float a = f->ref_from((uint16_t)i), b = f->ref_from((uint16_t)(i + 1));
@@ -66,8 +61,7 @@ TEST ties_and_neighbours(const format *f)
     PASS();
 }
 
-TEST saturation(const format *f)
-{
+TEST saturation(const format *f) {
     float top = f->ref_from((uint16_t)f->max);
     uint32_t u;
     for (u = ref_bits(top); u < 0x7f800000u; u += 0x7fff < 0x7f800000u - u ? 0x7fff : 1) {
@@ -77,13 +71,12 @@ TEST saturation(const format *f)
     ASSERT_EQ_FMT(f->inf, (unsigned)one(f, ref_float(0x7f800000u)), "%04x");
     ASSERT_EQ_FMT(f->inf | 0x8000u, (unsigned)one(f, ref_float(0xff800000u)), "%04x");
     ASSERT((one(f, ref_float(0x7fc00000u)) & 0x7fffu) > f->inf);
-    ASSERT((one(f, ref_float(0x7f800001u)) & 0x7fffu) > f->inf);            /* its payload is all in the lost bits */
+    ASSERT((one(f, ref_float(0x7f800001u)) & 0x7fffu) > f->inf); /* its payload is all in the lost bits */
     ASSERT((one(f, ref_float(0xffbfffffu)) & 0x7fffu) > f->inf);
     PASS();
 }
 
-TEST random_floats(const format *f)
-{
+TEST random_floats(const format *f) {
     enum { N = 1000 };
     uint64_t state = 9;
     float x[N];
@@ -101,8 +94,7 @@ TEST random_floats(const format *f)
 }
 
 /* Every length and alignment, nothing beyond n written, both directions, on every ISA. */
-TEST lengths(const format *f, cg_isa isa)
-{
+TEST lengths(const format *f, cg_isa isa) {
     static unsigned char in[4 * 300], out[4 * 300];
     size_t n, a, i;
     ASSERT_ENUM_EQ(CG_OK, cg_isa_force(isa), ops_status);
@@ -138,8 +130,7 @@ TEST lengths(const format *f, cg_isa isa)
     PASS();
 }
 
-SUITE(half)
-{
+SUITE(half) {
     int i, isa;
     for (i = 0; i < 2; i++) {
         for (isa = CG_ISA_AUTO; isa <= CG_ISA_NEON; isa++) {
@@ -157,8 +148,7 @@ SUITE(half)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(half);
     GREATEST_MAIN_END();

@@ -1,6 +1,6 @@
 /* Every ISA gives the bytes that plain C gives, at every length and alignment, whatever the floating-point
    environment of the caller, and leaves that environment as it was. */
-#undef COMPGRAD_LINKED                  /* private names: a copy of its own */
+#undef COMPGRAD_LINKED /* private names: a copy of its own */
 #define COMPGRAD_STATIC
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad.h"
@@ -21,44 +21,47 @@
 
 enum { MOST = (1 << 20) + 5, ALIGN = 16 };
 static const cg_tag TAG = { 5, 6, 7, 3 };
-static cg_side beside;             /* of the operator at hand; mostly nothing */
+static cg_extra beside; /* of the operator at hand; mostly nothing */
 static char note[256];
 
 /* Room for the largest case, and an edge to be left alone. */
 static unsigned char xs[MOST * 4 + 64], packets[MOST * 5 + 4096], ys[MOST * 4 + 64], scratch[16u << 20];
 
-#define EXPECT(what, cond)                                                                          \
-    do {                                                                                            \
-        if (!(cond)) {                                                                              \
-            snprintf(note, sizeof note, "%s on %s: %s, n = %lu, alignment %lu", what, cg_isa_name(cg_isa_used()), \
-                     ops_text(op), (unsigned long)n, (unsigned long)a);                             \
-            FAILm(note);                                                                            \
-        }                                                                                           \
-    } while (0)
+#define EXPECT(what, cond)                                                                                  \
+  do {                                                                                                      \
+    if (!(cond)) {                                                                                          \
+      snprintf(note, sizeof note, "%s on %s: %s, n = %lu, alignment %lu", what, cg_isa_name(cg_isa_used()), \
+          ops_text(op), (unsigned long)n, (unsigned long)a);                                                \
+      FAILm(note);                                                                                          \
+    }                                                                                                       \
+  } while (0)
 
 static const uint32_t BUCKETS[] = { 1, 7, 16, 64, 100, 2048, 5000 };
 
 /* All quantizers, then selections and samples over a few of them. */
 enum { OPS = OPS_QUANTIZERS + 4 * 4 };
 
-static cg_op op_at(int i, uint32_t bucket)
-{
+static cg_op op_at(int i, uint32_t bucket) {
     static const int q[] = { 0, 1, 10, 3 };
     int rest = i - OPS_QUANTIZERS;
     if (i < OPS_QUANTIZERS) return ops_quantizer(i, bucket);
     switch (rest / 4) {
-    case 0:  return ops_compose(0, 1, rest % 3, q[rest % 4], bucket);
-    case 1:  return ops_compose(0, 2, rest % 3, q[rest % 4], bucket);
-    case 2:  return ops_compose(1, 0, 0, q[rest % 4], bucket);
+    case 0: return ops_compose(0, 1, rest % 3, q[rest % 4], bucket);
+    case 1: return ops_compose(0, 2, rest % 3, q[rest % 4], bucket);
+    case 2: return ops_compose(1, 0, 0, q[rest % 4], bucket);
     default: return ops_compose(2, 1, 0, q[rest % 4], bucket);
     }
 }
 
-typedef struct answer { unsigned char *packet; size_t len; float *y, *sum; int bad; } answer;
+typedef struct answer {
+    unsigned char *packet;
+    size_t len;
+    float *y, *sum;
+    int bad;
+} answer;
 
 /* Plain C, aligned: what everybody has to say. */
-static answer try_answer(const cg_op *op, const float *x, size_t n)
-{
+static answer try_answer(const cg_op *op, const float *x, size_t n) {
     answer r;
     ops_packet pk;
     size_t i;
@@ -69,48 +72,58 @@ static answer try_answer(const cg_op *op, const float *x, size_t n)
     r.y = (float *)ref_alloc(n * 4);
     r.sum = (float *)ref_alloc(n * 4);
     for (i = 0; i < n; i++) r.sum[i] = (float)i;
-    bad |= pk.status != CG_OK || cg_decode(&beside, r.packet, r.len, 1, 0, r.y, n) != CG_OK
-        || cg_decode(&beside, r.packet, r.len, 0.3f, 0.9f, r.sum, n) != CG_OK;
+    bad |= pk.status != CG_OK || cg_decode(&beside, r.packet, r.len, 1, 0, r.y, n) != CG_OK ||
+        cg_decode(&beside, r.packet, r.len, 0.3f, 0.9f, r.sum, n) != CG_OK;
     r.bad = bad;
     return r;
 }
 
-static answer scalar_answer(const cg_op *op, const float *x, size_t n)
-{
+static answer scalar_answer(const cg_op *op, const float *x, size_t n) {
     answer r;
-    memset(&beside, 0, sizeof beside);       /* a test that failed may have left something */
+    memset(&beside, 0, sizeof beside); /* a test that failed may have left something */
     r = try_answer(op, x, n);
-    if (r.bad) { fprintf(stderr, "scalar: %s\n", ops_text(op)); exit(2); }
+    if (r.bad) {
+        fprintf(stderr, "scalar: %s\n", ops_text(op));
+        exit(2);
+    }
     return r;
 }
 
-static void forget(answer *r) { free(r->packet); free(r->y); free(r->sum); }
+static void forget(answer *r) {
+    free(r->packet);
+    free(r->y);
+    free(r->sum);
+}
 
-TEST same_bytes(const cg_op *op, const answer *want, const float *x, size_t n, size_t a)
-{
+TEST same_bytes(const cg_op *op, const answer *want, const float *x, size_t n, size_t a) {
     /* three different alignments, each taking all 16 values as a does */
     unsigned char *xp = xs + a, *pp = packets + (a * 5 + 3) % ALIGN, *yp = ys + (a * 11 + 7) % ALIGN;
     size_t bound = cg_bound(op, n), need = cg_scratch(op, n), len = 0, i;
-    cg_side direct = beside;
+    cg_extra direct = beside;
     EXPECT("test buffers too small", bound + 64 < sizeof packets && need + ALIGN < sizeof scratch);
     direct.flags = CG_DECODE_DIRECT;
     memcpy(xp, x, n * 4);
     memset(pp + bound, 0x77, 32);
-    EXPECT("compress", cg_compress_with(op, &TAG, &beside, (const float *)(const void *)xp, n, pp, bound, &len, scratch + a, need) == CG_OK);
+    EXPECT("compress",
+        cg_compress_with(op, &TAG, &beside, (const float *)(const void *)xp, n, pp, bound, &len, scratch + a, need) ==
+            CG_OK);
     EXPECT("packet", len == want->len && memcmp(pp, want->packet, len) == 0);
     for (i = 0; i < 32; i++) EXPECT("wrote beyond the packet", pp[bound + i] == 0x77);
     memset(yp, 0xff, n * 4);
     memset(yp + n * 4, 0x77, 32);
-    EXPECT("decompress", cg_decode(&beside, pp, len, 1, 0, (float *)(void *)yp, n) == CG_OK && memcmp(yp, want->y, n * 4) == 0);
-    for (i = 0; i < n; i++) { float v = (float)i; memcpy(yp + 4 * i, &v, 4); }
+    EXPECT("decompress",
+        cg_decode(&beside, pp, len, 1, 0, (float *)(void *)yp, n) == CG_OK && memcmp(yp, want->y, n * 4) == 0);
+    for (i = 0; i < n; i++) {
+        float v = (float)i;
+        memcpy(yp + 4 * i, &v, 4);
+    }
     EXPECT("decode", cg_decode(a & 1 ? &direct : &beside, pp, len, 0.3f, 0.9f, (float *)(void *)yp, n) == CG_OK);
     EXPECT("sum", memcmp(yp, want->sum, n * 4) == 0);
     for (i = 0; i < 32; i++) EXPECT("wrote beyond y", yp[n * 4 + i] == 0x77);
     PASS();
 }
 
-TEST all_lengths(int i, cg_isa isa)
-{
+TEST all_lengths(int i, cg_isa isa) {
     static float x[MOST];
     static const size_t larger[] = { 511, 513, 1024, 2047, 2048, 2049, 4095, 4096, 6150, 65533, 65536, 65539 };
     static unsigned turn, lengths;
@@ -121,7 +134,8 @@ TEST all_lengths(int i, cg_isa isa)
         ref_fill((ref_kind)(n % REF_KINDS), n, x, n);
         want = scalar_answer(&op, x, n);
         ASSERT_ENUM_EQ(CG_OK, cg_isa_force(isa), ops_status);
-        for (a = 0; a < ALIGN; a++) if (!spared(&turn, 5)) CHECK_CALL(same_bytes(&op, &want, x, n, a));
+        for (a = 0; a < ALIGN; a++)
+            if (!spared(&turn, 5)) CHECK_CALL(same_bytes(&op, &want, x, n, a));
         forget(&want);
     }
     for (j = 0; j < sizeof larger / sizeof *larger; j++) {
@@ -131,33 +145,38 @@ TEST all_lengths(int i, cg_isa isa)
         ref_fill((ref_kind)((j + (size_t)i) % REF_KINDS), j, x, larger[j]);
         want = scalar_answer(&op, x, larger[j]);
         ASSERT_ENUM_EQ(CG_OK, cg_isa_force(isa), ops_status);
-        for (a = 0; a < (larger[j] < 5000 ? 4u : 1u); a++) CHECK_CALL(same_bytes(&op, &want, x, larger[j], (a * 7 + j) % ALIGN));
+        for (a = 0; a < (larger[j] < 5000 ? 4u : 1u); a++)
+            CHECK_CALL(same_bytes(&op, &want, x, larger[j], (a * 7 + j) % ALIGN));
         forget(&want);
     }
     PASS();
 }
 
 /* An operator of golden.h for n values: matrices take another shape. */
-static cg_op golden_op(int i, size_t n)
-{
+static cg_op golden_op(int i, size_t n) {
     cg_op op;
-    if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) { fprintf(stderr, "%s: does not parse\n", golden_cases[i].op); exit(2); }
+    if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) {
+        fprintf(stderr, "%s: does not parse\n", golden_cases[i].op);
+        exit(2);
+    }
     if (cg_is_matrix_op_(&op)) {
         size_t rows = 1, d;
-        for (d = 1; d * d <= n; d++) if (n % d == 0) rows = d;
+        for (d = 1; d * d <= n; d++)
+            if (n % d == 0) rows = d;
         op.transform.size = (uint32_t)rows, op.transform.value = (float)(n / rows);
     }
     return op;
 }
 
-/* What golden.h has beyond those above, at fewer lengths; scales: as all ranks have agreed on them, and some values are far beyond. */
-TEST golden_lengths(int i, cg_isa isa, int scales)
-{
+/* What golden.h has beyond those above, at fewer lengths; scales: as all ranks have agreed on them, and some
+   values are far beyond. */
+TEST golden_lengths(int i, cg_isa isa, int scales) {
     static const size_t larger[] = { 127, 255, 1023, 1024, 1025, 2047, 2048, 2049, 4099 };
     static float x[4099], agreed[2 * 4099 + 2];
     const int quick = !long_test();
     size_t j, a;
-    for (j = 0; j < sizeof agreed / sizeof *agreed; j++) agreed[j] = 1e-3f * (float)((j / 2 + 1) % 4) * (scales == 2 && j % 2 == 0 ? -1.0f : 1.0f);
+    for (j = 0; j < sizeof agreed / sizeof *agreed; j++)
+        agreed[j] = 1e-3f * (float)((j / 2 + 1) % 4) * (scales == 2 && j % 2 == 0 ? -1.0f : 1.0f);
     for (j = 0; j < 71 + sizeof larger / sizeof *larger; j += quick ? 9 : 1) {
         const size_t n = j < 71 ? j : larger[j - 71];
         cg_op op = golden_op(i, n);
@@ -178,9 +197,8 @@ TEST golden_lengths(int i, cg_isa isa, int scales)
 }
 
 /* Vectors larger than the cache, where a kernel may choose other stores: y at several alignments. */
-TEST large(int i, cg_isa isa)
-{
-    static const size_t as[] = { 11, 7, 15, 1 };    /* y at 0, 4, 12 and 2 beyond a multiple of 16 */
+TEST large(int i, cg_isa isa) {
+    static const size_t as[] = { 11, 7, 15, 1 }; /* y at 0, 4, 12 and 2 beyond a multiple of 16 */
     static unsigned turn;
     static float x[MOST];
     cg_op held = op_at(i, 512), *op = &held;
@@ -207,21 +225,21 @@ TEST large(int i, cg_isa isa)
     PASS();
 }
 
-/* ---- kernels: each against plain C, bit for bit, whatever the bits, at every alignment ---------- */
+/* ---- kernels: each against plain C, bit for bit, whatever the bits, at every alignment ---- */
 
-enum { LONG = 2056, ROOM = 64 * 1024, EDGE = 32 };       /* the longest run; the most that a kernel writes, and what must stay as it was behind it */
+/* the longest run; the most that a kernel writes, and what must stay as it was behind it */
+enum { LONG = 2056, ROOM = 64 * 1024, EDGE = 32 };
 
 typedef struct trial {
-    const unsigned char *in;       /* n values and more, as floats or as bytes; at any address */
+    const unsigned char *in; /* n values and more, as floats or as bytes; at any address */
     size_t n;
-    uint32_t r[8];                 /* what else there is to choose, the same for all */
-    float scale;                   /* > 0 */
-    int finite;                    /* no Inf or NaN among the floats */
+    uint32_t r[8]; /* what else there is to choose, the same for all */
+    float scale;   /* > 0 */
+    int finite;    /* no Inf or NaN among the floats */
 } trial;
 
 /* A NaN is a NaN: which, the machine decides. Returns the end of what it looked at. */
-static unsigned char *calm_floats(unsigned char *p, size_t n)
-{
+static unsigned char *calm_floats(unsigned char *p, size_t n) {
     for (; n; n--, p += 4) {
         uint32_t u;
         memcpy(&u, p, 4);
@@ -230,8 +248,7 @@ static unsigned char *calm_floats(unsigned char *p, size_t n)
     return p;
 }
 
-static unsigned char *calm_doubles(unsigned char *p, const double *d, size_t n)
-{
+static unsigned char *calm_doubles(unsigned char *p, const double *d, size_t n) {
     memcpy(p, d, 8 * n);
     for (; n; n--, p += 8) {
         uint64_t u;
@@ -241,14 +258,12 @@ static unsigned char *calm_doubles(unsigned char *p, const double *d, size_t n)
     return p;
 }
 
-static unsigned char *keep(unsigned char *p, const void *what, size_t bytes)
-{
+static unsigned char *keep(unsigned char *p, const void *what, size_t bytes) {
     memcpy(p, what, bytes);
     return p + bytes;
 }
 
-static int rising(const void *pa, const void *pb)
-{
+static int rising(const void *pa, const void *pb) {
     float a, b;
     memcpy(&a, pa, 4);
     memcpy(&b, pb, 4);
@@ -256,8 +271,7 @@ static int rising(const void *pa, const void *pb)
 }
 
 /* `many` limits in order: spread evenly, or the data's own, so that values meet them. */
-static void limits_of(const trial *t, float *limit, size_t many, int magnitudes)
-{
+static void limits_of(const trial *t, float *limit, size_t many, int magnitudes) {
     size_t i;
     for (i = 0; i < many; i++) {
         limit[i] = ((float)i - (magnitudes ? -1.0f : (float)many / 2)) * t->scale;
@@ -268,49 +282,65 @@ static void limits_of(const trial *t, float *limit, size_t many, int magnitudes)
     qsort(limit, many, sizeof *limit, rising);
 }
 
-static cg_key_ key_of(const trial *t) { cg_key_ key; key.a = t->r[6]; key.b = t->r[7]; return key; }
+static cg_key_ key_of(const trial *t) {
+    cg_key_ key;
+    key.a = t->r[6];
+    key.b = t->r[7];
+    return key;
+}
 static const float *floats_of(const trial *t) { return (const float *)(const void *)t->in; }
 static int streams(const trial *t, const unsigned char *out) { return t->r[5] & 1 && (uintptr_t)out % 16 == 0; }
 static float *floats_at(unsigned char *out) { return (float *)(void *)out; }
-static void lanes_of(const trial *t, double *lanes) { int i; for (i = 0; i < 16; i++) lanes[i] = i % 3 ? (double)(int32_t)t->r[i % 8] : i % 2 ? -0.0 : 0.0; }
+static void lanes_of(const trial *t, double *lanes) {
+    int i;
+    for (i = 0; i < 16; i++) lanes[i] = i % 3 ? (double)(int32_t)t->r[i % 8] : i % 2 ? -0.0 : 0.0;
+}
 
 /* Each runs kernel(s) of k over the trial into out, and returns the end of what it says. */
 typedef unsigned char *kernel_run(const cg_kernels_ *k, const trial *t, unsigned char *out);
 #define KERNEL(name) static unsigned char *run_##name(const cg_kernels_ *k, const trial *t, unsigned char *out)
 #define V floats_of(t), t->n
 
-KERNEL(top)
-{
+KERNEL(top) {
     uint32_t top = k->absmax_bits(V), top16 = k->absmax16_bits(t->in, t->n);
     size_t above[2] = { 5, 6 };
-    uint32_t at = k->count_above(V, t->r[0] & 0x7fffffffu, above), again = k->count_above(V, ref_mag(t->scale), above + 1);
+    uint32_t at = k->count_above(V, t->r[0] & 0x7fffffffu, above),
+             again = k->count_above(V, ref_mag(t->scale), above + 1);
     out = keep(keep(out, &top, 4), &top16, 4);
     return keep(keep(keep(out, above, sizeof above), &at, 4), &again, 4);
 }
-KERNEL(range)
-{
+KERNEL(range) {
     float lo_hi[2] = { 1.0f, -1.0f };
     uint32_t top = k->range(V, lo_hi, lo_hi + 1);
-    lo_hi[0] = ref_add(lo_hi[0], 0.0f), lo_hi[1] = ref_add(lo_hi[1], 0.0f);      /* of a zero the sign does not count */
-    if (!t->finite) lo_hi[0] = lo_hi[1] = 0;                                    /* nor do they, if top shows a NaN */
+    lo_hi[0] = ref_add(lo_hi[0], 0.0f), lo_hi[1] = ref_add(lo_hi[1], 0.0f); /* of a zero the sign does not count */
+    if (!t->finite) lo_hi[0] = lo_hi[1] = 0;                                /* nor do they, if top shows a NaN */
     return keep(keep(out, &top, 4), lo_hi, 8);
 }
-KERNEL(copy)  { uint32_t top = k->copy(V, out); return keep(out + 4 * t->n, &top, 4); }
-KERNEL(half)  { uint32_t top = k->f16_encode(V, out); return keep(out + 2 * t->n, &top, 4); }
-KERNEL(brain) { uint32_t top = k->bf16_encode(V, out); return keep(out + 2 * t->n, &top, 4); }
-KERNEL(sign)
-{
+KERNEL(copy) {
+    uint32_t top = k->copy(V, out);
+    return keep(out + 4 * t->n, &top, 4);
+}
+KERNEL(half) {
+    uint32_t top = k->f16_encode(V, out);
+    return keep(out + 2 * t->n, &top, 4);
+}
+KERNEL(brain) {
+    uint32_t top = k->bf16_encode(V, out);
+    return keep(out + 2 * t->n, &top, 4);
+}
+KERNEL(sign) {
     double lanes[16];
     int finite;
     lanes_of(t, lanes);
     finite = k->sign_encode(V, out, t->r[0] & 1 ? lanes : NULL) < 0x7f800000u;
     return calm_doubles(keep(out + (t->n + 7) / 8, &finite, sizeof finite), lanes, 16);
 }
-static cg_levels_ grid_of(const trial *t)
-{
+static cg_levels_ grid_of(const trial *t) {
     float scales[2];
-    cg_op op = t->r[0] % 4 == 0 ? cg_minmax((int)(t->r[1] % 8) + 1, 1) : t->r[0] % 4 == 1 ? cg_absmax((int)(t->r[1] % 8) + 1, 1)
-             : t->r[0] % 4 == 2 ? cg_terngrad() : cg_qsgd((int)(t->r[1] % 127) + 1);
+    cg_op op = t->r[0] % 4 == 0 ? cg_minmax((int)(t->r[1] % 8) + 1, 1)
+        : t->r[0] % 4 == 1      ? cg_absmax((int)(t->r[1] % 8) + 1, 1)
+        : t->r[0] % 4 == 2      ? cg_terngrad()
+                                : cg_qsgd((int)(t->r[1] % 127) + 1);
     cg_levels_ q;
     scales[0] = t->r[0] % 4 == 0 ? -t->scale / 3 : t->scale, scales[1] = t->scale;
     if (t->r[2] & 1) op = cg_nearest(op);
@@ -318,21 +348,18 @@ static cg_levels_ grid_of(const trial *t)
     if (q.range > 0) q.inv_step = (float)(q.zero_symbol ? q.zero_symbol : q.max_symbol) / q.range;
     return q;
 }
-KERNEL(levels)
-{
+KERNEL(levels) {
     cg_levels_ q = grid_of(t);
     k->levels_encode(&q, key_of(t), t->r[3] & 0xffff, V, out);
     return out + t->n;
 }
-KERNEL(unlevels)
-{
+KERNEL(unlevels) {
     cg_levels_ q = grid_of(t);
     k->levels_decode(&q, t->in, t->n, floats_at(out), streams(t, out));
     k->stream_fence();
     return calm_floats(out, t->n);
 }
-KERNEL(pack)
-{
+KERNEL(pack) {
     unsigned bits = t->r[0] % 7 + 1;
     unsigned char symbols[LONG];
     size_t i;
@@ -340,89 +367,103 @@ KERNEL(pack)
     k->pack(symbols, t->n, bits, out);
     return out + (t->n * bits + 7) / 8;
 }
-KERNEL(unpack)
-{
+KERNEL(unpack) {
     k->unpack(t->in, t->n, t->r[0] % 7 + 1, out);
     return out + t->n;
 }
-KERNEL(filter)
-{
+KERNEL(filter) {
     static uint32_t index[2048 + CG_SLACK_];
     static float value[2048 + CG_SLACK_];
-    size_t n = t->n < 2048 ? t->n : 2048, count = k->filter(floats_of(t), n, t->r[0] & 1 ? ref_mag(t->scale) : t->r[1] & 0x7fffffffu, t->r[2] & 0xffffffu, index, value);
+    size_t n = t->n < 2048 ? t->n : 2048,
+           count = k->filter(floats_of(t), n, t->r[0] & 1 ? ref_mag(t->scale) : t->r[1] & 0x7fffffffu,
+               t->r[2] & 0xffffffu, index, value);
     return keep(keep(keep(out, &count, sizeof count), index, 4 * count), value, 4 * count);
 }
-KERNEL(coins)
-{
+KERNEL(coins) {
     static uint32_t index[2048 + CG_SLACK_];
     static float value[2048 + CG_SLACK_];
     size_t n = t->n < 2048 ? t->n : 2048, count;
     cg_bernoulli_ c;
-    c.key = key_of(t), c.threshold = t->scale, c.prescale = t->scale < 1e-30f ? 0x1p+64f : 1, c.inv_threshold = 1 / (t->scale * c.prescale);
+    c.key = key_of(t), c.threshold = t->scale, c.prescale = t->scale < 1e-30f ? 0x1p+64f : 1,
+    c.inv_threshold = 1 / (t->scale * c.prescale);
     count = k->bernoulli(&c, floats_of(t), n, t->r[1] & 0xffff & (t->r[0] & 1 ? ~7u : ~0u), index, value);
-    return calm_floats(keep(keep(keep(out, &count, sizeof count), index, 4 * count), value, 4 * count) - 4 * count, count);
+    return calm_floats(
+        keep(keep(keep(out, &count, sizeof count), index, 4 * count), value, 4 * count) - 4 * count, count);
 }
-KERNEL(unsign)   { k->sign_decode(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
-KERNEL(unhalf)   { k->f16_decode(t->in, t->n, floats_at(out), streams(t, out)); k->stream_fence(); return calm_floats(out, t->n); }
-KERNEL(unbrain)  { k->bf16_decode(t->in, t->n, floats_at(out), streams(t, out)); k->stream_fence(); return calm_floats(out, t->n); }
-KERNEL(flush)
-{
+KERNEL(unsign) {
+    k->sign_decode(t->in, t->n, t->scale, floats_at(out), streams(t, out));
+    k->stream_fence();
+    return out + 4 * t->n;
+}
+KERNEL(unhalf) {
+    k->f16_decode(t->in, t->n, floats_at(out), streams(t, out));
+    k->stream_fence();
+    return calm_floats(out, t->n);
+}
+KERNEL(unbrain) {
+    k->bf16_decode(t->in, t->n, floats_at(out), streams(t, out));
+    k->stream_fence();
+    return calm_floats(out, t->n);
+}
+KERNEL(flush) {
     memcpy(out + 4 * t->n + 64, t->in, 4 * t->n);
     memset(out + 4 * t->n, 0, 64);
     k->move_zero(floats_at(out + 4 * t->n + 64), t->n, floats_at(out), streams(t, out));
     k->stream_fence();
     return out + 8 * t->n + 64;
 }
-KERNEL(emit)
-{
+KERNEL(emit) {
     static const float alpha[] = { 1, 0.3f, -2 }, beta[] = { 0, 1, 0.7f };
     size_t i;
-    for (i = 0; i < t->n; i++) { float f = (float)i - 40; memcpy(out + 4 * i, &f, 4); }
+    for (i = 0; i < t->n; i++) {
+        float f = (float)i - 40;
+        memcpy(out + 4 * i, &f, 4);
+    }
     k->axpby(V, alpha[t->r[0] % 3], beta[t->r[1] % 3], floats_at(out), streams(t, out));
     k->stream_fence();
     return calm_floats(out, t->n);
 }
-KERNEL(accrue)
-{
+KERNEL(accrue) {
     static const float alpha[] = { 1, 0.3f, -2 }, beta[] = { 0, 1, 0.7f, 0.5f };
     double lanes[16];
     size_t i;
     lanes_of(t, lanes);
-    for (i = 0; i < t->n; i++) { float f = ((float)i - 40) * (t->r[3] & 1 ? 0x1p-104f : 1.0f); memcpy(out + 4 * i, &f, 4); }      /* or around 2^-100 */
+    /* or around 2^-100 */
+    for (i = 0; i < t->n; i++) {
+        float f = ((float)i - 40) * (t->r[3] & 1 ? 0x1p-104f : 1.0f);
+        memcpy(out + 4 * i, &f, 4);
+    }
     k->axpby_fading(V, alpha[t->r[0] % 3], beta[t->r[1] % 4], floats_at(out), (int)(t->r[2] % 4), lanes);
     return calm_doubles(calm_floats(out, t->n), lanes, 16);
 }
-KERNEL(sum)
-{
+KERNEL(sum) {
     cg_checksum_ sum;
     sum.a = t->r[0], sum.b = (uint64_t)t->r[1] << 32, sum.words = 7;
     k->checksum(&sum, t->in, t->n);
     return keep(keep(keep(out, &sum.a, 8), &sum.b, 8), &sum.words, 8);
 }
-KERNEL(rotate)     /* always of 1024 values; in place, too */
+KERNEL(rotate) /* always of 1024 values; in place, too */
 {
     uint32_t flips[64];
     size_t i;
     for (i = 0; i < 64; i++) flips[i] = t->r[i % 8] * (uint32_t)(2 * i + 1);
     if (t->r[1] & 1) memcpy(out, t->in, 4096);
-    k->rotate_from(t->r[1] & 1 ? floats_at(out) : floats_of(t), floats_at(out), flips, (int)(t->r[2] & 1) + 1, (int)(t->r[3] & 1));
+    k->rotate_from(
+        t->r[1] & 1 ? floats_at(out) : floats_of(t), floats_at(out), flips, (int)(t->r[2] & 1) + 1, (int)(t->r[3] & 1));
     return calm_floats(out, 1024);
 }
-KERNEL(dct)
-{
+KERNEL(dct) {
     memcpy(out, t->in, 256);
     k->dct(floats_at(out), (int)(t->r[0] & 1));
     return calm_floats(out, 64);
 }
-KERNEL(total)
-{
+KERNEL(total) {
     double lanes[16];
     lanes_of(t, lanes);
     k->lane_sum(V, (int)(t->r[0] % 5), lanes);
     return calm_doubles(out, lanes, 16);
 }
-KERNEL(grade)
-{
+KERNEL(grade) {
     cg_bucketizer_ g;
     float centre[8];
     double lanes[16];
@@ -432,54 +473,73 @@ KERNEL(grade)
     g.limit_count = (int32_t)(t->r[2] % 8);
     g.sign_bit = (uint8_t)(t->r[3] % 9 ? 1u << (t->r[3] % 9 - 1) : 0);
     limits_of(t, g.limit, (size_t)g.limit_count, 1);
-    for (j = g.limit_count; j < 7; j++) g.limit[j] = -1;                  /* not to be looked at */
+    for (j = g.limit_count; j < 7; j++) g.limit[j] = -1; /* not to be looked at */
     for (j = 0; j < 8; j++) centre[j] = (float)j * 0.3f - 1;
     k->bucketize(&g, V, out, centre, t->r[4] & 1 ? lanes : NULL);
     return calm_doubles(out + t->n, lanes, 16);
 }
-KERNEL(rank)
-{
+KERNEL(rank) {
     float limit[15];
     limits_of(t, limit, 15, 0);
     k->nf4_search(limit, t->r[1] % 3 ? 1.0f : t->scale, V, out);
     return out + t->n;
 }
-KERNEL(untable)
-{
+KERNEL(untable) {
     float table[16];
     memcpy(table, t->in + 5, sizeof table);
     k->table_decode(table, t->in, t->n, floats_at(out), streams(t, out));
     k->stream_fence();
     return calm_floats(out, t->n);
 }
-KERNEL(fp8)   { k->fp8_encode(V, t->scale, (int)(t->r[0] & 1), out); return out + t->n; }
-KERNEL(unfp8) { k->fp8_decode(t->in, t->n, t->scale, (int)(t->r[0] & 1), floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
-KERNEL(natural)
-{
+KERNEL(fp8) {
+    k->fp8_encode(V, t->scale, (int)(t->r[0] & 1), out);
+    return out + t->n;
+}
+KERNEL(unfp8) {
+    k->fp8_decode(t->in, t->n, t->scale, (int)(t->r[0] & 1), floats_at(out), streams(t, out));
+    k->stream_fence();
+    return out + 4 * t->n;
+}
+KERNEL(natural) {
     uint32_t top = k->natural_encode(V, key_of(t), t->r[3] & 0xffff, (int)(t->r[0] & 1), out);
     return keep(out + t->n + (t->n + 7) / 8, &top, 4);
 }
-KERNEL(unnatural) { k->natural_decode(t->in, t->n, floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
-KERNEL(dither)
-{
+KERNEL(unnatural) {
+    k->natural_decode(t->in, t->n, floats_at(out), streams(t, out));
+    k->stream_fence();
+    return out + 4 * t->n;
+}
+KERNEL(dither) {
     cg_dither_ q;
     q.inv_scale = t->scale, q.bits = t->r[0] % 7 + 2, q.stochastic = (int)(t->r[1] & 1);
     k->dither_encode(&q, key_of(t), t->r[3] & 0xffff, V, out);
     return out + t->n;
 }
-KERNEL(undither) { k->dither_decode(t->r[0] % 7 + 2, t->scale, t->in, t->n, floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
-KERNEL(dynamic)    /* also right at the limits */
+KERNEL(undither) {
+    k->dither_decode(t->r[0] % 7 + 2, t->scale, t->in, t->n, floats_at(out), streams(t, out));
+    k->stream_fence();
+    return out + 4 * t->n;
+}
+KERNEL(dynamic) /* also right at the limits */
 {
     float at[LONG];
     size_t i;
-    for (i = 0; i < t->n; i++) at[i] = ref_float(ref_bits(cg_dynamic8_limits_[t->in[4 * i] % 127]) + t->in[4 * i + 1] % 3 - 1);
+    for (i = 0; i < t->n; i++)
+        at[i] = ref_float(ref_bits(cg_dynamic8_limits_[t->in[4 * i] % 127]) + t->in[4 * i + 1] % 3 - 1);
     if (t->r[0] & 1) k->dynamic8_encode(at, t->n, 1, out);
     else k->dynamic8_encode(V, t->scale, out);
     return out + t->n;
 }
-KERNEL(undynamic) { k->dynamic8_decode(t->in, t->n, t->scale, floats_at(out), streams(t, out)); k->stream_fence(); return out + 4 * t->n; }
-KERNEL(fixed)     { k->strom_encode(V, t->r[0] & 1 ? 0.0f : t->scale, out); return out + t->n; }
-KERNEL(vote)       /* strings that overlap, each at another address */
+KERNEL(undynamic) {
+    k->dynamic8_decode(t->in, t->n, t->scale, floats_at(out), streams(t, out));
+    k->stream_fence();
+    return out + 4 * t->n;
+}
+KERNEL(fixed) {
+    k->strom_encode(V, t->r[0] & 1 ? 0.0f : t->scale, out);
+    return out + t->n;
+}
+KERNEL(vote) /* strings that overlap, each at another address */
 {
     const uint8_t *strings[300];
     size_t count = t->r[0] % 4 ? t->r[1] % 20 + 1 : t->r[1] % 300 + 1, bytes = t->n < 1000 ? t->n : t->n - 1000, i;
@@ -488,9 +548,11 @@ KERNEL(vote)       /* strings that overlap, each at another address */
     return out + bytes;
 }
 /* a few rows of n columns, as many as project takes; both factors from the same floats */
-typedef struct shape { size_t rows, cols, stride, q_stride; unsigned rank; } shape;
-static shape shape_of(const trial *t)
-{
+typedef struct shape {
+    size_t rows, cols, stride, q_stride;
+    unsigned rank;
+} shape;
+static shape shape_of(const trial *t) {
     shape s;
     s.cols = t->n < 512 ? t->n : t->n % 512 + 1;
     s.rank = t->r[0] % 3 ? t->r[1] % 6 + 1 : t->r[1] % 12 + 1;
@@ -501,8 +563,7 @@ static shape shape_of(const trial *t)
     s.q_stride = s.cols + t->r[4] % 4;
     return s;
 }
-KERNEL(project)
-{
+KERNEL(project) {
     static double q[12 * 515 + 4], p[12 * 12];
     const shape s = shape_of(t);
     size_t i;
@@ -511,29 +572,29 @@ KERNEL(project)
     k->project(floats_of(t), s.stride, s.rows, s.cols, q, s.q_stride, s.rank, p, 12, t->r[5] & 1 ? floats_of(t) : NULL);
     return calm_doubles(out, p, 12 * 12);
 }
-KERNEL(collect)
-{
+KERNEL(collect) {
     static double q[12 * 515 + 4];
     const shape s = shape_of(t);
     const size_t p_stride = s.rank + (t->r[6] & 1), all = s.rank * s.q_stride;
     size_t i;
     for (i = 0; i < all + 4; i++) q[i] = i % 3 ? 0.0 : (double)i;
-    k->project_t(floats_of(t), s.stride, s.rows, s.cols, cg_at_(floats_of(t), 77), p_stride, s.rank, q, s.q_stride, t->r[5] & 1 ? floats_of(t) : NULL);
+    k->project_t(floats_of(t), s.stride, s.rows, s.cols, cg_at_(floats_of(t), 77), p_stride, s.rank, q, s.q_stride,
+        t->r[5] & 1 ? floats_of(t) : NULL);
     return calm_doubles(out, q, all + 4);
 }
-KERNEL(lowrank_tile)
-{
+KERNEL(lowrank_tile) {
     const shape s = shape_of(t);
     const int stream = streams(t, out);
     const size_t out_stride = stream ? (s.cols + 3) / 4 * 4 : s.cols + t->r[6] % 3, q_stride = (LONG - s.cols) / s.rank;
     size_t rows = s.rank * s.rows < 1900 ? s.rows : 2;
     if (s.rank * q_stride + s.cols > LONG || !s.cols) return out;
     while (rows * out_stride > ROOM / 4 - 64) rows--;
-    k->lowrank_tile(cg_at_(floats_of(t), 99), floats_of(t), q_stride, s.rank, rows, s.cols, floats_at(out), out_stride, stream);
+    k->lowrank_tile(
+        cg_at_(floats_of(t), 99), floats_of(t), q_stride, s.rank, rows, s.cols, floats_at(out), out_stride, stream);
     k->stream_fence();
     return out + (rows ? 4 * ((rows - 1) * out_stride + s.cols) : 0);
 }
-KERNEL(split)      /* what Huffman codes of floats take apart and put together */
+KERNEL(split) /* what Huffman codes of floats take apart and put together */
 {
     const unsigned width = t->r[0] & 1 ? 4 : 2;
     const size_t n = t->n;
@@ -543,39 +604,49 @@ KERNEL(split)      /* what Huffman codes of floats take apart and put together *
     return out + 2 * width * n;
 }
 
-static const struct { const char *name; kernel_run *run; size_t least; int finite; } kernels[] = {
-#define ROW(name, least, finite) { #name, run_##name, least, finite }
-    ROW(top, 0, 0), ROW(range, 0, 0), ROW(copy, 0, 0), ROW(half, 0, 0), ROW(brain, 0, 0), ROW(sign, 0, 0), ROW(levels, 0, 1), ROW(unlevels, 0, 0),
-    ROW(pack, 0, 0), ROW(unpack, 0, 0), ROW(filter, 0, 0), ROW(coins, 0, 0), ROW(unsign, 0, 0), ROW(unhalf, 0, 0), ROW(unbrain, 0, 0), ROW(emit, 0, 0), ROW(accrue, 0, 0), ROW(flush, 0, 0), ROW(sum, 0, 0),
-    ROW(rotate, 1024, 0), ROW(dct, 64, 0), ROW(total, 0, 0), ROW(grade, 0, 0), ROW(rank, 0, 0), ROW(untable, 0, 0), ROW(fp8, 0, 0), ROW(unfp8, 0, 0),
-    ROW(natural, 0, 0), ROW(unnatural, 0, 0), ROW(dither, 0, 0), ROW(undither, 0, 0), ROW(dynamic, 0, 0), ROW(undynamic, 0, 0), ROW(fixed, 0, 0),
-    ROW(vote, 0, 0), ROW(project, 0, 1), ROW(collect, 0, 1), ROW(lowrank_tile, 0, 1), ROW(split, 0, 0)
+static const struct {
+    const char *name;
+    kernel_run *run;
+    size_t least;
+    int finite;
+} kernels[] = {
+#define ROW(name, least, finite) \
+  { #name, run_##name, least, finite }
+    ROW(top, 0, 0), ROW(range, 0, 0), ROW(copy, 0, 0), ROW(half, 0, 0), ROW(brain, 0, 0), ROW(sign, 0, 0),
+    ROW(levels, 0, 1), ROW(unlevels, 0, 0), ROW(pack, 0, 0), ROW(unpack, 0, 0), ROW(filter, 0, 0), ROW(coins, 0, 0),
+    ROW(unsign, 0, 0), ROW(unhalf, 0, 0), ROW(unbrain, 0, 0), ROW(emit, 0, 0), ROW(accrue, 0, 0), ROW(flush, 0, 0),
+    ROW(sum, 0, 0), ROW(rotate, 1024, 0), ROW(dct, 64, 0), ROW(total, 0, 0), ROW(grade, 0, 0), ROW(rank, 0, 0),
+    ROW(untable, 0, 0), ROW(fp8, 0, 0), ROW(unfp8, 0, 0), ROW(natural, 0, 0), ROW(unnatural, 0, 0), ROW(dither, 0, 0),
+    ROW(undither, 0, 0), ROW(dynamic, 0, 0), ROW(undynamic, 0, 0), ROW(fixed, 0, 0), ROW(vote, 0, 0),
+    ROW(project, 0, 1), ROW(collect, 0, 1), ROW(lowrank_tile, 0, 1), ROW(split, 0, 0)
 };
 enum { KERNELS = (int)(sizeof kernels / sizeof kernels[0]), KERNEL_KINDS = 6 };
 
 /* Ordinary values; what lies at the edges; any finite; small whole numbers (ties); around 1; any bits at all. */
-static uint32_t nasty_bits(int kind, uint64_t *state)
-{
-    static const uint32_t edges[] = { 0, 0x80000000u, 1, 0x80000001u, 0x7fffff, 0x807fffffu, 0x800000, 0x80800000u, 0x7f7fffff, 0xff7fffffu, 0x3f800000, 0xbf800000u,
-                                      0x3f000000, 0x3f7fffff, 0x3f800001, 0x400000, 0x80400000u, 0x34000000, 0x4b000000, 0x7e800000, 0x477fe000, 0x43e80000, 0xc3e7ffffu };
+static uint32_t nasty_bits(int kind, uint64_t *state) {
+    static const uint32_t edges[] = { 0, 0x80000000u, 1, 0x80000001u, 0x7fffff, 0x807fffffu, 0x800000, 0x80800000u,
+        0x7f7fffff, 0xff7fffffu, 0x3f800000, 0xbf800000u, 0x3f000000, 0x3f7fffff, 0x3f800001, 0x400000, 0x80400000u,
+        0x34000000, 0x4b000000, 0x7e800000, 0x477fe000, 0x43e80000, 0xc3e7ffffu };
     uint32_t r = ref_rand(state);
     switch (kind) {
-    case 0:  return ref_bits((float)(ref_normal(state) * 0.1));
-    case 1:  return edges[r % (sizeof edges / sizeof *edges)];
-    case 2:  return (r & 0x7f800000u) == 0x7f800000u ? r ^ 0x40000000u : r;
-    case 3:  return ref_bits((float)((int)(r % 17) - 8));
-    case 4:  return ((r & 0x80ffffffu) + 0x3b000000u + ((r >> 24 & 7) << 23)) & (r & 0x40000000u ? 0xfff80000u : 0xffffffffu);     /* half of them short: ties */
+    case 0: return ref_bits((float)(ref_normal(state) * 0.1));
+    case 1: return edges[r % (sizeof edges / sizeof *edges)];
+    case 2: return (r & 0x7f800000u) == 0x7f800000u ? r ^ 0x40000000u : r;
+    case 3: return ref_bits((float)((int)(r % 17) - 8));
+    /* half of them short: ties */
+    case 4:
+        return ((r & 0x80ffffffu) + 0x3b000000u + ((r >> 24 & 7) << 23)) &
+            (r & 0x40000000u ? 0xfff80000u : 0xffffffffu);
     default: return r % 9 ? r : 0x7f800000u | (r & 0x80000000u) | (r >> 20 & 1) << 22;
     }
 }
 
-TEST kernel(int which, const cg_kernels_ *simd)
-{
+TEST kernel(int which, const cg_kernels_ *simd) {
     static const float scales[] = { 1, 0.37f, 3.1e38f, 1e-38f, 1e-44f, 7e35f, 448, 1e-30f, 0.125f, 3 };
     static unsigned char in[ALIGN + 4 * LONG + 8 * ALIGN], outs[2][ROOM + 2 * ALIGN + EDGE];
     const int quick = !long_test();
     uint64_t state = (uint64_t)which + 1;
-    const cg_fenv_ env = cg_fenv_enter_();           /* as everywhere inside the library */
+    const cg_fenv_ env = cg_fenv_enter_(); /* as everywhere inside the library */
     int round;
     for (round = 0; round < 71 + 17; round++) {
         size_t n = round < 71 ? (size_t)round : (size_t)(2040 + round - 71), a;
@@ -589,7 +660,10 @@ TEST kernel(int which, const cg_kernels_ *simd)
             t.finite = kind != 5;
             if (!t.finite && kernels[which].finite) continue;
             for (i = 0; i < 2 * ALIGN; i++) in[i] = in[sizeof in - 1 - i] = (unsigned char)ref_rand(&state);
-            for (i = 0; i < LONG; i++) { uint32_t u = nasty_bits(kind, &state); memcpy(in + a + 4 * i, &u, 4); }
+            for (i = 0; i < LONG; i++) {
+                uint32_t u = nasty_bits(kind, &state);
+                memcpy(in + a + 4 * i, &u, 4);
+            }
             for (i = 0; i < 8; i++) t.r[i] = ref_rand(&state);
             t.in = in + a;
             t.n = n < kernels[which].least ? kernels[which].least : n;
@@ -597,15 +671,17 @@ TEST kernel(int which, const cg_kernels_ *simd)
             for (side = 0; side < 2; side++) {
                 out[side] = outs[side] + (ALIGN - (uintptr_t)outs[side] % ALIGN) + to;
                 memset(outs[side], 0x77, sizeof outs[side]);
-                bytes[side] = (size_t)(kernels[which].run(side ? simd : &cg_kernels_scalar_, &t, out[side]) - out[side]);
+                bytes[side] =
+                    (size_t)(kernels[which].run(side ? simd : &cg_kernels_scalar_, &t, out[side]) - out[side]);
             }
             same = bytes[0] == bytes[1] && memcmp(out[0] - to, out[1] - to, to + bytes[0] + EDGE) == 0;
             for (i = 0; i < EDGE; i++) same = same && out[1][bytes[1] + i] == 0x77;
             for (i = 0; i < to; i++) same = same && *(out[1] - to + i) == 0x77;
             if (!same) {
                 cg_fenv_leave_(env);
-                snprintf(note, sizeof note, "%s on %s: n = %lu, from %lu, to %lu, values of kind %d", kernels[which].name, cg_isa_name(simd->isa),
-                         (unsigned long)n, (unsigned long)a, (unsigned long)to, kind);
+                snprintf(note, sizeof note, "%s on %s: n = %lu, from %lu, to %lu, values of kind %d",
+                    kernels[which].name, cg_isa_name(simd->isa), (unsigned long)n, (unsigned long)a, (unsigned long)to,
+                    kind);
                 FAILm(note);
             }
         }
@@ -614,28 +690,32 @@ TEST kernel(int which, const cg_kernels_ *simd)
     PASS();
 }
 
-/* ---- the environment ------------------------------------------------------------------------ */
+/* ---- the environment ---- */
 
-typedef struct environment { int rounding; unsigned control; } environment;
+typedef struct environment {
+    int rounding;
+    unsigned control;
+} environment;
 
-static environment environment_now(void)
-{
+static environment environment_now(void) {
     environment e;
     e.rounding = fegetround();
     e.control = 0;
 #if HAVE_MXCSR
-    e.control = _mm_getcsr() & 0xffc0u;             /* masks, rounding, FTZ and DAZ, but not the sticky flags */
+    e.control = _mm_getcsr() & 0xffc0u; /* masks, rounding, FTZ and DAZ, but not the sticky flags */
 #elif defined(__aarch64__) && defined(__GNUC__)
-    { unsigned long v; __asm__ volatile("mrs %0, fpcr" : "=r"(v)); e.control = (unsigned)v; }
+    {
+        unsigned long v;
+        __asm__ volatile("mrs %0, fpcr" : "=r"(v));
+        e.control = (unsigned)v;
+    }
 #endif
     return e;
 }
 
 /* 0 if there is no such setting here. Bit 2 of which: flush denormals; the low bits: the rounding mode. */
-static int environment_set(int which)
-{
-    static const int mode[] = {
-        FE_TONEAREST,
+static int environment_set(int which) {
+    static const int mode[] = { FE_TONEAREST,
 #ifdef FE_UPWARD
         FE_UPWARD,
 #else
@@ -667,8 +747,7 @@ static int environment_set(int which)
     return 1;
 }
 
-static void environment_reset(void)
-{
+static void environment_reset(void) {
     fesetround(FE_TONEAREST);
 #if HAVE_MXCSR
     _mm_setcsr(0x1f80u);
@@ -677,8 +756,7 @@ static void environment_reset(void)
 #endif
 }
 
-TEST same_bytes_in(int which, cg_isa isa)
-{
+TEST same_bytes_in(int which, cg_isa isa) {
     static const ref_kind kinds[] = { REF_DENORMALS, REF_GAUSSIAN, REF_HUGE };
     static float x[2100], y[2100], sum[2100];
     static uint16_t half[2100], want_half[2100];
@@ -700,7 +778,11 @@ TEST same_bytes_in(int which, cg_isa isa)
             cg_f16_from_f32(x, n, want_half);
             ASSERT_ENUM_EQ(CG_OK, cg_isa_force(isa), ops_status);
             for (i = 0; i < n; i++) sum[i] = (float)i;
-            if (!environment_set(which)) { environment_reset(); forget(&want); SKIPm("no such floating-point setting"); }
+            if (!environment_set(which)) {
+                environment_reset();
+                forget(&want);
+                SKIPm("no such floating-point setting");
+            }
             before = environment_now();
             pk = ops_pack_cap(op, &TAG, &beside, x, n, cg_bound(op, n));
             s1 = pk.status;
@@ -723,10 +805,10 @@ TEST same_bytes_in(int which, cg_isa isa)
 }
 
 /* A result larger than the cache is streamed, if it is aligned: the same floats as into one that is not. */
-TEST streamed(const char *text, cg_isa isa)
-{
+TEST streamed(const char *text, cg_isa isa) {
     const size_t n = ((size_t)1 << 22) + 13;
-    float *v = (float *)ref_alloc(4 * n), *y = (float *)ref_alloc(4 * n + 64), *z = (float *)ref_alloc(4 * n + 64), *aligned = y, *off = z + 1;
+    float *v = (float *)ref_alloc(4 * n), *y = (float *)ref_alloc(4 * n + 64), *z = (float *)ref_alloc(4 * n + 64),
+          *aligned = y, *off = z + 1;
     ops_packet pk;
     cg_op op;
     int same;
@@ -753,8 +835,7 @@ TEST streamed(const char *text, cg_isa isa)
 }
 
 /* Sizes and texts are computed in the library's own environment, too: ranks must agree on k. */
-TEST sizes_and_texts_in(int which)
-{
+TEST sizes_and_texts_in(int which) {
     cg_op want, got, tiny = cg_topk(1e-40f), ratio = cg_topk(0.3f);
     char text[2][128];
     size_t bound[2], room[2];
@@ -763,7 +844,10 @@ TEST sizes_and_texts_in(int which)
     ASSERT_ENUM_EQ(CG_OK, cg_op_print(&level, text[0], sizeof text[0]), ops_status);
     bound[0] = cg_bound(&tiny, 1000) + cg_bound(&ratio, (size_t)1 << 25);
     room[0] = cg_scratch(&ratio, ((size_t)1 << 25) + 1);
-    if (!environment_set(which)) { environment_reset(); SKIPm("no such floating-point setting"); }
+    if (!environment_set(which)) {
+        environment_reset();
+        SKIPm("no such floating-point setting");
+    }
     if (cg_op_parse(&got, "topk:0.01|absmax:4:512") != CG_OK) got = cg_dense();
     if (cg_op_print(&level, text[1], sizeof text[1]) != CG_OK) text[1][0] = 0;
     bound[1] = cg_bound(&tiny, 1000) + cg_bound(&ratio, (size_t)1 << 25);
@@ -775,8 +859,7 @@ TEST sizes_and_texts_in(int which)
     PASS();
 }
 
-TEST environment_survives_errors(cg_isa isa)
-{
+TEST environment_survives_errors(cg_isa isa) {
     float x[4] = { 1, 2, 3, 4 }, y[4];
     cg_op held = cg_absmax(4, 2), *op = &held, bad = cg_absmax(0, 2);
     size_t n = 4, a = 0, len;
@@ -785,7 +868,10 @@ TEST environment_survives_errors(cg_isa isa)
     ASSERT_ENUM_EQ(CG_OK, cg_isa_force(isa), ops_status);
     x[3] = ref_float(0x7f800000u);
     memset(packet, 1, sizeof packet);
-    if (!environment_set(5)) { environment_reset(); SKIPm("no such floating-point setting"); }
+    if (!environment_set(5)) {
+        environment_reset();
+        SKIPm("no such floating-point setting");
+    }
     before = environment_now();
     if (cg_compress(op, NULL, x, 4, packet, 256, &len, NULL, 0) == CG_OK) x[0] = 99;
     if (cg_compress(op, NULL, x, 4, packet, 5, &len, NULL, 0) == CG_OK) x[0] = 99;
@@ -798,8 +884,7 @@ TEST environment_survives_errors(cg_isa isa)
     PASS();
 }
 
-TEST force_and_name(void)
-{
+TEST force_and_name(void) {
     int isa;
     ASSERT(cg_isa_found(CG_ISA_SCALAR));
     for (isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
@@ -814,8 +899,7 @@ TEST force_and_name(void)
     PASS();
 }
 
-SUITE(isa)
-{
+SUITE(isa) {
     int which, i;
     RUN_TEST(force_and_name);
     for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++)
@@ -833,18 +917,18 @@ SUITE(isa)
     }
 }
 
-SUITE(large_results)
-{
-    static const char *const texts[] = { "dense", "f16", "bf16", "sign", "efsign", "terngrad", "absmax:8:512", "absmax:4:101", "minmax:3:64",
-                                         "topk:0.01", "topk:0.3|f16", "threshold:2", "randk:0.1", "randk:0.5|topk:0.1|absmax:4:64" };
+SUITE(large_results) {
+    static const char *const texts[] = { "dense", "f16", "bf16", "sign", "efsign", "terngrad", "absmax:8:512",
+        "absmax:4:101", "minmax:3:64", "topk:0.01", "topk:0.3|f16", "threshold:2", "randk:0.1",
+        "randk:0.5|topk:0.1|absmax:4:64" };
     size_t i;
     int which;
     for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++)
-        for (i = 0; cg_isa_found((cg_isa)which) && i < sizeof texts / sizeof *texts; i += long_test() ? 1 : 6) RUN_TESTp(streamed, texts[i], (cg_isa)which);
+        for (i = 0; cg_isa_found((cg_isa)which) && i < sizeof texts / sizeof *texts; i += long_test() ? 1 : 6)
+            RUN_TESTp(streamed, texts[i], (cg_isa)which);
 }
 
-SUITE(fp_environment)
-{
+SUITE(fp_environment) {
     int which, setting;
     for (setting = 0; setting < 8; setting++) RUN_TEST1(sizes_and_texts_in, setting);
     for (which = CG_ISA_SCALAR; which <= CG_ISA_NEON; which++) {
@@ -854,8 +938,7 @@ SUITE(fp_environment)
     }
 }
 
-SUITE(every_kernel)
-{
+SUITE(every_kernel) {
     int which, i;
     for (which = CG_ISA_AVX2; which <= CG_ISA_NEON; which++) {
         if (cg_isa_force((cg_isa)which) != CG_OK) continue;
@@ -865,8 +948,7 @@ SUITE(every_kernel)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(every_kernel);
     RUN_SUITE(isa);

@@ -1,23 +1,25 @@
-/* cg_exchange_layers, over threads: every long layer comes out as if exchanged alone, the short ones as their plain mean, all of
-   them opened at once; a layer that cannot be exchanged is heard of by all, and what fails half way leaves the rest alone. */
+/* cg_exchange_layers, over threads: every long layer comes out as if exchanged alone, the short ones as their
+   plain mean, all of them opened at once; a layer that cannot be exchanged is heard of by all, and what fails half
+   way leaves the rest alone. */
 #include "examples/transport_threads.h"
 #include "greatest.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_exchange.h"
 
 enum { LAYERS = 7, SMALL = 400, MOST = 8 };
-static const char *const ops[LAYERS] = { "topk:0.05", "efsign", "dense", "absmax:4:512", "topk:0.1", "randk:0.5", "lowrank:2:50:40" };
+static const char *const ops[LAYERS] = { "topk:0.05", "efsign", "dense", "absmax:4:512", "topk:0.1", "randk:0.5",
+    "lowrank:2:50:40" };
 static const size_t lengths[LAYERS] = { 5000, 100, 0, 30000, 7, 300, 2000 };
 
 typedef struct job {
-    int size, how;                              /* how: 0 together, 1 one by one, 2 with `bad` */
+    int size, how; /* how: 0 together, 1 one by one, 2 with `bad` */
     float x[MOST][LAYERS][30000];
     double used[MOST][LAYERS][30000];
     cg_layer layer[MOST][LAYERS];
     cg_status status[MOST];
     cg_report report[MOST];
     void (*bad)(struct job *, int rank, cg_layer *, size_t *count, cg_transport *);
-    int fail_after, calls[MOST], less;          /* less: rank 1 has too little memory */
+    int fail_after, calls[MOST], less; /* less: rank 1 has too little memory */
     cg_transport real[MOST];
 } job;
 static job *j, *alone;
@@ -60,11 +62,14 @@ static int worker(cg_threads_world *world, int rank, void *user) {
     bytes = cg_exchange_layers_memory(l, count, SMALL, &t);
     mem = malloc(bytes + 64);
     memset((char *)mem + bytes, 0x5a, 64);
-    k->status[rank] = cg_exchange_layers(l, count, SMALL, &t, mem, rank == 1 && k->less ? bytes / 2 : bytes, &k->report[rank]);
-    for (int i = 0; i < 64; i++) if (((char *)mem)[bytes + (size_t)i] != 0x5a) abort();
+    k->status[rank] = cg_exchange_layers(
+        l, count, SMALL, &t, mem, rank == 1 && k->less ? bytes / 2 : bytes, &k->report[rank]);
+    for (int i = 0; i < 64; i++)
+        if (((char *)mem)[bytes + (size_t)i] != 0x5a) abort();
     for (int i = 0; i < LAYERS && k->status[rank] == CG_OK; i++) {
         float *u = (float *)malloc(4 * lengths[i] + 4);
-        if (cg_used_decode(NULL, l[i].report.used, l[i].report.used_len, 1, 0, u, lengths[i]) != CG_OK) k->status[rank] = CG_E_STATE;
+        if (cg_used_decode(NULL, l[i].report.used, l[i].report.used_len, 1, 0, u, lengths[i]) != CG_OK)
+            k->status[rank] = CG_E_STATE;
         for (size_t e = 0; e < lengths[i]; e++) k->used[rank][i][e] = (double)u[e];
         free(u);
     }
@@ -99,7 +104,8 @@ TEST as_if_alone(int size) {
             if (lengths[i] >= SMALL) ASSERT_EQm(ops[i], 0, memcmp(j->x[r][i], alone->x[r][i], 4 * lengths[i]));
             rounds += alone->layer[r][i].report.rounds;
         }
-        if (size > 1) ASSERT(j->report[r].rounds + LAYERS - 2 <= rounds);       /* one opening of two rounds for all of them */
+        /* one opening of two rounds for all of them */
+        if (size > 1) ASSERT(j->report[r].rounds + LAYERS - 2 <= rounds);
     }
     PASS();
 }
@@ -125,14 +131,44 @@ TEST nothing_is_lost(int size) {
 }
 
 static void nan_in_one(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) {
-    (void)k; (void)count; (void)t;
-    if (rank == 1) { const uint32_t nan = 0x7fc00000u; memcpy(&l[3].x[77], &nan, 4); }
+    (void)k;
+    (void)count;
+    (void)t;
+    if (rank == 1) {
+        const uint32_t nan = 0x7fc00000u;
+        memcpy(&l[3].x[77], &nan, 4);
+    }
 }
-static void one_layer_less(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)k; (void)l; (void)t; if (rank == 1) --*count; }
-static void another_operator(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)k; (void)count; (void)t; if (rank == 1) l[0].desc.op = cg_topk(0.06f); }
-static void refused(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)k; (void)count; (void)t; if (rank == 1) l[3].desc.route = CG_ROUTE_LINEAR; }
-static void no_x(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)k; (void)count; (void)t; if (rank == 1) l[1].x = NULL; }
-static void too_little(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) { (void)l; (void)count; (void)t; if (rank == 1) k->less = 1; }
+static void one_layer_less(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) {
+    (void)k;
+    (void)l;
+    (void)t;
+    if (rank == 1) --*count;
+}
+static void another_operator(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) {
+    (void)k;
+    (void)count;
+    (void)t;
+    if (rank == 1) l[0].desc.op = cg_topk(0.06f);
+}
+static void refused(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) {
+    (void)k;
+    (void)count;
+    (void)t;
+    if (rank == 1) l[3].desc.route = CG_ROUTE_LINEAR;
+}
+static void no_x(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) {
+    (void)k;
+    (void)count;
+    (void)t;
+    if (rank == 1) l[1].x = NULL;
+}
+static void too_little(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) {
+    (void)l;
+    (void)count;
+    (void)t;
+    if (rank == 1) k->less = 1;
+}
 TEST all_hear_of_it(void (*bad)(job *, int, cg_layer *, size_t *, cg_transport *), cg_status guilty, cg_status others) {
     run(j, 3, 0, bad);
     for (int r = 0; r < 3; r++) {
@@ -150,7 +186,8 @@ static int failing_allgather(void *user, const void *mine, void *all, size_t byt
     return k->calls[1]++ == k->fail_after ? 77 : k->real[1].allgather(k->real[1].user, mine, all, bytes);
 }
 static void failing(job *k, int rank, cg_layer *l, size_t *count, cg_transport *t) {
-    (void)l; (void)count;
+    (void)l;
+    (void)count;
     k->real[rank] = *t;
     t->sendrecv = NULL;
     t->broadcast = NULL;

@@ -1,9 +1,9 @@
-/* Where an exchange ends: more ranks than a refused one has memory to speak to, sums beyond the largest float, weights next to
-   nothing, and a leader that lies. */
+/* Where an exchange ends: more ranks than a refused one has memory to speak to, sums beyond the largest float,
+   weights next to nothing, and a leader that lies. */
 #include "greatest.h"
-#undef COMPGRAD_LINKED                  /* private names: a copy of its own */
+#undef COMPGRAD_LINKED /* private names: a copy of its own */
 #define COMPGRAD_STATIC
-#define COMPGRAD_NO_SIMD                 /* nothing here depends on it, and it is quicker to build */
+#define COMPGRAD_NO_SIMD /* nothing here depends on it, and it is quicker to build */
 #define COMPGRAD_IMPLEMENTATION
 #include "sim.h"
 
@@ -99,7 +99,7 @@ static void swap_indices(sim *all, int rank) {
         e->reduced.len = lie_len;
         cg_put64_(e->preamble.out, lie_len);
     } else {
-        cg_ex_fail_(e, CG_E_STATE, 0, "done with it");         /* it need not believe itself */
+        cg_ex_fail_(e, CG_E_STATE, 0, "done with it"); /* it need not believe itself */
     }
 }
 TEST a_leader_that_lies(const char *op) {
@@ -110,7 +110,7 @@ TEST a_leader_that_lies(const char *op) {
     desc.op = cg_topk(0.1f);
     desc.route = CG_ROUTE_SHARED;
     desc.leader = 1;
-    last[N - 1] = 100.0f;                                   /* of the DCT's 64 frequencies some are beyond N */
+    last[N - 1] = 100.0f; /* of the DCT's 64 frequencies some are beyond N */
     ASSERT_EQ(CG_OK, cg_op_parse(&other, op));
     ASSERT_EQ(CG_OK, cg_compress(&other, &desc.tag, last, N, lie, sizeof lie, &lie_len, scratch, sizeof scratch));
     fill(3);
@@ -144,7 +144,9 @@ TEST a_packet_with_too_many(uint32_t route) {
     ASSERT_EQ(CG_OK, cg_exchange_start(e, &desc, &s.rank[0].transport, x[0], N, s.rank[0].mem, s.rank[0].bytes));
     ASSERT_EQ(CG_OK, cg_compress(&all, &desc.tag, x[0], N, many, sizeof many, &len, scratch, sizeof scratch));
     ASSERT(e->mem.list_cap < 100);
-    ASSERT_EQ(CG_E_CORRUPT, cg_threshold_split_(e, many, len, N, 1, 0, e->reduced.packet, &kept, e->dropped.buf[0], e->dropped.cap, 0, &lost));
+    ASSERT_EQ(CG_E_CORRUPT,
+        cg_threshold_split_(
+            e, many, len, N, 1, 0, e->reduced.packet, &kept, e->dropped.buf[0], e->dropped.cap, 0, &lost));
     sim_close(&s);
     PASS();
 }
@@ -161,7 +163,8 @@ int main(int argc, char **argv) {
     for (int ranks = 2; ranks <= 5; ranks++) {
         RUN_TESTp(sums_too_large, "dense", (uint32_t)CG_ROUTE_RING, (uint32_t)CG_FOLD_MEAN, ranks);
         RUN_TESTp(sums_too_large, "dense", (uint32_t)CG_ROUTE_TREE, (uint32_t)CG_FOLD_MEAN, ranks);
-        for (uint32_t route = CG_ROUTE_RING; route <= CG_ROUTE_MERGE; route++) RUN_TESTp(sums_too_large, "topk:0.1", route, (uint32_t)CG_FOLD_MEAN, ranks);
+        for (uint32_t route = CG_ROUTE_RING; route <= CG_ROUTE_MERGE; route++)
+            RUN_TESTp(sums_too_large, "topk:0.1", route, (uint32_t)CG_FOLD_MEAN, ranks);
         RUN_TESTp(sums_too_large, "topk:0.1", (uint32_t)CG_ROUTE_REGION, (uint32_t)CG_FOLD_MEAN, ranks);
         RUN_TESTp(sums_too_large, "topk:0.1", (uint32_t)CG_ROUTE_ALLGATHER, (uint32_t)CG_FOLD_CONTRIBUTORS, ranks);
     }

@@ -1,5 +1,5 @@
-/* bench/net.h: gradients against textbook loops in double, those against finite differences; the same bits with every SIMD width, whatever
-   was in the memory before; what it starts from; and that it learns. */
+/* bench/net.h: gradients against textbook loops in double, those against finite differences; the same bits with
+   every SIMD width, whatever was in the memory before; what it starts from; and that it learns. */
 #include "bench/net.h"
 #include "greatest.h"
 
@@ -14,16 +14,15 @@ static float params[MOST_PARAMS], grad[MOST_PARAMS + GUARD], other[MOST_PARAMS +
 static double exact[MOST_PARAMS], exact_params[MOST_PARAMS];
 static char note[200];
 
-static uint32_t lcg(void)
-{
+static uint32_t lcg(void) {
     static uint64_t state = 1;
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(state >> 33);
 }
 
-/* Half of each picture is black, as in those of clothes: there all outputs of a convolution are equal, and the pool has to choose. */
-static void make_images(int batch)
-{
+/* Half of each picture is black, as in those of clothes: there all outputs of a convolution are equal, and the
+   pool has to choose. */
+static void make_images(int batch) {
     int b, i;
     const int size = n.height * n.width;
     for (b = 0; b < batch; b++) {
@@ -34,8 +33,7 @@ static void make_images(int batch)
 }
 
 /* Parameters as after some training: biases are not 0. */
-static int make(const char *kind, int height, int width, int classes, int batch)
-{
+static int make(const char *kind, int height, int width, int classes, int batch) {
     size_t i;
     int t;
     if (net_init(&n, kind, height, width, classes) || n.n > MOST_PARAMS) return 1;
@@ -46,7 +44,7 @@ static int make(const char *kind, int height, int width, int classes, int batch)
     return 0;
 }
 
-static float *dirty(size_t floats)         /* all NaN, and so is an edge */
+static float *dirty(size_t floats) /* all NaN, and so is an edge */
 {
     float *p = (float *)malloc((floats + GUARD) * sizeof *p);
     if (!p) abort();
@@ -54,17 +52,17 @@ static float *dirty(size_t floats)         /* all NaN, and so is an edge */
     return p;
 }
 
-static int edge_is_left_alone(const float *p, size_t floats)
-{
+static int edge_is_left_alone(const float *p, size_t floats) {
     static const unsigned char ones[4] = { 0xff, 0xff, 0xff, 0xff };
     size_t i;
-    for (i = 0; i < GUARD; i++) if (memcmp(p + floats + i, ones, 4)) return 0;
+    for (i = 0; i < GUARD; i++)
+        if (memcmp(p + floats + i, ones, 4)) return 0;
     return 1;
 }
 
-/* The gradient in memory that is dirty, and no larger than it has to be; NaN as the loss if it was used beyond its end. */
-static double gradient_into(float *g, int batch)
-{
+/* The gradient in memory that is dirty, and no larger than it has to be; NaN as the loss if it was used beyond its
+   end. */
+static double gradient_into(float *g, int batch) {
     const size_t room = net_memory(&n, batch);
     float *mem = dirty(room);
     double loss;
@@ -75,22 +73,35 @@ static double gradient_into(float *g, int batch)
     return loss;
 }
 
-/* ---- the textbook, in double ------------------------------------------------------------------------------------------------------ */
+/* ---- the textbook, in double ---- */
 
 enum { CONV, RELU, POOL, DENSE };
-typedef struct step { int what, outputs; const char *name; } step;
-static const step LENET[] = { {CONV, 16, "conv1"}, {RELU, 0, ""}, {POOL, 0, ""}, {CONV, 32, "conv2"}, {RELU, 0, ""}, {POOL, 0, ""},
-                              {DENSE, 512, "fc1"}, {RELU, 0, ""}, {DENSE, 0, "fc2"} };
-static const step MLP[] = { {DENSE, 256, "fc1"}, {RELU, 0, ""}, {DENSE, 128, "fc2"}, {RELU, 0, ""}, {DENSE, 0, "fc3"} };
-static const step SMALL[] = { {DENSE, 64, "fc1"}, {RELU, 0, ""}, {DENSE, 32, "fc2"}, {RELU, 0, ""}, {DENSE, 0, "fc3"} };
-static const struct { const char *kind; const step *steps; int count; } KINDS[] = { {"lenet", LENET, 9}, {"mlp", MLP, 5}, {"small", SMALL, 5} };
+typedef struct step {
+    int what, outputs;
+    const char *name;
+} step;
+static const step LENET[] = { { CONV, 16, "conv1" }, { RELU, 0, "" }, { POOL, 0, "" }, { CONV, 32, "conv2" },
+    { RELU, 0, "" }, { POOL, 0, "" }, { DENSE, 512, "fc1" }, { RELU, 0, "" }, { DENSE, 0, "fc2" } };
+static const step MLP[] = { { DENSE, 256, "fc1" }, { RELU, 0, "" }, { DENSE, 128, "fc2" }, { RELU, 0, "" },
+    { DENSE, 0, "fc3" } };
+static const step SMALL[] = { { DENSE, 64, "fc1" }, { RELU, 0, "" }, { DENSE, 32, "fc2" }, { RELU, 0, "" },
+    { DENSE, 0, "fc3" } };
+static const struct {
+    const char *kind;
+    const step *steps;
+    int count;
+} KINDS[] = { { "lenet", LENET, 9 }, { "mlp", MLP, 5 }, { "small", SMALL, 5 } };
 
-typedef struct volume { int h, w, c; double *v; } volume;       /* (row, column, channel) */
-static double *at(volume x, int y, int col, int c) { return x.v + ((size_t)y * (size_t)x.w + (size_t)col) * (size_t)x.c + (size_t)c; }
+typedef struct volume {
+    int h, w, c;
+    double *v;
+} volume; /* (row, column, channel) */
+static double *at(volume x, int y, int col, int c) {
+    return x.v + ((size_t)y * (size_t)x.w + (size_t)col) * (size_t)x.c + (size_t)c;
+}
 static size_t size_of(volume x) { return (size_t)x.h * (size_t)x.w * (size_t)x.c; }
 
-static volume fresh(int h, int w, int c)
-{
+static volume fresh(int h, int w, int c) {
     volume x;
     x.h = h;
     x.w = w;
@@ -100,39 +111,41 @@ static volume fresh(int h, int w, int c)
     return x;
 }
 
-static size_t first_of(const char *name, const char *what)
-{
+static size_t first_of(const char *name, const char *what) {
     char full[32];
     int t;
     snprintf(full, sizeof full, "%s.%s", name, what);
-    for (t = 0; t < n.tensors; t++) if (!strcmp(n.tensor[t].name, full)) break;
+    for (t = 0; t < n.tensors; t++)
+        if (!strcmp(n.tensor[t].name, full)) break;
     if (t == n.tensors) abort();
     return n.tensor[t].first;
 }
 
 /* One step forward if dy.v is NULL; else backward, from dy to dx and, added, to exact[]. */
-static void convolve(volume x, volume y, volume dx, volume dy, size_t weight, size_t bias)
-{
+static void convolve(volume x, volume y, volume dx, volume dy, size_t weight, size_t bias) {
     int r, s, o, i, j, c;
-    for (r = 0; r < y.h; r++) for (s = 0; s < y.w; s++) for (o = 0; o < y.c; o++) {
-        double sum = exact_params[bias + (size_t)o];
-        const double d = dy.v ? *at(dy, r, s, o) : 0;
-        if (dy.v) exact[bias + (size_t)o] += d;
-        for (i = 0; i < 5; i++) for (j = 0; j < 5; j++) for (c = 0; c < x.c; c++) {
-            const size_t w = weight + ((size_t)((i * 5 + j) * x.c + c)) * (size_t)y.c + (size_t)o;
-            if (dy.v) {
-                exact[w] += d * *at(x, r + i, s + j, c);
-                *at(dx, r + i, s + j, c) += d * exact_params[w];
-            } else {
-                sum += exact_params[w] * *at(x, r + i, s + j, c);
+    for (r = 0; r < y.h; r++)
+        for (s = 0; s < y.w; s++)
+            for (o = 0; o < y.c; o++) {
+                double sum = exact_params[bias + (size_t)o];
+                const double d = dy.v ? *at(dy, r, s, o) : 0;
+                if (dy.v) exact[bias + (size_t)o] += d;
+                for (i = 0; i < 5; i++)
+                    for (j = 0; j < 5; j++)
+                        for (c = 0; c < x.c; c++) {
+                            const size_t w = weight + ((size_t)((i * 5 + j) * x.c + c)) * (size_t)y.c + (size_t)o;
+                            if (dy.v) {
+                                exact[w] += d * *at(x, r + i, s + j, c);
+                                *at(dx, r + i, s + j, c) += d * exact_params[w];
+                            } else {
+                                sum += exact_params[w] * *at(x, r + i, s + j, c);
+                            }
+                        }
+                if (!dy.v) *at(y, r, s, o) = sum;
             }
-        }
-        if (!dy.v) *at(y, r, s, o) = sum;
-    }
 }
 
-static void dense(volume x, volume y, volume dx, volume dy, size_t weight, size_t bias)
-{
+static void dense(volume x, volume y, volume dx, volume dy, size_t weight, size_t bias) {
     const size_t in = size_of(x), out = size_of(y);
     size_t o, i;
     for (o = 0; o < out; o++) {
@@ -140,37 +153,42 @@ static void dense(volume x, volume y, volume dx, volume dy, size_t weight, size_
         else y.v[o] = exact_params[bias + o];
         for (i = 0; i < in; i++) {
             if (!dy.v) y.v[o] += exact_params[weight + i * out + o] * x.v[i];
-            else exact[weight + i * out + o] += dy.v[o] * x.v[i], dx.v[i] += dy.v[o] * exact_params[weight + i * out + o];
+            else
+                exact[weight + i * out + o] += dy.v[o] * x.v[i],
+                    dx.v[i] += dy.v[o] * exact_params[weight + i * out + o];
         }
     }
 }
 
-static void pool(volume x, volume y, volume dx, volume dy)
-{
+static void pool(volume x, volume y, volume dx, volume dy) {
     int r, s, c, q;
-    for (r = 0; r < y.h; r++) for (s = 0; s < y.w; s++) for (c = 0; c < y.c; c++) {
-        int best = 0;
-        for (q = 1; q < 4; q++) if (*at(x, 2 * r + q / 2, 2 * s + q % 2, c) > *at(x, 2 * r + best / 2, 2 * s + best % 2, c)) best = q;
-        if (!dy.v) *at(y, r, s, c) = *at(x, 2 * r + best / 2, 2 * s + best % 2, c);
-        else *at(dx, 2 * r + best / 2, 2 * s + best % 2, c) += *at(dy, r, s, c);
-    }
+    for (r = 0; r < y.h; r++)
+        for (s = 0; s < y.w; s++)
+            for (c = 0; c < y.c; c++) {
+                int best = 0;
+                for (q = 1; q < 4; q++)
+                    if (*at(x, 2 * r + q / 2, 2 * s + q % 2, c) > *at(x, 2 * r + best / 2, 2 * s + best % 2, c))
+                        best = q;
+                if (!dy.v) *at(y, r, s, c) = *at(x, 2 * r + best / 2, 2 * s + best % 2, c);
+                else *at(dx, 2 * r + best / 2, 2 * s + best % 2, c) += *at(dy, r, s, c);
+            }
 }
 
-static void one_step(const step *t, volume x, volume y, volume dx, volume dy)
-{
+static void one_step(const step *t, volume x, volume y, volume dx, volume dy) {
     size_t i;
     if (t->what == CONV) convolve(x, y, dx, dy, first_of(t->name, "w"), first_of(t->name, "b"));
     else if (t->what == DENSE) dense(x, y, dx, dy, first_of(t->name, "w"), first_of(t->name, "b"));
     else if (t->what == POOL) pool(x, y, dx, dy);
-    else for (i = 0; i < size_of(x); i++) {
-        if (!dy.v) y.v[i] = x.v[i] > 0 ? x.v[i] : 0;
-        else dx.v[i] = x.v[i] > 0 ? dy.v[i] : 0;
-    }
+    else
+        for (i = 0; i < size_of(x); i++) {
+            if (!dy.v) y.v[i] = x.v[i] > 0 ? x.v[i] : 0;
+            else dx.v[i] = x.v[i] > 0 ? dy.v[i] : 0;
+        }
 }
 
-/* The loss of one image; adds the gradient to exact[] if asked to. *right: whether the label's output is the largest. */
-static double textbook(int kind, const uint8_t *image, int label, int want_gradient, int *right)
-{
+/* The loss of one image; adds the gradient to exact[] if asked to. *right: whether the label's output is the
+   largest. */
+static double textbook(int kind, const uint8_t *image, int label, int want_gradient, int *right) {
     const step *steps = KINDS[kind].steps;
     const volume none = { 0, 0, 0, NULL };
     const int count = KINDS[kind].count;
@@ -203,8 +221,7 @@ static double textbook(int kind, const uint8_t *image, int label, int want_gradi
 }
 
 /* The mean over the batch, gradient in exact[] if asked to. */
-static double textbook_mean(int kind, int batch, int want_gradient, int *right)
-{
+static double textbook_mean(int kind, int batch, int want_gradient, int *right) {
     double loss = 0;
     size_t i;
     int b, r;
@@ -218,48 +235,49 @@ static double textbook_mean(int kind, int batch, int want_gradient, int *right)
     return loss / batch;
 }
 
-static void widen(void)
-{
+static void widen(void) {
     size_t i;
     for (i = 0; i < n.n; i++) exact_params[i] = (double)params[i];
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- tests ---- */
 
-typedef struct shape { int kind, height, width, classes, batch; } shape;
-static const shape SHAPES[] = {
-    {0, 28, 28, 10, 1}, {0, 28, 28, 10, 16}, {0, 16, 16, 10, 17}, {0, 17, 16, 3, 3}, {0, 19, 22, 11, 3}, {0, 23, 30, 2, 1}, {0, 21, 21, 33, 16},
-    {1, 28, 28, 10, 16}, {1, 28, 28, 10, 17}, {1, 9, 7, 3, 3}, {1, 1, 1, 1, 1},
-    {2, 16, 16, 10, 1}, {2, 16, 16, 10, 3}, {2, 16, 16, 10, 16}, {2, 16, 16, 10, 17}, {2, 5, 13, 7, 16}, {2, 1, 3, 256, 3}
-};
+typedef struct shape {
+    int kind, height, width, classes, batch;
+} shape;
+static const shape SHAPES[] = { { 0, 28, 28, 10, 1 }, { 0, 28, 28, 10, 16 }, { 0, 16, 16, 10, 17 }, { 0, 17, 16, 3, 3 },
+    { 0, 19, 22, 11, 3 }, { 0, 23, 30, 2, 1 }, { 0, 21, 21, 33, 16 }, { 1, 28, 28, 10, 16 }, { 1, 28, 28, 10, 17 },
+    { 1, 9, 7, 3, 3 }, { 1, 1, 1, 1, 1 }, { 2, 16, 16, 10, 1 }, { 2, 16, 16, 10, 3 }, { 2, 16, 16, 10, 16 },
+    { 2, 16, 16, 10, 17 }, { 2, 5, 13, 7, 16 }, { 2, 1, 3, 256, 3 } };
 enum { SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
 static int make_shape(const shape *s) { return make(KINDS[s->kind].kind, s->height, s->width, s->classes, s->batch); }
 
-#define EXPECT(cond, s, what)                                                                                                       \
-    do {                                                                                                                            \
-        if (!(cond)) {                                                                                                              \
-            snprintf(note, sizeof note, "%s: %s, %dx%d, %d classes, batch %d, SIMD %d", what, KINDS[(s)->kind].kind, (s)->height,   \
-                     (s)->width, (s)->classes, (s)->batch, n.simd_);                                                                \
-            FAILm(note);                                                                                                            \
-        }                                                                                                                           \
-    } while (0)
+#define EXPECT(cond, s, what)                                                                                  \
+  do {                                                                                                         \
+    if (!(cond)) {                                                                                             \
+      snprintf(note, sizeof note, "%s: %s, %dx%d, %d classes, batch %d, SIMD %d", what, KINDS[(s)->kind].kind, \
+          (s)->height, (s)->width, (s)->classes, (s)->batch, n.simd_);                                         \
+      FAILm(note);                                                                                             \
+    }                                                                                                          \
+  } while (0)
 
-/* The name of a tensor whose gradient is not that of the textbook, to a millionth of its largest value or three; or NULL. */
-static const char *wrong_tensor(void)
-{
+/* The name of a tensor whose gradient is not that of the textbook, to a millionth of its largest value or three;
+   or NULL. */
+static const char *wrong_tensor(void) {
     size_t i;
     int t;
     for (t = 0; t < n.tensors; t++) {
         const size_t first = n.tensor[t].first, end = first + n.tensor[t].n;
         double most = 0;
-        for (i = first; i < end; i++) if (fabs(exact[i]) > most) most = fabs(exact[i]);
-        for (i = first; i < end; i++) if (!(fabs((double)grad[i] - exact[i]) <= 3e-6 * most + 1e-9)) return n.tensor[t].name;
+        for (i = first; i < end; i++)
+            if (fabs(exact[i]) > most) most = fabs(exact[i]);
+        for (i = first; i < end; i++)
+            if (!(fabs((double)grad[i] - exact[i]) <= 3e-6 * most + 1e-9)) return n.tensor[t].name;
     }
     return NULL;
 }
 
-TEST equals_the_textbook(void)
-{
+TEST equals_the_textbook(void) {
     int k, right;
     for (k = 0; k < SHAPE_COUNT; k++) {
         const shape *s = &SHAPES[k];
@@ -282,10 +300,10 @@ TEST equals_the_textbook(void)
     PASS();
 }
 
-/* The textbook itself: the loss must change as its gradient says. Where a ReLU or a pool switches between, a smaller step must agree. */
-TEST textbook_equals_differences(void)
-{
-    static const shape few[] = { {0, 16, 17, 4, 2}, {1, 4, 5, 3, 2}, {2, 6, 6, 10, 3} };
+/* The textbook itself: the loss must change as its gradient says. Where a ReLU or a pool switches between, a
+   smaller step must agree. */
+TEST textbook_equals_differences(void) {
+    static const shape few[] = { { 0, 16, 17, 4, 2 }, { 1, 4, 5, 3, 2 }, { 2, 6, 6, 10, 3 } };
     int k, t, i, h, right;
     for (k = 0; k < 3; k++) {
         EXPECT(!make_shape(&few[k]), &few[k], "net_init");
@@ -310,8 +328,7 @@ TEST textbook_equals_differences(void)
     PASS();
 }
 
-TEST every_simd_has_the_same_bits(void)
-{
+TEST every_simd_has_the_same_bits(void) {
     int k, simd, best;
     for (k = 0; k < SHAPE_COUNT; k++) {
         const shape *s = &SHAPES[k];
@@ -330,8 +347,7 @@ TEST every_simd_has_the_same_bits(void)
 }
 
 /* What this build must share with all others. */
-TEST every_machine_has_the_same_bits(void)
-{
+TEST every_machine_has_the_same_bits(void) {
     static const uint32_t want[] = { 0x1caec684u, 0xab5c2b67u, 0x9751d79cu };
     int k;
     size_t i;
@@ -351,8 +367,7 @@ TEST every_machine_has_the_same_bits(void)
     PASS();
 }
 
-TEST alignment_does_not_matter(void)
-{
+TEST alignment_does_not_matter(void) {
     static float unaligned_params[MOST_PARAMS + 8], unaligned[MOST_PARAMS + 8];
     const shape *s = &SHAPES[3];
     float *mem;
@@ -372,8 +387,7 @@ TEST alignment_does_not_matter(void)
 }
 
 /* Memory for a batch does for a smaller one. */
-TEST memory_grows_with_the_batch(void)
-{
+TEST memory_grows_with_the_batch(void) {
     int k, b;
     for (k = 0; k < 3; k++) {
         ASSERT_EQ(0, net_init(&n, KINDS[k].kind, 28, 28, 10));
@@ -383,8 +397,7 @@ TEST memory_grows_with_the_batch(void)
 }
 
 /* The darkest and the brightest picture, the first and the last label. */
-TEST extreme_images_and_labels(void)
-{
+TEST extreme_images_and_labels(void) {
     int k, b, right;
     for (k = 0; k < 3; k++) {
         const shape s = { k, 20, 17, 256, 4 };
@@ -402,9 +415,9 @@ TEST extreme_images_and_labels(void)
     PASS();
 }
 
-/* Convolutions that only copy a pixel: the pool sees equal values with unequal neighbours. The first of them gets the gradient. */
-TEST ties_go_to_the_first(void)
-{
+/* Convolutions that only copy a pixel: the pool sees equal values with unequal neighbours. The first of them gets
+   the gradient. */
+TEST ties_go_to_the_first(void) {
     const shape s = { 0, 20, 20, 10, 3 };
     size_t i;
     int right;
@@ -421,9 +434,9 @@ TEST ties_go_to_the_first(void)
     PASS();
 }
 
-/* Huge outputs: the gradient is finite, and one of nothing but a wrong label. A NaN shows in the loss, and is no right answer. */
-TEST huge_and_broken_parameters(void)
-{
+/* Huge outputs: the gradient is finite, and one of nothing but a wrong label. A NaN shows in the loss, and is no
+   right answer. */
+TEST huge_and_broken_parameters(void) {
     const shape s = { 2, 8, 8, 10, 16 };
     const size_t bias = 64 * 64 + 64 + 64 * 32 + 32 + 32 * 10;
     static float mem[1 << 15];
@@ -450,8 +463,7 @@ TEST huge_and_broken_parameters(void)
     PASS();
 }
 
-TEST exponential(void)
-{
+TEST exponential(void) {
     int i;
     for (i = 0; i <= 640000; i++) {
         const float x = (float)i * -1e-4f;
@@ -464,10 +476,10 @@ TEST exponential(void)
     PASS();
 }
 
-TEST tensors(void)
-{
+TEST tensors(void) {
     static const size_t rows[] = { 25, 16, 400, 32, 512, 512, 512, 10 }, cols[] = { 16, 1, 32, 1, 512, 1, 10, 1 };
-    static const char *const names[] = { "conv1.w", "conv1.b", "conv2.w", "conv2.b", "fc1.w", "fc1.b", "fc2.w", "fc2.b" };
+    static const char *const names[] = { "conv1.w", "conv1.b", "conv2.w", "conv2.b", "fc1.w", "fc1.b", "fc2.w",
+        "fc2.b" };
     size_t first = 0;
     int t;
     ASSERT_EQ(0, net_init(&n, "lenet", 28, 28, 10));
@@ -475,7 +487,8 @@ TEST tensors(void)
     ASSERT_EQ_FMT(8, n.tensors, "%d");
     for (t = 0; t < 8; t++) {
         ASSERT_STR_EQ(names[t], n.tensor[t].name);
-        ASSERT(n.tensor[t].rows == rows[t] && n.tensor[t].cols == cols[t] && n.tensor[t].n == rows[t] * cols[t] && n.tensor[t].first == first);
+        ASSERT(n.tensor[t].rows == rows[t] && n.tensor[t].cols == cols[t] && n.tensor[t].n == rows[t] * cols[t] &&
+            n.tensor[t].first == first);
         first += n.tensor[t].n;
     }
     ASSERT(first == n.n);
@@ -488,8 +501,7 @@ TEST tensors(void)
     PASS();
 }
 
-TEST what_does_not_fit(void)
-{
+TEST what_does_not_fit(void) {
     ASSERT_STR_EQ("lenet, mlp, small", net_kinds());
     ASSERT(net_init(&n, "resnet", 28, 28, 10));
     ASSERT(net_init(&n, "", 28, 28, 10));
@@ -504,9 +516,9 @@ TEST what_does_not_fit(void)
     PASS();
 }
 
-/* Variance 2 / inputs, mean 0, both within four deviations; nothing beyond sqrt(6 / inputs); another seed, other parameters. */
-TEST start(void)
-{
+/* Variance 2 / inputs, mean 0, both within four deviations; nothing beyond sqrt(6 / inputs); another seed, other
+   parameters. */
+TEST start(void) {
     int k, t;
     size_t i, equal = 0;
     for (k = 0; k < 3; k++) {
@@ -536,19 +548,18 @@ TEST start(void)
 }
 
 /* Ten classes, each a bright square somewhere else in noise: plain gradient descent finds them. */
-static void squares(int batch)
-{
+static void squares(int batch) {
     int b, y, x;
     make_images(batch);
     for (b = 0; b < batch; b++) {
         const int top = labels[b] / 4 * 5, left = labels[b] % 4 * 4;
         for (y = 0; y < 256; y++) pixels[b * MOST_PIXELS + y] = (uint8_t)(lcg() % 128);
-        for (y = top; y < top + 5; y++) for (x = left; x < left + 4; x++) pixels[b * MOST_PIXELS + y * 16 + x] = (uint8_t)(96 + lcg() % 160);
+        for (y = top; y < top + 5; y++)
+            for (x = left; x < left + 4; x++) pixels[b * MOST_PIXELS + y * 16 + x] = (uint8_t)(96 + lcg() % 160);
     }
 }
 
-TEST learns(void)
-{
+TEST learns(void) {
     static const float rate[] = { 0.02f, 0.02f, 0.05f };
     int k, i, correct;
     for (k = 0; k < 3; k++) {
@@ -569,14 +580,14 @@ TEST learns(void)
         loss = 0;
         correct = net_score(&n, params, images, labels, MOST_BATCH, mem, &loss);
         free(mem);
-        snprintf(note, sizeof note, "%s: loss %.3f, then %.3f; %d of %d", KINDS[k].kind, begin, end, correct, MOST_BATCH);
+        snprintf(
+            note, sizeof note, "%s: loss %.3f, then %.3f; %d of %d", KINDS[k].kind, begin, end, correct, MOST_BATCH);
         ASSERTm(note, begin > 1 && end < 0.1 && correct >= MOST_BATCH - 1 && loss < 0.2 * MOST_BATCH);
     }
     PASS();
 }
 
-SUITE(network)
-{
+SUITE(network) {
     RUN_TEST(tensors);
     RUN_TEST(what_does_not_fit);
     RUN_TEST(start);
@@ -595,8 +606,7 @@ SUITE(network)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(network);
     GREATEST_MAIN_END();

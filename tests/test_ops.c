@@ -5,20 +5,29 @@
 #include "ops.h"
 #include "greatest.h"
 
-static int same(const cg_op *a, const cg_op *b)
-{
+static int same(const cg_op *a, const cg_op *b) {
     const cg_stage *s[12];
     int i;
-    s[0] = &a->sample; s[1] = &a->transform; s[2] = &a->select; s[3] = &a->quantize; s[4] = &a->code; s[5] = &a->spare;
-    s[6] = &b->sample; s[7] = &b->transform; s[8] = &b->select; s[9] = &b->quantize; s[10] = &b->code; s[11] = &b->spare;
+    s[0] = &a->sample;
+    s[1] = &a->transform;
+    s[2] = &a->select;
+    s[3] = &a->quantize;
+    s[4] = &a->code;
+    s[5] = &a->spare;
+    s[6] = &b->sample;
+    s[7] = &b->transform;
+    s[8] = &b->select;
+    s[9] = &b->quantize;
+    s[10] = &b->code;
+    s[11] = &b->spare;
     for (i = 0; i < 6; i++)
-        if (s[i]->id != s[i + 6]->id || s[i]->flags != s[i + 6]->flags || s[i]->arg != s[i + 6]->arg
-            || s[i]->size != s[i + 6]->size || ref_bits(s[i]->value) != ref_bits(s[i + 6]->value)) return 0;
+        if (s[i]->id != s[i + 6]->id || s[i]->flags != s[i + 6]->flags || s[i]->arg != s[i + 6]->arg ||
+            s[i]->size != s[i + 6]->size || ref_bits(s[i]->value) != ref_bits(s[i + 6]->value))
+            return 0;
     return a->k == b->k && a->reserved == b->reserved;
 }
 
-TEST presets_fill_their_slot(void)
-{
+TEST presets_fill_their_slot(void) {
     cg_op zero = CG_ZERO, op = cg_dense();
     ASSERT(same(&zero, &op));
     op = cg_topk(0.25f);
@@ -37,8 +46,60 @@ TEST presets_fill_their_slot(void)
     PASS();
 }
 
-TEST then_fills_empty_slots(void)
-{
+/* One name for one thing: what text calls x, C calls cg_x, and the constants have its name, too. */
+typedef struct pair {
+    const char *text;
+    cg_op op;
+} pair;
+TEST text_and_c_share_names(void) {
+    pair pairs[40];
+    size_t n = 0;
+#define PAIR(t, o) (pairs[n].text = (t), pairs[n].op = (o), n++)
+    PAIR("levels:7:64", cg_levels(7, 64));
+    PAIR("levels:7|omega", cg_qsgd(7));
+    PAIR("trits:1.5", cg_trits(1.5f));
+    PAIR("trits:1.5|quartic", cg_threelc(1.5f));
+    PAIR("flex16:64", cg_flex16(64));
+    PAIR("flex16:64", cg_flexpoint(16, 64));
+    PAIR("e4m3:64", cg_e4m3(64));
+    PAIR("e5m2:64", cg_e5m2(64));
+    PAIR("fp8", cg_e4m3(512));
+    PAIR("fp8", cg_fp8());
+    PAIR("fp8_e5m2", cg_e5m2(512));
+    PAIR("fp8_e5m2", cg_fp8_e5m2());
+    PAIR("mxe4m3", cg_mxe4m3());
+    PAIR("mxe5m2", cg_mxe5m2());
+    PAIR("bins:50", cg_bins(50));
+    PAIR("bins:50|efsign", cg_adacomp(50));
+    PAIR("sides:0.05", cg_sides(0.05f));
+    PAIR("sides:0.05|onebit", cg_adaq(0.05f));
+    PAIR("wangnivar:0.5", cg_wangnivar(0.5f));
+    PAIR("rotate:2|lloyd:1.5", cg_then(cg_rotate(2), cg_lloyd(1.5f)));
+    PAIR("dct|chunked:64:0.1", cg_demo_dct(0.1f));
+    PAIR("demo_dct:0.1", cg_demo_dct(0.1f));
+    /* as 0.1 called them */
+    PAIR("demo:0.1", cg_demo(0.1f));
+    PAIR("mxfp8", cg_mxfp8());
+    PAIR("mxfp8", cg_mxe4m3());
+    PAIR("mxfp8_e5m2", cg_mxfp8_e5m2());
+    PAIR("mxfp8_e5m2", cg_mxe5m2());
+    PAIR("wangni_variance:0.5", cg_wangni_variance(0.5f));
+    PAIR("wangni_variance:0.5", cg_wangnivar(0.5f));
+#undef PAIR
+    for (size_t i = 0; i < n; i++) {
+        cg_op op;
+        ASSERT_EQm(pairs[i].text, CG_OK, cg_op_parse(&op, pairs[i].text));
+        ASSERTm(pairs[i].text, same(&op, &pairs[i].op));
+        ASSERTm(pairs[i].text, cg_bound(&op, 1000) > CG_HEADER_BYTES);
+    }
+    ASSERT(CG_SELECT_WANGNI_VARIANCE == (int)CG_SELECT_WANGNIVAR && CG_SELECT_ADACOMP == (int)CG_SELECT_BINS);
+    ASSERT(CG_QUANTIZE_TERNARY == (int)CG_QUANTIZE_TERNGRAD && CG_QUANTIZE_QSGD == (int)CG_QUANTIZE_LEVELS);
+    ASSERT(CG_QUANTIZE_STEPS == (int)CG_QUANTIZE_FLEXPOINT && CG_QUANTIZE_STEPS16 == (int)CG_QUANTIZE_FLEX16);
+    ASSERT(CG_QUANTIZE_THREELC == (int)CG_QUANTIZE_TRITS && sizeof(cg_side) == sizeof(cg_extra));
+    PASS();
+}
+
+TEST then_fills_empty_slots(void) {
     cg_op a = cg_then(cg_topk(0.1f), cg_then(cg_randk(0.5f), cg_f16()));
     cg_op b = cg_then(cg_then(cg_randk(0.5f), cg_topk(0.1f)), cg_f16());
     cg_op c = cg_then(cg_dense(), b);
@@ -53,8 +114,7 @@ TEST then_fills_empty_slots(void)
 }
 
 /* Each refused: a bound of 0, and CG_E_ARG with length 0. */
-TEST refuses(const cg_op *op)
-{
+TEST refuses(const cg_op *op) {
     float x[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     unsigned char packet[1024], scratch[1024];
     char text[128];
@@ -62,20 +122,24 @@ TEST refuses(const cg_op *op)
     ASSERT_EQ_FMTm("cg_bound", 0u, (unsigned)cg_bound(op, 8), "%u");
     ASSERT_EQ_FMTm("cg_bound, n = 0", 0u, (unsigned)cg_bound(op, 0), "%u");
     ASSERT_EQ_FMTm("cg_scratch", 0u, (unsigned)cg_scratch(op, 8), "%u");
-    ASSERT_ENUM_EQ(CG_E_ARG, cg_compress(op, NULL, x, 8, packet, sizeof packet, &len, scratch, sizeof scratch), ops_status);
+    ASSERT_ENUM_EQ(
+        CG_E_ARG, cg_compress(op, NULL, x, 8, packet, sizeof packet, &len, scratch, sizeof scratch), ops_status);
     ASSERT_EQ_FMT(0u, (unsigned)len, "%u");
-    if (cg_op_print(op, text, sizeof text) == CG_OK) {         /* if it prints, the text must not parse to something good */
+    /* if it prints, the text must not parse to something good */
+    if (cg_op_print(op, text, sizeof text) == CG_OK) {
         cg_op again;
         if (cg_op_parse(&again, text) == CG_OK) ASSERT_EQm(text, 0u, cg_bound(&again, 8));
     }
     PASS();
 }
 
-static cg_op with_k(cg_op op, uint64_t k) { op.k = k; return op; }
+static cg_op with_k(cg_op op, uint64_t k) {
+    op.k = k;
+    return op;
+}
 
 /* Fields that no preset sets. */
-static cg_op damaged(int field)
-{
+static cg_op damaged(int field) {
     cg_op op = cg_dense();
     switch (field) {
     case 0: op.sample.id = 9; break;
@@ -89,30 +153,27 @@ static cg_op damaged(int field)
     return op;
 }
 
-SUITE(bad_operators)
-{
+SUITE(bad_operators) {
     float nan_ = ref_float(0x7fc00000u), inf = ref_float(0x7f800000u);
-    cg_op ops[42] = {                               /* a count too large would show: a zero op is good */
-        cg_topk(0.0f), cg_topk(-0.1f), cg_topk(1.0001f), cg_topk(nan_), cg_topk(inf),
-        cg_randk(0.0f), cg_randk(-1.0f), cg_randk(2.0f), cg_randk(nan_), cg_randk(-inf),
-        cg_threshold(-1.0f), cg_threshold(nan_), cg_threshold(inf),
-        cg_absmax(0, 64), cg_absmax(9, 64), cg_absmax(-1, 64), cg_absmax(65537, 64), cg_absmax(4, 0),
-        cg_minmax(0, 64), cg_minmax(9, 64), cg_minmax(-1, 64), cg_minmax(65544, 64), cg_minmax(4, 0),
-        cg_then(cg_topk(0.1f), cg_topk(0.1f)), cg_then(cg_topk(0.1f), cg_threshold(0.1f)),
-        cg_then(cg_f16(), cg_bf16()), cg_then(cg_randk(0.1f), cg_randk(0.1f)),
-        cg_then(cg_then(cg_f16(), cg_f16()), cg_topk(0.1f)),               /* and stays bad */
-        cg_then(with_k(cg_topk(0.5f), 3), with_k(cg_randk(0.5f), 3)),
-        with_k(cg_dense(), 4), with_k(cg_threshold(0.5f), 4),              /* a count, but nothing that counts */
+    cg_op ops[42] = { /* a count too large would show: a zero op is good */
+        cg_topk(0.0f), cg_topk(-0.1f), cg_topk(1.0001f), cg_topk(nan_), cg_topk(inf), cg_randk(0.0f), cg_randk(-1.0f),
+        cg_randk(2.0f), cg_randk(nan_), cg_randk(-inf), cg_threshold(-1.0f), cg_threshold(nan_), cg_threshold(inf),
+        cg_absmax(0, 64), cg_absmax(9, 64), cg_absmax(-1, 64), cg_absmax(65537, 64), cg_absmax(4, 0), cg_minmax(0, 64),
+        cg_minmax(9, 64), cg_minmax(-1, 64), cg_minmax(65544, 64), cg_minmax(4, 0),
+        cg_then(cg_topk(0.1f), cg_topk(0.1f)), cg_then(cg_topk(0.1f), cg_threshold(0.1f)), cg_then(cg_f16(), cg_bf16()),
+        cg_then(cg_randk(0.1f), cg_randk(0.1f)),
+        cg_then(cg_then(cg_f16(), cg_f16()), cg_topk(0.1f)), /* and stays bad */
+        cg_then(with_k(cg_topk(0.5f), 3), with_k(cg_randk(0.5f), 3)), with_k(cg_dense(), 4),
+        with_k(cg_threshold(0.5f), 4), /* a count, but nothing that counts */
         cg_user(127, 0, 0, 0.0f), cg_user(256, 0, 0, 0.0f), cg_user(-1, 0, 0, 0.0f),
-        cg_coded(cg_topk(0.1f), (cg_coding)9),
-        damaged(0), damaged(1), damaged(2), damaged(3), damaged(4), damaged(5), damaged(6)
+        cg_coded(cg_topk(0.1f), (cg_coding)9), damaged(0), damaged(1), damaged(2), damaged(3), damaged(4), damaged(5),
+        damaged(6)
     };
     size_t i;
     for (i = 0; i < sizeof ops / sizeof *ops; i++) RUN_TEST1(refuses, &ops[i]);
 }
 
-TEST null_op(void)
-{
+TEST null_op(void) {
     char text[8];
     cg_op op;
     ASSERT_EQ_FMT(0u, (unsigned)cg_bound(NULL, 8), "%u");
@@ -125,8 +186,7 @@ TEST null_op(void)
     PASS();
 }
 
-TEST bound_overflow_is_refused(void)
-{
+TEST bound_overflow_is_refused(void) {
     cg_op dense = cg_dense(), mm = cg_minmax(8, 1), topk = cg_topk(1.0f), sign = cg_sign();
     size_t most = (size_t)-1;
     ASSERT_EQ(0u, cg_bound(&dense, most));
@@ -139,22 +199,21 @@ TEST bound_overflow_is_refused(void)
 }
 
 /* text, and what it prints back as (NULL: itself) */
-static const struct { const char *text, *prints; } good[] = {
-    { "dense", NULL }, { "f16", NULL }, { "bf16", NULL }, { "sign", NULL }, { "efsign", NULL }, { "terngrad", NULL },
-    { "terngrad:nearest", NULL }, { "absmax:4:512", NULL }, { "absmax:1:1:nearest", NULL }, { "minmax:8:4294967295", NULL },
-    { "minmax:2:64:nearest", NULL }, { "topk:0.01", NULL }, { "topk:1", NULL }, { "topk:k=1", NULL },
-    { "topk:k=18446744073709551615", NULL }, { "randk:0.1", NULL }, { "randk:0.1:unscaled", NULL }, { "randk:k=3", NULL },
-    { "randk:k=3:unscaled", NULL }, { "threshold:0.5", NULL }, { "threshold:0", NULL }, { "topk:0.1|eliasfano", NULL },
-    { "topk:0.1|bitmap", NULL }, { "user:130:2:64:0.5", NULL }, { "randk:0.1|topk:0.01|absmax:4:512", NULL },
-    { "randk:0.1|topk:k=9|minmax:3:64:nearest|bitmap", NULL },
+static const struct {
+    const char *text, *prints;
+} good[] = { { "dense", NULL }, { "f16", NULL }, { "bf16", NULL }, { "sign", NULL }, { "efsign", NULL },
+    { "terngrad", NULL }, { "terngrad:nearest", NULL }, { "absmax:4:512", NULL }, { "absmax:1:1:nearest", NULL },
+    { "minmax:8:4294967295", NULL }, { "minmax:2:64:nearest", NULL }, { "topk:0.01", NULL }, { "topk:1", NULL },
+    { "topk:k=1", NULL }, { "topk:k=18446744073709551615", NULL }, { "randk:0.1", NULL },
+    { "randk:0.1:unscaled", NULL }, { "randk:k=3", NULL }, { "randk:k=3:unscaled", NULL }, { "threshold:0.5", NULL },
+    { "threshold:0", NULL }, { "topk:0.1|eliasfano", NULL }, { "topk:0.1|bitmap", NULL }, { "user:130:2:64:0.5", NULL },
+    { "randk:0.1|topk:0.01|absmax:4:512", NULL }, { "randk:0.1|topk:k=9|minmax:3:64:nearest|bitmap", NULL },
     { "randk:0.123456789:unscaled|threshold:1.17549435e-38|absmax:8:4294967295:nearest|eliasfano", "" },
     { "absmax:4:512|topk:0.01", "topk:0.01|absmax:4:512" }, { "bitmap|topk:0.5", "topk:0.5|bitmap" },
     { "topk:0.010", "topk:0.01" }, { "topk:1e-2", "topk:0.01" }, { "topk:1.0", "topk:1" },
-    { "dense|topk:0.5", "topk:0.5" }
-};
+    { "dense|topk:0.5", "topk:0.5" } };
 
-TEST text_round_trip(const char *text, const char *prints)
-{
+TEST text_round_trip(const char *text, const char *prints) {
     cg_op op, again;
     char out[128], small[128];
     size_t cap, need;
@@ -174,12 +233,14 @@ TEST text_round_trip(const char *text, const char *prints)
 }
 
 /* Every float must come back with the same bits, however awkward. */
-TEST every_float_survives_print(void)
-{
+TEST every_float_survives_print(void) {
     uint64_t state = 1;
     int i;
     for (i = 0; i < 20000; i++) {
-        uint32_t r = ref_rand(&state), bits = i < 64 ? (uint32_t)i : i < 128 ? 0x7f7fffffu - (uint32_t)i : r & 0x7fffffffu;
+        uint32_t r = ref_rand(&state),
+                 bits = i < 64 ? (uint32_t)i
+            : i < 128          ? 0x7f7fffffu - (uint32_t)i
+                               : r & 0x7fffffffu;
         float v = ref_float(bits);
         cg_op op = ref_finite(v) ? cg_threshold(v) : cg_threshold(0.0f), again;
         char text[128];
@@ -197,41 +258,41 @@ TEST every_float_survives_print(void)
 
 /* Decimal text rounds as the C library rounds it: exactly up to nine digits, which name every float, and
    within one unit in the last place beyond. */
-static const struct { const char *text; unsigned ulps; } decimal[] = {
-    { "0.1", 0 }, { "0.3", 0 }, { "0.7", 0 }, { "1e-45", 0 }, { "1.4e-45", 0 }, { "1.17549421e-38", 0 }, { "3.4028235e38", 0 },
-    { "16777217", 0 }, { "16777219", 0 }, { "123456789", 0 }, { "0.000000001", 0 }, { "1e-400", 0 }, { "1e+2", 0 }, { "1E2", 0 },
-    { "00.5", 0 }, { "8.5899346e9", 0 }, { "1.00000006", 0 }, { "0.70064923216240854e-45", 1 }, { "1.1754943508222875e-38", 1 },
+static const struct {
+    const char *text;
+    unsigned ulps;
+} decimal[] = { { "0.1", 0 }, { "0.3", 0 }, { "0.7", 0 }, { "1e-45", 0 }, { "1.4e-45", 0 }, { "1.17549421e-38", 0 },
+    { "3.4028235e38", 0 }, { "16777217", 0 }, { "16777219", 0 }, { "123456789", 0 }, { "0.000000001", 0 },
+    { "1e-400", 0 }, { "1e+2", 0 }, { "1E2", 0 }, { "00.5", 0 }, { "8.5899346e9", 0 }, { "1.00000006", 0 },
+    { "0.70064923216240854e-45", 1 }, { "1.1754943508222875e-38", 1 },
     { "3.40282346638528859811704183484516925440e38", 1 }, { "0.50000002980232238769531", 1 },
     { "0.500000029802322387695312500000000000000000001", 1 }, { "123456789012345678901234567890", 1 },
-    { "0.000000000000000000000000000000000000000000001", 1 }, { "9007199254740993e-16", 1 }
-};
+    { "0.000000000000000000000000000000000000000000001", 1 }, { "9007199254740993e-16", 1 } };
 
-TEST parse_rounds_like_strtof(const char *number, unsigned ulps)
-{
+TEST parse_rounds_like_strtof(const char *number, unsigned ulps) {
     char text[128];
     cg_op op;
     uint32_t want = ref_bits(strtof(number, NULL)), got;
     snprintf(text, sizeof text, "threshold:%s", number);
-    if (cg_op_parse(&op, text) != CG_OK) PASSm("refused");     /* some spellings need not be known */
+    if (cg_op_parse(&op, text) != CG_OK) PASSm("refused"); /* some spellings need not be known */
     got = ref_bits(op.select.value);
     ASSERTm(number, (got > want ? got - want : want - got) <= ulps);
     PASS();
 }
 
-static const char *const bad[] = {
-    "", " ", "|", "f16|", "|f16", "f16||sign", "f17", "F16", "f16 ", " f16", "f16:3", "dense:1", "sign:nearest",
-    "absmax", "absmax:4", "absmax:4:", "absmax:0:64", "absmax:9:64", "absmax:4:0", "absmax:4:64:", "absmax:4:64:near",
-    "absmax:4:64:nearest:nearest", "absmax:4:4294967296", "absmax:-4:64", "absmax:4.5:64", "absmax:4:64:unscaled",
-    "minmax:12:64", "minmax:8:1e3", "minmax::64", "topk", "topk:", "topk:0", "topk:1.5", "topk:-0.1", "topk:nan", "topk:inf",
-    "topk:0.1:unscaled", "topk:0.1x", "topk:k=", "topk:k=0", "topk:k=-1", "topk:k=1.5", "topk:k=18446744073709551616",
-    "topk:0.1.2", "topk:.", "topk:1e", "topk:e5", "randk", "randk:0", "randk:2", "randk:0.1:nearest", "randk:0.1:unscaled:unscaled",
-    "threshold", "threshold:-1", "threshold:inf", "threshold:1e39", "eliasfano:1", "bitmap:2", "eliasfano|bitmap", "topk:0.1|topk:0.2",
+static const char *const bad[] = { "", " ", "|", "f16|", "|f16", "f16||sign", "f17", "F16", "f16 ", " f16", "f16:3",
+    "dense:1", "sign:nearest", "absmax", "absmax:4", "absmax:4:", "absmax:0:64", "absmax:9:64", "absmax:4:0",
+    "absmax:4:64:", "absmax:4:64:near", "absmax:4:64:nearest:nearest", "absmax:4:4294967296", "absmax:-4:64",
+    "absmax:4.5:64", "absmax:4:64:unscaled", "minmax:12:64", "minmax:8:1e3", "minmax::64", "topk", "topk:", "topk:0",
+    "topk:1.5", "topk:-0.1", "topk:nan", "topk:inf", "topk:0.1:unscaled", "topk:0.1x", "topk:k=", "topk:k=0",
+    "topk:k=-1", "topk:k=1.5", "topk:k=18446744073709551616", "topk:0.1.2", "topk:.", "topk:1e", "topk:e5", "randk",
+    "randk:0", "randk:2", "randk:0.1:nearest", "randk:0.1:unscaled:unscaled", "threshold", "threshold:-1",
+    "threshold:inf", "threshold:1e39", "eliasfano:1", "bitmap:2", "eliasfano|bitmap", "topk:0.1|topk:0.2",
     "topk:0.1|threshold:1", "f16|bf16", "topk:k=2|randk:k=3", "user", "user:130", "user:127:0:0:0", "user:256:0:0:0",
-    "user:130:65536:0:0", "user:130:0:0:nan", "absmax:4:512,topk:0.1", "topk:0.1|f16\n", "golomb", "absmax:18446744073709551620:64"
-};
+    "user:130:65536:0:0", "user:130:0:0:nan", "absmax:4:512,topk:0.1", "topk:0.1|f16\n", "golomb",
+    "absmax:18446744073709551620:64" };
 
-TEST text_refused(const char *text)
-{
+TEST text_refused(const char *text) {
     cg_op op = cg_minmax(3, 3), zero = CG_ZERO;
     ASSERT_EQm(text, CG_E_ARG, cg_op_parse(&op, text));
     ASSERTm("op is not zero after a bad text", same(&op, &zero));
@@ -239,10 +300,9 @@ TEST text_refused(const char *text)
 }
 
 /* Noise must be refused or parse to something that prints and parses to itself. */
-TEST random_text_is_safe(void)
-{
-    static const char *const word[] = { "topk", "randk", "absmax", "f16", "user", "dense", ":", "|", "k=", "0.1", "4", "64",
-                                        "nearest", "unscaled", "1e-3", ".", "-", "bitmap", "200", "threshold" };
+TEST random_text_is_safe(void) {
+    static const char *const word[] = { "topk", "randk", "absmax", "f16", "user", "dense", ":", "|", "k=", "0.1", "4",
+        "64", "nearest", "unscaled", "1e-3", ".", "-", "bitmap", "200", "threshold" };
     uint64_t state = 3;
     int i, j;
     for (i = 0; i < 200000; i++) {
@@ -258,8 +318,7 @@ TEST random_text_is_safe(void)
 }
 
 /* Every composition prints to text that parses to itself, in 128 bytes. */
-TEST all_compositions_round_trip(void)
-{
+TEST all_compositions_round_trip(void) {
     int s, t, c, q;
     for (s = 0; s < OPS_SAMPLES; s++)
         for (t = 0; t < OPS_SELECTS; t++)
@@ -275,10 +334,9 @@ TEST all_compositions_round_trip(void)
     PASS();
 }
 
-TEST statuses_and_version(void)
-{
-    static const cg_status all[] = { CG_OK, CG_E_ARG, CG_E_CAPACITY, CG_E_CORRUPT, CG_E_VERSION, CG_E_MISMATCH, CG_E_NONFINITE,
-                                     CG_E_TRANSPORT, CG_E_PEER, CG_E_MEMORY, CG_E_STATE, CG_E_UNSUPPORTED };
+TEST statuses_and_version(void) {
+    static const cg_status all[] = { CG_OK, CG_E_ARG, CG_E_CAPACITY, CG_E_CORRUPT, CG_E_VERSION, CG_E_MISMATCH,
+        CG_E_NONFINITE, CG_E_TRANSPORT, CG_E_PEER, CG_E_MEMORY, CG_E_STATE, CG_E_UNSUPPORTED };
     size_t i, j;
     for (i = 0; i < sizeof all / sizeof *all; i++)
         for (j = 0; j < i; j++) ASSERT(strcmp(cg_status_str(all[i]), cg_status_str(all[j])) != 0);
@@ -287,10 +345,10 @@ TEST statuses_and_version(void)
     PASS();
 }
 
-SUITE(operators)
-{
+SUITE(operators) {
     size_t i;
     RUN_TEST(presets_fill_their_slot);
+    RUN_TEST(text_and_c_share_names);
     RUN_TEST(then_fills_empty_slots);
     RUN_TEST(null_op);
     RUN_TEST(bound_overflow_is_refused);
@@ -298,15 +356,15 @@ SUITE(operators)
     for (i = 0; i < sizeof good / sizeof *good; i++) RUN_TESTp(text_round_trip, good[i].text, good[i].prints);
     for (i = 0; i < sizeof bad / sizeof *bad; i++) RUN_TEST1(text_refused, bad[i]);
     RUN_TEST(every_float_survives_print);
-    for (i = 0; i < sizeof decimal / sizeof *decimal; i++) RUN_TESTp(parse_rounds_like_strtof, decimal[i].text, decimal[i].ulps);
+    for (i = 0; i < sizeof decimal / sizeof *decimal; i++)
+        RUN_TESTp(parse_rounds_like_strtof, decimal[i].text, decimal[i].ulps);
     RUN_TEST(random_text_is_safe);
     RUN_TEST(all_compositions_round_trip);
 }
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(operators);
     RUN_SUITE(bad_operators);

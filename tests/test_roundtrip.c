@@ -9,46 +9,46 @@
 #include "tier.h"
 
 static const cg_tag TAG = { UINT64_C(0x0123456789ABCDEF), 77, 5, 3 };
-static const size_t SIZES[] = { 0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257,
-                                1000, 2047, 2048, 2049, 4097 };
+static const size_t SIZES[] = { 0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1000, 2047, 2048,
+    2049, 4097 };
 static const uint32_t BUCKETS[] = { 1, 7, 16, 64, 100, 512, 2048, 3000, 70000 };
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES, SMALL_SIZES = 18, BUCKET_COUNT = sizeof BUCKETS / sizeof *BUCKETS };
 static const size_t LARGE[] = { 65535, 65536, 65537, 65536 + 2049, 131072 + 17 };
 
-static const struct { float alpha, beta; } FOLDS[] = {
-    { 1, 0 }, { 1, 1 }, { 0.25f, 1 }, { -3.7f, 0 }, { 0, 1 }, { 0, 0 }, { 1, 0.9f }, { 0.3f, -1.1f }, { 1, 2 }, { -1, 1 }
-};
+static const struct {
+    float alpha, beta;
+} FOLDS[] = { { 1, 0 }, { 1, 1 }, { 0.25f, 1 }, { -3.7f, 0 }, { 0, 1 }, { 0, 0 }, { 1, 0.9f }, { 0.3f, -1.1f },
+    { 1, 2 }, { -1, 1 } };
 enum { FOLD_COUNT = sizeof FOLDS / sizeof *FOLDS };
 
-static char note[256];                              /* what failed, for the report */
+static char note[256]; /* what failed, for the report */
 
-#define EXPECT(what, cond)                                                                          \
-    do {                                                                                            \
-        if (!(cond)) {                                                                              \
-            snprintf(note, sizeof note, "%s: %s, n = %lu, vector %d", what, ops_text(op), (unsigned long)n, (int)kind); \
-            FAILm(note);                                                                            \
-        }                                                                                           \
-    } while (0)
+#define EXPECT(what, cond)                                                                                        \
+  do {                                                                                                            \
+    if (!(cond)) {                                                                                                \
+      snprintf(note, sizeof note, "%s: %s, n = %lu, vector %d", what, ops_text(op), (unsigned long)n, (int)kind); \
+      FAILm(note);                                                                                                \
+    }                                                                                                             \
+  } while (0)
 
 /* A y with everything in it that must survive beta, a sign of zero included. */
-static void fill_y(float *y, size_t n)
-{
+static void fill_y(float *y, size_t n) {
     size_t i;
     for (i = 0; i < n; i++) y[i] = i % 7 == 3 ? -0.0f : (float)((int)(i % 1001) - 500) * 0.37f;
 }
 
-TEST decodes(const cg_op *op, ref_kind kind, size_t n, const ops_packet *pk, const float *d, const unsigned char *has, unsigned turn)
-{
+TEST decodes(const cg_op *op, ref_kind kind, size_t n, const ops_packet *pk, const float *d, const unsigned char *has,
+    unsigned turn) {
     float *y = (float *)ref_alloc(n * 4), *want = (float *)ref_alloc(n * 4);
-    cg_side direct = CG_ZERO;
+    cg_extra direct = CG_ZERO;
     cg_info info;
     ref_packet r = ref_open(pk->p);
     size_t i;
     unsigned f;
     direct.flags = CG_DECODE_DIRECT;
-    memset(y, 0xff, n * 4);                         /* NaN: must not be read */
+    memset(y, 0xff, n * 4); /* NaN: must not be read */
     EXPECT("cg_decompress", cg_decompress(pk->p, pk->len, y, n) == CG_OK && memcmp(y, d, n * 4) == 0);
-    for (f = turn; f < turn + 2; f++) {             /* two of the folds each time, all of them in turn */
+    for (f = turn; f < turn + 2; f++) { /* two of the folds each time, all of them in turn */
         float alpha = FOLDS[f % FOLD_COUNT].alpha, beta = FOLDS[f % FOLD_COUNT].beta;
         fill_y(want, n);
         ref_apply(d, has, alpha, beta, want, n);
@@ -60,26 +60,28 @@ TEST decodes(const cg_op *op, ref_kind kind, size_t n, const ops_packet *pk, con
     fill_y(y, n);
     if (turn % 4 == 0) {
         ref_apply(d, has, 0.7f, 1.0f, want, n);
-        EXPECT("cg_decompress_add", cg_decompress_add(pk->p, pk->len, 0.7f, y, n) == CG_OK && memcmp(y, want, n * 4) == 0);
+        EXPECT(
+            "cg_decompress_add", cg_decompress_add(pk->p, pk->len, 0.7f, y, n) == CG_OK && memcmp(y, want, n * 4) == 0);
     } else if (turn % 4 == 1) {
-        for (i = 0; i < n; i++) if (has[i]) want[i] = 0.0f;
+        for (i = 0; i < n; i++)
+            if (has[i]) want[i] = 0.0f;
         EXPECT("cg_clear", cg_clear(pk->p, pk->len, y, n) == CG_OK && memcmp(y, want, n * 4) == 0);
     }
     memset(&info, 0xff, sizeof info);
     EXPECT("cg_inspect", cg_inspect(pk->p, CG_HEADER_BYTES, &info) == CG_OK);
-    EXPECT("cg_info", info.n == n && info.drawn == r.drawn && info.k == r.k && info.index_code == (uint32_t)r.ix
-           && info.value_bytes == r.v_bytes && info.index_bytes == r.ix_bytes && info.packet_bytes == pk->len
-           && info.tag.seed == r.tag.seed && info.tag.step == r.tag.step && info.tag.tensor == r.tag.tensor
-           && info.tag.rank == r.tag.rank && ref_bits(info.threshold) == ref_get(pk->p + 144, 4)
-           && info.op.quantize.id == op->quantize.id && info.op.select.id == op->select.id
-           && ref_bits(info.op.sample.value) == ref_bits(op->sample.value));
+    EXPECT("cg_info",
+        info.n == n && info.drawn == r.drawn && info.k == r.k && info.index_code == (uint32_t)r.ix &&
+            info.value_bytes == r.v_bytes && info.index_bytes == r.ix_bytes && info.packet_bytes == pk->len &&
+            info.tag.seed == r.tag.seed && info.tag.step == r.tag.step && info.tag.tensor == r.tag.tensor &&
+            info.tag.rank == r.tag.rank && ref_bits(info.threshold) == ref_get(pk->p + 144, 4) &&
+            info.op.quantize.id == op->quantize.id && info.op.select.id == op->select.id &&
+            ref_bits(info.op.sample.value) == ref_bits(op->sample.value));
     free(y);
     free(want);
     PASS();
 }
 
-TEST agrees(const cg_op *op, const cg_tag *tag, ref_kind kind, size_t n)
-{
+TEST agrees(const cg_op *op, const cg_tag *tag, ref_kind kind, size_t n) {
     static unsigned turn;
     float *x = (float *)ref_alloc(n * 4), *d = (float *)ref_alloc(n * 4);
     unsigned char *has = (unsigned char *)ref_alloc(n), *want;
@@ -98,18 +100,22 @@ TEST agrees(const cg_op *op, const cg_tag *tag, ref_kind kind, size_t n)
         EXPECT("packet", 0);
     }
     ref_decode(want, d, has);
-    exact = pk;                                     /* of its exact length: a sanitizer sees reads beyond it */
+    exact = pk; /* of its exact length: a sanitizer sees reads beyond it */
     exact.p = (unsigned char *)ref_alloc(len);
     memcpy(exact.p, pk.p, len);
     decoded = decodes(op, kind, n, &exact, d, has, turn++);
-    free(x); free(d); free(has); free(want); free(pk.p); free(exact.p);
+    free(x);
+    free(d);
+    free(has);
+    free(want);
+    free(pk.p);
+    free(exact.p);
     return decoded;
 }
 
-static unsigned next_kind;                          /* all the vectors in turn */
+static unsigned next_kind; /* all the vectors in turn */
 
-TEST small_sizes(int sample, int select)
-{
+TEST small_sizes(int sample, int select) {
     static unsigned turn;
     int c, q, b;
     size_t i;
@@ -122,14 +128,14 @@ TEST small_sizes(int sample, int select)
                     uint32_t bucket = BUCKETS[buckets > 1 ? (unsigned)b : next_kind / REF_KINDS % BUCKET_COUNT];
                     cg_op op = ops_compose(sample, select, c, q, bucket);
                     next_kind++;
-                    if (!spared(&turn, 5)) CHECK_CALL(agrees(&op, &TAG, (ref_kind)((next_kind - 1) % REF_KINDS), SIZES[i]));
+                    if (!spared(&turn, 5))
+                        CHECK_CALL(agrees(&op, &TAG, (ref_kind)((next_kind - 1) % REF_KINDS), SIZES[i]));
                 }
             }
     PASS();
 }
 
-TEST large_sizes(int sample, int select)
-{
+TEST large_sizes(int sample, int select) {
     static unsigned turn;
     int q;
     for (q = 0; q < OPS_QUANTIZERS; q++, next_kind++) {
@@ -141,8 +147,7 @@ TEST large_sizes(int sample, int select)
 }
 
 /* Each vector with each quantizer and each bucket, which the product above visits only in turn. */
-TEST all_vectors(ref_kind kind)
-{
+TEST all_vectors(ref_kind kind) {
     static const size_t size[] = { 5, 300, 2500 };
     static unsigned turn;
     int q, b, i;
@@ -155,8 +160,7 @@ TEST all_vectors(ref_kind kind)
     PASS();
 }
 
-TEST counts_and_extremes(void)
-{
+TEST counts_and_extremes(void) {
     static const uint64_t ks[] = { 1, 2, 9, 99, 100, 101, UINT64_C(1) << 40, UINT64_MAX };
     static const float ratios[] = { 1.0f, 0.999999f, 0.5f, 0.005f, 0.004999f, 1e-30f, 1e-45f };
     cg_tag tags[] = { { 0, 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX }, { 1, 2, 3, 4 } };
@@ -167,12 +171,12 @@ TEST counts_and_extremes(void)
             op = cg_topk(0.5f);
             op.k = ks[i];
             CHECK_CALL(agrees(&op, &tags[t], REF_LAPLACE, 100));
-            op = cg_then(op, cg_then(cg_randk(0.4f), cg_absmax(4, 16)));       /* k is top-k's */
+            op = cg_then(op, cg_then(cg_randk(0.4f), cg_absmax(4, 16))); /* k is top-k's */
             CHECK_CALL(agrees(&op, &tags[t], REF_LAPLACE, 100));
             op = cg_randk(0.5f);
             op.k = ks[i];
             CHECK_CALL(agrees(&op, &tags[t], REF_GAUSSIAN, 100));
-            op = cg_then(op, cg_threshold(0.05f));                             /* ... else random-k's */
+            op = cg_then(op, cg_threshold(0.05f)); /* ... else random-k's */
             CHECK_CALL(agrees(&op, &tags[t], REF_GAUSSIAN, 100));
         }
         for (i = 0; i < sizeof ratios / sizeof *ratios; i++) {
@@ -188,15 +192,14 @@ TEST counts_and_extremes(void)
         CHECK_CALL(agrees(&op, &tags[t], REF_HUGE, 1001));
         op = cg_coded(op, CG_CODE_BITMAP);
         CHECK_CALL(agrees(&op, &tags[t], REF_HUGE, 1001));
-        op = cg_coded(cg_f16(), CG_CODE_BITMAP);                               /* a code with nothing to code */
+        op = cg_coded(cg_f16(), CG_CODE_BITMAP); /* a code with nothing to code */
         if (cg_bound(&op, 100)) CHECK_CALL(agrees(&op, &tags[t], REF_LAPLACE, 100));
     }
     PASS();
 }
 
 /* Few of many: wide low parts before a short high part, down to the last word of the packet. */
-TEST few_of_many(int code)
-{
+TEST few_of_many(int code) {
     static const size_t sizes[] = { 64, 255, 1024, 4095, 4096, 65537, 131089 };
     static unsigned turn;
     size_t i;
@@ -213,8 +216,7 @@ TEST few_of_many(int code)
 }
 
 /* A tag that is not given is all zero, and text makes the same packet as functions. */
-TEST null_tag_and_text(void)
-{
+TEST null_tag_and_text(void) {
     cg_op op = cg_then(cg_randk(0.5f), cg_then(cg_topk(0.1f), cg_absmax(4, 64))), parsed;
     CHECK_CALL(agrees(&op, NULL, REF_LAPLACE, 1000));
     ASSERT_ENUM_EQ(CG_OK, cg_op_parse(&parsed, "randk:0.5|topk:0.1|absmax:4:64"), ops_status);
@@ -223,21 +225,20 @@ TEST null_tag_and_text(void)
 }
 
 /* cg_bound is exact where the packet's size is known beforehand. */
-TEST bound_is_tight(void)
-{
+TEST bound_is_tight(void) {
     size_t i;
     int q;
     for (q = 0; q < OPS_QUANTIZERS; q++)
         for (i = 0; i < SIZE_COUNT; i++) {
             cg_op op = ops_quantizer(q, 100);
             ref_shape s = ref_shape_of(op.quantize.id, 0, op.quantize.arg, op.quantize.size, SIZES[i]);
-            ASSERT_EQ_FMTm(ops_text(&op), (unsigned)(CG_HEADER_BYTES + s.bytes), (unsigned)cg_bound(&op, SIZES[i]), "%u");
+            ASSERT_EQ_FMTm(
+                ops_text(&op), (unsigned)(CG_HEADER_BYTES + s.bytes), (unsigned)cg_bound(&op, SIZES[i]), "%u");
         }
     PASS();
 }
 
-SUITE(roundtrip)
-{
+SUITE(roundtrip) {
     int s, t, k;
     for (s = 0; s < OPS_SAMPLES; s++)
         for (t = 0; t < OPS_SELECTS; t++) {
@@ -253,8 +254,7 @@ SUITE(roundtrip)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(roundtrip);
     GREATEST_MAIN_END();

@@ -1,9 +1,11 @@
-/* The count sketch against plain C. The hash of a line of 256 is learnt from the library itself, by adding values that tell where they went:
-   so what is checked first is that such a hash keeps what the manual promises of it, over many seeds, and then that all arithmetic is the
-   textbook's with that hash, bit for bit. How well it recovers is compared with a sketch that hashes every coordinate by itself.
+/* The count sketch against plain C. The hash of a line of 256 is learnt from the library itself, by adding values
+   that tell where they went: so what is checked first is that such a hash keeps what the manual promises of it,
+   over many seeds, and then that all arithmetic is the textbook's with that hash, bit for bit. How well it
+   recovers is compared with a sketch that hashes every coordinate by itself.
 
-   Seeds are fixed, so nothing here fails by chance from run to run. The limits are those that a truly random hash would break with a probability
-   of CHANCE in a whole family of checks (Hoeffding for sums of signs, Bernstein for counts, Wilson and Hilferty for chi-square). */
+   Seeds are fixed, so nothing here fails by chance from run to run. The limits are those that a truly random hash
+   would break with a probability of CHANCE in a whole family of checks (Hoeffding for sums of signs, Bernstein for
+   counts, Wilson and Hilferty for chi-square). */
 #include "greatest.h"
 #include "tier.h"
 #define COMPGRAD_IMPLEMENTATION
@@ -16,13 +18,16 @@
 
 enum { LINE = 256, ROWS_MOST = 15, RED = 64 };
 static const double CHANCE = 1e-6;
-static int quick;                               /* not CG_TEST=long */
-static char note[300];                          /* what went wrong */
+static int quick;      /* not CG_TEST=long */
+static char note[300]; /* what went wrong */
 
-#define TRY(call) do { if (!(call)) FAILm(note); } while (0)
+#define TRY(call)             \
+  do {                        \
+    if (!(call)) FAILm(note); \
+  } while (0)
 #define SAY(...) (snprintf(note, sizeof note, __VA_ARGS__), 0)
 
-/* ---- random numbers, limits, floats ------------------------------------------------------------------ */
+/* ---- random numbers, limits, floats ---- */
 
 static uint64_t mix(uint64_t z) {
     z += 0x9E3779B97F4A7C15u;
@@ -35,30 +40,48 @@ static double unit(uint64_t key, uint64_t i) { return ((double)(draw(key, i) >> 
 static double normal(uint64_t key, uint64_t i) {
     return sqrt(-2 * log(unit(key, 2 * i))) * cos(6.283185307179586 * unit(key, 2 * i + 1));
 }
-static float whole(uint64_t key, uint64_t i) { return (float)((int)(draw(key, i) % 17) - 8); }          /* -8 to 8: sums of these are exact */
-static float dyadic(uint64_t key, uint64_t i) {                                                          /* the same on all machines, sums are not exact */
+/* -8 to 8: sums of these are exact */
+static float whole(uint64_t key, uint64_t i) { return (float)((int)(draw(key, i) % 17) - 8); }
+/* the same on all machines, sums are not exact */
+static float dyadic(uint64_t key, uint64_t i) {
     const uint64_t h = draw(key, i);
     return (float)((int)(h & 0xfffff) - 0x80000) / (float)(1 << (h >> 20) % 20);
 }
 
-static double z_limit(double tests) { return sqrt(2 * log(2 * tests / CHANCE)); }       /* of normal numbers, and of sums of t signs over sqrt(t) */
-static double count_limit(double mean, double tests) {                                  /* how far a count is from its mean */
+/* of normal numbers, and of sums of t signs over sqrt(t) */
+static double z_limit(double tests) { return sqrt(2 * log(2 * tests / CHANCE)); }
+/* how far a count is from its mean */
+static double count_limit(double mean, double tests) {
     const double l = log(2 * tests / CHANCE);
     return l / 3 + sqrt(l * l / 9 + 2 * mean * l);
 }
-static double chi_z(const uint32_t *count, size_t cells) {                              /* of equal probabilities */
+static double chi_z(const uint32_t *count, size_t cells) { /* of equal probabilities */
     double total = 0, chi = 0, df = (double)cells - 1;
     for (size_t i = 0; i < cells; i++) total += count[i];
-    for (size_t i = 0; i < cells; i++) chi += ((double)count[i] - total / (double)cells) * ((double)count[i] - total / (double)cells);
+    for (size_t i = 0; i < cells; i++)
+        chi += ((double)count[i] - total / (double)cells) * ((double)count[i] - total / (double)cells);
     chi /= total / (double)cells;
     return (pow(chi / df, 1 / 3.0) - (1 - 2 / (9 * df))) / sqrt(2 / (9 * df));
 }
 
-static float add32(float a, float b) { volatile float r = a + b; return r; }
-static float times32(float a, float b) { volatile float r = a * b; return r; }
-static uint32_t bits_of(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
-static int same(const void *a, const void *b, size_t floats) { return floats == 0 || memcmp(a, b, floats * sizeof(float)) == 0; }
-static uint64_t hash_floats(uint64_t h, const float *v, size_t count) {                 /* of values, not of bytes: the same on big-endian machines */
+static float add32(float a, float b) {
+    volatile float r = a + b;
+    return r;
+}
+static float times32(float a, float b) {
+    volatile float r = a * b;
+    return r;
+}
+static uint32_t bits_of(float f) {
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+static int same(const void *a, const void *b, size_t floats) {
+    return floats == 0 || memcmp(a, b, floats * sizeof(float)) == 0;
+}
+/* of values, not of bytes: the same on big-endian machines */
+static uint64_t hash_floats(uint64_t h, const float *v, size_t count) {
     for (size_t i = 0; i < count; i++) h = mix(h ^ bits_of(v[i]));
     return h;
 }
@@ -68,13 +91,21 @@ static uint64_t hash_words(uint64_t h, const uint64_t *v, size_t count) {
 }
 static void *room(size_t bytes) {
     void *p = malloc(bytes ? bytes : 1);
-    if (!p) { printf("out of memory\n"); exit(2); }
+    if (!p) {
+        printf("out of memory\n");
+        exit(2);
+    }
     return p;
 }
 
-/* ---- sketches in exactly the memory they ask for ------------------------------------------------------- */
+/* ---- sketches in exactly the memory they ask for ---- */
 
-typedef struct box { cg_sketch s; unsigned char *block; size_t bytes; int shift; } box;
+typedef struct box {
+    cg_sketch s;
+    unsigned char *block;
+    size_t bytes;
+    int shift;
+} box;
 
 static cg_sketch_desc describe(int rows, size_t cols, size_t n, uint64_t seed, size_t groups) {
     cg_sketch_desc d = CG_ZERO;
@@ -85,7 +116,7 @@ static cg_sketch_desc describe(int rows, size_t cols, size_t n, uint64_t seed, s
     d.groups = groups;
     return d;
 }
-static int box_seed(box *b, uint64_t seed) {    /* another hash, empty */
+static int box_seed(box *b, uint64_t seed) { /* another hash, empty */
     cg_sketch_desc d = b->s.desc;
     d.seed = seed;
     return cg_sketch_init(&b->s, &d, b->block + RED + b->shift, b->bytes) == CG_OK || SAY("init");
@@ -99,7 +130,7 @@ static int box_open_at(box *b, cg_sketch_desc d, int shift) {
     return cg_sketch_init(&b->s, &d, b->block + RED + shift, b->bytes) == CG_OK || SAY("init");
 }
 static int box_open(box *b, cg_sketch_desc d) { return box_open_at(b, d, 0); }
-static int box_close(box *b) {                  /* nothing around it was touched */
+static int box_close(box *b) { /* nothing around it was touched */
     int fine = 1;
     for (size_t i = 0; i < RED; i++)
         fine = fine && b->block[i] == 0xA5 && b->block[RED + (size_t)b->shift + b->bytes + i] == 0xA5;
@@ -110,9 +141,12 @@ static int box_close(box *b) {                  /* nothing around it was touched
 static size_t row_cells(const cg_sketch *s) { return (size_t)s->desc.rows * s->desc.cols; }
 static const float *row_of(const cg_sketch *s, int r) { return s->cells + (size_t)r * s->desc.cols; }
 
-/* ---- learning the hash -------------------------------------------------------------------------------- */
+/* ---- learning the hash ---- */
 
-typedef struct map { uint32_t cell[ROWS_MOST][LINE]; signed char sign[ROWS_MOST][LINE]; } map;
+typedef struct map {
+    uint32_t cell[ROWS_MOST][LINE];
+    signed char sign[ROWS_MOST][LINE];
+} map;
 
 /* Values 1 to 256 tell where every coordinate of a line went, unless two of them met. */
 static int learn_line(cg_sketch *s, uint64_t line, map *m) {
@@ -129,7 +163,8 @@ static int learn_line(cg_sketch *s, uint64_t line, map *m) {
         for (size_t c = 0; c < s->desc.cols; c++) {
             const float v = row_of(s, r)[c], a = fabsf(v);
             if (v == 0.0f) continue;
-            if (a > (float)count || m->sign[r][(size_t)a - 1]) return SAY("row %d, line %lu: two of one line met", r, (unsigned long)line);
+            if (a > (float)count || m->sign[r][(size_t)a - 1])
+                return SAY("row %d, line %lu: two of one line met", r, (unsigned long)line);
             m->sign[r][(size_t)a - 1] = v > 0 ? 1 : -1;
             m->cell[r][(size_t)a - 1] = (uint32_t)c;
             found++;
@@ -139,10 +174,14 @@ static int learn_line(cg_sketch *s, uint64_t line, map *m) {
     return 1;
 }
 
-enum { SPOTS = 14 };                            /* several to a line, same lane, neighbours across lines, strides, far and equal but for a high bit */
-static const uint64_t SPOT[SPOTS] = { 0, 1, 255, 256, 257, 511, 512, 4096, 20480, 65536 + 77, ((uint64_t)1 << 32) + 1, (uint64_t)1 << 39,
-    ((uint64_t)1 << 40) - 256, ((uint64_t)1 << 40) - 1 };
-typedef struct spots { uint32_t cell[ROWS_MOST][SPOTS]; signed char sign[ROWS_MOST][SPOTS]; } spots;
+/* several to a line, same lane, neighbours across lines, strides, far and equal but for a high bit */
+enum { SPOTS = 14 };
+static const uint64_t SPOT[SPOTS] = { 0, 1, 255, 256, 257, 511, 512, 4096, 20480, 65536 + 77, ((uint64_t)1 << 32) + 1,
+    (uint64_t)1 << 39, ((uint64_t)1 << 40) - 256, ((uint64_t)1 << 40) - 1 };
+typedef struct spots {
+    uint32_t cell[ROWS_MOST][SPOTS];
+    signed char sign[ROWS_MOST][SPOTS];
+} spots;
 
 /* Powers of three: a cell shows whoever met in it. */
 static int learn_spots(cg_sketch *s, spots *p) {
@@ -166,7 +205,7 @@ static int learn_spots(cg_sketch *s, spots *p) {
     return 1;
 }
 
-/* ---- what the hash promises --------------------------------------------------------------------------- */
+/* ---- what the hash promises ---- */
 
 static int popcount(uint64_t v) {
     v -= v >> 1 & 0x5555555555555555u;
@@ -186,9 +225,12 @@ static double product_z(const uint64_t *const *bits, int factors, size_t words) 
 #define Z1(a) product_z((const uint64_t *[]){ a }, 1, words)
 #define Z2(a, b) product_z((const uint64_t *[]){ a, b }, 2, words)
 #define Z4(a, b, c, d) product_z((const uint64_t *[]){ a, b, c, d }, 4, words)
-static void keep(double *worst, double z) { if (z > *worst) *worst = z; }
+static void keep(double *worst, double z) {
+    if (z > *worst) *worst = z;
+}
 
-/* Every line goes to a whole line of cells, its lanes XORed by one number, and a coordinate alone goes where it went with the others. */
+/* Every line goes to a whole line of cells, its lanes XORed by one number, and a coordinate alone goes where it
+   went with the others. */
 TEST one_line(size_t cols) {
     box b;
     map m;
@@ -223,9 +265,9 @@ TEST one_line(size_t cols) {
 
 enum { PAIRS = SPOTS * (SPOTS - 1) / 2, COLS_MOST = 1280, SPREAD_ROWS = 4, ROW_PAIRS = 6 };
 typedef struct tally {
-    uint32_t met[PAIRS], apart[PAIRS][COLS_MOST];          /* apart: by which lane and how many lines of cells */
-    uint32_t own[SPOTS][2 * COLS_MOST];                    /* cell and sign */
-    uint32_t rows[ROW_PAIRS][COLS_MOST];                   /* the same coordinate in two rows */
+    uint32_t met[PAIRS], apart[PAIRS][COLS_MOST]; /* apart: by which lane and how many lines of cells */
+    uint32_t own[SPOTS][2 * COLS_MOST];           /* cell and sign */
+    uint32_t rows[ROW_PAIRS][COLS_MOST];          /* the same coordinate in two rows */
     uint64_t *bits[SPOTS], *row_bits[SPREAD_ROWS];
 } tally;
 
@@ -254,16 +296,19 @@ static int check_pairs(const tally *t, size_t cols, double trials) {
             }
             keep(&most, fabs((double)t->met[pair] - mean));
             keep(&worst, chi_z(t->apart[pair], cols));
-            if (fabs((double)t->met[pair] - mean) > count_limit(mean, 2 * PAIRS) || chi_z(t->apart[pair], cols) > z_limit(2 * PAIRS))
-                return SAY("cols %lu: coordinates %d and %d met %lu times, expected %.1f; chi-square of their distance: z %.1f", (unsigned long)cols, i, j,
-                    (unsigned long)t->met[pair], mean, chi_z(t->apart[pair], cols));
+            if (fabs((double)t->met[pair] - mean) > count_limit(mean, 2 * PAIRS) ||
+                chi_z(t->apart[pair], cols) > z_limit(2 * PAIRS))
+                return SAY("cols %lu: coordinates %d and %d met %lu times, expected %.1f; chi-square of their "
+                           "distance: z %.1f",
+                    (unsigned long)cols, i, j, (unsigned long)t->met[pair], mean, chi_z(t->apart[pair], cols));
         }
-    printf("  %lu cols: met %.0f times each in %.0f, +-%.0f (allowed: %.0f)\n", (unsigned long)cols, mean, trials, most, count_limit(mean, 2 * PAIRS));
+    printf("  %lu cols: met %.0f times each in %.0f, +-%.0f (allowed: %.0f)\n", (unsigned long)cols, mean, trials, most,
+        count_limit(mean, 2 * PAIRS));
     return 1;
 }
 static int check_spot_signs(const tally *t, size_t seeds) {
     double worst = 0;
-    const double tests = SPOTS + PAIRS + 1001 + ROW_PAIRS;          /* 1001 fours */
+    const double tests = SPOTS + PAIRS + 1001 + ROW_PAIRS; /* 1001 fours */
     size_t words = seeds * SPREAD_ROWS / 64;
     for (int i = 0; i < SPOTS; i++) {
         keep(&worst, Z1(t->bits[i]));
@@ -276,7 +321,8 @@ static int check_spot_signs(const tally *t, size_t seeds) {
     words = seeds / 64;
     for (int r = 0; r < SPREAD_ROWS; r++)
         for (int q = r + 1; q < SPREAD_ROWS; q++) keep(&worst, Z2(t->row_bits[r], t->row_bits[q]));
-    return worst <= z_limit(tests) || SAY("a sign, or a product of two or four of different lines or rows, has a mean of %.1f sigma", worst);
+    return worst <= z_limit(tests) ||
+        SAY("a sign, or a product of two or four of different lines or rows, has a mean of %.1f sigma", worst);
 }
 TEST spread(size_t cols) {
     box b;
@@ -289,7 +335,8 @@ TEST spread(size_t cols) {
     for (int r = 0; r < SPREAD_ROWS; r++) t->row_bits[r] = (uint64_t *)calloc(seeds / 64, 8);
     TRY(box_open(&b, describe(SPREAD_ROWS, cols, (size_t)((uint64_t)1 << 40), 0, 0)));
     for (size_t s = 0; s < seeds; s++) {
-        TRY(box_seed(&b, s % 2 ? s : (uint64_t)s << 40) && learn_spots(&b.s, &p));      /* seeds that differ in few bits, low or high */
+        /* seeds that differ in few bits, low or high */
+        TRY(box_seed(&b, s % 2 ? s : (uint64_t)s << 40) && learn_spots(&b.s, &p));
         for (int r = 0, pair = 0; r < SPREAD_ROWS; r++) {
             count_trial(t, &p, r, cols, s * SPREAD_ROWS + (size_t)r);
             t->row_bits[r][s / 64] |= (uint64_t)(p.sign[r][0] > 0) << s % 64;
@@ -307,8 +354,9 @@ TEST spread(size_t cols) {
     PASS();
 }
 
-/* The 256 signs of a line and those of another: all pairs, all fours a, a^x, a^y, a^x^y (what shifts and XORs of few words would repeat),
-   all rectangles over two lines (what a product of a line's and a lane's sign would), and any fours. */
+/* The 256 signs of a line and those of another: all pairs, all fours a, a^x, a^y, a^x^y (what shifts and XORs of
+   few words would repeat), all rectangles over two lines (what a product of a line's and a lane's sign would), and
+   any fours. */
 enum { WORDS_MOST = 64 };
 static uint64_t line_bits[2][LINE][WORDS_MOST];
 static void check_fours(const uint64_t (*l)[WORDS_MOST], size_t words, double *worst) {
@@ -316,7 +364,8 @@ static void check_fours(const uint64_t (*l)[WORDS_MOST], size_t words, double *w
         for (size_t y = x + 1; y < LINE; y++) {
             if ((x ^ y) < y) continue;
             for (size_t a = 0; a < LINE; a++)
-                if (a < (a ^ x) && a < (a ^ y) && a < (a ^ x ^ y)) keep(worst, Z4(l[a], l[a ^ x], l[a ^ y], l[a ^ x ^ y]));
+                if (a < (a ^ x) && a < (a ^ y) && a < (a ^ x ^ y))
+                    keep(worst, Z4(l[a], l[a ^ x], l[a ^ y], l[a ^ x ^ y]));
         }
     for (uint64_t q = 0; q < 50000; q++) {
         const uint64_t h = draw(4, q);
@@ -341,7 +390,7 @@ TEST line_signs(void) {
                     line_bits[side][j][t / 64] |= (uint64_t)(m.sign[r][j] > 0) << t % 64;
         }
     for (int side = 0; side < 2; side++) {
-        const uint64_t (*l)[WORDS_MOST] = (const uint64_t (*)[WORDS_MOST])line_bits[side];
+        const uint64_t(*l)[WORDS_MOST] = (const uint64_t(*)[WORDS_MOST])line_bits[side];
         for (size_t i = 0; i < LINE; i++) {
             keep(&worst, Z1(l[i]));
             for (size_t j = i + 1; j < LINE; j++) keep(&worst, Z2(l[i], l[j]));
@@ -389,11 +438,16 @@ TEST nothing_twice(void) {
     PASS();
 }
 
-/* ---- the textbook, with the learnt hash ---------------------------------------------------------------- */
+/* ---- the textbook, with the learnt hash ---- */
 
-typedef struct plain { int rows; size_t cols, n; uint32_t *cell; signed char *sign; } plain;        /* [n][rows] */
+typedef struct plain {
+    int rows;
+    size_t cols, n;
+    uint32_t *cell;
+    signed char *sign;
+} plain; /* [n][rows] */
 
-static int plain_open(plain *p, box *b) {       /* leaves the sketch empty */
+static int plain_open(plain *p, box *b) { /* leaves the sketch empty */
     map m;
     p->rows = b->s.desc.rows;
     p->cols = b->s.desc.cols;
@@ -424,7 +478,11 @@ static void plain_add(const plain *p, float *cells, size_t i, float value, float
 }
 static void sort_floats(float *v, int count) {
     for (int i = 1; i < count; i++)
-        for (int j = i; j > 0 && v[j] < v[j - 1]; j--) { const float t = v[j]; v[j] = v[j - 1]; v[j - 1] = t; }
+        for (int j = i; j > 0 && v[j] < v[j - 1]; j--) {
+            const float t = v[j];
+            v[j] = v[j - 1];
+            v[j - 1] = t;
+        }
 }
 static float median(float *v, int count) {
     sort_floats(v, count);
@@ -448,17 +506,25 @@ static double plain_norm(const cg_sketch *s) {
         norm[r] = sum;
     }
     for (int i = 1; i < rows; i++)
-        for (int j = i; j > 0 && norm[j] < norm[j - 1]; j--) { const double t = norm[j]; norm[j] = norm[j - 1]; norm[j - 1] = t; }
+        for (int j = i; j > 0 && norm[j] < norm[j - 1]; j--) {
+            const double t = norm[j];
+            norm[j] = norm[j - 1];
+            norm[j - 1] = t;
+        }
     return sqrt(rows % 2 ? norm[rows / 2] : (norm[rows / 2 - 1] + norm[rows / 2]) / 2);
 }
-/* Sums of m squares in double, in any order, are off by less than m + 1 roundings; the root halves that, and the mean of two adds one. */
+/* Sums of m squares in double, in any order, are off by less than m + 1 roundings; the root halves that, and the
+   mean of two adds one. */
 static int norm_fits(const cg_sketch *s) {
     const double a = cg_sketch_norm(s), b = plain_norm(s), tolerance = ((double)s->desc.cols + 4) / 9007199254740992.0;
     return fabs(a - b) <= tolerance * b || SAY("norm %.17g, plainly %.17g", a, b);
 }
 
 /* The k largest of y with at least `least`, of equals the lowest index; ascending. */
-typedef struct ranked { float size; size_t i; } ranked;
+typedef struct ranked {
+    float size;
+    size_t i;
+} ranked;
 static int by_size(const void *a, const void *b) {
     const ranked *x = (const ranked *)a, *y = (const ranked *)b;
     if (x->size != y->size) return x->size > y->size ? -1 : 1;
@@ -476,24 +542,32 @@ static size_t plain_select(const float *y, size_t n, size_t k, double least, uin
     return count;
 }
 
-/* ---- arithmetic -------------------------------------------------------------------------------------- */
+/* ---- arithmetic ---- */
 
-typedef struct shape { int rows; size_t cols, n, groups; } shape;
-static const shape SHAPES[] = {
-    { 1, 256, 0, 0 }, { 5, 256, 1, 0 }, { 5, 512, 255, 0 }, { 3, 256, 256, 0 }, { 2, 768, 257, 0 }, { 4, 256, 511, 0 }, { 15, 256, 1000, 0 },
-    { 5, 1280, 5000, 0 }, { 7, 512, 4096, 0 }, { 14, 300, 3000, 0 }, { 5, 1, 700, 0 }, { 6, 1024, 70001, 0 }, { 5, 512, 5000, 256 },
-    { 3, 512, 140000, 100 }, { 1, 256, 1, 64 }, { 4, 256, 257, 1 } };
+typedef struct shape {
+    int rows;
+    size_t cols, n, groups;
+} shape;
+static const shape SHAPES[] = { { 1, 256, 0, 0 }, { 5, 256, 1, 0 }, { 5, 512, 255, 0 }, { 3, 256, 256, 0 },
+    { 2, 768, 257, 0 }, { 4, 256, 511, 0 }, { 15, 256, 1000, 0 }, { 5, 1280, 5000, 0 }, { 7, 512, 4096, 0 },
+    { 14, 300, 3000, 0 }, { 5, 1, 700, 0 }, { 6, 1024, 70001, 0 }, { 5, 512, 5000, 256 }, { 3, 512, 140000, 100 },
+    { 1, 256, 1, 64 }, { 4, 256, 257, 1 } };
 enum { SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
-static cg_sketch_desc shape_desc(const shape *h, uint64_t seed) { return describe(h->rows, h->cols, h->n, seed, h->groups); }
+static cg_sketch_desc shape_desc(const shape *h, uint64_t seed) {
+    return describe(h->rows, h->cols, h->n, seed, h->groups);
+}
 
 /* x at an odd address. */
 static float *odd_floats(unsigned char **block, size_t n) {
     *block = (unsigned char *)room(n * 4 + 8);
     return (float *)(void *)(*block + 1);
 }
-static void put_odd(float *to, const float *from, size_t n) { if (n) memcpy((void *)to, from, n * sizeof *from); }
+static void put_odd(float *to, const float *from, size_t n) {
+    if (n) memcpy((void *)to, from, n * sizeof *from);
+}
 
-/* Small integers: sums of sketches are sketches of sums, whatever the order, and from vectors or lists; so with groups too. */
+/* Small integers: sums of sketches are sketches of sums, whatever the order, and from vectors or lists; so with
+   groups too. */
 TEST linear(int which) {
     enum { PARTS = 5 };
     const shape *h = &SHAPES[which];
@@ -511,7 +585,8 @@ TEST linear(int which) {
     for (int p = 0; p < PARTS; p++) {
         box list;
         TRY(box_open(&list, shape_desc(h, 9)));
-        for (uint64_t i = h->n; i-- > 0;) ASSERT_EQ(CG_OK, cg_sketch_add_list(&list.s, &i, x + (size_t)p * h->n + i, 1, (float)(p + 1)));
+        for (uint64_t i = h->n; i-- > 0;)
+            ASSERT_EQ(CG_OK, cg_sketch_add_list(&list.s, &i, x + (size_t)p * h->n + i, 1, (float)(p + 1)));
         ASSERT(same(list.s.cells, part[p].s.cells, list.s.count));
         TRY(box_close(&list));
     }
@@ -537,7 +612,8 @@ TEST linear(int which) {
     PASS();
 }
 
-/* Any floats: add, add_list of all, and the plain loop have the same bits; a list adds in its order, with repetitions; so does merge. */
+/* Any floats: add, add_list of all, and the plain loop have the same bits; a list adds in its order, with
+   repetitions; so does merge. */
 TEST arithmetic(int which) {
     const shape *h = &SHAPES[which];
     box a, b;
@@ -551,7 +627,8 @@ TEST arithmetic(int which) {
     ASSERT(cells);
     for (int round = 0; round < 2; round++) {
         const float weight = round ? -0.37f : 1.0f;
-        for (size_t i = 0; i < n; i++) x[i] = dyadic((uint64_t)round, i), index[i] = i, plain_add(&p, cells, i, x[i], weight);
+        for (size_t i = 0; i < n; i++)
+            x[i] = dyadic((uint64_t)round, i), index[i] = i, plain_add(&p, cells, i, x[i], weight);
         put_odd(odd, x, n);
         ASSERT_EQ(CG_OK, cg_sketch_add(&a.s, odd, n, weight));
         ASSERT_EQ(CG_OK, cg_sketch_add_list(&b.s, index, x, n, weight));
@@ -571,8 +648,12 @@ TEST arithmetic(int which) {
     for (size_t c = 0; c < row_cells(&a.s); c++) cells[c] = times32(cells[c], 0.7f);
     ASSERT_EQ(CG_OK, cg_sketch_scale(&a.s, 0.7f));
     ASSERT(same(cells, a.s.cells, row_cells(&a.s)));
-    if (h->groups == 0) for (size_t i = 0; i < n; i += 97)
-        for (int r = 0; r < p.rows; r++) { float sign; *plain_cell(&p, cells, i, r, &sign) = 0; }
+    if (h->groups == 0)
+        for (size_t i = 0; i < n; i += 97)
+            for (int r = 0; r < p.rows; r++) {
+                float sign;
+                *plain_cell(&p, cells, i, r, &sign) = 0;
+            }
     for (size_t i = 0, j = 0; i < n; i += 97) index[j++] = i;
     if (h->groups == 0) ASSERT_EQ(CG_OK, cg_sketch_zero(&a.s, index, (n + 96) / 97));
     ASSERT(same(cells, a.s.cells, row_cells(&a.s)));
@@ -582,7 +663,7 @@ TEST arithmetic(int which) {
     PASS();
 }
 
-/* ---- queries ----------------------------------------------------------------------------------------- */
+/* ---- queries ---- */
 
 static int heavy_is(const cg_sketch *s, size_t k, const float *y, size_t n) {
     const size_t want = k < n ? k : n, bytes = cg_sketch_heavy_scratch(s, k);
@@ -593,14 +674,17 @@ static int heavy_is(const cg_sketch *s, size_t k, const float *y, size_t n) {
     index[want] = 12345;
     value[want] = 777;
     memset(scratch, 0xA5, bytes + 1 + RED);
-    if (cg_sketch_heavy(s, k, index, value, scratch + 1, bytes) != CG_OK) fine = SAY("heavy %lu of %lu", (unsigned long)k, (unsigned long)n);
+    if (cg_sketch_heavy(s, k, index, value, scratch + 1, bytes) != CG_OK)
+        fine = SAY("heavy %lu of %lu", (unsigned long)k, (unsigned long)n);
     plain_select(y, n, k, 0, expect);
     for (size_t j = 0; fine && j < want; j++)
         if (index[j] != expect[j] || bits_of(value[j]) != bits_of(y[index[j]]))
-            fine = SAY("heavy %lu of %lu, place %lu: %lu (%g), not %lu (%g)", (unsigned long)k, (unsigned long)n, (unsigned long)j, (unsigned long)index[j],
-                (double)value[j], (unsigned long)expect[j], (double)y[expect[j]]);
+            fine = SAY("heavy %lu of %lu, place %lu: %lu (%g), not %lu (%g)", (unsigned long)k, (unsigned long)n,
+                (unsigned long)j, (unsigned long)index[j], (double)value[j], (unsigned long)expect[j],
+                (double)y[expect[j]]);
     if (fine && (index[want] != 12345 || value[want] != 777)) fine = SAY("heavy wrote more than k");
-    for (size_t j = 0; fine && j < RED; j++) if (scratch[1 + bytes + j] != 0xA5) fine = SAY("heavy wrote beyond its scratch");
+    for (size_t j = 0; fine && j < RED; j++)
+        if (scratch[1 + bytes + j] != 0xA5) fine = SAY("heavy wrote beyond its scratch");
     free(index), free(expect), free(value), free(scratch);
     return fine;
 }
@@ -611,7 +695,9 @@ static int above_is(const cg_sketch *s, double tau, size_t k, const float *y, si
     void *scratch = room(bytes);
     size_t count = 99999999, want = cg_sketch_norm(s) > 0 ? plain_select(y, n, k, tau * cg_sketch_norm(s), expect) : 0;
     int fine = cg_sketch_heavy_above(s, tau, k, index, value, &count, scratch, bytes) == CG_OK || SAY("heavy_above");
-    if (fine && count != want) fine = SAY("heavy_above %g, %lu: %lu, not %lu", tau, (unsigned long)k, (unsigned long)count, (unsigned long)want);
+    if (fine && count != want)
+        fine = SAY(
+            "heavy_above %g, %lu: %lu, not %lu", tau, (unsigned long)k, (unsigned long)count, (unsigned long)want);
     for (size_t j = 0; fine && j < want; j++)
         if (index[j] != expect[j] || bits_of(value[j]) != bits_of(y[index[j]]))
             fine = SAY("heavy_above %g, %lu: place %lu", tau, (unsigned long)k, (unsigned long)j);
@@ -630,12 +716,16 @@ static int queries(const cg_sketch *s, size_t n) {
     if (cg_sketch_estimate_all(s, odd, n) != CG_OK || !same(y, odd, n)) fine = SAY("estimate_all to an odd address");
     free(block);
     for (size_t i = 0; fine && i < n; i++)
-        if (bits_of(cg_sketch_estimate(s, i)) != bits_of(y[i])) fine = SAY("estimate(%lu) is not estimate_all's", (unsigned long)i);
-    for (int side = 0; n && side < 2; side++)                           /* by less than a float's rounding above an estimate, and below */
-        if (cg_sketch_norm(s) > 0) tau[7 + side] = (double)fabsf(y[n / 2]) / cg_sketch_norm(s) * (side ? 1 + 1e-11 : 1 - 1e-11);
+        if (bits_of(cg_sketch_estimate(s, i)) != bits_of(y[i]))
+            fine = SAY("estimate(%lu) is not estimate_all's", (unsigned long)i);
+    /* by less than a float's rounding above an estimate, and below */
+    for (int side = 0; n && side < 2; side++)
+        if (cg_sketch_norm(s) > 0)
+            tau[7 + side] = (double)fabsf(y[n / 2]) / cg_sketch_norm(s) * (side ? 1 + 1e-11 : 1 - 1e-11);
     for (size_t i = 0; fine && i < sizeof ks / sizeof *ks; i++) {
         fine = heavy_is(s, ks[i], y, n);
-        for (size_t j = 0; fine && j < sizeof tau / sizeof *tau; j++) fine = tau[j] <= 0 || above_is(s, tau[j], ks[i], y, n);
+        for (size_t j = 0; fine && j < sizeof tau / sizeof *tau; j++)
+            fine = tau[j] <= 0 || above_is(s, tau[j], ks[i], y, n);
     }
     free(y);
     return fine && norm_fits(s);
@@ -647,18 +737,19 @@ TEST queried(int which) {
     plain p;
     float *x = (float *)room((n + 1) * 4);
     TRY(box_open(&b, shape_desc(h, 11)) && plain_open(&p, &b));
-    TRY(queries(&b.s, n));                                              /* nothing in it */
+    TRY(queries(&b.s, n)); /* nothing in it */
     ASSERT_EQ(0.0, cg_sketch_norm(&b.s));
-    for (int kind = 0; kind < 3; kind++) {                              /* few values, ties everywhere, floats */
+    for (int kind = 0; kind < 3; kind++) { /* few values, ties everywhere, floats */
         cg_sketch_clear(&b.s);
-        for (size_t i = 0; i < n; i++) x[i] = kind == 0 ? (float)(draw(5, i) % 500 == 0) : kind == 1 ? whole(6, i) : dyadic(7, i);
+        for (size_t i = 0; i < n; i++)
+            x[i] = kind == 0 ? (float)(draw(5, i) % 500 == 0) : kind == 1 ? whole(6, i) : dyadic(7, i);
         ASSERT_EQ(CG_OK, cg_sketch_add(&b.s, x, n, kind == 2 ? 0.01f : 1));
         TRY(queries(&b.s, n));
         for (size_t i = 0; i < n; i++) ASSERT_EQ(plain_estimate(&p, b.s.cells, i), cg_sketch_estimate(&b.s, i));
     }
     ASSERT_EQ(0.0f, cg_sketch_estimate(&b.s, n));
     ASSERT_EQ(0.0f, cg_sketch_estimate(&b.s, UINT64_MAX));
-    for (size_t c = 0; c < b.s.count; c++) b.s.cells[c] = 1;            /* all estimates +-1, or of even rows 0: ties */
+    for (size_t c = 0; c < b.s.count; c++) b.s.cells[c] = 1; /* all estimates +-1, or of even rows 0: ties */
     TRY(queries(&b.s, n));
     for (size_t i = 0; i < n; i++) ASSERT_EQ(plain_estimate(&p, b.s.cells, i), cg_sketch_estimate(&b.s, i));
     plain_close(&p);
@@ -675,8 +766,10 @@ TEST medians(int rows) {
     for (int round = 0; round < 4; round++) {
         for (size_t c = 0; c < b.s.count; c++) {
             const uint64_t v = draw((uint64_t)round, c);
-            b.s.cells[c] = round == 0 ? dyadic(1, c) : round == 1 ? (float)((int)(v % 3) - 1) : round == 2 ? (float)((int)(v % 9) - 4) * 1e-45f :
-                (v & 1 ? 1.5e38f : 1.7e38f) * (v & 2 ? 1.0f : -1.0f);
+            b.s.cells[c] = round == 0 ? dyadic(1, c)
+                : round == 1          ? (float)((int)(v % 3) - 1)
+                : round == 2          ? (float)((int)(v % 9) - 4) * 1e-45f
+                                      : (v & 1 ? 1.5e38f : 1.7e38f) * (v & 2 ? 1.0f : -1.0f);
         }
         for (size_t i = 0; i < n; i++) ASSERT_EQ(plain_estimate(&p, b.s.cells, i), cg_sketch_estimate(&b.s, i));
         if (round < 3) TRY(queries(&b.s, n));
@@ -686,7 +779,7 @@ TEST medians(int rows) {
     PASS();
 }
 
-/* ---- HEAVYMIX ---------------------------------------------------------------------------------------- */
+/* ---- HEAVYMIX ---- */
 
 static int mix_of(const cg_sketch *s, size_t k, const cg_tag *tag, uint64_t *index, float *value) {
     const size_t bytes = cg_sketch_heavy_scratch(s, k);
@@ -708,7 +801,8 @@ static int mix_fits(const cg_sketch *s, size_t k, const cg_tag *tag) {
     fine = mix_of(s, k, tag, index, value);
     if (fine && index[want] != 4711) fine = SAY("heavymix wrote more than k");
     for (size_t j = 0; fine && j < want; j++) {
-        if (index[j] >= n || (j && index[j] <= index[j - 1])) fine = SAY("heavymix: not ascending at %lu", (unsigned long)j);
+        if (index[j] >= n || (j && index[j] <= index[j - 1]))
+            fine = SAY("heavymix: not ascending at %lu", (unsigned long)j);
         else if (bits_of(value[j]) != bits_of(y[index[j]])) fine = SAY("heavymix: value %lu", (unsigned long)j);
         else held += fabs((double)y[index[j]]) >= least;
     }
@@ -726,9 +820,10 @@ TEST mixes(int which) {
     uint64_t none[1] = { 0 };
     float nothing[1];
     TRY(box_open(&b, shape_desc(h, 31)));
-    for (int round = 0; round < 3; round++) {                           /* nothing, a few large ones, all alike */
+    for (int round = 0; round < 3; round++) { /* nothing, a few large ones, all alike */
         float *x = (float *)room((h->n + 1) * 4);
-        for (size_t i = 0; i < h->n; i++) x[i] = round == 0 ? 0 : round == 1 ? (float)normal(1, i) * (draw(2, i) % 200 ? 0.01f : 1.0f) : 1.0f;
+        for (size_t i = 0; i < h->n; i++)
+            x[i] = round == 0 ? 0 : round == 1 ? (float)normal(1, i) * (draw(2, i) % 200 ? 0.01f : 1.0f) : 1.0f;
         cg_sketch_clear(&b.s);
         ASSERT_EQ(CG_OK, cg_sketch_add(&b.s, x, h->n, 1));
         for (size_t i = 0; i < sizeof ks / sizeof *ks; i++)
@@ -739,8 +834,9 @@ TEST mixes(int which) {
     TRY(box_close(&b));
     PASS();
 }
-/* The fill: by seed, step and tensor, not by rank, nor by what is in the sketch as long as the heavy ones are the same; everybody equally often.
-   Drawn without putting back, inclusions are a little correlated: that is the factor (rest - 1)/rest of chi-square. */
+/* The fill: by seed, step and tensor, not by rank, nor by what is in the sketch as long as the heavy ones are the
+   same; everybody equally often. Drawn without putting back, inclusions are a little correlated: that is the
+   factor (rest - 1)/rest of chi-square. */
 static int fill_is_fair(size_t n, size_t k, int trials) {
     enum { HEAVY = 3, MOST = 700 };
     static uint32_t count[MOST];
@@ -753,7 +849,9 @@ static int fill_is_fair(size_t n, size_t k, int trials) {
     box a, b;
     if (!box_open(&a, describe(5, 4096, n, 1, 0)) || !box_open(&b, describe(7, 1024, n, 2, 0))) return 0;
     memset(count, 0, sizeof count);
-    if (cg_sketch_add_list(&a.s, where, large, HEAVY, 1) != CG_OK || cg_sketch_add_list(&b.s, where, small, HEAVY, 1) != CG_OK) return SAY("add_list");
+    if (cg_sketch_add_list(&a.s, where, large, HEAVY, 1) != CG_OK ||
+        cg_sketch_add_list(&b.s, where, small, HEAVY, 1) != CG_OK)
+        return SAY("add_list");
     for (uint64_t i = 0; i < n; i++) {
         const float v = (float)normal(3, i) * 0.01f;
         if (cg_sketch_add_list(&b.s, &i, &v, 1, 1) != CG_OK) return SAY("add_list");
@@ -765,17 +863,21 @@ static int fill_is_fair(size_t n, size_t k, int trials) {
         if (t % 3 == 2) tag.tensor = (uint32_t)t;
         if (!mix_of(&a.s, k, &tag, one, value)) return 0;
         tag.rank = (uint32_t)t;
-        if (t % 16 == 0 && (!mix_of(&b.s, k, &tag, two, value) || memcmp(one, two, k * 8) != 0)) return SAY("the fill depends on more than the key");
+        if (t % 16 == 0 && (!mix_of(&b.s, k, &tag, two, value) || memcmp(one, two, k * 8) != 0))
+            return SAY("the fill depends on more than the key");
         for (size_t j = 0; j < k; j++) count[one[j]]++;
     }
     for (size_t i = 0; i < n; i++) {
-        if (i == 5 || i == n / 2 || i == n - 1) { if (count[i] != (uint32_t)trials) return SAY("a heavy one is missing"); }
-        else chi += (count[i] - trials * p) * (count[i] - trials * p);
+        if (i == 5 || i == n / 2 || i == n - 1) {
+            if (count[i] != (uint32_t)trials) return SAY("a heavy one is missing");
+        } else chi += (count[i] - trials * p) * (count[i] - trials * p);
     }
     chi *= df / rest / (trials * p * (1 - p));
     z = (pow(chi / df, 1 / 3.0) - (1 - 2 / (9 * df))) / sqrt(2 / (9 * df));
     printf("  fill: %lu of %lu: chi-square z %.1f\n", (unsigned long)k, (unsigned long)n, z);
-    return z <= z_limit(4) ? box_close(&a) && box_close(&b) : SAY("%lu of %lu: some are drawn more often, z = %.1f", (unsigned long)k, (unsigned long)n, z);
+    return z <= z_limit(4)
+        ? box_close(&a) && box_close(&b)
+        : SAY("%lu of %lu: some are drawn more often, z = %.1f", (unsigned long)k, (unsigned long)n, z);
 }
 TEST fill(void) {
     const int trials = quick ? 4000 : 30000;
@@ -786,7 +888,7 @@ TEST fill(void) {
     PASS();
 }
 
-/* ---- one set of bits on all machines -------------------------------------------------------------------- */
+/* ---- one set of bits on all machines ---- */
 
 /* Everything that can be asked, of cells that depend on the order of sums. */
 static int transcript(const shape *h, int shift, uint64_t *hash) {
@@ -825,11 +927,10 @@ static int transcript(const shape *h, int shift, uint64_t *hash) {
     free(block), free(y), free(value), free(index), free(scratch);
     return box_close(&b) && (fine || SAY("a call failed"));
 }
-static const uint64_t FROZEN[SHAPE_COUNT] = {
-    0x34dad06bc3c2f1cbu, 0x3393dc0820968d72u, 0x9011d05c7c0b858bu, 0xe4dc7e7a67f22bccu,
-    0x448b88bc7f0f6906u, 0xa64d1ca0f9bf026au, 0xc59d38ecbba8b6b3u, 0xfa574bcecd24c3c6u,
-    0x7a21b83b68740fb6u, 0x23a363dd7ca89817u, 0xcb369ed3aa894e5bu, 0x8361d063a5b040e3u,
-    0x86abbea49141a1c1u, 0x34568e52867a0924u, 0x74474bf5413c6169u, 0x56f6ec655cb6d142u };
+static const uint64_t FROZEN[SHAPE_COUNT] = { 0x34dad06bc3c2f1cbu, 0x3393dc0820968d72u, 0x9011d05c7c0b858bu,
+    0xe4dc7e7a67f22bccu, 0x448b88bc7f0f6906u, 0xa64d1ca0f9bf026au, 0xc59d38ecbba8b6b3u, 0xfa574bcecd24c3c6u,
+    0x7a21b83b68740fb6u, 0x23a363dd7ca89817u, 0xcb369ed3aa894e5bu, 0x8361d063a5b040e3u, 0x86abbea49141a1c1u,
+    0x34568e52867a0924u, 0x74474bf5413c6169u, 0x56f6ec655cb6d142u };
 TEST same_bits(int which) {
     static const cg_isa ISAS[] = { CG_ISA_SCALAR, CG_ISA_AVX2, CG_ISA_NEON };
     uint64_t first, other;
@@ -866,17 +967,22 @@ TEST threads(void) {
 }
 #endif
 
-/* ---- the theorem, the variance it rests on, and the norm ---------------------------------------------------- */
+/* ---- the theorem, the variance it rests on, and the norm ---- */
 
 enum { VECTOR = 4096 };
 static const char *const VECTOR_NAMES[] = { "one value", "one line", "normal", "heavy tail", "every 256th" };
-static void make_vector(int kind, float *x) {       /* x[0..256) are looked at, and are 0 but for dense ones */
+static void make_vector(int kind, float *x) { /* x[0..256) are looked at, and are 0 but for dense ones */
     for (size_t i = 0; i < VECTOR; i++) {
         const float v = (float)normal(40, i), u = (float)pow(unit(41, i), -0.6);
-        x[i] = kind == 0 ? (float)(i == 3000) : kind == 1 ? (float)(i / LINE == 7) * v : kind == 2 ? v : kind == 3 ? v * u : (float)(i % LINE == 0) * v;
+        x[i] = kind == 0 ? (float)(i == 3000)
+            : kind == 1  ? (float)(i / LINE == 7) * v
+            : kind == 2  ? v
+            : kind == 3  ? v * u
+                         : (float)(i % LINE == 0) * v;
     }
 }
-/* cols = 3/e^2 with e = 1/16. Of one row the error has mean 0 and variance (|x|^2 - |x in its line|^2)/cols, whatever the vector. */
+/* cols = 3/e^2 with e = 1/16. Of one row the error has mean 0 and variance (|x|^2 - |x in its line|^2)/cols,
+   whatever the vector. */
 TEST guarantee(int kind) {
     static float x[VECTOR];
     static const int ROWS[] = { 9, 15 };
@@ -885,7 +991,8 @@ TEST guarantee(int kind) {
     const int trials = quick ? 500 : 3000;
     double all = 0, own = 0;
     make_vector(kind, x);
-    for (size_t i = 0; i < VECTOR; i++) all += (double)x[i] * (double)x[i], own += i < LINE ? (double)x[i] * (double)x[i] : 0;
+    for (size_t i = 0; i < VECTOR; i++)
+        all += (double)x[i] * (double)x[i], own += i < LINE ? (double)x[i] * (double)x[i] : 0;
     for (int w = 0; w < 2; w++) {
         box b;
         const double d = exp(-(ROWS[w] - 1) / 8.0);
@@ -898,21 +1005,26 @@ TEST guarantee(int kind) {
             ASSERT_EQ(CG_OK, cg_sketch_add(&b.s, x, VECTOR, 1));
             bad += fabs((double)cg_sketch_estimate(&b.s, where) - (double)x[where]) > e * sqrt(all);
             for (int r = 0; r < ROWS[w]; r++) {
-                const double error = hash.sign[r][where] * (double)row_of(&b.s, r)[hash.cell[r][where]] - (double)x[where];
+                const double error = hash.sign[r][where] * (double)row_of(&b.s, r)[hash.cell[r][where]] -
+                    (double)x[where];
                 sum += error, squares += error * error, fourth += error * error * error * error;
             }
         }
         mean = sum / m, variance = squares / m;
-        if (w) printf("  %-11s off by more than |x|/16: %.4f of the time, promised %.3f; variance %.3f of (|x|^2 - own)/cols\n",
-            VECTOR_NAMES[kind], bad / trials, d, variance * (double)cols / (all - own));
+        if (w)
+            printf("  %-11s off by more than |x|/16: %.4f of the time, promised %.3f; variance %.3f of (|x|^2 - "
+                   "own)/cols\n",
+                VECTOR_NAMES[kind], bad / trials, d, variance * (double)cols / (all - own));
         ASSERT(bad <= d * trials + count_limit(d * trials, 1));
         ASSERT(fabs(mean) <= z_limit(20) * sqrt((all - own) / (double)cols / m));
-        ASSERT(fabs(variance - (all - own) / (double)cols) <= z_limit(20) * sqrt((fourth / m - variance * variance) / m) );
+        ASSERT(
+            fabs(variance - (all - own) / (double)cols) <= z_limit(20) * sqrt((fourth / m - variance * variance) / m));
         TRY(box_close(&b));
     }
     PASS();
 }
-/* |row|^2 has mean |x|^2 and variance 2/cols times the sum of x_i^2 x_j^2 over different lines: that needs four signs at a time. */
+/* |row|^2 has mean |x|^2 and variance 2/cols times the sum of x_i^2 x_j^2 over different lines: that needs four
+   signs at a time. */
 TEST norms(int kind) {
     static float x[VECTOR];
     const size_t cols = 512;
@@ -940,12 +1052,13 @@ TEST norms(int kind) {
     }
     /* cells are f32: each of at most n sums is off by n roundings of the largest partial sum */
     ASSERT(fabs(sum / m) <= z_limit(10) * sqrt(expected / m) + VECTOR / 16777216.0 * all);
-    ASSERT(fabs(squares / m - expected) <= z_limit(10) * sqrt((fourth / m - squares / m * squares / m) / m) + VECTOR / 16777216.0 * all * all);
+    ASSERT(fabs(squares / m - expected) <=
+        z_limit(10) * sqrt((fourth / m - squares / m * squares / m) / m) + VECTOR / 16777216.0 * all * all);
     TRY(box_close(&b));
     PASS();
 }
 
-/* ---- as good as a hash for every coordinate ------------------------------------------------------------------ */
+/* ---- as good as a hash for every coordinate ---- */
 
 /* Polynomials over 2^61 - 1 with random coefficients: four-wise, for cells and signs. */
 static const uint64_t PRIME = ((uint64_t)1 << 61) - 1;
@@ -960,8 +1073,12 @@ static uint64_t polynomial(const uint64_t *c, int terms, uint64_t i) {
     while (terms-- > 0) v = (modular(v, i) + c[terms]) % PRIME;
     return v;
 }
-enum { Q_N = 1 << 16, Q_ROWS = 5, Q_COLS = 1536 };      /* about n/50 */
-typedef struct textbook { uint16_t cell[Q_N][Q_ROWS]; signed char sign[Q_N][Q_ROWS]; float cells[Q_ROWS][Q_COLS]; } textbook;
+enum { Q_N = 1 << 16, Q_ROWS = 5, Q_COLS = 1536 }; /* about n/50 */
+typedef struct textbook {
+    uint16_t cell[Q_N][Q_ROWS];
+    signed char sign[Q_N][Q_ROWS];
+    float cells[Q_ROWS][Q_COLS];
+} textbook;
 static void textbook_open(textbook *t, uint64_t seed) {
     for (uint64_t r = 0; r < Q_ROWS; r++) {
         uint64_t c[8];
@@ -974,24 +1091,35 @@ static void textbook_open(textbook *t, uint64_t seed) {
 }
 static void textbook_estimates(textbook *t, const float *x, float *y) {
     memset(t->cells, 0, sizeof t->cells);
-    for (size_t i = 0; i < Q_N; i++) for (int r = 0; r < Q_ROWS; r++) t->cells[r][t->cell[i][r]] += (float)t->sign[i][r] * x[i];
+    for (size_t i = 0; i < Q_N; i++)
+        for (int r = 0; r < Q_ROWS; r++) t->cells[r][t->cell[i][r]] += (float)t->sign[i][r] * x[i];
     for (size_t i = 0; i < Q_N; i++) {
         float v[Q_ROWS];
         for (int r = 0; r < Q_ROWS; r++) v[r] = (float)t->sign[i][r] * t->cells[r][t->cell[i][r]];
         y[i] = median(v, Q_ROWS);
     }
 }
-typedef struct load { const char *name; size_t heavy; } load;
-static const load LOADS[] = { { "heavy tail", 327 }, { "runs of 16", 320 }, { "runs of 64", 320 }, { "a run of 300", 300 }, { "every 256th", 256 },
-    { "every 257th", 255 }, { "every 4096th", 16 } };
+typedef struct load {
+    const char *name;
+    size_t heavy;
+} load;
+static const load LOADS[] = { { "heavy tail", 327 }, { "runs of 16", 320 }, { "runs of 64", 320 },
+    { "a run of 300", 300 }, { "every 256th", 256 }, { "every 257th", 255 }, { "every 4096th", 16 } };
 enum { LOAD_COUNT = sizeof LOADS / sizeof LOADS[0] };
 static void make_load(int kind, uint64_t seed, float *x) {
     for (uint64_t i = 0; i < Q_N; i++) {
         const double v = normal(seed, i);
         const float large = (float)((1 + 2 * unit(seed + 7, i)) * (draw(seed + 8, i) & 1 ? 1 : -1));
-        const int in = kind == 1 ? i % 3200 >= 1000 && i % 3200 < 1016 && i < 64000 : kind == 2 ? i % 13000 >= 1000 && i % 13000 < 1064 && i < 65000 :
-            kind == 3 ? i >= 30000 && i < 30300 : kind == 4 ? i % 256 == 0 : kind == 5 ? i % 257 == 3 : kind == 6 ? i % 4096 == 5 : 0;
-        x[i] = kind == 0 ? (float)(v * pow(unit(seed + 9, i), -0.7)) : in ? (kind == 6 ? 1.2f : 1.4f) * large : (float)(0.1 * v);
+        const int in = kind == 1 ? i % 3200 >= 1000 && i % 3200 < 1016 && i < 64000
+            : kind == 2          ? i % 13000 >= 1000 && i % 13000 < 1064 && i < 65000
+            : kind == 3          ? i >= 30000 && i < 30300
+            : kind == 4          ? i % 256 == 0
+            : kind == 5          ? i % 257 == 3
+            : kind == 6          ? i % 4096 == 5
+                                 : 0;
+        x[i] = kind == 0 ? (float)(v * pow(unit(seed + 9, i), -0.7))
+            : in         ? (kind == 6 ? 1.2f : 1.4f) * large
+                         : (float)(0.1 * v);
     }
 }
 /* k-th largest magnitude */
@@ -1004,7 +1132,14 @@ static float kth(const float *y, size_t n, size_t k, float *work) {
         for (;;) {
             while (work[i] > pivot) i++;
             while (work[j] < pivot) j--;
-            if (i <= j) { const float t = work[i]; work[i] = work[j]; work[j] = t; i++; if (j == 0) break; j--; }
+            if (i <= j) {
+                const float t = work[i];
+                work[i] = work[j];
+                work[j] = t;
+                i++;
+                if (j == 0) break;
+                j--;
+            }
             if (i > j) break;
         }
         if (k - 1 <= j) high = j;
@@ -1027,7 +1162,9 @@ static void score(const float *x, const float *y, size_t k, double *recall, doub
     *recall = hit / (double)k;
     *error = sqrt(off / all);
 }
-typedef struct figures { double sum, squares; } figures;
+typedef struct figures {
+    double sum, squares;
+} figures;
 static void figure(figures *f, double v) { f->sum += v, f->squares += v * v; }
 static double spread_of(const figures *f, double m) { return sqrt(fmax(0, f->squares / m - f->sum / m * f->sum / m)); }
 TEST quality(void) {
@@ -1055,10 +1192,13 @@ TEST quality(void) {
         }
     }
     for (int kind = 0; kind < LOAD_COUNT; kind++) {
-        const double m = seeds, recall = (f[kind][0].sum - f[kind][2].sum) / m, error = (f[kind][1].sum - f[kind][3].sum) / m;
-        printf("  %-13s recall %.3f (spread %.3f), a hash for each %.3f (%.3f); error %.3f (%.3f), %.3f (%.3f); recall differs by %+.4f +- %.4f\n",
-            LOADS[kind].name, f[kind][0].sum / m, spread_of(&f[kind][0], m), f[kind][2].sum / m, spread_of(&f[kind][2], m),
-            f[kind][1].sum / m, spread_of(&f[kind][1], m), f[kind][3].sum / m, spread_of(&f[kind][3], m), recall, spread_of(&apart_by[kind], m) / sqrt(m));
+        const double m = seeds, recall = (f[kind][0].sum - f[kind][2].sum) / m,
+                     error = (f[kind][1].sum - f[kind][3].sum) / m;
+        printf("  %-13s recall %.3f (spread %.3f), a hash for each %.3f (%.3f); error %.3f (%.3f), %.3f (%.3f); recall "
+               "differs by %+.4f +- %.4f\n",
+            LOADS[kind].name, f[kind][0].sum / m, spread_of(&f[kind][0], m), f[kind][2].sum / m,
+            spread_of(&f[kind][2], m), f[kind][1].sum / m, spread_of(&f[kind][1], m), f[kind][3].sum / m,
+            spread_of(&f[kind][3], m), recall, spread_of(&apart_by[kind], m) / sqrt(m));
         if (recall < -0.02 || error > 0.02) bad++;
     }
     ASSERT_EQ(0, bad);
@@ -1066,21 +1206,25 @@ TEST quality(void) {
     PASS();
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------ */
+/* ---- groups ---- */
 
-/* `heavy` values of +-1 to +-2, many close to 1; in pairs that are opposite, in one line or in one group of lines, if they are to cancel; and noise. */
+/* `heavy` values of +-1 to +-2, many close to 1; in pairs that are opposite, in one line or in one group of lines,
+   if they are to cancel; and noise. */
 enum { NOISE = 2000 };
 static void plant(uint64_t n, uint64_t seed, size_t heavy, int cancel, uint64_t *index, float *value) {
     for (size_t j = 0; j < heavy; j++) {
         do {
             index[j] = draw(seed, 31 * j + n) % n;
             if (j % 2 && cancel) index[j] = j % 4 == 1 ? index[j - 1] ^ 77 : index[j - 1] ^ (256 * 19 + 5);
-            for (size_t i = 0; i < j; i++) if (index[i] == index[j]) index[j] = n;
+            for (size_t i = 0; i < j; i++)
+                if (index[i] == index[j]) index[j] = n;
             if (index[j] >= n) seed++;
         } while (index[j] >= n);
-        value[j] = j % 2 && cancel ? -value[j - 1] : (float)((1 + pow(unit(seed, j + 5000), 3)) * (draw(seed, j + 9000) & 1 ? 1 : -1));
+        value[j] = j % 2 && cancel ? -value[j - 1]
+                                   : (float)((1 + pow(unit(seed, j + 5000), 3)) * (draw(seed, j + 9000) & 1 ? 1 : -1));
     }
-    for (size_t j = heavy; j < heavy + NOISE; j++) index[j] = draw(seed + 1, j) % n, value[j] = (float)(0.03 * normal(seed + 2, j));
+    for (size_t j = heavy; j < heavy + NOISE; j++)
+        index[j] = draw(seed + 1, j) % n, value[j] = (float)(0.03 * normal(seed + 2, j));
 }
 static int found_all(const cg_sketch *s, size_t k, const uint64_t *planted, size_t heavy, int above) {
     const size_t bytes = cg_sketch_heavy_scratch(s, k);
@@ -1088,8 +1232,8 @@ static int found_all(const cg_sketch *s, size_t k, const uint64_t *planted, size
     float *value = (float *)room(k * 4);
     void *scratch = room(bytes);
     size_t hit = 0, count = k;
-    cg_status got = above ? cg_sketch_heavy_above(s, 0.9 / cg_sketch_norm(s), k, index, value, &count, scratch, bytes) :
-        cg_sketch_heavy(s, k, index, value, scratch, bytes);
+    cg_status got = above ? cg_sketch_heavy_above(s, 0.9 / cg_sketch_norm(s), k, index, value, &count, scratch, bytes)
+                          : cg_sketch_heavy(s, k, index, value, scratch, bytes);
     int fine = got == CG_OK || SAY("heavy: %s", cg_status_str(got));
     for (size_t j = 0; fine && j < count; j++) {
         if (j && index[j] <= index[j - 1]) fine = SAY("not ascending");
@@ -1114,12 +1258,15 @@ TEST huge(int log2n, int rows, int cancel) {
         TRY(box_open(&b, describe(rows, 8192, (size_t)n, (uint64_t)t, 8192)));
         ASSERT_EQ(CG_OK, cg_sketch_add_list(&b.s, index, value, HEAVY + NOISE, 1));
         if (!found_all(&b.s, HEAVY, index, HEAVY, 1) || !found_all(&b.s, HEAVY, index, HEAVY, 0)) {
-            if (!missed++) printf("  n = 2^%d, %d rows, %s: seed %d: %s\n", log2n, rows, cancel ? "opposite values" : "any", t, note);
+            if (!missed++)
+                printf(
+                    "  n = 2^%d, %d rows, %s: seed %d: %s\n", log2n, rows, cancel ? "opposite values" : "any", t, note);
         }
         TRY(box_close(&b));
         if (clock() - begin > 20 * CLOCKS_PER_SEC) FAILm("not quickly");
     }
-    printf("  n = 2^%d, %d rows: %d of %d missed, %.1f ms each\n", log2n, rows, missed, trials, 1e3 * (double)(clock() - begin) / CLOCKS_PER_SEC / trials);
+    printf("  n = 2^%d, %d rows: %d of %d missed, %.1f ms each\n", log2n, rows, missed, trials,
+        1e3 * (double)(clock() - begin) / CLOCKS_PER_SEC / trials);
     ASSERT_EQ(0, missed);
     PASS();
 }
@@ -1134,12 +1281,14 @@ static int above_alike(const cg_sketch *with, const cg_sketch *without) {
     int fine = 1;
     for (int t = 0; fine && t < 6; t++)
         fine = cg_sketch_heavy_above(with, TAU[t], MOST, i1, v1, &c1, scratch, bytes) == CG_OK &&
-            cg_sketch_heavy_above(without, TAU[t], MOST, i2, v2, &c2, scratch, bytes) == CG_OK && c1 == c2 && memcmp(i1, i2, 8 * c1) == 0 && same(v1, v2, c1);
+            cg_sketch_heavy_above(without, TAU[t], MOST, i2, v2, &c2, scratch, bytes) == CG_OK && c1 == c2 &&
+            memcmp(i1, i2, 8 * c1) == 0 && same(v1, v2, c1);
     free(scratch);
     return fine || SAY("heavy_above: %lu with groups, %lu without, or others", (unsigned long)c1, (unsigned long)c2);
 }
-/* With groups and without: the same, as long as what is asked for is above 4 |x| / sqrt(min(cols, groups)). With fewer rows one of two million
-   other coordinates may meet large ones in most rows: then they differ, as groups show that there is nothing. */
+/* With groups and without: the same, as long as what is asked for is above 4 |x| / sqrt(min(cols, groups)). With
+   fewer rows one of two million other coordinates may meet large ones in most rows: then they differ, as groups
+   show that there is nothing. */
 TEST grouped(void) {
     const size_t n = quick ? 300001 : 2000003;
     float *x = (float *)room(n * 4);
@@ -1171,7 +1320,8 @@ TEST grouped(void) {
     PASS();
 }
 
-/* Few cells, many groups: what is large is only an estimate, below the guarantee, and groups must not be asked, as they know that there is nothing. */
+/* Few cells, many groups: what is large is only an estimate, below the guarantee, and groups must not be asked, as
+   they know that there is nothing. */
 TEST below(void) {
     const size_t n = 1000003;
     float *x = (float *)room(n * 4);
@@ -1186,9 +1336,10 @@ TEST below(void) {
     PASS();
 }
 
-/* ---- packets ------------------------------------------------------------------------------------------------ */
+/* ---- packets ---- */
 
-static const char *const PACK_OPS[] = { "dense", "f16", "absmax:8:512", "topk:0.1", "topk:0.05|f16", "huffman", "minmax:4:64", "efsign" };
+static const char *const PACK_OPS[] = { "dense", "f16", "absmax:8:512", "topk:0.1", "topk:0.05|f16", "huffman",
+    "minmax:4:64", "efsign" };
 static cg_sketch_desc packed_desc(int groups) { return describe(3, 512, 5000, 6, groups ? 100 : 0); }
 static int fill_box(box *b, uint64_t key) {
     for (uint64_t i = 0; i < b->s.desc.n; i++) {
@@ -1209,7 +1360,8 @@ TEST packed(int which, int groups) {
     TRY(box_open(&a, packed_desc(groups)) && box_open(&b, packed_desc(groups)) && fill_box(&a, 1));
     cap = cg_sketch_bound(&a.s, &op), bytes = cg_sketch_scratch(&a.s, &op);
     ASSERT(cap > 0);
-    packet = (unsigned char *)room(cap + 1), scratch = (unsigned char *)room(bytes + 1), y = (float *)room(4 * a.s.count);
+    packet = (unsigned char *)room(cap + 1), scratch = (unsigned char *)room(bytes + 1),
+    y = (float *)room(4 * a.s.count);
     for (int round = 0; round < 3; round++) {
         const float alpha = round ? -0.5f : 1.0f, beta = round == 1 ? 0.3f : round == 2 ? 1.0f : 0.0f;
         ASSERT_EQ(CG_OK, cg_sketch_pack(&a.s, &op, &tag, packet + 1, cap, &len, scratch + 1, bytes));
@@ -1227,7 +1379,8 @@ TEST packed(int which, int groups) {
     free(packet), free(scratch), free(y);
     PASS();
 }
-static int refuses(box *b, const float *before, const void *packet, size_t len, cg_status want) {       /* want CG_OK: any error will do */
+/* want CG_OK: any error will do */
+static int refuses(box *b, const float *before, const void *packet, size_t len, cg_status want) {
     const cg_status got = cg_sketch_unpack(&b->s, packet, len, 1, 1);
     if (got == CG_OK || (want != CG_OK && got != want)) return SAY("unpack: %s", cg_status_str(got));
     if (cg_sketch_load(&b->s, packet, len) != got) return SAY("load says something else");
@@ -1245,14 +1398,14 @@ TEST foreign(void) {
     memcpy(before, a.s.cells, 4 * a.s.count);
     for (int change = 0; change < 8; change++) {
         cg_sketch_desc d = packed_desc(1);
-        if (change == 0) d.n = 5001;                                    /* as many cells */
+        if (change == 0) d.n = 5001; /* as many cells */
         if (change == 1) d.seed = 7;
         if (change == 2) d.rows = 4;
         if (change == 3) d.cols = 768;
         if (change == 4) d.groups = 0;
         if (change == 5) d.groups = 101;
         if (change == 6) d.seed = (uint64_t)1 << 63 | 6;
-        if (change == 7) d.cols = 256, d.groups = 356;                  /* as many cells again */
+        if (change == 7) d.cols = 256, d.groups = 356; /* as many cells again */
         TRY(box_open(&b, d) && fill_box(&b, 3));
         if (change == 0 || change == 7) ASSERT_EQ(a.s.count, b.s.count);
         cap = cg_sketch_bound(&b.s, &dense);
@@ -1261,14 +1414,14 @@ TEST foreign(void) {
         TRY(refuses(&a, before, packet, len, CG_E_MISMATCH));
         ASSERT_EQ(CG_E_MISMATCH, cg_sketch_merge(&a.s, &b.s));
         ASSERT(same(before, a.s.cells, a.s.count));
-        packet[len - 1] ^= 1;                                           /* foreign and broken: broken */
+        packet[len - 1] ^= 1; /* foreign and broken: broken */
         TRY(refuses(&a, before, packet, len, CG_E_CORRUPT));
         free(packet);
         TRY(box_close(&b));
     }
     packet = (unsigned char *)room(cg_bound(&dense, a.s.count));
     ASSERT_EQ(CG_OK, cg_compress(&dense, &tag, before, a.s.count, packet, cg_bound(&dense, a.s.count), &len, NULL, 0));
-    TRY(refuses(&a, before, packet, len, CG_E_MISMATCH));               /* not of a sketch */
+    TRY(refuses(&a, before, packet, len, CG_E_MISMATCH)); /* not of a sketch */
     free(packet), free(before);
     TRY(box_close(&a));
     PASS();
@@ -1289,15 +1442,16 @@ TEST broken(int which) {
         packet[at] = (unsigned char)(packet[at] ^ 1 << draw(1, at) % 8);
         TRY(refuses(&b, before, packet, len, CG_OK));
         packet[at] = (unsigned char)(packet[at] ^ 1 << draw(1, at) % 8);
-        copy = (unsigned char *)room(at);                               /* exactly as long as it says */
+        copy = (unsigned char *)room(at); /* exactly as long as it says */
         memcpy(copy, packet, at);
         TRY(refuses(&b, before, copy, at, CG_OK));
         free(copy);
     }
-    ASSERT(cg_sketch_unpack(&b.s, packet, len + (size_t)0, HUGE_VALF, 1) != CG_OK && cg_sketch_unpack(&b.s, packet, len, 1, -HUGE_VALF) != CG_OK);
+    ASSERT(cg_sketch_unpack(&b.s, packet, len + (size_t)0, HUGE_VALF, 1) != CG_OK &&
+        cg_sketch_unpack(&b.s, packet, len, 1, -HUGE_VALF) != CG_OK);
     ASSERT(cg_sketch_unpack(NULL, packet, len, 1, 1) == CG_E_ARG && cg_sketch_unpack(&b.s, NULL, len, 1, 1) != CG_OK);
     ASSERT(same(before, b.s.cells, b.s.count));
-    ASSERT_EQ(CG_OK, cg_sketch_unpack(&b.s, packet, len, 1, 0));        /* it was a good packet */
+    ASSERT_EQ(CG_OK, cg_sketch_unpack(&b.s, packet, len, 1, 0)); /* it was a good packet */
     TRY(box_close(&a) && box_close(&b));
     free(packet), free(scratch), free(before);
     PASS();
@@ -1320,7 +1474,7 @@ TEST saved(int which) {
     PASS();
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------ */
+/* ---- refusals ---- */
 
 TEST shapes_refused(void) {
     static const int ROWS[] = { 0, -1, 16, 1 << 30, -2147483647 - 1 };
@@ -1346,7 +1500,7 @@ TEST shapes_refused(void) {
         if (i == 1) d.cols = SIZE_MAX;
         if (i == 2) d.cols = SIZE_MAX - 255;
         if (i == 3) d.cols = SIZE_MAX / 4;
-        if (i == 4) d.cols = SIZE_MAX / 20 + 1;                         /* 5 rows of 4 bytes: too much by a little */
+        if (i == 4) d.cols = SIZE_MAX / 20 + 1; /* 5 rows of 4 bytes: too much by a little */
         if (i == 5) d.groups = SIZE_MAX;
         if (i == 6) d.groups = SIZE_MAX / 4;
         if (i == 7) d.n = SIZE_MAX;
@@ -1371,7 +1525,8 @@ static int refuses_all(const cg_sketch *s) {
     size_t count, len;
     const int fine = cg_sketch_heavy(s, 4, index, value, scratch, bytes) == CG_E_NONFINITE &&
         cg_sketch_heavy_above(s, 0.1, 4, index, value, &count, scratch, bytes) == CG_E_NONFINITE &&
-        cg_sketch_heavymix(s, 4, NULL, index, value, scratch, bytes) == CG_E_NONFINITE && cg_sketch_save(s, packet, cap, &len) == CG_E_NONFINITE;
+        cg_sketch_heavymix(s, 4, NULL, index, value, scratch, bytes) == CG_E_NONFINITE &&
+        cg_sketch_save(s, packet, cap, &len) == CG_E_NONFINITE;
     free(scratch), free(packet);
     return fine || SAY("NaN and Inf in cells: accepted");
 }
@@ -1388,7 +1543,8 @@ TEST values_refused(int groups) {
     float v1[4];
     size_t count;
     unsigned char scratch[64];
-    TRY(box_open(&b, describe(5, 512, N, 1, groups ? 64 : 0)) && box_open(&c, describe(5, 512, N, 1, groups ? 64 : 0)) && fill_box(&b, 3));
+    TRY(box_open(&b, describe(5, 512, N, 1, groups ? 64 : 0)) &&
+        box_open(&c, describe(5, 512, N, 1, groups ? 64 : 0)) && fill_box(&b, 3));
     before = (float *)room(4 * b.s.count);
     memcpy(before, b.s.cells, 4 * b.s.count);
     for (size_t i = 0; i < N; i++) x[i] = 1, index[i] = i;
@@ -1401,7 +1557,8 @@ TEST values_refused(int groups) {
             ASSERT_EQ(CG_E_NONFINITE, cg_sketch_add_list(&b.s, index, x, N, 1));
             x[places[p]] = 1;
         }
-        ASSERT(cg_sketch_add(&b.s, x, N, bad) != CG_OK && cg_sketch_add_list(&b.s, index, x, N, bad) != CG_OK && cg_sketch_scale(&b.s, bad) != CG_OK);
+        ASSERT(cg_sketch_add(&b.s, x, N, bad) != CG_OK && cg_sketch_add_list(&b.s, index, x, N, bad) != CG_OK &&
+            cg_sketch_scale(&b.s, bad) != CG_OK);
     }
     for (int p = 0; p < 6; p++)
         for (int far = 0; far < 3; far++) {
@@ -1414,7 +1571,8 @@ TEST values_refused(int groups) {
     ASSERT_EQ(CG_E_MISMATCH, cg_sketch_estimate_all(&b.s, x, N - 1));
     ASSERT(cg_sketch_add(&b.s, NULL, N, 1) == CG_E_ARG && cg_sketch_add(NULL, x, N, 1) == CG_E_ARG);
     ASSERT_EQ(CG_E_ARG, cg_sketch_add_list(&b.s, NULL, x, 1, 1));
-    ASSERT(cg_sketch_add_list(&b.s, index, NULL, 1, 1) == CG_E_ARG && cg_sketch_merge(&b.s, NULL) == CG_E_ARG && cg_sketch_merge(NULL, &b.s) == CG_E_ARG);
+    ASSERT(cg_sketch_add_list(&b.s, index, NULL, 1, 1) == CG_E_ARG && cg_sketch_merge(&b.s, NULL) == CG_E_ARG &&
+        cg_sketch_merge(NULL, &b.s) == CG_E_ARG);
     ASSERT_EQ(CG_E_CAPACITY, cg_sketch_heavy(&b.s, 4, i1, v1, scratch, sizeof scratch));
     ASSERT_EQ(CG_E_ARG, cg_sketch_heavy(&b.s, 4, NULL, v1, scratch, sizeof scratch));
     for (int t = 0; t < 4; t++) {
@@ -1424,9 +1582,10 @@ TEST values_refused(int groups) {
     ASSERT_EQ(CG_E_CAPACITY, cg_sketch_heavymix(&b.s, 4, NULL, i1, v1, scratch, sizeof scratch));
     ASSERT(same(before, b.s.cells, b.s.count));
     ASSERT_EQ(CG_OK, cg_sketch_add_list(&b.s, NULL, NULL, 0, 1));
-    if (groups) ASSERT_EQ(CG_E_UNSUPPORTED, cg_sketch_zero(&b.s, index, 3));      /* the groups would still have it */
+    if (groups) ASSERT_EQ(CG_E_UNSUPPORTED, cg_sketch_zero(&b.s, index, 3)); /* the groups would still have it */
     ASSERT(same(before, b.s.cells, b.s.count));
-    for (size_t i = 0; i < b.s.count; i++) b.s.cells[i] = i % 2 ? HUGE_VALF : nanf("");          /* somebody else's arithmetic */
+    /* somebody else's arithmetic */
+    for (size_t i = 0; i < b.s.count; i++) b.s.cells[i] = i % 2 ? HUGE_VALF : nanf("");
     TRY(refuses_all(&b.s));
     free(before);
     TRY(box_close(&b) && box_close(&c));
@@ -1488,7 +1647,8 @@ int main(int argc, char **argv) {
     RUN_TESTp(huge, 34, 5, 0);
     RUN_TESTp(huge, 40, 7, 0);
     RUN_TESTp(huge, 30, 5, 1);
-    for (int i = 0; i < 8; i++) for (int groups = 0; groups < 2; groups++) RUN_TESTp(packed, i, groups);
+    for (int i = 0; i < 8; i++)
+        for (int groups = 0; groups < 2; groups++) RUN_TESTp(packed, i, groups);
     RUN_TEST(foreign);
     for (int i = 0; i < 4; i++) RUN_TESTp(broken, i);
     RUN_TEST(shapes_refused);

@@ -1,6 +1,6 @@
-/* cg_sketched_exchange and cg_fetched_exchange: every step against a plain one, bit for bit, over threads and between processes; what
-   is left after failures; and training with them. The references trust cg_sketch_add, heavy and heavymix, which have tests of their
-   own, and where sums are not exact the dense cg_exchange. */
+/* cg_sketched_exchange and cg_fetched_exchange: every step against a plain one, bit for bit, over threads and
+   between processes; what is left after failures; and training with them. The references trust cg_sketch_add,
+   heavy and heavymix, which have tests of their own, and where sums are not exact the dense cg_exchange. */
 #include "examples/transport_threads.h"
 #include "examples/transport_tcp.h"
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "compgrad_ef.h"
 
 enum { RANKS = 32, STEPS = 30 };
-static int quick;                                       /* not CG_TEST=long */
+static int quick; /* not CG_TEST=long */
 static char said[200];
 #define SAY(...) (snprintf(said, sizeof said, __VA_ARGS__), said)
 
@@ -23,18 +23,28 @@ static uint64_t mixed(uint64_t z) {
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
 }
-static void *room(size_t bytes) {                       /* zeros; all tests end with the first one that is refused */
+static void *room(size_t bytes) { /* zeros; all tests end with the first one that is refused */
     void *p = calloc(bytes + 1, 1);
     if (!p) abort();
     return p;
 }
 static float *floats(size_t n) { return (float *)room(4 * n); }
 /* One rounding each, wherever the compiler would like to have none. */
-static float plus(float a, float b) { volatile float s = a + b; return s; }
-static float times(float a, float b) { volatile float s = a * b; return s; }
-static float faded(float a, float b) { const float s = times(a, b); return fabsf(s) < 0x1p-100f ? 0.0f : s; }      /* momentum times memory */
+static float plus(float a, float b) {
+    volatile float s = a + b;
+    return s;
+}
+static float times(float a, float b) {
+    volatile float s = a * b;
+    return s;
+}
+/* momentum times memory */
+static float faded(float a, float b) {
+    const float s = times(a, b);
+    return fabsf(s) < 0x1p-100f ? 0.0f : s;
+}
 
-/* ---- one step, plainly ------------------------------------------------------------------------------------------------------ */
+/* ---- one step, plainly ---- */
 
 typedef struct plan {
     size_t n;
@@ -44,14 +54,14 @@ typedef struct plan {
     float momentum, rate;
     uint32_t route;
     uint64_t seed;
-    int leader, ahead;                                  /* ahead: of the step that it is */
-    int which, fetched;                                 /* callbacks of the exchange; FetchSGD */
-    int faint, until;                                   /* gradients around 2^-100; from this step on 0 (0: never) */
+    int leader, ahead;  /* ahead: of the step that it is */
+    int which, fetched; /* callbacks of the exchange; FetchSGD */
+    int faint, until;   /* gradients around 2^-100; from this step on 0 (0: never) */
 } plan;
 
-/* Integers times 15: as long as sums stay below 2^24 they are exact in any order, and so are halves, thirds, fifths and eighths of
-   them, also when 1/N is rounded first (off by 2^-25 at most, so a product is off by less than half of its last bit). Many are
-   zero or equal, which makes for ties. */
+/* Integers times 15: as long as sums stay below 2^24 they are exact in any order, and so are halves, thirds,
+   fifths and eighths of them, also when 1/N is rounded first (off by 2^-25 at most, so a product is off by less
+   than half of its last bit). Many are zero or equal, which makes for ties. */
 static float value(const plan *p, int rank, size_t i, int step) {
     const uint64_t h = mixed(mixed((uint64_t)i * 64 + (uint64_t)rank) + (uint64_t)step * 977 + (uint64_t)p->k);
     if (h & 3 || (p->until && step >= p->until)) return 0.0f;
@@ -110,7 +120,8 @@ static int mean_of(const cg_transport *t, const plan *p, int step, float *x, siz
 }
 static size_t best_left(const float *v, const char *gone, size_t count) {
     size_t best = count;
-    for (size_t j = 0; j < count; j++) if (!gone[j] && (best == count || fabsf(v[j]) > fabsf(v[best]))) best = j;
+    for (size_t j = 0; j < count; j++)
+        if (!gone[j] && (best == count || fabsf(v[j]) > fabsf(v[best]))) best = j;
     return best;
 }
 /* The coordinates that all look at, by this sketch. */
@@ -126,7 +137,8 @@ static size_t candidates(const plan *p, const cg_sketch *s, int step, uint64_t *
     return count;
 }
 /* grad becomes the result; a and u (NULL: none) go on. `hash`: the description of the sketch. */
-static int plain_sketched(const cg_transport *t, const plan *p, const cg_sketch_desc *hash, int step, float *grad, float *a, float *u) {
+static int plain_sketched(
+    const cg_transport *t, const plan *p, const cg_sketch_desc *hash, int step, float *grad, float *a, float *u) {
     const size_t bytes = cg_sketch_memory(hash);
     void *mem = room(bytes);
     uint64_t *index = (uint64_t *)room(8 * p->n);
@@ -152,11 +164,15 @@ static int plain_sketched(const cg_transport *t, const plan *p, const cg_sketch_
         a[i] = 0.0f;
         if (u) u[i] = 0.0f;
     }
-    free(mem); free(index); free(v); free(gone);
+    free(mem);
+    free(index);
+    free(v);
+    free(gone);
     return code;
 }
 /* The same for FetchSGD: su and se have as many cells as a sketch. */
-static int plain_fetched(const cg_transport *t, const plan *p, const cg_sketch_desc *hash, int step, float *grad, float *se, float *su) {
+static int plain_fetched(
+    const cg_transport *t, const plan *p, const cg_sketch_desc *hash, int step, float *grad, float *se, float *su) {
     const size_t bytes = cg_sketch_memory(hash), k = p->k < p->n ? p->k : p->n;
     void *mem = room(bytes), *scratch;
     uint64_t *index = (uint64_t *)room(8 * p->n);
@@ -178,24 +194,28 @@ static int plain_fetched(const cg_transport *t, const plan *p, const cg_sketch_d
     memset(grad, 0, 4 * p->n);
     for (size_t j = 0; j < k; j++) {
         grad[index[j]] = v[j];
-        cg_sketch_clear(&s);                            /* where a 1 goes is what the coordinate touches */
+        cg_sketch_clear(&s); /* where a 1 goes is what the coordinate touches */
         if (cg_sketch_add_list(&s, &index[j], &one, 1, 1.0f) != CG_OK) abort();
-        for (size_t c = 0; c < s.count; c++) if (s.cells[c] != 0.0f) se[c] = su[c] = 0.0f;
+        for (size_t c = 0; c < s.count; c++)
+            if (s.cells[c] != 0.0f) se[c] = su[c] = 0.0f;
     }
-    free(mem); free(scratch); free(index); free(v);
+    free(mem);
+    free(scratch);
+    free(index);
+    free(v);
     return code;
 }
 
-/* ---- a rank ------------------------------------------------------------------------------------------------------------------- */
+/* ---- a rank ---- */
 
 /* Both protocols look the same from here: two vectors of state (the second may be missing). */
 typedef struct rank_state {
     const plan *p;
     cg_sketched sgd;
     cg_fetched fetch;
-    char *memory, *mem, *odd;                           /* all of them are used from the second byte on */
-    size_t bytes, length;                               /* of mem; of a vector of the state */
-    float *first, *second;                              /* the error, the momentum */
+    char *memory, *mem, *odd; /* all of them are used from the second byte on */
+    size_t bytes, length;     /* of mem; of a vector of the state */
+    float *first, *second;    /* the error, the momentum */
 } rank_state;
 
 static void rank_open(rank_state *s, const plan *p, const cg_transport *t) {
@@ -218,16 +238,18 @@ static void rank_open(rank_state *s, const plan *p, const cg_transport *t) {
     s->first = p->fetched ? s->fetch.error.cells : s->sgd.error;
     s->second = p->fetched ? s->fetch.momentum.cells : s->sgd.velocity;
     s->length = p->fetched ? s->fetch.error.count : p->n;
-    s->bytes = p->fetched ? cg_fetched_exchange_memory(&s->fetch, &road, t) : cg_sketched_exchange_memory(&s->sgd, &road, t);
+    s->bytes = p->fetched ? cg_fetched_exchange_memory(&s->fetch, &road, t)
+                          : cg_sketched_exchange_memory(&s->sgd, &road, t);
     s->mem = (char *)room(s->bytes);
     s->odd = (char *)room(4 * p->n);
     if (!s->bytes) abort();
 }
-static cg_status rank_step(rank_state *s, const cg_transport *t, int step, float *grad, size_t bytes, cg_report *report) {
+static cg_status rank_step(
+    rank_state *s, const cg_transport *t, int step, float *grad, size_t bytes, cg_report *report) {
     const cg_exchange_desc road = road_of(s->p, step);
     float *g = t->rank & 1 ? (float *)(void *)(s->odd + 1) : grad;
     cg_status st;
-    memset(s->mem, 0xff, s->bytes + 1);                 /* nothing in it is remembered */
+    memset(s->mem, 0xff, s->bytes + 1); /* nothing in it is remembered */
     if (g != grad) memcpy(s->odd + 1, grad, 4 * s->p->n);
     st = s->p->fetched ? cg_fetched_exchange(&s->fetch, &road, t, g, s->mem + 1, bytes, report)
                        : cg_sketched_exchange(&s->sgd, &road, t, g, s->mem + 1, bytes, report);
@@ -238,10 +260,18 @@ static int plain_step(const rank_state *s, const cg_transport *t, int step, floa
     return s->p->fetched ? plain_fetched(t, s->p, &s->fetch.fresh.desc, step, grad, first, second)
                          : plain_sketched(t, s->p, &s->sgd.sketch.desc, step, grad, first, s->second ? second : NULL);
 }
-static void rank_close(rank_state *s) { free(s->memory); free(s->mem); free(s->odd); }
+static void rank_close(rank_state *s) {
+    free(s->memory);
+    free(s->mem);
+    free(s->odd);
+}
 
 static uint64_t hashed(uint64_t h, const float *x, size_t n) {
-    for (size_t i = 0; i < n; i++) { uint32_t u; memcpy(&u, x + i, 4); h = mixed(h ^ u); }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u;
+        memcpy(&u, x + i, 4);
+        h = mixed(h ^ u);
+    }
     return h;
 }
 static int agreed(const cg_transport *t, uint64_t h) {
@@ -250,15 +280,17 @@ static int agreed(const cg_transport *t, uint64_t h) {
     for (int r = 0; r < t->size && same; r++) same = all[r] == h;
     return same;
 }
-/* Momentum makes sums inexact, and the dense exchange is then part of the reference: so its values are looked at here. N - 1 additions,
-   a product and 1/N itself are rounded: (N + 1) 2^-24 of the mean magnitude, and a little for the products of roundings. */
+/* Momentum makes sums inexact, and the dense exchange is then part of the reference: so its values are looked at
+   here. N - 1 additions, a product and 1/N itself are rounded: (N + 1) 2^-24 of the mean magnitude, and a little
+   for the products of roundings. */
 static int close_to_mean(const cg_transport *t, const float *result, float *a, size_t n) {
     float *size = floats(n);
     int good;
     for (size_t i = 0; i < n; i++) size[i] = fabsf(a[i]);
     good = !plain_mean(t, a, n) && !plain_mean(t, size, n);
     for (size_t i = 0; i < n; i++)
-        if (result[i] != 0.0f && fabs((double)result[i] - (double)a[i]) > (t->size + 2) * 0x1p-24 * (double)size[i]) good = 0;
+        if (result[i] != 0.0f && fabs((double)result[i] - (double)a[i]) > (t->size + 2) * 0x1p-24 * (double)size[i])
+            good = 0;
     free(size);
     return good;
 }
@@ -270,12 +302,15 @@ static int nothing_lost(const cg_transport *t, const rank_state *s, const float 
     memcpy(left, s->first, 4 * n);
     memcpy(all, given, 4 * n);
     good = !plain_mean(t, left, n) && !plain_mean(t, all, n);
-    for (size_t i = 0; i < n; i++) if ((double)left[i] + taken[i] != (double)all[i]) good = 0;
-    free(left); free(all);
+    for (size_t i = 0; i < n; i++)
+        if ((double)left[i] + taken[i] != (double)all[i]) good = 0;
+    free(left);
+    free(all);
     return good;
 }
 
-/* All steps of one rank: NULL, or the first thing that was wrong. A difference does not keep it from going on with the others. */
+/* All steps of one rank: NULL, or the first thing that was wrong. A difference does not keep it from going on with
+   the others. */
 static const char *follow(const cg_transport *t, const plan *p) {
     const size_t n = p->n;
     float *grad = floats(n), *want = floats(n), *given = floats(n), *before = floats(n), *first, *second;
@@ -288,22 +323,40 @@ static const char *follow(const cg_transport *t, const plan *p) {
     second = floats(s.length);
     for (int step = 0; step < STEPS; step++) {
         cg_report report;
-        for (size_t i = 0; i < n; i++) { want[i] = grad[i] = value(p, t->rank, i, step); given[i] += grad[i]; }
-        if (rank_step(&s, t, step, grad, s.bytes, &report) != CG_OK) { wrong = "a step fails"; break; }
-        for (size_t i = 0; i < n && s.second && !p->fetched; i++) before[i] = plus(first[i], plus(faded(p->momentum, second[i]), want[i]));
-        if (plain_step(&s, t, step, want, first, second)) { wrong = "the reference fails"; break; }
+        for (size_t i = 0; i < n; i++) {
+            want[i] = grad[i] = value(p, t->rank, i, step);
+            given[i] += grad[i];
+        }
+        if (rank_step(&s, t, step, grad, s.bytes, &report) != CG_OK) {
+            wrong = "a step fails";
+            break;
+        }
+        for (size_t i = 0; i < n && s.second && !p->fetched; i++)
+            before[i] = plus(first[i], plus(faded(p->momentum, second[i]), want[i]));
+        if (plain_step(&s, t, step, want, first, second)) {
+            wrong = "the reference fails";
+            break;
+        }
         for (size_t i = 0; i < n; i++) taken[i] += (double)grad[i];
         if (!wrong && memcmp(grad, want, 4 * n)) wrong = "the result is another";
         if (!wrong && memcmp(first, s.first, 4 * s.length)) wrong = "the error is another";
         if (!wrong && s.second && memcmp(second, s.second, 4 * s.length)) wrong = "the momentum is another";
         bits = hashed(bits, grad, n);
         if (p->fetched) bits = hashed(hashed(bits, s.first, s.length), s.second, s.length);
-        if (s.second && !p->fetched && step % 8 == 5 && !close_to_mean(t, grad, before, n) && !wrong) wrong = "the result is not the mean of a";
-        if (t->size > 1 && (!report.bytes_out || !report.bytes_in || !report.rounds) && !wrong) wrong = "an empty report";
+        if (s.second && !p->fetched && step % 8 == 5 && !close_to_mean(t, grad, before, n) && !wrong)
+            wrong = "the result is not the mean of a";
+        if (t->size > 1 && (!report.bytes_out || !report.bytes_in || !report.rounds) && !wrong)
+            wrong = "an empty report";
     }
     if (!agreed(t, bits) && !wrong) wrong = "ranks differ";
     if (!p->fetched && !s.second && !nothing_lost(t, &s, given, taken) && !wrong) wrong = "something was lost";
-    free(grad); free(want); free(given); free(before); free(taken); free(first); free(second);
+    free(grad);
+    free(want);
+    free(given);
+    free(before);
+    free(taken);
+    free(first);
+    free(second);
     rank_close(&s);
     return wrong;
 }
@@ -321,11 +374,13 @@ TEST step_by_step(const plan *p) {
     static int turn;
     turn++;
     for (int j = 0; j < 5; j++) {
-        if ((3 * j + turn) % 5 >= (quick ? 1 : 3)) continue;       /* every plan has some of them */
+        if ((3 * j + turn) % 5 >= (quick ? 1 : 3)) continue; /* every plan has some of them */
         cg_threads_run(sizes[j], follower, (void *)(uintptr_t)p);
         for (int r = 0; r < sizes[j]; r++)
-            ASSERTm(SAY("n %d, %d x %d, k %d, candidates %d, mix %d, momentum %g, route %d, %d ranks, rank %d: %s", (int)p->n, p->rows, (int)p->cols,
-                        (int)p->k, p->candidates, p->mix, (double)p->momentum, (int)p->route, sizes[j], r, outcome[r]), !outcome[r]);
+            ASSERTm(SAY("n %d, %d x %d, k %d, candidates %d, mix %d, momentum %g, route %d, %d ranks, rank %d: %s",
+                        (int)p->n, p->rows, (int)p->cols, (int)p->k, p->candidates, p->mix, (double)p->momentum,
+                        (int)p->route, sizes[j], r, outcome[r]),
+                !outcome[r]);
     }
     PASS();
 }
@@ -335,7 +390,7 @@ static int child(const char *addresses, int rank, int listener, const plan *p) {
     cg_tcp_desc desc = CG_ZERO;
     cg_tcp net;
     const char *wrong;
-    alarm(60);                                          /* whatever happens, it does not stay */
+    alarm(60); /* whatever happens, it does not stay */
     desc.rank = rank;
     desc.addresses = addresses;
     desc.timeout_ms = 20000;
@@ -358,11 +413,13 @@ TEST between_processes(const plan *p, int ranks) {
         const pid_t pid = fork();
         ASSERT(pid >= 0);
         if (pid) continue;
-        for (int other = 0; other < ranks; other++) if (other != r) close(listener[other]);
+        for (int other = 0; other < ranks; other++)
+            if (other != r) close(listener[other]);
         _exit(child(addresses, r, listener[r], p));
     }
     for (int r = 0; r < ranks; r++) close(listener[r]);
-    for (int r = 0; r < ranks; r++) if (wait(&status) > 0) good += WIFEXITED(status) && !WEXITSTATUS(status);
+    for (int r = 0; r < ranks; r++)
+        if (wait(&status) > 0) good += WIFEXITED(status) && !WEXITSTATUS(status);
     ASSERT_EQ(ranks, good);
     PASS();
 }
@@ -394,15 +451,15 @@ TEST momentum_ends(const plan *p) {
     PASS();
 }
 
-/* ---- failures: four steps, something is wrong with rank 1 in the last ------------------------------------------------------ */
+/* ---- failures: four steps, something is wrong with rank 1 in the last ---- */
 
 enum { TEAM = 3, LAST = 3, ROOM = 2048, FINE = 0, BAD_VALUE, SHORT_OF_MEMORY, NO_MEMORY, FAILING, OTHER };
 typedef struct trial {
-    plan p, other;                                      /* other: rank 1's, from the beginning */
-    int fault, at;                                      /* FAILING: that callback of rank 1 fails */
+    plan p, other; /* other: rank 1's, from the beginning */
+    int fault, at; /* FAILING: that callback of rank 1 fails */
     float bad;
-    int calls, again;                                   /* again: a fifth step follows */
-    uint64_t out, in;                                   /* bytes of rank 1, by sendrecv */
+    int calls, again; /* again: a fifth step follows */
+    uint64_t out, in; /* bytes of rank 1, by sendrecv */
     cg_transport real;
     cg_status status[TEAM], status_again[TEAM];
     cg_report report[TEAM];
@@ -413,7 +470,10 @@ typedef struct trial {
 static trial *trouble, *sane;
 
 static int fails(trial *w) { return w->calls++ == w->at && w->fault == FAILING; }
-static int bad_allreduce(void *user, float *x, size_t n) { trial *w = (trial *)user; return fails(w) ? 77 : w->real.allreduce(w->real.user, x, n); }
+static int bad_allreduce(void *user, float *x, size_t n) {
+    trial *w = (trial *)user;
+    return fails(w) ? 77 : w->real.allreduce(w->real.user, x, n);
+}
 static int bad_allgather(void *user, const void *mine, void *all, size_t bytes) {
     trial *w = (trial *)user;
     return fails(w) ? 77 : w->real.allgather(w->real.user, mine, all, bytes);
@@ -457,7 +517,7 @@ static int patient(cg_threads_world *world, int rank, void *user) {
         size_t bytes = s.bytes;
         for (size_t i = 0; i < p->n; i++) w->grad[rank][i] = value(p, rank, i, step);
         if (now && w->fault == BAD_VALUE) w->grad[1][p->n - 1] = w->bad;
-        if (now && w->fault == SHORT_OF_MEMORY) bytes -= 65;      /* 64 are for its alignment */
+        if (now && w->fault == SHORT_OF_MEMORY) bytes -= 65; /* 64 are for its alignment */
         if (now && w->fault == NO_MEMORY) bytes = 0;
         if (now) t = tapped(w, &t);
         memcpy(w->given[rank], w->grad[rank], 4 * p->n);
@@ -482,7 +542,7 @@ static int refused(cg_threads_world *world, int rank, void *user) {
     rank_open(&s, &good, &t);
     for (size_t i = 0; i < good.n; i++) w->grad[rank][i] = value(&good, rank, i, 0);
     if (rank_step(&s, &t, 0, w->grad[rank], s.bytes, NULL) != CG_OK) abort();
-    s.p = &w->p;                                        /* and now by another road */
+    s.p = &w->p; /* and now by another road */
     for (size_t i = 0; i < good.n; i++) w->given[rank][i] = w->grad[rank][i] = value(&good, rank, i, 1);
     keep(&s, w->before[rank], w->second_before[rank]);
     w->status[rank] = rank_step(&s, &t, 1, w->grad[rank], s.bytes, NULL);
@@ -499,7 +559,8 @@ static void run(trial *w, const plan *p, int fault, int at) {
     cg_threads_run(TEAM, patient, w);
 }
 
-/* After an error of rank r its gradient is as it was; its memory too, unless (Sketched-SGD) the exchange had begun: then it is in there. */
+/* After an error of rank r its gradient is as it was; its memory too, unless (Sketched-SGD) the exchange had
+   begun: then it is in there. */
 static const char *loss(const trial *w, int r, int begun) {
     const plan *p = &w->p;
     if (memcmp(w->given[r], w->grad[r], 4 * p->n)) return "the gradient has changed";
@@ -554,7 +615,8 @@ TEST a_callback_that_fails(const plan *p) {
     }
     ASSERT(at > 2);
     ASSERT_EQ((int)trouble->report[1].rounds, trouble->calls);
-    if (p->which == CG_THREADS_SENDRECV) ASSERT(trouble->report[1].bytes_out == trouble->out && trouble->report[1].bytes_in == trouble->in);
+    if (p->which == CG_THREADS_SENDRECV)
+        ASSERT(trouble->report[1].bytes_out == trouble->out && trouble->report[1].bytes_in == trouble->in);
     PASS();
 }
 /* A route for selections is refused on all ranks, and memory is as it was. */
@@ -602,7 +664,8 @@ static int bursting(cg_threads_world *world, int rank, void *user) {
     for (int step = 0; step < 60; step++) {
         for (size_t i = 0; i < w->p.n; i++) w->grad[rank][i] = step < 3 && i % 7 == 0 ? 3e38f : (float)(i % 5);
         w->status_again[rank] = rank_step(&s, &t, step, w->grad[rank], s.bytes, NULL);
-        for (size_t i = 0; i < s.length; i++) if (!isfinite(s.first[i]) || (s.second && !isfinite(s.second[i]))) finite = 0;
+        for (size_t i = 0; i < s.length; i++)
+            if (!isfinite(s.first[i]) || (s.second && !isfinite(s.second[i]))) finite = 0;
     }
     if (!finite) w->status_again[rank] = CG_E_STATE;
     rank_close(&s);
@@ -611,7 +674,8 @@ static int bursting(cg_threads_world *world, int rank, void *user) {
 TEST a_sum_that_overflows(const plan *p) {
     trouble->p = *p;
     cg_threads_run(TEAM, bursting, trouble);
-    for (int r = 0; r < TEAM; r++) ASSERT_EQm(SAY("rank %d: %d", r, (int)trouble->status_again[r]), CG_OK, trouble->status_again[r]);
+    for (int r = 0; r < TEAM; r++)
+        ASSERT_EQm(SAY("rank %d: %d", r, (int)trouble->status_again[r]), CG_OK, trouble->status_again[r]);
     PASS();
 }
 TEST descriptions_that_are_refused(void) {
@@ -623,15 +687,23 @@ TEST descriptions_that_are_refused(void) {
     cg_fetched fetch;
     good.sketch = fine.sketch = sketch_of(&p);
     good.k = fine.k = 5;
-    ASSERT(cg_sketched_memory(&good) && cg_sketched_memory(&good) < sizeof mem && cg_fetched_memory(&fine) && cg_fetched_memory(&fine) < sizeof mem);
+    ASSERT(cg_sketched_memory(&good) && cg_sketched_memory(&good) < sizeof mem && cg_fetched_memory(&fine) &&
+        cg_fetched_memory(&fine) < sizeof mem);
     ASSERT_EQ(CG_E_MEMORY, cg_sketched_init(&sgd, &good, mem, 100));
     ASSERT_EQ(CG_E_MEMORY, cg_sketched_init(&sgd, &good, NULL, sizeof mem));
     ASSERT_EQ(CG_E_MEMORY, cg_fetched_init(&fetch, &fine, mem, cg_fetched_memory(&fine) - 1));
     ASSERT_EQ(CG_OK, cg_sketched_init(&sgd, &good, mem, sizeof mem));
     ASSERT_EQ(CG_OK, cg_fetched_init(&fetch, &fine, mem, sizeof mem));
-#define REFUSED(CHANGE) do { d = good; f = fine; CHANGE; \
-        ASSERT_EQ(0, cg_sketched_memory(&d)); ASSERT_EQ(CG_E_ARG, cg_sketched_init(&sgd, &d, mem, sizeof mem)); \
-        ASSERT_EQ(0, cg_fetched_memory(&f)); ASSERT_EQ(CG_E_ARG, cg_fetched_init(&fetch, &f, mem, sizeof mem)); } while (0)
+#define REFUSED(CHANGE)                                                \
+  do {                                                                 \
+    d = good;                                                          \
+    f = fine;                                                          \
+    CHANGE;                                                            \
+    ASSERT_EQ(0, cg_sketched_memory(&d));                              \
+    ASSERT_EQ(CG_E_ARG, cg_sketched_init(&sgd, &d, mem, sizeof mem));  \
+    ASSERT_EQ(0, cg_fetched_memory(&f));                               \
+    ASSERT_EQ(CG_E_ARG, cg_fetched_init(&fetch, &f, mem, sizeof mem)); \
+  } while (0)
     REFUSED(d.k = f.k = 0);
     REFUSED(d.momentum = f.momentum = 1.0f);
     REFUSED(d.momentum = f.momentum = -0.1f);
@@ -645,25 +717,33 @@ TEST descriptions_that_are_refused(void) {
     PASS();
 }
 
-/* ---- training ----------------------------------------------------------------------------------------------------------------- */
+/* ---- training ---- */
 
-/* Sparse inputs with popular and rare features, as of words: every sample has DRAWN of them, with values +-1/sqrt(DRAWN); feature i is
-   drawn with probability about (i + 10)^-1.5. Labels come from a model `truth`, with noise, and every step has new samples, so the
-   floor is known: the loss of `truth` itself. Least squares: the inputs' second moments are the probabilities, and the loss above
-   the floor is half the sum of p_i (w_i - truth_i)^2. Softmax: the mean divergence between the classes as they are and as predicted, over
-   inputs that are never trained on. All ranks together take BATCH samples a step, however many they are. */
+/* Sparse inputs with popular and rare features, as of words: every sample has DRAWN of them, with values
+   +-1/sqrt(DRAWN); feature i is drawn with probability about (i + 10)^-1.5. Labels come from a model `truth`, with
+   noise, and every step has new samples, so the floor is known: the loss of `truth` itself. Least squares: the
+   inputs' second moments are the probabilities, and the loss above the floor is half the sum of p_i (w_i -
+   truth_i)^2. Softmax: the mean divergence between the classes as they are and as predicted, over inputs that are
+   never trained on. All ranks together take BATCH samples a step, however many they are. */
 enum { DIM = 40960, CLASSES = 10, DRAWN = 32, BATCH = 128, WALK = 200, HELD = 500, LEAST_SQUARES = 0, SOFTMAX };
 static float truth[DIM];
-static double popular[DIM];                              /* probabilities, for least squares */
+static double popular[DIM]; /* probabilities, for least squares */
 
-static double uniform(uint64_t *s) { *s = mixed(*s); return ((double)(*s >> 11) + 0.5) * 0x1p-53; }
-static double normal(uint64_t *s) {                     /* nearly */
+static double uniform(uint64_t *s) {
+    *s = mixed(*s);
+    return ((double)(*s >> 11) + 0.5) * 0x1p-53;
+}
+static double normal(uint64_t *s) { /* nearly */
     double t = -6;
     for (int i = 0; i < 12; i++) t += uniform(s);
     return t;
 }
-static size_t place(size_t i, size_t features) { return i * 7919 % features; }      /* popular ones are not neighbours */
-typedef struct sample { size_t feature[DRAWN]; double sign[DRAWN]; } sample;
+/* popular ones are not neighbours */
+static size_t place(size_t i, size_t features) { return i * 7919 % features; }
+typedef struct sample {
+    size_t feature[DRAWN];
+    double sign[DRAWN];
+} sample;
 static void draw(sample *x, size_t features, uint64_t *s) {
     const double least = sqrt(10.0 / (10.0 + (double)features));
     for (int q = 0; q < DRAWN; q++) {
@@ -707,8 +787,9 @@ static void learn(int problem, uint64_t s, const float *w, double rate, float *g
         while (label < CLASSES - 1 && u > p[label]) u -= p[label++];
         classes(&x, w, p);
         p[label] -= 1.0;
-        for (int q = 0; q < DRAWN; q++) for (int c = 0; c < CLASSES; c++)
-            g[x.feature[q] * CLASSES + (size_t)c] += (float)(rate * 4.0 * p[c] * x.sign[q]);
+        for (int q = 0; q < DRAWN; q++)
+            for (int c = 0; c < CLASSES; c++)
+                g[x.feature[q] * CLASSES + (size_t)c] += (float)(rate * 4.0 * p[c] * x.sign[q]);
     }
 }
 static double above_floor(int problem, const float *w) {
@@ -729,8 +810,18 @@ static double above_floor(int problem, const float *w) {
 }
 
 enum { DENSE, LOCAL_TOPK, SKETCHED, FETCHED };
-typedef struct method { const char *name; int kind, rows; size_t cols, k; int candidates; } method;
-typedef struct training { int problem, size; const method *m; double gap, bytes; int failed; } training;
+typedef struct method {
+    const char *name;
+    int kind, rows;
+    size_t cols, k;
+    int candidates;
+} method;
+typedef struct training {
+    int problem, size;
+    const method *m;
+    double gap, bytes;
+    int failed;
+} training;
 
 typedef struct student {
     float *w, *g;
@@ -758,14 +849,17 @@ static void enrol(student *s, const method *m, const cg_transport *t) {
     f.sketch = d.sketch;
     d.candidates = m->candidates;
     e.op = cg_topk((float)m->k / DIM);
-    s->memory = room(m->kind == SKETCHED ? cg_sketched_memory(&d) : m->kind == FETCHED ? cg_fetched_memory(&f) : cg_ef_memory(&e));
+    s->memory = room(m->kind == SKETCHED ? cg_sketched_memory(&d)
+            : m->kind == FETCHED         ? cg_fetched_memory(&f)
+                                         : cg_ef_memory(&e));
     if (m->kind == SKETCHED) st = cg_sketched_init(&s->sgd, &d, s->memory, cg_sketched_memory(&d));
     if (m->kind == FETCHED) st = cg_fetched_init(&s->fetch, &f, s->memory, cg_fetched_memory(&f));
     if (m->kind == LOCAL_TOPK) st = cg_ef_init(&s->ef, &e, s->memory, cg_ef_memory(&e));
     if (st != CG_OK) abort();
     s->bytes = m->kind == SKETCHED ? cg_sketched_exchange_memory(&s->sgd, &s->road, t)
-             : m->kind == FETCHED ? cg_fetched_exchange_memory(&s->fetch, &s->road, t)
-             : m->kind == LOCAL_TOPK ? cg_ef_exchange_memory(&s->ef, &s->road, t) : cg_exchange_memory(&s->road, t, DIM);
+        : m->kind == FETCHED       ? cg_fetched_exchange_memory(&s->fetch, &s->road, t)
+        : m->kind == LOCAL_TOPK    ? cg_ef_exchange_memory(&s->ef, &s->road, t)
+                                   : cg_exchange_memory(&s->road, t, DIM);
     s->mem = room(s->bytes);
 }
 static cg_status exchanged(student *s, const method *m, const cg_transport *t, cg_report *report) {
@@ -786,14 +880,18 @@ static int trainee(cg_threads_world *world, int rank, void *user) {
         const double rate = (j->problem == SOFTMAX ? 2.0 : 4.0) * (step < WALK / 3 ? 1.0 : (WALK - step) * 1.5 / WALK);
         cg_report report;
         memset(s.g, 0, 4 * DIM);
-        for (int b = 0; b < share; b++) learn(j->problem, mixed((uint64_t)(step * BATCH + rank * share + b)), s.w, rate / share, s.g);
+        for (int b = 0; b < share; b++)
+            learn(j->problem, mixed((uint64_t)(step * BATCH + rank * share + b)), s.w, rate / share, s.g);
         s.road.tag.step = (uint64_t)step;
         st = exchanged(&s, j->m, &t, &report);
         for (size_t i = 0; i < DIM; i++) s.w[i] -= s.g[i];
         if (rank == 0) j->bytes += (double)report.bytes_out / WALK;
     }
     if (rank == 0) j->gap = above_floor(j->problem, s.w);
-    free(s.w); free(s.g); free(s.memory); free(s.mem);
+    free(s.w);
+    free(s.g);
+    free(s.memory);
+    free(s.mem);
     return st != CG_OK;
 }
 static training train(int problem, int size, const method *m) {
@@ -801,32 +899,34 @@ static training train(int problem, int size, const method *m) {
     j.failed = cg_threads_run(size, trainee, &j);
     return j;
 }
-/* Values that a rank sends: of 40960, 2048 (20x) or 1024 (40x). Local top-k: as many bytes as the sketches at 20x in an allgather, nearly.
-   All but local top-k know only means over ranks, so the figures are nearly those of any other number of ranks. */
+/* Values that a rank sends: of 40960, 2048 (20x) or 1024 (40x). Local top-k: as many bytes as the sketches at 20x
+   in an allgather, nearly. All but local top-k know only means over ranks, so the figures are nearly those of any
+   other number of ranks. */
 TEST training_goes_as_well(int problem, int size) {
-    const method list[] = {
-        { "dense", DENSE, 0, 0, DIM, 0 }, { "Sketched-SGD 20x", SKETCHED, 3, 512, 64, 8 },
-        { "local top-k", LOCAL_TOPK, 0, 0, 2048 * 4 / 3 / (size_t)size, 0 }, { "Sketched-SGD 40x", SKETCHED, 3, 256, 32, 8 },
-        { "FetchSGD 20x", FETCHED, 4, 512, 64, 0 } };
+    const method list[] = { { "dense", DENSE, 0, 0, DIM, 0 }, { "Sketched-SGD 20x", SKETCHED, 3, 512, 64, 8 },
+        { "local top-k", LOCAL_TOPK, 0, 0, 2048 * 4 / 3 / (size_t)size, 0 },
+        { "Sketched-SGD 40x", SKETCHED, 3, 256, 32, 8 }, { "FetchSGD 20x", FETCHED, 4, 512, 64, 0 } };
     const size_t count = quick ? 2 : size == 8 ? 5 : 4;
     float *zeros = floats(DIM);
     double dense = 0, bytes = 0;
     const double at_first = above_floor(problem, zeros);
     free(zeros);
-    printf("\n    %s, %d ranks: loss above the floor, %.4f at first\n", problem == SOFTMAX ? "softmax" : "least squares", size, at_first);
+    printf("\n    %s, %d ranks: loss above the floor, %.4f at first\n",
+        problem == SOFTMAX ? "softmax" : "least squares", size, at_first);
     for (size_t m = 0; m < count; m++) {
         const training j = train(problem, size, &list[m]);
         ASSERT(!j.failed);
         if (!m) dense = j.gap, bytes = j.bytes;
-        printf("      %-16s %.5f, %.4f times dense; %.0f bytes a step, %.1fx\n", list[m].name, j.gap, j.gap / dense, j.bytes, bytes / j.bytes);
+        printf("      %-16s %.5f, %.4f times dense; %.0f bytes a step, %.1fx\n", list[m].name, j.gap, j.gap / dense,
+            j.bytes, bytes / j.bytes);
         if (m == 1) ASSERTm(SAY("%g of the dense loss", j.gap / dense), j.gap <= 1.02 * dense);
         ASSERT(j.gap < 0.7 * at_first);
     }
     PASS();
 }
-/* FetchSGD as the paper has it subtracts S(result), and as it is here zeroes what that touches. In a sketch of this size estimates of
-   the k heaviest are too large (they are the heaviest because of what collided with them); what is subtracted too much is the next
-   step's heaviest. */
+/* FetchSGD as the paper has it subtracts S(result), and as it is here zeroes what that touches. In a sketch of
+   this size estimates of the k heaviest are too large (they are the heaviest because of what collided with them);
+   what is subtracted too much is the next step's heaviest. */
 static double fetch_alone(int subtract, int steps) {
     enum { K = 64 };
     const plan p = { DIM, 3, 512, 0, K, 0, 0, 0.0f, 0.0f, 0, 8, 0, 0, 0, 1, 0, 0 };
@@ -848,7 +948,10 @@ static double fetch_alone(int subtract, int steps) {
         if (s == CG_OK) s = subtract ? cg_sketch_add_list(&e, index, v, K, -1.0f) : cg_sketch_zero(&e, index, K);
     }
     gap = s == CG_OK ? above_floor(LEAST_SQUARES, w) : HUGE_VAL;
-    free(mem); free(scratch); free(w); free(g);
+    free(mem);
+    free(scratch);
+    free(w);
+    free(g);
     return gap;
 }
 TEST to_subtract_is_not_enough(void) {
@@ -859,7 +962,7 @@ TEST to_subtract_is_not_enough(void) {
     PASS();
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the rest ---- */
 
 static plan base(void) {
     plan p;
@@ -874,19 +977,26 @@ static plan base(void) {
 }
 SUITE(sketched) {
     static const uint32_t routes[] = { CG_ROUTE_AUTO, CG_ROUTE_LINEAR, CG_ROUTE_SERVER };
-    for (int route = 0; route < 3; route++) for (int j = 0; j < 8; j++) {
-        plan p = base();
-        p.route = routes[route];
-        p.candidates = j & 1 ? 1 : 4;
-        p.momentum = j & 2 ? 0.9f : 0.0f;
-        p.mix = j >> 2;
-        if (j & 1) p.which = CG_THREADS_SENDRECV;
-        RUN_TESTp(step_by_step, &p);
-    }
-    for (int j = 0; j < 8; j++) {                       /* shapes */
-        static const struct { size_t n; int rows; size_t cols, k; int candidates; size_t groups; } shape[] = {
-            { 1, 1, 256, 1, 0, 0 }, { 5, 2, 256, 10, 1, 0 }, { 256, 4, 300, 256, 3, 0 }, { 257, 1, 1000, 3, 50, 0 },
-            { 3000, 15, 256, 50, 0, 0 }, { 3000, 1, 256, 300, 5, 0 }, { 0, 3, 256, 1, 0, 0 }, { 9000, 3, 1024, 10, 1, 256 } };
+    for (int route = 0; route < 3; route++)
+        for (int j = 0; j < 8; j++) {
+            plan p = base();
+            p.route = routes[route];
+            p.candidates = j & 1 ? 1 : 4;
+            p.momentum = j & 2 ? 0.9f : 0.0f;
+            p.mix = j >> 2;
+            if (j & 1) p.which = CG_THREADS_SENDRECV;
+            RUN_TESTp(step_by_step, &p);
+        }
+    for (int j = 0; j < 8; j++) { /* shapes */
+        static const struct {
+            size_t n;
+            int rows;
+            size_t cols, k;
+            int candidates;
+            size_t groups;
+        } shape[] = { { 1, 1, 256, 1, 0, 0 }, { 5, 2, 256, 10, 1, 0 }, { 256, 4, 300, 256, 3, 0 },
+            { 257, 1, 1000, 3, 50, 0 }, { 3000, 15, 256, 50, 0, 0 }, { 3000, 1, 256, 300, 5, 0 },
+            { 0, 3, 256, 1, 0, 0 }, { 9000, 3, 1024, 10, 1, 256 } };
         plan p = base();
         p.n = shape[j].n;
         p.rows = shape[j].rows;
@@ -896,7 +1006,7 @@ SUITE(sketched) {
         p.groups = shape[j].groups;
         p.which = CG_THREADS_ALLGATHER;
         RUN_TESTp(step_by_step, &p);
-        if (p.groups) continue;                         /* FetchSGD has none */
+        if (p.groups) continue; /* FetchSGD has none */
         p.fetched = 1;
         p.momentum = 0.5f;
         RUN_TESTp(step_by_step, &p);
@@ -917,20 +1027,27 @@ SUITE(sketched) {
 }
 SUITE(fetched) {
     static const uint32_t routes[] = { CG_ROUTE_AUTO, CG_ROUTE_LINEAR, CG_ROUTE_SERVER };
-    for (int route = 0; route < 3; route++) for (int j = 0; j < 4; j++) {
-        plan p = base();
-        p.fetched = 1;
-        p.rows = 3 + (j & 1);
-        p.route = routes[route];
-        p.momentum = j & 1 ? 0.9f : 0.0f;
-        p.rate = j & 2 ? 0.1f : 0.0f;
-        RUN_TESTp(step_by_step, &p);
-    }
+    for (int route = 0; route < 3; route++)
+        for (int j = 0; j < 4; j++) {
+            plan p = base();
+            p.fetched = 1;
+            p.rows = 3 + (j & 1);
+            p.route = routes[route];
+            p.momentum = j & 1 ? 0.9f : 0.0f;
+            p.rate = j & 2 ? 0.1f : 0.0f;
+            RUN_TESTp(step_by_step, &p);
+        }
 }
-/* ---- a sketch alone: cg_sketch_exchange ------------------------------------------------------------------------------ */
+/* ---- a sketch alone: cg_sketch_exchange ---- */
 
 enum { ALONE = 3, ALONE_N = 3000 };
-static struct { const char *op; uint32_t fold; int odd; cg_status status[ALONE]; float cells[ALONE][5 * 512], mine[ALONE][5 * 512]; } lone;
+static struct {
+    const char *op;
+    uint32_t fold;
+    int odd;
+    cg_status status[ALONE];
+    float cells[ALONE][5 * 512], mine[ALONE][5 * 512];
+} lone;
 static int lone_worker(cg_threads_world *world, int rank, void *user) {
     cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     cg_sketch_desc d = CG_ZERO;
@@ -945,8 +1062,11 @@ static int lone_worker(cg_threads_world *world, int rank, void *user) {
     d.cols = 512;
     d.n = ALONE_N;
     d.seed = (uint64_t)(lone.odd && rank == 1 ? 8 : 7);
-    for (int i = 0; i < ALONE_N; i++) grad[rank][i] = (float)((i * (rank + 3)) % 17 - 8);      /* small integers: sums are exact */
-    if (cg_sketch_init(&sketch, &d, memory[rank], sizeof memory[rank]) != CG_OK || cg_sketch_add(&sketch, grad[rank], ALONE_N, 1.0f) != CG_OK) return 1;
+    /* small integers: sums are exact */
+    for (int i = 0; i < ALONE_N; i++) grad[rank][i] = (float)((i * (rank + 3)) % 17 - 8);
+    if (cg_sketch_init(&sketch, &d, memory[rank], sizeof memory[rank]) != CG_OK ||
+        cg_sketch_add(&sketch, grad[rank], ALONE_N, 1.0f) != CG_OK)
+        return 1;
     memcpy(lone.mine[rank], sketch.cells, sizeof lone.mine[rank]);
     if (cg_op_parse(&x.op, lone.op) != CG_OK) return 1;
     x.fold = lone.fold;
@@ -958,7 +1078,8 @@ static int lone_worker(cg_threads_world *world, int rank, void *user) {
     free(mem);
     return 0;
 }
-TEST sketches_are_exchanged(const char *op, int fold, double most) {     /* most: by which a cell may be off, of the largest */
+/* most: by which a cell may be off, of the largest */
+TEST sketches_are_exchanged(const char *op, int fold, double most) {
     const double by = fold == CG_FOLD_SUM ? 1.0 : 1.0 / ALONE;
     lone.op = op;
     lone.fold = (uint32_t)fold;
@@ -970,8 +1091,11 @@ TEST sketches_are_exchanged(const char *op, int fold, double most) {     /* most
         for (size_t i = 0; i < 5 * 512; i++) {
             double sum = 0, size = 0, large = 0;
             for (int q = 0; q < ALONE; q++) sum += (double)lone.mine[q][i], size += fabs((double)lone.mine[q][i]);
-            for (int q = 0; q < ALONE; q++) for (size_t j = i / 512 * 512; j < i / 512 * 512 + 512; j++) large = fmax(large, fabs((double)lone.mine[q][j]));
-            ASSERT_IN_RANGE(sum * by, (double)lone.cells[r][i], most * large * ALONE * by + size * by * 8 / 16777216);     /* 1/3, three products and two sums round */
+            for (int q = 0; q < ALONE; q++)
+                for (size_t j = i / 512 * 512; j < i / 512 * 512 + 512; j++)
+                    large = fmax(large, fabs((double)lone.mine[q][j]));
+            /* 1/3, three products and two sums round */
+            ASSERT_IN_RANGE(sum * by, (double)lone.cells[r][i], most * large * ALONE * by + size * by * 8 / 16777216);
         }
     }
     PASS();
@@ -990,8 +1114,9 @@ TEST other_sketches_are_refused(void) {
 SUITE(alone) {
     RUN_TESTp(sketches_are_exchanged, "dense", CG_FOLD_MEAN, 0.0);
     RUN_TESTp(sketches_are_exchanged, "dense", CG_FOLD_SUM, 0.0);
-    RUN_TESTp(sketches_are_exchanged, "f16", CG_FOLD_MEAN, 1.0 / 2048);             /* half a unit in the 11th bit */
-    RUN_TESTp(sketches_are_exchanged, "absmax:8:512", CG_FOLD_SUM, 1.0 / 127);      /* a whole level, rounded at random */
+    RUN_TESTp(sketches_are_exchanged, "f16", CG_FOLD_MEAN, 1.0 / 2048); /* half a unit in the 11th bit */
+    /* a whole level, rounded at random */
+    RUN_TESTp(sketches_are_exchanged, "absmax:8:512", CG_FOLD_SUM, 1.0 / 127);
     RUN_TEST(other_sketches_are_refused);
 }
 
@@ -1026,15 +1151,36 @@ SUITE(failures) {
         RUN_TESTp(a_route_that_is_refused, &p);
         RUN_TESTp(a_sum_that_overflows, &p);
         if (p.route == CG_ROUTE_SERVER && p.which == CG_THREADS_SENDRECV) RUN_TESTp(the_leader_leads, &p);
-        other = p; other.ahead = 1; RUN_TESTp(a_rank_that_differs, &p, &other);
-        other = p; other.k *= 2; other.candidates = 2; RUN_TESTp(a_rank_that_differs, &p, &other);
-        other = p; other.k++; RUN_TESTp(a_rank_that_differs, &p, &other);
-        other = p; other.seed++; RUN_TESTp(a_rank_that_differs, &p, &other);
-        other = p; other.rows--; RUN_TESTp(a_rank_that_differs, &p, &other);
-        other = p; other.cols *= 2; RUN_TESTp(a_rank_that_differs, &p, &other);
-        other = p; other.n++; RUN_TESTp(a_rank_that_differs, &p, &other);
-        other = p; other.rate = 0.5f; other.candidates = 3; RUN_TESTp(a_rank_that_differs, &p, &other);
-        other = p; other.momentum = 0.25f; other.mix = 1; RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p;
+        other.ahead = 1;
+        RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p;
+        other.k *= 2;
+        other.candidates = 2;
+        RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p;
+        other.k++;
+        RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p;
+        other.seed++;
+        RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p;
+        other.rows--;
+        RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p;
+        other.cols *= 2;
+        RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p;
+        other.n++;
+        RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p;
+        other.rate = 0.5f;
+        other.candidates = 3;
+        RUN_TESTp(a_rank_that_differs, &p, &other);
+        other = p;
+        other.momentum = 0.25f;
+        other.mix = 1;
+        RUN_TESTp(a_rank_that_differs, &p, &other);
     }
 }
 

@@ -1,5 +1,6 @@
-/* The transports of examples/: threads and TCP. What they move is compared with what plain loops say, and whatever goes wrong on one
-   rank (a size, a peer that is gone, late, dead or of another job) is a code on the others, soon. The ranks are threads in both cases. */
+/* The transports of examples/: threads and TCP. What they move is compared with what plain loops say, and whatever
+   goes wrong on one rank (a size, a peer that is gone, late, dead or of another job) is a code on the others,
+   soon. The ranks are threads in both cases. */
 #define _POSIX_C_SOURCE 200809L
 #include "examples/transport_threads.h"
 #include "examples/transport_tcp.h"
@@ -7,14 +8,20 @@
 #include "greatest.h"
 
 /* In a rank's function: the line of what is wrong becomes its code, and so that of cg_threads_run. */
-#define NEED(cond) do { if (!(cond)) return 10000 + __LINE__; } while (0)
-#define ASSERT_RAN(size, fn, job) do { int ran_ = cg_threads_run(size, fn, job); ASSERT_EQ_FMT(0, ran_, "%d (10000 + line)"); } while (0)
+#define NEED(cond)                        \
+  do {                                    \
+    if (!(cond)) return 10000 + __LINE__; \
+  } while (0)
+#define ASSERT_RAN(size, fn, job)                \
+  do {                                           \
+    int ran_ = cg_threads_run(size, fn, job);    \
+    ASSERT_EQ_FMT(0, ran_, "%d (10000 + line)"); \
+  } while (0)
 
 enum { MOST = 8 };
 static const int sizes[] = { 1, 2, 3, 4, 5, 8 };
 
-static void nap(long ms)
-{
+static void nap(long ms) {
     struct timespec t;
     t.tv_sec = ms / 1000;
     t.tv_nsec = ms % 1000 * 1000000;
@@ -23,21 +30,19 @@ static void nap(long ms)
 
 static long now(void) { return (long)cg_tcp_now_(); }
 
-static float value(size_t i, int rank)       /* sums of these depend on their order */
+static float value(size_t i, int rank) /* sums of these depend on their order */
 {
     uint32_t h = (uint32_t)i * 2654435761u ^ (uint32_t)(rank + 1) * 0x9E3779B9u;
     h = (h ^ h >> 15) * 0x85EBCA6Bu;
     return (float)(h >> 8) / (float)(1u << (h & 15)) - 100.0f;
 }
 
-static unsigned char byte(size_t i, int from, int to, int round)
-{
+static unsigned char byte(size_t i, int from, int to, int round) {
     return (unsigned char)(i * 7 + i / 251 + (size_t)(from * 31 + to * 57 + round * 101));
 }
 
 /* Sends and receives `bytes` that say who they are, with a canary behind; checks them. */
-static int swap(const cg_transport *t, int to, int from, size_t bytes, int round)
-{
+static int swap(const cg_transport *t, int to, int from, size_t bytes, int round) {
     unsigned char *out = (unsigned char *)calloc(1, bytes + 1), *in = (unsigned char *)malloc(bytes + 8);
     size_t i, wrong = 0;
     int code;
@@ -52,10 +57,9 @@ static int swap(const cg_transport *t, int to, int from, size_t bytes, int round
     return wrong ? 9999 : code;
 }
 
-/* ---- threads: what they move ------------------------------------------------------------------------------------------------- */
+/* ---- threads: what they move ---- */
 
-static int reduces(cg_threads_world *world, int rank, void *user)
-{
+static int reduces(cg_threads_world *world, int rank, void *user) {
     static const size_t lengths[] = { 0, 1, 15, 16, 17, 33, 1000, 1024, 1025, 5003, 40000 };
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     size_t l, i;
@@ -80,8 +84,7 @@ static int reduces(cg_threads_world *world, int rank, void *user)
     return 0;
 }
 
-static int gathers(cg_threads_world *world, int rank, void *user)
-{
+static int gathers(cg_threads_world *world, int rank, void *user) {
     static const size_t lengths[] = { 0, 1, 7, 64, 3001 };
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     unsigned char mine[3001], *all = (unsigned char *)malloc(3001 * MOST + 1);
@@ -91,12 +94,13 @@ static int gathers(cg_threads_world *world, int rank, void *user)
     NEED(all);
     for (l = 0; l < sizeof lengths / sizeof *lengths; l++) {
         const size_t n = lengths[l];
-        for (place = 0; place < 2; place++) {            /* 1: mine is where it will be in all */
+        for (place = 0; place < 2; place++) { /* 1: mine is where it will be in all */
             unsigned char *from = place ? all + (size_t)rank * n : mine;
             memset(all, 0xA5, 3001 * MOST + 1);
             for (i = 0; i < n; i++) from[i] = byte(i, rank, 0, place);
             NEED(t.allgather(t.user, from, all, n) == 0);
-            for (r = 0; r < t.size; r++) for (i = 0; i < n; i++) NEED(all[(size_t)r * n + i] == byte(i, r, 0, place));
+            for (r = 0; r < t.size; r++)
+                for (i = 0; i < n; i++) NEED(all[(size_t)r * n + i] == byte(i, r, 0, place));
             NEED(all[(size_t)t.size * n] == 0xA5);
         }
         for (root = 0; root < t.size; root++) {
@@ -105,19 +109,20 @@ static int gathers(cg_threads_world *world, int rank, void *user)
             for (i = 0; i < n; i++) NEED(mine[i] == byte(i, root, 1, root));
         }
     }
-    NEED(t.broadcast(t.user, mine, 1, t.size) == CG_THREADS_E_ARG && t.broadcast(t.user, mine, 1, -1) == CG_THREADS_E_ARG);
+    NEED(t.broadcast(t.user, mine, 1, t.size) == CG_THREADS_E_ARG &&
+        t.broadcast(t.user, mine, 1, -1) == CG_THREADS_E_ARG);
     free(all);
     return 0;
 }
 
-static int moves(const cg_transport *t)      /* every shift, to itself too; hand-overs in one direction; every pair, several in a row */
-{
+/* every shift, to itself too; hand-overs in one direction; every pair, several in a row */
+static int moves(const cg_transport *t) {
     static const size_t lengths[] = { 0, 1, 17, 70000 };
     const int rank = t->rank, size = t->size;
     int k, l, a, b;
     for (l = 0; l < 4; l++)
         for (k = 0; k < size; k++) NEED(swap(t, (rank + k) % size, (rank + size - k) % size, lengths[l], k) == 0);
-    for (k = 0; k < 20; k++) {                           /* along a chain */
+    for (k = 0; k < 20; k++) { /* along a chain */
         if (rank > 0) NEED(swap(t, -1, rank - 1, 100, k) == 0);
         if (rank < size - 1) NEED(swap(t, rank + 1, -1, 100, k) == 0);
     }
@@ -131,33 +136,30 @@ static int moves(const cg_transport *t)      /* every shift, to itself too; hand
     return 0;
 }
 
-static int messages(cg_threads_world *world, int rank, void *user)
-{
+static int messages(cg_threads_world *world, int rank, void *user) {
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_SENDRECV);
     int code, k, partner;
     (void)user;
     NEED(t.sendrecv && !t.allreduce && !t.allgather && !t.broadcast);
     code = moves(&t);
     if (code) return code;
-    for (k = 1; k < t.size; k++) {                       /* swaps between pairs that meet in different order */
+    for (k = 1; k < t.size; k++) { /* swaps between pairs that meet in different order */
         partner = rank ^ k;
         if (partner < t.size) NEED(swap(&t, partner, partner, 1000, k) == 0);
     }
     return 0;
 }
 
-TEST threads_move(int size)
-{
+TEST threads_move(int size) {
     ASSERT_RAN(size, reduces, NULL);
     ASSERT_RAN(size, gathers, NULL);
     ASSERT_RAN(size, messages, NULL);
     PASS();
 }
 
-/* ---- threads: what goes wrong -------------------------------------------------------------------------------------------------- */
+/* ---- threads: what goes wrong ---- */
 
-static int unequal(cg_threads_world *world, int rank, void *user)
-{
+static int unequal(cg_threads_world *world, int rank, void *user) {
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     unsigned char in[64], out[64], all[64 * 3];
     float x[40];
@@ -166,7 +168,8 @@ static int unequal(cg_threads_world *world, int rank, void *user)
     memset(in, 0xA5, sizeof in);
     memset(out, 1, sizeof out);
     for (i = 0; i < 40; i++) x[i] = 1;
-    /* 0 sends 20 bytes to 1, who expects 10: an error for both; 0 also gets from 2, 1 also sends to 2, and these arrive. */
+    /* 0 sends 20 bytes to 1, who expects 10: an error for both; 0 also gets from 2, 1 also sends to 2, and these
+       arrive. */
     i = t.sendrecv(t.user, out, rank == 0 ? 20 : 30, (rank + 1) % 3, in, rank == 1 ? 10 : 30, (rank + 2) % 3);
     NEED(i == (rank == 2 ? 0 : CG_THREADS_E_SIZE));
     NEED(in[0] == (rank == 1 ? 0xA5 : 1) && in[30] == 0xA5);
@@ -185,48 +188,52 @@ static int unequal(cg_threads_world *world, int rank, void *user)
     return 0;
 }
 
-TEST threads_sizes(void) { ASSERT_RAN(3, unequal, NULL); PASS(); }
+TEST threads_sizes(void) {
+    ASSERT_RAN(3, unequal, NULL);
+    PASS();
+}
 
 /* Who waits for whom, of 4 ranks, when rank 3 gives up after a while: in a collective, to send, to receive. */
-static int blocked(const cg_transport *t, int how)
-{
+static int blocked(const cg_transport *t, int how) {
     float x[8] = { 0 };
     if (how == 0) return t->allreduce(t->user, x, 8);
     if (how == 1) return swap(t, 3, -1, 100, 0);
     if (how == 2) return swap(t, -1, 3, 100, 0);
-    return swap(t, (t->rank + 1) % 4, (t->rank + 3) % 4, 100, 0);        /* a cycle that has a gap */
+    return swap(t, (t->rank + 1) % 4, (t->rank + 3) % 4, 100, 0); /* a cycle that has a gap */
 }
 
-typedef struct trouble { int how, what; } trouble;
+typedef struct trouble {
+    int how, what;
+} trouble;
 
-static int troubled(cg_threads_world *world, int rank, void *user)
-{
+static int troubled(cg_threads_world *world, int rank, void *user) {
     const trouble *job = (const trouble *)user;
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     const long start = now();
     int code;
     if (rank == 0) cg_threads_timeout(world, job->what == CG_THREADS_E_TIMEOUT ? 200 : 20000);
-    NEED(t.allgather(t.user, NULL, NULL, 0) == 0);       /* so that all have the timeout */
+    NEED(t.allgather(t.user, NULL, NULL, 0) == 0); /* so that all have the timeout */
     if (rank == 3) {
-        if (job->what == CG_THREADS_E_TIMEOUT) nap(500);         /* says nothing for too long */
+        if (job->what == CG_THREADS_E_TIMEOUT) nap(500); /* says nothing for too long */
         else nap(100);
         if (job->what == CG_THREADS_E_ABORTED) cg_threads_abort(world);
-        if (job->what == CG_THREADS_E_LEFT) return 0;    /* cg_threads_run leaves for it */
+        if (job->what == CG_THREADS_E_LEFT) return 0; /* cg_threads_run leaves for it */
         NEED(swap(&t, 0, 0, 1, 0) == job->what);
-        if (job->what == CG_THREADS_E_ABORTED) nap(1000);        /* it is the abort that wakes the others, not the end of this rank */
+        /* it is the abort that wakes the others, not the end of this rank */
+        if (job->what == CG_THREADS_E_ABORTED) nap(1000);
         return 0;
     }
     code = blocked(&t, job->how);
-    if (job->how == 3 && rank == 1) return code;         /* the cycle needs rank 3 only for 0 and 2 */
+    if (job->how == 3 && rank == 1) return code; /* the cycle needs rank 3 only for 0 and 2 */
     NEED(code == job->what);
     NEED(now() - start < (job->what == CG_THREADS_E_ABORTED ? 1000 : 5000));
     NEED(now() - start >= (job->what == CG_THREADS_E_TIMEOUT ? 190 : 90));
-    if (job->what != CG_THREADS_E_LEFT) NEED(swap(&t, (rank + 1) % 3, (rank + 2) % 3, 10, 0) == job->what);     /* later calls too */
+    /* later calls too */
+    if (job->what != CG_THREADS_E_LEFT) NEED(swap(&t, (rank + 1) % 3, (rank + 2) % 3, 10, 0) == job->what);
     return 0;
 }
 
-TEST threads_trouble(int what)
-{
+TEST threads_trouble(int what) {
     trouble job;
     clock_t before;
     for (job.how = 0; job.how < 4; job.how++) {
@@ -238,8 +245,8 @@ TEST threads_trouble(int what)
     PASS();
 }
 
-static int others(cg_threads_world *world, int rank, void *user)         /* one has left: the others are still there for each other */
-{
+/* one has left: the others are still there for each other */
+static int others(cg_threads_world *world, int rank, void *user) {
     const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
     float x = 1;
     int k;
@@ -251,18 +258,20 @@ static int others(cg_threads_world *world, int rank, void *user)         /* one 
     return 78;
 }
 
-TEST threads_first_failure(void)
-{
+TEST threads_first_failure(void) {
     ASSERT_EQ_FMT(77, cg_threads_run(3, others, NULL), "%d");
     ASSERT_EQ_FMT((int)CG_THREADS_E_ARG, cg_threads_run(0, others, NULL), "%d");
     PASS();
 }
 
-/* Buffers are freed right after a call that an abort ended: nobody may still use them (the sanitizers look). Rank 4 aborts the world of 0 to 3. */
-typedef struct storm { cg_threads_world *world; int round; } storm;
+/* Buffers are freed right after a call that an abort ended: nobody may still use them (the sanitizers look). Rank
+   4 aborts the world of 0 to 3. */
+typedef struct storm {
+    cg_threads_world *world;
+    int round;
+} storm;
 
-static int stormy(cg_threads_world *outer, int rank, void *user)
-{
+static int stormy(cg_threads_world *outer, int rank, void *user) {
     const storm *job = (const storm *)user;
     cg_transport t;
     int k, code = 0;
@@ -276,7 +285,8 @@ static int stormy(cg_threads_world *outer, int rank, void *user)
     for (k = 0; !code; k++) {
         float *x = (float *)calloc(20000, sizeof *x);
         NEED(x);
-        code = job->round % 2 ? t.allreduce(t.user, x, 20000) : t.sendrecv(t.user, x, 40000, (rank + 1) % 4, x + 10000, 40000, (rank + 3) % 4);
+        code = job->round % 2 ? t.allreduce(t.user, x, 20000)
+                              : t.sendrecv(t.user, x, 40000, (rank + 1) % 4, x + 10000, 40000, (rank + 3) % 4);
         memset(x, 1, 20000 * sizeof *x);
         free(x);
     }
@@ -284,8 +294,7 @@ static int stormy(cg_threads_world *outer, int rank, void *user)
     return 0;
 }
 
-TEST threads_storm(void)
-{
+TEST threads_storm(void) {
     storm job;
     for (job.round = 0; job.round < 60; job.round++) {
         ASSERT_EQ(0, cg_threads_open(&job.world, 4));
@@ -295,11 +304,14 @@ TEST threads_storm(void)
     PASS();
 }
 
-/* ---- TCP: what it moves -------------------------------------------------------------------------------------------------------- */
+/* ---- TCP: what it moves ---- */
 
-typedef struct mesh { char addresses[400]; int listener[MOST], timeout_ms, how; } mesh;
+typedef struct mesh {
+    char addresses[400];
+    int listener[MOST], timeout_ms, how;
+} mesh;
 
-static int mesh_make(mesh *m, const char *host, int size, int timeout_ms)        /* 0, or the code of cg_tcp_listen */
+static int mesh_make(mesh *m, const char *host, int size, int timeout_ms) /* 0, or the code of cg_tcp_listen */
 {
     int r, port;
     m->addresses[0] = 0;
@@ -310,13 +322,13 @@ static int mesh_make(mesh *m, const char *host, int size, int timeout_ms)       
         snprintf(any, sizeof any, "%s:0", host);
         code = cg_tcp_listen(any, &m->listener[r], &port);
         if (code) return code;
-        snprintf(m->addresses + strlen(m->addresses), sizeof m->addresses - strlen(m->addresses), "%s%s:%d", r ? "," : "", host, port);
+        snprintf(m->addresses + strlen(m->addresses), sizeof m->addresses - strlen(m->addresses), "%s%s:%d",
+            r ? "," : "", host, port);
     }
     return 0;
 }
 
-static cg_tcp_desc tcp_desc(const mesh *m, int rank)
-{
+static cg_tcp_desc tcp_desc(const mesh *m, int rank) {
     cg_tcp_desc d;
     memset(&d, 0, sizeof d);
     d.rank = rank;
@@ -327,17 +339,21 @@ static cg_tcp_desc tcp_desc(const mesh *m, int rank)
     return d;
 }
 
-#define JOIN(net, m, rank) do { cg_tcp_desc desc_ = tcp_desc(m, rank); NEED(cg_tcp_open(&(net), &desc_) == 0); } while (0)
+#define JOIN(net, m, rank)                  \
+  do {                                      \
+    cg_tcp_desc desc_ = tcp_desc(m, rank);  \
+    NEED(cg_tcp_open(&(net), &desc_) == 0); \
+  } while (0)
 
-static void die(cg_tcp *net)                 /* like a killed process: the sockets close, and no goodbye */
+static void die(cg_tcp *net) /* like a killed process: the sockets close, and no goodbye */
 {
     int r;
-    for (r = 0; r < net->transport.size; r++) if (net->peer[r].fd >= 0) close(net->peer[r].fd), net->peer[r].fd = -1;
+    for (r = 0; r < net->transport.size; r++)
+        if (net->peer[r].fd >= 0) close(net->peer[r].fd), net->peer[r].fd = -1;
     cg_tcp_close(net);
 }
 
-static int tcp_moves(cg_threads_world *world, int rank, void *user)
-{
+static int tcp_moves(cg_threads_world *world, int rank, void *user) {
     cg_tcp net;
     int code, k;
     (void)world;
@@ -345,7 +361,7 @@ static int tcp_moves(cg_threads_world *world, int rank, void *user)
     NEED(net.transport.rank == rank && !net.transport.allreduce);
     code = moves(&net.transport);
     if (code) return code;
-    if (net.transport.size > 1) {                        /* many small ones, and the counters tell them exactly */
+    if (net.transport.size > 1) { /* many small ones, and the counters tell them exactly */
         const int to = (rank + 1) % net.transport.size, from = (rank + net.transport.size - 1) % net.transport.size;
         const uint64_t sent = net.sent, received = net.received, out = net.messages_sent, in = net.messages_received;
         uint64_t bytes = 0;
@@ -362,8 +378,7 @@ static int tcp_moves(cg_threads_world *world, int rank, void *user)
     return 0;
 }
 
-TEST tcp_move(const char *host, int size)
-{
+TEST tcp_move(const char *host, int size) {
     mesh m;
     if (mesh_make(&m, host, size, 20000)) SKIPm("no such loopback address");
     ASSERT_RAN(size, tcp_moves, &m);
@@ -373,8 +388,8 @@ TEST tcp_move(const char *host, int size)
 static pthread_t pestered[3];
 static void pest(int number) { (void)number; }
 
-static int tcp_big(cg_threads_world *world, int rank, void *user)        /* 10 MB both ways at once, while signals arrive */
-{
+/* 10 MB both ways at once, while signals arrive */
+static int tcp_big(cg_threads_world *world, int rank, void *user) {
     const cg_transport sync = cg_threads_transport(world, rank, CG_THREADS_ALL);
     cg_tcp net;
     int k;
@@ -386,7 +401,7 @@ static int tcp_big(cg_threads_world *world, int rank, void *user)        /* 10 M
     if (rank == 3) {
         for (k = 0; k < 120; k++) pthread_kill(pestered[k % 2 * 2], SIGUSR1), nap(1);
     } else {
-        if (rank == 1) nap(50);                          /* so that the others are waiting when the signals come */
+        if (rank == 1) nap(50); /* so that the others are waiting when the signals come */
         NEED(swap(&net.transport, (rank + 1) % 3, (rank + 2) % 3, 10000000, 1) == 0);
         if (rank < 2) NEED(swap(&net.transport, 1 - rank, 1 - rank, 10000000, 2) == 0);
     }
@@ -395,12 +410,11 @@ static int tcp_big(cg_threads_world *world, int rank, void *user)        /* 10 M
     return 0;
 }
 
-TEST tcp_large(void)
-{
+TEST tcp_large(void) {
     struct sigaction act;
     mesh m;
     memset(&act, 0, sizeof act);
-    act.sa_handler = pest;                               /* no SA_RESTART: calls are interrupted */
+    act.sa_handler = pest; /* no SA_RESTART: calls are interrupted */
     sigaction(SIGUSR1, &act, NULL);
     ASSERT_EQ(0, mesh_make(&m, "127.0.0.1", 3, 20000));
     ASSERT_RAN(4, tcp_big, &m);
@@ -408,20 +422,19 @@ TEST tcp_large(void)
 }
 
 /* Rank 2 is done early and closes: with a last message that rank 0 reads much later (how 0), or without (how 1). */
-static int tcp_early(cg_threads_world *world, int rank, void *user)
-{
+static int tcp_early(cg_threads_world *world, int rank, void *user) {
     const mesh *m = (const mesh *)user;
     cg_tcp net;
     int k;
     (void)world;
     JOIN(net, m, rank);
     for (k = 0; k < 10 && rank < 2; k++) {
-        if (rank == 1) nap(20);                          /* rank 0 sleeps in poll and sees rank 2 */
+        if (rank == 1) nap(20); /* rank 0 sleeps in poll and sees rank 2 */
         NEED(swap(&net.transport, 1 - rank, 1 - rank, 100, k) == 0);
     }
     if (m->how == 0 && rank == 2) NEED(swap(&net.transport, 0, -1, 5000, 7) == 0);
     if (m->how == 0 && rank == 0) NEED(swap(&net.transport, -1, 2, 5000, 7) == 0);
-    if (rank == 0) {                                     /* now there is nothing more to come */
+    if (rank == 0) { /* now there is nothing more to come */
         int code = m->how == 0 ? swap(&net.transport, -1, 2, 1, 0) : swap(&net.transport, 2, -1, 1, 0);
         NEED(cg_tcp_kind(code) == CG_TCP_E_CLOSED && cg_tcp_blame(code) == 2);
     }
@@ -429,8 +442,7 @@ static int tcp_early(cg_threads_world *world, int rank, void *user)
     return 0;
 }
 
-TEST tcp_goodbye(void)
-{
+TEST tcp_goodbye(void) {
     mesh m;
     for (m.how = 0; m.how < 2; m.how++) {
         ASSERT_EQ(0, mesh_make(&m, "127.0.0.1", 3, 20000));
@@ -439,12 +451,11 @@ TEST tcp_goodbye(void)
     PASS();
 }
 
-/* ---- TCP: what goes wrong -------------------------------------------------------------------------------------------------------- */
+/* ---- TCP: what goes wrong ---- */
 
-/* Rank 3 of 4 dies. Rank 0 waits for 1, 1 for 2, and 2 for (how) 0: data from 3; 1: nobody, it then sends to 3 until it notices;
-   2: nobody, it sleeps. How 3: as 2, and 3 has sent something to everybody that nobody has read. */
-static int tcp_dies(cg_threads_world *world, int rank, void *user)
-{
+/* Rank 3 of 4 dies. Rank 0 waits for 1, 1 for 2, and 2 for (how) 0: data from 3; 1: nobody, it then sends to 3
+   until it notices; 2: nobody, it sleeps. How 3: as 2, and 3 has sent something to everybody that nobody has read. */
+static int tcp_dies(cg_threads_world *world, int rank, void *user) {
     const mesh *m = (const mesh *)user;
     const long start = now();
     cg_tcp net;
@@ -459,23 +470,23 @@ static int tcp_dies(cg_threads_world *world, int rank, void *user)
     }
     if (rank == 2) {
         if (m->how == 0) code = swap(&net.transport, -1, 3, 10, 0);
-        if (m->how == 1) nap(200);                       /* it is dead by now: the second message to it would raise SIGPIPE */
+        /* it is dead by now: the second message to it would raise SIGPIPE */
+        if (m->how == 1) nap(200);
         for (r = 0; r < 1000 && m->how == 1 && !code; r++) nap(1), code = swap(&net.transport, 3, -1, 1000, r);
         if (m->how >= 2) nap(1500), code = swap(&net.transport, 1, -1, 10, 0);
         if (m->how == 3 && !code) code = swap(&net.transport, -1, 3, 10, 0);
         if (m->how == 3 && !code) code = swap(&net.transport, -1, 3, 10, 0);
-    } else
-        code = swap(&net.transport, -1, rank + 1, 10, 0);
+    } else code = swap(&net.transport, -1, rank + 1, 10, 0);
     if (m->how == 3 && rank < 2) NEED(code == 0 || cg_tcp_kind(code) == CG_TCP_E_CLOSED);
     else NEED(cg_tcp_kind(code) == CG_TCP_E_CLOSED && cg_tcp_blame(code) >= 0 && cg_tcp_blame(code) != rank);
-    NEED(now() - start < (m->how == 2 && rank < 2 ? 1000 : 5000));       /* the others noticed it while they waited for somebody else */
+    /* the others noticed it while they waited for somebody else */
+    NEED(now() - start < (m->how == 2 && rank < 2 ? 1000 : 5000));
     if (code) NEED(swap(&net.transport, (rank + 1) % 3, (rank + 2) % 3, 10, 0) == code);
     cg_tcp_close(&net);
     return 0;
 }
 
-TEST tcp_dead_peer(int how)
-{
+TEST tcp_dead_peer(int how) {
     mesh m;
     m.how = how;
     ASSERT_EQ(0, mesh_make(&m, "127.0.0.1", 4, 20000));
@@ -483,8 +494,7 @@ TEST tcp_dead_peer(int how)
     PASS();
 }
 
-static int tcp_waits(cg_threads_world *world, int rank, void *user)
-{
+static int tcp_waits(cg_threads_world *world, int rank, void *user) {
     const mesh *m = (const mesh *)user;
     static unsigned char big[8000000];
     unsigned char frame[8] = { 6, 0, 0, 0, 0, 0, 0, 0 }, in[8];
@@ -494,7 +504,7 @@ static int tcp_waits(cg_threads_world *world, int rank, void *user)
     (void)world;
     JOIN(net, m, rank);
     start = now();
-    if (rank == 1 && m->how == 2) {                      /* six bytes that come slowly are no timeout */
+    if (rank == 1 && m->how == 2) { /* six bytes that come slowly are no timeout */
         NEED(send(net.peer[0].fd, frame, 8, 0) == 8);
         for (k = 0; k < 6; k++) {
             nap(150);
@@ -506,7 +516,9 @@ static int tcp_waits(cg_threads_world *world, int rank, void *user)
         cg_tcp_close(&net);
         return 0;
     }
-    if (m->how == 2) NEED(net.transport.sendrecv(net.transport.user, NULL, 0, -1, in, 6, 1) == 0 && in[5] == 6 && now() - start > 600);
+    if (m->how == 2)
+        NEED(net.transport.sendrecv(net.transport.user, NULL, 0, -1, in, 6, 1) == 0 && in[5] == 6 &&
+            now() - start > 600);
     if (m->how == 2) start = now();
     code = m->how == 1 ? net.transport.sendrecv(net.transport.user, big, sizeof big, 1, NULL, 0, -1)
                        : net.transport.sendrecv(net.transport.user, NULL, 0, -1, in, 6, 1);
@@ -517,8 +529,7 @@ static int tcp_waits(cg_threads_world *world, int rank, void *user)
     return 0;
 }
 
-TEST tcp_timeout(int how)
-{
+TEST tcp_timeout(int how) {
     mesh m;
     m.how = how;
     ASSERT_EQ(0, mesh_make(&m, "127.0.0.1", 2, 400));
@@ -526,8 +537,7 @@ TEST tcp_timeout(int how)
     PASS();
 }
 
-static int tcp_unequal(cg_threads_world *world, int rank, void *user)
-{
+static int tcp_unequal(cg_threads_world *world, int rank, void *user) {
     const mesh *m = (const mesh *)user;
     const size_t expected = m->how ? 10 : 30;
     const long start = now();
@@ -541,13 +551,12 @@ static int tcp_unequal(cg_threads_world *world, int rank, void *user)
     code = net.transport.sendrecv(net.transport.user, NULL, 0, -1, in, expected, 1 - rank);
     NEED(cg_tcp_kind(code) == (rank ? CG_TCP_E_SIZE : CG_TCP_E_CLOSED) && in[expected] == 0xA5);
     NEED(now() - start < 900);
-    if (rank) nap(1000);                                 /* rank 0 knows from the failure, not from the close */
+    if (rank) nap(1000); /* rank 0 knows from the failure, not from the close */
     cg_tcp_close(&net);
     return 0;
 }
 
-static int tcp_args(cg_threads_world *world, int rank, void *user)
-{
+static int tcp_args(cg_threads_world *world, int rank, void *user) {
     cg_tcp net;
     unsigned char a[4] = { 1, 2, 3, 4 }, b[4];
     (void)world;
@@ -556,13 +565,12 @@ static int tcp_args(cg_threads_world *world, int rank, void *user)
     NEED(net.transport.sendrecv(&net, a, 4, rank, b, 4, -1) == CG_TCP_E_ARG);
     NEED(net.transport.sendrecv(&net, a, 4, -1, b, 4, rank) == CG_TCP_E_ARG);
     NEED(cg_tcp_kind(net.transport.sendrecv(&net, a, 4, rank, b, 3, rank)) == CG_TCP_E_SIZE);
-    NEED(swap(&net.transport, 1 - rank, 1 - rank, 9, 0) == 0);           /* none of this broke it */
+    NEED(swap(&net.transport, 1 - rank, 1 - rank, 9, 0) == 0); /* none of this broke it */
     cg_tcp_close(&net);
     return 0;
 }
 
-TEST tcp_sizes(void)
-{
+TEST tcp_sizes(void) {
     mesh m;
     for (m.how = 0; m.how < 2; m.how++) {
         ASSERT_EQ(0, mesh_make(&m, "127.0.0.1", 2, 20000));
@@ -573,11 +581,11 @@ TEST tcp_sizes(void)
     PASS();
 }
 
-/* ---- TCP: opening ---------------------------------------------------------------------------------------------------------------- */
+/* ---- TCP: opening ---- */
 
-/* Without listeners handed over: how 0: rank 0 comes late; 1: rank 1 is of another job, 2: of another version; 3: strangers come first. */
-static int tcp_opens(cg_threads_world *world, int rank, void *user)
-{
+/* Without listeners handed over: how 0: rank 0 comes late; 1: rank 1 is of another job, 2: of another version; 3:
+   strangers come first. */
+static int tcp_opens(cg_threads_world *world, int rank, void *user) {
     const mesh *m = (const mesh *)user;
     const long start = now();
     cg_tcp_desc d = tcp_desc(m, rank);
@@ -593,13 +601,16 @@ static int tcp_opens(cg_threads_world *world, int rank, void *user)
         NEED(a);
         cg_tcp_hello_(other, &d, 2, 0);
         other[7]++;
-        nap(100);                                        /* rank 0 listens by now */
+        nap(100); /* rank 0 listens by now */
         fd = socket(a->ai_family, SOCK_STREAM, 0);
         NEED(connect(fd, a->ai_addr, a->ai_addrlen) == 0);
         if (m->how == 2) NEED(send(fd, other, 28, 0) == 28 && recv(fd, answer, 28, MSG_WAITALL) == 28);
         else NEED(send(fd, "GET / HTTP/1.0\r\n\r\nxxxxxxxxxxxxxxxxx", 30, 0) == 30);
         freeaddrinfo(a);
-        if (m->how == 2) { close(fd); return 0; }
+        if (m->how == 2) {
+            close(fd);
+            return 0;
+        }
     }
     code = cg_tcp_open(&net, &d);
     if (fd >= 0) close(fd);
@@ -610,19 +621,17 @@ static int tcp_opens(cg_threads_world *world, int rank, void *user)
     return 0;
 }
 
-TEST tcp_opening(int how)
-{
+TEST tcp_opening(int how) {
     mesh m;
     m.how = how;
     ASSERT_EQ(0, mesh_make(&m, "127.0.0.1", 2, 10000));
-    close(m.listener[0]);                                /* only to have free ports */
+    close(m.listener[0]); /* only to have free ports */
     close(m.listener[1]);
     ASSERT_RAN(2, tcp_opens, &m);
     PASS();
 }
 
-TEST tcp_alone(void)
-{
+TEST tcp_alone(void) {
     cg_tcp_desc d;
     cg_tcp net;
     mesh m;
@@ -644,10 +653,9 @@ TEST tcp_alone(void)
     PASS();
 }
 
-TEST tcp_addresses(void)
-{
-    static const char *const wrong[] = { "", "nonsense", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "[::1:5", "127.0.0.1:5,",
-                                         "127.0.0.1:5,,127.0.0.1:6" };
+TEST tcp_addresses(void) {
+    static const char *const wrong[] = { "", "nonsense", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "[::1:5",
+        "127.0.0.1:5,", "127.0.0.1:5,,127.0.0.1:6" };
     const long start = now();
     cg_tcp_desc d;
     cg_tcp net;
@@ -658,7 +666,7 @@ TEST tcp_addresses(void)
         ASSERT_EQ_FMT((int)CG_TCP_E_ADDRESS, cg_tcp_kind(cg_tcp_open(&net, &d)), "%d");
         cg_tcp_close(&net);
     }
-    d.addresses = "192.0.2.1:5000,127.0.0.1:5001";      /* an address for documentation, not ours to listen at */
+    d.addresses = "192.0.2.1:5000,127.0.0.1:5001"; /* an address for documentation, not ours to listen at */
     ASSERT_EQ_FMT((int)CG_TCP_E_ADDRESS, cg_tcp_kind(cg_tcp_open(&net, &d)), "%d");
     d.rank = 2;
     ASSERT_EQ_FMT((int)CG_TCP_E_ARG, cg_tcp_open(&net, &d), "%d");
@@ -671,8 +679,7 @@ TEST tcp_addresses(void)
     PASS();
 }
 
-TEST error_texts(void)
-{
+TEST error_texts(void) {
     char text[200];
     int code;
     ASSERT_STR_EQ("timeout, waiting for rank 2", cg_tcp_error(cg_tcp_code_(CG_TCP_E_TIMEOUT, 2, 0), text, sizeof text));
@@ -680,13 +687,13 @@ TEST error_texts(void)
     ASSERT(strstr(text, "(rank 3999)") && strstr(text, strerror(ECONNRESET)));
     ASSERT_EQ_FMT(3999, cg_tcp_blame(cg_tcp_code_(CG_TCP_E_CLOSED, 3999, ECONNRESET)), "%d");
     ASSERT_EQ_FMT(-1, cg_tcp_blame(CG_TCP_E_ARG), "%d");
-    for (code = 0; code <= CG_TCP_E_SYSTEM; code++) ASSERT(strlen(cg_tcp_error(code, text, sizeof text)) > 1 && text[0] != '?');
+    for (code = 0; code <= CG_TCP_E_SYSTEM; code++)
+        ASSERT(strlen(cg_tcp_error(code, text, sizeof text)) > 1 && text[0] != '?');
     for (code = 0; code <= CG_THREADS_E_SYSTEM; code++) ASSERT(!strstr(cg_threads_error(code), "not a code"));
     PASS();
 }
 
-SUITE(threads)
-{
+SUITE(threads) {
     size_t i;
     for (i = 0; i < sizeof sizes / sizeof *sizes; i++) RUN_TESTp(threads_move, sizes[i]);
     RUN_TEST(threads_sizes);
@@ -697,8 +704,7 @@ SUITE(threads)
     RUN_TEST(threads_storm);
 }
 
-SUITE(tcp)
-{
+SUITE(tcp) {
     int i;
     for (i = 1; i <= 5; i++) RUN_TESTp(tcp_move, "127.0.0.1", i);
     RUN_TESTp(tcp_move, "[::1]", 3);
@@ -716,8 +722,7 @@ SUITE(tcp)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(threads);
     RUN_SUITE(tcp);

@@ -6,20 +6,29 @@
 #include "greatest.h"
 
 /* int8 fixed point: one byte per value, in units of stage->value. One byte makes lengths of every residue. */
-typedef enum mode { GOOD, FAILS_TO_COMPRESS, TOO_LONG, TOO_LONG_BY_FAR, FAILS_TO_DECODE, LAST_IS_NAN, LAST_IS_INF } mode;
-typedef struct fixed8 { mode how; int broken_calls; } fixed8;
+typedef enum mode {
+    GOOD,
+    FAILS_TO_COMPRESS,
+    TOO_LONG,
+    TOO_LONG_BY_FAR,
+    FAILS_TO_DECODE,
+    LAST_IS_NAN,
+    LAST_IS_INF
+} mode;
+typedef struct fixed8 {
+    mode how;
+    int broken_calls;
+} fixed8;
 
 static const fixed8 *state_of(const cg_codec *self) { return (const fixed8 *)self->user; }
 
-static size_t fixed8_bound(const cg_codec *self, const cg_stage *stage, size_t n)
-{
+static size_t fixed8_bound(const cg_codec *self, const cg_stage *stage, size_t n) {
     (void)self;
     return stage->value > 0.0f && stage->value <= FLT_MAX ? n + 1 : 0;
 }
 
-static cg_status fixed8_compress(const cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x, size_t n,
-                                 void *out, size_t cap, size_t *len)
-{
+static cg_status fixed8_compress(const cg_codec *self, const cg_stage *stage, const cg_tag *tag, const float *x,
+    size_t n, void *out, size_t cap, size_t *len) {
     unsigned char *p = (unsigned char *)out;
     size_t i;
     if (state_of(self)->how == FAILS_TO_COMPRESS) return CG_E_UNSUPPORTED;
@@ -37,11 +46,12 @@ static cg_status fixed8_compress(const cg_codec *self, const cg_stage *stage, co
     return CG_OK;
 }
 
-static float fixed8_value(const cg_stage *stage, unsigned char c) { return ref_mul((float)((int)c - 128), stage->value); }
+static float fixed8_value(const cg_stage *stage, unsigned char c) {
+    return ref_mul((float)((int)c - 128), stage->value);
+}
 
 static cg_status fixed8_decode(const cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n,
-                               size_t first, size_t count, float *out)
-{
+    size_t first, size_t count, float *out) {
     const unsigned char *p = (const unsigned char *)in;
     fixed8 *state = (fixed8 *)(uintptr_t)self->user;
     size_t i;
@@ -64,30 +74,27 @@ static const cg_codec *const BOTH[] = { &OTHER, &FIXED8 };
 static const float UNIT = 0.02f;
 static const cg_tag TAG = { 3, 4, 5, 6 };
 
-static cg_side side_of(const cg_codec *const *codecs, size_t count)
-{
-    cg_side side = CG_ZERO;
+static cg_extra side_of(const cg_codec *const *codecs, size_t count) {
+    cg_extra side = CG_ZERO;
     side.codecs = codecs;
     side.codec_count = count;
     return side;
 }
 
-static cg_op composed(int sample, int select, int code)
-{
+static cg_op composed(int sample, int select, int code) {
     cg_op op = cg_then(cg_then(ops_sample(sample), ops_select(select)), cg_user(131, 0, 0, UNIT));
     return code ? cg_coded(op, (cg_coding)code) : op;
 }
 
-static ops_packet pack(const cg_op *op, const cg_side *side, const float *x, size_t n)
-{
+static ops_packet pack(const cg_op *op, const cg_extra *side, const float *x, size_t n) {
     return ops_pack_cap(op, &TAG, side, x, n, cg_bound_with(op, side, n));
 }
 
-TEST composes(int sample, int select, int code, size_t n)
-{
+TEST composes(int sample, int select, int code, size_t n) {
     cg_op op = composed(sample, select, code), plain = cg_then(ops_sample(sample), ops_select(select));
-    cg_side side = side_of(BOTH, 2);
-    float *x = (float *)ref_alloc(n * 4), *y = (float *)ref_alloc(n * 4), *d = (float *)ref_alloc(n * 4), *want = (float *)ref_alloc(n * 4);
+    cg_extra side = side_of(BOTH, 2);
+    float *x = (float *)ref_alloc(n * 4), *y = (float *)ref_alloc(n * 4), *d = (float *)ref_alloc(n * 4),
+          *want = (float *)ref_alloc(n * 4);
     unsigned char *has = (unsigned char *)ref_alloc(n), *dense;
     ops_packet pk;
     cg_info info;
@@ -96,12 +103,12 @@ TEST composes(int sample, int select, int code, size_t n)
     state.how = GOOD;
     state.broken_calls = 0;
     ref_fill(REF_GAUSSIAN, n, x, n);
-    dense = ref_compress(&plain, &TAG, x, n, &len);            /* the same values, unquantized */
+    dense = ref_compress(&plain, &TAG, x, n, &len); /* the same values, unquantized */
     ref_decode(dense, d, has);
     for (i = 0; i < n; i++)
         if (has[i]) {
             float q = nearbyintf(ref_div(d[i], UNIT));
-            d[i] = ref_mul((float)(int)(q > 127 ? 127 : q < -127 ? -127 : q), UNIT);   /* no -0 */
+            d[i] = ref_mul((float)(int)(q > 127 ? 127 : q < -127 ? -127 : q), UNIT); /* no -0 */
         }
     ASSERT(bound >= (size_t)CG_HEADER_BYTES);
     pk = pack(&op, &side, x, n);
@@ -122,16 +129,24 @@ TEST composes(int sample, int select, int code, size_t n)
     ASSERT_MEM_EQ(want, y, n * 4);
     ASSERT_EQ_FMT(0, state.broken_calls, "%d");
     /* clear needs no values, so it may do without the codec; if it succeeds it must be right */
-    for (i = 0; i < n; i++) { y[i] = 3.0f; want[i] = has[i] ? 0.0f : 3.0f; }
+    for (i = 0; i < n; i++) {
+        y[i] = 3.0f;
+        want[i] = has[i] ? 0.0f : 3.0f;
+    }
     if (cg_clear(pk.p, pk.len, y, n) == CG_OK) ASSERT_MEM_EQ(want, y, n * 4);
-    free(x); free(y); free(d); free(want); free(has); free(dense); free(pk.p);
+    free(x);
+    free(y);
+    free(d);
+    free(want);
+    free(has);
+    free(dense);
+    free(pk.p);
     PASS();
 }
 
-TEST missing_codec(void)
-{
+TEST missing_codec(void) {
     cg_op op = composed(0, 1, 0);
-    cg_side good = side_of(BOTH, 2), wrong = side_of(BOTH, 1), none = CG_ZERO;
+    cg_extra good = side_of(BOTH, 2), wrong = side_of(BOTH, 1), none = CG_ZERO;
     float x[50], y[50], before[50];
     ops_packet pk, bad;
     size_t i;
@@ -158,10 +173,9 @@ TEST missing_codec(void)
     PASS();
 }
 
-TEST bad_parameters(void)
-{
+TEST bad_parameters(void) {
     static const float bad[] = { 0.0f, -1.0f };
-    cg_side side = side_of(BOTH, 2);
+    cg_extra side = side_of(BOTH, 2);
     float x[4] = { 1, 2, 3, 4 };
     size_t i;
     state.how = GOOD;
@@ -178,10 +192,9 @@ TEST bad_parameters(void)
 }
 
 /* NaN, errors and lies of a codec end in an error, with nothing written. */
-TEST misbehaves(mode how, int select, size_t n)
-{
+TEST misbehaves(mode how, int select, size_t n) {
     cg_op op = composed(0, select, 0);
-    cg_side side = side_of(BOTH, 2);
+    cg_extra side = side_of(BOTH, 2);
     float *x = (float *)ref_alloc(n * 4), *y = (float *)ref_alloc(n * 4), *before = (float *)ref_alloc(n * 4);
     ops_packet pk;
     size_t i;
@@ -199,14 +212,16 @@ TEST misbehaves(mode how, int select, size_t n)
         ASSERT_MEM_EQ(before, y, n * 4);
     }
     ASSERT(!pk.touched);
-    free(x); free(y); free(before); free(pk.p);
+    free(x);
+    free(y);
+    free(before);
+    free(pk.p);
     PASS();
 }
 
-TEST nonfinite_is_refused_before_the_codec(void)
-{
+TEST nonfinite_is_refused_before_the_codec(void) {
     cg_op op = composed(0, 0, 0);
-    cg_side side = side_of(BOTH, 2);
+    cg_extra side = side_of(BOTH, 2);
     float x[9] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
     ops_packet pk;
     state.how = GOOD;
@@ -218,10 +233,9 @@ TEST nonfinite_is_refused_before_the_codec(void)
     PASS();
 }
 
-TEST damaged_packets(int select)
-{
+TEST damaged_packets(int select) {
     cg_op op = composed(1, select, 0);
-    cg_side side = side_of(BOTH, 2);
+    cg_extra side = side_of(BOTH, 2);
     float x[33], y[33], before[33];
     ops_packet pk;
     size_t at, i;
@@ -241,7 +255,8 @@ TEST damaged_packets(int select)
             s = cg_decode(&side, copy, pk.len, 1, 0, y, 33);
             ASSERT(sealed || s != CG_OK);
             if (s != CG_OK) ASSERT_MEM_EQ(before, y, sizeof y);
-            else for (i = 0; i < 33; i++) ASSERT(ref_finite(y[i]));
+            else
+                for (i = 0; i < 33; i++) ASSERT(ref_finite(y[i]));
             memcpy(y, before, sizeof y);
             free(copy);
         }
@@ -251,8 +266,7 @@ TEST damaged_packets(int select)
     PASS();
 }
 
-SUITE(user)
-{
+SUITE(user) {
     static const size_t sizes[] = { 0, 1, 2, 3, 9, 100, 2047, 2048, 2049, 5000, 70001 };
     int s, t, c;
     size_t i;
@@ -274,8 +288,7 @@ SUITE(user)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(user);
     GREATEST_MAIN_END();

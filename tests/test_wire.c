@@ -1,15 +1,22 @@
-/* The bytes that cross are part of the format: a hash of everything that ranks of one exchange tell each other, and of what they
-   end with, must never change and is the same on every machine, whatever its byte order. */
+/* The bytes that cross are part of the format: a hash of everything that ranks of one exchange tell each other,
+   and of what they end with, must never change and is the same on every machine, whatever its byte order. */
 #include "greatest.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "sim.h"
 
-typedef struct wire_case { size_t n; const char *op; uint32_t route; int size, which, carry; uint32_t fold, flags; uint64_t crossed, result; } wire_case;
+typedef struct wire_case {
+    size_t n;
+    const char *op;
+    uint32_t route;
+    int size, which, carry;
+    uint32_t fold, flags;
+    uint64_t crossed, result;
+} wire_case;
 static wire_case cases[] = {
 #include "wire.h"
     { 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
 };
-enum { N = 150001 };                            /* at most: two blocks and a rest */
+enum { N = 150001 }; /* at most: two blocks and a rest */
 
 /* Integers and shifts only, so that every machine has the same. */
 static void fill(float *x, size_t n, uint32_t seed) {
@@ -47,7 +54,8 @@ static int run(const wire_case *c, uint64_t *crossed, uint64_t *result) {
         all[r] = x[r];
     }
     sim_open(&s, c->size, c->which, 1, &desc, all, c->n);
-    for (int r = 0; r < c->size; r++) if (c->carry) s.rank[r].desc.carry = carry[r];
+    for (int r = 0; r < c->size; r++)
+        if (c->carry) s.rank[r].desc.carry = carry[r];
     sim_run(&s);
     *result = 0xcbf29ce484222325u;
     for (int r = 0; r < c->size; r++) {
@@ -61,7 +69,9 @@ static int run(const wire_case *c, uint64_t *crossed, uint64_t *result) {
 TEST frozen(const wire_case *c) {
     uint64_t crossed, result;
     ASSERTm(c->op, run(c, &crossed, &result));
-    if (crossed != c->crossed || result != c->result) printf("\n%lu: %s, route %u, %d ranks: 0x%016llx, 0x%016llx", (unsigned long)c->n, c->op, (unsigned)c->route, c->size, (unsigned long long)crossed, (unsigned long long)result);
+    if (crossed != c->crossed || result != c->result)
+        printf("\n%lu: %s, route %u, %d ranks: 0x%016llx, 0x%016llx", (unsigned long)c->n, c->op, (unsigned)c->route,
+            c->size, (unsigned long long)crossed, (unsigned long long)result);
     ASSERT_EQm(c->op, crossed, c->crossed);
     ASSERT_EQm(c->op, result, c->result);
     PASS();

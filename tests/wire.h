@@ -1,5 +1,5 @@
 /* n, op, route, ranks, callbacks, carry, fold, flags: hash of what crosses, of what comes out. For good. */
-    { 3000, "dense", 1, 3, 8, 0, 0, 0, 0xe6063ea027a1f6e1u, 0xa18b7cf7543f4c22u },
+{ 3000, "dense", 1, 3, 8, 0, 0, 0, 0xe6063ea027a1f6e1u, 0xa18b7cf7543f4c22u },
     { 3000, "topk:0.05", 1, 3, 8, 0, 0, 0, 0x839ca1fed8ec543du, 0xd57734ed0738d5c1u },
     { 3000, "absmax:4:512", 1, 3, 8, 0, 0, 0, 0xcbae313a1f66e311u, 0x470ebb0445bbce5fu },
     { 3000, "eden:2", 1, 3, 8, 0, 0, 0, 0x88831522c11761f1u, 0x0371c7b0bb382c22u },

@@ -29,11 +29,12 @@ uint64_t COPY(void) {
     for (int i = 0; i < GOLDEN_CASES; i++) {
         size_t n = golden_cases[i].n, len;
         cg_op op;
-        cg_side side;
+        cg_extra side;
         if (n > GOLDEN_N) continue;
         golden_fill(x, n);
         if (cg_op_parse(&op, golden_cases[i].op) != CG_OK || golden_side(&op, NULL, x, n, &side)) return 0;
-        if (cg_compress_with(&op, NULL, &side, x, n, packet, sizeof packet, &len, scratch, sizeof scratch) != CG_OK) return 0;
+        if (cg_compress_with(&op, NULL, &side, x, n, packet, sizeof packet, &len, scratch, sizeof scratch) != CG_OK)
+            return 0;
         if (cg_decode(&side, packet, len, 1, 0, y, n) != CG_OK) return 0;
         golden_side_done(&side);
         h = h * 31 + golden_hash(packet, len) + golden_hash_floats(y, n);
@@ -49,8 +50,10 @@ uint64_t COPY(void) {
                 cg_ef ef;
                 d.op = desc.op;
                 d.n = n;
-                if (cg_ef_init(&ef, &d, scratch, sizeof scratch) != CG_OK || cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len) != CG_OK
-                    || cg_ef_commit(&ef, packet, len, NULL) != CG_OK) return 0;
+                if (cg_ef_init(&ef, &d, scratch, sizeof scratch) != CG_OK ||
+                    cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len) != CG_OK ||
+                    cg_ef_commit(&ef, packet, len, NULL) != CG_OK)
+                    return 0;
                 h = h * 31 + golden_hash(packet, len) + golden_hash_floats(cg_ef_residual(&ef), n);
             }
             {
@@ -59,8 +62,9 @@ uint64_t COPY(void) {
                 d.rows = 3;
                 d.n = n;
                 d.cols = n + 1;
-                if (cg_sketch_init(&sketch, &d, scratch, sizeof scratch) != CG_OK || cg_sketch_add(&sketch, x, n, 1) != CG_OK
-                    || cg_sketch_estimate_all(&sketch, y, n) != CG_OK) return 0;
+                if (cg_sketch_init(&sketch, &d, scratch, sizeof scratch) != CG_OK ||
+                    cg_sketch_add(&sketch, x, n, 1) != CG_OK || cg_sketch_estimate_all(&sketch, y, n) != CG_OK)
+                    return 0;
                 h = h * 31 + golden_hash_floats(sketch.cells, sketch.count) + golden_hash_floats(y, n);
             }
         }

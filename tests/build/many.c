@@ -1,5 +1,5 @@
-/* The headers many times in one file: implementation after a plain include, twice, and plain again. The last headers have to bring
-   the implementation of those before them. */
+/* The headers many times in one file: implementation after a plain include, twice, and plain again. The last
+   headers have to bring the implementation of those before them. */
 #include "compgrad_sketch.h"
 #include "compgrad_ef.h"
 #include "compgrad_exchange.h"
@@ -35,7 +35,9 @@ int main(void) {
             cg_ef ef;
             d.n = 3;
             if (cg_ef_init(&ef, &d, mem, cg_ef_memory(&d)) != CG_OK) return 4;
-            if (cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len) != CG_OK || cg_ef_commit(&ef, packet, len, NULL) != CG_OK) return 5;
+            if (cg_ef_compress(&ef, NULL, x, packet, sizeof packet, &len) != CG_OK ||
+                cg_ef_commit(&ef, packet, len, NULL) != CG_OK)
+                return 5;
         }
         {
             cg_sketch_desc d = CG_ZERO;
@@ -43,8 +45,9 @@ int main(void) {
             d.rows = 1;
             d.cols = 1;
             d.n = 3;
-            if (cg_sketch_init(&sketch, &d, mem, sizeof mem) != CG_OK || cg_sketch_add(&sketch, x, 3, 1) != CG_OK) return 6;
-            if (cg_sketch_estimate(&sketch, 1) > -2) return 7;           /* three of one line do not collide */
+            if (cg_sketch_init(&sketch, &d, mem, sizeof mem) != CG_OK || cg_sketch_add(&sketch, x, 3, 1) != CG_OK)
+                return 6;
+            if (cg_sketch_estimate(&sketch, 1) > -2) return 7; /* three of one line do not collide */
         }
     }
     return y[0] < 1 || y[1] > -2 || y[2] < 3;

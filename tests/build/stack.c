@@ -1,6 +1,6 @@
-/* How much stack compress, decode, reduce, exchanges, memory and sketches really use: on a painted stack of our own, for every golden
-   case, for what fits together of a choice for each slot, and every ISA. -fstack-usage sees single functions only; this sees the sum
-   along the calls. */
+/* How much stack compress, decode, reduce, exchanges, memory and sketches really use: on a painted stack of our
+   own, for every golden case, for what fits together of a choice for each slot, and every ISA. -fstack-usage sees
+   single functions only; this sees the sum along the calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <ucontext.h>
@@ -13,32 +13,41 @@
 
 enum { STACK = 1 << 18, LIMIT = 40 << 10, PAINT = 0xa5 };
 static unsigned char stack[STACK];
-static long clean;                          /* bytes from the start that are still painted */
+static long clean; /* bytes from the start that are still painted */
 static float x[GOLDEN_MAX], y[GOLDEN_MAX];
 static ucontext_t back, there;
 static const cg_tag tag = { 1, 2, 3, 3 };
 static cg_op op;
-static cg_side side;
+static cg_extra side;
 static void *packet, *sum, *scratch;
 static size_t n, cap, len, sum_cap, scratch_bytes;
 static const char *call;
 
-static void nothing(void) { memset(y, 0, sizeof y); memcpy(x, y, sizeof x); }
+static void nothing(void) {
+    memset(y, 0, sizeof y);
+    memcpy(x, y, sizeof x);
+}
 
 /* Each alone, so that it is known which. */
-static void compress(void) { if (cg_compress_with(&op, &tag, &side, x, n, packet, cap, &len, scratch, scratch_bytes) != CG_OK) call = "compress failed"; }
+static void compress(void) {
+    if (cg_compress_with(&op, &tag, &side, x, n, packet, cap, &len, scratch, scratch_bytes) != CG_OK)
+        call = "compress failed";
+}
 static void decode(void) {
-    cg_side direct = side;
+    cg_extra direct = side;
     direct.flags = CG_DECODE_DIRECT;
-    if (cg_decode(&side, packet, len, 1, 0, y, n) != CG_OK || cg_decode(&side, packet, len, 0.5f, 2, y, n) != CG_OK
-        || cg_decode(&direct, packet, len, 1, 0, y, n) != CG_OK) call = "decode failed";
+    if (cg_decode(&side, packet, len, 1, 0, y, n) != CG_OK || cg_decode(&side, packet, len, 0.5f, 2, y, n) != CG_OK ||
+        cg_decode(&direct, packet, len, 1, 0, y, n) != CG_OK)
+        call = "decode failed";
 }
 static void others(void) {
     cg_info info;
     char text[128];
     cg_status s = cg_clear(packet, len, y, n);
     if (s != CG_OK && op.select.id != CG_SELECT_GIVEN) call = "clear failed";
-    if (cg_inspect(packet, len, &info) != CG_OK || cg_op_print(&op, text, sizeof text) != CG_OK || cg_op_parse(&info.op, text) != CG_OK) call = "inspect failed";
+    if (cg_inspect(packet, len, &info) != CG_OK || cg_op_print(&op, text, sizeof text) != CG_OK ||
+        cg_op_parse(&info.op, text) != CG_OK)
+        call = "inspect failed";
 }
 static void plan(void) {
     const void *packets[3];
@@ -52,13 +61,15 @@ static void reduce(void) {
     for (int i = 0; i < 3; i++) packets[i] = packet, lens[i] = len;
     if (cg_reduce(packets, lens, 3, sum, sum_cap, &made, scratch, scratch_bytes) != CG_OK) call = "reduce failed";
     else if (cg_decode(&side, sum, made, 1, 0, y, n) != CG_OK) call = "decode of a sum failed";
-    if (cg_vote(packets, lens, 3, sum, sum_cap, &made) == CG_OK && cg_decode(&side, sum, made, 1, 0, y, n) != CG_OK) call = "decode of a vote failed";
+    if (cg_vote(packets, lens, 3, sum, sum_cap, &made) == CG_OK && cg_decode(&side, sum, made, 1, 0, y, n) != CG_OK)
+        call = "decode of a vote failed";
 }
 
 static sim ranks;
 static void exchange(void) {
     sim_run(&ranks);
-    for (int r = 0; r < ranks.size; r++) if (ranks.rank[r].status != CG_OK && ranks.rank[r].status != CG_E_UNSUPPORTED) call = "exchange failed";
+    for (int r = 0; r < ranks.size; r++)
+        if (ranks.rank[r].status != CG_OK && ranks.rank[r].status != CG_E_UNSUPPORTED) call = "exchange failed";
 }
 
 static long depth(void (*f)(void)) {
@@ -70,7 +81,8 @@ static long depth(void (*f)(void)) {
     there.uc_link = &back;
     makecontext(&there, f, 0);
     swapcontext(&back, &there);
-    while (i < STACK && !memcmp(stack + i, stack, 512)) i += 512;     /* the start is never reached: that would be a crash */
+    /* the start is never reached: that would be a crash */
+    while (i < STACK && !memcmp(stack + i, stack, 512)) i += 512;
     while (i < STACK && stack[i] == PAINT) i++;
     clean = i;
     return STACK - i;
@@ -81,8 +93,14 @@ static char most_text[192];
 
 static void measure(void (*f)(void), const char *name, const char *text) {
     long d = depth(f) - own;
-    if (call) { printf("%s, n = %lu: %s\n", text, (unsigned long)n, call); exit(1); }
-    if (d > most) most = d, snprintf(most_text, sizeof most_text, "%s of %s, n = %lu, %s", name, text, (unsigned long)n, cg_isa_name(cg_isa_used()));
+    if (call) {
+        printf("%s, n = %lu: %s\n", text, (unsigned long)n, call);
+        exit(1);
+    }
+    if (d > most)
+        most = d,
+        snprintf(most_text, sizeof most_text, "%s of %s, n = %lu, %s", name, text, (unsigned long)n,
+            cg_isa_name(cg_isa_used()));
 }
 
 static void whole(const char *text) {
@@ -129,11 +147,16 @@ static void routes(const char *text) {
 static cg_ef ef;
 static cg_ef_desc kept;
 static void remember(void) {
-    if (cg_ef_compress_with(&ef, &tag, &side, x, packet, cap, &len) != CG_OK || cg_ef_commit(&ef, packet, len, y) != CG_OK) call = "a step failed";
-    else if (cg_ef_compress_with(&ef, &tag, &side, x, packet, cap, &len) != CG_OK || cg_ef_rollback(&ef, packet, len) != CG_OK) call = "a rollback failed";
+    if (cg_ef_compress_with(&ef, &tag, &side, x, packet, cap, &len) != CG_OK ||
+        cg_ef_commit(&ef, packet, len, y) != CG_OK)
+        call = "a step failed";
+    else if (cg_ef_compress_with(&ef, &tag, &side, x, packet, cap, &len) != CG_OK ||
+        cg_ef_rollback(&ef, packet, len) != CG_OK)
+        call = "a rollback failed";
 }
 static void save(void) {
-    if (cg_ef_save(&ef, scratch, scratch_bytes, &len) != CG_OK || cg_ef_load(&ef, scratch, len) != CG_OK) call = "save or load failed";
+    if (cg_ef_save(&ef, scratch, scratch_bytes, &len) != CG_OK || cg_ef_load(&ef, scratch, len) != CG_OK)
+        call = "save or load failed";
 }
 static void exchange_remembered(void) {
     cg_exchange_desc desc = CG_ZERO;
@@ -156,7 +179,8 @@ static void memory(uint32_t kind, const char *text, int bytes) {
     kept.kind = kind;
     kept.bytes = bytes;
     kept.clip = 1;
-    if (kind == CG_EF_MOMENTUM || kind == CG_EF_SIGNUM || kind == CG_EF_EF21 || kind == CG_EF_ONEBIT_ADAM) kept.momentum = 0.9f;
+    if (kind == CG_EF_MOMENTUM || kind == CG_EF_SIGNUM || kind == CG_EF_EF21 || kind == CG_EF_ONEBIT_ADAM)
+        kept.momentum = 0.9f;
     if (kind == CG_EF_LAQ) kept.laq_step = 0.1f;
     mem = malloc(cg_ef_memory(&kept));
     if (!cg_ef_memory(&kept) || cg_ef_init(&ef, &kept, mem, cg_ef_memory(&kept)) != CG_OK) exit(1);
@@ -176,14 +200,16 @@ static void memory(uint32_t kind, const char *text, int bytes) {
     free(packet), free(scratch), free(mem);
 }
 static void memories(void) {
-    static const char *const ops[] = { "topk:0.01", "efsign", "absmax:4:512", "topk:0.1|f16|golomb", "rotate:2|topk:0.1|absmax:4:64|huffman", "demo:0.1", "chunked:64:0.1|absmax:2:64" };
+    static const char *const ops[] = { "topk:0.01", "efsign", "absmax:4:512", "topk:0.1|f16|golomb",
+        "rotate:2|topk:0.1|absmax:4:64|huffman", "demo:0.1", "chunked:64:0.1|absmax:2:64" };
     for (uint32_t kind = 0; kind <= CG_EF_ONEBIT_ADAM; kind++) {
         if (kind == CG_EF_LAQ) memory(kind, "minmax:4:1000000:nearest", 0);
         else if (kind == CG_EF_VARIANCE) memory(kind, "variance:1", 0);
-        else for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-            memory(kind, ops[i], 0);
-            if (kind <= CG_EF_ECQ) memory(kind, ops[i], 1);
-        }
+        else
+            for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+                memory(kind, ops[i], 0);
+                if (kind <= CG_EF_ECQ) memory(kind, ops[i], 1);
+            }
     }
 }
 
@@ -194,26 +220,30 @@ static cg_fetched fetched;
 static uint64_t index_of[200];
 static float value_of[200];
 static void sketch_add(void) {
-    if (cg_sketch_add(&sketch, x, n, 2) != CG_OK || cg_sketch_estimate_all(&sketch, y, n) != CG_OK
-        || cg_sketch_add_list(&sketch, index_of, value_of, 200, 1) != CG_OK) call = "sketching failed";
+    if (cg_sketch_add(&sketch, x, n, 2) != CG_OK || cg_sketch_estimate_all(&sketch, y, n) != CG_OK ||
+        cg_sketch_add_list(&sketch, index_of, value_of, 200, 1) != CG_OK)
+        call = "sketching failed";
     if (cg_sketch_norm(&sketch) <= 0) call = "no norm";
 }
 static void sketch_heavy(void) {
     size_t count;
-    if (cg_sketch_heavy(&sketch, 200, index_of, value_of, scratch, scratch_bytes) != CG_OK
-        || cg_sketch_heavymix(&sketch, 200, &tag, index_of, value_of, scratch, scratch_bytes) != CG_OK
-        || cg_sketch_heavy_above(&sketch, 0.1, 200, index_of, value_of, &count, scratch, scratch_bytes) != CG_OK) call = "recovery failed";
+    if (cg_sketch_heavy(&sketch, 200, index_of, value_of, scratch, scratch_bytes) != CG_OK ||
+        cg_sketch_heavymix(&sketch, 200, &tag, index_of, value_of, scratch, scratch_bytes) != CG_OK ||
+        cg_sketch_heavy_above(&sketch, 0.1, 200, index_of, value_of, &count, scratch, scratch_bytes) != CG_OK)
+        call = "recovery failed";
 }
 static void sketch_packet(void) {
-    if (cg_sketch_pack(&sketch, &op, &tag, packet, cap, &len, scratch, scratch_bytes) != CG_OK
-        || cg_sketch_unpack(&sketch, packet, len, 1, 1) != CG_OK) call = "packing failed";
+    if (cg_sketch_pack(&sketch, &op, &tag, packet, cap, &len, scratch, scratch_bytes) != CG_OK ||
+        cg_sketch_unpack(&sketch, packet, len, 1, 1) != CG_OK)
+        call = "packing failed";
 }
 static void sketch_train(void) {
     cg_exchange_desc desc = CG_ZERO;
     cg_transport t = CG_ZERO;
     cg_report report = CG_ZERO;
     t.size = 1;
-    if (cg_sketched_exchange(&sketched, &desc, &t, x, scratch, scratch_bytes, &report) != CG_OK) call = "Sketched-SGD failed";
+    if (cg_sketched_exchange(&sketched, &desc, &t, x, scratch, scratch_bytes, &report) != CG_OK)
+        call = "Sketched-SGD failed";
     if (cg_fetched_exchange(&fetched, &desc, &t, x, scratch, scratch_bytes, &report) != CG_OK) call = "FetchSGD failed";
 }
 static void sketches(int rows, size_t groups) {
@@ -227,10 +257,12 @@ static void sketches(int rows, size_t groups) {
     s.momentum = f.momentum = 0.9f;
     f.sketch = s.sketch;
     f.sketch.groups = 0;
-    mem[0] = malloc(cg_sketch_memory(&s.sketch)), mem[1] = malloc(cg_sketched_memory(&s)), mem[2] = malloc(cg_fetched_memory(&f));
-    if (cg_sketch_init(&sketch, &s.sketch, mem[0], cg_sketch_memory(&s.sketch)) != CG_OK
-        || cg_sketched_init(&sketched, &s, mem[1], cg_sketched_memory(&s)) != CG_OK
-        || cg_fetched_init(&fetched, &f, mem[2], cg_fetched_memory(&f)) != CG_OK) exit(1);
+    mem[0] = malloc(cg_sketch_memory(&s.sketch)), mem[1] = malloc(cg_sketched_memory(&s)),
+    mem[2] = malloc(cg_fetched_memory(&f));
+    if (cg_sketch_init(&sketch, &s.sketch, mem[0], cg_sketch_memory(&s.sketch)) != CG_OK ||
+        cg_sketched_init(&sketched, &s, mem[1], cg_sketched_memory(&s)) != CG_OK ||
+        cg_fetched_init(&fetched, &f, mem[2], cg_fetched_memory(&f)) != CG_OK)
+        exit(1);
     if (cg_op_parse(&op, "rotate:2|absmax:4:64") != CG_OK) exit(1);
     golden_fill(x, n);
     cap = cg_sketch_bound(&sketch, &op), scratch_bytes = 1 << 22;
@@ -244,25 +276,27 @@ static void sketches(int rows, size_t groups) {
 }
 
 int main(void) {
-    static const char *const ways[] = { "dense", "topk:0.1", "topk:0.1|golomb", "dgc:0.1", "sidco:0.1", "chunked:64:0.1", "absmax:4:64", "absmax:8:512", "efsign", "sign", "terngrad",
-        "qsgd:4", "eden:2", "rotate:2|topk:0.1|absmax:4:64|huffman", "randk:0.5|topk:0.1", "lowrank:4:40:50", "atomo:4:40:50", "demo:0.1", "dense|huffman", "natural", "wangni:0.1" };
-    static const char *const slots[5][26] = {
-        { "", "randk:0.3|", "permk:4|" },
+    static const char *const ways[] = { "dense", "topk:0.1", "topk:0.1|golomb", "dgc:0.1", "sidco:0.1",
+        "chunked:64:0.1", "absmax:4:64", "absmax:8:512", "efsign", "sign", "terngrad", "qsgd:4", "eden:2",
+        "rotate:2|topk:0.1|absmax:4:64|huffman", "randk:0.5|topk:0.1", "lowrank:4:40:50", "atomo:4:40:50", "demo:0.1",
+        "dense|huffman", "natural", "wangni:0.1" };
+    static const char *const slots[5][26] = { { "", "randk:0.3|", "permk:4|" },
         { "", "rotate:1|", "rotate:2|", "dct|" },
-        { "", "topk:0.1|", "threshold:0.05|", "dgc:0.1|", "mstopk:0.1|", "sidco:0.1|", "wangni:0.1|", "wangnivar:2|", "bins:50|", "sides:0.1|", "side:0.1|", "chunked:64:0.1|",
-          "blocks:7|", "given|", "variance:0.5|" },
-        { "dense", "f16", "bf16", "sign", "efsign", "absmax:4:64", "minmax:8:512", "terngrad", "levels:7", "levels:127:64", "flexpoint:8:64", "flex16:64", "trits:1.5", "strom:0.01", "onebit",
-          "mean", "natural", "dither:4:64", "dynamic8", "e4m3", "e5m2", "mxfp4", "mxe4m3", "nf4", "lloyd:1.5", "lloyd:4" },
-        { "", "|golomb", "|huffman", "|omega", "|quartic", "|golomb|huffman" }
-    };
+        { "", "topk:0.1|", "threshold:0.05|", "dgc:0.1|", "mstopk:0.1|", "sidco:0.1|", "wangni:0.1|", "wangnivar:2|",
+            "bins:50|", "sides:0.1|", "side:0.1|", "chunked:64:0.1|", "blocks:7|", "given|", "variance:0.5|" },
+        { "dense", "f16", "bf16", "sign", "efsign", "absmax:4:64", "minmax:8:512", "terngrad", "levels:7",
+            "levels:127:64", "flexpoint:8:64", "flex16:64", "trits:1.5", "strom:0.01", "onebit", "mean", "natural",
+            "dither:4:64", "dynamic8", "e4m3", "e5m2", "mxfp4", "mxe4m3", "nf4", "lloyd:1.5", "lloyd:4" },
+        { "", "|golomb", "|huffman", "|omega", "|quartic", "|golomb|huffman" } };
     int tried = 0;
-    own = depth(nothing);                       /* the C library's share */
+    own = depth(nothing); /* the C library's share */
     for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
         if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
         for (int i = 0; i < GOLDEN_CASES; i++)
             for (int large = 0; large < 2; large++, tried++) {
                 if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) return 1;
-                if (large && (op.transform.id == CG_TRANSFORM_LOWRANK || op.transform.id == CG_TRANSFORM_ATOMO)) continue;
+                if (large && (op.transform.id == CG_TRANSFORM_LOWRANK || op.transform.id == CG_TRANSFORM_ATOMO))
+                    continue;
                 n = large ? (size_t)GOLDEN_MAX : golden_cases[i].n;
                 whole(golden_cases[i].op);
             }
@@ -275,8 +309,8 @@ int main(void) {
             const long sizes[5] = { 3, 4, 15, 26, 6 };
             text[0] = 0;
             for (int slot = 0; slot < 5; at /= sizes[slot++]) strcat(text, slots[slot][at % sizes[slot]]);
-            if (cg_op_parse(&op, text) != CG_OK) continue;              /* does not go together */
-            n = 2503;                                                   /* a chunk of 2048, and a rest */
+            if (cg_op_parse(&op, text) != CG_OK) continue; /* does not go together */
+            n = 2503;                                      /* a chunk of 2048, and a rest */
             whole(text);
             tried++;
         }

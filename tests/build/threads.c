@@ -24,14 +24,15 @@ static int remember(uint32_t kind, const char *text, int bytes) {
     d.n = N;
     d.bytes = bytes;
     d.clip = 900;
-    d.momentum = kind == CG_EF_MOMENTUM || kind == CG_EF_SIGNUM || kind == CG_EF_EF21 || kind == CG_EF_ONEBIT_ADAM ? 0.9f : 0;
+    d.momentum =
+        kind == CG_EF_MOMENTUM || kind == CG_EF_SIGNUM || kind == CG_EF_EF21 || kind == CG_EF_ONEBIT_ADAM ? 0.9f : 0;
     d.laq_step = kind == CG_EF_LAQ ? 0.1f : 0;
     memory = malloc(cg_ef_memory(&d) + 1), packet = malloc(cg_ef_bound(&d) + 1);
     if (s != CG_OK || !memory || !packet || cg_ef_init(&ef, &d, memory, cg_ef_memory(&d)) != CG_OK) return 1;
     printf("%u %s", (unsigned)kind, text);
     for (uint64_t step = 0; step < 3; step++) {
         cg_tag tag = { 5, 0, 7, 3 };
-        cg_side side = CG_ZERO;
+        cg_extra side = CG_ZERO;
         tag.step = step;
         if (kind == CG_EF_VARIANCE) {
             for (size_t i = 0; i < N; i++) y[i] = x[i] * x[i];
@@ -42,7 +43,7 @@ static int remember(uint32_t kind, const char *text, int bytes) {
         if (len == 0) memset(y, 0, sizeof y);
         else if (cg_decompress(packet, len, y, N) != CG_OK) return 1;
         if (cg_ef_commit(&ef, packet, len, y) != CG_OK) return 1;
-        stats = cg_ef_last(&ef);
+        stats = cg_ef_stats_of(&ef);
         printf(" %a %a", stats.put, stats.sent);
         for (size_t i = 0; i < N; i++) x[i] *= 0.75f;
     }
@@ -55,8 +56,11 @@ static int remember(uint32_t kind, const char *text, int bytes) {
 }
 static int remember_all(void) {
     for (uint32_t kind = 0; kind <= CG_EF_ONEBIT_ADAM; kind++) {
-        if (kind == CG_EF_LAQ ? remember(kind, "minmax:4:1000000:nearest", 0) : kind == CG_EF_VARIANCE ? remember(kind, "variance:1", 0)
-            : remember(kind, "topk:0.01", 0) || remember(kind, "efsign", 0) || remember(kind, "absmax:4:512", 0)) return 1;
+        if (kind == CG_EF_LAQ ? remember(kind, "minmax:4:1000000:nearest", 0)
+                : kind == CG_EF_VARIANCE
+                ? remember(kind, "variance:1", 0)
+                : remember(kind, "topk:0.01", 0) || remember(kind, "efsign", 0) || remember(kind, "absmax:4:512", 0))
+            return 1;
         if (kind <= CG_EF_ECQ && (remember(kind, "topk:0.01", 1) || remember(kind, "absmax:4:512", 1))) return 1;
     }
     return 0;
@@ -78,13 +82,16 @@ static int sketches(int rows, size_t groups) {
     memory = malloc(cg_sketch_memory(&d));
     if (!memory || cg_sketch_init(&s, &d, memory, cg_sketch_memory(&d)) != CG_OK) return 1;
     golden_fill(x, N);
-    if (cg_sketch_add(&s, x, N, 0.7f) != CG_OK || cg_sketch_add(&s, x, N, -0.3f) != CG_OK || cg_sketch_estimate_all(&s, y, N) != CG_OK) return 1;
+    if (cg_sketch_add(&s, x, N, 0.7f) != CG_OK || cg_sketch_add(&s, x, N, -0.3f) != CG_OK ||
+        cg_sketch_estimate_all(&s, y, N) != CG_OK)
+        return 1;
     room = cg_sketch_heavy_scratch(&s, K);
     scratch = malloc(room + 1);
     if (!scratch || cg_sketch_heavy(&s, K, index, value, scratch, room) != CG_OK) return 1;
     printf("sketch of %d rows, %lu groups %08lx %08lx %08lx %08lx %a\n", rows, (unsigned long)groups,
-           (unsigned long)(golden_hash_floats(s.cells, s.count) >> 32), (unsigned long)(golden_hash_floats(y, N) >> 32),
-           (unsigned long)(golden_hash_floats(value, K) >> 32), (unsigned long)(golden_hash(index, sizeof index) >> 32), cg_sketch_norm(&s));
+        (unsigned long)(golden_hash_floats(s.cells, s.count) >> 32), (unsigned long)(golden_hash_floats(y, N) >> 32),
+        (unsigned long)(golden_hash_floats(value, K) >> 32), (unsigned long)(golden_hash(index, sizeof index) >> 32),
+        cg_sketch_norm(&s));
     free(scratch), free(memory);
     return 0;
 }
@@ -95,12 +102,13 @@ int main(void) {
     for (int i = 0; i < GOLDEN_CASES; i++) {
         cg_op op;
         cg_tag tag = { 5, 6, 7, 3 };
-        cg_side side;
+        cg_extra side;
         size_t len, n = N;
         if (golden_cases[i].n != GOLDEN_N || spared(&turn, 5)) continue;
         if (cg_op_parse(&op, golden_cases[i].op) != CG_OK) return 1;
         if (op.transform.id == CG_TRANSFORM_LOWRANK) n = 1500000, op.transform.size = 1500, op.transform.value = 1000;
-        if (op.transform.id == CG_TRANSFORM_ATOMO) n = 1500000, op.transform.size = 20000, op.transform.value = 75;      /* its cost grows with the cube of the smaller one */
+        /* its cost grows with the cube of the smaller one */
+        if (op.transform.id == CG_TRANSFORM_ATOMO) n = 1500000, op.transform.size = 20000, op.transform.value = 75;
         if (golden_side(&op, &tag, x, n, &side)) return 1;
         size_t cap = cg_bound(&op, n), scratch_bytes = cg_scratch(&op, n);
         void *packet = malloc(cap + 1), *scratch = malloc(scratch_bytes + 1);

@@ -16,23 +16,32 @@
 #include "compgrad.h"
 
 #ifdef FUZZ_MAIN
-enum { MAX_N = 1 << 17, GUARD = 16 };        /* two blocks of 65536; longer vectors are only refused */
+enum { MAX_N = 1 << 17, GUARD = 16 }; /* two blocks of 65536; longer vectors are only refused */
 #else
-enum { MAX_N = 1 << 12, GUARD = 16 };        /* two chunks of 2048: libFuzzer lives on speed */
+enum { MAX_N = 1 << 12, GUARD = 16 }; /* two chunks of 2048: libFuzzer lives on speed */
 #endif
-#define MUST(c) do { if (!(c)) { fprintf(stderr, "line %d: %s\n", __LINE__, #c); abort(); } } while (0)
+#define MUST(c)                                       \
+  do {                                                \
+    if (!(c)) {                                       \
+      fprintf(stderr, "line %d: %s\n", __LINE__, #c); \
+      abort();                                        \
+    }                                                 \
+  } while (0)
 
-enum { MOST = 1 << 24 };                     /* bytes given for a sum of packets; more is not tried */
+enum { MOST = 1 << 24 }; /* bytes given for a sum of packets; more is not tried */
 static const float canary = -12345.625f;
 static const cg_tag tag = { 0x0123456789abcdefu, 1000000007u, 42, 3 };
 static float y[MAX_N + 1 + 2 * GUARD], first[MAX_N + 1], before[MAX_N + 1];
-static unsigned char support[1 << 17];       /* what cg_given of golden.h means, for n == support_n */
+static unsigned char support[1 << 17]; /* what cg_given of golden.h means, for n == support_n */
 static size_t support_len, support_n;
 
 /* A codec of the user's, so that its packets are fuzzed too: one byte per value. */
-static size_t byte_bound(const cg_codec *self, const cg_stage *stage, size_t n) { (void)self, (void)stage; return n + 1; }
+static size_t byte_bound(const cg_codec *self, const cg_stage *stage, size_t n) {
+    (void)self, (void)stage;
+    return n + 1;
+}
 static cg_status byte_decode(const cg_codec *self, const cg_stage *stage, const void *in, size_t len, size_t n,
-                             size_t from, size_t count, float *out) {
+    size_t from, size_t count, float *out) {
     (void)self, (void)stage;
     if (len != n) return CG_E_CORRUPT;
     for (size_t i = 0; i < count; i++) out[i] = (float)((const unsigned char *)in)[from + i];
@@ -51,7 +60,8 @@ static void fix_checksum(unsigned char *p, size_t len) {
     uint64_t sums[2] = { 0, 0 };
     if (len < CG_HEADER_BYTES) return;
     memset(p + 152, 0, 16);
-    for (size_t i = 0; i + 4 <= len; i += 4) sums[0] += load(p + i, 4), sums[1] += sums[0];   /* sum of prefix sums = B */
+    /* sum of prefix sums = B */
+    for (size_t i = 0; i + 4 <= len; i += 4) sums[0] += load(p + i, 4), sums[1] += sums[0];
     for (int i = 0; i < 16; i++) p[152 + i] = (unsigned char)(sums[i / 8] >> i % 8 * 8);
 }
 
@@ -69,14 +79,15 @@ static void prepare(size_t n) {
 }
 
 static void guarded(size_t n) {
-    for (size_t i = 0; i < GUARD; i++) MUST(bits_of(y[i]) == bits_of(canary) && bits_of(y[GUARD + n + i]) == bits_of(canary));
+    for (size_t i = 0; i < GUARD; i++)
+        MUST(bits_of(y[i]) == bits_of(canary) && bits_of(y[GUARD + n + i]) == bits_of(canary));
 }
 
 /* Golden packets that say where their values are by another packet need that one. */
 static void prepare_support(size_t n) {
     static float x[MAX_N + 1];
     cg_op given = cg_given();
-    cg_side side;
+    cg_extra side;
     if ((n != GOLDEN_N && n != GOLDEN_MILD) || n == support_n) return;
     golden_fill(x, n);
     MUST(golden_side(&given, &tag, x, n, &side) == 0 && side.support_len <= sizeof support);
@@ -85,8 +96,8 @@ static void prepare_support(size_t n) {
     golden_side_done(&side);
 }
 
-static cg_side side_for(size_t n, uint32_t flags) {
-    cg_side side = CG_ZERO;
+static cg_extra side_for(size_t n, uint32_t flags) {
+    cg_extra side = CG_ZERO;
     prepare_support(n);
     side.codecs = codecs, side.codec_count = 1, side.flags = flags;
     if (n == support_n && support_len) side.support = support, side.support_len = support_len;
@@ -96,7 +107,7 @@ static cg_side side_for(size_t n, uint32_t flags) {
 /* Whatever cg_clear can follow can be a support: then y gets x there. */
 static void as_support(const unsigned char *packet, size_t len, size_t n, cg_status cleared) {
     cg_op op = cg_given();
-    cg_side side = CG_ZERO;
+    cg_extra side = CG_ZERO;
     size_t cap = cg_bound(&op, n), bytes = cg_scratch(&op, n), made;
     void *out = malloc(cap + 1), *scratch = malloc(bytes + 1);
     side.support = packet, side.support_len = len;
@@ -115,11 +126,12 @@ static void as_support(const unsigned char *packet, size_t len, size_t n, cg_sta
 }
 
 static cg_status decode_into(const unsigned char *packet, size_t len, float *to, size_t n) {
-    cg_side side = side_for(n, 0);
+    cg_extra side = side_for(n, 0);
     return cg_decode(&side, packet, len, 1, 0, to, n);
 }
 
-/* Some packets together: the same from every ISA, within what was planned, and what it says decodes to the sum of what they say. */
+/* Some packets together: the same from every ISA, within what was planned, and what it says decodes to the sum of
+   what they say. */
 static void together(const unsigned char *const *packets, const size_t *lens, size_t count, size_t n, int all_good) {
     static float sum[MAX_N + 1];
     const void *parts[4];
@@ -137,9 +149,10 @@ static void together(const unsigned char *const *packets, const size_t *lens, si
             if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
             int at = runs++ ? 1 : 0;
             void *scratch = malloc(bytes + 1);
-            made[at] = (unsigned char *)malloc(bound);       /* exactly */
+            made[at] = (unsigned char *)malloc(bound); /* exactly */
             MUST(scratch && made[at]);
-            s[at] = vote ? cg_vote(parts, lens, count, made[at], bound, &len[at]) : cg_reduce(parts, lens, count, made[at], bound, &len[at], scratch, bytes);
+            s[at] = vote ? cg_vote(parts, lens, count, made[at], bound, &len[at])
+                         : cg_reduce(parts, lens, count, made[at], bound, &len[at], scratch, bytes);
             MUST(s[at] == CG_OK ? len[at] >= CG_HEADER_BYTES && len[at] <= bound : len[at] == 0);
             MUST(s[at] == s[0] && len[at] == len[0] && !memcmp(made[at], made[0], len[0]));
             if (at) free(made[at]);
@@ -153,13 +166,16 @@ static void together(const unsigned char *const *packets, const size_t *lens, si
             if (info.n == n && n <= MAX_N) {
                 MUST(decode_into(made[0], len[0], sum, n) == CG_OK || info.op.select.id == CG_SELECT_GIVEN);
                 for (size_t i = 0; all_good && i < n; i++) MUST((bits_of(sum[i]) & 0x7f800000u) != 0x7f800000u);
-                if (!vote && all_good && !info.op.sample.id && !info.op.transform.id && !info.op.quantize.id) {      /* exactly, but for zeros' signs */
+                /* exactly, but for zeros' signs */
+                if (!vote && all_good && !info.op.sample.id && !info.op.transform.id && !info.op.quantize.id) {
                     memset(first, 0, n * sizeof *first);
                     for (size_t p = 0; p < count; p++) {
                         MUST(decode_into(packets[p], lens[p], y + GUARD, n) == CG_OK);
                         for (size_t i = 0; i < n; i++) {
                             volatile float v = first[i] + y[GUARD + i];
-                            first[i] = v > 3.402823466e+38f ? 3.402823466e+38f : v < -3.402823466e+38f ? -3.402823466e+38f : v;
+                            first[i] = v > 3.402823466e+38f ? 3.402823466e+38f
+                                : v < -3.402823466e+38f     ? -3.402823466e+38f
+                                                            : v;
                         }
                     }
                     for (size_t i = 0; i < n; i++) MUST(!(first[i] < sum[i]) && !(first[i] > sum[i]));
@@ -191,7 +207,7 @@ static void attempt(const unsigned char *packet, size_t len, size_t n) {
     for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
         if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
         for (uint32_t flags = 0; flags <= CG_DECODE_DIRECT; flags++) {
-            cg_side side = side_for(n, flags);
+            cg_extra side = side_for(n, flags);
             prepare(n);
             s = cg_decode(&side, packet, len, alphas[form], betas[form], y + GUARD, n);
             guarded(n);
@@ -204,10 +220,12 @@ static void attempt(const unsigned char *packet, size_t len, size_t n) {
     }
     MUST(cg_isa_force(CG_ISA_AUTO) == CG_OK);
     if (truth == CG_OK) {
-        MUST(seen == CG_OK && info.n == n && info.packet_bytes == len && (info.k <= info.drawn || info.op.transform.id) && info.drawn <= info.n);
+        MUST(seen == CG_OK && info.n == n && info.packet_bytes == len &&
+            (info.k <= info.drawn || info.op.transform.id) && info.drawn <= info.n);
         prepare(n);
-        s = cg_decompress(packet, len, y + GUARD, n);         /* knows no codec and no support */
-        MUST(s == CG_OK || (s == CG_E_VERSION && info.op.quantize.id >= CG_QUANTIZE_USER) || (s == CG_E_ARG && info.op.select.id == CG_SELECT_GIVEN));
+        s = cg_decompress(packet, len, y + GUARD, n); /* knows no codec and no support */
+        MUST(s == CG_OK || (s == CG_E_VERSION && info.op.quantize.id >= CG_QUANTIZE_USER) ||
+            (s == CG_E_ARG && info.op.select.id == CG_SELECT_GIVEN));
         for (size_t i = 0; s == CG_OK && i < n; i++) MUST((bits_of(y[GUARD + i]) & 0x7f800000u) != 0x7f800000u);
     }
     prepare(n);
@@ -220,28 +238,32 @@ static void attempt(const unsigned char *packet, size_t len, size_t n) {
         MUST(bits == bits_of(before[i]) || (bits == 0 && s == CG_OK));
     }
     if (truth == CG_OK && s == CG_OK) MUST(cleared == (info.op.transform.id ? info.drawn : info.k));
-    if (truth == CG_OK && info.op.quantize.id < CG_QUANTIZE_USER) MUST(s == CG_OK || (s == CG_E_UNSUPPORTED && info.op.select.id == CG_SELECT_GIVEN));
+    if (truth == CG_OK && info.op.quantize.id < CG_QUANTIZE_USER)
+        MUST(s == CG_OK || (s == CG_E_UNSUPPORTED && info.op.select.id == CG_SELECT_GIVEN));
     if (n <= MAX_N) as_support(packet, len, n, s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    unsigned char *packet = (unsigned char *)malloc(size + !size);      /* exactly that long, for the sanitizer */
+    unsigned char *packet = (unsigned char *)malloc(size + !size); /* exactly that long, for the sanitizer */
     uint64_t n = size >= CG_HEADER_BYTES ? load(data + 80, 8) : 5;
     if (!packet) return 0;
     if (size) memcpy(packet, data, size);
     fix_checksum(packet, size);
     attempt(packet, size, n <= MAX_N ? (size_t)n : 1000);
-    size_t other = n < MAX_N ? (size_t)n + 1 : 7;                       /* and never into a vector of another length */
+    size_t other = n < MAX_N ? (size_t)n + 1 : 7; /* and never into a vector of another length */
     prepare(other);
     MUST(cg_decompress(packet, size, y + GUARD, other) != CG_OK && !memcmp(y + GUARD, before, other * sizeof *y));
     MUST(cg_clear(packet, size, y + GUARD, other) != CG_OK && !memcmp(y + GUARD, before, other * sizeof *y));
-    if (size >= CG_HEADER_BYTES) {                                      /* with one like it: another rank's, other bits in it */
+    /* with one like it: another rank's, other bits in it */
+    if (size >= CG_HEADER_BYTES) {
         unsigned char *like = (unsigned char *)malloc(size);
         uint64_t h = golden_hash(data, size);
         if (!like) abort();
         memcpy(like, data, size);
         like[124] ^= 1;
-        for (int i = 0; size > CG_HEADER_BYTES && i < (int)(h & 3); i++) like[CG_HEADER_BYTES + (h >> 8 * i) % (size - CG_HEADER_BYTES)] ^= (unsigned char)(1 << (h >> (40 + 3 * i)) % 8);
+        for (int i = 0; size > CG_HEADER_BYTES && i < (int)(h & 3); i++)
+            like[CG_HEADER_BYTES + (h >> 8 * i) % (size - CG_HEADER_BYTES)] ^=
+                (unsigned char)(1 << (h >> (40 + 3 * i)) % 8);
         fix_checksum(like, size);
         pair(packet, size, like, size);
         free(like);
@@ -250,12 +272,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-/* A packet of golden.h, at most cap bytes; 0: larger. Scales that were agreed on are not known here: the others have all kinds of them. */
+/* A packet of golden.h, at most cap bytes; 0: larger. Scales that were agreed on are not known here: the others
+   have all kinds of them. */
 static size_t seed(int which, uint32_t rank, unsigned char *out, size_t cap) {
     static float x[GOLDEN_MAX];
     const golden_case *c = &golden_cases[which];
     cg_tag by = tag;
-    cg_side side;
+    cg_extra side;
     cg_op op;
     size_t len = 0;
     if (c->n > MAX_N || c->n > GOLDEN_MAX) return 0;
@@ -280,14 +303,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     static unsigned char packet[1 << 14];
     for (int a = 1; a < *argc; a++) {
         if ((*argv)[a][0] == '-') continue;
-        for (int i = 0; i < GOLDEN_CASES; i++) {                        /* if it is a folder */
+        for (int i = 0; i < GOLDEN_CASES; i++) { /* if it is a folder */
             char path[512];
             size_t len = seed(i, 3, packet, sizeof packet);
             snprintf(path, sizeof path, "%s/golden-%03d", (*argv)[a], i);
             FILE *f = len ? fopen(path, "wb") : NULL;
-            if (f) { fwrite(packet, 1, len, f); fclose(f); }
+            if (f) {
+                fwrite(packet, 1, len, f);
+                fclose(f);
+            }
         }
-        break;                                                          /* the first is where libFuzzer writes, too */
+        break; /* the first is where libFuzzer writes, too */
     }
     return 0;
 }
@@ -303,10 +329,12 @@ static uint32_t below(uint32_t n) {
 static size_t mutate(unsigned char *p, size_t len, size_t cap) {
     static const unsigned char interesting[] = { 0, 1, 2, 4, 7, 8, 9, 16, 31, 32, 64, 127, 128, 129, 254, 255 };
     for (uint32_t times = 1 + below(4); times; times--) {
-        uint32_t at = below(2) ? below((uint32_t)len) : below(len < 152 ? (uint32_t)len : 152);   /* half in the header */
+        /* half in the header */
+        uint32_t at = below(2) ? below((uint32_t)len) : below(len < 152 ? (uint32_t)len : 152);
         if (len == 0) return len;
         switch (below(8)) {
-        case 0: case 1: p[at] ^= (unsigned char)(1u << below(8)); break;
+        case 0:
+        case 1: p[at] ^= (unsigned char)(1u << below(8)); break;
         case 2: p[at] = interesting[below(sizeof interesting)]; break;
         case 3: p[at] = (unsigned char)(p[at] + below(2) * 2 - 1); break;
         case 4: p[at] = (unsigned char)below(256); break;
@@ -323,7 +351,8 @@ static size_t mutate(unsigned char *p, size_t len, size_t cap) {
 
 static unsigned char work[1 << 18], other[1 << 18];
 
-static void mutations(const unsigned char *packet, size_t len, const unsigned char *sibling, size_t sibling_len, long rounds) {
+static void mutations(
+    const unsigned char *packet, size_t len, const unsigned char *sibling, size_t sibling_len, long rounds) {
     memcpy(work, packet, len);
     LLVMFuzzerTestOneInput(work, len);
     for (long r = 0; r < rounds; r++) {
@@ -342,14 +371,20 @@ static void mutations(const unsigned char *packet, size_t len, const unsigned ch
 int main(int argc, char **argv) {
     static unsigned char file[1 << 18], sibling[1 << 18];
     long rounds = argc > 1 ? atol(argv[1]) : 0, each = rounds / (GOLDEN_CASES + argc - 2 + (argc < 2));
-    if (argc < 2) { fprintf(stderr, "usage: fuzz ROUNDS [PACKET...]\n"); return 2; }
+    if (argc < 2) {
+        fprintf(stderr, "usage: fuzz ROUNDS [PACKET...]\n");
+        return 2;
+    }
     for (int i = 0; i < GOLDEN_CASES; i++) {
         size_t len = seed(i, 3, file, sizeof file);
         if (len) mutations(file, len, sibling, seed(i, 2, sibling, sizeof sibling), each);
     }
     for (int a = 2; a < argc; a++) {
         FILE *f = fopen(argv[a], "rb");
-        if (!f) { perror(argv[a]); return 1; }
+        if (!f) {
+            perror(argv[a]);
+            return 1;
+        }
         size_t len = fread(file, 1, sizeof file, f);
         fclose(f);
         mutations(file, len, file, len, each);

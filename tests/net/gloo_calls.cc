@@ -1,6 +1,7 @@
-/* gloo_calls DIR: groups of processes over loopback, which find each other by files in the empty directory DIR. Every callback
-   of examples/transport_gloo.h against plain references, for 1 to 5 ranks. Then one process is killed, or only stopped, in the
-   middle of exchanging, and the others have to end with CG_GLOO_IO within the timeout. */
+/* gloo_calls DIR: groups of processes over loopback, which find each other by files in the empty directory DIR.
+   Every callback of examples/transport_gloo.h against plain references, for 1 to 5 ranks. Then one process is
+   killed, or only stopped, in the middle of exchanging, and the others have to end with CG_GLOO_IO within the
+   timeout. */
 #define COMPGRAD_IMPLEMENTATION
 #include "../../examples/transport_gloo.h"
 #include <gloo/rendezvous/context.h>
@@ -20,41 +21,43 @@ static int rank, size;
 static const int timeout_ms = 3000;
 enum { GUARD = 64 };
 
-static unsigned char byte_of(int r, size_t i) { return static_cast<unsigned char>((i * 2654435761u >> 7) + static_cast<size_t>(r) * 89 + 1); }
+static unsigned char byte_of(int r, size_t i) {
+    return static_cast<unsigned char>((i * 2654435761u >> 7) + static_cast<size_t>(r) * 89 + 1);
+}
 
-static std::vector<unsigned char> bytes_of(int r, size_t n)
-{
+static std::vector<unsigned char> bytes_of(int r, size_t n) {
     std::vector<unsigned char> v(n);
     for (size_t i = 0; i < n; i++) v[i] = byte_of(r, i);
     return v;
 }
 
-static bool right(const unsigned char *p, int r, size_t n)
-{
-    for (size_t i = 0; i < n; i++) if (p[i] != byte_of(r, i)) return false;
+static bool right(const unsigned char *p, int r, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != byte_of(r, i)) return false;
     return true;
 }
 
-static bool guarded(const std::vector<unsigned char> &v)
-{
-    for (size_t i = v.size() - GUARD; i < v.size(); i++) if (v[i] != 0xA5) return false;
+static bool guarded(const std::vector<unsigned char> &v) {
+    for (size_t i = v.size() - GUARD; i < v.size(); i++)
+        if (v[i] != 0xA5) return false;
     return true;
 }
 
 /* ---- what each process of a group checks: the number of failures ---- */
 
-static int told(const char *what, size_t n, int bad)
-{
-    if (bad) fprintf(stderr, "rank %d of %d: %s, length %lu: wrong, %d (%s)\n", rank, size, what, static_cast<unsigned long>(n), bad, cg_gloo_error(&world));
+static int told(const char *what, size_t n, int bad) {
+    if (bad)
+        fprintf(stderr, "rank %d of %d: %s, length %lu: wrong, %d (%s)\n", rank, size, what,
+            static_cast<unsigned long>(n), bad, cg_gloo_error(&world));
     return bad;
 }
 
-static int allreduce_is_wrong(size_t n)
-{
+static int allreduce_is_wrong(size_t n) {
     const cg_transport *t = &world.transport;
     std::vector<float> x(n + 1, 7.0f), y(n + 1);
     int bad = 0;
-    for (size_t i = 0; i < n; i++) x[i] = static_cast<float>(static_cast<int>(i % 1009) - 500 + rank * static_cast<int>(i % 7));
+    for (size_t i = 0; i < n; i++)
+        x[i] = static_cast<float>(static_cast<int>(i % 1009) - 500 + rank * static_cast<int>(i % 7));
     bad += t->allreduce(t->user, x.data(), n) != 0;
     for (size_t i = 0; i < n; i++) {
         int sum = 0;
@@ -62,16 +65,17 @@ static int allreduce_is_wrong(size_t n)
         bad += static_cast<int>(x[i]) != sum;
     }
     bad += static_cast<int>(x[n]) != 7;
-    for (size_t i = 0; i < n; i++) x[i] = 1.0f / static_cast<float>(1 + i % 97 + 13 * static_cast<size_t>(rank));      /* sums that round */
+    /* sums that round */
+    for (size_t i = 0; i < n; i++) x[i] = 1.0f / static_cast<float>(1 + i % 97 + 13 * static_cast<size_t>(rank));
     bad += t->allreduce(t->user, x.data(), n) != 0;
     y = x;
-    bad += t->broadcast(t->user, y.data(), 4 * n, 0) != 0;                /* the same bits as on rank 0: CG_ALLREDUCE_AGREES */
+    /* the same bits as on rank 0: CG_ALLREDUCE_AGREES */
+    bad += t->broadcast(t->user, y.data(), 4 * n, 0) != 0;
     bad += n && std::memcmp(x.data(), y.data(), 4 * n) != 0;
     return told("allreduce", n, bad);
 }
 
-static int allgather_is_wrong(size_t n)
-{
+static int allgather_is_wrong(size_t n) {
     const cg_transport *t = &world.transport;
     std::vector<unsigned char> mine = bytes_of(rank, n), all(n * static_cast<size_t>(size) + GUARD, 0xA5);
     int bad = t->allgather(t->user, mine.data(), all.data(), n) != 0;
@@ -79,8 +83,7 @@ static int allgather_is_wrong(size_t n)
     return told("allgather", n, bad + !guarded(all));
 }
 
-static int broadcast_is_wrong(size_t n, int root)
-{
+static int broadcast_is_wrong(size_t n, int root) {
     const cg_transport *t = &world.transport;
     std::vector<unsigned char> buf(n + GUARD, 0xA5);
     for (size_t i = 0; i < n && rank == root; i++) buf[i] = byte_of(root, i);
@@ -88,20 +91,23 @@ static int broadcast_is_wrong(size_t n, int root)
     return told("broadcast", n, bad + !right(buf.data(), root, n) + !guarded(buf));
 }
 
-static int shift_is_wrong(size_t n, int shift, bool ring)
-{
+static int shift_is_wrong(size_t n, int shift, bool ring) {
     const cg_transport *t = &world.transport;
     int to = rank + shift, from = rank - shift;
-    if (ring) { to = (to + size) % size; from = (from + size) % size; }
+    if (ring) {
+        to = (to + size) % size;
+        from = (from + size) % size;
+    }
     if (to < 0 || to >= size) to = -1;
     if (from < 0 || from >= size) from = -1;
-    const size_t out = n ? n + 37 * static_cast<size_t>(rank) : 0, in = n && from >= 0 ? n + 37 * static_cast<size_t>(from) : 0;
+    const size_t out = n ? n + 37 * static_cast<size_t>(rank) : 0,
+                 in = n && from >= 0 ? n + 37 * static_cast<size_t>(from) : 0;
     std::vector<unsigned char> mine = bytes_of(rank, out), theirs(in + GUARD, 0xA5);
     int bad = t->sendrecv(t->user, mine.data(), out, to, theirs.data(), in, from) != 0;
     return told("sendrecv", n, bad + !right(theirs.data(), from, in) + !guarded(theirs));
 }
 
-static int wrong_calls()                /* a code, and the transport goes on */
+static int wrong_calls() /* a code, and the transport goes on */
 {
     const cg_transport *t = &world.transport;
     char a[8] = "", b[8] = "";
@@ -117,43 +123,46 @@ static int wrong_calls()                /* a code, and the transport goes on */
     return told("wrong calls", 8, bad);
 }
 
-static int all_calls()
-{
+static int all_calls() {
     const size_t lengths[] = { 0, 1, 2, 3, 1000, 100003 };
     int bad = 0;
     for (size_t n : lengths) {
         bad += allreduce_is_wrong(n) + allgather_is_wrong(n);
-        for (int r = 0; r < size; r++) bad += broadcast_is_wrong(n, r) + shift_is_wrong(n, r, true) + shift_is_wrong(n, r, false);
+        for (int r = 0; r < size; r++)
+            bad += broadcast_is_wrong(n, r) + shift_is_wrong(n, r, true) + shift_is_wrong(n, r, false);
     }
     bad += shift_is_wrong(4 << 20, 1, true) + wrong_calls();
-    for (int i = 0; i < 300; i++) {       /* without a pause, ranks out of step, kinds mixed: nothing may meet the wrong message */
+    /* without a pause, ranks out of step, kinds mixed: nothing may meet the wrong message */
+    for (int i = 0; i < 300; i++) {
         const size_t n = 1 + static_cast<size_t>(i % 5) * 100;
         if (i % size == rank) usleep(500);
-        bad += allgather_is_wrong(n) + shift_is_wrong(n, i % size, true) + broadcast_is_wrong(n, i % size) + (i % 10 ? 0 : allreduce_is_wrong(n));
+        bad += allgather_is_wrong(n) + shift_is_wrong(n, i % size, true) + broadcast_is_wrong(n, i % size) +
+            (i % 10 ? 0 : allreduce_is_wrong(n));
     }
     return bad;
 }
 
 /* Goes on until a call fails: which must be by CG_GLOO_IO, and soon after the call began. */
-static int until_it_fails()
-{
+static int until_it_fails() {
     const cg_transport *t = &world.transport;
     std::vector<unsigned char> mine(10000), all(10000 * static_cast<size_t>(size));
     for (;;) {
         const auto began = std::chrono::steady_clock::now();
         int code = t->allgather(t->user, mine.data(), all.data(), mine.size());
-        if (!code) code = t->sendrecv(t->user, mine.data(), 999, (rank + 1) % size, all.data(), 999, (rank + size - 1) % size);
+        if (!code)
+            code = t->sendrecv(t->user, mine.data(), 999, (rank + 1) % size, all.data(), 999, (rank + size - 1) % size);
         if (!code) continue;
-        const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began).count();
+        const auto ms =
+            std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began).count();
         fprintf(stderr, "rank %d: code %d after %d ms: %s\n", rank, code, static_cast<int>(ms), cg_gloo_error(&world));
-        return code != CG_GLOO_IO || ms > 2 * timeout_ms + 1000 || t->allgather(t->user, mine.data(), all.data(), 1) == 0;
+        return code != CG_GLOO_IO || ms > 2 * timeout_ms + 1000 ||
+            t->allgather(t->user, mine.data(), all.data(), 1) == 0;
     }
 }
 
 /* ---- groups of processes ---- */
 
-static int member(int group, int r, int n, int (*body)())
-{
+static int member(int group, int r, int n, int (*body)()) {
     try {
         gloo::rendezvous::FileStore files(dir);
         gloo::rendezvous::PrefixStore store("group" + std::to_string(group), files);
@@ -171,9 +180,9 @@ static int member(int group, int r, int n, int (*body)())
     }
 }
 
-/* Starts n processes, does `signal` to rank 1 after half a second, and counts those of the others that do not end with 0. */
-static int failing_members(int n, int (*body)(), int signal)
-{
+/* Starts n processes, does `signal` to rank 1 after half a second, and counts those of the others that do not end
+   with 0. */
+static int failing_members(int n, int (*body)(), int signal) {
     static int group;
     std::vector<pid_t> pid(static_cast<size_t>(n));
     int bad = 0;
@@ -182,7 +191,7 @@ static int failing_members(int n, int (*body)(), int signal)
     for (int r = 0; r < n; r++) {
         pid[static_cast<size_t>(r)] = fork();
         if (pid[static_cast<size_t>(r)] == 0) {
-            alarm(60);                  /* whatever happens, it ends */
+            alarm(60); /* whatever happens, it ends */
             _exit(member(group, r, n, body) ? 1 : 0);
         }
     }
@@ -203,26 +212,22 @@ static int failing_members(int n, int (*body)(), int signal)
     return bad;
 }
 
-TEST calls_of_a_group(int n)
-{
+TEST calls_of_a_group(int n) {
     ASSERT_EQ_FMT(0, failing_members(n, all_calls, 0), "%d");
     PASS();
 }
 
-TEST a_killed_rank_fails_the_others(void)
-{
+TEST a_killed_rank_fails_the_others(void) {
     ASSERT_EQ_FMT(0, failing_members(4, until_it_fails, SIGKILL), "%d");
     PASS();
 }
 
-TEST a_stopped_rank_is_a_timeout(void)
-{
+TEST a_stopped_rank_is_a_timeout(void) {
     ASSERT_EQ_FMT(0, failing_members(4, until_it_fails, SIGSTOP), "%d");
     PASS();
 }
 
-SUITE(gloo_transport)
-{
+SUITE(gloo_transport) {
     for (int n = 1; n <= 5; n++) RUN_TEST1(calls_of_a_group, n);
     RUN_TEST(a_killed_rank_fails_the_others);
     RUN_TEST(a_stopped_rank_is_a_timeout);
@@ -230,11 +235,10 @@ SUITE(gloo_transport)
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc < 2) return 2;
     dir = argv[1];
-    argv[1] = argv[0];                  /* what is left are greatest's own arguments */
+    argv[1] = argv[0]; /* what is left are greatest's own arguments */
     argc--;
     argv++;
     signal(SIGPIPE, SIG_IGN);

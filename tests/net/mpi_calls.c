@@ -1,6 +1,7 @@
-/* mpirun -np N mpi_calls: every callback of examples/transport_mpi.h and its non-blocking form against plain references, whole
-   and in pieces. All ranks run all tests and agree on each result, so that none of them leaves the others waiting; rank 0 prints.
-   mpi_calls forever FILE: exchanges until it is killed; rank R leaves its process id in FILE.R. */
+/* mpirun -np N mpi_calls: every callback of examples/transport_mpi.h and its non-blocking form against plain
+   references, whole and in pieces. All ranks run all tests and agree on each result, so that none of them leaves
+   the others waiting; rank 0 prints. mpi_calls forever FILE: exchanges until it is killed; rank R leaves its
+   process id in FILE.R. */
 #define _POSIX_C_SOURCE 200809L
 #define COMPGRAD_IMPLEMENTATION
 #include "../../examples/transport_mpi.h"
@@ -10,32 +11,34 @@
 static cg_mpi mpi;
 static int rank, size;
 static unsigned char out[8 << 20], in[8 << 20];
-enum { GUARD = 64 };                    /* bytes behind a result that must stay as they were */
+enum { GUARD = 64 }; /* bytes behind a result that must stay as they were */
 
 /* ---- what MPI is really asked for: these stand before the library's own ---- */
 
-static int pieces, longest;             /* since counted(): how many, and the most bytes in one of them */
+static int pieces, longest; /* since counted(): how many, and the most bytes in one of them */
 
-static void counted(void) { pieces = 0; longest = 0; }
-static void call_of(int bytes) { pieces++; if (bytes > longest) longest = bytes; }
+static void counted(void) {
+    pieces = 0;
+    longest = 0;
+}
+static void call_of(int bytes) {
+    pieces++;
+    if (bytes > longest) longest = bytes;
+}
 
-int MPI_Allreduce(const void *a, void *b, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
+int MPI_Allreduce(const void *a, void *b, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     call_of(4 * count);
     return PMPI_Allreduce(a, b, count, type, op, comm);
 }
-int MPI_Allgather(const void *a, int count, MPI_Datatype type, void *b, int count2, MPI_Datatype type2, MPI_Comm comm)
-{
+int MPI_Allgather(const void *a, int count, MPI_Datatype type, void *b, int count2, MPI_Datatype type2, MPI_Comm comm) {
     call_of(count * size);
     return PMPI_Allgather(a, count, type, b, count2, type2, comm);
 }
-int MPI_Bcast(void *a, int count, MPI_Datatype type, int root, MPI_Comm comm)
-{
+int MPI_Bcast(void *a, int count, MPI_Datatype type, int root, MPI_Comm comm) {
     call_of(count);
     return PMPI_Bcast(a, count, type, root, comm);
 }
-int MPI_Isend(const void *a, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
-{
+int MPI_Isend(const void *a, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
     call_of(count);
     return PMPI_Isend(a, count, type, to, tag, comm, request);
 }
@@ -43,36 +46,36 @@ int MPI_Isend(const void *a, int count, MPI_Datatype type, int to, int tag, MPI_
 /* ---- references ---- */
 
 static unsigned char byte_of(int r, size_t i) { return (unsigned char)((i * 2654435761u >> 7) + (size_t)r * 89 + 1); }
-static float value_of(int r, size_t i) { return (float)((int)(i % 1009) - 500 + r * (int)(i % 7)); }   /* sums are exact */
+/* sums are exact */
+static float value_of(int r, size_t i) { return (float)((int)(i % 1009) - 500 + r * (int)(i % 7)); }
 
-static void fill(unsigned char *p, int r, size_t n)
-{
+static void fill(unsigned char *p, int r, size_t n) {
     size_t i;
     for (i = 0; i < n; i++) p[i] = byte_of(r, i);
 }
 
-static int differs(const unsigned char *p, int r, size_t n)
-{
+static int differs(const unsigned char *p, int r, size_t n) {
     size_t i;
-    for (i = 0; i < n; i++) if (p[i] != byte_of(r, i)) return 1;
+    for (i = 0; i < n; i++)
+        if (p[i] != byte_of(r, i)) return 1;
     return 0;
 }
 
-static int guard_broken(const unsigned char *p)
-{
+static int guard_broken(const unsigned char *p) {
     int i;
-    for (i = 0; i < GUARD; i++) if (p[i] != 0xA5) return 1;
+    for (i = 0; i < GUARD; i++)
+        if (p[i] != 0xA5) return 1;
     return 0;
 }
 
-static int told(const char *what, int way, size_t n, size_t chunk, int bad)
-{
-    if (bad) fprintf(stderr, "rank %d of %d: %s, way %d, length %lu in pieces of %lu: wrong, %d\n", rank, size, what, way,
-                     (unsigned long)n, (unsigned long)chunk, bad);
+static int told(const char *what, int way, size_t n, size_t chunk, int bad) {
+    if (bad)
+        fprintf(stderr, "rank %d of %d: %s, way %d, length %lu in pieces of %lu: wrong, %d\n", rank, size, what, way,
+            (unsigned long)n, (unsigned long)chunk, bad);
     return bad;
 }
 
-static int together(int bad)            /* the same on all ranks, so that all leave a test at the same place */
+static int together(int bad) /* the same on all ranks, so that all leave a test at the same place */
 {
     int worst = 0;
     PMPI_Allreduce(&bad, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
@@ -82,8 +85,7 @@ static int together(int bad)            /* the same on all ranks, so that all le
 /* A cg_io by the callbacks, or without blocking, by test or by wait. */
 typedef enum how { BLOCKING, TESTED, WAITED, WAYS } how;
 
-static int run(how way, uint32_t kind, const void *o, size_t ob, int to, void *i, size_t ib, int from)
-{
+static int run(how way, uint32_t kind, const void *o, size_t ob, int to, void *i, size_t ib, int from) {
     const cg_transport *t = &mpi.transport;
     cg_mpi_pending p;
     cg_io io;
@@ -94,9 +96,15 @@ static int run(how way, uint32_t kind, const void *o, size_t ob, int to, void *i
         case CG_IO_BROADCAST: return t->broadcast(t->user, i, ib, from);
         case CG_IO_SENDRECV: return t->sendrecv(t->user, o, ob, to, i, ib, from);
         default: break;
-    }
+        }
     memset(&io, 0, sizeof io);
-    io.kind = kind; io.out = o; io.out_bytes = ob; io.to = to; io.in = i; io.in_bytes = ib; io.from = from;
+    io.kind = kind;
+    io.out = o;
+    io.out_bytes = ob;
+    io.to = to;
+    io.in = i;
+    io.in_bytes = ib;
+    io.from = from;
     code = cg_mpi_io_start(&mpi, &io, &p);
     if (way == WAITED) return cg_mpi_io_wait(&p);
     while (!code && !done) code = cg_mpi_io_test(&p, &done);
@@ -105,8 +113,7 @@ static int run(how way, uint32_t kind, const void *o, size_t ob, int to, void *i
 
 /* ---- each call; the arguments are how, the length and the most bytes in a piece ---- */
 
-static int allreduce_is_wrong(how way, size_t n, size_t chunk)
-{
+static int allreduce_is_wrong(how way, size_t n, size_t chunk) {
     float *x = (float *)(void *)in;
     size_t i;
     int r, bad = 0;
@@ -115,7 +122,8 @@ static int allreduce_is_wrong(how way, size_t n, size_t chunk)
     for (i = 0; i < n; i++) x[i] = value_of(rank, i);
     counted();
     bad += run(way, CG_IO_ALLREDUCE, NULL, 0, -1, x, 4 * n, -1) != 0;
-    if (way == BLOCKING && (pieces != (int)((n + (chunk / 4) - 1) / (chunk / 4)) || (size_t)longest > chunk)) bad += 100;
+    if (way == BLOCKING && (pieces != (int)((n + (chunk / 4) - 1) / (chunk / 4)) || (size_t)longest > chunk))
+        bad += 100;
     for (i = 0; i < n; i++) {
         float sum = 0;
         for (r = 0; r < size; r++) sum += value_of(r, i);
@@ -124,9 +132,9 @@ static int allreduce_is_wrong(how way, size_t n, size_t chunk)
     return told("allreduce", (int)way, n, chunk, bad + guard_broken(in + 4 * n));
 }
 
-static int allgather_is_wrong(how way, size_t n, size_t chunk)
-{
-    const size_t all = n * (size_t)size, calls = !all ? 0 : all <= chunk ? 1 : (size_t)size * ((n + chunk - 1) / chunk);    /* else rank by rank */
+static int allgather_is_wrong(how way, size_t n, size_t chunk) {
+    /* else rank by rank */
+    const size_t all = n * (size_t)size, calls = !all ? 0 : all <= chunk ? 1 : (size_t)size * ((n + chunk - 1) / chunk);
     int r, bad = 0;
     mpi.chunk = chunk;
     memset(in, 0xA5, n * (size_t)size + GUARD);
@@ -138,8 +146,7 @@ static int allgather_is_wrong(how way, size_t n, size_t chunk)
     return told("allgather", (int)way, n, chunk, bad + guard_broken(in + n * (size_t)size));
 }
 
-static int broadcast_is_wrong(how way, size_t n, size_t chunk, int root)
-{
+static int broadcast_is_wrong(how way, size_t n, size_t chunk, int root) {
     int bad = 0;
     mpi.chunk = chunk;
     memset(in, 0xA5, n + GUARD);
@@ -151,12 +158,14 @@ static int broadcast_is_wrong(how way, size_t n, size_t chunk, int root)
 }
 
 /* Rank r sends n + 37 r bytes by `shift` ranks; in a line instead of a ring the ends have only one neighbour. */
-static int shift_is_wrong(how way, size_t n, size_t chunk, int shift, int ring)
-{
+static int shift_is_wrong(how way, size_t n, size_t chunk, int shift, int ring) {
     int to = rank + shift, from = rank - shift, bad = 0;
     const size_t mine = n ? n + 37 * (size_t)rank : 0;
     size_t theirs;
-    if (ring) { to = (to + size) % size; from = (from + size) % size; }
+    if (ring) {
+        to = (to + size) % size;
+        from = (from + size) % size;
+    }
     if (to < 0 || to >= size) to = -1;
     if (from < 0 || from >= size) from = -1;
     theirs = n && from >= 0 ? n + 37 * (size_t)from : 0;
@@ -171,35 +180,32 @@ static int shift_is_wrong(how way, size_t n, size_t chunk, int shift, int ring)
 
 static const size_t whole = (size_t)1 << 30;
 
-TEST allreduce_sums(void)
-{
+TEST allreduce_sums(void) {
     const size_t n[] = { 0, 1, 2, 7, 249, 250, 251, 3003 };
     size_t i;
     int way, bad = 0;
     for (way = 0; way < WAYS; way++)
         for (i = 0; i < sizeof n / sizeof *n; i++)
             bad += allreduce_is_wrong((how)way, n[i], whole) + allreduce_is_wrong((how)way, n[i], 1000);
-    bad += allreduce_is_wrong(BLOCKING, 251, 1002);                       /* pieces are whole floats */
+    bad += allreduce_is_wrong(BLOCKING, 251, 1002); /* pieces are whole floats */
     bad += allreduce_is_wrong(BLOCKING, 17, 4) + allreduce_is_wrong(BLOCKING, 100003, whole);
     ASSERT_EQ_FMT(0, together(bad), "%d");
     PASS();
 }
 
-TEST allgather_puts_rank_after_rank(void)
-{
+TEST allgather_puts_rank_after_rank(void) {
     const size_t n[] = { 0, 1, 3, 124, 125, 126, 1000, 3001 };
     size_t i;
     int way, bad = 0;
     for (way = 0; way < WAYS; way++)
         for (i = 0; i < sizeof n / sizeof *n; i++)
             bad += allgather_is_wrong((how)way, n[i], whole) + allgather_is_wrong((how)way, n[i], 1000);
-    bad += allgather_is_wrong(BLOCKING, 5, 1) + allgather_is_wrong(BLOCKING, 70001, whole);    /* 1: a byte at a time */
+    bad += allgather_is_wrong(BLOCKING, 5, 1) + allgather_is_wrong(BLOCKING, 70001, whole); /* 1: a byte at a time */
     ASSERT_EQ_FMT(0, together(bad), "%d");
     PASS();
 }
 
-TEST broadcast_reaches_all(void)
-{
+TEST broadcast_reaches_all(void) {
     const size_t n[] = { 0, 1, 999, 1000, 1001, 3001 };
     size_t i;
     int way, root, bad = 0;
@@ -211,29 +217,28 @@ TEST broadcast_reaches_all(void)
     PASS();
 }
 
-TEST sendrecv_shifts(void)
-{
+TEST sendrecv_shifts(void) {
     const size_t n[] = { 0, 1, 1000, 3001 };
-    const int shifts[] = { 0, 1, size / 2, size - 1 };                    /* 0: to itself */
+    const int shifts[] = { 0, 1, size / 2, size - 1 }; /* 0: to itself */
     size_t i, k;
     int way, bad = 0;
     for (way = 0; way < WAYS; way++)
         for (i = 0; i < sizeof n / sizeof *n; i++)
             for (k = 0; k < 4; k++)
-                bad += shift_is_wrong((how)way, n[i], whole, shifts[k], 1) + shift_is_wrong((how)way, n[i], 1000, shifts[k], 1) +
-                       shift_is_wrong((how)way, n[i], 1000, shifts[k], 0);
+                bad += shift_is_wrong((how)way, n[i], whole, shifts[k], 1) +
+                    shift_is_wrong((how)way, n[i], 1000, shifts[k], 1) +
+                    shift_is_wrong((how)way, n[i], 1000, shifts[k], 0);
     bad += shift_is_wrong(BLOCKING, 4 << 20, whole, 1, 1);
     ASSERT_EQ_FMT(0, together(bad), "%d");
     PASS();
 }
 
 /* Rank 0 sends and receives at once, but the last rank answers only when all of the message has come round. */
-TEST sendrecv_does_not_tie_its_two_directions(void)
-{
+TEST sendrecv_does_not_tie_its_two_directions(void) {
     const cg_transport *t = &mpi.transport;
     const size_t n = 3 << 20;
     int bad = 0;
-    mpi.chunk = 1 << 20;                  /* too long to be sent ahead */
+    mpi.chunk = 1 << 20; /* too long to be sent ahead */
     fill(out, 0, n);
     memset(in, 0, n);
     if (size == 1) SKIPm("one rank");
@@ -246,8 +251,7 @@ TEST sendrecv_does_not_tie_its_two_directions(void)
     PASS();
 }
 
-TEST messages_keep_their_order(void)
-{
+TEST messages_keep_their_order(void) {
     const cg_transport *t = &mpi.transport;
     int i, bad = 0, to = (rank + 1) % size, from = (rank + size - 1) % size;
     mpi.chunk = whole;
@@ -260,8 +264,7 @@ TEST messages_keep_their_order(void)
     PASS();
 }
 
-TEST the_callers_communicator_is_left_alone(void)
-{
+TEST the_callers_communicator_is_left_alone(void) {
     const cg_transport *t = &mpi.transport;
     MPI_Errhandler handler;
     MPI_Request request;
@@ -281,12 +284,12 @@ TEST the_callers_communicator_is_left_alone(void)
 
 static int broken(void) { return allgather_is_wrong(BLOCKING, 1001, 1000) + shift_is_wrong(TESTED, 1001, 1000, 1, 1); }
 
-TEST a_rank_that_is_none_is_an_error(void)
-{
+TEST a_rank_that_is_none_is_an_error(void) {
     char text[200] = "";
     int way, bad = 0;
     for (way = 0; way < WAYS; way++) {
-        int code = run((how)way, CG_IO_SENDRECV, out, 8, size, in, 8, (rank + size - 1) % size);    /* which must not take what comes later */
+        /* which must not take what comes later */
+        int code = run((how)way, CG_IO_SENDRECV, out, 8, size, in, 8, (rank + size - 1) % size);
         bad += code == 0;
         bad += strlen(cg_mpi_error(code, text, sizeof text)) < 5;
         bad += run((how)way, CG_IO_SENDRECV, out, 8, -1, in, 8, size + 3) == 0;
@@ -301,18 +304,18 @@ TEST a_rank_that_is_none_is_an_error(void)
     PASS();
 }
 
-TEST a_message_of_another_size_is_an_error(void)
-{
+TEST a_message_of_another_size_is_an_error(void) {
     int way, bad = 0, to = (rank + 1) % size, from = (rank + size - 1) % size;
     if (size == 1) SKIPm("OpenMPI cuts a message to itself silently");
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);          /* for MPICH, as transport_mpi.h says */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* for MPICH, as transport_mpi.h says */
     mpi.chunk = whole;
     for (way = 0; way < WAYS; way++) {
         memset(in, 0xA5, 50 + GUARD);
-        bad += run((how)way, CG_IO_SENDRECV, out, 100, to, in, 50, from) == 0;       /* longer than the buffer */
+        bad += run((how)way, CG_IO_SENDRECV, out, 100, to, in, 50, from) == 0; /* longer than the buffer */
         bad += guard_broken(in + 50);
         bad += together(0);
-        bad += run((how)way, CG_IO_SENDRECV, out, 50, to, in, 100, from) == 0;       /* shorter: MPI alone would accept it */
+        /* shorter: MPI alone would accept it */
+        bad += run((how)way, CG_IO_SENDRECV, out, 50, to, in, 100, from) == 0;
         bad += together(0);
         bad += run((how)way, CG_IO_SENDRECV, out, 0, to, in, 1, from) == 0;
         bad += together(0);
@@ -322,8 +325,7 @@ TEST a_message_of_another_size_is_an_error(void)
     PASS();
 }
 
-TEST two_at_once_by_two_transports(void)
-{
+TEST two_at_once_by_two_transports(void) {
     static int a[1000], b[1000], all_a[64000], all_b[64000];
     cg_mpi second;
     cg_mpi_pending pa, pb;
@@ -332,19 +334,32 @@ TEST two_at_once_by_two_transports(void)
     if (size > 64) SKIPm("many ranks");
     bad += cg_mpi_open(&second, MPI_COMM_WORLD) != 0;
     mpi.chunk = second.chunk = 1000;
-    for (i = 0; i < 1000; i++) { a[i] = rank; b[i] = -rank; }
+    for (i = 0; i < 1000; i++) {
+        a[i] = rank;
+        b[i] = -rank;
+    }
     memset(&io, 0, sizeof io);
-    io.kind = CG_IO_ALLGATHER; io.out_bytes = sizeof a; io.in_bytes = sizeof a * (size_t)size; io.to = io.from = -1;
-    for (i = 0; i < 2; i++)                /* even and odd ranks begin with another one */
-        if (i == first) { io.out = a; io.in = all_a; bad += cg_mpi_io_start(&mpi, &io, &pa) != 0; }
-        else { io.out = b; io.in = all_b; bad += cg_mpi_io_start(&second, &io, &pb) != 0; }
-    for (i = 0; i < 2; ) {
+    io.kind = CG_IO_ALLGATHER;
+    io.out_bytes = sizeof a;
+    io.in_bytes = sizeof a * (size_t)size;
+    io.to = io.from = -1;
+    for (i = 0; i < 2; i++) /* even and odd ranks begin with another one */
+        if (i == first) {
+            io.out = a;
+            io.in = all_a;
+            bad += cg_mpi_io_start(&mpi, &io, &pa) != 0;
+        } else {
+            io.out = b;
+            io.in = all_b;
+            bad += cg_mpi_io_start(&second, &io, &pb) != 0;
+        }
+    for (i = 0; i < 2;) {
         int done_a = 0, done_b = 0;
         bad += cg_mpi_io_test(&pa, &done_a) || cg_mpi_io_test(&pb, &done_b);
         i = done_a + done_b;
     }
     for (i = 0; i < 1000 * size; i++) bad += all_a[i] != i / 1000 || all_b[i] != -(i / 1000);
-    bad += cg_mpi_close(&second) != 0 || cg_mpi_close(&second) != 0;      /* the second time does nothing */
+    bad += cg_mpi_close(&second) != 0 || cg_mpi_close(&second) != 0; /* the second time does nothing */
     ASSERT_EQ_FMT(0, together(bad), "%d");
     PASS();
 }
@@ -353,8 +368,7 @@ TEST two_at_once_by_two_transports(void)
 
 enum { VALUES = 5000 };
 
-static cg_status exchange(how way, const cg_exchange_desc *desc, float *x, void *mem, size_t bytes)
-{
+static cg_status exchange(how way, const cg_exchange_desc *desc, float *x, void *mem, size_t bytes) {
     cg_exchange_state state;
     cg_mpi_pending p;
     cg_status s;
@@ -372,8 +386,7 @@ static cg_status exchange(how way, const cg_exchange_desc *desc, float *x, void 
     return s;
 }
 
-static int exchange_is_wrong(const char *op, cg_route route)
-{
+static int exchange_is_wrong(const char *op, cg_route route) {
     static float x[VALUES], first[VALUES], other[VALUES];
     cg_exchange_desc desc = CG_ZERO;
     size_t bytes, i;
@@ -402,13 +415,13 @@ static int exchange_is_wrong(const char *op, cg_route route)
     return told(op, (int)route, VALUES, mpi.chunk, bad);
 }
 
-TEST exchanges_do_not_depend_on_blocking(void)
-{
+TEST exchanges_do_not_depend_on_blocking(void) {
     int bad = 0, pass;
     for (pass = 0; pass < 2; pass++) {
         mpi.chunk = pass ? 1000 : whole;
         bad += exchange_is_wrong("dense", CG_ROUTE_LINEAR) + exchange_is_wrong("dense", CG_ROUTE_RING);
-        bad += exchange_is_wrong("topk:0.01|absmax:4:512", CG_ROUTE_ALLGATHER) + exchange_is_wrong("topk:0.01", CG_ROUTE_MERGE);
+        bad += exchange_is_wrong("topk:0.01|absmax:4:512", CG_ROUTE_ALLGATHER) +
+            exchange_is_wrong("topk:0.01", CG_ROUTE_MERGE);
         bad += exchange_is_wrong("absmax:8:512", CG_ROUTE_SCATTER) + exchange_is_wrong("topk:0.05", CG_ROUTE_SHARED);
         bad += exchange_is_wrong("dense", CG_ROUTE_SERVER) + exchange_is_wrong("topk:0.01", CG_ROUTE_REGION);
     }
@@ -416,8 +429,7 @@ TEST exchanges_do_not_depend_on_blocking(void)
     PASS();
 }
 
-SUITE(calls)
-{
+SUITE(calls) {
     RUN_TEST(allreduce_sums);
     RUN_TEST(allgather_puts_rank_after_rank);
     RUN_TEST(broadcast_reaches_all);
@@ -429,26 +441,24 @@ SUITE(calls)
     RUN_TEST(exchanges_do_not_depend_on_blocking);
 }
 
-SUITE(failures)
-{
+SUITE(failures) {
     RUN_TEST(a_rank_that_is_none_is_an_error);
     RUN_TEST(a_message_of_another_size_is_an_error);
 }
 
-static int forever(const char *file)
-{
+static int forever(const char *file) {
     char name[4096];
     FILE *f;
     snprintf(name, sizeof name, "%s.%d", file, rank);
     f = fopen(name, "w");
     if (!f || fprintf(f, "%ld\n", (long)getpid()) < 0 || fclose(f)) return 1;
-    for (;;) if (allgather_is_wrong(BLOCKING, 1000, 1000)) return 1;
+    for (;;)
+        if (allgather_is_wrong(BLOCKING, 1000, 1000)) return 1;
 }
 
 GREATEST_MAIN_DEFS();
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int code = MPI_Init(&argc, &argv);
     if (code == MPI_SUCCESS) code = cg_mpi_open(&mpi, MPI_COMM_WORLD);
     if (code != MPI_SUCCESS) return 1;
