@@ -1,5 +1,6 @@
 # sh tests/job.sh JOB: one of the jobs of tests/run.sh, by itself. What it prints goes to build/test/log, its counts to
-# build/test/result (and the processor's seconds below them); shown are a line with its seconds, what was skipped, and all of a failure.
+# build/test/result (and the processor's seconds below them); shown are a line with its seconds, what was skipped, and
+# all of a failure.
 cd "$(dirname "$0")/.." || exit 1
 . tests/build/lib.sh
 unset MAKEFLAGS MFLAGS MAKELEVEL         # a make in a test is not one of those that share the cores

@@ -1,8 +1,8 @@
-# For tests/run.sh: the jobs in parallel, in their order; before them, what they link. make looks at a job again only after all
-# others if what it needs is not yet there, so run.sh names first what needs nothing.
+# For tests/run.sh: the jobs in parallel, in their order; before them, what they link. make looks at a job again only
+# after all others if what it needs is not yet there, so run.sh names first what needs nothing.
 
-cc      := $(filter test_% net/% build/golden.plain build/openmp build/pollution build/stack build/snippets build/examples \
-               build/fuzz,$(JOBS))
+cc      := $(filter test_% net/% build/golden.plain build/openmp build/pollution build/stack build/snippets \
+               build/examples build/fuzz,$(JOBS))
 train   := $(filter net/train.%,$(JOBS))
 asan    := $(filter asan/% build/golden.asan,$(JOBS))
 aarch64 := $(filter aarch64/% build/golden.aarch64,$(JOBS))

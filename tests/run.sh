@@ -16,7 +16,12 @@ export CC CXX GOLDEN GREATEST
 filter=${1:-} list= begin=$(date +%s)
 
 # jobs NAME...: those that are wanted, in the order in which they begin
-jobs() { for j in "$@"; do case " $list " in *" $j "*) ;; *) case $j in *"$filter"*) list="$list $j" ;; esac ;; esac; done; }
+jobs() {
+    for j in "$@"; do
+        case " $list " in *" $j "*) continue ;; esac
+        case $j in *"$filter"*) list="$list $j" ;; esac
+    done
+}
 programs() { for t in "$@"; do t=${t##*/}; echo "${t%.c}"; done; }
 
 if long; then
@@ -24,8 +29,9 @@ if long; then
 else
     # First what needs no object, as that is not yet there; then the longest first, and whatever else there is.
     jobs build/golden.fast build/include.c++ build/freestanding build/include.c build/golden.assert build/golden.static
-    jobs net/train.resume net/mpi test_transport build/openmp net/train.mpi test_exchange test_isa test_faults net/train.methods
-    jobs net/train.shows build/examples net/gloo test_select test_topk test_sketch test_limits test_ef_safe net/train.wrong
+    jobs net/train.resume net/mpi test_transport build/openmp net/train.mpi test_exchange test_isa test_faults
+    jobs net/train.methods net/train.shows build/examples net/gloo test_select test_topk test_sketch test_limits
+    jobs test_ef_safe net/train.wrong
     jobs $(programs tests/test_*.c)
     jobs build/golden.plain build/pollution build/stack build/snippets build/rooms build/fuzz net/tcp
 fi
@@ -38,7 +44,10 @@ if [ -n "${GREATEST:-}" ]; then       # "greatest.h" is first looked for beside 
 fi
 
 # tree PID: it and what it has started
-tree() { echo $1; for child in $(ps -A -o pid= -o ppid= | awk -v parent=$1 '$2 == parent { print $1 }'); do tree $child; done; }
+tree() {
+    echo $1
+    for child in $(ps -A -o pid= -o ppid= | awk -v parent=$1 '$2 == parent { print $1 }'); do tree $child; done
+}
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || cores=2
 # One more job than cores: some of them wait for a timeout, or for a process to end.
 MAKEFLAGS= MFLAGS= MAKELEVEL= ${MAKE:-make} -s -k -j ${JOBS:-$((cores + 1))} -f tests/jobs.mk JOBS="$list" jobs &
@@ -51,7 +60,9 @@ for r in build/test/result/*; do
     read -r p f s <"$r" && passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
 for j in $list; do
-    [ -f "build/test/result/$(echo "$j" | tr / .)" ] || { failed=$((failed + 1)); echo "FAIL: $j did not come to an end"; }
+    [ -f "build/test/result/$(echo "$j" | tr / .)" ] && continue
+    failed=$((failed + 1))
+    echo "FAIL: $j did not come to an end"
 done
 echo "$(echo $list | wc -w) jobs in $(($(date +%s) - begin)) s"
 closing

@@ -1,5 +1,5 @@
-/* make test runs every test function, on as little as shows that it would fail; make test-long, which has
-   CG_TEST=long in the environment, all repetitions and sizes. */
+/* make test runs every test function, on as little as shows that it would fail; make test-long, which has CG_TEST=long
+   in the environment, all repetitions and sizes. */
 #ifndef TIER_H
 #define TIER_H
 

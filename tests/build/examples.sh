@@ -1,5 +1,5 @@
-# Every example by its own first line, as it is in make test-long. make test takes one without optimisation, the others with our
-# object, and the implementation is all that they could miss then.
+# Every example by its own first line, as it is in make test-long. make test takes one without optimisation, the others
+# with our object, and the implementation is all that they could miss then.
 example() {     # example FILE: the command in its first line, in a copy of the repository; then the program
     command=$(sed -n '1{s,^/[*/] *,,;s, *\*/.*,,;p;}' "$1")
     case $command in
@@ -23,7 +23,8 @@ config cc
 here=$(pwd)
 mkdir -p "$tmp/clone" && cp -R compgrad*.h examples "$tmp/clone"
 if ! long; then                         # measures for half a minute
-    sed 's/WORK = [0-9]*, REPEATS = [0-9]*/WORK = 5, REPEATS = 1/' examples/overlap_thread.c >"$tmp/clone/examples/overlap_thread.c"
+    overlap=examples/overlap_thread.c
+    sed 's/WORK = [0-9]*, REPEATS = [0-9]*/WORK = 5, REPEATS = 1/' $overlap >"$tmp/clone/$overlap"
 fi
 for f in examples/*.c examples/*.cpp; do
     [ -f "$f" ] && example "$f"

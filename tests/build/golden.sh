@@ -29,16 +29,20 @@ asan)
     linked asan tests/golden.c build/test/asan/golden && count "golden, sanitizers" build/test/asan/golden "$GOLDEN"
     golden "sanitizers, NO_SIMD" $compiler -O1 -DCOMPGRAD_NO_SIMD ;;
 aarch64 | s390x)
-    linked $piece tests/golden.c build/test/$piece/golden && count "golden, $piece" $run build/test/$piece/golden "$GOLDEN"
+    linked $piece tests/golden.c build/test/$piece/golden &&
+        count "golden, $piece" $run build/test/$piece/golden "$GOLDEN"
     RUN=$run golden "$piece, -O3 -std=gnu11 -ffast-math" $compiler -O3 -std=gnu11 -ffast-math ;;
 qemu64)
-    if has qemu-x86_64 && [ "$(uname -m)" = x86_64 ]; then RUN="qemu-x86_64 -cpu qemu64" golden "x86-64 without AVX2" gcc -O2 -static
+    if has qemu-x86_64 && [ "$(uname -m)" = x86_64 ]; then
+        RUN="qemu-x86_64 -cpu qemu64" golden "x86-64 without AVX2" gcc -O2 -static
     else skip "no qemu-x86_64: a CPU without AVX2"; fi ;;
 tcc)
     by "tcc"
     by "tcc -DCOMPGRAD_NO_SIMD" ;;
 clang | clang-*)
-    for o in "-O2" "-O2 -DCOMPGRAD_NO_SIMD" "-O2 -ffast-math" "-O3 -march=native" "-O3 -ffast-math -march=native"; do by "$piece $o"; done ;;
+    for o in "-O2" "-O2 -DCOMPGRAD_NO_SIMD" "-O2 -ffast-math" "-O3 -march=native" "-O3 -ffast-math -march=native"; do
+        by "$piece $o"
+    done ;;
 clang++*) by "$piece -x c++ -O2" ;;
 g++) by "g++ -x c++ -O3 -march=native" ;;
 esac

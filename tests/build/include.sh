@@ -1,5 +1,5 @@
-# The header included many times, and as several copies in one program; as C and as C++. Pieces: c, c++, and one for each
-# compiler and standard of C++, such as clang++.c++17.
+# The header included many times, and as several copies in one program; as C and as C++. Pieces: c, c++, and one for
+# each compiler and standard of C++, such as clang++.c++17.
 copies() {      # copies NAME COMPILER OPTION...: two private copies, one public, and one file that uses that
     copies_name=$1; shift
     for copy in copy_a copy_b copy_c; do
@@ -13,7 +13,8 @@ copies() {      # copies NAME COMPILER OPTION...: two private copies, one public
 }
 many() {        # many NAME COMPILER OPTION...
     many_name=$1; shift
-    built "$many_name: included 5 times" "$@" -I. tests/build/many.c -o "$tmp/many" && check "$many_name: included 5 times" "$tmp/many"
+    built "$many_name: included 5 times" "$@" -I. tests/build/many.c -o "$tmp/many" &&
+        check "$many_name: included 5 times" "$tmp/many"
 }
 # with CALL COMPILER STANDARD OPTION...: if the compiler is here, and takes that
 with() {

@@ -73,7 +73,8 @@ built() {
     return 1
 }
 
-# made NAME FILE COMMAND...: as built; COMMAND makes FILE, and is not run again as long as it and what it reads are the same
+# made NAME FILE COMMAND...: as built; COMMAND makes FILE, and is not run again as long as it and what it reads are
+# the same
 made() {
     made_name=$1 file=$2 reads=; shift 2
     for word in "$@"; do case $word in *.c | *.cc | *.o) [ "$word" = "$file" ] || reads="$reads $word" ;; esac; done
@@ -109,12 +110,13 @@ object() {
     made "the implementation, $1" $object $compiler $optimise $WARN $usage -I. -c tests/build/impl.c -o $object
 }
 
-# linked CONFIG SOURCE FILE OPTION...: a program that links the object of that configuration. The programs themselves are
-# compiled with -O1: it takes half as long, and what they call is in the object
+# linked CONFIG SOURCE FILE OPTION...: a program that links the object of that configuration. The programs themselves
+# are compiled with -O1: it takes half as long, and what they call is in the object
 linked() {
     config $1 || return
     linked_source=$2 linked_file=$3; shift 3
-    made "$linked_source" "$linked_file" $compiler -O1 $WARN -DCOMPGRAD_LINKED -I. -Itests "$linked_source" $object -o "$linked_file" "$@"
+    made "$linked_source" "$linked_file" $compiler -O1 $WARN -DCOMPGRAD_LINKED -I. -Itests "$linked_source" $object \
+        -o "$linked_file" "$@"
 }
 
 # golden NAME COMPILER OPTION...: the golden packets and floats come out of this build too

@@ -2,13 +2,15 @@
 # function as the compiler counts it, and the sum as measured.
 over() { ! awk -F '\t' '$2 > 40960 || $3 == "dynamic"' "$1" | grep .; }
 listed() {      # listed FILE OPTION
-    if [ -s "$1" ]; then check "no function needs more than 40 KiB of stack, $2" over "$1"; else skip "$CC wrote no stack use, $2"; fi
+    if [ -s "$1" ]; then check "no function needs more than 40 KiB of stack, $2" over "$1"
+    else skip "$CC wrote no stack use, $2"; fi
 }
 config cc
 if takes $CC -c -fstack-usage; then
     listed build/test/cc/compgrad.su -O2
     for o in -O1 -O3; do
-        long && built "stack use $o" $CC -std=c99 $o -fstack-usage -I. -c tests/build/impl.c -o "$tmp/impl.o" && listed "$tmp/impl.su" $o
+        long && built "stack use $o" $CC -std=c99 $o -fstack-usage -I. -c tests/build/impl.c -o "$tmp/impl.o" &&
+            listed "$tmp/impl.su" $o
     done
 else
     skip "$CC does not take -fstack-usage"
