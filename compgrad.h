@@ -12514,8 +12514,8 @@ CG_API_ cg_status cg_vote(
     cg_fenv_leave_(env);
     return s;
 }
-/* CG_E_MISMATCH: both are packets of n levels, but on different grids. A packet without levels (a sum that was too large
-   for them) is on any grid. */
+/* CG_E_MISMATCH: both are packets of n levels, but on different grids. A packet without levels (a sum that was too
+   large for them) is on any grid. */
 CG_OFFERED_ cg_status cg_same_grid_(const void *a, size_t a_len, const void *b, size_t b_len, size_t n) {
     cg_decoder_ d, e;
     float no_output = 0.0f;

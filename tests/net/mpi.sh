@@ -54,7 +54,9 @@ if ! has timeout; then
 elif has mpicc.openmpi || has mpicc.mpich; then         # Debian's names, where both can be installed
     if has mpicc.openmpi && has mpirun.openmpi; then with_mpi OpenMPI mpicc.openmpi mpicxx.openmpi mpirun.openmpi $openmpi_options
     else skip "no mpicc.openmpi: OpenMPI"; fi
-    if has mpicc.mpich && has mpiexec.mpich; then with_mpi MPICH mpicc.mpich mpicxx.mpich mpiexec.mpich
+    if has mpicc.mpich && has mpiexec.mpich; then
+        # a second MPI is a repetition
+        if long || ! has mpicc.openmpi; then with_mpi MPICH mpicc.mpich mpicxx.mpich mpiexec.mpich; fi
     else skip "no mpicc.mpich: MPICH"; fi
 elif has mpicc && has mpirun; then
     case $(mpirun --version 2>&1) in *"Open MPI"*) ;; *) openmpi_options= ;; esac

@@ -128,7 +128,8 @@ train_mpi() {
     if has mpicc.openmpi || has mpicc.mpich; then       # Debian's names, where both can be installed
         if has mpicc.openmpi && has mpirun.openmpi; then train_with OpenMPI mpicc.openmpi mpirun.openmpi $options
         else skip "no mpicc.openmpi: train by OpenMPI"; fi
-        if has mpicc.mpich && has mpiexec.mpich; then train_with MPICH mpicc.mpich mpiexec.mpich
+        if has mpicc.mpich && has mpiexec.mpich; then
+            if long || ! has mpicc.openmpi; then train_with MPICH mpicc.mpich mpiexec.mpich; fi
         else skip "no mpicc.mpich: train by MPICH"; fi
     elif has mpicc && has mpirun; then
         case $(mpirun --version 2>&1) in *"Open MPI"*) ;; *) options= ;; esac
@@ -361,7 +362,7 @@ own_probe() {                           # is not removed, whatever a user calls 
 }
 
 train_resume() {
-    table=dense,topk,sketched,efsign killed=topk flips=25 flips0=590 cuts=5000
+    table=topk,sketched,efsign killed=topk flips=25 flips0=590 cuts=5000
     if long; then
         table=$(echo $methods | tr ' ' ,) killed="topk dgc sketched powersgd vote" flips="0 9 25 46 70 -1" flips0="30 590" cuts="1 5000"
     fi
