@@ -7435,6 +7435,10 @@ static const cg_stage *cg_op_stage_const_(const cg_op *op, unsigned slot) {
 }
 static cg_stage *cg_op_stage_(cg_op *op, unsigned slot) { return (cg_stage *)(uintptr_t)cg_op_stage_const_(op, slot); }
 /* The row of a stage, or NULL: empty stages, codes and user codecs have none. */
+static int cg_same_text_(const char *a, const char *b) {
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
 static const cg_stage_row_ *cg_stage_row_of_(unsigned slot, unsigned id) {
     for (size_t i = 0; i < CG_STAGE_ROWS_; i++)
         if (cg_stage_rows_[i].slot == slot && cg_stage_rows_[i].id == id) return &cg_stage_rows_[i];
@@ -7745,23 +7749,24 @@ CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
     return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_()
                                                                        : cg_op_quantize_(id, arg, size, value);
 }
-CG_API_ cg_op cg_nearest(cg_op op) {
-    op.quantize.flags |= CG_FLAG_NEAREST;
-    return op;
+/* op with a flag of its stage in `slot`, by the name that the stage's row has for it; invalid if it has none. */
+static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
+    cg_stage *s = cg_op_stage_(&op, slot);
+    const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
+    for (unsigned f = 0; row && f < 2; f++) {
+        if (!cg_same_text_(row->flag_names[f], name)) continue;
+        s->flags = (uint8_t)(s->flags | 1u << f);
+        return op;
+    }
+    return cg_op_invalid_();
 }
-CG_API_ cg_op cg_clipped(cg_op op) {
-    op.quantize.flags |= CG_FLAG_CLIP;
-    return op;
-}
+CG_API_ cg_op cg_nearest(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "nearest"); }
+CG_API_ cg_op cg_clipped(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "clip"); }
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) {
-    op.quantize.flags |= CG_FLAG_MAX;
     op.quantize.size = bucket;
-    return op;
+    return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "max");
 }
-CG_API_ cg_op cg_unscaled(cg_op op) {
-    op.sample.flags |= CG_FLAG_UNSCALED;
-    return op;
-}
+CG_API_ cg_op cg_unscaled(cg_op op) { return cg_op_flagged_(op, CG_SLOT_SAMPLE_, "unscaled"); }
 CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
     unsigned c = (unsigned)coding;
     if (c < CG_CODE_PACKED) op.code.id = (uint8_t)c;
@@ -8125,12 +8130,18 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
 /* *op is zero, which is dense, unless CG_OK is returned. */
 static cg_status cg_op_parse_(cg_op *op, const char *text) {
     cg_op all = CG_ZERO, one;
+    unsigned reached = 0; /* the slot that the last stage fills */
     int more;
     if (!op) return CG_E_ARG;
     *op = all;
     if (!text) return CG_E_ARG;
     do {
         if (!cg_parse_stage_(&text, &one)) return CG_E_ARG;
+        for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+            if (cg_stage_is_empty_(cg_op_stage_const_(&one, slot))) continue;
+            if (slot < reached) return CG_E_ARG; /* out of order: it would be done in another one than the text says */
+            reached = slot;
+        }
         all = cg_then(all, one);
         more = cg_parse_literal_(&text, "|");
     } while (more);

@@ -1322,7 +1322,7 @@ SUITE(folds) {
     static const uint32_t voting[] = { CG_ROUTE_ALLGATHER, CG_ROUTE_SERVER, CG_ROUTE_SCATTER };
     static const size_t sizes[] = { 0, 1, 64, 1000 };
     static const char *const ops[] = { "topk:0.1", "topk:0.1|absmax:4:64", "chunked:30:0.1", "topk:0.1|golomb",
-        "threshold:1000", "efsign|topk:0.2", "wangni:0.2", "blocks:16", "randk:0.5|topk:0.2", "topk:0.1|f16", "dgc:0.1",
+        "threshold:1000", "topk:0.2|efsign", "wangni:0.2", "blocks:16", "randk:0.5|topk:0.2", "topk:0.1|f16", "dgc:0.1",
         "sides:0.1|onebit" };
     uint32_t fold;
     int i, j;

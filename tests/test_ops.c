@@ -99,6 +99,69 @@ TEST text_and_c_share_names(void) {
     PASS();
 }
 
+/* A modifier that the operator does not have gives an operator that is refused, not another one. */
+TEST modifiers_are_refused_elsewhere(void) {
+    const cg_op wrong[] = {
+        cg_clipped(cg_minmax(4, 512)),
+        cg_clipped(cg_qsgd(4)),
+        cg_clipped(cg_dither(4, 0)),
+        cg_clipped(cg_absmax(4, 512)),
+        cg_clipped(cg_dense()),
+        cg_clipped(cg_topk(0.1f)),
+        cg_maxnorm(cg_terngrad(), 0),
+        cg_maxnorm(cg_minmax(4, 512), 512),
+        cg_maxnorm(cg_absmax(4, 512), 512),
+        cg_maxnorm(cg_efsign(), 64),
+        cg_nearest(cg_dense()),
+        cg_nearest(cg_f16()),
+        cg_nearest(cg_topk(0.1f)),
+        cg_nearest(cg_efsign()),
+        cg_nearest(cg_user(200, 0, 0, 0.0f)),
+        cg_unscaled(cg_topk(0.1f)),
+        cg_unscaled(cg_dense()),
+        cg_then(cg_topk(0.1f), cg_clipped(cg_minmax(4, 64))),
+    };
+    const pair right[] = {
+        { "terngrad:clip", cg_clipped(cg_terngrad()) },
+        { "levels:4:512:max|omega", cg_maxnorm(cg_qsgd(4), 512) },
+        { "dither:4:64:max", cg_maxnorm(cg_dither(4, 0), 64) },
+        { "absmax:4:64:nearest", cg_nearest(cg_absmax(4, 64)) },
+        { "terngrad:nearest:clip", cg_clipped(cg_nearest(cg_terngrad())) },
+        { "randk:0.1:unscaled|f16", cg_unscaled(cg_then(cg_randk(0.1f), cg_f16())) },
+        { "permk:4:unscaled", cg_unscaled(cg_permk(4)) },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[160];
+        ASSERT_EQ_FMTm("an operator without this modifier", (size_t)0, cg_bound(&wrong[i], 1000), "%zu");
+        ASSERT_EQ(CG_E_ARG, cg_op_print(&wrong[i], text, sizeof text));
+    }
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        cg_op op;
+        ASSERT_EQm(right[i].text, CG_OK, cg_op_parse(&op, right[i].text));
+        ASSERTm(right[i].text, same(&op, &right[i].op));
+    }
+    PASS();
+}
+/* Stages stand in the order in which they work: text in another order would be taken for this one. */
+TEST stages_out_of_order_are_refused(void) {
+    static const char *const wrong[] = { "topk:0.01|randk:0.1", "f16|topk:0.1", "absmax:4:64|rotate:2",
+        "topk:0.1|rotate:1", "golomb|topk:0.1", "topk:0.1|golomb|f16", "qsgd:4|topk:0.1", "huffman|absmax:4:64",
+        "eden:2|randk:0.5", "f16|randk:0.1", "stc:0.1|randk:0.5", "rotate:2|permk:4" };
+    static const char *const right[] = { "randk:0.1|topk:0.01", "topk:0.1|f16", "rotate:2|absmax:4:64",
+        "rotate:1|topk:0.1", "topk:0.1|golomb", "topk:0.1|absmax:4:64|golomb|huffman",
+        "topk:0.1|absmax:4:64|huffman|golomb", "topk:0.1|qsgd:4", "randk:0.5|eden:2", "dense|huffman",
+        "randk:0.5|stc:0.1", "topk:0.1|dense|golomb" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cg_op op;
+        ASSERT_EQm(wrong[i], CG_E_ARG, cg_op_parse(&op, wrong[i]));
+    }
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        cg_op op;
+        ASSERT_EQm(right[i], CG_OK, cg_op_parse(&op, right[i]));
+    }
+    PASS();
+}
+
 TEST then_fills_empty_slots(void) {
     cg_op a = cg_then(cg_topk(0.1f), cg_then(cg_randk(0.5f), cg_f16()));
     cg_op b = cg_then(cg_then(cg_randk(0.5f), cg_topk(0.1f)), cg_f16());
@@ -209,7 +272,6 @@ static const struct {
     { "threshold:0", NULL }, { "topk:0.1|eliasfano", NULL }, { "topk:0.1|bitmap", NULL }, { "user:130:2:64:0.5", NULL },
     { "randk:0.1|topk:0.01|absmax:4:512", NULL }, { "randk:0.1|topk:k=9|minmax:3:64:nearest|bitmap", NULL },
     { "randk:0.123456789:unscaled|threshold:1.17549435e-38|absmax:8:4294967295:nearest|eliasfano", "" },
-    { "absmax:4:512|topk:0.01", "topk:0.01|absmax:4:512" }, { "bitmap|topk:0.5", "topk:0.5|bitmap" },
     { "topk:0.010", "topk:0.01" }, { "topk:1e-2", "topk:0.01" }, { "topk:1.0", "topk:1" },
     { "dense|topk:0.5", "topk:0.5" } };
 
@@ -349,6 +411,8 @@ SUITE(operators) {
     size_t i;
     RUN_TEST(presets_fill_their_slot);
     RUN_TEST(text_and_c_share_names);
+    RUN_TEST(modifiers_are_refused_elsewhere);
+    RUN_TEST(stages_out_of_order_are_refused);
     RUN_TEST(then_fills_empty_slots);
     RUN_TEST(null_op);
     RUN_TEST(bound_overflow_is_refused);

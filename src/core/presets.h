@@ -129,23 +129,24 @@ CG_API_ cg_op cg_user(int id, int arg, uint32_t size, float value) {
     return id < CG_QUANTIZE_USER || id > 255 || arg < 0 || arg > 65535 ? cg_op_invalid_()
                                                                        : cg_op_quantize_(id, arg, size, value);
 }
-CG_API_ cg_op cg_nearest(cg_op op) {
-    op.quantize.flags |= CG_FLAG_NEAREST;
-    return op;
+/* op with a flag of its stage in `slot`, by the name that the stage's row has for it; invalid if it has none. */
+static cg_op cg_op_flagged_(cg_op op, unsigned slot, const char *name) {
+    cg_stage *s = cg_op_stage_(&op, slot);
+    const cg_stage_row_ *row = cg_stage_row_of_(slot, s->id);
+    for (unsigned f = 0; row && f < 2; f++) {
+        if (!cg_same_text_(row->flag_names[f], name)) continue;
+        s->flags = (uint8_t)(s->flags | 1u << f);
+        return op;
+    }
+    return cg_op_invalid_();
 }
-CG_API_ cg_op cg_clipped(cg_op op) {
-    op.quantize.flags |= CG_FLAG_CLIP;
-    return op;
-}
+CG_API_ cg_op cg_nearest(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "nearest"); }
+CG_API_ cg_op cg_clipped(cg_op op) { return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "clip"); }
 CG_API_ cg_op cg_maxnorm(cg_op op, uint32_t bucket) {
-    op.quantize.flags |= CG_FLAG_MAX;
     op.quantize.size = bucket;
-    return op;
+    return cg_op_flagged_(op, CG_SLOT_QUANTIZE_, "max");
 }
-CG_API_ cg_op cg_unscaled(cg_op op) {
-    op.sample.flags |= CG_FLAG_UNSCALED;
-    return op;
-}
+CG_API_ cg_op cg_unscaled(cg_op op) { return cg_op_flagged_(op, CG_SLOT_SAMPLE_, "unscaled"); }
 CG_API_ cg_op cg_coded(cg_op op, cg_coding coding) {
     unsigned c = (unsigned)coding;
     if (c < CG_CODE_PACKED) op.code.id = (uint8_t)c;

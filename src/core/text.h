@@ -330,12 +330,18 @@ static int cg_parse_stage_(const char **text, cg_op *op) {
 /* *op is zero, which is dense, unless CG_OK is returned. */
 static cg_status cg_op_parse_(cg_op *op, const char *text) {
     cg_op all = CG_ZERO, one;
+    unsigned reached = 0; /* the slot that the last stage fills */
     int more;
     if (!op) return CG_E_ARG;
     *op = all;
     if (!text) return CG_E_ARG;
     do {
         if (!cg_parse_stage_(&text, &one)) return CG_E_ARG;
+        for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
+            if (cg_stage_is_empty_(cg_op_stage_const_(&one, slot))) continue;
+            if (slot < reached) return CG_E_ARG; /* out of order: it would be done in another one than the text says */
+            reached = slot;
+        }
         all = cg_then(all, one);
         more = cg_parse_literal_(&text, "|");
     } while (more);
