@@ -1530,6 +1530,25 @@ static int refuses_all(const cg_sketch *s) {
     free(scratch), free(packet);
     return fine || SAY("NaN and Inf in cells: accepted");
 }
+/* A cell whose sum has become too large for a float is found, in whatever row or level of groups it is: an estimate is
+   a median, which may not show it, and a search by groups has no end if the norm is Inf. */
+TEST overflow_is_found(int groups) {
+    enum { N = 70000 };
+    const float huge[2] = { 3e38f, 3e38f };
+    const uint64_t same_place[2] = { 77, 77 };
+    box b;
+    TRY(box_open(&b, describe(5, 512, N, 1, groups ? 256 : 0)));
+    ASSERT_EQ(CG_OK, cg_sketch_add_list(&b.s, same_place, huge, 2, 1));
+    TRY(refuses_all(&b.s));
+    for (size_t cell = 0; cell < b.s.count; cell += b.s.count / 37 + 1) {
+        cg_sketch_clear(&b.s);
+        ASSERT_EQ(CG_OK, cg_sketch_add_list(&b.s, same_place, huge, 1, 1));
+        b.s.cells[cell] = cell % 2 ? HUGE_VALF : -HUGE_VALF;
+        TRY(refuses_all(&b.s));
+    }
+    TRY(box_close(&b));
+    PASS();
+}
 /* Whatever is refused leaves the cells as they were. */
 TEST values_refused(int groups) {
     static const float BAD[] = { HUGE_VALF, -HUGE_VALF, 0 };
@@ -1652,6 +1671,8 @@ int main(int argc, char **argv) {
     RUN_TEST(foreign);
     for (int i = 0; i < 4; i++) RUN_TESTp(broken, i);
     RUN_TEST(shapes_refused);
+    RUN_TESTp(overflow_is_found, 0);
+    RUN_TESTp(overflow_is_found, 1);
     for (int groups = 0; groups < 2; groups++) RUN_TESTp(values_refused, groups);
     RUN_TEST(late);
     GREATEST_MAIN_END();

@@ -1,6 +1,6 @@
 /* exchange: the mean of a sketch over ranks, and what both protocols with sketches need
 
-   Offers   cg_sketch_step_desc_, cg_f32_mean_step_desc_, cg_report_add_, cg_check_finite_, cg_clamp_all_,
+   Offers   cg_sketch_step_desc_, cg_f32_mean_step_desc_, cg_report_add_, cg_clamp_all_,
             cg_sparse_apply_; the public cg_sketch_exchange and its memory
    Needs    packets; kernels of core; the step of a model of exchange
    Touches  the cells, the caller's memory and report */
@@ -38,12 +38,6 @@ static void cg_report_add_(cg_report *all, const cg_report *one) {
     all->rounds += rounds;
     all->used = NULL; /* a packet of cells, which nobody can commit */
     all->used_len = 0;
-}
-static cg_status cg_check_finite_(const float *x, size_t n) {
-    const cg_kernels_ *kernels = cg_kernels_now_();
-    for (size_t i = 0; i < n; i += CG_BLOCK_)
-        if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_INF_BITS_) return CG_E_NONFINITE;
-    return CG_OK;
 }
 #define CG_CLAMP_LIMIT_ 7.922816251426434e28f /* 2^96: sums of 2^30 of them are still floats */
 /* Cuts off what has grown beyond that: otherwise no later sum would be finite. */

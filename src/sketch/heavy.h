@@ -21,6 +21,13 @@ typedef struct cg_heavy_search_ {
     uint64_t visits_left;    /* groups that may still be looked at */
 } cg_heavy_search_;
 
+/* CG_E_NONFINITE if a value is NaN or Inf, else CG_OK. */
+static cg_status cg_check_finite_(const float *x, size_t n) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    for (size_t i = 0; i < n; i += CG_BLOCK_)
+        if (kernels->absmax_bits(cg_at_(x, i), cg_min_(CG_BLOCK_, n - i)) >= CG_INF_BITS_) return CG_E_NONFINITE;
+    return CG_OK;
+}
 /* Top-k as an operator: cg_scratch and cg_list_in_scratch_ read k and the kind of list from it. */
 static cg_op cg_heavy_search_op_(size_t k) {
     cg_op op = cg_topk(1.0f);
@@ -31,7 +38,8 @@ CG_API_ size_t cg_sketch_heavy_scratch(const cg_sketch *sketch, size_t k) {
     const cg_op op = cg_heavy_search_op_(k);
     return sketch ? cg_scratch(&op, sketch->desc.n) : 0;
 }
-/* Prepares a search for up to k coordinates, k from 1; no cell is read yet. CG_E_CAPACITY: scratch is too small. */
+/* Prepares a search for up to k coordinates, k from 1. CG_E_CAPACITY: scratch is too small. CG_E_NONFINITE: a sum has
+   become too large for a float, in any cell: a median of rows might not show it, and no threshold would be finite. */
 static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, size_t k, void *scratch, size_t bytes) {
     size_t need;
     memset(h, 0, sizeof *h);
@@ -51,7 +59,7 @@ static cg_status cg_heavy_search_open_(cg_heavy_search_ *h, const cg_sketch *s, 
     h->picker.n = s->desc.n;
     h->picker.list = &h->list;
     h->picker.info = &h->info;
-    return CG_OK;
+    return cg_check_finite_(s->cells, s->count);
 }
 /* Whether a group may hold a value of that magnitude: the mean energy of its cells over rows is at least 1/16 of the
    value's. That a group is missed is rare; one too many only costs time. */
@@ -164,9 +172,9 @@ static cg_status cg_sketch_heavy_above_(const cg_sketch *s, double tau, size_t k
     cg_status status;
     *count = 0;
     k = cg_min_(k, s->desc.n);
-    if (!k || norm == 0.0) return CG_OK;
-    if (!cg_is_finite64_(norm)) return CG_E_NONFINITE;
+    if (!k) return CG_OK;
     status = cg_heavy_search_open_(&h, s, k, scratch, scratch_bytes);
+    if (status == CG_OK && norm == 0.0) return CG_OK;
     if (status == CG_OK) status = cg_heavy_search_above_(&h, cg_times64_(tau, norm), k);
     if (status != CG_OK) return status;
     cg_heavy_search_output_(&h, index, value);
