@@ -174,7 +174,7 @@ enum { CG_CLIP_NORM = 0, CG_CLIP_VALUE = 1 };
    valid as long as the cg_ef is used. */
 typedef struct cg_ef_desc {
     cg_op op;
-    size_t n;         /* values in every gradient */
+    size_t n;         /* values in every gradient; 0 is refused */
     uint32_t kind;    /* cg_ef_kind */
     int workers;      /* number of ranks, read only by clip; 0 = 1 */
     float momentum;   /* 0 <= momentum < 1; MOMENTUM, SIGNUM, EF21 and ONEBIT_ADAM only */
@@ -249,8 +249,9 @@ CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc);
    those of a codec of yours: use cg_bound_with for these. */
 CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc);
 /* Makes *ef with all state zero. mem may have any alignment and is yours; *ef and mem must stay in place as long as
-   *ef is used. CG_E_ARG: a value out of range. CG_E_UNSUPPORTED: a field that this kind or operator cannot use.
-   CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. */
+   *ef is used. CG_E_ARG: a value out of range, or n is 0. CG_E_UNSUPPORTED: a field that this kind or operator cannot
+   use. CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. A cg_ef of zeros that
+   cg_ef_init has not made is refused by the other calls with CG_E_STATE. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes);
 /* Sets the state to zero, as after cg_ef_init; a pending step is forgotten, and desc stays as it is. */
 CG_API_ void cg_ef_reset(cg_ef *ef);
@@ -432,6 +433,8 @@ static int cg_ef_has_velocity_(const cg_ef_desc *d) {
 }
 /* Whether p is stored over the residual. An 8-bit residual has no room for p. */
 static int cg_ef_in_place_(const cg_ef_desc *d) { return cg_ef_has_trait_(d, CG_EF_IN_PLACE_) && !d->bytes; }
+/* CG_E_STATE while a step is pending, and of a state that cg_ef_init has not made: that has no values at all. */
+static int cg_ef_is_unready_(const cg_ef *ef) { return ef->pending || !ef->desc.n; }
 static float cg_ef_decay_(const cg_ef_desc *d) { return d->decay != 0.0f ? d->decay : cg_ef_row_of_(d)->decay; }
 
 /* src/ef/omega.h */
@@ -654,7 +657,7 @@ static int cg_ef_is_fraction_(float f) { return f >= 0.0f && f <= 1.0f; }
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     cg_status s;
     memset(needs, 0, sizeof *needs);
-    if (!d || d->kind > CG_EF_ONEBIT_ADAM || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
+    if (!d || !d->n || d->kind > CG_EF_ONEBIT_ADAM || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
         d->warmup.kind > CG_WARMUP_TABLE)
         return CG_E_ARG;
     if (!cg_ef_is_fraction_(d->momentum) || d->momentum == 1.0f || !cg_ef_is_fraction_(d->decay) ||
@@ -1116,7 +1119,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     memset(st, 0, sizeof *st);
     memset(&needs, 0, sizeof needs);
     *grad_energy = 0.0;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     memset(&ef->stats, 0, sizeof ef->stats);
     ef->stats.clipped = 1.0f;
     if (!grad && d->n) return CG_E_ARG;
@@ -1746,8 +1749,11 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < align_pad || bytes - align_pad < need))
         s = CG_E_MEMORY;
     /* refused: the others must hear of it */
-    if (s != CG_OK || !r.buffers.exchange_bytes)
-        return cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
+    if (s != CG_OK || !r.buffers.exchange_bytes) {
+        s = cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
+        if (!n) report->why = "cg_ef_init has not been called, or was refused: desc.n is the number of values";
+        return s;
+    }
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
     at += (size_t)(r.buffers.vector_bytes + r.buffers.packet_bytes);
     x = (cg_exchange_state *)(void *)at;
@@ -1884,7 +1890,7 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
 CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     cg_fenv_ env;
     if (!ef || !cg_is_finite_(factor)) return CG_E_ARG;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) || ef->desc.kind == CG_EF_SIGNUM) return CG_E_UNSUPPORTED;
     env = cg_fenv_enter_();
     cg_ef_scale_vector_(ef, 0, factor);
@@ -1899,7 +1905,7 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
 }
 CG_API_ cg_status cg_ef_set_rate(cg_ef *ef, float rate) {
     if (!ef || !cg_is_finite_(rate) || rate == 0.0f) return CG_E_ARG;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     ef->desc.rate = rate;
     return CG_OK;
 }
@@ -1909,7 +1915,7 @@ CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
     cg_ef_needs_ needs;
     cg_ef_desc d;
     if (!ef) s = CG_E_ARG;
-    else if (ef->pending) s = CG_E_STATE;
+    else if (cg_ef_is_unready_(ef)) s = CG_E_STATE;
     else {
         d = ef->desc;
         cg_op_set_ratio_(&d.op, ratio);
@@ -1988,7 +1994,7 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
                  padded_bytes = cg_size_or_zero_(cg_residual8_saved_bytes_(n)),
                  used_bytes = n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_); /* both of the 8-bit residual */
     uint8_t *p = buf + CG_EF_HEADER_BYTES_;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     if (cap < bytes) return CG_E_CAPACITY;
     memset(buf, 0, CG_EF_HEADER_BYTES_);
     cg_put32_(buf, CG_EF_MAGIC_);
@@ -2184,7 +2190,7 @@ static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *l
     cg_fenv_ env;
     cg_status s = CG_OK;
     if (!ef || !bufs || !lens || !count) return CG_E_ARG;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     env = cg_fenv_enter_();
     for (size_t blob = 0; blob < count && s == CG_OK; blob++)
         s = cg_ef_blob_check_(ef, (const uint8_t *)bufs[blob], lens[blob], exact);

@@ -1952,6 +1952,37 @@ TEST nonsense(void) {
     ASSERT_EQ(CG_E_MEMORY, cg_ef_init(&ef, &good, mem, 0));
     PASS();
 }
+/* A description without n, and a state that was never initialised: nothing would be averaged, so both are refused, on
+   all ranks and in words. */
+static void without_init(cg_transport *transport, void *user) {
+    int *wrong = (int *)user;
+    cg_exchange_desc x = CG_ZERO;
+    cg_report report;
+    cg_ef_desc d = CG_ZERO;
+    float grad[4] = { 1.0f, 2.0f, 3.0f, 4.0f };
+    unsigned char mem[64], room[8192];
+    uint8_t packet[512];
+    size_t len;
+    cg_ef ef;
+    memset(&ef, 0, sizeof ef);
+    d.op = cg_topk(0.5f);
+    if (cg_ef_memory(&d) != 0 || cg_ef_bound(&d) != 0) wrong[0]++;
+    if (cg_ef_init(&ef, &d, mem, sizeof mem) != CG_E_ARG) wrong[1]++;
+    if (cg_ef_exchange(&ef, &x, transport, grad, room, sizeof room, &report) != CG_E_STATE) wrong[2]++;
+    else if (!strstr(report.why, "cg_ef_init")) wrong[3]++;
+    if (grad[0] != 1.0f || grad[3] != 4.0f) wrong[4]++;
+    if (cg_ef_compress(&ef, NULL, grad, packet, sizeof packet, &len) != CG_E_STATE) wrong[5]++;
+    if (cg_ef_save(&ef, packet, sizeof packet, &len) != CG_E_STATE) wrong[6]++;
+    if (cg_ef_rescale(&ef, 2.0f) != CG_E_STATE || cg_ef_set_rate(&ef, 2.0f) != CG_E_STATE) wrong[7]++;
+}
+TEST init_forgotten(void) {
+    int wrong[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
+    cg_transport alone = CG_ZERO;
+    alone.size = 1;
+    without_init(&alone, wrong);
+    for (int i = 0; i < 8; i++) ASSERT_EQ_FMT(0, wrong[i] * (i + 1), "%d");
+    PASS();
+}
 /* Arguments that are not, on one that works. */
 TEST bad_calls(void) {
     static world w;
@@ -2105,7 +2136,7 @@ TEST codec(uint32_t kind, float momentum, int bytes) {
 
 GREATEST_MAIN_DEFS();
 int main(int argc, char **argv) {
-    static const int edges[] = { 0, 1, 63, 64, 65 };
+    static const int edges[] = { 1, 2, 63, 64, 65 };
     GREATEST_MAIN_BEGIN();
     quick = !long_test();
     for (int i = 0; i < PLANS; i++)
@@ -2156,6 +2187,7 @@ int main(int argc, char **argv) {
     RUN_TESTp(stays_bounded, "wangni:0.05", 4096, 19.0, 0, CLASSIC);
     RUN_TESTp(stays_bounded, "atomo:2:16:16", 256, 7.0, 0, CLASSIC);
     RUN_TEST(nonsense);
+    RUN_TEST(init_forgotten);
     RUN_TEST(bad_calls);
     RUN_TESTp(codec, CLASSIC, 0.0f, 0);
     RUN_TESTp(codec, CLASSIC, 0.0f, 1);

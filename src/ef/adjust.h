@@ -7,7 +7,7 @@
 CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
     cg_fenv_ env;
     if (!ef || !cg_is_finite_(factor)) return CG_E_ARG;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) || ef->desc.kind == CG_EF_SIGNUM) return CG_E_UNSUPPORTED;
     env = cg_fenv_enter_();
     cg_ef_scale_vector_(ef, 0, factor);
@@ -22,7 +22,7 @@ CG_API_ cg_status cg_ef_rescale(cg_ef *ef, float factor) {
 }
 CG_API_ cg_status cg_ef_set_rate(cg_ef *ef, float rate) {
     if (!ef || !cg_is_finite_(rate) || rate == 0.0f) return CG_E_ARG;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     ef->desc.rate = rate;
     return CG_OK;
 }
@@ -32,7 +32,7 @@ CG_API_ cg_status cg_ef_set_ratio(cg_ef *ef, float ratio) {
     cg_ef_needs_ needs;
     cg_ef_desc d;
     if (!ef) s = CG_E_ARG;
-    else if (ef->pending) s = CG_E_STATE;
+    else if (cg_ef_is_unready_(ef)) s = CG_E_STATE;
     else {
         d = ef->desc;
         cg_op_set_ratio_(&d.op, ratio);

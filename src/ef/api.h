@@ -52,7 +52,7 @@ enum { CG_CLIP_NORM = 0, CG_CLIP_VALUE = 1 };
    valid as long as the cg_ef is used. */
 typedef struct cg_ef_desc {
     cg_op op;
-    size_t n;         /* values in every gradient */
+    size_t n;         /* values in every gradient; 0 is refused */
     uint32_t kind;    /* cg_ef_kind */
     int workers;      /* number of ranks, read only by clip; 0 = 1 */
     float momentum;   /* 0 <= momentum < 1; MOMENTUM, SIGNUM, EF21 and ONEBIT_ADAM only */
@@ -127,8 +127,9 @@ CG_API_ size_t cg_ef_memory(const cg_ef_desc *desc);
    those of a codec of yours: use cg_bound_with for these. */
 CG_API_ size_t cg_ef_bound(const cg_ef_desc *desc);
 /* Makes *ef with all state zero. mem may have any alignment and is yours; *ef and mem must stay in place as long as
-   *ef is used. CG_E_ARG: a value out of range. CG_E_UNSUPPORTED: a field that this kind or operator cannot use.
-   CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. */
+   *ef is used. CG_E_ARG: a value out of range, or n is 0. CG_E_UNSUPPORTED: a field that this kind or operator cannot
+   use. CG_E_MEMORY: fewer than cg_ef_memory() bytes. After an error *ef must not be used. A cg_ef of zeros that
+   cg_ef_init has not made is refused by the other calls with CG_E_STATE. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes);
 /* Sets the state to zero, as after cg_ef_init; a pending step is forgotten, and desc stays as it is. */
 CG_API_ void cg_ef_reset(cg_ef *ef);

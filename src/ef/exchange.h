@@ -160,8 +160,11 @@ static cg_status cg_ef_exchange_(cg_ef *ef, const cg_exchange_desc *desc, const 
     if (s == CG_OK && r.buffers.exchange_bytes && (!mem || bytes < align_pad || bytes - align_pad < need))
         s = CG_E_MEMORY;
     /* refused: the others must hear of it */
-    if (s != CG_OK || !r.buffers.exchange_bytes)
-        return cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
+    if (s != CG_OK || !r.buffers.exchange_bytes) {
+        s = cg_exchange_or_fail_(&r.desc, transport, grad, n, mem, bytes, s, report);
+        if (!n) report->why = "cg_ef_init has not been called, or was refused: desc.n is the number of values";
+        return s;
+    }
     s = cg_ef_exchange_begin_(ef, desc, transport, grad, at, &r);
     at += (size_t)(r.buffers.vector_bytes + r.buffers.packet_bytes);
     x = (cg_exchange_state *)(void *)at;

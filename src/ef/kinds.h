@@ -49,4 +49,6 @@ static int cg_ef_has_velocity_(const cg_ef_desc *d) {
 }
 /* Whether p is stored over the residual. An 8-bit residual has no room for p. */
 static int cg_ef_in_place_(const cg_ef_desc *d) { return cg_ef_has_trait_(d, CG_EF_IN_PLACE_) && !d->bytes; }
+/* CG_E_STATE while a step is pending, and of a state that cg_ef_init has not made: that has no values at all. */
+static int cg_ef_is_unready_(const cg_ef *ef) { return ef->pending || !ef->desc.n; }
 static float cg_ef_decay_(const cg_ef_desc *d) { return d->decay != 0.0f ? d->decay : cg_ef_row_of_(d)->decay; }

@@ -51,7 +51,7 @@ static int cg_ef_is_fraction_(float f) { return f >= 0.0f && f <= 1.0f; }
 static cg_status cg_ef_check_(const cg_ef_desc *d, cg_ef_needs_ *needs) {
     cg_status s;
     memset(needs, 0, sizeof *needs);
-    if (!d || d->kind > CG_EF_ONEBIT_ADAM || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
+    if (!d || !d->n || d->kind > CG_EF_ONEBIT_ADAM || d->workers < 0 || d->clip_by > CG_CLIP_VALUE ||
         d->warmup.kind > CG_WARMUP_TABLE)
         return CG_E_ARG;
     if (!cg_ef_is_fraction_(d->momentum) || d->momentum == 1.0f || !cg_ef_is_fraction_(d->decay) ||

@@ -49,7 +49,7 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
                  padded_bytes = cg_size_or_zero_(cg_residual8_saved_bytes_(n)),
                  used_bytes = n + 2 * ((n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_); /* both of the 8-bit residual */
     uint8_t *p = buf + CG_EF_HEADER_BYTES_;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     if (cap < bytes) return CG_E_CAPACITY;
     memset(buf, 0, CG_EF_HEADER_BYTES_);
     cg_put32_(buf, CG_EF_MAGIC_);
@@ -245,7 +245,7 @@ static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *l
     cg_fenv_ env;
     cg_status s = CG_OK;
     if (!ef || !bufs || !lens || !count) return CG_E_ARG;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     env = cg_fenv_enter_();
     for (size_t blob = 0; blob < count && s == CG_OK; blob++)
         s = cg_ef_blob_check_(ef, (const uint8_t *)bufs[blob], lens[blob], exact);

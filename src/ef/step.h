@@ -259,7 +259,7 @@ static cg_status cg_ef_step_check_(cg_ef *ef, const cg_tag *tag, const cg_extra 
     memset(st, 0, sizeof *st);
     memset(&needs, 0, sizeof needs);
     *grad_energy = 0.0;
-    if (ef->pending) return CG_E_STATE;
+    if (cg_ef_is_unready_(ef)) return CG_E_STATE;
     memset(&ef->stats, 0, sizeof ef->stats);
     ef->stats.clipped = 1.0f;
     if (!grad && d->n) return CG_E_ARG;
