@@ -310,15 +310,14 @@ CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *de
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
     float *grad, void *mem, size_t bytes, cg_report *report);
 
-/* Bytes of mem for cg_ef_exchange_layers; 0: refused, or they overflow. Writes n and the op, route, warm, carry and
-   side of this step into layers[i]. */
+/* Bytes of mem for cg_ef_exchange_layers; 0: refused, or they overflow. Writes n and the op, warm and carry of this
+   step into layers[i]. */
 CG_API_ size_t cg_ef_layers_memory(
     cg_ef *const *efs, cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
 /* One step of several vectors, as cg_exchange_layers: layers[i].x is the gradient of efs[i] and receives its result,
-   and layers[i].desc is as for cg_ef_exchange. All efs must differ. As cg_ef_layers_memory does, it writes n, op,
-   route, warm, carry and side into layers[i]: set route and side again before every step. If this rank refuses one
-   gradient, no state changes; if another rank does, the states of this rank keep all gradients, as after a rollback.
-   A layer that fails later is rolled back alone. */
+   and layers[i].desc is as for cg_ef_exchange. All efs must differ. As cg_ef_layers_memory does, it writes n, op, warm
+   and carry into layers[i]. If this rank refuses one gradient, no state changes; if another rank does, the states of
+   this rank keep all gradients, as after a rollback. A layer that fails later is rolled back alone. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
@@ -1783,10 +1782,18 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 
 /* Layers: as one by one, but that all exchanges are opened together. */
 
-/* layer->desc becomes the description of this step. */
+/* layer->desc becomes that of this step, for as long as its memory is computed. Meanwhile layer->report, which every
+   exchange writes anew, holds what the caller has set and must find again: route and side. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
+    layer->report.route = layer->desc.route;
+    layer->report.used = layer->desc.side;
     layer->desc = cg_ef_step_desc_(ef, &layer->desc);
     layer->n = ef->desc.n;
+}
+static void cg_ef_layer_caller_desc_(cg_layer *layer) {
+    layer->desc.route = layer->report.route;
+    layer->desc.side = (const cg_extra *)layer->report.used;
+    memset(&layer->report, 0, sizeof layer->report);
 }
 /* Bytes of a layer beside its exchange. */
 static uint64_t cg_ef_layer_buffer_bytes_(const cg_ef *ef, const cg_layer *layer, const cg_transport *t) {
@@ -1812,6 +1819,7 @@ CG_API_ size_t cg_ef_layers_memory(
     if (bytes)
         bytes = cg_size_or_zero_(
             cg_add_sat_(cg_add_sat_(cg_ef_layers_buffer_bytes_(efs, layers, count, transport), bytes), 64));
+    for (size_t i = 0; i < count; i++) cg_ef_layer_caller_desc_(&layers[i]);
     cg_fenv_leave_(env);
     return bytes;
 }

@@ -299,12 +299,56 @@ TEST elsewhere_it_is_refused(void) {
     PASS();
 }
 
+/* What the caller has set stays: a dense step takes another route and no aux, but only for itself. */
+TEST a_dense_step_keeps_the_description(void) {
+    enum { N = 1000 };
+    static float grad[2][N], variance[N], state[2][50000];
+    static unsigned char mem[400000];
+    cg_transport one = CG_ZERO;
+    cg_extra extra = CG_ZERO;
+    cg_ef ef[2], *efs[2];
+    cg_layer layers[2];
+    cg_report report;
+    one.size = 1;
+    extra.aux = variance;
+    memset(layers, 0, sizeof layers);
+    for (int l = 0; l < 2; l++) {
+        cg_ef_desc d = CG_ZERO;
+        d.n = N;
+        d.kind = l ? CG_EF_CLASSIC : CG_EF_VARIANCE;
+        d.op = l ? cg_topk(0.1f) : cg_variance(1.0f);
+        d.dense_steps = 1;
+        ASSERT(cg_ef_memory(&d) <= sizeof state[l]);
+        ASSERT_EQ(CG_OK, cg_ef_init(&ef[l], &d, state[l], sizeof state[l]));
+        efs[l] = &ef[l];
+        layers[l].x = grad[l];
+        layers[l].desc.side = l ? NULL : &extra;
+        layers[l].desc.route = l ? CG_ROUTE_MERGE : CG_ROUTE_ALLGATHER;
+    }
+    for (uint64_t step = 0; step < 3; step++) {
+        for (int i = 0; i < N; i++) {
+            grad[0][i] = grad[1][i] = (float)(i % 17) - 8.0f;
+            variance[i] = 4.0f;
+        }
+        layers[0].desc.tag.step = layers[1].desc.tag.step = step;
+        ASSERT(cg_ef_layers_memory(efs, layers, 2, 0, &one) <= sizeof mem);
+        ASSERT(layers[0].desc.side == &extra && layers[1].desc.route == CG_ROUTE_MERGE);
+        ASSERT_EQ(CG_OK, cg_ef_exchange_layers(efs, layers, 2, 0, &one, mem, sizeof mem, &report));
+        ASSERT(layers[0].desc.side == &extra && layers[1].desc.side == NULL);
+        ASSERT_EQ_FMT((unsigned)CG_ROUTE_ALLGATHER, (unsigned)layers[0].desc.route, "%u");
+        ASSERT_EQ_FMT((unsigned)CG_ROUTE_MERGE, (unsigned)layers[1].desc.route, "%u");
+        if (step) ASSERT_EQ_FMT((unsigned)CG_ROUTE_MERGE, (unsigned)layers[1].report.route, "%u");
+    }
+    PASS();
+}
+
 SUITE(layers) {
     RUN_TEST(as_one_by_one);
     RUN_TEST(short_ones_are_the_plain_mean);
     RUN_TEST(a_nan_loses_nothing);
     RUN_TEST(a_failure_anywhere_loses_nothing);
     RUN_TEST(the_same_memory_twice_is_refused);
+    RUN_TEST(a_dense_step_keeps_the_description);
 }
 SUITE(abstaining) {
     RUN_TESTp(to_abstain_is_to_send_zeros, "topk:0.1");

@@ -188,15 +188,14 @@ CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *de
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
     float *grad, void *mem, size_t bytes, cg_report *report);
 
-/* Bytes of mem for cg_ef_exchange_layers; 0: refused, or they overflow. Writes n and the op, route, warm, carry and
-   side of this step into layers[i]. */
+/* Bytes of mem for cg_ef_exchange_layers; 0: refused, or they overflow. Writes n and the op, warm and carry of this
+   step into layers[i]. */
 CG_API_ size_t cg_ef_layers_memory(
     cg_ef *const *efs, cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
 /* One step of several vectors, as cg_exchange_layers: layers[i].x is the gradient of efs[i] and receives its result,
-   and layers[i].desc is as for cg_ef_exchange. All efs must differ. As cg_ef_layers_memory does, it writes n, op,
-   route, warm, carry and side into layers[i]: set route and side again before every step. If this rank refuses one
-   gradient, no state changes; if another rank does, the states of this rank keep all gradients, as after a rollback.
-   A layer that fails later is rolled back alone. */
+   and layers[i].desc is as for cg_ef_exchange. All efs must differ. As cg_ef_layers_memory does, it writes n, op, warm
+   and carry into layers[i]. If this rank refuses one gradient, no state changes; if another rank does, the states of
+   this rank keep all gradients, as after a rollback. A layer that fails later is rolled back alone. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 

@@ -194,10 +194,18 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 
 /* Layers: as one by one, but that all exchanges are opened together. */
 
-/* layer->desc becomes the description of this step. */
+/* layer->desc becomes that of this step, for as long as its memory is computed. Meanwhile layer->report, which every
+   exchange writes anew, holds what the caller has set and must find again: route and side. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
+    layer->report.route = layer->desc.route;
+    layer->report.used = layer->desc.side;
     layer->desc = cg_ef_step_desc_(ef, &layer->desc);
     layer->n = ef->desc.n;
+}
+static void cg_ef_layer_caller_desc_(cg_layer *layer) {
+    layer->desc.route = layer->report.route;
+    layer->desc.side = (const cg_extra *)layer->report.used;
+    memset(&layer->report, 0, sizeof layer->report);
 }
 /* Bytes of a layer beside its exchange. */
 static uint64_t cg_ef_layer_buffer_bytes_(const cg_ef *ef, const cg_layer *layer, const cg_transport *t) {
@@ -223,6 +231,7 @@ CG_API_ size_t cg_ef_layers_memory(
     if (bytes)
         bytes = cg_size_or_zero_(
             cg_add_sat_(cg_add_sat_(cg_ef_layers_buffer_bytes_(efs, layers, count, transport), bytes), 64));
+    for (size_t i = 0; i < count; i++) cg_ef_layer_caller_desc_(&layers[i]);
     cg_fenv_leave_(env);
     return bytes;
 }
