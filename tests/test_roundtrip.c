@@ -238,6 +238,61 @@ TEST bound_is_tight(void) {
     PASS();
 }
 
+/* cg_bound suffices: for random operators with something in every slot, random ratios, lengths and ranks. The packet
+   has just that much room. Vectors of few values make ties, and packets of the greatest length. */
+TEST bound_suffices(void) {
+    static const char *const samples[] = { "", "randk:%s|", "randk:%s:unscaled|", "permk:2|", "permk:3|", "permk:16|" },
+                             *const transforms[] = { "", "", "", "rotate:1|", "dct|" },
+                             *const selections[] = { "topk:%s", "mstopk:%s", "dgc:%s", "sidco:%s", "wangni:%s",
+                                 "wangnivar:0.5", "threshold:0.7", "chunked:37:%s", "sides:%s", "side:%s", "blocks:5",
+                                 "bins:20", "variance:1" },
+                             *const quantizers[] = { "", "|f16", "|absmax:4:64", "|efsign", "|levels:7:32|huffman",
+                                 "|terngrad|quartic", "|absmax:3:16|gamma", "|natural" },
+                             *const codes[] = { "", "|eliasfano", "|bitmap", "|golomb" };
+    static float x[3000];
+    const unsigned trials = long_test() ? 300000 : 12000;
+    uint64_t random = 5;
+    unsigned tried = 0;
+#define ANY(list) list[ref_rand(&random) % (sizeof list / sizeof *list)]
+    for (unsigned trial = 0; trial < trials; trial++) {
+        const size_t n = trial % 3 ? ref_rand(&random) % 400 : ref_rand(&random) % 3000;
+        const uint32_t span = 1 + ref_rand(&random) % 40;
+        cg_tag tag = { 1, 0, 0, 0 };
+        cg_extra extra = CG_ZERO;
+        char format[160], ratio[32], text[160];
+        size_t cap, room, len = 0;
+        void *packet, *scratch;
+        cg_status s;
+        cg_op op;
+        tag.step = trial;
+        tag.rank = ref_rand(&random) % 3;
+        snprintf(ratio, sizeof ratio, "%.7g", 0.002 + ref_uniform(&random) * (trial % 2 ? 0.1 : 0.99));
+        snprintf(format, sizeof format, "%s%s%s%s%s", ANY(samples), ANY(transforms), ANY(selections), ANY(quantizers),
+            ANY(codes));
+        snprintf(text, sizeof text, format, ratio, ratio);
+        if (cg_op_parse(&op, text) != CG_OK) continue; /* bins and variance take neither sample nor transform */
+        for (size_t i = 0; i < n; i++) x[i] = (float)(ref_rand(&random) % span) - (float)(span / 2);
+        if (op.select.id == CG_SELECT_BINS || op.select.id == CG_SELECT_VARIANCE) extra.aux = x;
+        cap = cg_bound(&op, n);
+        room = cg_scratch(&op, n);
+        packet = malloc(cap + 1);
+        scratch = malloc(room + 1);
+        if (!packet || !scratch) FAILm("no memory");
+        s = cg_compress_with(&op, &tag, &extra, x, n, packet, cap, &len, scratch, room);
+        free(packet), free(scratch);
+        if (s == CG_E_ARG || s == CG_E_UNSUPPORTED) continue; /* a rank that permk does not have, for one */
+        if (s != CG_OK || len > cap) {
+            snprintf(note, sizeof note, "%s, n = %lu, rank %u: %s", text, (unsigned long)n, (unsigned)tag.rank,
+                cg_status_str(s));
+            FAILm(note);
+        }
+        tried++;
+    }
+#undef ANY
+    ASSERT(tried > trials / 2);
+    PASS();
+}
+
 SUITE(roundtrip) {
     int s, t, k;
     for (s = 0; s < OPS_SAMPLES; s++)
@@ -250,6 +305,7 @@ SUITE(roundtrip) {
     for (k = 0; k < OPS_CODES; k++) RUN_TEST1(few_of_many, k);
     RUN_TEST(null_tag_and_text);
     RUN_TEST(bound_is_tight);
+    RUN_TEST(bound_suffices);
 }
 
 GREATEST_MAIN_DEFS();

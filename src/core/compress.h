@@ -19,12 +19,11 @@ static cg_status cg_layout_sizes_(
     }
     return CG_OK;
 }
-/* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. */
-static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
+/* Bytes that any packet fits whose sample has left sampled_n values; 0: op refuses, or they overflow. */
+static size_t cg_bound_sampled_(const cg_op *op, const cg_extra *extra, uint64_t sampled_n) {
     cg_layout_ lay;
-    uint64_t transformed_n, k, universe, values, indices = 0;
-    if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
-    transformed_n = cg_transformed_n_(op, cg_sampled_n_(op, n, NULL));
+    const uint64_t transformed_n = cg_transformed_n_(op, sampled_n);
+    uint64_t k, universe, values, indices = 0;
     if (transformed_n == CG_TOO_LARGE_) return 0;
     k = cg_max_selected_(op, transformed_n);
     if (cg_layout_sizes_(op, extra, k, &lay, &values) != CG_OK) return 0;
@@ -34,6 +33,18 @@ static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     else if (op->select.id && op->select.id != CG_SELECT_GIVEN)
         indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
+}
+/* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. PermK leaves
+   some ranks one value fewer, and Elias-Fano may need a bit more for each index then. */
+static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
+    uint64_t sampled_n;
+    size_t most, fewer;
+    if (!op || cg_op_check_(op) != CG_OK || !cg_matrix_shape_fits_(op, n)) return 0;
+    sampled_n = cg_sampled_n_(op, n, NULL);
+    most = cg_bound_sampled_(op, extra, sampled_n);
+    if (!most || op->sample.id != CG_SAMPLE_PERMK || !sampled_n) return most;
+    fewer = cg_bound_sampled_(op, extra, sampled_n - 1);
+    return fewer > most ? fewer : most;
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
