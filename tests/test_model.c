@@ -658,7 +658,7 @@ static const course COURSES[] = {
     { "topk:0.1", K(EF21), 0, 0, 0, 0, 50, 0, 0 },
     { "efsign", K(ONEBIT_ADAM), 0.5f, 0, 0, 0, 20, 0, 0 },
     { "topk:0.1", K(MOMENTUM), 0.5f, 0, 0, 0, 90, 0, 0 },
-    { "topk:0.1", K(CLASSIC), 0, 0, 0, 0, 0, 0, 0 },
+    { "topk:0.1", K(CLASSIC), 0, 0, 0, 0, 1, 0, 0 },
 };
 enum { COURSE_COUNT = sizeof COURSES / sizeof *COURSES, STEPS = 30, NAN_STEP = 7, RATE_STEP = 11, EF_RANKS = 3 };
 typedef struct pupil {

@@ -34,8 +34,8 @@ static size_t cg_bound_sampled_(const cg_op *op, const cg_extra *extra, uint64_t
         indices = cg_index_bound_(op, universe, cg_index_count_(op, k));
     return cg_size_or_zero_(cg_add_sat_(cg_add_sat_(values, indices), CG_HEADER_BYTES));
 }
-/* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. PermK leaves
-   some ranks one value fewer, and Elias-Fano may need a bit more for each index then. */
+/* Bytes that any packet of op and n values fits; 0: op is illegal or does not fit n, or the bound overflows. PermK
+   leaves some ranks one value fewer, and Elias-Fano may need a bit more for each index then. */
 static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
     uint64_t sampled_n;
     size_t most, fewer;

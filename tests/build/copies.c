@@ -45,7 +45,7 @@ uint64_t COPY(void) {
             desc.op = cg_topk(0.1f);
             if (cg_exchange(&desc, &alone, y, n, scratch, sizeof scratch, NULL) != CG_OK) return 0;
             h = h * 31 + golden_hash_floats(y, n);
-            {
+            if (n) {
                 cg_ef_desc d = CG_ZERO;
                 cg_ef ef;
                 d.op = desc.op;
