@@ -282,6 +282,12 @@
                 error and every burst of up to 33 bits. */
 
 /* src/core/api.h */
+/* api: the public declarations of compgrad.h
+
+   Offers   operators, packets, compress and decode, reduction, and the macros that declare functions
+   Needs    stddef.h and stdint.h
+   Touches  nothing */
+
 #ifndef COMPGRAD_H
 #define COMPGRAD_H
 

@@ -156,6 +156,12 @@
      cg_exchange_layers: one opening record whose tag is a hash over all layers, then one record for each exchange. */
 
 /* src/exchange/api.h */
+/* api: the public declarations of an exchange, and the state that the caller allocates for one
+
+   Offers   cg_transport, cg_exchange_desc, cg_report, cg_io, cg_layer and the calls on them
+   Needs    compgrad.h
+   Touches  nothing */
+
 #include "compgrad.h" /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_EXCHANGE_H
@@ -534,7 +540,12 @@ struct cg_exchange_state {
 #endif /* COMPGRAD_EXCHANGE_H */
 
 /* src/exchange/begin.h */
-/* ============================================================================================== */
+/* begin: opens the implementation of exchanges, for the one file that defines COMPGRAD_IMPLEMENTATION
+
+   Offers   nothing
+   Needs    compgrad.h, whose implementation comes first
+   Touches  nothing */
+
 #if defined(COMPGRAD_IMPLEMENTATION) && !defined(COMPGRAD_EXCHANGE_IMPLEMENTED_) && !defined(COMPGRAD_LINKED)
 #  define COMPGRAD_EXCHANGE_IMPLEMENTED_
 

@@ -1,3 +1,9 @@
+/* api: the public declarations of compgrad.h
+
+   Offers   operators, packets, compress and decode, reduction, and the macros that declare functions
+   Needs    stddef.h and stdint.h
+   Touches  nothing */
+
 #ifndef COMPGRAD_H
 #define COMPGRAD_H
 

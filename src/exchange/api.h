@@ -1,3 +1,9 @@
+/* api: the public declarations of an exchange, and the state that the caller allocates for one
+
+   Offers   cg_transport, cg_exchange_desc, cg_report, cg_io, cg_layer and the calls on them
+   Needs    compgrad.h
+   Touches  nothing */
+
 #include "compgrad.h" /* outside the guard: its implementation has to come before the one below */
 
 #ifndef COMPGRAD_EXCHANGE_H

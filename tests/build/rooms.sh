@@ -7,9 +7,10 @@ rooms() {
         awk '$1 == "header" { for (i = 3; i <= NF; i++) if (!seen[$i]++) print "src/" $i }'
 }
 same_headers() {
-    mkdir -p "$tmp/headers" && sh src/headers.sh "$tmp/headers" || return 1
-    for h in compgrad*.h; do cmp "$h" "$tmp/headers/$h" || { echo "run make headers, and commit $h with src/"; return 1; }; done
-    for h in "$tmp/headers"/*; do [ -f "${h##*/}" ] || { echo "no ${h##*/}"; return 1; }; done
+    made=build/test/headers
+    rm -rf $made && mkdir -p $made && sh src/headers.sh $made || return 1
+    for h in compgrad*.h; do cmp "$h" $made/"$h" || { echo "run make headers, and commit $h with src/"; return 1; }; done
+    for h in $made/*; do [ -f "${h##*/}" ] || { echo "no ${h##*/}"; return 1; }; done
 }
 all_listed() { # every file is a room of some header, and on the map
     rooms | sort >"$tmp/listed"
