@@ -311,7 +311,7 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *
     float *grad, void *mem, size_t bytes, cg_report *report);
 
 /* Bytes of mem for cg_ef_exchange_layers; 0: refused, or they overflow. Writes n and the op, warm and carry of this
-   step into layers[i]. */
+   step into layers[i], and clears layers[i].report. */
 CG_API_ size_t cg_ef_layers_memory(
     cg_ef *const *efs, cg_layer *layers, size_t count, size_t small, const cg_transport *transport);
 /* One step of several vectors, as cg_exchange_layers: layers[i].x is the gradient of efs[i] and receives its result,

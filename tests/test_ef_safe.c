@@ -1954,8 +1954,9 @@ TEST nonsense(void) {
 }
 /* A description without n, and a state that was never initialised: nothing would be averaged, so both are refused, on
    all ranks and in words. */
-static void without_init(cg_transport *transport, void *user) {
-    int *wrong = (int *)user;
+static int without_init(cg_threads_world *net, int rank, void *user) {
+    const cg_transport ranks = cg_threads_transport(net, rank, CG_THREADS_ALL), *transport = &ranks;
+    int *wrong = (int *)user + 8 * rank;
     cg_exchange_desc x = CG_ZERO;
     cg_report report;
     cg_ef_desc d = CG_ZERO;
@@ -1974,13 +1975,16 @@ static void without_init(cg_transport *transport, void *user) {
     if (cg_ef_compress(&ef, NULL, grad, packet, sizeof packet, &len) != CG_E_STATE) wrong[5]++;
     if (cg_ef_save(&ef, packet, sizeof packet, &len) != CG_E_STATE) wrong[6]++;
     if (cg_ef_rescale(&ef, 2.0f) != CG_E_STATE || cg_ef_set_rate(&ef, 2.0f) != CG_E_STATE) wrong[7]++;
+    return 0;
 }
 TEST init_forgotten(void) {
-    int wrong[8] = { 0, 0, 0, 0, 0, 0, 0, 0 };
-    cg_transport alone = CG_ZERO;
-    alone.size = 1;
-    without_init(&alone, wrong);
-    for (int i = 0; i < 8; i++) ASSERT_EQ_FMT(0, wrong[i] * (i + 1), "%d");
+    for (int size = 1; size <= 3; size++) {
+        int wrong[3][8];
+        memset(wrong, 0, sizeof wrong);
+        ASSERT_EQ(0, cg_threads_run(size, without_init, wrong));
+        for (int rank = 0; rank < size; rank++)
+            for (int i = 0; i < 8; i++) ASSERT_EQ_FMT(0, wrong[rank][i] * (i + 1), "%d");
+    }
     PASS();
 }
 /* Arguments that are not, on one that works. */
