@@ -36,6 +36,7 @@
      - no stage may be given twice; indices and values can have one code each;
      - lowrank and atomo are complete operators: no stage can be added to them;
      - given, bins and variance take neither a sample nor a transform; lloyd needs rotate, and takes no selection;
+     - mean needs side: values of both signs have no mean worth sending;
      - a code for indices needs a selection that sends indices;
      - a code for values fits every quantizer but f16, flex16, natural, sign, efsign, lloyd, mean and your own; with
        dense and bf16 it must be huffman, which codes their exponents; quartic needs a quantizer of three levels
@@ -98,7 +99,9 @@
    The columns of the table:
      text      [..] may be left out
      bits      per element of x, without the header, which adds 8*CG_HEADER_BYTES/n
-     bias      "unbiased" means that the expected decoded vector D(x) is x; "nearly", that a small bias remains
+     bias      "unbiased" means that the expected decoded vector D(x) is x; "nearly", that it is off by less than
+               .004 |x| at 1 bit, .002 |x| at 2 and .001 |x| at 4, on a few equal spikes with a small rest, which are
+               the worst vectors known (rotate:2 in place of rotate:3: up to .04 |x|)
      omega     of an unbiased operator: the expectation of |D(x) - x|^2 is at most omega |x|^2
      delta     of a biased operator: |D(x) - x|^2 is at most (1 - delta) |x|^2
      *         for a vector of normally distributed values; without the star, for any vector
@@ -157,18 +160,19 @@
                                                                                     if left out (QLoRA)
      lloyd:bits              bits + 32/1024    nearly    as eden                    Lloyd-Max levels; only after rotate,
                                                                                     without a selection
-     mean                    0                 biased    mean^2/mean square         one value for all; part of sbc
+     mean                    0                 biased    mean^2/mean square         one value for all; only after side,
+                                                                                    as in sbc
      user:id:arg:size:value  as the codec says                                      your own quantizer, see cg_codec
    rotations and frequencies: a random rotation makes any vector look normal, so few bits suffice for all of them
-     rotate:1  rotate:2      (transform)                                            orthonormal, in blocks of 1024;
-                                                                                    before any quantizer; 2 rounds where
-                                                                                    no bias is wanted
+     rotate:rounds           (transform)                                            orthonormal, in blocks of 1024;
+                                                                                    before any quantizer; 1 to 3 rounds,
+                                                                                    3 where no bias is wanted
      srq:bits                bits + 64/1024    unbiased  <= (2 ln 1024 + 2)         stochastic rotated quantization
                                                             / (2^bits-1)^2          (Suresh 17)
      eden:bits               bits + 32/1024    nearly    .571* .133* .0358* .0096*  best error per bit, needs no error
                                                          for 1 2 3 4 bits           feedback (Vargaftik 22); 0 < bits <=
-                                                                                    4 in steps of 1/32; below 1 bit of a
-                                                                                    random sample
+                                                                                    4, rounded to 1/32; below 1 bit of a
+                                                                                    random sample; rotate:3|lloyd:bits
      drive                   1 + 32/1024       nearly    .571*                      eden:1 (Vargaftik 21)
      dct                     (transform)                                            orthonormal DCT-II in blocks of 64,
                                                                                     before chunked
@@ -193,9 +197,10 @@
      wangnivar:epsilon       as topk           unbiased  epsilon                    the fewest values for that omega
                                                                                     (Wangni 18)
      bins:bin                varies            biased                               the selection of adacomp (Chen 18);
-                                                                                    cg_extra.aux is the gradient; every
-                                                                                    value becomes + or - the mean
-                                                                                    maximum of the bins
+                                                                                    cg_extra.aux is the gradient. Unlike
+                                                                                    other selections it also replaces
+                                                                                    values: each becomes + or - the mean
+                                                                                    of the bins' largest magnitudes
      variance:alpha          varies            biased                               values with x^2 > alpha v;
                                                                                     cg_extra.aux is the variance v
                                                                                     (Tsuzuku 18)
@@ -523,7 +528,8 @@ CG_API_ cg_op cg_wangni(float ratio);
 /* the same with the fewest values whose expected squared error is at most epsilon |x|^2 */
 CG_API_ cg_op cg_wangnivar(float epsilon);
 /* AdaComp's selection: values that, with the gradient cg_extra.aux added once more, reach the largest magnitude of
-   their bin */
+   their bin. It also replaces them, which no other selection does: each becomes + or - one magnitude, the mean over all
+   bins of their largest. */
 CG_API_ cg_op cg_bins(uint32_t bin);
 /* the largest of the positive and the largest of the negative values, the ratio of each */
 CG_API_ cg_op cg_sides(float ratio);
@@ -539,7 +545,7 @@ CG_API_ cg_op cg_randk(float ratio); /* a random value of each of k strata, time
 CG_API_ cg_op cg_permk(uint32_t workers);
 
 /* transforms */
-CG_API_ cg_op cg_rotate(int rounds); /* 1 or 2 rounds of random signs and a Hadamard matrix, in blocks of 1024 */
+CG_API_ cg_op cg_rotate(int rounds); /* 1 to 3 rounds of random signs and a Hadamard matrix, in blocks of 1024 */
 CG_API_ cg_op cg_dct(void);          /* DCT-II in blocks of 64 */
 /* x is a row-major matrix of rows*cols = n values; sends two factors of rank 1 to 64, from one power iteration */
 CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank);
@@ -549,7 +555,7 @@ CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget);
 /* named compositions */
 CG_API_ cg_op cg_srq(int bits); /* cg_rotate(1), then cg_minmax */
 CG_API_ cg_op cg_drive(void);   /* cg_eden(1) */
-/* cg_rotate(2), then cg_lloyd; 0 < bits <= 4, rounded to 1/32; below 1 bit, cg_randk(bits) comes first */
+/* cg_rotate(3), then cg_lloyd; 0 < bits <= 4, rounded to 1/32; below 1 bit, cg_randk(bits) comes first */
 CG_API_ cg_op cg_eden(float bits);
 CG_API_ cg_op cg_demo_dct(float ratio); /* cg_dct, then cg_chunked by 64 */
 CG_API_ cg_op cg_stc(float ratio);      /* cg_topk, then cg_efsign, Golomb coded */
@@ -581,8 +587,9 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second);
 
 /* Reads an operator from text such as "topk:0.01|absmax:4:512|golomb". On CG_E_ARG *op is all zeros. */
 CG_API_ CG_CHECKED_ cg_status cg_op_parse(cg_op *op, const char *text);
-/* Writes the text of an operator, with its final 0; 160 bytes always suffice. cg_op_parse reads the same operator back.
-   CG_E_CAPACITY: cap is too small. CG_E_ARG: the operator is not valid. After an error the text is empty. */
+/* Writes the text of an operator, with its final 0; 160 bytes always suffice. cg_op_parse reads the same operator back;
+   only a ratio that k overrides is left out, and becomes 1. The text "bins:50" does not show that cg_bins also replaces
+   values. CG_E_CAPACITY: cap is too small. CG_E_ARG: the operator is not valid. After an error the text is empty. */
 CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);
 
 /* ---- compress and decode ---- */
@@ -1316,7 +1323,7 @@ typedef struct cg_kernels_ {
 
     /* Transforms and sums. */
 
-    /* randomized Hadamard transform of CG_ROTATE_BLOCK_ values, or its inverse, to v; from may be v. rounds is 1 or 2,
+    /* randomized Hadamard transform of CG_ROTATE_BLOCK_ values, or its inverse, to v; from may be v. rounds is 1 to 3,
        flips has 32 words for each */
     void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
     /* orthonormal DCT-II of CG_DCT_BLOCK_ values in place, or its inverse */
@@ -2865,13 +2872,15 @@ static void cg_checksum_neon_(cg_checksum_ *sum, const uint8_t *words, size_t wo
    Needs    base, table
    Touches  nothing but its arguments */
 
-/* rotate_from: `rounds` (1 or 2) times random sign flips, then the Hadamard butterfly, over CG_ROTATE_BLOCK_ values;
+/* rotate_from: `rounds` (1 to 3) times random sign flips, then the Hadamard butterfly, over CG_ROTATE_BLOCK_ values;
    the inverse runs backwards. Bit i % 32 of flips[32*round + i/32] negates v[i] in that round. One multiplication by a
    power of two at the end makes it orthonormal. Within a butterfly the strides come in the order 4, 1, 2, 8, 16, ...,
    512, which suits vectors of eight and of four; as it decides roundings, it is part of the wire format. What overflows
    on the way may end as a NaN of any sign and payload: callers scale down before. from may be v, else they do not
    overlap. */
-CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
+CG_INLINE_ float cg_rotate_scale_(int rounds) {
+    return rounds == 1 ? 0.03125f : rounds == 2 ? 0.0009765625f : 0.000030517578125f; /* 2^-5, 2^-10, 2^-15 */
+}
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++)
         cg_store_(v, i, cg_as_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
@@ -3074,9 +3083,9 @@ CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
     if (inverse) cg_hadamard_short_avx2_(from, v, prefetch);
     else cg_hadamard_short_flip_avx2_(from, v, flips, prefetch);
     prefetch = cg_at_(prefetch, 512);
-    if (rounds == 2) {
+    for (int r = 1; r < rounds; r++) {
         cg_hadamard_long_avx2_(v, prefetch);
-        cg_hadamard_short_flip_avx2_(v, v, flips + 32, v);
+        cg_hadamard_short_flip_avx2_(v, v, flips + 32 * (inverse ? rounds - r : r), v);
         prefetch = v;
     }
     if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, prefetch);
@@ -3191,9 +3200,9 @@ static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *fl
     if (from != v) memcpy(v, from, 4 * CG_ROTATE_BLOCK_);
     if (inverse) cg_hadamard_short64_neon_(v, NULL, 0);
     else cg_hadamard_short64_neon_(v, flips, 1);
-    if (rounds == 2) {
+    for (int r = 1; r < rounds; r++) {
         cg_hadamard_long64_neon_(v, NULL, 1.0f, 0);
-        cg_hadamard_short64_neon_(v, flips + 32, 1);
+        cg_hadamard_short64_neon_(v, flips + 32 * (inverse ? rounds - r : r), 1);
     }
     if (inverse) cg_hadamard_long64_neon_(v, flips, scale, 1);
     else cg_hadamard_long64_neon_(v, NULL, scale, 0);
@@ -7332,13 +7341,14 @@ static uint64_t cg_matrix_work_bytes_(const cg_op *op) {
 /* src/core/stages.h */
 /* stages: the table of all stages but the codes, and the checks of stages and operators
 
-   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, predicates about operators
+   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, cg_op_check_new_, predicates about
+            operators
    Needs    base
    Touches  nothing but its arguments
    Other headers may use: cg_is_user_codec_, cg_op_check_
    A row of the table names a stage, its parameters and their ranges; parsing, printing and every check read it.
    cg_op_check_ is the only judge of operators: those of the caller and those in packet headers pass it before any
-   other function of the implementation sees them. */
+   other function of the implementation sees them. cg_op_check_new_ refuses a caller what only old packets may have. */
 
 enum {
     CG_SLOT_SAMPLE_,
@@ -7373,7 +7383,7 @@ static const cg_stage_row_ cg_stage_rows_[] = {
     { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
     { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_UNSCALED, "permk",
         { "unscaled", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 2, 0, 0, 0, CG_RANGE_NONE_, 0, "rotate", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 3, 0, 0, 0, CG_RANGE_NONE_, 0, "rotate", { "", "" } },
     { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "dct", { "", "" } },
     { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "lowrank",
         { "", "" } },
@@ -7515,6 +7525,13 @@ static cg_status cg_op_check_(const cg_op *op) {
         if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id || steps != (float)(int)steps) return CG_E_ARG;
     }
     return CG_OK;
+}
+/* An operator that the caller wants to use: cg_op_check_, and mean only after a selection of one side. The mean of
+   values of both signs is about nothing: training with it would stand still. Packets of 0.1 may have it, and the route
+   shared sends indices with it, whose values nobody reads. */
+static cg_status cg_op_check_new_(const cg_op *op) {
+    if (op->quantize.id == CG_QUANTIZE_MEAN && op->select.id != CG_SELECT_SIDE) return CG_E_ARG;
+    return cg_op_check_(op);
 }
 
 /* src/core/shape.h */
@@ -7726,10 +7743,10 @@ CG_API_ cg_op cg_rotate(int rounds) {
 CG_API_ cg_op cg_dct(void) { return cg_op_one_stage_(CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0.0f); }
 CG_API_ cg_op cg_srq(int bits) { return cg_then(cg_rotate(1), cg_minmax(bits, CG_ROTATE_BLOCK_)); }
 CG_API_ cg_op cg_lloyd(float bits) { return cg_op_quantize_(CG_QUANTIZE_LLOYD, 0, 0, bits); }
-/* bits are rounded to 1/32; below one bit a random sample comes first. */
+/* bits are rounded to 1/32; below one bit a random sample comes first. Two rounds would leave a bias, see README. */
 CG_API_ cg_op cg_eden(float bits) {
     float steps = (float)(int)(bits > 0.0f && bits <= 4.0f ? bits * 32.0f + 0.5f : 0.0f) / 32.0f;
-    cg_op op = cg_then(cg_rotate(2), cg_lloyd(bits < 1.0f ? 1.0f : steps));
+    cg_op op = cg_then(cg_rotate(3), cg_lloyd(bits < 1.0f ? 1.0f : steps));
     if (!(bits > 0.0f && bits <= 4.0f)) return cg_op_invalid_();
     return bits < 1.0f ? cg_then(cg_randk(bits), op) : op;
 }
@@ -7939,7 +7956,7 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     int first = 1;
     if (!op || !text) return CG_E_ARG;
     if (cap) text[0] = 0;
-    if (cg_op_check_(op) != CG_OK) return CG_E_ARG;
+    if (cg_op_check_new_(op) != CG_OK) return CG_E_ARG;
     t.at = text;
     t.end = text + cap;
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
@@ -8151,7 +8168,7 @@ static cg_status cg_op_parse_(cg_op *op, const char *text) {
         all = cg_then(all, one);
         more = cg_parse_literal_(&text, "|");
     } while (more);
-    if (*text || cg_op_check_(&all) != CG_OK) return CG_E_ARG;
+    if (*text || cg_op_check_new_(&all) != CG_OK) return CG_E_ARG;
     *op = all;
     return CG_OK;
 }
@@ -9273,19 +9290,20 @@ CG_INLINE_ uint64_t cg_strata_sample_(const cg_strata_ *s) {
 
 #define CG_ROTATE_SIGN_KEY_ 0x6A09E667F3BCC909u /* so that the signs of a rotation differ from the hashes of a sample */
 
-/* Transforms block number `block` from `from`, of any alignment, to v, aligned, which may be the same address. Values
-   from 2^107 on are scaled down first, as sums of 2^10 values, twice, must not overflow; the result is finite if the
-   values are. */
+/* Transforms block number `block` from `from`, of any alignment, to v, aligned, which may be the same address. The
+   result is finite if the values are: a round multiplies the norm by 2^5, and the norm is at most 2^5 times the largest
+   value, so that three rounds make at most 2^20 of it; values from 2^107 on are scaled down first. */
 static void cg_transform_block_(const cg_kernels_ *kernels, const cg_stage *stage, uint64_t key, uint64_t block,
     const float *from, float *v, int inverse) {
     const int rotate = stage->id == CG_TRANSFORM_ROTATE;
     const size_t block_size = rotate ? CG_ROTATE_BLOCK_ : CG_DCT_BLOCK_;
     const uint32_t absmax_bits = kernels->absmax_bits(from, block_size);
     const int huge = absmax_bits >= 0x75000000u && absmax_bits < CG_INF_BITS_; /* 2^107 */
+    const float lift = rotate && stage->arg == 3 ? 1073741824.0f : 1048576.0f; /* 2^30, 2^20 */
     if (huge)
-        for (size_t i = 0; i < block_size; i++) v[i] = cg_times_(cg_load_(from, i), 9.5367431640625e-07f); /* 2^-20 */
+        for (size_t i = 0; i < block_size; i++) v[i] = cg_times_(cg_load_(from, i), 1.0f / lift);
     if (rotate) {
-        uint32_t flips[64];
+        uint32_t flips[96];
         const cg_key_ block_key = cg_block_key_(key ^ CG_ROTATE_SIGN_KEY_, block);
         for (uint32_t i = 0; i < 32u * stage->arg; i++) flips[i] = cg_hash32_(block_key, i);
         kernels->rotate_from(huge ? v : from, v, flips, stage->arg, inverse);
@@ -9294,7 +9312,7 @@ static void cg_transform_block_(const cg_kernels_ *kernels, const cg_stage *stag
         kernels->dct(v, inverse);
     }
     if (huge)
-        for (size_t i = 0; i < block_size; i++) v[i] = cg_saturate_(cg_times_(v[i], 1048576.0f));
+        for (size_t i = 0; i < block_size; i++) v[i] = cg_saturate_(cg_times_(v[i], lift));
 }
 
 /* src/core/source.h */
@@ -11132,7 +11150,7 @@ static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = cg_bound_(op, extra, n);
+    size_t bytes = !op || cg_op_check_new_(op) != CG_OK ? 0 : cg_bound_(op, extra, n);
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -11140,7 +11158,7 @@ CG_API_ size_t cg_bound(const cg_op *op, size_t n) { return cg_bound_with(op, NU
 
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = !op || cg_op_check_(op) != CG_OK ? 0 : cg_size_or_zero_(cg_scratch_bytes_(op, n));
+    size_t bytes = !op || cg_op_check_new_(op) != CG_OK ? 0 : cg_size_or_zero_(cg_scratch_bytes_(op, n));
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -11298,7 +11316,11 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
 CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    cg_status s;
+    if (len) *len = 0;
+    s = !op || cg_op_check_new_(op) != CG_OK
+        ? CG_E_ARG
+        : cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
     cg_fenv_leave_(env);
     return s;
 }

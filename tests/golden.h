@@ -44,13 +44,12 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "levels:15:128:max", GOLDEN_N }, { "levels:2:100:nearest:max", GOLDEN_N }, { "flexpoint:2:64", GOLDEN_N },
     { "flexpoint:5:7", GOLDEN_N }, { "flexpoint:8:100", GOLDEN_N }, { "flex16:64", GOLDEN_N }, { "trits:1", GOLDEN_N },
     { "trits:1.75", GOLDEN_N }, { "strom:0.01", GOLDEN_N }, { "onebit", GOLDEN_N }, { "onebit:59", GOLDEN_N },
-    { "mean", GOLDEN_N }, { "natural", GOLDEN_N }, { "natural:nearest", GOLDEN_N }, { "dither:2", GOLDEN_N },
-    { "dither:3:64", GOLDEN_N }, { "dither:4:nearest", GOLDEN_N }, { "dither:8:100:max", GOLDEN_N },
-    { "dither:5:128:nearest:max", GOLDEN_N }, { "dynamic8", GOLDEN_N }, { "dynamic8:256", GOLDEN_N },
-    { "e4m3", GOLDEN_N }, { "e4m3:64", GOLDEN_N }, { "e5m2", GOLDEN_N }, { "e5m2:100", GOLDEN_N },
-    { "mxfp4", GOLDEN_N }, { "mxe4m3", GOLDEN_N }, { "mxe5m2", GOLDEN_N }, { "nf4", GOLDEN_N }, { "nf4:100", GOLDEN_N },
-    { "minmax:4:64:norm", GOLDEN_N }, { "minmax:3:100:nearest:norm", GOLDEN_N }, { "terngrad:clip", GOLDEN_N },
-    { "terngrad:nearest:clip", GOLDEN_N },
+    { "natural", GOLDEN_N }, { "natural:nearest", GOLDEN_N }, { "dither:2", GOLDEN_N }, { "dither:3:64", GOLDEN_N },
+    { "dither:4:nearest", GOLDEN_N }, { "dither:8:100:max", GOLDEN_N }, { "dither:5:128:nearest:max", GOLDEN_N },
+    { "dynamic8", GOLDEN_N }, { "dynamic8:256", GOLDEN_N }, { "e4m3", GOLDEN_N }, { "e4m3:64", GOLDEN_N },
+    { "e5m2", GOLDEN_N }, { "e5m2:100", GOLDEN_N }, { "mxfp4", GOLDEN_N }, { "mxe4m3", GOLDEN_N },
+    { "mxe5m2", GOLDEN_N }, { "nf4", GOLDEN_N }, { "nf4:100", GOLDEN_N }, { "minmax:4:64:norm", GOLDEN_N },
+    { "minmax:3:100:nearest:norm", GOLDEN_N }, { "terngrad:clip", GOLDEN_N }, { "terngrad:nearest:clip", GOLDEN_N },
     /* samples and selections */
     { "permk:4", GOLDEN_N }, { "permk:4:unscaled", GOLDEN_N }, { "permk:7|topk:0.1", GOLDEN_N },
     { "dgc:0.01", GOLDEN_N }, { "mstopk:0.05", GOLDEN_N }, { "mstopk:k=300", GOLDEN_N }, { "sidco:0.01", GOLDEN_N },
@@ -69,8 +68,7 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "topk:0.1|bf16|bitmap|huffman", GOLDEN_N },
     /* what has a name */
     { "adacomp:50", GOLDEN_N }, { "adaq:0.05", GOLDEN_N }, { "sbc:0.05", GOLDEN_N }, { "stc:0.05", GOLDEN_N },
-    { "eden:0.5", GOLDEN_N }, { "qsparse:0.1:4", GOLDEN_N }, { "cocktail:0.5:0.1:4", GOLDEN_N },
-    { "klevel:4:64", GOLDEN_N },
+    { "qsparse:0.1:4", GOLDEN_N }, { "cocktail:0.5:0.1:4", GOLDEN_N }, { "klevel:4:64", GOLDEN_N },
     /* all slots at once */
     { "randk:0.3|rotate:2|topk:0.2|absmax:4:64|golomb|huffman", GOLDEN_N },
     { "randk:0.3|dct|chunked:64:0.2|e4m3", GOLDEN_N }, { "permk:4|rotate:1|absmax:4:64|gamma", GOLDEN_N },
@@ -82,14 +80,14 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "flex16:64", GOLDEN_AGREED }, { "trits:1.5|quartic", GOLDEN_AGREED }, { "efsign", GOLDEN_AGREED },
     { "onebit:59", GOLDEN_AGREED }, { "dither:4:64", GOLDEN_AGREED }, { "dynamic8:64", GOLDEN_AGREED },
     { "e4m3:64", GOLDEN_AGREED }, { "e5m2:64", GOLDEN_AGREED }, { "mxfp4", GOLDEN_AGREED }, { "mxe4m3", GOLDEN_AGREED },
-    { "nf4", GOLDEN_AGREED }, { "mean", GOLDEN_AGREED }, { "topk:0.3|absmax:4:64", GOLDEN_AGREED },
+    { "nf4", GOLDEN_AGREED }, { "side:0.3|mean", GOLDEN_AGREED }, { "topk:0.3|absmax:4:64", GOLDEN_AGREED },
     /* moderate values */
     { "rotate:1", GOLDEN_MILD }, { "rotate:2|lloyd:1", GOLDEN_MILD }, { "rotate:2|lloyd:1.5", GOLDEN_MILD },
     { "rotate:2|lloyd:2", GOLDEN_MILD }, { "rotate:2|lloyd:4", GOLDEN_MILD }, { "dct|topk:0.05|f16", GOLDEN_MILD },
     { "lowrank:4:39:77", GOLDEN_MILD }, { "atomo:3:39:77", GOLDEN_MILD }, { "levels:4", GOLDEN_MILD },
     { "levels:127|gamma", GOLDEN_MILD }, { "levels:127|delta", GOLDEN_MILD }, { "levels:64|omega", GOLDEN_MILD },
     { "levels:64|huffman", GOLDEN_MILD }, { "trits:1.5|quartic", GOLDEN_MILD }, { "onebit", GOLDEN_MILD },
-    { "terngrad:clip", GOLDEN_MILD }, { "mean", GOLDEN_MILD }, { "dither:4", GOLDEN_MILD }, { "dynamic8", GOLDEN_MILD },
+    { "terngrad:clip", GOLDEN_MILD }, { "dither:4", GOLDEN_MILD }, { "dynamic8", GOLDEN_MILD },
     { "strom:0.1|huffman", GOLDEN_MILD }, { "wangni:0.05", GOLDEN_MILD }, { "wangnivar:2", GOLDEN_MILD },
     { "dgc:0.02", GOLDEN_MILD }, { "mstopk:0.02", GOLDEN_MILD }, { "sidco:0.02", GOLDEN_MILD },
     { "huffman", GOLDEN_MILD }, { "given|levels:7|omega", GOLDEN_MILD }, { "variance:1", GOLDEN_MILD },
@@ -104,7 +102,12 @@ static const golden_case golden_cases[] = { { "dense", GOLDEN_N }, { "f16", GOLD
     { "rotate:2|lloyd:2", 0 }, { "huffman", 0 }, { "permk:4", 0 }, { "topk:0.01|levels:4|golomb|omega", 0 },
     { "wangni:0.1", 0 }, { "mxfp4", 0 }, { "given", 0 }, { "rotate:2|lloyd:2", 1 }, { "huffman", 1 }, { "permk:4", 1 },
     { "topk:0.01|levels:4|golomb|omega", 1 }, { "wangni:0.1", 1 }, { "mxfp4", 1 }, { "dct|nf4", 1 }, { "natural", 1 },
-    { "lowrank:1:1:1", 1 }, { "atomo:1:1:1", 1 }, { "sbc:0.05", 1 } };
+    { "lowrank:1:1:1", 1 }, { "atomo:1:1:1", 1 }, { "sbc:0.05", 1 },
+    /* three rounds */
+    { "rotate:3", GOLDEN_N }, { "rotate:3|lloyd:1", GOLDEN_N }, { "rotate:3|lloyd:1.5", GOLDEN_N },
+    { "rotate:3|lloyd:4", GOLDEN_N }, { "randk:0.5|rotate:3|lloyd:1", GOLDEN_N }, { "rotate:3|lloyd:1", GOLDEN_MILD },
+    { "rotate:3|lloyd:2", GOLDEN_MILD }, { "rotate:3|lloyd:4", GOLDEN_MILD }, { "rotate:3|lloyd:1", GOLDEN_MAX },
+    { "rotate:3|lloyd:2", 0 }, { "rotate:3|lloyd:2", 1 } };
 enum { GOLDEN_CASES = (int)(sizeof golden_cases / sizeof golden_cases[0]) };
 
 /* Magnitudes 2^-10 to 2^-2; vectors of the first two lengths also have huge ones, denormals, zeros and ties. */

@@ -111,10 +111,6 @@ static double efsign_error(const cg_op *op, const stats *b) {
     (void)op;
     return b->n ? b->s - sq(b->one) / (double)b->n : 0.0;
 }
-static double mean_error(const cg_op *op, const stats *b) {
-    (void)op;
-    return b->n ? b->s - sq(b->sum) / (double)b->n : 0.0;
-}
 static double onebit_error(const cg_op *op, const stats *b) {
     double sum[2] = { 0, 0 }, count[2] = { 0, 0 };
     size_t i;
@@ -550,7 +546,6 @@ static void fill_table(void) {
     add("threelc:1", cg_threelc(1.0f), B, DRAW, 0, threelc_error, grid_nearest, BITS(2), 4, SURE, 0);
     add("threelc:1.75", cg_threelc(1.75f), B, DRAW, 0, threelc_error, grid_nearest, BITS(2), 4, SURE, 0);
     add("strom:0.05", cg_strom(0.05f), B, DRAW, 0, strom_error, strom_error, BITS(2), 0, SURE, 0);
-    add("mean", parsed("mean"), B, DRAW, 0, mean_error, mean_error, 0, 4, SURE, 0);
     add("natural", cg_natural(), U, MEAN, 0, eighth, natural_variance, BITS(9), 0, PRIVATE, 0);
     add("natural:nearest", cg_nearest(cg_natural()), B, DRAW, 0, ninth, natural_nearest, BITS(9), 0, SURE, 0);
     add("dither:3", cg_dither(3, 0), U, MEAN, 0, dither_omega, dither_variance, BITS(3), 4, PRIVATE, 0);
@@ -585,6 +580,7 @@ static void fill_table(void) {
         0);
     add("rotate:1", cg_rotate(1), B, DRAW, 0, nothing, NULL, BITS(32), 0, SHARED, 0);
     add("rotate:2", cg_rotate(2), B, DRAW, 0, nothing, NULL, BITS(32), 0, SHARED, 0);
+    add("rotate:3", cg_rotate(3), B, DRAW, 0, nothing, NULL, BITS(32), 0, SHARED, 0);
     add("dct", cg_dct(), B, DRAW, 0, nothing, NULL, BITS(32), 0, SURE, 0);
     add("srq:4", cg_srq(4), U, MEAN, 1024, srq_omega, NULL, BITS(4), 8, SHARED | PRIVATE, 0);
     add("drive", cg_drive(), U, MEAN, 1024, eden_omega, NULL, BITS(1), 4, SHARED, 0);
@@ -1412,7 +1408,7 @@ TEST seen_to_be_biased(const char *text, int kind, int fixed) {
 
 static const char *const SAMPLES[] = { "", "", "", "randk:0.4", "randk:0.11:unscaled", "permk:3", "permk:2:unscaled",
     "randk:k=5" };
-static const char *const TRANSFORMS[] = { "", "", "", "rotate:1", "rotate:2", "dct" };
+static const char *const TRANSFORMS[] = { "", "", "", "rotate:1", "rotate:2", "rotate:3", "dct" };
 static const char *const SELECTS[] = { "", "", "", "", "topk:0.2", "topk:k=3", "threshold:0.002", "dgc:0.1",
     "mstopk:0.15", "sidco:0.1", "wangni:0.2", "wangnivar:0.7", "bins:50", "sides:0.1", "side:0.1", "chunked:33:0.1",
     "blocks:5", "given", "variance:0.5", "mstopk:k=7" };
@@ -1445,6 +1441,7 @@ static int legal(const picks *p) {
     int by_place = !strncmp(s, "bins", 4) || !strcmp(s, "given") || !strncmp(s, "variance", 8);
     if (by_place && behind) return 0;
     if (!strncmp(q, "lloyd", 5) && (strncmp(t, "rotate", 6) || *s)) return 0;
+    if (!strcmp(q, "mean") && strncmp(s, "side:", 5)) return 0; /* values of both signs have no mean worth sending */
     if (*p->part[4] && (!*s || !strcmp(s, "given"))) return 0;
     if (!strcmp(v, "quartic")) return ternary;
     if (!strcmp(v, "huffman")) return smooth || !plain;
@@ -1472,7 +1469,7 @@ static void spell(const picks *p, char *text, size_t cap) {
     if (!used) snprintf(text, cap, "dense");
 }
 
-/* The same by cg_then and cg_coded. Lloyd-Max does not parse without its rotation. */
+/* The same by cg_then and cg_coded. Lloyd-Max does not parse without its rotation, nor mean without its side. */
 static cg_op compose(const picks *p) {
     cg_op op = cg_dense();
     size_t i;
@@ -1481,6 +1478,8 @@ static cg_op compose(const picks *p) {
         if (!strncmp(p->part[i], "lloyd:", 6)) {
             one.quantize.id = CG_QUANTIZE_LLOYD;
             one.quantize.value = (float)atof(p->part[i] + 6);
+        } else if (!strcmp(p->part[i], "mean")) {
+            one.quantize.id = CG_QUANTIZE_MEAN;
         } else if (*p->part[i]) {
             one = parsed(p->part[i]);
         }
@@ -1668,7 +1667,7 @@ TEST terngrad_worst_omega(void) {
    all keys. Two rounds mix it: the mean is right. */
 TEST one_round_is_biased_two_are_not(void) {
     enum { D = 1024, T = 2000 };
-    cg_op one = parsed("rotate:1|lloyd:1"), two = cg_eden(1.0f);
+    cg_op one = parsed("rotate:1|lloyd:1"), two = parsed("rotate:2|lloyd:1");
     float x[D] = { 0 }, y[D];
     double sum[2] = { 0, 0 }, squares[2] = { 0, 0 };
     int t, i, trials = quick ? T / 8 : T;
@@ -1975,18 +1974,18 @@ SUITE(traps) {
 
 SUITE(defects) {
     static const char *const SCALED[] = { "efsign", "absmax:1:64", "absmax:4:64", "minmax:4:64", "terngrad", "qsgd:4",
-        "levels:4:64:max", "flexpoint:8:64", "flex16:64", "trits:1.5", "onebit:64", "mean", "dither:4:64", "dynamic8",
-        "e4m3:64", "e5m2:64", "nf4" };
+        "levels:4:64:max", "flexpoint:8:64", "flex16:64", "trits:1.5", "onebit:64", "side:1|mean", "dither:4:64",
+        "dynamic8", "e4m3:64", "e5m2:64", "nf4" };
     static const char *const ONE_BIT[] = { "sign", "efsign", "onebit", "onebit:32", "absmax:1:64", "minmax:1:33",
         "drive", "topk:0.5|sign", "randk:0.5|sign", "terngrad" };
     static const char *const LINEAR[] = { "efsign", "onebit", "absmax:1:64", "absmax:4:512", "minmax:3:512",
-        "klevel:4:512", "terngrad", "terngrad:clip", "qsgd:7", "levels:7:64:max", "trits:1.5", "mean", "natural",
-        "dither:4", "dynamic8", "e4m3", "e5m2", "mxfp4", "mxe4m3", "mxe5m2", "nf4", "flexpoint:4:64", "flex16:64",
-        "drive", "eden:2.5", "srq:4", "dct|absmax:4:64", "stc:0.1", "sbc:0.1", "adaq:0.1", "qsparse:0.1:7",
-        "cocktail:0.5:0.1:4", "demo:0.25", "wangni:0.1", "wangnivar:0.5", "dgc:0.1", "sidco:0.1", "mstopk:0.1",
-        "permk:4|bf16", "lowrank:3:25:44", "atomo:3:25:44" };
+        "klevel:4:512", "terngrad", "terngrad:clip", "qsgd:7", "levels:7:64:max", "trits:1.5", "natural", "dither:4",
+        "dynamic8", "e4m3", "e5m2", "mxfp4", "mxe4m3", "mxe5m2", "nf4", "flexpoint:4:64", "flex16:64", "drive",
+        "eden:2.5", "srq:4", "dct|absmax:4:64", "stc:0.1", "sbc:0.1", "adaq:0.1", "qsparse:0.1:7", "cocktail:0.5:0.1:4",
+        "demo:0.25", "wangni:0.1", "wangnivar:0.5", "dgc:0.1", "sidco:0.1", "mstopk:0.1", "permk:4|bf16",
+        "lowrank:3:25:44", "atomo:3:25:44" };
     static const char *const CONSTANT[] = { "efsign", "onebit", "absmax:1:64", "absmax:4:64", "minmax:1:64",
-        "minmax:8:64:nearest", "terngrad", "trits:1", "mean", "levels:3:64:max", "dynamic8", "nf4", "sbc:1", "stc:1" };
+        "minmax:8:64:nearest", "terngrad", "trits:1", "levels:3:64:max", "dynamic8", "nf4", "sbc:1", "stc:1" };
     size_t i;
     for (i = 0; i < COUNT(SCALED); i++) RUN_TEST1(scale_of_zero, SCALED[i]);
     RUN_TEST(sign_of_zero);

@@ -500,8 +500,8 @@ TEST every_form_met(void) {
 }
 
 TEST refused(void) {
-    static const char *const none[] = { "f16", "sign", "efsign", "natural", "mean", "rotate:2|lloyd:2", "dense",
-        "bf16" };
+    static const char *const none[] = { "f16", "sign", "efsign", "natural", "side:0.5|mean", "rotate:2|lloyd:2",
+        "dense", "bf16" };
     static const char *const texts[] = { "absmax:4:64|quartic", "dense|gamma", "dense|quartic", "bf16|omega",
         "minmax:1:64|quartic", "minmax:2:64|quartic", "dither:2|quartic", "sign|huffman", "levels:2|quartic",
         "terngrad|gamma|delta", "huffman|huffman" };

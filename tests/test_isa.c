@@ -444,12 +444,12 @@ KERNEL(sum) {
 }
 KERNEL(rotate) /* always of 1024 values; in place, too */
 {
-    uint32_t flips[64];
+    uint32_t flips[96];
     size_t i;
-    for (i = 0; i < 64; i++) flips[i] = t->r[i % 8] * (uint32_t)(2 * i + 1);
+    for (i = 0; i < 96; i++) flips[i] = t->r[i % 8] * (uint32_t)(2 * i + 1);
     if (t->r[1] & 1) memcpy(out, t->in, 4096);
     k->rotate_from(
-        t->r[1] & 1 ? floats_at(out) : floats_of(t), floats_at(out), flips, (int)(t->r[2] & 1) + 1, (int)(t->r[3] & 1));
+        t->r[1] & 1 ? floats_at(out) : floats_of(t), floats_at(out), flips, (int)(t->r[2] % 3) + 1, (int)(t->r[3] & 1));
     return calm_floats(out, 1024);
 }
 KERNEL(dct) {

@@ -75,6 +75,9 @@ TEST text_and_c_share_names(void) {
     PAIR("sides:0.05|onebit", cg_adaq(0.05f));
     PAIR("wangnivar:0.5", cg_wangnivar(0.5f));
     PAIR("rotate:2|lloyd:1.5", cg_then(cg_rotate(2), cg_lloyd(1.5f)));
+    PAIR("rotate:3|lloyd:4", cg_eden(4.0f));
+    PAIR("rotate:3|lloyd:1", cg_drive());
+    PAIR("randk:0.5|rotate:3|lloyd:1", cg_eden(0.5f));
     PAIR("dct|chunked:64:0.1", cg_demo_dct(0.1f));
     PAIR("demo_dct:0.1", cg_demo_dct(0.1f));
     /* as 0.1 called them */
@@ -96,6 +99,63 @@ TEST text_and_c_share_names(void) {
     ASSERT(CG_QUANTIZE_TERNARY == (int)CG_QUANTIZE_TERNGRAD && CG_QUANTIZE_QSGD == (int)CG_QUANTIZE_LEVELS);
     ASSERT(CG_QUANTIZE_STEPS == (int)CG_QUANTIZE_FLEXPOINT && CG_QUANTIZE_STEPS16 == (int)CG_QUANTIZE_FLEX16);
     ASSERT(CG_QUANTIZE_THREELC == (int)CG_QUANTIZE_TRITS && sizeof(cg_side) == sizeof(cg_extra));
+    PASS();
+}
+
+/* EDEN has three rounds, and texts that were saved with one or two still mean these. */
+TEST rounds_of_rotation(void) {
+    static const struct {
+        const char *text, *printed;
+        int rounds;
+    } cases[] = { { "eden:4", "rotate:3|lloyd:4", 3 }, { "eden:1.5", "rotate:3|lloyd:1.5", 3 },
+        { "drive", "rotate:3|lloyd:1", 3 }, { "eden:0.25", "randk:0.25|rotate:3|lloyd:1", 3 },
+        { "rotate:3|lloyd:2", "rotate:3|lloyd:2", 3 }, { "rotate:2|lloyd:4", "rotate:2|lloyd:4", 2 },
+        { "rotate:1|lloyd:3", "rotate:1|lloyd:3", 1 }, { "rotate:3", "rotate:3", 3 },
+        { "srq:4", "rotate:1|minmax:4:1024", 1 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cg_op op, again;
+        char text[160];
+        ASSERT_EQm(cases[i].text, CG_OK, cg_op_parse(&op, cases[i].text));
+        ASSERT_EQm(cases[i].text, cases[i].rounds, (int)op.transform.arg);
+        ASSERT_EQm(cases[i].text, CG_OK, cg_op_print(&op, text, sizeof text));
+        ASSERT_STR_EQm(cases[i].text, cases[i].printed, text);
+        ASSERTm(text, cg_op_parse(&again, text) == CG_OK && same(&op, &again));
+    }
+    {
+        const cg_op none = cg_rotate(0), four = cg_rotate(4);
+        ASSERT(cg_bound(&none, 1000) == 0 && cg_bound(&four, 1000) == 0);
+    }
+    PASS();
+}
+
+/* The mean of values of both signs is about nothing: refused, by every function that takes an operator. */
+TEST mean_of_both_signs_is_refused(void) {
+    static const char *const wrong[] = { "mean", "wangni:0.01|mean", "topk:0.1|mean", "sides:0.1|mean",
+        "threshold:0.5|mean|golomb", "randk:0.5|mean", "chunked:64:0.1|mean", "given|mean" };
+    static const char *const right[] = { "side:0.1|mean", "side:0.1|mean|golomb", "sbc:0.1", "randk:0.5|side:0.1|mean",
+        "rotate:1|side:0.1|mean" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cg_op op;
+        ASSERT_EQm(wrong[i], CG_E_ARG, cg_op_parse(&op, wrong[i]));
+    }
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        static float x[1000], y[1000];
+        static unsigned char packet[1 << 14], scratch[1 << 16];
+        char text[160];
+        size_t len;
+        cg_op op;
+        for (int j = 0; j < 1000; j++) x[j] = (float)(j * 37 % 101 - 50);
+        ASSERT_EQm(right[i], CG_OK, cg_op_parse(&op, right[i]));
+        ASSERT_EQm(
+            right[i], CG_OK, cg_compress(&op, NULL, x, 1000, packet, sizeof packet, &len, scratch, sizeof scratch));
+        ASSERT_EQm(right[i], CG_OK, cg_decompress(packet, len, y, 1000));
+        op.select = cg_topk(0.1f).select; /* the same in C */
+        len = 1;
+        ASSERT_EQm(
+            right[i], CG_E_ARG, cg_compress(&op, NULL, x, 1000, packet, sizeof packet, &len, scratch, sizeof scratch));
+        ASSERT(len == 0 && cg_bound(&op, 1000) == 0 && cg_scratch(&op, 1000) == 0);
+        ASSERT_EQm(right[i], CG_E_ARG, cg_op_print(&op, text, sizeof text));
+    }
     PASS();
 }
 
@@ -411,6 +471,8 @@ SUITE(operators) {
     size_t i;
     RUN_TEST(presets_fill_their_slot);
     RUN_TEST(text_and_c_share_names);
+    RUN_TEST(rounds_of_rotation);
+    RUN_TEST(mean_of_both_signs_is_refused);
     RUN_TEST(modifiers_are_refused_elsewhere);
     RUN_TEST(stages_out_of_order_are_refused);
     RUN_TEST(then_fills_empty_slots);

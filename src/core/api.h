@@ -239,7 +239,8 @@ CG_API_ cg_op cg_wangni(float ratio);
 /* the same with the fewest values whose expected squared error is at most epsilon |x|^2 */
 CG_API_ cg_op cg_wangnivar(float epsilon);
 /* AdaComp's selection: values that, with the gradient cg_extra.aux added once more, reach the largest magnitude of
-   their bin */
+   their bin. It also replaces them, which no other selection does: each becomes + or - one magnitude, the mean over all
+   bins of their largest. */
 CG_API_ cg_op cg_bins(uint32_t bin);
 /* the largest of the positive and the largest of the negative values, the ratio of each */
 CG_API_ cg_op cg_sides(float ratio);
@@ -255,7 +256,7 @@ CG_API_ cg_op cg_randk(float ratio); /* a random value of each of k strata, time
 CG_API_ cg_op cg_permk(uint32_t workers);
 
 /* transforms */
-CG_API_ cg_op cg_rotate(int rounds); /* 1 or 2 rounds of random signs and a Hadamard matrix, in blocks of 1024 */
+CG_API_ cg_op cg_rotate(int rounds); /* 1 to 3 rounds of random signs and a Hadamard matrix, in blocks of 1024 */
 CG_API_ cg_op cg_dct(void);          /* DCT-II in blocks of 64 */
 /* x is a row-major matrix of rows*cols = n values; sends two factors of rank 1 to 64, from one power iteration */
 CG_API_ cg_op cg_lowrank(uint32_t rows, uint32_t cols, int rank);
@@ -265,7 +266,7 @@ CG_API_ cg_op cg_atomo(uint32_t rows, uint32_t cols, int budget);
 /* named compositions */
 CG_API_ cg_op cg_srq(int bits); /* cg_rotate(1), then cg_minmax */
 CG_API_ cg_op cg_drive(void);   /* cg_eden(1) */
-/* cg_rotate(2), then cg_lloyd; 0 < bits <= 4, rounded to 1/32; below 1 bit, cg_randk(bits) comes first */
+/* cg_rotate(3), then cg_lloyd; 0 < bits <= 4, rounded to 1/32; below 1 bit, cg_randk(bits) comes first */
 CG_API_ cg_op cg_eden(float bits);
 CG_API_ cg_op cg_demo_dct(float ratio); /* cg_dct, then cg_chunked by 64 */
 CG_API_ cg_op cg_stc(float ratio);      /* cg_topk, then cg_efsign, Golomb coded */
@@ -297,8 +298,9 @@ CG_API_ cg_op cg_then(cg_op first, cg_op second);
 
 /* Reads an operator from text such as "topk:0.01|absmax:4:512|golomb". On CG_E_ARG *op is all zeros. */
 CG_API_ CG_CHECKED_ cg_status cg_op_parse(cg_op *op, const char *text);
-/* Writes the text of an operator, with its final 0; 160 bytes always suffice. cg_op_parse reads the same operator back.
-   CG_E_CAPACITY: cap is too small. CG_E_ARG: the operator is not valid. After an error the text is empty. */
+/* Writes the text of an operator, with its final 0; 160 bytes always suffice. cg_op_parse reads the same operator back;
+   only a ratio that k overrides is left out, and becomes 1. The text "bins:50" does not show that cg_bins also replaces
+   values. CG_E_CAPACITY: cap is too small. CG_E_ARG: the operator is not valid. After an error the text is empty. */
 CG_API_ CG_CHECKED_ cg_status cg_op_print(const cg_op *op, char *text, size_t cap);
 
 /* ---- compress and decode ---- */

@@ -48,7 +48,7 @@ static size_t cg_bound_(const cg_op *op, const cg_extra *extra, size_t n) {
 }
 CG_API_ size_t cg_bound_with(const cg_op *op, const cg_extra *extra, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = cg_bound_(op, extra, n);
+    size_t bytes = !op || cg_op_check_new_(op) != CG_OK ? 0 : cg_bound_(op, extra, n);
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -56,7 +56,7 @@ CG_API_ size_t cg_bound(const cg_op *op, size_t n) { return cg_bound_with(op, NU
 
 CG_API_ size_t cg_scratch(const cg_op *op, size_t n) {
     cg_fenv_ env = cg_fenv_enter_();
-    size_t bytes = !op || cg_op_check_(op) != CG_OK ? 0 : cg_size_or_zero_(cg_scratch_bytes_(op, n));
+    size_t bytes = !op || cg_op_check_new_(op) != CG_OK ? 0 : cg_size_or_zero_(cg_scratch_bytes_(op, n));
     cg_fenv_leave_(env);
     return bytes;
 }
@@ -214,7 +214,11 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
 CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_fenv_ env = cg_fenv_enter_();
-    cg_status s = cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
+    cg_status s;
+    if (len) *len = 0;
+    s = !op || cg_op_check_new_(op) != CG_OK
+        ? CG_E_ARG
+        : cg_compress_checked_(op, tag, extra, x, NULL, n, packet, cap, len, scratch, scratch_bytes);
     cg_fenv_leave_(env);
     return s;
 }

@@ -33,6 +33,7 @@
      - no stage may be given twice; indices and values can have one code each;
      - lowrank and atomo are complete operators: no stage can be added to them;
      - given, bins and variance take neither a sample nor a transform; lloyd needs rotate, and takes no selection;
+     - mean needs side: values of both signs have no mean worth sending;
      - a code for indices needs a selection that sends indices;
      - a code for values fits every quantizer but f16, flex16, natural, sign, efsign, lloyd, mean and your own; with
        dense and bf16 it must be huffman, which codes their exponents; quartic needs a quantizer of three levels
@@ -95,7 +96,9 @@
    The columns of the table:
      text      [..] may be left out
      bits      per element of x, without the header, which adds 8*CG_HEADER_BYTES/n
-     bias      "unbiased" means that the expected decoded vector D(x) is x; "nearly", that a small bias remains
+     bias      "unbiased" means that the expected decoded vector D(x) is x; "nearly", that it is off by less than
+               .004 |x| at 1 bit, .002 |x| at 2 and .001 |x| at 4, on a few equal spikes with a small rest, which are
+               the worst vectors known (rotate:2 in place of rotate:3: up to .04 |x|)
      omega     of an unbiased operator: the expectation of |D(x) - x|^2 is at most omega |x|^2
      delta     of a biased operator: |D(x) - x|^2 is at most (1 - delta) |x|^2
      *         for a vector of normally distributed values; without the star, for any vector
@@ -154,18 +157,19 @@
                                                                                     if left out (QLoRA)
      lloyd:bits              bits + 32/1024    nearly    as eden                    Lloyd-Max levels; only after rotate,
                                                                                     without a selection
-     mean                    0                 biased    mean^2/mean square         one value for all; part of sbc
+     mean                    0                 biased    mean^2/mean square         one value for all; only after side,
+                                                                                    as in sbc
      user:id:arg:size:value  as the codec says                                      your own quantizer, see cg_codec
    rotations and frequencies: a random rotation makes any vector look normal, so few bits suffice for all of them
-     rotate:1  rotate:2      (transform)                                            orthonormal, in blocks of 1024;
-                                                                                    before any quantizer; 2 rounds where
-                                                                                    no bias is wanted
+     rotate:rounds           (transform)                                            orthonormal, in blocks of 1024;
+                                                                                    before any quantizer; 1 to 3 rounds,
+                                                                                    3 where no bias is wanted
      srq:bits                bits + 64/1024    unbiased  <= (2 ln 1024 + 2)         stochastic rotated quantization
                                                             / (2^bits-1)^2          (Suresh 17)
      eden:bits               bits + 32/1024    nearly    .571* .133* .0358* .0096*  best error per bit, needs no error
                                                          for 1 2 3 4 bits           feedback (Vargaftik 22); 0 < bits <=
-                                                                                    4 in steps of 1/32; below 1 bit of a
-                                                                                    random sample
+                                                                                    4, rounded to 1/32; below 1 bit of a
+                                                                                    random sample; rotate:3|lloyd:bits
      drive                   1 + 32/1024       nearly    .571*                      eden:1 (Vargaftik 21)
      dct                     (transform)                                            orthonormal DCT-II in blocks of 64,
                                                                                     before chunked
@@ -190,9 +194,10 @@
      wangnivar:epsilon       as topk           unbiased  epsilon                    the fewest values for that omega
                                                                                     (Wangni 18)
      bins:bin                varies            biased                               the selection of adacomp (Chen 18);
-                                                                                    cg_extra.aux is the gradient; every
-                                                                                    value becomes + or - the mean
-                                                                                    maximum of the bins
+                                                                                    cg_extra.aux is the gradient. Unlike
+                                                                                    other selections it also replaces
+                                                                                    values: each becomes + or - the mean
+                                                                                    of the bins' largest magnitudes
      variance:alpha          varies            biased                               values with x^2 > alpha v;
                                                                                     cg_extra.aux is the variance v
                                                                                     (Tsuzuku 18)

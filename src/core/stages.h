@@ -1,12 +1,13 @@
 /* stages: the table of all stages but the codes, and the checks of stages and operators
 
-   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, predicates about operators
+   Offers   the slots, the table with its lookup, names of codes, cg_op_check_, cg_op_check_new_, predicates about
+            operators
    Needs    base
    Touches  nothing but its arguments
    Other headers may use: cg_is_user_codec_, cg_op_check_
    A row of the table names a stage, its parameters and their ranges; parsing, printing and every check read it.
    cg_op_check_ is the only judge of operators: those of the caller and those in packet headers pass it before any
-   other function of the implementation sees them. */
+   other function of the implementation sees them. cg_op_check_new_ refuses a caller what only old packets may have. */
 
 enum {
     CG_SLOT_SAMPLE_,
@@ -41,7 +42,7 @@ static const cg_stage_row_ cg_stage_rows_[] = {
     { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
     { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_UNSCALED, "permk",
         { "unscaled", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 2, 0, 0, 0, CG_RANGE_NONE_, 0, "rotate", { "", "" } },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 3, 0, 0, 0, CG_RANGE_NONE_, 0, "rotate", { "", "" } },
     { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "dct", { "", "" } },
     { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "lowrank",
         { "", "" } },
@@ -183,4 +184,11 @@ static cg_status cg_op_check_(const cg_op *op) {
         if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id || steps != (float)(int)steps) return CG_E_ARG;
     }
     return CG_OK;
+}
+/* An operator that the caller wants to use: cg_op_check_, and mean only after a selection of one side. The mean of
+   values of both signs is about nothing: training with it would stand still. Packets of 0.1 may have it, and the route
+   shared sends indices with it, whose values nobody reads. */
+static cg_status cg_op_check_new_(const cg_op *op) {
+    if (op->quantize.id == CG_QUANTIZE_MEAN && op->select.id != CG_SELECT_SIDE) return CG_E_ARG;
+    return cg_op_check_(op);
 }

@@ -133,7 +133,7 @@ static cg_status cg_op_print_(const cg_op *op, char *text, size_t cap) {
     int first = 1;
     if (!op || !text) return CG_E_ARG;
     if (cap) text[0] = 0;
-    if (cg_op_check_(op) != CG_OK) return CG_E_ARG;
+    if (cg_op_check_new_(op) != CG_OK) return CG_E_ARG;
     t.at = text;
     t.end = text + cap;
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
@@ -345,7 +345,7 @@ static cg_status cg_op_parse_(cg_op *op, const char *text) {
         all = cg_then(all, one);
         more = cg_parse_literal_(&text, "|");
     } while (more);
-    if (*text || cg_op_check_(&all) != CG_OK) return CG_E_ARG;
+    if (*text || cg_op_check_new_(&all) != CG_OK) return CG_E_ARG;
     *op = all;
     return CG_OK;
 }

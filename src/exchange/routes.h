@@ -23,7 +23,7 @@ static int cg_is_unbiased_(const cg_op *op) {
     case CG_QUANTIZE_DITHER:
     case CG_QUANTIZE_NATURAL: return !(q->flags & CG_FLAG_NEAREST);
     case CG_QUANTIZE_TERNGRAD: return !q->flags;
-    case CG_QUANTIZE_LLOYD: return op->transform.arg == 2; /* nearly, after two rounds of rotation */
+    case CG_QUANTIZE_LLOYD: return op->transform.arg >= 2; /* nearly, after two rounds of rotation */
     default: return 0;
     }
 }

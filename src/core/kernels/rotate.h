@@ -4,13 +4,15 @@
    Needs    base, table
    Touches  nothing but its arguments */
 
-/* rotate_from: `rounds` (1 or 2) times random sign flips, then the Hadamard butterfly, over CG_ROTATE_BLOCK_ values;
+/* rotate_from: `rounds` (1 to 3) times random sign flips, then the Hadamard butterfly, over CG_ROTATE_BLOCK_ values;
    the inverse runs backwards. Bit i % 32 of flips[32*round + i/32] negates v[i] in that round. One multiplication by a
    power of two at the end makes it orthonormal. Within a butterfly the strides come in the order 4, 1, 2, 8, 16, ...,
    512, which suits vectors of eight and of four; as it decides roundings, it is part of the wire format. What overflows
    on the way may end as a NaN of any sign and payload: callers scale down before. from may be v, else they do not
    overlap. */
-CG_INLINE_ float cg_rotate_scale_(int rounds) { return rounds == 1 ? 0.03125f : 0.0009765625f; }
+CG_INLINE_ float cg_rotate_scale_(int rounds) {
+    return rounds == 1 ? 0.03125f : rounds == 2 ? 0.0009765625f : 0.000030517578125f; /* 2^-5, 2^-10, 2^-15 */
+}
 static void cg_flip_scalar_(float *v, const uint32_t *flips) {
     for (size_t i = 0; i < CG_ROTATE_BLOCK_; i++)
         cg_store_(v, i, cg_as_float_(cg_load_bits_(v, i) ^ (flips[i / 32] >> i % 32 & 1u) << 31));
@@ -213,9 +215,9 @@ CG_TARGET_AVX2_ static void cg_rotate_from_avx2_(
     if (inverse) cg_hadamard_short_avx2_(from, v, prefetch);
     else cg_hadamard_short_flip_avx2_(from, v, flips, prefetch);
     prefetch = cg_at_(prefetch, 512);
-    if (rounds == 2) {
+    for (int r = 1; r < rounds; r++) {
         cg_hadamard_long_avx2_(v, prefetch);
-        cg_hadamard_short_flip_avx2_(v, v, flips + 32, v);
+        cg_hadamard_short_flip_avx2_(v, v, flips + 32 * (inverse ? rounds - r : r), v);
         prefetch = v;
     }
     if (inverse) cg_hadamard_long_flip_avx2_(v, flips, scale, prefetch);
@@ -330,9 +332,9 @@ static void cg_rotate_from_neon_(const float *from, float *v, const uint32_t *fl
     if (from != v) memcpy(v, from, 4 * CG_ROTATE_BLOCK_);
     if (inverse) cg_hadamard_short64_neon_(v, NULL, 0);
     else cg_hadamard_short64_neon_(v, flips, 1);
-    if (rounds == 2) {
+    for (int r = 1; r < rounds; r++) {
         cg_hadamard_long64_neon_(v, NULL, 1.0f, 0);
-        cg_hadamard_short64_neon_(v, flips + 32, 1);
+        cg_hadamard_short64_neon_(v, flips + 32 * (inverse ? rounds - r : r), 1);
     }
     if (inverse) cg_hadamard_long64_neon_(v, flips, scale, 1);
     else cg_hadamard_long64_neon_(v, NULL, scale, 0);

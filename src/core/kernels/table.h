@@ -121,7 +121,7 @@ typedef struct cg_kernels_ {
 
     /* Transforms and sums. */
 
-    /* randomized Hadamard transform of CG_ROTATE_BLOCK_ values, or its inverse, to v; from may be v. rounds is 1 or 2,
+    /* randomized Hadamard transform of CG_ROTATE_BLOCK_ values, or its inverse, to v; from may be v. rounds is 1 to 3,
        flips has 32 words for each */
     void (*rotate_from)(const float *from, float *v, const uint32_t *flips, int rounds, int inverse);
     /* orthonormal DCT-II of CG_DCT_BLOCK_ values in place, or its inverse */
