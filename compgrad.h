@@ -30,9 +30,9 @@
    Each stage sees the output of the stage before it as a dense vector. A stage that is left out passes values on as
    they are: an operator of zeros sends 32-bit floats.
 
-   COMPOSING. cg_then(a, b) takes the stages of a and of b. The same operator as text, for files and command lines, is
-   cg_op_parse(&op, "randk:0.1|topk:0.01|absmax:4:512|huffman"). Any sample, transform, selection, quantizer and code
-   go together, except that
+   COMPOSING. cg_then(a, b) takes the stages of a and of b. Operators can be text, for files and command lines:
+   cg_op_parse(&op, "randk:0.1:unscaled|topk:0.01|absmax:4:512|huffman"). Any sample, transform, selection, quantizer
+   and code go together, except that
      - no stage may be given twice; indices and values can have one code each;
      - lowrank and atomo are complete operators: no stage can be added to them;
      - given, bins and variance take neither a sample nor a transform; lloyd needs rotate, and takes no selection;
@@ -219,13 +219,14 @@
      permk:workers           32/workers        unbiased  workers - 1                every rank keeps another value of
                                                                                     each group of `workers` neighbours
                                                                                     (Szlendak 21); also :unscaled
-   named compositions
-     stc:r                   9.1 r at r = .01  biased                               topk:r|efsign|golomb (Sattler 19)
-     sbc:r                   8.1 r at r = .01  biased                               side:r|mean|golomb (Sattler 18)
-     adaq:r                  9.6 r at r = .01  biased                               sides:r|onebit (Dryden 16)
-     adacomp:bin             varies            biased                               bins:bin|efsign (Chen 18)
-     qsparse:r:s             varies            biased                               topk:r|levels:s (Basu 19)
-     cocktail:p:r:bits       varies            biased                               randk:p:unscaled|topk:r|
+   named compositions; share: what the quantizer leaves of the selected energy, on a heavy-tailed vector, at r = .01
+     stc:r                   9.1 r at r = .01  biased    share .83                  topk:r|efsign|golomb (Sattler 19)
+     sbc:r                   8.1 r at r = .01  biased    share .78                  side:r|mean|golomb (Sattler 18)
+     adaq:r                  9.6 r at r = .01  biased    share .83                  sides:r|onebit (Dryden 16)
+     adacomp:bin             varies            biased    share 1                    bins:bin|efsign (Chen 18)
+     qsparse:r:s             varies            biased    share .97 at s = 127;      topk:r|levels:s (Basu 19)
+                                                         below 0 if s < sqrt(k)
+     cocktail:p:r:bits       varies            biased    share .92 at .1:.1:4       randk:p:unscaled|topk:r|
                                                                                     absmax:bits:512:nearest (Wang 23)
      demo_dct:r              varies            biased                               dct|chunked:64:r (DeMo, Peng 24)
    matrices, row-major, n = rows*cols: no other stage may be added

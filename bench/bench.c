@@ -1026,7 +1026,7 @@ static const row rows[] = { { "dense", BOTH, 0, 0.45f, 0, "memcpy", copy_encode,
 
     { "rotate:1|sign", BOTH, 0.35f, 0, 0, "butterfly", rotated_encode, rotated_decode },
     { "rotate:2|sign", BOTH, 0.20f, 0, 0, "butterfly", rotated_encode, rotated_decode },
-    { "eden:1", BOTH, 0.16f, 0.16f, 0, "butterfly", rotated_encode, rotated_decode },
+    { "eden:1", BOTH, 0.13f, 0.13f, 0, "butterfly", rotated_encode, rotated_decode },
     { "eden:2", BOTH, 0, 0, 0, "butterfly", rotated_encode, rotated_decode },
     { "eden:4", BOTH, 0, 0, 0, "butterfly", rotated_encode, rotated_decode },
     { "lowrank:4:4096:4096", BOTH, 0.30f, 0.40f, 0, "triple loop", lowrank_encode, lowrank_decode },
