@@ -1450,7 +1450,7 @@ static double bias2(const cg_op *op, const float *x, int trials, double *spread)
 /* What README says of eden and drive: the bias, as a share of |x|, at most so much on any of these vectors. */
 TEST eden_on_spikes(const char *text, double most) {
     static float x[COPIES * BLOCK];
-    const int trials = long_test() ? 65536 : 4096;
+    const int trials = long_test() ? 16384 : 4096;
     cg_op op = parsed(text);
     double spread, worst = 0;
     int many, e, place;
