@@ -2,7 +2,8 @@
 
    Ranks on several machines exchange a gradient of a million values over TCP: the 1 % largest of each rank, then
    all of them as 4 bits. On each machine, with the same list: ./exchange_tcp RANK host0:4000,host1:4000,host2:4000
-   Without arguments it starts four processes on this one. */
+   Without arguments it starts four processes on this one. With a secret in the environment variable COMPGRAD_TCP_SECRET,
+   the same on all machines, only those who know it take part. */
 
 #define _POSIX_C_SOURCE 200809L /* for transport_tcp.h, under -std=c99 */
 #define COMPGRAD_IMPLEMENTATION
@@ -87,7 +88,7 @@ static int run(cg_tcp *net, const char *op) {
 static int work(int rank, const char *addresses, int listener) {
     cg_tcp_desc desc = CG_ZERO;
     cg_tcp net;
-    char text[200];
+    char text[300];
     int code;
     desc.rank = rank;
     desc.addresses = addresses;
@@ -96,6 +97,7 @@ static int work(int rank, const char *addresses, int listener) {
     code = cg_tcp_open(&net, &desc);
     if (code) {
         fprintf(stderr, "rank %d: %s\n", rank, cg_tcp_error(code, text, sizeof text));
+        if (net.stranger[0]) fprintf(stderr, "rank %d: turned away: %s\n", rank, net.stranger);
         return 1;
     }
     code = run(&net, "topk:0.01") || run(&net, "absmax:4:512");

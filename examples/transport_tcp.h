@@ -1,17 +1,35 @@
-/* transport_tcp.h - ranks are processes that are connected by TCP, each with each.
+/* transport_tcp.h - ranks are processes that are connected by TCP, each with each. To be copied with
+   transport_tcp_open.h and hmac_sha256.h.
 
-   cg_tcp_desc desc = CG_ZERO; cg_tcp net; char text[200]; desc.rank = rank;
-   // 0, 1, ..., of as many as there are addresses desc.addresses = "10.0.0.1:4000,10.0.0.2:4000,[fd00::3]:4000";
-   // the same on all ranks desc.job = 20240607;                                    // any number; processes of
-   another job are turned away int code = cg_tcp_open(&net, &desc);                    // waits for the others, 30
-   s or desc.timeout_ms if (code) puts(cg_tcp_error(code, text, sizeof text));  // "timeout, waiting for rank 2"
-   ... cg_exchange(&exchange, &net.transport, grad, n, mem, bytes, &report);     // report.code is such a code, too
+   cg_tcp_desc desc = CG_ZERO;
+   cg_tcp net;
+   char text[300];
+   desc.rank = rank;                                           // 0, 1, ..., of as many as there are addresses
+   desc.addresses = "10.0.0.1:4000,10.0.0.2:4000,[fd00::3]:4000";          // the same on all ranks
+   desc.job = 20240607;                                        // any number; processes of another job are turned away
+   int code = cg_tcp_open(&net, &desc);                        // waits for the others, 30 s or desc.timeout_ms
+   if (code) puts(cg_tcp_error(code, text, sizeof text));      // "timeout, waiting for rank 2"
+   ...
+   cg_exchange(&exchange, &net.transport, grad, n, mem, bytes, &report);    // report.code is such a code, too
    cg_tcp_close(&net);
 
    POSIX sockets, IPv4 and IPv6. Include it first, or compile with -D_POSIX_C_SOURCE=200809L (or -std=gnu99). Rank
    r listens at its own address (an empty host is any interface: ":4000") and connects to all lower ranks, trying
    again until the timeout. Give addresses that mean the same everywhere: a machine's own name is often 127.0.1.1
    for itself.
+
+   OPENING. All connections are made at the same time, in any order. Whoever connects and is not a rank of this job
+   that is still missing (another job, size, version or rank, another program, a silent one) is turned away and does
+   no harm; it is counted in net.turned_away and described in net.stranger, and the code at the deadline names it:
+   "timeout, waiting for rank 1; 3 connections were turned away, among them a process of another job". A rank that was
+   there and closes before all are there ends the opening at once, on all ranks.
+
+   SECRET. With desc.secret, or the environment variable COMPGRAD_TCP_SECRET, both sides of every connection prove that
+   they know the same secret before either uses it: challenge and response by HMAC-SHA-256 over both greetings (job,
+   size, version, both ranks) and a random number of each side. Ranks with and without a secret do not connect. Make
+   it of random bytes (head -c 32 /dev/urandom | base64), as whoever hears one opening can try guesses at leisure. It
+   guards entry and nothing else: data travels in the clear, and somebody on the path can read and change it after the
+   greeting, or pass the greeting on. Use a network you trust, or a tunnel (WireGuard, IPsec), against that.
 
    FAILURE. Nothing waits longer than the timeout without a byte moving, and while a rank waits for one peer it
    watches the others. A rank that sees a failure closes all its connections, so every other rank sees one too, and
@@ -21,7 +39,7 @@
 
    A message is 8 bytes with its length, little-endian, and the data, so that sizes which differ are an error
    (CG_TCP_E_SIZE) and not a wrong result. Nothing is allocated after cg_tcp_open. One thread at a time may use a
-   cg_tcp, which stays where it was opened. There is no encryption and no authentication: for networks you trust. */
+   cg_tcp, which stays where it was opened. */
 
 #ifndef CG_TRANSPORT_TCP_H
 #define CG_TRANSPORT_TCP_H
@@ -59,6 +77,9 @@ typedef struct cg_tcp_desc { /* zero = default */
     int timeout_ms; /* 0 = 30000 */
     /* 0, or a socket that already listens (cg_tcp_listen); cg_tcp_open closes it in every case */
     int listener;
+    /* text of at least 16 bytes, the same on all ranks, needed only while opening; NULL: the environment variable
+       COMPGRAD_TCP_SECRET, and where that is not set, none */
+    const char *secret;
 } cg_tcp_desc;
 
 /* A code is the kind of failure, and with it who it was about and the errno; 0 is success. */
@@ -70,7 +91,8 @@ enum {
     CG_TCP_E_HANDSHAKE,
     CG_TCP_E_SIZE,
     CG_TCP_E_MEMORY,
-    CG_TCP_E_SYSTEM
+    CG_TCP_E_SYSTEM,
+    CG_TCP_E_SECRET
 };
 
 typedef struct cg_tcp_peer_ {
@@ -84,8 +106,11 @@ typedef struct cg_tcp {
     uint64_t messages_sent, messages_received;
     int code; /* of the failure that ended it, or 0 */
     int timeout_ms;
+    int turned_away;    /* how many connected while it was opening and were no missing rank of this job */
+    char stranger[256]; /* one of them, or who is at a rank's address instead; "" if nobody */
     cg_tcp_peer_ *peer; /* private from here on */
     struct pollfd *poll;
+    int reason; /* why the stranger was turned away: CG_TCP_..._ */
 } cg_tcp;
 
 static inline int cg_tcp_open(cg_tcp *, const cg_tcp_desc *);
@@ -102,18 +127,45 @@ static inline int cg_tcp_code_(int kind, int peer, int error) {
     return kind | (peer + 1) << 4 | (error & 0x7fff) << 16;
 }
 
+/* Why somebody is turned away. Of several the largest is told, as it says most. */
+enum {
+    CG_TCP_NOT_OURS_ = 1,
+    CG_TCP_OTHER_VERSION_,
+    CG_TCP_OTHER_JOB_,
+    CG_TCP_OTHER_SIZE_,
+    CG_TCP_NO_SECRET_,
+    CG_TCP_A_SECRET_,
+    CG_TCP_OTHER_RANK_,
+    CG_TCP_RANK_TWICE_,
+    CG_TCP_OTHER_SECRET_
+};
+
+static inline const char *cg_tcp_stranger_(int reason) {
+    static const char *const who[] = { "?", "another program, or one that said nothing",
+        "a process with another version of transport_tcp.h", "a process of another job",
+        "a process with another number of ranks", "a process without a secret, where this one has one",
+        "a process with a secret, where this one has none", "a rank that does not belong there",
+        "a rank that is there already", "a process with another secret" };
+    return who[reason > 0 && reason <= CG_TCP_OTHER_SECRET_ ? reason : 0];
+}
+
 static inline const char *cg_tcp_error(int code, char *text, size_t cap) {
     static const char *const what[16] = { "ok",
         "a rank that is not there, or a message to oneself that is not received in the same call",
-        "an address is wrong or not to be had", "timeout, waiting", "the connection was closed",
-        "a process of another job, size or version, or a rank that is there twice",
-        "sender and receiver gave different sizes", "no memory", "the system refused", "?", "?", "?", "?", "?", "?",
-        "?" };
-    const int peer = cg_tcp_blame(code), error = code >> 16;
-    char who[40] = "";
+        "an address is wrong or not to be had", "timeout, waiting", "the connection was closed", "timeout, waiting",
+        "sender and receiver gave different sizes", "no memory", "the system refused",
+        "the secret is shorter than 16 bytes: give more of them on all ranks, or none", "?", "?", "?", "?", "?", "?" };
+    const int kind = cg_tcp_kind(code), peer = cg_tcp_blame(code), more = code >> 16, away = more >> 4;
+    char who[40] = "", count[80] = "; at its address is ";
     if (peer >= 0)
-        snprintf(who, sizeof who, cg_tcp_kind(code) == CG_TCP_E_TIMEOUT ? " for rank %d" : " (rank %d)", peer);
-    snprintf(text, cap, "%s%s%s%s", what[cg_tcp_kind(code)], who, error ? ": " : "", error ? strerror(error) : "");
+        snprintf(who, sizeof who,
+            kind == CG_TCP_E_TIMEOUT || kind == CG_TCP_E_HANDSHAKE ? " for rank %d" : " (rank %d)", peer);
+    if (kind == CG_TCP_E_HANDSHAKE && away)
+        snprintf(
+            count, sizeof count, "; %d connection%s turned away, among them ", away, away == 1 ? " was" : "s were");
+    if (kind == CG_TCP_E_HANDSHAKE)
+        snprintf(text, cap, "%s%s%s%s", what[kind], who, count, cg_tcp_stranger_(more & 15));
+    else snprintf(text, cap, "%s%s%s%s", what[kind], who, more ? ": " : "", more ? strerror(more) : "");
     return text;
 }
 
@@ -241,135 +293,17 @@ static inline int cg_tcp_listen(const char *address, int *fd, int *port) {
     return 0;
 }
 
-/* All of `bytes`, one way, until the deadline: 0, or a code. Only for greetings. */
-static inline int cg_tcp_move_(int fd, int peer, unsigned char *p, size_t bytes, int out, int64_t deadline) {
+/* All of `bytes`, until the deadline. Only for goodbyes. */
+static inline void cg_tcp_send_(int fd, const unsigned char *p, size_t bytes, int64_t deadline) {
     while (bytes) {
-        ssize_t n = out ? send(fd, p, bytes, CG_TCP_NOSIGNAL_) : recv(fd, p, bytes, 0);
+        const ssize_t n = send(fd, p, bytes, CG_TCP_NOSIGNAL_);
         if (n > 0) p += n, bytes -= (size_t)n;
-        else if (n == 0 || !cg_tcp_again_()) return cg_tcp_code_(CG_TCP_E_CLOSED, peer, n ? errno : 0);
-        else if (!cg_tcp_ready_(fd, out ? POLLOUT : POLLIN, deadline)) return cg_tcp_code_(CG_TCP_E_TIMEOUT, peer, 0);
+        else if (n == 0 || !cg_tcp_again_() || !cg_tcp_ready_(fd, POLLOUT, deadline)) return;
     }
-    return 0;
 }
 
-/* ---- the greeting: magic and version, size, who, whom, job; both sides say it ---- */
-
-enum { CG_TCP_HELLO_ = 28, CG_TCP_FRAME_ = 8, CG_TCP_STRANGER_ = -1 };
+enum { CG_TCP_FRAME_ = 8 };
 #define CG_TCP_BYE_ UINT64_MAX /* as the length of a message */
-
-static inline void cg_tcp_hello_(unsigned char *h, const cg_tcp_desc *desc, int size, int to) {
-    memcpy(h, "cgtcp\0\0\1", 8);
-    cg_tcp_put_(h + 8, (uint64_t)size, 4);
-    cg_tcp_put_(h + 12, (uint64_t)desc->rank, 4);
-    cg_tcp_put_(h + 16, (uint64_t)to, 4);
-    cg_tcp_put_(h + 20, desc->job, 8);
-}
-
-/* 0 and *from, a code, or CG_TCP_STRANGER_ for somebody who does not speak this language at all. */
-static inline int cg_tcp_greet_(const unsigned char *h, const cg_tcp_desc *desc, int size, int *from) {
-    unsigned char mine[CG_TCP_HELLO_];
-    const uint64_t who = cg_tcp_get_(h + 12, 4);
-    cg_tcp_hello_(mine, desc, size, 0);
-    *from = who < (uint64_t)size ? (int)who : -1;
-    if (memcmp(h, mine, 7)) return CG_TCP_STRANGER_;
-    if (memcmp(h, mine, 12) || memcmp(h + 20, mine + 20, 8) || *from < 0 || *from == desc->rank ||
-        cg_tcp_get_(h + 16, 4) != (uint64_t)desc->rank)
-        return cg_tcp_code_(CG_TCP_E_HANDSHAKE, *from, 0);
-    return 0;
-}
-
-/* One attempt to reach a lower rank: a socket, or -1 and *code. All but CG_TCP_E_HANDSHAKE may do better later. */
-static inline int cg_tcp_dial_(
-    const struct addrinfo *a, const cg_tcp_desc *desc, int size, int peer, int64_t deadline, int *code) {
-    unsigned char mine[CG_TCP_HELLO_], theirs[CG_TCP_HELLO_];
-    int error = 0, from, fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
-    socklen_t len = sizeof error;
-    const int64_t soon = cg_tcp_now_() + 3000; /* the next address may answer where this one is silent */
-    *code = 0;
-    if (fd < 0 || cg_tcp_setup_(fd)) *code = cg_tcp_code_(CG_TCP_E_SYSTEM, peer, errno);
-    else if (connect(fd, a->ai_addr, a->ai_addrlen) && errno != EINPROGRESS && errno != EINTR) error = errno;
-    else if (!cg_tcp_ready_(fd, POLLOUT, soon < deadline ? soon : deadline))
-        *code = cg_tcp_code_(CG_TCP_E_TIMEOUT, peer, 0);
-    else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len)) error = errno;
-    if (error) *code = cg_tcp_code_(CG_TCP_E_TIMEOUT, peer, error);
-    if (*code) goto failed;
-    cg_tcp_hello_(mine, desc, size, peer);
-    *code = cg_tcp_move_(fd, peer, mine, sizeof mine, 1, deadline);
-    if (!*code) *code = cg_tcp_move_(fd, peer, theirs, sizeof theirs, 0, deadline);
-    if (*code) goto failed;
-    /* Where nobody listens yet, the system may connect a local port to itself: then this is our own greeting. */
-    if (!memcmp(mine, theirs, sizeof mine)) *code = cg_tcp_code_(CG_TCP_E_TIMEOUT, peer, 0);
-    else if (cg_tcp_greet_(theirs, desc, size, &from) || from != peer)
-        *code = cg_tcp_code_(CG_TCP_E_HANDSHAKE, peer, 0);
-    if (!*code) return fd;
-failed:
-    if (fd >= 0) close(fd);
-    return -1;
-}
-
-static inline int cg_tcp_connect_(
-    cg_tcp *net, const cg_tcp_desc *desc, const char *address, int peer, int64_t deadline) {
-    const struct timespec pause = { 0, 50000000 };
-    int code, fd = -1;
-    do {
-        struct addrinfo *list = cg_tcp_lookup_(address), *a;
-        code = cg_tcp_code_(CG_TCP_E_ADDRESS, peer, 0);
-        for (a = list; a && fd < 0; a = a->ai_next) {
-            fd = cg_tcp_dial_(a, desc, net->transport.size, peer, deadline, &code);
-            if (cg_tcp_kind(code) == CG_TCP_E_HANDSHAKE) break;
-        }
-        if (list) freeaddrinfo(list);
-        if (fd >= 0 || cg_tcp_kind(code) == CG_TCP_E_HANDSHAKE) break;
-        nanosleep(&pause, NULL);
-    } while (cg_tcp_left_(deadline));
-    net->peer[peer].fd = fd;
-    return fd >= 0 ? 0 : code;
-}
-
-/* Takes one connection: 0 if it was a rank of ours, or nobody of interest; else a code. */
-static inline int cg_tcp_accept_(cg_tcp *net, const cg_tcp_desc *desc, int listener, int *missing, int64_t deadline) {
-    unsigned char hello[CG_TCP_HELLO_];
-    int from, code, fd = accept(listener, NULL, NULL);
-    /* who connects and says nothing must not keep the others out */
-    int64_t soon = cg_tcp_now_() + 2000;
-    if (fd < 0) return cg_tcp_again_() || errno == ECONNABORTED ? 0 : cg_tcp_code_(CG_TCP_E_SYSTEM, -1, errno);
-    code = cg_tcp_setup_(fd) ? CG_TCP_STRANGER_
-                             : cg_tcp_move_(fd, -1, hello, sizeof hello, 0, soon < deadline ? soon : deadline);
-    if (code) {
-        close(fd);
-        return 0;
-    }
-    code = cg_tcp_greet_(hello, desc, net->transport.size, &from);
-    if (!code && (from < desc->rank || net->peer[from].fd >= 0)) code = cg_tcp_code_(CG_TCP_E_HANDSHAKE, from, 0);
-    if (code != CG_TCP_STRANGER_) { /* also to those we refuse, for they want to know, too */
-        int told;
-        cg_tcp_hello_(hello, desc, net->transport.size, from);
-        told = cg_tcp_move_(fd, from, hello, sizeof hello, 1, deadline);
-        if (!code && !told) {
-            net->peer[from].fd = fd;
-            --*missing;
-            return 0;
-        }
-    }
-    close(fd);
-    return code == CG_TCP_STRANGER_ ? 0 : code;
-}
-
-static inline int cg_tcp_mesh_(cg_tcp *net, const cg_tcp_desc *desc, int listener) {
-    const int64_t deadline = cg_tcp_now_() + net->timeout_ms;
-    const char *address = desc->addresses;
-    int r, code = 0, missing = net->transport.size - 1 - desc->rank;
-    for (r = 0; r < desc->rank && !code; r++) {
-        code = cg_tcp_connect_(net, desc, address, r, deadline);
-        address += strcspn(address, ",") + 1;
-    }
-    while (!code && missing) {
-        for (r = desc->rank + 1; net->peer[r].fd >= 0; r++) {}
-        if (!cg_tcp_ready_(listener, POLLIN, deadline)) code = cg_tcp_code_(CG_TCP_E_TIMEOUT, r, 0);
-        else code = cg_tcp_accept_(net, desc, listener, &missing, deadline);
-    }
-    return code;
-}
 
 /* ---- sendrecv ---- */
 
@@ -394,6 +328,26 @@ static inline int cg_tcp_break_(cg_tcp *net, int code) {
     return code;
 }
 
+/* A rank that fails while it opens tells those it is connected with why, so that all blame the same rank: the length
+   of a message is then UINT32_MAX << 32 | code. The code, or 0 if this is no such length. */
+static inline int cg_tcp_quit_(const cg_tcp *net, int peer, uint64_t length) {
+    const int code = (int)(length & 0x7fffffff), kind = cg_tcp_kind(code), blame = cg_tcp_blame(code);
+    if (length >> 32 != UINT32_MAX || length == CG_TCP_BYE_) return 0;
+    if (length >> 31 & 1 || !kind || kind > CG_TCP_E_SECRET || blame >= net->transport.size ||
+        blame == net->transport.rank)
+        return cg_tcp_code_(CG_TCP_E_CLOSED, peer, 0);
+    return blame < 0 ? cg_tcp_code_(kind, peer, code >> 16) : code;
+}
+
+/* The connection is broken: has it left the reason? */
+static inline int cg_tcp_broken_(const cg_tcp *net, int peer, int error) {
+    unsigned char frame[CG_TCP_FRAME_];
+    int code = 0;
+    if (recv(net->peer[peer].fd, frame, sizeof frame, MSG_PEEK) == CG_TCP_FRAME_)
+        code = cg_tcp_quit_(net, peer, cg_tcp_get_(frame, CG_TCP_FRAME_));
+    return code ? code : cg_tcp_code_(CG_TCP_E_CLOSED, peer, error);
+}
+
 /* Moves what the socket takes or has now: 0, or a code. *moved is set if anything did; half->peer becomes -1 at
    the end. */
 static inline int cg_tcp_step_(cg_tcp *net, cg_tcp_half_ *half, int out, int *moved) {
@@ -413,12 +367,14 @@ static inline int cg_tcp_step_(cg_tcp *net, cg_tcp_half_ *half, int out, int *mo
     n = out ? sendmsg(net->peer[half->peer].fd, &message, CG_TCP_NOSIGNAL_)
             : recvmsg(net->peer[half->peer].fd, &message, 0);
     if (n < 0 && cg_tcp_again_()) return 0;
-    if (n <= 0) return cg_tcp_code_(CG_TCP_E_CLOSED, half->peer, n ? errno : 0);
+    if (n <= 0) return cg_tcp_broken_(net, half->peer, n ? errno : 0);
     half->done += (size_t)n;
     *moved = 1;
     *(out ? &net->sent : &net->received) += (uint64_t)n;
     if (!out && head && half->done >= CG_TCP_FRAME_) { /* the length has just become complete */
         uint64_t length = cg_tcp_get_(half->frame, CG_TCP_FRAME_);
+        const int quit = cg_tcp_quit_(net, half->peer, length);
+        if (quit) return quit;
         if (length == CG_TCP_BYE_) return cg_tcp_code_(CG_TCP_E_CLOSED, half->peer, 0);
         if (length != half->bytes) return cg_tcp_code_(CG_TCP_E_SIZE, half->peer, 0);
     }
@@ -434,11 +390,14 @@ static inline int cg_tcp_step_(cg_tcp *net, cg_tcp_half_ *half, int out, int *mo
 static inline int cg_tcp_watch_(cg_tcp *net, int peer, int events) {
     unsigned char frame[CG_TCP_FRAME_];
     ssize_t n = recv(net->peer[peer].fd, frame, sizeof frame, MSG_PEEK);
+    const uint64_t length = n == CG_TCP_FRAME_ ? cg_tcp_get_(frame, CG_TCP_FRAME_) : 0;
+    const int quit = cg_tcp_quit_(net, peer, length);
+    if (quit) return quit;
     /* broken, whatever it sent before */
     if (events & (POLLERR | POLLHUP)) return cg_tcp_code_(CG_TCP_E_CLOSED, peer, ECONNRESET);
     if (n < 0 && cg_tcp_again_()) return 0;
     if (n <= 0) return cg_tcp_code_(CG_TCP_E_CLOSED, peer, n ? errno : 0);
-    if (n == CG_TCP_FRAME_ && cg_tcp_get_(frame, CG_TCP_FRAME_) == CG_TCP_BYE_) net->peer[peer].bye = 1;
+    if (length == CG_TCP_BYE_) net->peer[peer].bye = 1;
     net->poll[peer].events &= (short)~POLLIN; /* do not be woken by it again in this call */
     return 0;
 }
@@ -504,10 +463,25 @@ static inline int cg_tcp_sendrecv_(
     return code ? cg_tcp_break_(net, code) : 0;
 }
 
+#include "transport_tcp_open.h"
+
 /* ---- opening and closing ---- */
 
+/* It cannot be opened: all who are there hear why. */
+static inline void cg_tcp_give_up_(cg_tcp *net, int code) {
+    unsigned char quit[CG_TCP_FRAME_];
+    int r;
+    cg_tcp_put_(quit, (uint64_t)UINT32_MAX << 32 | (uint64_t)code, CG_TCP_FRAME_);
+    for (r = 0; r < net->transport.size; r++) {
+        if (net->peer[r].fd < 0) continue;
+        cg_tcp_say_(net->peer[r].fd, quit, sizeof quit);
+        close(net->peer[r].fd);
+        net->peer[r].fd = -1;
+    }
+}
+
 static inline int cg_tcp_open(cg_tcp *net, const cg_tcp_desc *desc) {
-    const char *p, *own = desc->addresses;
+    const char *p, *own = desc->addresses, *secret = desc->secret ? desc->secret : getenv("COMPGRAD_TCP_SECRET");
     char text[256], *host, *port;
     int r, size = 1, listener = desc->listener > 0 ? desc->listener : -1, code = 0;
     memset(net, 0, sizeof *net);
@@ -517,10 +491,11 @@ static inline int cg_tcp_open(cg_tcp *net, const cg_tcp_desc *desc) {
     }
     net->timeout_ms = desc->timeout_ms > 0 ? desc->timeout_ms : 30000;
     if (!desc->addresses || desc->rank < 0 || desc->rank >= size || size > 4000) code = CG_TCP_E_ARG;
+    if (!code && secret && strlen(secret) < 16) code = CG_TCP_E_SECRET;
     for (r = 0, p = desc->addresses; r < size && !code; r++, p += strcspn(p, ",") + 1)
         if (!cg_tcp_split_(p, text, &host, &port)) code = cg_tcp_code_(CG_TCP_E_ADDRESS, r, 0);
     if (!code) net->peer = (cg_tcp_peer_ *)calloc((size_t)size, sizeof *net->peer);
-    if (!code) net->poll = (struct pollfd *)calloc((size_t)size, sizeof *net->poll);
+    if (!code) net->poll = (struct pollfd *)calloc((size_t)size + 1 + CG_TCP_GUESTS_, sizeof *net->poll);
     if (!code && (!net->peer || !net->poll)) code = CG_TCP_E_MEMORY;
     if (!code) {
         for (r = 0; r < size; r++) net->peer[r].fd = -1;
@@ -530,8 +505,8 @@ static inline int cg_tcp_open(cg_tcp *net, const cg_tcp_desc *desc) {
         net->transport.sendrecv = cg_tcp_sendrecv_; /* the others are built from it */
         if (listener < 0 && desc->rank < size - 1) code = cg_tcp_listen(own, &listener, NULL);
         if (listener >= 0 && cg_tcp_setup_(listener)) code = cg_tcp_code_(CG_TCP_E_SYSTEM, -1, errno);
-        if (!code) code = cg_tcp_mesh_(net, desc, listener);
-        if (code) cg_tcp_break_(net, code);
+        if (!code) code = cg_tcp_mesh_(net, desc, secret, listener);
+        if (code) cg_tcp_give_up_(net, code);
     }
     if (listener >= 0) close(listener);
     if (code) cg_tcp_close(net);
@@ -547,7 +522,7 @@ static inline void cg_tcp_close(cg_tcp *net) {
     for (r = 0; net->peer && r < net->transport.size; r++) {
         if (net->peer[r].fd < 0) continue;
         if (!net->code && !net->peer[r].bye)
-            cg_tcp_move_(net->peer[r].fd, r, bye, sizeof bye, 1, cg_tcp_now_() + net->timeout_ms);
+            cg_tcp_send_(net->peer[r].fd, bye, sizeof bye, cg_tcp_now_() + net->timeout_ms);
         close(net->peer[r].fd);
     }
     free(net->peer);
