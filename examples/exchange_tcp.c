@@ -2,8 +2,8 @@
 
    Ranks on several machines exchange a gradient of a million values over TCP: the 1 % largest of each rank, then
    all of them as 4 bits. On each machine, with the same list: ./exchange_tcp RANK host0:4000,host1:4000,host2:4000
-   Without arguments it starts four processes on this one. With a secret in the environment variable COMPGRAD_TCP_SECRET,
-   the same on all machines, only those who know it take part. */
+   Without arguments it starts four processes on this one. With a secret in the environment variable
+   COMPGRAD_TCP_SECRET, the same on all machines, only those who know it take part. */
 
 #define _POSIX_C_SOURCE 200809L /* for transport_tcp.h, under -std=c99 */
 #define COMPGRAD_IMPLEMENTATION

@@ -44,6 +44,8 @@ typedef struct cg_tcp_link_ { /* a connection on its way: to a lower rank, or of
     int64_t when;      /* a guest's arrival; the end of an attempt to connect, or the beginning of the next */
     const char *address;
     struct addrinfo *list, *next;
+    struct sockaddr_storage where; /* its address; a socket that is reset does not know it any more */
+    socklen_t where_bytes;
     size_t at, want; /* where in talk the next bytes go, how many are still to come */
     unsigned char talk[CG_TCP_TALK_];
 } cg_tcp_link_;
@@ -108,15 +110,13 @@ static inline int cg_tcp_say_(int fd, const void *p, size_t bytes) {
 }
 
 /* Writes down who it was that is turned away, unless somebody before says more. */
-static inline void cg_tcp_describe_(cg_tcp *net, int fd, const unsigned char *hello, int reason) {
-    struct sockaddr_storage from;
-    socklen_t len = sizeof from;
+static inline void cg_tcp_describe_(cg_tcp *net, const cg_tcp_link_ *link, size_t hello_at, int reason) {
+    const unsigned char *hello = link->talk + hello_at;
     char host[64] = "?", port[16] = "?", said[64] = "";
     if (reason < net->reason) return;
     net->reason = reason;
-    if (!getpeername(fd, (struct sockaddr *)&from, &len))
-        getnameinfo(
-            (struct sockaddr *)&from, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+    getnameinfo((const struct sockaddr *)&link->where, link->where_bytes, host, sizeof host, port, sizeof port,
+        NI_NUMERICHOST | NI_NUMERICSERV);
     if (reason > CG_TCP_OTHER_VERSION_)
         snprintf(said, sizeof said, " (rank %u of %u, job %llu)", (unsigned)cg_tcp_get_(hello + 12, 4),
             (unsigned)cg_tcp_get_(hello + 8, 4), (unsigned long long)cg_tcp_get_(hello + 20, 8));
@@ -150,7 +150,7 @@ static inline int cg_tcp_hear_(cg_tcp_link_ *link) {
 static inline void cg_tcp_turn_away_(cg_tcp_lobby_ *lobby, cg_tcp_link_ *guest, int reason) {
     lobby->net->turned_away++;
     if (reason > lobby->reason) lobby->reason = reason;
-    cg_tcp_describe_(lobby->net, guest->fd, guest->talk + CG_TCP_AT_DIALLER_, reason);
+    cg_tcp_describe_(lobby->net, guest, CG_TCP_AT_DIALLER_, reason);
     close(guest->fd);
     guest->fd = -1;
 }
@@ -211,9 +211,11 @@ static inline int cg_tcp_guest_(cg_tcp_lobby_ *lobby, cg_tcp_link_ *guest) /* ha
 static inline int cg_tcp_accept_(cg_tcp_lobby_ *lobby) {
     cg_tcp_link_ *guest = lobby->guest, *end = guest + CG_TCP_GUESTS_;
     for (; guest < end; guest++) {
+        struct sockaddr_storage where;
+        socklen_t bytes = sizeof where;
         int fd;
         if (guest->fd >= 0) continue;
-        fd = accept(lobby->listener, NULL, NULL);
+        fd = accept(lobby->listener, (struct sockaddr *)&where, &bytes);
         if (fd < 0) {
             if (cg_tcp_again_()) return 0;
             if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK || errno == EFAULT)
@@ -225,6 +227,8 @@ static inline int cg_tcp_accept_(cg_tcp_lobby_ *lobby) {
         lobby->error = 0;
         memset(guest, 0, sizeof *guest);
         guest->fd = fd;
+        guest->where = where;
+        guest->where_bytes = bytes;
         guest->peer = -1;
         guest->when = cg_tcp_now_();
         cg_tcp_await_(guest, CG_TCP_AT_DIALLER_, CG_TCP_HELLO_);
@@ -237,7 +241,7 @@ static inline int cg_tcp_accept_(cg_tcp_lobby_ *lobby) {
 
 /* The attempt has failed: the next address at once, or all of them again after a while. */
 static inline void cg_tcp_fail_(cg_tcp_lobby_ *lobby, cg_tcp_link_ *link, int reason, int error) {
-    if (reason) cg_tcp_describe_(lobby->net, link->fd, link->talk + CG_TCP_AT_LISTENER_, reason);
+    if (reason) cg_tcp_describe_(lobby->net, link, CG_TCP_AT_LISTENER_, reason);
     if (link->fd >= 0) close(link->fd);
     link->fd = -1;
     link->reason = reason;
@@ -257,6 +261,8 @@ static inline void cg_tcp_dial_(cg_tcp_lobby_ *lobby, cg_tcp_link_ *link) {
         return;
     }
     link->next = a->ai_next;
+    memcpy(&link->where, a->ai_addr, a->ai_addrlen);
+    link->where_bytes = a->ai_addrlen;
     link->connected = 0;
     link->when = cg_tcp_now_() + 3000; /* the next address may answer where this one is silent */
     link->fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
