@@ -1,24 +1,42 @@
 /* transport_mpi.h - compgrad exchanges over MPI 3 (OpenMPI, MPICH and their descendants).
 
-   #include <mpi.h> #define COMPGRAD_IMPLEMENTATION #include "transport_mpi.h"                        // compile
-   with mpicc -I (where compgrad.h is)
+   #include <mpi.h>
+   #define COMPGRAD_IMPLEMENTATION
+   #include "transport_mpi.h"                        // compile with mpicc -I (where compgrad.h is)
 
-   cg_mpi mpi; int code = cg_mpi_open(&mpi, MPI_COMM_WORLD);     // collective; after MPI_Init s =
-   cg_exchange(&desc, &mpi.transport, grad, n, mem, bytes, &report); if (s == CG_E_TRANSPORT)
-   cg_mpi_error(report.code, text, sizeof text); cg_mpi_close(&mpi);                               // collective;
-   before MPI_Finalize
+   cg_mpi mpi;
+   int code = cg_mpi_open(&mpi, MPI_COMM_WORLD);     // collective; after MPI_Init
+   s = cg_exchange(&desc, &mpi.transport, grad, n, mem, bytes, &report);
+   if (s == CG_E_TRANSPORT) cg_mpi_error(report.code, text, sizeof text);
+   cg_mpi_close(&mpi);                               // collective; before MPI_Finalize
 
    To compute while messages travel, drive the exchange yourself, see examples/overlap_mpi.c:
 
-   s = cg_exchange_start(&state, &desc, &mpi.transport, grad, n, mem, bytes); if (s == CG_OK) s =
-   cg_exchange_next(&state, 0, &io); while (s == CG_AGAIN) { code = cg_mpi_io_start(&mpi, &io, &pending); for (done
-   = 0; !code && !done; ) { compute_a_little(); code = cg_mpi_io_test(&pending, &done); } s =
-   cg_exchange_next(&state, code, &io); }
+   s = cg_exchange_start(&state, &desc, &mpi.transport, grad, n, mem, bytes);
+   if (s == CG_OK) s = cg_exchange_next(&state, 0, &io);
+   while (s == CG_AGAIN) {
+       code = cg_mpi_io_start(&mpi, &io, &pending);
+       for (done = 0; !code && !done; ) { compute_a_little(); code = cg_mpi_io_test(&pending, &done); }
+       s = cg_exchange_next(&state, code, &io);
+   }
 
    The callbacks return MPI's error code: the communicator is a duplicate with MPI_ERRORS_RETURN. A wrong rank or a
    message of the wrong size is such an error (MPICH 4.0 hands the latter to MPI_COMM_WORLD's handler: set
    MPI_ERRORS_RETURN there too). If a rank dies, the callbacks return no error: mpirun ends the whole job, as MPI
    has no way to continue without it.
+
+   TIMEOUT. MPI waits for ever for a rank that hangs. To bound it, set mpi.timeout_ms after cg_mpi_open, on all ranks
+   (a rank with and one without do not meet: MPI's blocking and non-blocking collectives do not match):
+
+   mpi.timeout_ms = 60000;                           // longer than the slowest computation between two exchanges
+   ...
+   if (s == CG_E_TRANSPORT && cg_mpi_is_timeout(report.code)) MPI_Abort(MPI_COMM_WORLD, 1);
+
+   The callbacks, cg_mpi_io_test and cg_mpi_io_wait then poll non-blocking calls, and return such a code when so many
+   milliseconds have passed without a piece of the data arriving. From then on every call of this cg_mpi returns it. MPI
+   cannot take a collective back, so it may go on to use the buffers of that call: do not free them or use them again,
+   do not wait for MPI_Finalize, but say what you have to say and call MPI_Abort. cg_mpi_open and cg_mpi_close are not
+   bounded (the latter does nothing after a timeout).
 
    Collectives must begin in the same order on all ranks, so one cg_mpi carries one exchange at a time; for several
    exchanges at the same time open one cg_mpi for each. The struct must not move while it is open. It has no lock:
@@ -30,6 +48,7 @@
 
 #include "compgrad_exchange.h"
 #include <mpi.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct cg_mpi {
@@ -39,7 +58,13 @@ typedef struct cg_mpi {
     MPI_Comm comm; /* ours alone, so no message meets one of yours */
     /* most bytes in one MPI call, as MPI counts in int: 1 GiB; the same on all ranks */
     size_t chunk;
+    int timeout_ms; /* 0: wait for ever; the same on all ranks, see TIMEOUT */
+    int code;       /* of the timeout that ended it, or 0 */
 } cg_mpi;
+
+/* A code of ours, as no code of MPI is negative: a timeout in a collective, or less by 1 + r, waiting for rank r. */
+enum { CG_MPI_E_TIMEOUT = -1 };
+static inline int cg_mpi_is_timeout(int code) { return code < 0; }
 
 /* one cg_io under way; the buffers it names stay as they are until it is done */
 typedef struct cg_mpi_pending {
@@ -51,6 +76,7 @@ typedef struct cg_mpi_pending {
     MPI_Request request[2];
     size_t total[2], begun[2]; /* in bytes; one piece of each is under way, the last one posted */
     size_t piece[2];
+    double since; /* when the last piece was complete, if there is a timeout */
 } cg_mpi_pending;
 
 /* All of an allgather at once, or where that is too long the next piece of one rank's part, from that rank to all.
@@ -115,12 +141,23 @@ static inline int cg_mpi_drop_(cg_mpi_pending *p, int code) {
     return code;
 }
 
+/* Nothing has come for too long. A receive can be taken back, unless it has begun; a send and a collective cannot. */
+static inline int cg_mpi_give_up_(cg_mpi_pending *p) {
+    const int peer = p->io.kind != CG_IO_SENDRECV ? -1 : p->request[1] != MPI_REQUEST_NULL ? p->io.from : p->io.to;
+    int done;
+    if (p->request[1] != MPI_REQUEST_NULL && MPI_Cancel(&p->request[1]) == MPI_SUCCESS)
+        MPI_Test(&p->request[1], &done, MPI_STATUS_IGNORE);
+    p->request[0] = p->request[1] = MPI_REQUEST_NULL;
+    return p->code = p->mpi->code = CG_MPI_E_TIMEOUT - (peer + 1);
+}
+
 /* A piece is complete: was it as long as it should be, and what follows it? */
 static inline int cg_mpi_follow_(cg_mpi_pending *p, int way, MPI_Status *status) {
     int count = 0, code = MPI_SUCCESS;
     if (way == 1) code = MPI_Get_count(status, MPI_BYTE, &count);
     if (way == 1 && code == MPI_SUCCESS && (size_t)count != p->piece[1]) code = MPI_ERR_COUNT;
     if (code == MPI_SUCCESS && p->begun[way] < p->total[way]) code = cg_mpi_post_(p, way);
+    if (p->mpi->timeout_ms > 0) p->since = MPI_Wtime();
     return code;
 }
 
@@ -139,7 +176,9 @@ static inline int cg_mpi_start_(cg_mpi *m, const cg_io *io, int blocking, cg_mpi
         if ((const void *)mine != io->out) memcpy(mine, io->out, io->out_bytes);
     }
     p->total[1] = io->in_bytes;
+    if (m->code) return p->code = m->code;
     if (io->kind > CG_IO_SENDRECV) return p->code = MPI_ERR_ARG;
+    if (m->timeout_ms > 0) p->since = MPI_Wtime();
     if (is_sendrecv && io->from >= 0) code = cg_mpi_post_(p, 1);
     if (code == MPI_SUCCESS && (is_sendrecv ? io->to >= 0 : io->kind != CG_IO_NONE && p->total[0] > 0))
         code = cg_mpi_post_(p, 0);
@@ -162,10 +201,16 @@ static inline int cg_mpi_io_test(cg_mpi_pending *p, int *done) {
         if (code != MPI_SUCCESS) cg_mpi_drop_(p, code);
     }
     *done = p->request[0] == MPI_REQUEST_NULL && p->request[1] == MPI_REQUEST_NULL;
+    if (!*done && p->mpi->timeout_ms > 0 && MPI_Wtime() - p->since > p->mpi->timeout_ms / 1000.0) {
+        *done = 1;
+        cg_mpi_give_up_(p);
+    }
     return p->code;
 }
 
 static inline int cg_mpi_io_wait(cg_mpi_pending *p) {
+    int done = p->mpi->timeout_ms <= 0;
+    while (!done) cg_mpi_io_test(p, &done);
     while (p->request[0] != MPI_REQUEST_NULL || p->request[1] != MPI_REQUEST_NULL) {
         MPI_Status status;
         int way = 0, code = MPI_Waitany(2, p->request, &way, &status);
@@ -189,7 +234,7 @@ static inline int cg_mpi_run_(
     io.out_bytes = out_bytes;
     io.in = in;
     io.in_bytes = in_bytes;
-    cg_mpi_start_((cg_mpi *)user, &io, 1, &p);
+    cg_mpi_start_((cg_mpi *)user, &io, ((cg_mpi *)user)->timeout_ms <= 0, &p);
     return cg_mpi_io_wait(&p);
 }
 
@@ -230,16 +275,22 @@ static inline int cg_mpi_open(cg_mpi *m, MPI_Comm comm) {
     return code;
 }
 
-static inline int cg_mpi_close(cg_mpi *m) { return m->comm == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&m->comm); }
+static inline int cg_mpi_close(cg_mpi *m) {
+    if (m->code) return m->code; /* what is under way in it would keep us waiting */
+    return m->comm == MPI_COMM_NULL ? MPI_SUCCESS : MPI_Comm_free(&m->comm);
+}
 
-/* MPI's words for a code that a callback returned. */
+/* MPI's words for a code that a callback returned, or ours for a timeout. */
 static inline const char *cg_mpi_error(int code, char *text, size_t cap) {
-    char all[MPI_MAX_ERROR_STRING + 1] = "";
+    char all[MPI_MAX_ERROR_STRING + 200] = "", who[60] = "in a collective, which some rank did not join";
     int len = 0;
     size_t n;
     if (!cap) return text;
-    MPI_Error_string(code, all, &len);
-    n = len > 0 ? (size_t)len : 0;
+    if (code < CG_MPI_E_TIMEOUT) snprintf(who, sizeof who, "waiting for rank %d", CG_MPI_E_TIMEOUT - 1 - code);
+    if (cg_mpi_is_timeout(code))
+        snprintf(all, sizeof all, "timeout, %s; MPI may still use the buffers: end the job with MPI_Abort", who);
+    else MPI_Error_string(code, all, &len);
+    n = strlen(all);
     if (n > cap - 1) n = cap - 1;
     memcpy(text, all, n);
     text[n] = '\0';

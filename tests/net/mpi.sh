@@ -24,6 +24,14 @@ killed() {
     return 1
 }
 
+# late LAUNCHER OPTION...: rank 1 does not come, and nobody waits longer than the timeout. It ends by MPI_Abort, not
+# with 0
+late() {
+    timeout 60 "$@" "$tmp/mpi_calls" late >"$tmp/late" 2>&1
+    cat "$tmp/late"
+    grep -q '^late: 0 wrong$' "$tmp/late"
+}
+
 # with_mpi NAME COMPILER C++COMPILER LAUNCHER OPTION...
 with_mpi() {
     mpi=$1 compiler=$2 cxx=$3; shift 3
@@ -34,6 +42,7 @@ with_mpi() {
     with="$compiler -std=c99 -O1 $WARN -DCOMPGRAD_LINKED -I. -Itests $object"
     built "$mpi: mpi_calls" $with tests/net/mpi_calls.c -o "$tmp/mpi_calls" || return
     for ranks in $counts; do count "$mpi: calls of $ranks ranks" timeout 120 "$@" -np $ranks "$tmp/mpi_calls"; done
+    check "$mpi: a rank that does not come is a timeout" late "$@" -np 3
     check "$mpi: a killed rank ends the job" killed "$@" -np 4
     built "$mpi: exchange_mpi" $with examples/exchange_mpi.c -o "$tmp/exchange_mpi" &&
         for ranks in $counts; do check "$mpi: exchange_mpi, $ranks ranks" timeout 120 "$@" -np $ranks "$tmp/exchange_mpi"; done

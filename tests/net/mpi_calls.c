@@ -1,11 +1,12 @@
 /* mpirun -np N mpi_calls: every callback of examples/transport_mpi.h and its non-blocking form against plain
    references, whole and in pieces. All ranks run all tests and agree on each result, so that none of them leaves
-   the others waiting; rank 0 prints. mpi_calls forever FILE: exchanges until it is killed; rank R leaves its
-   process id in FILE.R. */
+   the others waiting; rank 0 prints. mpi_calls late: what a timeout does, when rank 1 does not come; ends with
+   MPI_Abort. mpi_calls forever FILE: exchanges until it is killed; rank R leaves its process id in FILE.R. */
 #define _POSIX_C_SOURCE 200809L
 #define COMPGRAD_IMPLEMENTATION
 #include "../../examples/transport_mpi.h"
 #include "greatest.h"
+#include <time.h>
 #include <unistd.h>
 
 static cg_mpi mpi;
@@ -82,14 +83,20 @@ static int together(int bad) /* the same on all ranks, so that all leave a test 
     return worst;
 }
 
-/* A cg_io by the callbacks, or without blocking, by test or by wait. */
-typedef enum how { BLOCKING, TESTED, WAITED, WAYS } how;
+/* A cg_io by the callbacks, or without blocking, by test or by wait; or by the callbacks with a timeout. */
+typedef enum how { BLOCKING, TESTED, WAITED, BOUNDED, WAYS } how;
 
 static int run(how way, uint32_t kind, const void *o, size_t ob, int to, void *i, size_t ib, int from) {
     const cg_transport *t = &mpi.transport;
     cg_mpi_pending p;
     cg_io io;
     int code, done = 0;
+    if (way == BOUNDED) {
+        mpi.timeout_ms = 60000;
+        code = run(BLOCKING, kind, o, ob, to, i, ib, from);
+        mpi.timeout_ms = 0;
+        return code;
+    }
     if (way == BLOCKING) switch (kind) {
         case CG_IO_ALLREDUCE: return t->allreduce(t->user, (float *)i, ib / 4);
         case CG_IO_ALLGATHER: return t->allgather(t->user, o, i, ob);
@@ -374,7 +381,12 @@ static cg_status exchange(how way, const cg_exchange_desc *desc, float *x, void 
     cg_status s;
     cg_io io;
     int code = 0;
-    if (way == BLOCKING) return cg_exchange(desc, &mpi.transport, x, VALUES, mem, bytes, NULL);
+    if (way == BLOCKING || way == BOUNDED) {
+        mpi.timeout_ms = way == BOUNDED ? 60000 : 0;
+        s = cg_exchange(desc, &mpi.transport, x, VALUES, mem, bytes, NULL);
+        mpi.timeout_ms = 0;
+        return s;
+    }
     s = cg_exchange_start(&state, desc, &mpi.transport, x, VALUES, mem, bytes);
     if (s != CG_OK) return s;
     while ((s = cg_exchange_next(&state, code, &io)) == CG_AGAIN) {
@@ -446,6 +458,91 @@ SUITE(failures) {
     RUN_TEST(a_message_of_another_size_is_an_error);
 }
 
+/* ---- mpi_calls late: rank 1 does not come to a call, and the others wait for 0.3 seconds ---- */
+
+enum { LATE_ALLREDUCE, LATE_ALLGATHER, LATE_BROADCAST, LATE_RECEIVE, LATE_SEND, LATE_TEST, LATE_EXCHANGE, LATE_ALL };
+
+static int wait_in_vain(cg_mpi *m, int what) /* the code */
+{
+    static float x[VALUES];
+    const cg_transport *t = &m->transport;
+    cg_exchange_desc desc = CG_ZERO;
+    cg_report report = CG_ZERO;
+    cg_mpi_pending p;
+    size_t bytes;
+    cg_io io;
+    int done = 0, i;
+    memset(&io, 0, sizeof io);
+    io.kind = CG_IO_BROADCAST;
+    io.in = in;
+    io.in_bytes = 100;
+    io.to = -1;
+    io.from = 1;
+    switch (what) {
+    case LATE_ALLREDUCE: return t->allreduce(t->user, x, 100);
+    case LATE_ALLGATHER: return t->allgather(t->user, out, in, 100);
+    case LATE_BROADCAST: return t->broadcast(t->user, in, 100, 1);
+    case LATE_RECEIVE: return t->sendrecv(t->user, NULL, 0, -1, in, 100, 1);
+    case LATE_SEND: return t->sendrecv(t->user, out, sizeof out, 1, NULL, 0, -1); /* too long to be sent ahead */
+    case LATE_TEST:
+        cg_mpi_io_start(m, &io, &p);
+        while (!done) cg_mpi_io_test(&p, &done);
+        return p.code;
+    default: break;
+    }
+    for (i = 0; i < VALUES; i++) x[i] = (float)i;
+    desc.op = cg_topk(0.01f);
+    bytes = cg_exchange_memory(&desc, t, VALUES);
+    if (bytes > sizeof out || cg_exchange(&desc, t, x, VALUES, out, bytes, &report) != CG_E_TRANSPORT) return 0;
+    for (i = 0; i < VALUES; i++)
+        if (x[i] < (float)i || x[i] > (float)i) return 0;
+    return report.code;
+}
+
+/* Six pieces with 0.2 seconds between them: each begins the 0.3 seconds anew. */
+static int slow_pieces(cg_mpi *m) {
+    const struct timespec pause = { 0, 200000000 };
+    int k, bad = 0;
+    m->chunk = 1000;
+    fill(out, 1, 6000);
+    for (k = 0; k < 6 && rank == 1; k++)
+        nanosleep(&pause, NULL), bad += PMPI_Send(out + 1000 * k, 1000, MPI_BYTE, 0, 0, m->comm) != MPI_SUCCESS;
+    if (rank == 0) bad = m->transport.sendrecv(m, NULL, 0, -1, in, 6000, 1) != 0 || differs(in, 1, 6000);
+    return told("slow pieces", 0, 6000, 1000, bad);
+}
+
+static int late(void) {
+    static cg_mpi m[LATE_ALL + 1]; /* one for each, as MPI may go on to use them */
+    const struct timespec pause = { 0, 500000000 };
+    char text[200];
+    int what, code, bad = 0;
+    for (what = 0; what < LATE_ALL; what++) {
+        bad += cg_mpi_open(&m[what], MPI_COMM_WORLD) != 0;
+        m[what].timeout_ms = 300;
+        if (rank == 1) nanosleep(&pause, NULL);
+        else {
+            const int named = what == LATE_RECEIVE || what == LATE_SEND;
+            double start = MPI_Wtime(), took;
+            code = wait_in_vain(&m[what], what);
+            took = MPI_Wtime() - start;
+            bad += told("not in time", what, 0, 0, took < 0.29 || took > 3);
+            cg_mpi_error(code, text, sizeof text);
+            bad += told("another code", what, 0, 0, !cg_mpi_is_timeout(code) || !strstr(text, "MPI_Abort"));
+            bad += told(text, what, 0, 0, !strstr(text, named ? "timeout, waiting for rank 1;" : "timeout, in a coll"));
+            start = MPI_Wtime(); /* and at once from now on */
+            bad += told("later calls", what, 0, 0, m[what].transport.broadcast(&m[what], in, 1, 0) != code);
+            bad += told("close", what, 0, 0, cg_mpi_close(&m[what]) != code || MPI_Wtime() - start > 0.2);
+        }
+        bad = together(bad);
+    }
+    bad += cg_mpi_open(&m[LATE_ALL], MPI_COMM_WORLD) != 0;
+    m[LATE_ALL].timeout_ms = 300;
+    bad = together(bad + slow_pieces(&m[LATE_ALL]));
+    if (rank == 0) printf("late: %d wrong\n", bad), fflush(stdout);
+    together(0);
+    return MPI_Abort(MPI_COMM_WORLD, 1); /* as the manual says */
+}
+
 static int forever(const char *file) {
     char name[4096];
     FILE *f;
@@ -465,6 +562,7 @@ int main(int argc, char **argv) {
     rank = mpi.transport.rank;
     size = mpi.transport.size;
     if (argc > 2 && !strcmp(argv[1], "forever")) return forever(argv[2]);
+    if (argc > 1 && !strcmp(argv[1], "late")) return late();
     if (rank && !freopen("/dev/null", "w", stdout)) return 1;
     {
         GREATEST_MAIN_BEGIN();
