@@ -16,6 +16,7 @@
 #include "plot.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -37,19 +38,19 @@ enum {
     /* because of another, or of the transport; none of a transport's own codes */
     EXIT_PEER = 20,
     PATIENCE = 10, /* seconds for the others to end, after one has failed */
-    /* seconds; a peer that is gone is noticed at once, this is for one that stands still */
-    TCP_TIMEOUT = 300
+    LATE = 2       /* the same after a timeout: who has not ended by then is the one that was waited for */
 };
 
 /* ---- options ---- */
 
 typedef struct options {
     const char *methods, *net, *data, *transport, *csv, *plot, *checkpoint, *dump;
-    int workers, batch, epochs, seeds, seed, layerwise, whole, resume, help;
+    /* timeout: seconds; a peer that is gone is noticed at once, this is for one that stands still */
+    int workers, batch, epochs, seeds, seed, timeout, layerwise, whole, resume, help;
     float ratio, rate;
 } options;
-static options opt = { "all", "lenet", "fashion", "threads", NULL, NULL, "bench/out/train", NULL, 0, 16, 6, 1, 1, 0, 0,
-    0, 0, 0, .05f };
+static options opt = { "all", "lenet", "fashion", "threads", NULL, NULL, "bench/out/train", NULL, 0, 16, 6, 1, 1, 30, 0,
+    0, 0, 0, 0, .05f };
 static data_set data;
 static net model;
 static uint64_t data_hash;
@@ -58,14 +59,23 @@ static int rank_here, alone;    /* MPI: who this is, and whether the others may 
 static int broken[MAX_WORKERS]; /* what the transport said to each worker when it failed */
 static pid_t launcher;          /* of the processes that TCP connects */
 
+/* A line to stderr by one write, so that it stays whole among those of other threads and processes. */
+static void tell(const char *before, const char *format, va_list args) {
+    char text[4000]; /* less than Linux's PIPE_BUF: a pipe takes it at once */
+    const size_t most = sizeof text - 1;
+    size_t n = (size_t)snprintf(text, sizeof text, "%strain: ", before), at;
+    const int more = vsnprintf(text + n, sizeof text - n, format, args);
+    ssize_t done = 0;
+    n = more < 0 ? n : n + (size_t)more < most ? n + (size_t)more : most;
+    text[n++] = '\n';
+    for (at = 0; at < n && (done >= 0 || errno == EINTR); at += done > 0 ? (size_t)done : 0)
+        done = write(2, text + at, n - at);
+}
+
 static void die(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    if (alone || !rank_here) {
-        fprintf(stderr, "train: ");
-        vfprintf(stderr, format, args);
-        fprintf(stderr, "\n");
-    }
+    if (alone || !rank_here) tell("", format, args);
     va_end(args);
 #ifdef TRAIN_MPI
     if (alone) MPI_Abort(MPI_COMM_WORLD, 2);
@@ -76,12 +86,10 @@ static void die(const char *format, ...) {
 
 /* What happens in the course of training; on a terminal there may be a bar in the line. */
 static void say(const char *format, ...) {
-    char text[2000];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    tell(isatty(2) ? "\n" : "", format, args);
     va_end(args);
-    fprintf(stderr, "%strain: %s\n", isatty(2) ? "\n" : "", text); /* in one call: others speak, too */
 }
 
 static void help(void) {
@@ -100,6 +108,7 @@ static void help(void) {
            "  --net NAME        %s                                                            (%s)\n"
            "  --data WHERE      fashion (Fashion-MNIST), glyphs (made here), or a folder with IDX files     (%s)\n"
            "  --transport NAME  threads, tcp (processes of this machine), mpi (mpirun -np N build/train_mpi)  (%s)\n"
+           "  --timeout N       tcp: a worker that stands still for N seconds is named, and the others end       (%d)\n"
            "  --layerwise       every tensor is compressed for itself; --whole: all as one vector; both: each; none: "
            "as the method has it\n"
            "  --resume          go on where a run was stopped, and leave out what was done\n"
@@ -109,7 +118,7 @@ static void help(void) {
            "  --dump-gradients DIR   worker 0's gradient at the beginning of every epoch, as raw floats, for bench "
            "--gradients\n\n",
         (int)MAX_WORKERS, (int)WORKERS, opt.epochs, opt.batch, (double)opt.rate, opt.seeds, net_kinds(), opt.net,
-        opt.data, opt.transport, opt.checkpoint);
+        opt.data, opt.transport, opt.timeout, opt.checkpoint);
     for (i = 0; i < METHODS; i++) {
         const method *m = &methods[i];
         const net_tensor one = { "", 0, 1, 1, 1 };
@@ -182,6 +191,7 @@ static void parse(int argc, char **argv) {
         else if (!strcmp(o, "--batch")) opt.batch = whole_number(o, v, 1, 4096);
         else if (!strcmp(o, "--epochs")) opt.epochs = whole_number(o, v, 1, 1000);
         else if (!strcmp(o, "--seeds")) opt.seeds = whole_number(o, v, 1, MAX_SEEDS);
+        else if (!strcmp(o, "--timeout")) opt.timeout = whole_number(o, v, 1, 1000000);
         else if (!strcmp(o, "--seed")) opt.seed = whole_number(o, v, 0, 1000000);
         else if (!strcmp(o, "--ratio")) opt.ratio = fraction(o, v, 1);
         else if (!strcmp(o, "--rate")) opt.rate = fraction(o, v, 100);
@@ -368,6 +378,55 @@ static int any_failed(const cg_transport *t, int failed, const char *why) {
     return r < t->size ? 2 : 0;
 }
 
+/* ---- files ---- */
+
+/* A file that is there as a whole or not at all: it is written beside its place, brought to the disk, and moved. What
+   is not an ordinary file, such as a pipe, is written to where it is. */
+typedef struct output {
+    FILE *f;
+    char path[512], fresh[520];
+    int code; /* errno of the first failure */
+} output;
+
+static FILE *output_open(output *o, const char *path) {
+    struct stat s;
+    const int odd = !lstat(path, &s) && !S_ISREG(s.st_mode);
+    snprintf(o->path, sizeof o->path, "%s", path);
+    snprintf(o->fresh, sizeof o->fresh, odd ? "%s" : "%s.new", path);
+    o->f = fopen(o->fresh, "wb");
+    o->code = o->f ? 0 : errno;
+    errno = 0; /* whatever it is at the end has to do with the writing */
+    return o->f;
+}
+static int output_odd(const output *o) { return !strcmp(o->path, o->fresh); }
+static void output_drop(const output *o) {
+    if (!output_odd(o)) remove(o->fresh);
+}
+/* All of it is on the disk, beside its place; or else it is removed. 0, or errno. */
+static int output_end(output *o) {
+    if (!o->f) return o->code;
+    if (fflush(o->f) || ferror(o->f) || (!output_odd(o) && fsync(fileno(o->f)))) o->code = errno ? errno : EIO;
+    if (fclose(o->f) && !o->code) o->code = errno ? errno : EIO;
+    if (o->code) output_drop(o);
+    return o->code;
+}
+/* Moves it to its place, so that it is still there after a power failure. 0, or errno. */
+static int output_move(output *o) {
+    char folder[sizeof o->path];
+    const char *slash = strrchr(o->path, '/');
+    int fd;
+    if (output_odd(o)) return 0;
+    if (rename(o->fresh, o->path)) {
+        o->code = errno;
+        output_drop(o);
+        return o->code;
+    }
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - o->path) + 1 : 1, slash ? o->path : ".");
+    fd = open(folder, O_RDONLY);
+    if (fd >= 0) fsync(fd), close(fd); /* some file systems cannot; the file is there */
+    return 0;
+}
+
 /* ---- checkpoints ---- */
 
 /* A file per rank, written beside the one before it, so that ranks which were killed at different moments still
@@ -386,12 +445,14 @@ typedef struct worker {
     float *weights, *grad, *mem, *loss /* of an epoch's steps */, *losses /* of all workers */;
     uint32_t *order;          /* of the images */
     double codec, busy, sent; /* seconds, seconds, bytes */
+    int unsaved;              /* the last checkpoint could not be written, which is said once */
 } worker;
 
 static void made_with(const run *r, int seed, int rank, char *text, size_t cap) {
     memset(text, 0, cap);
     snprintf(text, cap,
-        "method %s (%s, memory %d, route %u, fold %u, flags %d, momentum %g and %g, rate %g) ratio %.9g %s seed %d; "
+        "method %s (%s, error feedback %d, route %u, fold %u, flags %d, momentum %g and %g, rate %g) ratio %.9g %s "
+        "seed %d; "
         "net %s, %lux%dx%d images (%016" PRIx64 "), %d workers, batch %d, %d epochs, rate %.9g; worker %d; code \"%s\"",
         r->m.name, r->m.op, r->m.kind, (unsigned)r->m.route, (unsigned)r->m.fold, r->m.flags, (double)r->m.before,
         (double)r->m.after, (double)r->m.rate, (double)(opt.ratio > 0 ? opt.ratio : r->m.ratio),
@@ -440,13 +501,27 @@ static cg_status move_body(char *body, int out, const worker *w, method_state *s
     return status;
 }
 
-static int checkpoint_write(
-    const run *r, int seed, const worker *w, method_state *s, const outcome *o, char *why, size_t cap) {
-    char path[512], fresh[520], written, all[MAX_WORKERS], *body;
+/* What an earlier run has left: of other options, or half of a file. */
+static void checkpoint_forget(const run *r, int seed, int rank, int unfinished_only) {
+    char path[512], fresh[520];
+    int which;
+    for (which = 0; which < 2; which++) {
+        checkpoint_path(r, seed, rank, which, path, sizeof path);
+        snprintf(fresh, sizeof fresh, "%s.new", path);
+        unlink(fresh);
+        if (!unfinished_only) unlink(path);
+    }
+}
+
+/* A worker's file takes the place of its older one when all workers have written theirs: so there is always an epoch
+   that all of them have. 0, also where none could be written, as training goes on; or EXIT_PEER. */
+static int checkpoint_write(const run *r, int seed, worker *w, method_state *s, const outcome *o) {
+    char path[512], failed, all[MAX_WORKERS], *body;
     const int done = o->epochs == opt.epochs;
+    const char *first;
     head h = CG_ZERO;
-    FILE *f = NULL;
-    int ok;
+    output out;
+    int code, moved;
     memcpy(h.magic, magic, 8);
     h.epochs = (uint64_t)o->epochs;
     h.bytes = body_bytes(w, s, h.epochs);
@@ -454,23 +529,33 @@ static int checkpoint_write(
     h.sent = w->sent, h.codec = w->codec, h.busy = w->busy;
     made_with(r, seed, w->t->rank, h.made_with, sizeof h.made_with);
     checkpoint_path(r, seed, w->t->rank, o->epochs & 1, path, sizeof path);
-    snprintf(fresh, sizeof fresh, "%s.new", path);
     body = (char *)malloc((size_t)h.bytes + 1);
-    ok = body && move_body(body, 1, w, s, o, done) == CG_OK;
-    if (ok) h.check = hash(body, (size_t)h.bytes, hash(&h, sizeof h, 1));
-    ok = ok && !make_folder(opt.checkpoint) && (f = fopen(fresh, "wb")) && fwrite(&h, sizeof h, 1, f) == 1 &&
-        fwrite(body, 1, (size_t)h.bytes, f) == h.bytes;
-    if (f && fclose(f)) ok = 0;
-    ok = ok && !rename(fresh, path);
-    if (!ok) snprintf(why, cap, "%s: %s", path, strerror(errno));
+    code = !body || move_body(body, 1, w, s, o, done) != CG_OK ? ENOMEM : make_folder(opt.checkpoint);
+    if (!code) {
+        h.check = hash(body, (size_t)h.bytes, hash(&h, sizeof h, 1));
+        if (output_open(&out, path)) fwrite(&h, sizeof h, 1, out.f), fwrite(body, 1, (size_t)h.bytes, out.f);
+        code = output_end(&out);
+    }
     free(body);
-    written = (char)ok;
+    failed = code != 0;
+    if (gather(w->t, &failed, all, 1)) {
+        if (!code) output_drop(&out);
+        return EXIT_PEER;
+    }
+    first = (const char *)memchr(all, 1, (size_t)w->t->size);
+    if (!code && first) output_drop(&out);
+    else if (!code) code = output_move(&out);
+    if (code && !w->unsaved && (!first || first == all + w->t->rank))
+        say("no checkpoint: %s: %s. Training goes on, and tries again at the end of every epoch", path, strerror(code));
+    w->unsaved = first || code;
+    moved = !first && !code;
     /* nobody needs the epoch before any more */
-    if (done && !gather(w->t, &written, all, 1) && !memchr(all, 0, (size_t)w->t->size)) {
+    failed = !moved;
+    if (done && !gather(w->t, &failed, all, 1) && !memchr(all, 1, (size_t)w->t->size)) {
         checkpoint_path(r, seed, w->t->rank, ~o->epochs & 1, path, sizeof path);
         remove(path);
     }
-    return !ok;
+    return 0;
 }
 
 typedef struct saved {
@@ -603,14 +688,11 @@ static float rate_at(size_t step) {
 
 static void dump(const run *r, int seed, int at, const float *grad) {
     char path[512];
-    FILE *f;
-    int ok;
+    output out;
     if (r != runs || seed != opt.seed) return;
     snprintf(path, sizeof path, "%s/%s-epoch%d.f32", opt.dump, opt.net, at);
-    f = fopen(path, "wb");
-    ok = f && fwrite(grad, 4, model.n, f) == model.n;
-    if (f && fclose(f)) ok = 0;
-    if (!ok) say("%s: %s", path, strerror(errno));
+    if (output_open(&out, path)) fwrite(grad, 4, model.n, out.f);
+    if (output_end(&out) || output_move(&out)) say("--dump-gradients: %s: %s", path, strerror(out.code));
 }
 
 /* One step. 0, or a status; x := the loss. */
@@ -733,12 +815,9 @@ static int train(worker *w, const run *r, int seed, outcome *o) {
         o->epochs = at;
         step = steps * (size_t)at;
         if (at && !w->t->rank) before = o->epoch[at - 1].seconds;
-    } else
-        for (code = 0; code < 2; code++) { /* what an earlier one left */
-            checkpoint_path(r, seed, w->t->rank, code, why, sizeof why);
-            remove(why);
-        }
-    code = 0;
+    }
+    checkpoint_forget(r, seed, w->t->rank, opt.resume);
+    w->unsaved = 0;
     for (; step < all_steps() && !code && !o->diverged; step++) {
         cg_status status;
         /* nobody would know of what an orphan does */
@@ -758,7 +837,7 @@ static int train(worker *w, const run *r, int seed, outcome *o) {
         } else if ((step + 1) % steps == 0) {
             code = end_epoch(w, step + 1, before + clock_of(CLOCK_MONOTONIC) - begin, o) ? EXIT_PEER : 0;
             o->model = hash(w->weights, 4 * model.n, 14695981039346656037u);
-            if (!code && checkpoint_write(r, seed, w, &s, o, why, sizeof why)) say("no checkpoint: %s", why);
+            if (!code) code = checkpoint_write(r, seed, w, &s, o);
         }
         if (!w->t->rank && !code) progress(r, seed, o, step + 1, step + 1 == all_steps() || o->diverged);
     }
@@ -838,7 +917,8 @@ enum { COLUMNS = 8, CELL = 112 };
 static void cells_of(const row *w, char cell[COLUMNS][CELL]) {
     const outcome *o = &outcomes[w - rows][0];
     snprintf(cell[0], CELL, "%s", w->r->name);
-    snprintf(cell[1], CELL, "%s%s", o->op, w->r->m.kind == ALONE || w->r->m.kind == CG_EF_SIGNUM ? "" : ", memory");
+    snprintf(
+        cell[1], CELL, "%s%s", o->op, w->r->m.kind == ALONE || w->r->m.kind == CG_EF_SIGNUM ? "" : ", error feedback");
     snprintf(cell[7], CELL, "%s", w->r->m.about);
     if (!w->seeds) {
         snprintf(cell[2], CELL, "-");
@@ -890,7 +970,7 @@ static int print_width(const char *s) /* of UTF-8 */
     for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
     return n;
 }
-static void print_table(void) {
+static void print_table(FILE *f) {
     static char cell[MAX_RUNS][COLUMNS][CELL];
     int width[COLUMNS], c;
     char text[400];
@@ -901,27 +981,26 @@ static void print_table(void) {
         for (c = 0; c < COLUMNS; c++)
             if (print_width(cell[i][c]) > width[c]) width[c] = print_width(cell[i][c]);
     }
-    printf("\n%s on %s, %lu weights, workers: %d, epochs: %d of %lu steps, seeds: %d\n\n", opt.net, opt.data,
+    fprintf(f, "\n%s on %s, %lu weights, workers: %d, epochs: %d of %lu steps, seeds: %d\n\n", opt.net, opt.data,
         (unsigned long)model.n, opt.workers, opt.epochs, (unsigned long)steps_per_epoch(), opt.seeds);
     for (i = 0; i <= run_count; i++)
         for (c = 0; c < COLUMNS; c++) {
             const char *s = i ? cell[i - 1][c] : heads[c];
             const int left = c < 2 || c == COLUMNS - 1, gap = width[c] - print_width(s);
-            printf("%s%*s%s", c ? "  " : "", left ? 0 : gap, "", s);
-            if (c < COLUMNS - 1) printf("%*s", left ? gap : 0, "");
-            else printf("\n");
+            fprintf(f, "%s%*s%s", c ? "  " : "", left ? 0 : gap, "", s);
+            if (c < COLUMNS - 1) fprintf(f, "%*s", left ? gap : 0, "");
+            else fprintf(f, "\n");
         }
-    printf("\ncodec time: the share of a worker's computing that goes into compressing, decompressing, adding and "
-           "remembering\n");
+    fprintf(f,
+        "\ncodec time: the share of a worker's computing that goes into compressing, decompressing, adding and "
+        "remembering\n");
     advice(text, sizeof text);
-    if (text[0]) printf("\n%s\n", text);
+    if (text[0]) fprintf(f, "\n%s\n", text);
 }
 
-static void write_csv(void) {
-    FILE *f = fopen(opt.csv, "w");
+static void write_csv(FILE *f) {
     size_t i;
     int k, e;
-    if (!f) die("--csv %s: %s", opt.csv, strerror(errno));
     fprintf(f,
         "# "
         "%s\nmethod,operator,parts,net,workers,seed,epoch,train_loss,test_loss,accuracy,bytes_sent,codec_share,seconds,"
@@ -940,8 +1019,6 @@ static void write_csv(void) {
             if (outcomes[i][k].diverged)
                 fprintf(f, "# %s seed %d diverged in step %d\n", runs[i].name, opt.seed + k, outcomes[i][k].diverged);
         }
-    if (fclose(f)) die("--csv %s: %s", opt.csv, strerror(errno));
-    printf("a line per epoch: %s\n", opt.csv);
 }
 
 /* Curves of one run, the mean over seeds: accuracy by bytes, and loss by steps, in a few places so that one sees a
@@ -974,7 +1051,8 @@ static void curves_of(size_t i, double *bytes, double *accuracy, double *steps, 
     }
 }
 
-static void write_plots(void) {
+/* 0, or a message was said. */
+static int write_plots(void) {
     enum { PLACES = 60 };
     const size_t places = all_steps() < PLACES ? all_steps() : PLACES, epochs = (size_t)opt.epochs;
     const size_t dot = strlen(opt.plot) > 5 && !strcmp(opt.plot + strlen(opt.plot) - 5, ".html") ? strlen(opt.plot) - 5
@@ -989,9 +1067,9 @@ static void write_plots(void) {
     plot_page page = CG_ZERO;
     static char intro[sizeof command + 900];
     char subtitle[200], after[1000], path[600];
-    FILE *f;
-    int c, status, one; /* 0; 1: there was nothing to draw, and the page says so; -1 */
-    if (!numbers) die("not enough memory for the plots");
+    output out;
+    int c, status; /* 1: there was nothing to draw, and the page says so */
+    if (!numbers) return say("--plot %s: not enough memory", opt.plot), 1;
     memset(plots, 0, sizeof plots);
     for (c = 0; c < COLUMNS; c++) cells[c] = heads[c];
     for (i = 0; i < run_count; i++) {
@@ -1039,26 +1117,44 @@ static void write_plots(void) {
     page.title = "compgrad: training with compressed gradients";
     page.intro = intro, page.after = after;
     page.cells = cells, page.rows = run_count + 1, page.cols = COLUMNS;
-    f = fopen(opt.plot, "w");
-    status = f ? plot_html(f, &page, plots, series, counts, 2) : -1;
-    if (f && fclose(f)) status = -1;
-    for (c = 0; c < 2 && status >= 0; c++) {
+    status = output_open(&out, opt.plot) && plot_html(out.f, &page, plots, series, counts, 2) == 1;
+    if (!output_end(&out)) output_move(&out);
+    for (c = 0; c < 2 && !out.code; c++) {
         snprintf(path, sizeof path, "%.*s-%s.svg", (int)dot, opt.plot, c ? "loss" : "accuracy");
-        f = fopen(path, "w");
-        one = f ? plot_svg(f, &plots[c], series[c], counts[c]) : -1;
-        if (one < 0 || (f && fclose(f))) status = -1;
+        if (output_open(&out, path)) plot_svg(out.f, &plots[c], series[c], counts[c]);
+        if (!output_end(&out)) output_move(&out);
     }
     free(numbers);
-    if (status < 0) die("--plot %s: it could not be written", opt.plot);
+    if (out.code) return say("--plot %s: %s", out.path, strerror(out.code)), 1;
     printf("to look at: %s%s\n", opt.plot,
         status ? "; there was nothing to draw, as no method came to the end of an epoch" : "");
+    return 0;
 }
 
-static void show(void) {
+/* Hours went into this. First the file, which nothing that goes wrong later can spoil; what a full disk does not take
+   goes to standard output, and what that does not take to stderr. 0, or 2. */
+static int show(void) {
+    output out;
+    int failed = 0, unwritten = 0;
     summarize();
-    print_table();
-    if (opt.csv) write_csv();
-    if (opt.plot) write_plots();
+    if (opt.csv) {
+        if (output_open(&out, opt.csv)) write_csv(out.f);
+        unwritten = output_end(&out) || output_move(&out);
+        if (unwritten) say("--csv %s: %s. Its lines stand below the table", opt.csv, strerror(out.code));
+    }
+    clearerr(stdout); /* of a line of progress */
+    errno = 0;
+    print_table(stdout);
+    if (unwritten) printf("\n"), write_csv(stdout);
+    else if (opt.csv) printf("a line per epoch: %s\n", opt.csv);
+    if (fflush(stdout) || ferror(stdout)) {
+        say("standard output: %s. What belongs there follows here", strerror(errno ? errno : EIO));
+        print_table(stderr);
+        if (unwritten || !opt.csv) write_csv(stderr);
+        failed = 1;
+    }
+    if (opt.plot) failed |= write_plots();
+    return failed || unwritten ? 2 : 0;
 }
 
 /* ---- workers, as threads, processes or MPI ranks ---- */
@@ -1073,7 +1169,7 @@ static int thread_worker(cg_threads_world *world, int rank, void *user) {
 }
 static int run_threads(void) {
     int r, code = cg_threads_run(opt.workers, thread_worker, NULL), what = code == EXIT_PEER ? CG_THREADS_E_LEFT : code;
-    if (!code) show();
+    if (!code) return show();
     if (code != EXIT_PEER && code != CG_THREADS_E_SYSTEM) return code;
     /* what made the first of them leave */
     for (r = 0; r < opt.workers; r++)
@@ -1096,12 +1192,12 @@ static int process_worker(int rank, const char *addresses, int listener, int not
     desc.addresses = addresses;
     desc.job = (uint64_t)launcher;
     desc.listener = listener;
-    desc.timeout_ms = TCP_TIMEOUT * 1000;
+    desc.timeout_ms = opt.timeout < INT_MAX / 1000 ? opt.timeout * 1000 : INT_MAX;
     if (!(code = broken[rank] = cg_tcp_open(&mesh, &desc))) {
         code = work(&mesh.transport);
         cg_tcp_close(&mesh);
     } else code = EXIT_PEER;
-    if (!code && !rank) show();
+    if (!code && !rank) return show();
     if (code != EXIT_PEER) return code;
     mine.rank = rank, mine.code = broken[rank];
     if (getppid() == launcher) return write(notes, &mine, sizeof mine) == sizeof mine ? EXIT_PEER : 2;
@@ -1110,19 +1206,38 @@ static int process_worker(int rank, const char *addresses, int listener, int not
     return EXIT_PEER;
 }
 
+/* The first of the notes so far that tells more than that a peer has closed its connections. */
+static void hear(int notes, note *first) {
+    note one;
+    while (read(notes, &one, sizeof one) == sizeof one)
+        if (cg_tcp_kind(first->code) == CG_TCP_E_CLOSED) *first = one;
+}
+
+/* Names and ends a worker that the others have waited for. */
+static void give_up(int rank, pid_t process, int timeout) {
+    char why[64] = "", stopped[64] = "";
+    int status;
+    if (timeout) snprintf(why, sizeof why, " for %d s (--timeout)", opt.timeout);
+    if (waitpid(process, &status, WNOHANG | WUNTRACED) == process && WIFSTOPPED(status))
+        snprintf(stopped, sizeof stopped, ": it had been stopped by signal %d", WSTOPSIG(status));
+    say("worker %d does not answer%s and was ended%s. To go on from the last epoch: the same command with --resume",
+        rank, why, stopped);
+    kill(process, SIGKILL);
+}
+
 static int run_processes(void) {
     static const struct timespec moment = { 0, 20000000 };
     char addresses[MAX_WORKERS * 32] = "", text[200];
-    int listener[MAX_WORKERS], notes[2], port, r, other, status, code, left = opt.workers, failed = 0, lost = 0;
+    int listener[MAX_WORKERS], notes[2], port, r, other, status, code, left = opt.workers, failed = 0, lost = 0, late;
     pid_t pid, process[MAX_WORKERS];
-    note one, first = { 0, CG_TCP_E_CLOSED };
+    note first = { 0, CG_TCP_E_CLOSED };
     double since = 0; /* the first failure */
     for (r = 0; r < opt.workers; r++) {
         if ((code = cg_tcp_listen("127.0.0.1:0", &listener[r], &port)))
             die("--transport tcp: 127.0.0.1: %s", cg_tcp_error(code, text, sizeof text));
         snprintf(addresses + strlen(addresses), 32, "%s127.0.0.1:%d", r ? "," : "", port);
     }
-    if (pipe(notes)) die("--transport tcp: %s", strerror(errno));
+    if (pipe(notes) || fcntl(notes[0], F_SETFL, O_NONBLOCK)) die("--transport tcp: %s", strerror(errno));
     fflush(stdout);
     launcher = getpid();
     for (r = 0; r < opt.workers; r++) {
@@ -1153,20 +1268,18 @@ static int run_processes(void) {
                 lost = 1;
             } else if (WEXITSTATUS(status) && failed != 2) failed = WEXITSTATUS(status); /* 2: the reason */
             if ((lost || failed) && since <= 0) since = clock_of(CLOCK_MONOTONIC);
-        } else if (pid < 0 && errno != EINTR) break;
-        else if (since > 0 && clock_of(CLOCK_MONOTONIC) - since > PATIENCE) {
-            for (r = 0; r < opt.workers; r++) {
-                if (!process[r]) continue;
-                say("worker %d does not answer and was ended. To go on from the last epoch: the same command with "
-                    "--resume",
-                    r);
-                kill(process[r], SIGKILL);
-            }
+            continue;
+        }
+        if (pid < 0 && errno != EINTR) break;
+        hear(notes[0], &first);
+        late = !lost && cg_tcp_kind(first.code) == CG_TCP_E_TIMEOUT;
+        if (since > 0 && clock_of(CLOCK_MONOTONIC) - since > (late ? LATE : PATIENCE)) {
+            for (r = 0; r < opt.workers; r++)
+                if (process[r]) give_up(r, process[r], late);
             left = 0, lost = 1;
         } else nanosleep(&moment, NULL);
     }
-    while (read(notes[0], &one, sizeof one) == sizeof one)
-        if (cg_tcp_kind(first.code) == CG_TCP_E_CLOSED) first = one;
+    hear(notes[0], &first);
     if (failed == EXIT_PEER && !lost)
         say("worker %d: %s. --resume goes on from the last epoch", first.rank,
             cg_tcp_error(first.code, text, sizeof text));
@@ -1231,8 +1344,11 @@ static void introduce(const cg_transport *t) {
 #endif
 
 int main(int argc, char **argv) {
+    static char lines[1 << 14];
     int code = 0, i, k;
     char why[1100];
+    setvbuf(stdout, lines, _IOLBF, sizeof lines); /* whole lines, also where others write to the same file */
+    signal(SIGXFSZ, SIG_IGN);                     /* a file that may not grow is a full disk, and does not end this */
 #ifdef TRAIN_MPI
     cg_mpi mpi;
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS || cg_mpi_open(&mpi, MPI_COMM_WORLD) != MPI_SUCCESS) return 2;
@@ -1280,7 +1396,7 @@ int main(int argc, char **argv) {
         say("worker %d: %s. --resume goes on from the last epoch", rank_here,
             cg_mpi_error(broken[rank_here], why, sizeof why));
     if (code) MPI_Abort(MPI_COMM_WORLD, code);
-    if (!rank_here) show();
+    if (!rank_here) code = show();
     cg_mpi_close(&mpi);
     MPI_Finalize();
 #else

@@ -410,6 +410,159 @@ train_resume() {
     check "train: old files of another run do not stop a resume" old_files
 }
 
+# ---- a full disk, a worker that stands still, many that speak at once ----
+
+# A run under a limit of 512 bytes for every file, as on a full disk; its output goes through a pipe, which has none.
+# $status is what it returned
+full() {
+    { (ulimit -f 1 && exec timeout 120 "$train" --data glyphs --net small "$@" 2>"$td/full.err"); echo $? >"$td/rc"; } | cat >"$td/out"
+    status=$(cat "$td/rc")
+    cp "$td/full.err" "$td/err"
+    cat "$td/out" "$td/err"
+}
+leftovers() { find "$@" -name '*.new' | grep .; }
+two="--workers 3 --epochs 2 --batch 50 --method dense,topk"
+full_disk() {
+    rm -rf "$td/full" && mkdir "$td/full" && echo "what was there before" >"$td/full/a.csv" && cp "$td/full/a.csv" "$td/full/a.html" || return
+    fine $two --checkpoint "$td/ck.full" --csv "$td/full.csv" || return
+    full $two "$@" --checkpoint "$td/full/ck" --csv "$td/full/a.csv" --plot "$td/full/a.html"
+    [ "$status" -eq 2 ] && ! leftovers "$td/full" && [ "$(cat "$td/full/a.csv" "$td/full/a.html" | sort -u)" = "what was there before" ] || return
+    # each is said once: that no checkpoint of a method is kept, and what became of the CSV and of the plots
+    [ "$(grep -c '^train: no checkpoint: .*dense-seed1.*: File too large' "$td/err")" -eq 1 ] &&
+        [ "$(grep -c '^train: no checkpoint: .*topk-seed1.*: File too large' "$td/err")" -eq 1 ] &&
+        [ "$(grep -c "^train: --csv $td/full/a.csv: File too large" "$td/err")" -eq 1 ] &&
+        [ "$(grep -c "^train: --plot $td/full/a.html: File too large" "$td/err")" -eq 1 ] && [ "$(wc -l <"$td/err")" -eq 4 ] || return
+    grep -q '^topk  *topk:.*x  *[0-9.]* %' "$td/out" || { echo "no table"; return 1; }
+    sed -n '/^method,/,$p' "$td/out" >"$td/printed.csv"
+    same "$td/full.csv" "$td/printed.csv"
+}
+# full_output OPTION...: standard output takes nothing
+full_output() {
+    timeout 120 "$train" --data glyphs --net small $two "$@" >/dev/full 2>"$td/err"
+    status=$?
+    cat "$td/err"
+    [ $status -eq 2 ] && grep -q '^train: standard output: No space left on device' "$td/err" && grep -q '^topk  *topk:.*x  *[0-9.]* %' "$td/err"
+}
+output_full() { full_output --checkpoint "$td/ck.full" --csv "$td/output.csv" && same "$td/full.csv" "$td/output.csv" && ! grep -q '^topk,' "$td/err"; }
+all_full() {
+    full_output --checkpoint "$td/ck.full" --csv /dev/full || return
+    sed -n '/^method,/,$p' "$td/err" >"$td/printed.csv"
+    grep -q '^train: --csv /dev/full: No space left on device' "$td/err" && same "$td/full.csv" "$td/printed.csv" && [ -c /dev/full ]
+}
+plot_full() {                           # the CSV is there before
+    glyphs $two --checkpoint "$td/ck.full" --csv "$td/plot_full.csv" --plot /dev/full
+    status=$?
+    cat "$td/out" "$td/err"
+    [ $status -eq 2 ] && grep -q '^train: --plot /dev/full: No space' "$td/err" && grep -q '^topk  *topk:' "$td/out" && same "$td/full.csv" "$td/plot_full.csv"
+}
+# Worker 2 cannot write any more: the others do not go on to epochs that it has not
+one_full() {
+    ck=$td/ck.one
+    fine $long --method efsign --checkpoint "$ck" --csv "$td/long-one.csv" || return
+    for try in 1 2 3 4 5; do
+        rm -rf "$ck"
+        begin $long --method efsign --checkpoint "$ck"
+        until [ -f "$ck/efsign-seed1.worker3.0" ] || [ -s "$td/rc" ]; do soon; done
+        kill -9 $trainer
+        wait $shell
+        if midway efsign; then break; fi
+    done
+    rm -f "$ck"/*.new
+    mkdir "$ck/efsign-seed1.worker2.0.new" "$ck/efsign-seed1.worker2.1.new" || return
+    resumed "$td/long-one.csv" --method efsign || return
+    cat "$td/err"; ls "$ck"
+    [ "$(grep -c '^train: no checkpoint: .*worker2' "$td/err")" -eq 1 ] || return
+    rmdir "$ck"/*.new
+    resumed "$td/long-one.csv" --method efsign && went_on efsign
+}
+# The file is on the disk before it takes the place of the one before, and its name after; a message is one write
+synced() {
+    cat >"$td/calls.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static ssize_t (*really_write)(int, const void *, size_t);
+static void note(const char *what, const char *path) {
+    char line[2000];
+    int fd = open(getenv("CALLS"), O_WRONLY | O_CREAT | O_APPEND, 0666), n = snprintf(line, sizeof line, "%s %s\n", what, path);
+    if (!really_write) really_write = (ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+    if (fd < 0 || really_write(fd, line, (size_t)n) != n) abort();
+    close(fd);
+}
+int fsync(int fd) {
+    char link[64], path[1000];
+    ssize_t n;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    note("fsync", path);
+    return ((int (*)(int))dlsym(RTLD_NEXT, "fsync"))(fd);
+}
+int rename(const char *from, const char *to) {
+    note("rename", from);
+    return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
+}
+ssize_t write(int fd, const void *at, size_t n) {
+    if (!really_write) really_write = (ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+    if (fd == 2) note("said", n > 7 && !memcmp(at, "train: ", 7) && !memchr(at, '\n', n - 1) && ((const char *)at)[n - 1] == '\n' ? "a line" : "a piece");
+    return really_write(fd, at, n);
+}
+END
+    $CC -shared -fPIC "$td/calls.c" -o "$td/calls.so" -ldl || return
+    mkdir -p "$td/ck.sync/efsign-seed1.worker2.0.new" && rm -f "$td/calls" || return
+    CALLS=$td/calls LD_PRELOAD=$td/calls.so fine --workers 3 --epochs 3 --batch 100 --method efsign --checkpoint "$td/ck.sync" --csv "$td/sync.csv" || return
+    cat "$td/calls"
+    awk -v folder="$td/ck.sync" '
+        $1 == "fsync" { synced[$2] = 1; if ($2 == folder) after++ }
+        $1 == "rename" { if (!synced[$2]) { print $2 " was not brought to the disk"; bad = 1 } if (index($2, folder) == 1) moved++ }
+        $1 == "said" { said++; if ($3 != "line") bad = 1 }
+        END { print moved, after, said; exit bad || moved != 6 || after != 6 || said != 1 }' "$td/calls"   # worker 2 stops the second of three epochs
+}
+# A worker stands still: it is named, after the time that was given
+stands_still() {
+    ck=$td/ck.still
+    forget efsign
+    begin --workers 4 --epochs 1000 --method efsign --transport tcp --checkpoint "$ck" "$@"
+    workers
+    begun efsign || { wait $shell; return 1; }
+    stopped_at=$(date +%s)
+    kill -STOP $(echo $pids | cut -d ' ' -f 3)
+    wait $shell
+    took=$(($(date +%s) - stopped_at)) status=$(cat "$td/rc")
+    echo "exit status $status after $took s"; cat "$td/out" "$td/err"
+    gone $pids && [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && [ $took -ge $seconds ] && [ $took -le $((seconds + 8)) ] || return
+    [ "$(grep -c "^train: worker 2 does not answer for $seconds s .*stopped by signal.*--resume" "$td/err")" -eq 1 ] && [ "$(wc -l <"$td/err")" -eq 1 ]
+}
+spoken() {                              # sixteen workers, each with two files that are damaged
+    fine --workers 16 --epochs 2 --batch 50 --method dense --checkpoint "$td/ck.speak" || return
+    for f in "$td"/ck.speak/*; do flip "$f" 25 && cp "$f" "${f%.*}.1" || return; done
+    fine --workers 16 --epochs 2 --batch 50 --method dense --checkpoint "$td/ck.speak" --transport tcp --resume || return
+    cat "$td/err"
+    [ "$(grep -c '^train: [^ ]*worker[0-9]*[.][01] is damaged and left out$' "$td/err")" -eq 32 ] && [ "$(wc -l <"$td/err")" -eq 32 ]
+}
+
+train_disk() {
+    check "train: a full disk: nothing is left behind, nothing is lost" full_disk
+    check "train: a full disk, by processes" full_disk --transport tcp
+    if [ -c /dev/full ]; then
+        check "train: standard output takes nothing" output_full
+        check "train: neither the CSV nor standard output takes anything" all_full
+        check "train: the plots are not taken, after the CSV" plot_full
+    else skip "no /dev/full: train's output"; fi
+    check "train: messages of sixteen processes are whole lines" spoken
+    if ! has ps; then skip "no ps: train, killed and stopped workers"; return; fi
+    check "train: one worker cannot write: all keep an epoch in common" one_full
+    if [ -d /proc/self/fd ] && takes $CC -shared -fPIC; then check "train: checkpoints are on the disk before they are moved" synced
+    else skip "no /proc or shared libraries: train's order of fsync and rename"; fi
+    seconds=2
+    check "train: a worker stands still and is named" stands_still --timeout 2
+    if long; then seconds=30; check "train: the same after 30 s, as nothing was said" stands_still; fi
+}
+
 # ---- wrong input ----
 
 # wrong PATTERN OPTION...: exit status 2, the reason on stderr, no table and no training
@@ -462,6 +615,7 @@ train_wrong() {
     for w in 0 1000 x 4x ""; do check "train: --workers \"$w\"" wrong "--workers $w" $g --workers "$w"; done
     check "train: --epochs x" wrong "--epochs x" --data glyphs --epochs x
     check "train: --epochs 0" wrong "--epochs 0" --data glyphs --epochs 0
+    check "train: --timeout 0" wrong "--timeout 0" $g --timeout 0
     check "train: --batch 0" wrong "--batch 0" $g --batch 0
     check "train: --seeds 99999999999" wrong "--seeds 99999999999" $g --seeds 99999999999
     for r in 0 1e-60; do check "train: --rate $r" wrong "--rate $r" $g --rate $r; done
@@ -622,6 +776,7 @@ elif mkdir "$td" && built "train" $CC build/test/cc/train.o $object -o "$train" 
         for n in $mpi_counts; do by_threads $n; done
         train_mpi ;;
     resume) train_resume ;;
+    disk) train_disk ;;
     wrong) train_wrong ;;
     shows) train_shows ;;
     esac
