@@ -34,7 +34,7 @@ test-long:
 
 demo: build/train
 	@mkdir -p bench/out
-	@build/train --data glyphs --net mlp --workers 4 --epochs 6 --ratio 0.005 --checkpoint bench/out/demo --csv bench/out/demo.csv --plot bench/out/demo.html
+	@build/train --data glyphs --net mlp --workers 4 --epochs 6 --batch 8 --checkpoint bench/out/demo --csv bench/out/demo.csv --plot bench/out/demo.html
 
 train: build/train
 	@mkdir -p bench/out

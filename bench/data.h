@@ -1,19 +1,22 @@
 /* data.h - images to train on: Fashion-MNIST or any set in MNIST's format from files, and drawn digits that need
    no file.
 
-   data_set set; char why[512]; if (data_load(&set, DATA_FASHION, why, sizeof why)) { fprintf(stderr, "%s\n", why);
-   return 1; } ... set.train.images + i * set.height * set.width, set.train.labels[i], i < set.train.count ...
-   data_free(&set);                                         // harmless after a failure, too
+     data_set set;
+     char why[512];
+     if (data_load(&set, DATA_FASHION, why, sizeof why)) { fprintf(stderr, "%s\n", why); return 1; }
+     ... set.train.images + i * set.height * set.width, set.train.labels[i], i < set.train.count ...
+     data_free(&set);                                         // harmless after a failure, too
 
    Or data_glyphs(&set, seed, 8000, 2000, why, sizeof why): 16x16 grey pictures of the digits 0 to 9, drawn here
    with pens that slip, in front of noise, some of them crossed or blotted. Image i of a part depends on the seed,
    the part and i alone, and is made with integers: the same bytes on every machine. Ten images in a row, from a
    multiple of ten on, are of ten different classes.
 
-   data_load wants four files in its folder, each packed with gzip or not: train-images-idx3-ubyte[.gz]
-   train-labels-idx1-ubyte[.gz]  t10k-images-idx3-ubyte[.gz]  t10k-labels-idx1-ubyte[.gz] Every number and checksum
-   in them is checked. classes is one more than the largest label, and at least 2. Both return 0, or else `why`
-   says which file is wrong, what was expected and what was found. C99 alone: no gzip is run. */
+   data_load wants four files in its folder, each packed with gzip or not:
+     train-images-idx3-ubyte[.gz]  train-labels-idx1-ubyte[.gz]
+     t10k-images-idx3-ubyte[.gz]   t10k-labels-idx1-ubyte[.gz]
+   Every number and checksum in them is checked. classes is one more than the largest label, and at least 2. Both
+   return 0, or else `why` says which file is wrong, what was expected and what was found. C99 alone: no gzip is run. */
 
 #ifndef DATA_H
 #define DATA_H

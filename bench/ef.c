@@ -95,7 +95,7 @@ static float kth_largest(float *v, size_t n, size_t k) /* quickselect */
     return v[k];
 }
 
-/* About the 1 % largest, by the threshold of a sample; what goes is gone from memory. u: is masked, too. */
+/* About the 1 % largest, by the threshold of a sample; what is sent leaves the residual. u: is masked, too. */
 static void plain_select(plain *p, float *u) {
     const size_t every = p->n / 64, room = p->n / 50;
     size_t i, k = 0;
@@ -171,7 +171,7 @@ static void plain_4bit(plain *p, const float *restrict g) {
 /* ---- one step ---- */
 
 typedef struct row {
-    const char *memory, *op;
+    const char *name, *op;
     uint32_t kind;
     float momentum;
     int bytes;
@@ -192,7 +192,7 @@ typedef struct took {
     double all, compress, commit;
 } took;
 
-typedef struct worker { /* one memory, and where its packets go */
+typedef struct worker { /* one residual, and where its packets go */
     cg_ef ef;
     void *mem, *packet;
     /* what a kind that remembers what it received is given: there is but one rank */
@@ -312,7 +312,7 @@ static void table(size_t n, int reps) {
     p.index = (uint32_t *)pages(n / 10);
     p.sample = (float *)pages(n / 16), p.scale = (float *)pages(n / 64), p.codes = (uint8_t *)pages(n / 2);
     printf("\nA step, n = %lu: ms, and times e += g; goal; the same in plain C\n", (unsigned long)n);
-    printf("%-12s %-21s %-8s %9s %7s %7s %7s %7s %5s %8s\n", "memory", "operator", "gradient", "compress", "commit",
+    printf("%-12s %-21s %-8s %9s %7s %7s %7s %7s %5s %8s\n", "kind", "operator", "gradient", "compress", "commit",
         "step", "e += g", "x", "goal", "plain x");
     for (i = 0; i < ROWS; i++)
         for (finite = 1; finite >= 0; finite--) {
@@ -321,14 +321,14 @@ static void table(size_t n, int reps) {
             const figures f = measure(r, finite, n, reps, e, &p);
             const int miss = goal > 0 && f.times > goal;
             missed += miss;
-            printf("%-12s %-21s %-8s %9.2f %7.2f %7.2f %7.2f %7.2f%s", r->memory, r->op, finite ? "finite" : "checked",
+            printf("%-12s %-21s %-8s %9.2f %7.2f %7.2f %7.2f %7.2f%s", r->name, r->op, finite ? "finite" : "checked",
                 1e3 * f.compress, 1e3 * f.commit, 1e3 * f.all, 1e3 * f.limit, f.times, miss ? "!" : " ");
             if (goal > 0) printf("%5.1f", goal);
             else printf("%5s", "");
             if (r->plain) printf(" %8.2f", f.plain_times);
             printf("\n");
             fflush(stdout);
-            fprintf(csv, "\"%s\",%s,%d,%lu,%.9f,%.9f,%.9f,%.9f,%.3f,%g,%.3f\n", r->memory, r->op, finite,
+            fprintf(csv, "\"%s\",%s,%d,%lu,%.9f,%.9f,%.9f,%.9f,%.3f,%g,%.3f\n", r->name, r->op, finite,
                 (unsigned long)n, f.all, f.compress, f.commit, f.limit, f.times, goal, f.plain_times);
         }
     free(e), free(p.e), free(p.u), free(p.value), free(p.sample), free(p.scale), free(p.index), free(p.codes);
@@ -339,10 +339,10 @@ static void table(size_t n, int reps) {
 static void table_of_small(int reps) {
     static const size_t sizes[2] = { 1 << 12, 1 << 16 };
     size_t i, s;
-    printf("\nSmall vectors: ns of a step, checked\n%-12s %-21s %10s %10s\n", "memory", "operator", "n = 2^12",
-        "n = 2^16");
+    printf(
+        "\nSmall vectors: ns of a step, checked\n%-12s %-21s %10s %10s\n", "kind", "operator", "n = 2^12", "n = 2^16");
     for (i = 0; i < ROWS; i++) {
-        printf("%-12s %-21s", rows[i].memory, rows[i].op);
+        printf("%-12s %-21s", rows[i].name, rows[i].op);
         for (s = 0; s < 2; s++) {
             static double all[MAX_REPS];
             const int batch = (1 << 20) / (int)sizes[s];
@@ -357,7 +357,7 @@ static void table_of_small(int reps) {
             }
             all[0] = median(all, reps);
             printf(" %10.0f", 1e9 * all[0]);
-            fprintf(csv, "\"%s\",%s,0,%lu,%.9f,,,,,,\n", rows[i].memory, rows[i].op, (unsigned long)sizes[s], all[0]);
+            fprintf(csv, "\"%s\",%s,0,%lu,%.9f,,,,,,\n", rows[i].name, rows[i].op, (unsigned long)sizes[s], all[0]);
             close_worker(&w);
         }
         printf("\n");
@@ -392,7 +392,7 @@ int main(int argc, char **argv) {
     if (!n || n % 65536 || n > UINT32_MAX || reps < 1 || reps > MAX_REPS || !*path) return fputs(usage, stderr), 2;
     csv = fopen(path, "w");
     if (!csv) die(path, "cannot be written");
-    fputs("memory,op,finite,n,seconds,compress,commit,add,times,goal,plain_times\n", csv);
+    fputs("kind,op,finite,n,seconds,compress,commit,add,times,goal,plain_times\n", csv);
     printf("compgrad %s, %s. ! marks a missed goal%s.\n", cg_version(), cg_isa_name(cg_isa_used()),
         n >= GOAL_N ? "" : "; goals are for n = 2^24 and not judged here");
     make_gradients(n);

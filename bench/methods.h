@@ -1,15 +1,17 @@
 /* methods.h - the methods that bench/train.c compares, each a row of a table, and the training step that they have
    in common.
 
-   method_state s; if (method_open(&s, find_method("topk"), &model, 0, 0, steps, seed, &transport, why, sizeof
-   why)) puts(why); status = method_step(&s, &transport, step, grad, &report);       // grad := the mean, the same
-   on all ranks net_step(&model, weights, s.velocity, grad, s.m->after, rate * s.m->rate); method_close(&s);
+     method_state s;
+     if (method_open(&s, find_method("topk"), &model, 0, 0, steps, seed, &transport, why, sizeof why)) puts(why);
+     status = method_step(&s, &transport, step, grad, &report);      // grad := the mean, the same on all ranks
+     net_step(&model, weights, s.velocity, grad, s.m->after, rate * s.m->rate);
+     method_close(&s);
 
-   A row says what crosses the wire (an operator as text, the route, the fold) and what is remembered (the kind of
-   memory, momentum before the compression or after the mean). Memory delays gradients, and momentum multiplies
-   delayed ones: with memory there is less momentum, or none, and a higher rate in its place. To try another method
-   add a row, or give its operator as text: a name that is not in the table is taken as an operator with classic
-   error feedback. */
+   A row says what crosses the wire (an operator as text, the route, the fold) and what a worker keeps (the kind of
+   error feedback, momentum before the compression or after the mean). Error feedback delays gradients, and momentum
+   multiplies delayed ones: with error feedback there is less momentum, or none, and a higher rate in its place. To try
+   another method add a row, or give its operator as text: a name that is not in the table is taken as an operator with
+   classic error feedback. */
 
 #ifndef METHODS_H
 #define METHODS_H
@@ -22,16 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* in place of a cg_ef_kind: no memory; Sketched-SGD, which has its own */
+/* in place of a cg_ef_kind: no error feedback; Sketched-SGD, which keeps a residual of its own */
 enum { ALONE = -1, SKETCHED = -2 };
-/* flags: sums are encoded again, and the error of that is remembered */
+/* flags: sums are encoded again, and the error of that is added to the next sum */
 enum {
     CARRY = 1,
     AGREE = 2,  /* scales are agreed on, so that levels add */
     WARM = 4,   /* DGC's warm-up */
     LAYERS = 8, /* every tensor for itself, unless --whole */
     FAILS = 16
-}; /* is here to show what happens without memory */
+}; /* is here to show what happens to a biased operator without error feedback */
 typedef struct method {
     char name[48];
     /* %g is the ratio; a low-rank operator is completed by the size of each matrix */
@@ -64,17 +66,17 @@ static const method methods[] = {
     { "onebit", "onebit:512", 0, CG_EF_CLASSIC, CARRY, CG_ROUTE_SCATTER, CG_FOLD_MEAN, 0, 0, 6,
         "the same where the sizes of values vary" },
     { "eden", "eden:1", 0, ALONE, 0, CG_ROUTE_SCATTER, CG_FOLD_MEAN, 0, .9f, .5f,
-        "one bit without memory: workers may come and go" },
+        "one bit, no residual: workers may come and go" },
     { "terngrad", "terngrad:clip", 0, ALONE, AGREE | LAYERS, CG_ROUTE_SCATTER, CG_FOLD_MEAN, 0, .9f, .3f,
-        "no memory, and sums of small integers on the way" },
+        "no residual, and sums of small integers on the way" },
     { "qsgd", "levels:7:512:max", 0, ALONE, 0, CG_ROUTE_SCATTER, CG_FOLD_MEAN, 0, .9f, .5f,
-        "no memory and little noise: 4 bits, unbiased" },
+        "no residual and little noise: 4 bits, unbiased" },
     { "vote", "sign", 0, CG_EF_SIGNUM, 0, CG_ROUTE_AUTO, CG_FOLD_VOTE, .9f, 0, .006f,
         "workers that cannot be trusted: each has one vote" },
     { "topk-alone", "topk:%g|f16", .00055f, ALONE, FAILS, CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0, 0, 8,
-        "never: top-k without memory" },
+        "never: top-k without error feedback" },
     { "sign-alone", "efsign", 0, ALONE, FAILS, CG_ROUTE_ALLGATHER, CG_FOLD_MEAN, 0, 0, 6,
-        "never: one bit without memory" },
+        "never: one bit without error feedback" },
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
@@ -140,7 +142,7 @@ static cg_status method_ef_(method_state *s, size_t i, uint64_t steps, const cg_
     }
     road.op = d.op;
     if (s->m->flags & CARRY) {
-        static float some; /* that there is one; the memory is ef's */
+        static float some; /* that there is one; it lies in the memory of ef */
         road.carry = &some;
         d.carry = cg_exchange_carry(&road, t, d.n);
     }

@@ -1,14 +1,17 @@
 /* net.h - a small image classifier and its gradient in plain C, for bench/train.c.
 
-   net n; if (net_init(&n, "lenet", 28, 28, 10)) die("one of %s", net_kinds()); float *params = malloc(n.n *
-   sizeof(float)), *grad = malloc(n.n * sizeof(float)), *mem = malloc(net_memory(&n, 16) * sizeof(float));
-   net_start(&n, seed, params); double loss = net_gradient(&n, params, images, labels, 16, grad, mem);      //
-   images: 16 pointers to 28 * 28 bytes // ... params -= rate * grad; n.tensor[i] says where each matrix is, e.g.
-   for a low-rank method
+     net n;
+     if (net_init(&n, "lenet", 28, 28, 10)) die("one of %s", net_kinds());
+     float *params = malloc(n.n * sizeof(float)), *grad = malloc(n.n * sizeof(float));
+     float *mem = malloc(net_memory(&n, 16) * sizeof(float));
+     net_start(&n, seed, params);
+     double loss = net_gradient(&n, params, images, labels, 16, grad, mem);     // images: 16 pointers to 28 * 28 bytes
+     // ... params -= rate * grad; n.tensor[i] says where each matrix is, e.g. for a low-rank method
 
-   lenet   conv 5x5 to 16, ReLU, max-pool 2, conv 5x5 to 32, ReLU, max-pool 2, dense 512, ReLU, dense   (281k
-   parameters at 28x28) mlp     dense 256, ReLU, dense 128, ReLU, dense small   dense 64, ReLU, dense 32, ReLU,
-   dense
+   lenet   conv 5x5 to 16, ReLU, max-pool 2, conv 5x5 to 32, ReLU, max-pool 2, dense 512, ReLU, dense
+           (281k parameters at 28x28)
+   mlp     dense 256, ReLU, dense 128, ReLU, dense
+   small   dense 64, ReLU, dense 32, ReLU, dense
 
    A weight is a matrix of inputs x outputs; the inputs of a convolution are (row of the window, column, channel).
    Images and what the convolutions make of them lie as (row, column, channel). A pool leaves out the last row or

@@ -40,7 +40,7 @@ static const struct {
 
     { "Hybrids", NULL, 0, 0 }, { "topk:0.01|f16", "", 0, N }, { "topk:0.01|absmax:4:512", "", 0, N },
     { "qsparse:0.01:4", "", 0, N }, { "stc:0.01", "", 0, N }, { "sbc:0.01", "", 0, N }, { "adaq:0.01", "", 0, N },
-    { "randk:0.1|absmax:8:512", "unbiased", 0, N }, { "cocktail:0.1:0.1:4", "", 0, N }, { "demo:0.1", "", 0, N },
+    { "randk:0.1|absmax:8:512", "unbiased", 0, N }, { "cocktail:0.1:0.1:4", "", 0, N }, { "demo_dct:0.1", "", 0, N },
 
     { "Low rank: one matrix of 256 x 768", NULL, 0, 0 }, { "lowrank:4:256:768", "", MATRIX, 256 * 768 },
     { "lowrank:16:256:768", "", MATRIX, 256 * 768 }, { "atomo:4:256:768", "unbiased", MATRIX, 256 * 768 },
@@ -104,7 +104,7 @@ static double relative_error(const float *x, const float *y, size_t n) {
 static void *get(size_t bytes) {
     void *p = malloc(bytes ? bytes : 1);
     if (!p) {
-        fputs("demo: not enough memory\n", stderr);
+        fputs("operators: not enough memory\n", stderr);
         exit(1);
     }
     return p;
@@ -154,7 +154,7 @@ int main(void) {
         if (!operators[i].note) printf("\n%s\n", operators[i].text);
         else s = show(operators[i].text, operators[i].note, x + operators[i].first, y, operators[i].n);
         if (s != CG_OK) {
-            fprintf(stderr, "demo: %s: %s\n", operators[i].text, cg_status_str(s));
+            fprintf(stderr, "operators: %s: %s\n", operators[i].text, cg_status_str(s));
             return 1;
         }
     }

@@ -1,9 +1,12 @@
 /* plot.h: curves as SVG files, and as one HTML page with a table. No dependencies but the C library (-lm), one
    file:
 
-   double x[] = {1e6, 2e6, 3e6}, y[] = {0.5, 0.8, 0.9}; plot_series s[] = {{"dense", x, y, 3, 0}, {"topk", x, y, 3,
-   1}}; plot p = {"Accuracy", "a small network", "bytes sent", "test accuracy", 1, 0, 0, 0, 1}; FILE *f =
-   fopen("accuracy.svg", "w"); int bad = plot_svg(f, &p, s, 2); bad |= fclose(f);
+     double x[] = {1e6, 2e6, 3e6}, y[] = {0.5, 0.8, 0.9};
+     plot_series s[] = {{"dense", x, y, 3, 0}, {"topk", x, y, 3, 1}};
+     plot p = {"Accuracy", "a small network", "bytes sent", "test accuracy", 1, 0, 0, 0, 1, NULL};
+     FILE *f = fopen("accuracy.svg", "w");
+     int bad = plot_svg(f, &p, s, 2);
+     bad |= fclose(f);
 
    plot_svg and plot_html return 0, or 1 where a plot has no point that could be drawn (the file is valid and says
    so), or -1 where memory or the disk is full. Any text may be NULL. Text is UTF-8 and needs no escapes.
@@ -27,8 +30,8 @@ typedef struct plot_series {
     const char *name;
     const double *x, *y;
     size_t n;
-    /* 0 = reference, drawn bold in black; 1 = ordinary; 2 = expected to fail, dashed; 3 = a variant of the series
-       before it: its colour and mark, dashed */
+    /* 0 = reference, drawn bold in black; 1 = ordinary; 2 = what plot.dashed tells of, dashed; 3 = a variant of the
+       series before it: its colour and mark, dashed */
     int group;
 } plot_series;
 
@@ -37,6 +40,7 @@ typedef struct plot {
     int log_x, log_y;
     double y_low, y_high; /* both 0 = from the data */
     int marks;            /* a mark at every point, not only at the end */
+    const char *dashed;   /* what the curves of group 2 are, for the legend */
 } plot;
 
 typedef struct plot_page {
@@ -515,9 +519,9 @@ static int plot_draw_(FILE *f, const plot *p, const plot_series *s, size_t count
     for (group = 2; group >= 0; group--) /* the reference on top */
         for (j = 0; j < count; j++)
             if (plot_group_(&s[label[j].series]) == group) plot_curve_(f, &r, p, s, &label[j]), fails |= group == 2;
-    if (fails)
-        plot_write_(f, "<text class='q e i' x='%g' y='%g'>\xe2\x80\x93 \xe2\x80\x93 expected to fail</text>\n",
-            (double)(PLOT_WIDTH_ - 24), r.y.from + 42);
+    if (fails && p->dashed)
+        plot_write_(f, "<text class='q e i' x='%g' y='%g'>\xe2\x80\x93 \xe2\x80\x93 %s</text>\n",
+            (double)(PLOT_WIDTH_ - 24), r.y.from + 42, p->dashed);
     if (!some) plot_write_(f, "<text class='q mid' x='%g' y='%g'>no data</text>\n", middle, (r.y.from + r.y.to) / 2);
     fputs("</svg>\n", f);
     free(label);

@@ -964,6 +964,30 @@ static void advice(char *text, size_t cap) {
             cheap->r->name, 100 * cheap->codec, cheap->fewer);
 }
 
+/* Adds what the methods without error feedback lose, beside the same operators with it. */
+static void warning(char *text, size_t cap) {
+    const char *begin = text[0] ? " Without error feedback" : "Without error feedback", *next = " ";
+    size_t i, j;
+    for (i = 0; i < run_count; i++) {
+        const row *w = &rows[i], *with = NULL;
+        const method *m = &w->r->m;
+        double lost;
+        for (j = 0; m->flags & FAILS && j < run_count && !with; j++)
+            if (runs[j].m.kind >= 0 && !strcmp(runs[j].m.op, m->op) && runs[j].layerwise == w->r->layerwise &&
+                rows[j].seeds)
+                with = &rows[j];
+        if (!with) continue;
+        snprintf(text + strlen(text), cap - strlen(text), "%s%s%s ", begin, next, with->r->name);
+        lost = 100 * (with->accuracy - w->accuracy);
+        if (!w->seeds) snprintf(text + strlen(text), cap - strlen(text), "diverges (%s)", w->r->name);
+        else if (lost < 1)
+            snprintf(text + strlen(text), cap - strlen(text), "ends as high in so few steps (%s)", w->r->name);
+        else snprintf(text + strlen(text), cap - strlen(text), "ends %.2f points lower (%s)", lost, w->r->name);
+        begin = "", next = ", ";
+    }
+    if (!begin[0]) snprintf(text + strlen(text), cap - strlen(text), ".");
+}
+
 static int print_width(const char *s) /* of UTF-8 */
 {
     int n = 0;
@@ -973,7 +997,7 @@ static int print_width(const char *s) /* of UTF-8 */
 static void print_table(FILE *f) {
     static char cell[MAX_RUNS][COLUMNS][CELL];
     int width[COLUMNS], c;
-    char text[400];
+    char text[1000];
     size_t i;
     for (c = 0; c < COLUMNS; c++) width[c] = print_width(heads[c]);
     for (i = 0; i < run_count; i++) {
@@ -995,6 +1019,7 @@ static void print_table(FILE *f) {
         "\ncodec time: the share of a worker's computing that goes into compressing, decompressing, adding and "
         "remembering\n");
     advice(text, sizeof text);
+    warning(text, sizeof text);
     if (text[0]) fprintf(f, "\n%s\n", text);
 }
 
@@ -1094,6 +1119,7 @@ static int write_plots(void) {
     plots[0].y = "test accuracy, %";
     plots[0].log_x = opt.workers > 1;
     plots[0].marks = 1;
+    plots[0].dashed = plots[1].dashed = "biased, without error feedback";
     for (i = 0; i < run_count; i++)
         if (100 * rows[i].accuracy > plots[0].y_high) plots[0].y_high = 100 * rows[i].accuracy;
     plots[0].y_high = floor(plots[0].y_high) + 1;
@@ -1114,6 +1140,7 @@ static int write_plots(void) {
         "\n\nMade by: %s",
         opt.workers, command);
     advice(after, sizeof after);
+    warning(after, sizeof after);
     page.title = "compgrad: training with compressed gradients";
     page.intro = intro, page.after = after;
     page.cells = cells, page.rows = run_count + 1, page.cols = COLUMNS;
