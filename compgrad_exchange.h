@@ -141,7 +141,8 @@
          +---------+--------+--------+--------+--------+--------+--------+--------+--------+--------+--------+
 
      status   cg_status u32 of the sender; n u64
-     desc     hash u64 of N, both operators, route, fold, leader, CG_AGREE_SCALES and whether there are weights
+     desc     hash u64 of N, both operators, route, fold, leader, CG_AGREE_SCALES, whether there are weights, and
+              desc.common
      tag      hash u64 of seed, step and tensor
      bytes    u64, length of the sender's packets in all, 0 if they are made later
      weight   f32; score f32; scale f32, if CG_AGREE_SCALES has a single scale to agree on
@@ -251,6 +252,8 @@ typedef struct cg_exchange_desc {
        the result (CG_FOLD_SUM) reaches model. */
     float *model;
     float rate; /* of model: finite, and 0 means 0; must be equal on all ranks, which is not checked */
+    /* hash of what must be the same on all ranks beside desc: ranks that differ get CG_E_MISMATCH; 0: nothing */
+    uint64_t common;
 } cg_exchange_desc;
 
 typedef struct cg_report {
@@ -1528,6 +1531,7 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     h = cg_mix64_(h ^
         ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 |
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
+    if (d->common) h = cg_mix64_(h ^ d->common);
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }
 /* bytes: a multiple of 8. */
@@ -1564,7 +1568,9 @@ static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t ma
         cg_ex_fail_(ex, CG_E_MISMATCH, rank, "it has another seed, step or tensor");
     else if (cg_get64_(r + 16) != cg_get64_(mine + 16))
         cg_ex_fail_(ex, CG_E_MISMATCH, rank,
-            "it has another operator, route, fold, leader, flag or number of ranks, or only one of you has weights");
+            "it has another operator, route, fold, leader, flag, common state or number of ranks, or only one of you "
+            "has "
+            "weights");
     else if (cg_get64_(r + 32) > max_bytes || !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) ||
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 40))) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 44))) ||
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))

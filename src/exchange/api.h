@@ -93,6 +93,8 @@ typedef struct cg_exchange_desc {
        the result (CG_FOLD_SUM) reaches model. */
     float *model;
     float rate; /* of model: finite, and 0 means 0; must be equal on all ranks, which is not checked */
+    /* hash of what must be the same on all ranks beside desc: ranks that differ get CG_E_MISMATCH; 0: nothing */
+    uint64_t common;
 } cg_exchange_desc;
 
 typedef struct cg_report {

@@ -138,7 +138,8 @@
          +---------+--------+--------+--------+--------+--------+--------+--------+--------+--------+--------+
 
      status   cg_status u32 of the sender; n u64
-     desc     hash u64 of N, both operators, route, fold, leader, CG_AGREE_SCALES and whether there are weights
+     desc     hash u64 of N, both operators, route, fold, leader, CG_AGREE_SCALES, whether there are weights, and
+              desc.common
      tag      hash u64 of seed, step and tensor
      bytes    u64, length of the sender's packets in all, 0 if they are made later
      weight   f32; score f32; scale f32, if CG_AGREE_SCALES has a single scale to agree on

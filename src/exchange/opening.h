@@ -35,6 +35,7 @@ static uint64_t cg_hash_desc_(const cg_ex_ *ex) {
     h = cg_mix64_(h ^
         ((uint64_t)ex->plan.route | (uint64_t)d->fold << 8 | (uint64_t)(d->flags & CG_AGREE_SCALES) << 16 |
             (uint64_t)(d->weight != 0.0f) << 24 | (uint64_t)(uint32_t)d->leader << 32));
+    if (d->common) h = cg_mix64_(h ^ d->common);
     return cg_mix64_(h ^ ((uint64_t)cg_has_back_(ex) | (uint64_t)ex->plan.exact << 1));
 }
 /* bytes: a multiple of 8. */
@@ -71,7 +72,9 @@ static void cg_record_check_(cg_ex_ *ex, const uint8_t *r, int rank, uint64_t ma
         cg_ex_fail_(ex, CG_E_MISMATCH, rank, "it has another seed, step or tensor");
     else if (cg_get64_(r + 16) != cg_get64_(mine + 16))
         cg_ex_fail_(ex, CG_E_MISMATCH, rank,
-            "it has another operator, route, fold, leader, flag or number of ranks, or only one of you has weights");
+            "it has another operator, route, fold, leader, flag, common state or number of ranks, or only one of you "
+            "has "
+            "weights");
     else if (cg_get64_(r + 32) > max_bytes || !(cg_as_float_(cg_get32_(r + 40)) > 0.0f) ||
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 40))) || !cg_is_finite_(cg_as_float_(cg_get32_(r + 44))) ||
         !cg_is_finite_(cg_as_float_(cg_get32_(r + 48))))
