@@ -100,7 +100,8 @@
                   p = e + g                    holds: e + sum of D = sum of g   (Tsuzuku 18; operator variance:a)
      EF21         p = g - h                    h := h + D; result H := H + mean D
                   holds: h = sum of D; mean of all h = H   (Richtarik 21); with momentum g is replaced by its running
-                  mean u, which starts at 0 (EF21-SGDM, Fatkhullin 23)
+                  mean u := momentum u + (1 - momentum) g, which starts at the first g (EF21-SGDM, Fatkhullin 23,
+                  where h starts there too: that is desc.dense_steps = 1)
      DIANA        p = g - h                    h := h + alpha D; result H + mean D, then H := H + alpha mean D
                   holds: mean of all h = H     alpha 1/(1 + w)                                  (Mishchenko 19)
      LAQ          as EF21, on a grid of +-max|p| (operator minmax:b:n:nearest, one bucket); except in the first step it
@@ -303,12 +304,13 @@ CG_API_ CG_CHECKED_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size
 CG_API_ size_t cg_ef_exchange_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport);
 /* A whole step: clips, adds momentum and residual, compresses, exchanges, and commits or rolls back. grad := the
    result. ef provides op, into, warm and carry of desc. If leader is CG_LEADER_BY_SCORE and score is 0, the score is
-   a running mean of |grad| (0.9 of the old one plus 0.1 of the new). A dense step takes CG_ROUTE_AUTO in place of
-   merge, shared and region, and LAQ takes allgather in place of CG_ROUTE_AUTO. With desc->model the step ends with
-   model -= desc->rate * result, and grad is scratch; only EF21, DIANA, LAQ and ONEBIT_ADAM still leave the result
-   there. M of ONEBIT_ADAM is not preconditioned: update the model yourself instead. mem: as for cg_exchange. After an
-   error grad and model are as they were (one exception: see ERRORS above), and stats.kept tells whether the state has
-   the gradient. */
+   the one of VAR: not a variance, but a running mean of the L2 norm of grad as given, before clipping, rate, momentum
+   and residual (0.9 of the old score plus 0.1 of the norm; in the first step the norm). A step that fails counts. A
+   dense step takes CG_ROUTE_AUTO in place of merge, shared and region, and LAQ takes allgather in place of
+   CG_ROUTE_AUTO. With desc->model the step ends with model -= desc->rate * result, and grad is scratch; only EF21,
+   DIANA, LAQ and ONEBIT_ADAM still leave the result there. M of ONEBIT_ADAM is not preconditioned: update the model
+   yourself instead. mem: as for cg_exchange. After an error grad and model are as they were (one exception: see ERRORS
+   above), and stats.kept tells whether the state has the gradient. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport,
     float *grad, void *mem, size_t bytes, cg_report *report);
 
@@ -1027,16 +1029,17 @@ CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, s
     }
     return 0.0;
 }
-/* Pass of EF21 with momentum: v = momentum v + (1 - momentum) g, a running mean of gradients. */
+/* Pass of EF21 with momentum: v = momentum v + (1 - momentum) g, a running mean of gradients that begins with the
+   first one. */
 static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t many, float *v) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
+    const float m = st->ef->steps ? st->ef->desc.momentum : 0.0f;
     float buf[64];
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        cg_axpby_fading_(st->kernels, g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
-            st->ef->desc.momentum, cg_at_mut_(v, i));
+        cg_axpby_fading_(st->kernels, g, some, cg_times_(st->grad_scale, 1.0f - m), m, cg_at_mut_(v, i));
         cg_ef_saturate_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;

@@ -234,10 +234,11 @@ typedef struct cg_exchange_desc {
     cg_tag tag;           /* seed, step and tensor; rank is filled in */
     /* The factor of this rank in the fold: positive and not denormal. 0 means 1, and must be 0 on all ranks or none */
     float weight;
-    /* r + 1: rank r leads. 0: rank 0 (server) or rank step % N (shared, STAR). CG_LEADER_BY_SCORE: the rank with the
-       largest score (VAR) */
+    /* r + 1: rank r leads. 0: rank 0 (server) or rank (step + tensor) % N (shared, STAR), so that the layers of a step
+       are led by different ranks. CG_LEADER_BY_SCORE: the rank with the largest score (VAR) */
     int leader;
-    float score; /* finite; matters only with CG_LEADER_BY_SCORE */
+    /* Finite; matters only with CG_LEADER_BY_SCORE. VAR takes a running mean of |gradient|; cg_ef_exchange does so */
+    float score;
     /* The residual of the second leg: cg_exchange_carry() floats, zeros before the first step; read and updated. With
        CG_ROUTE_AUTO it must be given on all ranks or on none */
     float *carry;
@@ -1165,6 +1166,10 @@ static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, c
         if (back_traits) cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->plan.back, n).scratch_bytes);
     }
 }
+/* STAR: ranks lead in turn, from step to step, and within a step from layer to layer. */
+static int cg_star_leader_(const cg_tag *tag, uint64_t ranks) {
+    return (int)((tag->step % ranks + tag->tensor % ranks) % ranks);
+}
 /* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
@@ -1210,7 +1215,7 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (ex->plan.route == CG_ROUTE_SHARED && ex->desc.leader == 0)
-        ex->plan.root = (int)(ex->desc.tag.step % (uint64_t)ex->transport.size);
+        ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
     ex->plan.is_matrix = traits.shape.is_matrix;
     ex->plan.transformed_n = traits.shape.transformed_n;
     ex->plan.has_pairs = cg_is_sparse_f32_(op) && !op->code.arg && traits.shape.values_per_index == 1;

@@ -165,7 +165,8 @@ static void plain_put(plain *w, const setup *c, const float *grad, const float *
         case CG_EF_DIANA:
         case CG_EF_LAQ:
             if (c->kind == CG_EF_EF21 && m > 0) {
-                LIN2(*u, *ub, kept(m, *u, *ub), times(rounded(w, g.k * rest), g.v, 0));
+                if (w->steps) LIN2(*u, *ub, kept(m, *u, *ub), times(rounded(w, g.k * rest), g.v, 0));
+                else LIN1(*u, *ub, g); /* Fatkhullin 23: v_0 is the first gradient */
                 LIN2(*p, *pb, times(s, *u, *ub), times(-s, *e, *eb));
             } else LIN2(*p, *pb, times(rounded(w, s * g.k), g.v, 0), times(-s, *e, *eb));
             break;
@@ -403,6 +404,7 @@ static int expect(rank *k, const setup *c, cg_extra *side) {
         memcpy(k->w.m[0], k->t.m[0], c->n * sizeof(double));
         memset(k->w.b[0], 0, c->n * sizeof(double));
     }
+    k->t.steps = k->w.steps;
     plain_put(&k->t, c, k->copy, k->aux);
     memset(side, 0, sizeof *side);
     for (size_t i = 0; i < c->n; i++) {

@@ -407,7 +407,9 @@ static int velocity_holds(world *s, int r, const float *used) {
     for (int i = 0; i < many; i++) {
         const double f = w->scale, g = gradient(p, w, i),
                      u = (double)w->velocity[i] * (p->kind == MOMENTUM ? f / w->seen : 1.0);
-        double want = p->kind == MOMENTUM ? (p->nesterov ? m * (u + f * g) : m * u + f * g) : m * u + (1.0 - m) * g;
+        double want = p->kind == MOMENTUM ? (p->nesterov ? m * (u + f * g) : m * u + f * g)
+            : w->steps == 1               ? g /* EF21 starts at the first gradient */
+                                          : m * u + (1.0 - m) * g;
         double off;
         /* squares of what was put in */
         if (p->kind == VARIANCE) want = u + f * f * w->rate * w->rate * (double)w->aux[i];
@@ -1453,7 +1455,7 @@ static const struct {
     { 36, 0x53bbf8f8d065892eu },
     { 38, 0xc281abdda625f666u },
     { 39, 0x2776cdd01aee4338u },
-    { 42, 0xaefd66ab8a1c94ddu },
+    { 42, 0xe84c15b905d50efcu },
     { 44, 0x94d6e97bea2d06feu },
     { 47, 0xb3f721d6e021860cu },
     { 48, 0xd101b8db9b1d85d1u },

@@ -1045,15 +1045,22 @@ static void index_set(const world *w, int r, unsigned char *has) {
     free(pk.p);
 }
 
-TEST shared(const char *op, int ranks, int leader, uint64_t tag_step, int mask) {
+/* STAR: the layers of one step, which have the numbers 0, 1, 2 ..., have leaders one after the other. */
+static int star(uint64_t step, uint32_t tensor, int ranks) {
+    int r = (int)(step % (uint64_t)ranks);
+    for (uint32_t i = tensor % (uint32_t)ranks; i; i--) r = r + 1 < ranks ? r + 1 : 0;
+    return r;
+}
+TEST shared(const char *op, int ranks, int leader, uint64_t tag_step, uint32_t tensor, int mask) {
     static const float scores[MOST] = { 1.0f, 2.5f, 2.5f, 0.5f, 2.0f, -1.0f, 0.0f, 2.25f };
     float *want = floats(700);
     unsigned char has[700];
-    int r, who = leader > 0 ? leader - 1 : leader == 0 ? (int)(tag_step % (uint64_t)ranks) : ranks > 1 ? 1 : 0;
+    int r, who = leader > 0 ? leader - 1 : leader == 0 ? star(tag_step, tensor, ranks) : ranks > 1 ? 1 : 0;
     size_t i;
     build(&W, op, CG_ROUTE_SHARED, ranks, 700);
     W.desc.leader = leader;
     W.desc.tag.step = tag_step;
+    W.desc.tag.tensor = tensor;
     W.desc.fold = ranks & (ranks - 1) ? CG_FOLD_SUM : CG_FOLD_MEAN; /* nothing to round */
     W.which = mask;
     for (r = 0; r < ranks; r++) W.score[r] = scores[r];
@@ -1091,10 +1098,10 @@ SUITE(lists) {
     RUN_TEST(a_dropped_index_survives);
     for (i = 0; i < N_RANKS; i++)
         for (j = CG_LEADER_BY_SCORE; j <= RANKS[i]; j++) {
-            RUN_TESTp(shared, "topk:0.05", RANKS[i], j, 3 + (uint64_t)i, SIM_ALL);
-            RUN_TESTp(shared, "topk:0.05", RANKS[i], j, 8, SIM_ALLREDUCE);
-            RUN_TESTp(shared, "chunked:50:0.1", RANKS[i], j, UINT64_C(0x1000000000000005), SIM_SENDRECV);
-            RUN_TESTp(shared, "dgc:0.1", RANKS[i], j, 1, SIM_ALLGATHER);
+            RUN_TESTp(shared, "topk:0.05", RANKS[i], j, 3 + (uint64_t)i, (uint32_t)i, SIM_ALL);
+            RUN_TESTp(shared, "topk:0.05", RANKS[i], j, 8, 0, SIM_ALLREDUCE);
+            RUN_TESTp(shared, "chunked:50:0.1", RANKS[i], j, UINT64_MAX, UINT32_MAX, SIM_SENDRECV);
+            RUN_TESTp(shared, "dgc:0.1", RANKS[i], j, 1, 2, SIM_ALLGATHER);
         }
 }
 

@@ -97,7 +97,8 @@
                   p = e + g                    holds: e + sum of D = sum of g   (Tsuzuku 18; operator variance:a)
      EF21         p = g - h                    h := h + D; result H := H + mean D
                   holds: h = sum of D; mean of all h = H   (Richtarik 21); with momentum g is replaced by its running
-                  mean u, which starts at 0 (EF21-SGDM, Fatkhullin 23)
+                  mean u := momentum u + (1 - momentum) g, which starts at the first g (EF21-SGDM, Fatkhullin 23,
+                  where h starts there too: that is desc.dense_steps = 1)
      DIANA        p = g - h                    h := h + alpha D; result H + mean D, then H := H + alpha mean D
                   holds: mean of all h = H     alpha 1/(1 + w)                                  (Mishchenko 19)
      LAQ          as EF21, on a grid of +-max|p| (operator minmax:b:n:nearest, one bucket); except in the first step it

@@ -166,16 +166,17 @@ CG_NOINLINE_ double cg_ef_residual_accumulate_(const void *user, size_t first, s
     }
     return 0.0;
 }
-/* Pass of EF21 with momentum: v = momentum v + (1 - momentum) g, a running mean of gradients. */
+/* Pass of EF21 with momentum: v = momentum v + (1 - momentum) g, a running mean of gradients that begins with the
+   first one. */
 static double cg_ef_grad_running_mean_(const void *user, size_t first, size_t many, float *v) {
     const cg_ef_step_ *st = (const cg_ef_step_ *)user;
+    const float m = st->ef->steps ? st->ef->desc.momentum : 0.0f;
     float buf[64];
     for (size_t i = 0, some; i < many; i += some) {
         const float *g = cg_at_(st->g, first + i);
         some = cg_min_(64, many - i);
         if (st->clip_limit != 0.0f) g = cg_ef_clip_values_(st, g, some, buf);
-        cg_axpby_fading_(st->kernels, g, some, cg_times_(st->grad_scale, 1.0f - st->ef->desc.momentum),
-            st->ef->desc.momentum, cg_at_mut_(v, i));
+        cg_axpby_fading_(st->kernels, g, some, cg_times_(st->grad_scale, 1.0f - m), m, cg_at_mut_(v, i));
         cg_ef_saturate_(st, cg_at_mut_(v, i), some);
     }
     return 0.0;

@@ -75,10 +75,11 @@ typedef struct cg_exchange_desc {
     cg_tag tag;           /* seed, step and tensor; rank is filled in */
     /* The factor of this rank in the fold: positive and not denormal. 0 means 1, and must be 0 on all ranks or none */
     float weight;
-    /* r + 1: rank r leads. 0: rank 0 (server) or rank step % N (shared, STAR). CG_LEADER_BY_SCORE: the rank with the
-       largest score (VAR) */
+    /* r + 1: rank r leads. 0: rank 0 (server) or rank (step + tensor) % N (shared, STAR), so that the layers of a step
+       are led by different ranks. CG_LEADER_BY_SCORE: the rank with the largest score (VAR) */
     int leader;
-    float score; /* finite; matters only with CG_LEADER_BY_SCORE */
+    /* Finite; matters only with CG_LEADER_BY_SCORE. VAR takes a running mean of |gradient|; cg_ef_exchange does so */
+    float score;
     /* The residual of the second leg: cg_exchange_carry() floats, zeros before the first step; read and updated. With
        CG_ROUTE_AUTO it must be given on all ranks or on none */
     float *carry;

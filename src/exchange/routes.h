@@ -177,6 +177,10 @@ static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, c
         if (back_traits) cg_max_update_(&ex->plan.scratch_bytes, cg_traits_of_(&ex->plan.back, n).scratch_bytes);
     }
 }
+/* STAR: ranks lead in turn, from step to step, and within a step from layer to layer. */
+static int cg_star_leader_(const cg_tag *tag, uint64_t ranks) {
+    return (int)((tag->step % ranks + tag->tensor % ranks) % ranks);
+}
 /* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
@@ -222,7 +226,7 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
     if (ex->plan.route == CG_ROUTE_SHARED && ex->desc.leader == 0)
-        ex->plan.root = (int)(ex->desc.tag.step % (uint64_t)ex->transport.size);
+        ex->plan.root = cg_star_leader_(&ex->desc.tag, (uint64_t)ex->transport.size);
     ex->plan.is_matrix = traits.shape.is_matrix;
     ex->plan.transformed_n = traits.shape.transformed_n;
     ex->plan.has_pairs = cg_is_sparse_f32_(op) && !op->code.arg && traits.shape.values_per_index == 1;
