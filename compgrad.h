@@ -1207,8 +1207,8 @@ CG_INLINE_ uint64_t cg_permk_index_(uint64_t key, uint64_t group, uint32_t group
             cg_bernoulli_; loads, stores, packing and prefetching for AVX2 and NEON
    Needs    base, random
    Touches  nothing but its arguments
-   Other headers may use: CG_AVX2_INLINE_, CG_TARGET_AVX2_, cg_kernels_, cg_load8_avx2_, cg_mul8_avx2_,
-   cg_store_avx2_, kernels->absmax_bits, kernels->axpby
+   Other headers may use: CG_AVX2_INLINE_, CG_TARGET_AVX2_, cg_checksum_, cg_kernels_, cg_load8_avx2_, cg_mul8_avx2_,
+   cg_store_avx2_, kernels->absmax_bits, kernels->axpby, kernels->checksum
    The scalar kernel is the specification; the AVX2 and NEON versions below it return the same bits, but for the sign
    and payload of a NaN. Kernels run between cg_fenv_enter_ and cg_fenv_leave_. */
 

@@ -57,13 +57,21 @@
    NaN and Inf in grad are refused (CG_E_NONFINITE). Set desc.finite if you have checked grad yourself and no magnitude
    is above 1e37; this saves a pass over it. Sums in the state that are too large for a float become the largest float.
 
+   RANKS THAT DISAGREE. If only the last message of a step is lost, some ranks commit it and others do not. Residuals do
+   not mind: they are a rank's own. But H of EF21, DIANA and LAQ and M of ONEBIT_ADAM must be equal on all ranks, and
+   would differ for ever. So these kinds keep a mark of what they have received (cg_ef_mark); the next exchange compares
+   it, and is CG_E_MISMATCH on all ranks. There are three ways back, each to be taken by all ranks: cg_ef_agree, which
+   makes H anew from every rank's h; cg_ef_load of states that were saved after the same step; cg_ef_reset. The model
+   is yours: where some ranks have taken a step that others have not, make it equal, too. With wires of your own there
+   is no opening record: compare cg_ef_mark yourself.
+
    THREADS. Every function is re-entrant; use one cg_ef from one thread at a time. With COMPGRAD_OPENMP the results have
    the same bits at any number of threads.
 
    SAVING. cg_ef_save writes everything that the next step depends on except desc, as the same bytes on every machine;
    cg_ef_load restores it. To continue with another number of ranks, give every new rank the states of all old ranks by
    cg_ef_load_mean: it takes their mean and adds the carries to the residual, so that the mean over ranks of what has
-   not been sent stays the same.
+   not been sent stays the same. (With CG_FOLD_SUM, call cg_ef_agree before the next step of EF21, DIANA or LAQ.)
 
    SMALL VALUES. Where state is multiplied by a factor other than 1 (momentum, decay, alpha of ECQ, a change of scale),
    products below 2^-100 in magnitude become 0; otherwise values that only shrink would end as denormals, which are
@@ -111,12 +119,14 @@
                   cg_ef_precondition
 
    THE SAVED STATE, little-endian, every section filled to a multiple of 4 bytes:
-     byte 0   "cgef"    4 version u32 = 1    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
+     byte 0   "cgef"    4 version u32    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
      byte 16  n u64    24 steps u64    32 silent steps in a row (LAQ) u64    40 calls of cg_ef_moved u64
      byte 48  first element of carry u64    56 floats of carry u64    64 floats of warm u64
      byte 72  last ten values of cg_ef_moved f64    152 error now f64    160 error when last sent f64 (LAQ)
      byte 168 score f64    176 bound of all magnitudes f64    184 |p| of the last step f64
      byte 192 scale f32    196 and 200 thresholds that speed up the next top-k f32    204 zeros
+     byte 208 mark u64 in version 2, which is that of kinds with H or M; zeros in version 1, of all others and of H or M
+              as 0.1 saved them: then the mark begins anew, with what was received    216 zeros
      byte 240 checksum of everything else, as in a packet
      byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H or M.
               Then carry and warm. All are f32, but e in 8 bits is n codes and then a u16 for every 64 of them, the
@@ -236,6 +246,7 @@ typedef struct cg_ef {
     double reach, size; /* a bound of all magnitudes in the state; |p| of the last step */
     double moved[10], error, error_sent, score;
     uint64_t moves;
+    uint64_t mark; /* see cg_ef_mark */
 } cg_ef;
 
 enum {
@@ -324,6 +335,27 @@ CG_API_ size_t cg_ef_layers_memory(
    this rank keep all gradients, as after a rollback. A layer that fails later is rolled back alone. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
+
+/* ---- when ranks have received different vectors ---- */
+
+/* A hash of everything that was committed to H or M so far, the same on every machine; 0 before the first commit, and
+   for kinds that have neither. cg_ef_exchange and cg_ef_exchange_layers compare it: if it is not equal on all ranks,
+   because a step was committed on some of them only, all get CG_E_MISMATCH and the step is rolled back, in every step
+   until ranks agree again. If you move packets yourself, send the mark along and compare it before you commit, or put
+   it into cg_exchange_desc.common. */
+CG_API_ uint64_t cg_ef_mark(const cg_ef *ef);
+/* Bytes of mem for cg_ef_agree; 0: no message will be sent, or refused. */
+CG_API_ size_t cg_ef_agree_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport);
+/* Makes H or M equal on all ranks, with equal marks. Every rank must call it. H of EF21, DIANA and LAQ becomes the mean
+   over ranks of h, which is what it should be (with desc->fold CG_FOLD_SUM their sum, with desc->weight the weighted
+   one) and so has all that any rank has sent; carries, which H lacked, become 0. M of ONEBIT_ADAM becomes the mean of
+   all M. h, e and u stay as they are: no gradient is lost or counted twice. Of desc it takes tag, fold, weight and
+   common, which must be as for cg_exchange; the tag may be any that is equal on all ranks. It sends uncompressed f32
+   values, 4 n bytes as a dense step does. Kinds without H and M have nothing to agree on: CG_OK, and no message.
+   CG_E_STATE: a step is pending; the other ranks are told. After an error nothing has changed on this rank, and it may
+   be called again, also by ranks where it has succeeded. mem, report: as for cg_exchange; report->used is NULL. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_agree(
+    cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
 /* ---- changes between two steps: CG_E_STATE while a step is pending ---- */
 
@@ -426,7 +458,9 @@ enum {
     CG_EF_MAX_STAGES_ = 4096,  /* of a warm-up */
     CG_EF_HEADER_BYTES_ = 256, /* of saved state */
     CG_EF_SEAL_OFFSET_ = 240,  /* byte of the checksum in it */
-    CG_EF_VERSION_ = 1
+    CG_EF_VERSION_ = 1,        /* of saved state */
+    CG_EF_VERSION_MARKED_ = 2, /* with a mark: of kinds that keep what they received */
+    CG_EF_MARK_OFFSET_ = 208   /* byte of the mark in it */
 };
 
 static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return &cg_ef_rows_[d->kind]; }
@@ -737,6 +771,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->hint = ef->threshold = 0.0f;
     ef->reach = ef->size = ef->error = ef->error_sent = ef->score = 0.0;
     ef->carry_first = 0;
+    ef->mark = 0;
 }
 CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes) {
     const cg_fenv_ env = cg_fenv_enter_();
@@ -1232,6 +1267,38 @@ static cg_producer_ cg_ef_producer_(const cg_ef *ef, const cg_ef_step_ *st) {
     return fill;
 }
 
+/* src/ef/mark.h */
+/* mark: a hash of everything that a rank has received, so that ranks find out whether they have received the same
+
+   Offers   cg_ef_received_hash_, cg_ef_mark_next_, cg_ef_mark_restart_; the public cg_ef_mark
+   Needs    kinds, step (cg_ef_pass_); the checksum of core
+   Touches  ef->mark
+   Kinds that keep what they received (H, M) need it equal on all ranks, but a step may fail on some of them only. The
+   mark goes on with every commit, and exchanges compare it. It is the same on every machine. */
+
+/* Pass over vector[2]: a hash of one chunk and its place, an integer below 2^32. The sum over chunks does not depend on
+   their order, so that threads may have it. */
+static double cg_ef_received_hash_(const void *user, size_t first, size_t many, float *received) {
+    const cg_kernels_ *kernels = cg_kernels_now_();
+    cg_checksum_ sum = { 0, 0, 0 };
+    uint8_t word[4];
+    (void)user;
+    if (!CG_BIG_ENDIAN_) kernels->checksum(&sum, (const uint8_t *)(const void *)received, many);
+    for (size_t i = 0; CG_BIG_ENDIAN_ && i < many; i++) {
+        cg_put32_(word, cg_load_bits_(received, i));
+        kernels->checksum(&sum, word, 1);
+    }
+    return (double)(cg_mix64_(cg_mix64_(sum.a + first) ^ sum.b) >> 32);
+}
+/* The mark after a commit. hash: the sum of cg_ef_received_hash_ over what is now received. */
+static void cg_ef_mark_next_(cg_ef *ef, double hash) { ef->mark = cg_mix64_(ef->mark + (uint64_t)hash + CG_GOLDEN_); }
+/* The mark of a state whose history is not known: that of the received vector alone. 0 for kinds that have none. */
+static void cg_ef_mark_restart_(cg_ef *ef) {
+    ef->mark = 0;
+    if (ef->vector[2]) cg_ef_mark_next_(ef, cg_ef_pass_(cg_ef_received_hash_, NULL, ef->vector[2], ef->desc.n));
+}
+CG_API_ uint64_t cg_ef_mark(const cg_ef *ef) { return ef->mark; }
+
 /* src/ef/laq.h */
 /* laq: LAQ sends a packet only where it moves the model enough
 
@@ -1425,7 +1492,7 @@ CG_API_ cg_status cg_ef_compress(
 /* commit: takes what was used of a step out of the residual
 
    Offers   cg_ef_commit_now_; the public cg_ef_commit, cg_ef_commit_with and cg_ef_rollback
-   Needs    step, laq, rollback; decoding into a sink of core; cg_packet_check_ of exchange
+   Needs    step, mark, laq, rollback; decoding into a sink of core; cg_packet_check_ of exchange
    Touches  all vectors of the state, its counters and stats, and the caller's mean
    The contribution D of a rank is what its packet, or the packet that was used in its place, decodes to. Nothing
    changes before the packet has been verified. */
@@ -1491,7 +1558,7 @@ typedef struct cg_ef_apply_mean_ctx_ {
     int may_overflow;
 } cg_ef_apply_mean_ctx_;
 /* Pass over received: kinds with p = g - h have the result H + mean and then H = H + received_by mean; ONEBIT_ADAM has
-   M = mean, which is the result. */
+   M = mean, which is the result. Returns the hash of what is now received. */
 static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *received) {
     const cg_ef_apply_mean_ctx_ *r = (const cg_ef_apply_mean_ctx_ *)user;
     const cg_kernels_ *kernels = cg_kernels_now_();
@@ -1501,7 +1568,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
         if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
         for (size_t i = 0; r->may_overflow && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
         memcpy(received, mean, 4 * many);
-        return 0.0;
+        return cg_ef_received_hash_(NULL, first, many, received);
     }
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_EF_BUCKET_, many - i);
@@ -1513,7 +1580,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
             cg_store_(received, j, cg_saturate_(cg_load_(received, j)));
         }
     }
-    return 0.0;
+    return cg_ef_received_hash_(NULL, first, many, received);
 }
 /* Commits the step with used[0, len) as its contribution. mean: what kinds that keep what they received need, n floats,
    and for some becomes the result; other kinds do not look at it. verified: the packets have been. On an error from the
@@ -1554,7 +1621,7 @@ static cg_status cg_ef_commit_now_(
         r.ef = ef;
         r.mean = mean;
         r.may_overflow = c.may_overflow || huge_blocks > 0.0;
-        cg_ef_pass_(cg_ef_apply_mean_, &r, ef->vector[2], d->n);
+        cg_ef_mark_next_(ef, cg_ef_pass_(cg_ef_apply_mean_, &r, ef->vector[2], d->n));
     }
     ef->stats.sent = sink.energy;
     ef->stats.gain = ef->stats.put > 0.0 ? (float)(sink.energy / ef->stats.put) : 0.0f;
@@ -1600,8 +1667,8 @@ CG_API_ cg_status cg_ef_rollback(cg_ef *ef, const void *packet, size_t len) {
    runs, finish commits or rolls back. A rank that refuses still takes part in the exchange, with its status, so that
    the others hear of it. */
 
-/* The caller's description as changed for this step: operator, warm and carry are ef's, into is left to
-   cg_ef_exchange_begin_, and the route is one that takes the operator. */
+/* The caller's description as changed for this step: operator, warm and carry are ef's, common has its mark, into is
+   left to cg_ef_exchange_begin_, and the route is one that takes the operator. */
 static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc) {
     const cg_op dense = cg_dense();
     cg_exchange_desc step_desc = *desc;
@@ -1609,6 +1676,7 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     step_desc.into = NULL;
     step_desc.warm = step_desc.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
     step_desc.carry = ef->carry;
+    step_desc.common ^= ef->mark; /* ranks that have received something else are told so */
     /* a dense step of VARIANCE has no use for aux */
     if (step_desc.side && step_desc.side->aux && step_desc.op.select.id != CG_SELECT_BINS &&
         step_desc.op.select.id != CG_SELECT_VARIANCE)
@@ -1788,16 +1856,18 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 /* Layers: as one by one, but that all exchanges are opened together. */
 
 /* layer->desc becomes that of this step, for as long as its memory is computed. Meanwhile layer->report, which every
-   exchange writes anew, holds what the caller has set and must find again: route and side. */
+   exchange writes anew, holds what the caller has set and must find again: route, side and common. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
     layer->report.route = layer->desc.route;
     layer->report.used = layer->desc.side;
+    layer->report.bytes_out = layer->desc.common;
     layer->desc = cg_ef_step_desc_(ef, &layer->desc);
     layer->n = ef->desc.n;
 }
 static void cg_ef_layer_caller_desc_(cg_layer *layer) {
     layer->desc.route = layer->report.route;
     layer->desc.side = (const cg_extra *)layer->report.used;
+    layer->desc.common = layer->report.bytes_out;
     memset(&layer->report, 0, sizeof layer->report);
 }
 /* Bytes of a layer beside its exchange. */
@@ -1893,6 +1963,69 @@ CG_API_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, siz
     return s;
 }
 
+/* src/ef/agree.h */
+/* agree: ranks that have received different vectors come to the same one again
+
+   Offers   the public cg_ef_agree and cg_ef_agree_memory
+   Needs    mark, exchange; cg_exchange_or_fail_ of exchange
+   Touches  vector[2], the mark, and the carry where it is part of what was agreed on
+   Of what a rank keeps only H and M must be equal everywhere. H is the mean of all h, which every rank has its own of
+   and keeps; M is made of nothing else, so that the mean of what ranks have in its place is taken. */
+
+static int cg_ef_has_to_agree_(const cg_ef *ef) { return ef->vector[2] != NULL; }
+/* The exchange of the vector whose mean is received: uncompressed, with the caller's tag and weights. Not even a dense
+   step has the same common, so that no rank takes one for the other. */
+static cg_exchange_desc cg_ef_agree_desc_(const cg_ef *ef, const cg_exchange_desc *desc) {
+    cg_exchange_desc d = CG_ZERO;
+    d.tag = desc->tag;
+    d.weight = desc->weight;
+    /* an H that is a sum of h stays one; a mean of M is taken in any case */
+    if (cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) && desc->fold == CG_FOLD_SUM) d.fold = CG_FOLD_SUM;
+    d.common = desc->common ^ CG_EF_MAGIC_;
+    d.into = ef->vector[2];
+    return d;
+}
+CG_API_ size_t cg_ef_agree_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport) {
+    cg_exchange_desc d;
+    if (!ef || !desc || !transport || !cg_ef_has_to_agree_(ef)) return 0;
+    d = cg_ef_agree_desc_(ef, desc);
+    return cg_exchange_memory(&d, transport, ef->desc.n);
+}
+static void cg_ef_agreed_(cg_ef *ef) {
+    cg_ef_step_ st;
+    double norm;
+    memset(&st, 0, sizeof st);
+    st.kernels = cg_kernels_now_();
+    norm = cg_sqrt_(cg_ef_pass_(cg_ef_pass_energy_, &st, ef->vector[2], ef->desc.n));
+    if (norm > ef->reach) ef->reach = norm; /* another rank may have had larger values */
+    /* H has what carries held back */
+    if (ef->carry && cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_)) memset(ef->carry, 0, 4 * ef->desc.carry);
+    cg_ef_mark_restart_(ef);
+}
+CG_API_ cg_status cg_ef_agree(cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, void *mem,
+    size_t bytes, cg_report *report) {
+    cg_exchange_desc d;
+    cg_report own;
+    cg_fenv_ env;
+    cg_status s;
+    if (!report) report = &own;
+    memset(report, 0, sizeof *report);
+    report->rank = -1;
+    report->why = cg_status_str(CG_E_ARG);
+    if (!ef || !desc || !transport) return CG_E_ARG;
+    report->why = cg_status_str(CG_OK);
+    if (ef->desc.n && !cg_ef_has_to_agree_(ef)) return CG_OK;
+    env = cg_fenv_enter_();
+    d = cg_ef_agree_desc_(ef, desc);
+    s = cg_exchange_or_fail_(&d, transport, ef->vector[cg_ef_has_trait_(&ef->desc, CG_EF_DIFFERENCE_) ? 0 : 2],
+        ef->desc.n, mem, bytes, cg_ef_is_unready_(ef) ? CG_E_STATE : CG_OK, report);
+    if (s == CG_OK) cg_ef_agreed_(ef);
+    report->used = NULL;
+    report->used_len = 0;
+    cg_fenv_leave_(env);
+    return s;
+}
+
 /* src/ef/adjust.h */
 /* adjust: what may be changed between two steps, and the update of 1-bit Adam
 
@@ -1959,14 +2092,15 @@ CG_API_ double cg_ef_precondition(const float *momentum, const float *variance, 
 /* save: the state as bytes, the same on every machine, and back
 
    Offers   the public cg_ef_save_bytes, cg_ef_save, cg_ef_load and cg_ef_load_mean
-   Needs    residual8; seals of core
+   Needs    residual8, mark; seals of core
    Touches  the caller's buffer; loading all of the state but its description
    A blob is little-endian, every part in whole words. Nothing is loaded before all blobs have been checked.
 
    byte 0  "cgef"  4 version  8 kind  12 parts present (bit 0 residual, 1 velocity, 2 received, 3 residual in 8 bits)
        16 n  24 steps  32 silent  40 moves  48 first of carry  56 floats of carry  64 floats of warm
        72 moved, ten doubles  152 error  160 error when sent  168 score  176 reach  184 size (doubles)
-       192 scale  196 hint  200 threshold (floats)  204 zeros to 240  240 checksum of everything else, as of a packet
+       192 scale  196 hint  200 threshold (floats)  204 zeros  208 mark  216 zeros  240 checksum of everything else, as
+       of a packet. Version 2 has a mark, and is that of kinds which keep what they received; version 1 has zeros there.
    256 residual, velocity, received (floats; or n codes and the scales of 64, filled to a word), carry, warm */
 
 static void cg_put_double_(uint8_t *p, double v) {
@@ -2011,7 +2145,7 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
     if (cap < bytes) return CG_E_CAPACITY;
     memset(buf, 0, CG_EF_HEADER_BYTES_);
     cg_put32_(buf, CG_EF_MAGIC_);
-    cg_put32_(buf + 4, CG_EF_VERSION_);
+    cg_put32_(buf + 4, cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_) ? CG_EF_VERSION_MARKED_ : CG_EF_VERSION_);
     cg_put32_(buf + 8, ef->desc.kind);
     cg_put32_(buf + 12, cg_ef_section_mask_(ef));
     cg_put64_(buf + 16, n);
@@ -2030,6 +2164,7 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
     cg_put32_(buf + 192, cg_as_bits_(ef->scale));
     cg_put32_(buf + 196, cg_as_bits_(ef->hint));
     cg_put32_(buf + 200, cg_as_bits_(ef->threshold));
+    cg_put64_(buf + CG_EF_MARK_OFFSET_, ef->mark);
     p = cg_ef_write_floats_(p, ef->vector[0], n);
     if (ef->bytes) {
         memcpy(p, ef->bytes, used_bytes);
@@ -2067,16 +2202,19 @@ static int cg_floats_finite_(const uint8_t *p, uint64_t count) {
 static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len, int exact) {
     const size_t n = ef->desc.n;
     uint64_t carry, first, warm, floats;
+    int marked;
     if (!p) return CG_E_ARG;
     if (len < CG_EF_HEADER_BYTES_ || len % 4 || cg_get32_(p) != CG_EF_MAGIC_) return CG_E_CORRUPT;
     if (!cg_seal_is_intact_(p, len, CG_EF_SEAL_OFFSET_)) return CG_E_CORRUPT;
-    if (cg_get32_(p + 4) != CG_EF_VERSION_) return CG_E_VERSION;
+    marked = cg_get32_(p + 4) == CG_EF_VERSION_MARKED_;
+    if (cg_get32_(p + 4) != CG_EF_VERSION_ && !marked) return CG_E_VERSION;
     first = cg_get64_(p + 48);
     carry = cg_get64_(p + 56);
     warm = cg_get64_(p + 64);
     if (cg_get32_(p + 8) != ef->desc.kind || cg_get32_(p + 12) != cg_ef_section_mask_(ef) || cg_get64_(p + 16) != n ||
         warm != ef->warm_count)
         return CG_E_MISMATCH;
+    if (marked && !ef->vector[2]) return CG_E_VERSION;
     if (exact ? carry != (ef->carry ? ef->desc.carry : 0) : carry && (carry > n || first > n - (size_t)carry))
         return CG_E_MISMATCH;
     floats = cg_add_sat_(carry, warm);
@@ -2091,7 +2229,7 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
         !cg_floats_finite_(p + 196, 2))
         return CG_E_CORRUPT;
     for (size_t i = 204; i < CG_EF_SEAL_OFFSET_; i++)
-        if (p[i]) return CG_E_CORRUPT;
+        if (p[i] && !(marked && i - CG_EF_MARK_OFFSET_ < 8)) return CG_E_CORRUPT;
     if (ef->bytes) {
         for (size_t b = 0; b < (n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_; b++)
             if ((p[CG_EF_HEADER_BYTES_ + n + 2 * b + 1] << 8 | p[CG_EF_HEADER_BYTES_ + n + 2 * b]) > 0x7f7f)
@@ -2114,6 +2252,7 @@ static void cg_ef_load_header_(cg_ef *ef, const uint8_t *p) {
     ef->scale = cg_as_float_(cg_get32_(p + 192));
     ef->hint = cg_as_float_(cg_get32_(p + 196));
     ef->threshold = cg_as_float_(cg_get32_(p + 200));
+    ef->mark = cg_get64_(p + CG_EF_MARK_OFFSET_);
 }
 /* Reads n floats from p, nothing if v is NULL; returns where the next section begins. */
 static const uint8_t *cg_ef_read_floats_(const uint8_t *p, float *v, size_t n) {
@@ -2135,6 +2274,8 @@ static void cg_ef_load_one_(cg_ef *ef, const uint8_t *blob) {
     p += 4 * cg_size_or_zero_(cg_get64_(blob + 56));
     cg_ef_read_floats_(p, ef->warm, ef->warm_count);
     cg_ef_load_header_(ef, blob);
+    /* version 1 has no mark: what ranks have received must be the same, and they find out whether it is */
+    if (cg_get32_(blob + 4) == CG_EF_VERSION_ && ef->steps) cg_ef_mark_restart_(ef);
 }
 /* Value i of a vector in a blob (which: 0 residual, 1 velocity, 2 received), divided by the blob's scale: vectors are
    stored times 1 / (1 + w) of the last operator, a variance times its square; shifts and received are not. */
@@ -2198,6 +2339,7 @@ static void cg_ef_load_mean_(cg_ef *ef, const void *const *bufs, size_t count) {
     if (ef->carry) memset(ef->carry, 0, 4 * ef->desc.carry);
     ef->scale = 1.0f;
     ef->reach = 2.0 * reach;
+    cg_ef_mark_restart_(ef);
 }
 static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count, int exact) {
     cg_fenv_ env;

@@ -111,6 +111,7 @@ typedef struct cg_ef {
     double reach, size; /* a bound of all magnitudes in the state; |p| of the last step */
     double moved[10], error, error_sent, score;
     uint64_t moves;
+    uint64_t mark; /* see cg_ef_mark */
 } cg_ef;
 
 enum {
@@ -199,6 +200,27 @@ CG_API_ size_t cg_ef_layers_memory(
    this rank keep all gradients, as after a rollback. A layer that fails later is rolled back alone. */
 CG_API_ CG_CHECKED_ cg_status cg_ef_exchange_layers(cg_ef *const *efs, cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
+
+/* ---- when ranks have received different vectors ---- */
+
+/* A hash of everything that was committed to H or M so far, the same on every machine; 0 before the first commit, and
+   for kinds that have neither. cg_ef_exchange and cg_ef_exchange_layers compare it: if it is not equal on all ranks,
+   because a step was committed on some of them only, all get CG_E_MISMATCH and the step is rolled back, in every step
+   until ranks agree again. If you move packets yourself, send the mark along and compare it before you commit, or put
+   it into cg_exchange_desc.common. */
+CG_API_ uint64_t cg_ef_mark(const cg_ef *ef);
+/* Bytes of mem for cg_ef_agree; 0: no message will be sent, or refused. */
+CG_API_ size_t cg_ef_agree_memory(const cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport);
+/* Makes H or M equal on all ranks, with equal marks. Every rank must call it. H of EF21, DIANA and LAQ becomes the mean
+   over ranks of h, which is what it should be (with desc->fold CG_FOLD_SUM their sum, with desc->weight the weighted
+   one) and so has all that any rank has sent; carries, which H lacked, become 0. M of ONEBIT_ADAM becomes the mean of
+   all M. h, e and u stay as they are: no gradient is lost or counted twice. Of desc it takes tag, fold, weight and
+   common, which must be as for cg_exchange; the tag may be any that is equal on all ranks. It sends uncompressed f32
+   values, 4 n bytes as a dense step does. Kinds without H and M have nothing to agree on: CG_OK, and no message.
+   CG_E_STATE: a step is pending; the other ranks are told. After an error nothing has changed on this rank, and it may
+   be called again, also by ranks where it has succeeded. mem, report: as for cg_exchange; report->used is NULL. */
+CG_API_ CG_CHECKED_ cg_status cg_ef_agree(
+    cg_ef *ef, const cg_exchange_desc *desc, const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
 /* ---- changes between two steps: CG_E_STATE while a step is pending ---- */
 

@@ -1,7 +1,7 @@
 /* commit: takes what was used of a step out of the residual
 
    Offers   cg_ef_commit_now_; the public cg_ef_commit, cg_ef_commit_with and cg_ef_rollback
-   Needs    step, laq, rollback; decoding into a sink of core; cg_packet_check_ of exchange
+   Needs    step, mark, laq, rollback; decoding into a sink of core; cg_packet_check_ of exchange
    Touches  all vectors of the state, its counters and stats, and the caller's mean
    The contribution D of a rank is what its packet, or the packet that was used in its place, decodes to. Nothing
    changes before the packet has been verified. */
@@ -67,7 +67,7 @@ typedef struct cg_ef_apply_mean_ctx_ {
     int may_overflow;
 } cg_ef_apply_mean_ctx_;
 /* Pass over received: kinds with p = g - h have the result H + mean and then H = H + received_by mean; ONEBIT_ADAM has
-   M = mean, which is the result. */
+   M = mean, which is the result. Returns the hash of what is now received. */
 static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, float *received) {
     const cg_ef_apply_mean_ctx_ *r = (const cg_ef_apply_mean_ctx_ *)user;
     const cg_kernels_ *kernels = cg_kernels_now_();
@@ -77,7 +77,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
         if (cg_ef_has_trait_(&r->ef->desc, CG_EF_DIFFERENCE_)) kernels->axpby(received, many, 1.0f, 1.0f, mean, 0);
         for (size_t i = 0; r->may_overflow && i < many; i++) cg_store_(mean, i, cg_saturate_(cg_load_(mean, i)));
         memcpy(received, mean, 4 * many);
-        return 0.0;
+        return cg_ef_received_hash_(NULL, first, many, received);
     }
     for (size_t i = 0, some; i < many; i += some) {
         some = cg_min_(CG_EF_BUCKET_, many - i);
@@ -89,7 +89,7 @@ static double cg_ef_apply_mean_(const void *user, size_t first, size_t many, flo
             cg_store_(received, j, cg_saturate_(cg_load_(received, j)));
         }
     }
-    return 0.0;
+    return cg_ef_received_hash_(NULL, first, many, received);
 }
 /* Commits the step with used[0, len) as its contribution. mean: what kinds that keep what they received need, n floats,
    and for some becomes the result; other kinds do not look at it. verified: the packets have been. On an error from the
@@ -130,7 +130,7 @@ static cg_status cg_ef_commit_now_(
         r.ef = ef;
         r.mean = mean;
         r.may_overflow = c.may_overflow || huge_blocks > 0.0;
-        cg_ef_pass_(cg_ef_apply_mean_, &r, ef->vector[2], d->n);
+        cg_ef_mark_next_(ef, cg_ef_pass_(cg_ef_apply_mean_, &r, ef->vector[2], d->n));
     }
     ef->stats.sent = sink.energy;
     ef->stats.gain = ef->stats.put > 0.0 ? (float)(sink.energy / ef->stats.put) : 0.0f;

@@ -7,8 +7,8 @@
    runs, finish commits or rolls back. A rank that refuses still takes part in the exchange, with its status, so that
    the others hear of it. */
 
-/* The caller's description as changed for this step: operator, warm and carry are ef's, into is left to
-   cg_ef_exchange_begin_, and the route is one that takes the operator. */
+/* The caller's description as changed for this step: operator, warm and carry are ef's, common has its mark, into is
+   left to cg_ef_exchange_begin_, and the route is one that takes the operator. */
 static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc *desc) {
     const cg_op dense = cg_dense();
     cg_exchange_desc step_desc = *desc;
@@ -16,6 +16,7 @@ static cg_exchange_desc cg_ef_step_desc_(const cg_ef *ef, const cg_exchange_desc
     step_desc.into = NULL;
     step_desc.warm = step_desc.op.transform.id == CG_TRANSFORM_LOWRANK ? ef->warm : NULL;
     step_desc.carry = ef->carry;
+    step_desc.common ^= ef->mark; /* ranks that have received something else are told so */
     /* a dense step of VARIANCE has no use for aux */
     if (step_desc.side && step_desc.side->aux && step_desc.op.select.id != CG_SELECT_BINS &&
         step_desc.op.select.id != CG_SELECT_VARIANCE)
@@ -195,16 +196,18 @@ CG_API_ cg_status cg_ef_exchange(cg_ef *ef, const cg_exchange_desc *desc, const 
 /* Layers: as one by one, but that all exchanges are opened together. */
 
 /* layer->desc becomes that of this step, for as long as its memory is computed. Meanwhile layer->report, which every
-   exchange writes anew, holds what the caller has set and must find again: route and side. */
+   exchange writes anew, holds what the caller has set and must find again: route, side and common. */
 static void cg_ef_layer_step_desc_(const cg_ef *ef, cg_layer *layer) {
     layer->report.route = layer->desc.route;
     layer->report.used = layer->desc.side;
+    layer->report.bytes_out = layer->desc.common;
     layer->desc = cg_ef_step_desc_(ef, &layer->desc);
     layer->n = ef->desc.n;
 }
 static void cg_ef_layer_caller_desc_(cg_layer *layer) {
     layer->desc.route = layer->report.route;
     layer->desc.side = (const cg_extra *)layer->report.used;
+    layer->desc.common = layer->report.bytes_out;
     memset(&layer->report, 0, sizeof layer->report);
 }
 /* Bytes of a layer beside its exchange. */

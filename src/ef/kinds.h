@@ -39,7 +39,9 @@ enum {
     CG_EF_MAX_STAGES_ = 4096,  /* of a warm-up */
     CG_EF_HEADER_BYTES_ = 256, /* of saved state */
     CG_EF_SEAL_OFFSET_ = 240,  /* byte of the checksum in it */
-    CG_EF_VERSION_ = 1
+    CG_EF_VERSION_ = 1,        /* of saved state */
+    CG_EF_VERSION_MARKED_ = 2, /* with a mark: of kinds that keep what they received */
+    CG_EF_MARK_OFFSET_ = 208   /* byte of the mark in it */
 };
 
 static const cg_ef_row_ *cg_ef_row_of_(const cg_ef_desc *d) { return &cg_ef_rows_[d->kind]; }

@@ -54,13 +54,21 @@
    NaN and Inf in grad are refused (CG_E_NONFINITE). Set desc.finite if you have checked grad yourself and no magnitude
    is above 1e37; this saves a pass over it. Sums in the state that are too large for a float become the largest float.
 
+   RANKS THAT DISAGREE. If only the last message of a step is lost, some ranks commit it and others do not. Residuals do
+   not mind: they are a rank's own. But H of EF21, DIANA and LAQ and M of ONEBIT_ADAM must be equal on all ranks, and
+   would differ for ever. So these kinds keep a mark of what they have received (cg_ef_mark); the next exchange compares
+   it, and is CG_E_MISMATCH on all ranks. There are three ways back, each to be taken by all ranks: cg_ef_agree, which
+   makes H anew from every rank's h; cg_ef_load of states that were saved after the same step; cg_ef_reset. The model
+   is yours: where some ranks have taken a step that others have not, make it equal, too. With wires of your own there
+   is no opening record: compare cg_ef_mark yourself.
+
    THREADS. Every function is re-entrant; use one cg_ef from one thread at a time. With COMPGRAD_OPENMP the results have
    the same bits at any number of threads.
 
    SAVING. cg_ef_save writes everything that the next step depends on except desc, as the same bytes on every machine;
    cg_ef_load restores it. To continue with another number of ranks, give every new rank the states of all old ranks by
    cg_ef_load_mean: it takes their mean and adds the carries to the residual, so that the mean over ranks of what has
-   not been sent stays the same.
+   not been sent stays the same. (With CG_FOLD_SUM, call cg_ef_agree before the next step of EF21, DIANA or LAQ.)
 
    SMALL VALUES. Where state is multiplied by a factor other than 1 (momentum, decay, alpha of ECQ, a change of scale),
    products below 2^-100 in magnitude become 0; otherwise values that only shrink would end as denormals, which are
@@ -108,12 +116,14 @@
                   cg_ef_precondition
 
    THE SAVED STATE, little-endian, every section filled to a multiple of 4 bytes:
-     byte 0   "cgef"    4 version u32 = 1    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
+     byte 0   "cgef"    4 version u32    8 kind u32    12 sections that follow u32: bits 0, 1, 2 and 3
      byte 16  n u64    24 steps u64    32 silent steps in a row (LAQ) u64    40 calls of cg_ef_moved u64
      byte 48  first element of carry u64    56 floats of carry u64    64 floats of warm u64
      byte 72  last ten values of cg_ef_moved f64    152 error now f64    160 error when last sent f64 (LAQ)
      byte 168 score f64    176 bound of all magnitudes f64    184 |p| of the last step f64
      byte 192 scale f32    196 and 200 thresholds that speed up the next top-k f32    204 zeros
+     byte 208 mark u64 in version 2, which is that of kinds with H or M; zeros in version 1, of all others and of H or M
+              as 0.1 saved them: then the mark begins anew, with what was received    216 zeros
      byte 240 checksum of everything else, as in a packet
      byte 256 the sections: bit 0 e, u of SIGNUM or h, or in its place bit 3 e in 8 bits; bit 1 u or s; bit 2 H or M.
               Then carry and warm. All are f32, but e in 8 bits is n codes and then a u16 for every 64 of them, the

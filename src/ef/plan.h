@@ -128,6 +128,7 @@ CG_API_ void cg_ef_reset(cg_ef *ef) {
     ef->hint = ef->threshold = 0.0f;
     ef->reach = ef->size = ef->error = ef->error_sent = ef->score = 0.0;
     ef->carry_first = 0;
+    ef->mark = 0;
 }
 CG_API_ cg_status cg_ef_init(cg_ef *ef, const cg_ef_desc *desc, void *mem, size_t bytes) {
     const cg_fenv_ env = cg_fenv_enter_();

@@ -1,14 +1,15 @@
 /* save: the state as bytes, the same on every machine, and back
 
    Offers   the public cg_ef_save_bytes, cg_ef_save, cg_ef_load and cg_ef_load_mean
-   Needs    residual8; seals of core
+   Needs    residual8, mark; seals of core
    Touches  the caller's buffer; loading all of the state but its description
    A blob is little-endian, every part in whole words. Nothing is loaded before all blobs have been checked.
 
    byte 0  "cgef"  4 version  8 kind  12 parts present (bit 0 residual, 1 velocity, 2 received, 3 residual in 8 bits)
        16 n  24 steps  32 silent  40 moves  48 first of carry  56 floats of carry  64 floats of warm
        72 moved, ten doubles  152 error  160 error when sent  168 score  176 reach  184 size (doubles)
-       192 scale  196 hint  200 threshold (floats)  204 zeros to 240  240 checksum of everything else, as of a packet
+       192 scale  196 hint  200 threshold (floats)  204 zeros  208 mark  216 zeros  240 checksum of everything else, as
+       of a packet. Version 2 has a mark, and is that of kinds which keep what they received; version 1 has zeros there.
    256 residual, velocity, received (floats; or n codes and the scales of 64, filled to a word), carry, warm */
 
 static void cg_put_double_(uint8_t *p, double v) {
@@ -53,7 +54,7 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
     if (cap < bytes) return CG_E_CAPACITY;
     memset(buf, 0, CG_EF_HEADER_BYTES_);
     cg_put32_(buf, CG_EF_MAGIC_);
-    cg_put32_(buf + 4, CG_EF_VERSION_);
+    cg_put32_(buf + 4, cg_ef_has_trait_(&ef->desc, CG_EF_KEEPS_RECEIVED_) ? CG_EF_VERSION_MARKED_ : CG_EF_VERSION_);
     cg_put32_(buf + 8, ef->desc.kind);
     cg_put32_(buf + 12, cg_ef_section_mask_(ef));
     cg_put64_(buf + 16, n);
@@ -72,6 +73,7 @@ static cg_status cg_ef_save_(const cg_ef *ef, uint8_t *buf, size_t cap, size_t *
     cg_put32_(buf + 192, cg_as_bits_(ef->scale));
     cg_put32_(buf + 196, cg_as_bits_(ef->hint));
     cg_put32_(buf + 200, cg_as_bits_(ef->threshold));
+    cg_put64_(buf + CG_EF_MARK_OFFSET_, ef->mark);
     p = cg_ef_write_floats_(p, ef->vector[0], n);
     if (ef->bytes) {
         memcpy(p, ef->bytes, used_bytes);
@@ -109,16 +111,19 @@ static int cg_floats_finite_(const uint8_t *p, uint64_t count) {
 static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len, int exact) {
     const size_t n = ef->desc.n;
     uint64_t carry, first, warm, floats;
+    int marked;
     if (!p) return CG_E_ARG;
     if (len < CG_EF_HEADER_BYTES_ || len % 4 || cg_get32_(p) != CG_EF_MAGIC_) return CG_E_CORRUPT;
     if (!cg_seal_is_intact_(p, len, CG_EF_SEAL_OFFSET_)) return CG_E_CORRUPT;
-    if (cg_get32_(p + 4) != CG_EF_VERSION_) return CG_E_VERSION;
+    marked = cg_get32_(p + 4) == CG_EF_VERSION_MARKED_;
+    if (cg_get32_(p + 4) != CG_EF_VERSION_ && !marked) return CG_E_VERSION;
     first = cg_get64_(p + 48);
     carry = cg_get64_(p + 56);
     warm = cg_get64_(p + 64);
     if (cg_get32_(p + 8) != ef->desc.kind || cg_get32_(p + 12) != cg_ef_section_mask_(ef) || cg_get64_(p + 16) != n ||
         warm != ef->warm_count)
         return CG_E_MISMATCH;
+    if (marked && !ef->vector[2]) return CG_E_VERSION;
     if (exact ? carry != (ef->carry ? ef->desc.carry : 0) : carry && (carry > n || first > n - (size_t)carry))
         return CG_E_MISMATCH;
     floats = cg_add_sat_(carry, warm);
@@ -133,7 +138,7 @@ static cg_status cg_ef_blob_check_(const cg_ef *ef, const uint8_t *p, size_t len
         !cg_floats_finite_(p + 196, 2))
         return CG_E_CORRUPT;
     for (size_t i = 204; i < CG_EF_SEAL_OFFSET_; i++)
-        if (p[i]) return CG_E_CORRUPT;
+        if (p[i] && !(marked && i - CG_EF_MARK_OFFSET_ < 8)) return CG_E_CORRUPT;
     if (ef->bytes) {
         for (size_t b = 0; b < (n + CG_EF_BUCKET_ - 1) / CG_EF_BUCKET_; b++)
             if ((p[CG_EF_HEADER_BYTES_ + n + 2 * b + 1] << 8 | p[CG_EF_HEADER_BYTES_ + n + 2 * b]) > 0x7f7f)
@@ -156,6 +161,7 @@ static void cg_ef_load_header_(cg_ef *ef, const uint8_t *p) {
     ef->scale = cg_as_float_(cg_get32_(p + 192));
     ef->hint = cg_as_float_(cg_get32_(p + 196));
     ef->threshold = cg_as_float_(cg_get32_(p + 200));
+    ef->mark = cg_get64_(p + CG_EF_MARK_OFFSET_);
 }
 /* Reads n floats from p, nothing if v is NULL; returns where the next section begins. */
 static const uint8_t *cg_ef_read_floats_(const uint8_t *p, float *v, size_t n) {
@@ -177,6 +183,8 @@ static void cg_ef_load_one_(cg_ef *ef, const uint8_t *blob) {
     p += 4 * cg_size_or_zero_(cg_get64_(blob + 56));
     cg_ef_read_floats_(p, ef->warm, ef->warm_count);
     cg_ef_load_header_(ef, blob);
+    /* version 1 has no mark: what ranks have received must be the same, and they find out whether it is */
+    if (cg_get32_(blob + 4) == CG_EF_VERSION_ && ef->steps) cg_ef_mark_restart_(ef);
 }
 /* Value i of a vector in a blob (which: 0 residual, 1 velocity, 2 received), divided by the blob's scale: vectors are
    stored times 1 / (1 + w) of the last operator, a variance times its square; shifts and received are not. */
@@ -240,6 +248,7 @@ static void cg_ef_load_mean_(cg_ef *ef, const void *const *bufs, size_t count) {
     if (ef->carry) memset(ef->carry, 0, 4 * ef->desc.carry);
     ef->scale = 1.0f;
     ef->reach = 2.0 * reach;
+    cg_ef_mark_restart_(ef);
 }
 static cg_status cg_ef_load_(cg_ef *ef, const void *const *bufs, const size_t *lens, size_t count, int exact) {
     cg_fenv_ env;

@@ -60,6 +60,7 @@ static uint64_t cg_batch_mem_plan_(
     for (size_t i = 0; i < count; i++)
         if (p->first_small < count && cg_batch_is_small_(p, i)) {
             p->flat_n = (size_t)cg_add_sat_(p->flat_n, layers[i].n);
+            p->flat_desc.common = cg_mix64_(p->flat_desc.common ^ layers[i].desc.common);
             used = cg_add_sat_(used, cg_dense_bound_(layers[i].n));
         }
     if (p->first_small < count) {
@@ -191,7 +192,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
         memcpy(opening->opening.records + q * CG_RECORD_BYTES_, cg_gathered_(opening, q), CG_RECORD_BYTES_);
     cg_records_check_(opening);
     if (opening->status == CG_E_MISMATCH)
-        opening->report.why = "its layers differ: in number, length, operator, route or tag";
+        opening->report.why = "its layers differ: in number, length, operator, route, tag or common state";
     return opening->status;
 }
 /* The second round, then all exchanges; the first failure is returned, and only a failed callback ends the rest. */
