@@ -402,17 +402,16 @@ TEST parse_rounds_like_strtof(const char *number, unsigned ulps) {
     PASS();
 }
 
-static const char *const bad[] = { "", " ", "|", "f16|", "|f16", "f16||sign", "f17", "F16", "f16 ", " f16", "f16:3",
-    "dense:1", "sign:nearest", "absmax", "absmax:4", "absmax:4:", "absmax:0:64", "absmax:9:64", "absmax:4:0",
-    "absmax:4:64:", "absmax:4:64:near", "absmax:4:64:nearest:nearest", "absmax:4:4294967296", "absmax:-4:64",
-    "absmax:4.5:64", "absmax:4:64:unscaled", "minmax:12:64", "minmax:8:1e3", "minmax::64", "topk", "topk:", "topk:0",
-    "topk:1.5", "topk:-0.1", "topk:nan", "topk:inf", "topk:0.1:unscaled", "topk:0.1x", "topk:k=", "topk:k=0",
-    "topk:k=-1", "topk:k=1.5", "topk:k=18446744073709551616", "topk:0.1.2", "topk:.", "topk:1e", "topk:e5", "randk",
-    "randk:0", "randk:2", "randk:0.1:nearest", "randk:0.1:unscaled:unscaled", "threshold", "threshold:-1",
-    "threshold:inf", "threshold:1e39", "eliasfano:1", "bitmap:2", "eliasfano|bitmap", "topk:0.1|topk:0.2",
-    "topk:0.1|threshold:1", "f16|bf16", "topk:k=2|randk:k=3", "user", "user:130", "user:127:0:0:0", "user:256:0:0:0",
-    "user:130:65536:0:0", "user:130:0:0:nan", "absmax:4:512,topk:0.1", "topk:0.1|f16\n", "golomb",
-    "absmax:18446744073709551620:64" };
+static const char *const bad[] = { "", " ", "|", "f16|", "|f16", "f16||sign", "f17", "f16:3", "dense:1", "sign:nearest",
+    "absmax", "absmax:4", "absmax:4:", "absmax:0:64", "absmax:9:64", "absmax:4:0", "absmax:4:64:", "absmax:4:64:near",
+    "absmax:4:64:nearest:nearest", "absmax:4:4294967296", "absmax:-4:64", "absmax:4.5:64", "absmax:4:64:unscaled",
+    "minmax:12:64", "minmax:8:1e3", "minmax::64", "topk", "topk:", "topk:0", "topk:1.5", "topk:-0.1", "topk:nan",
+    "topk:inf", "topk:0.1:unscaled", "topk:0.1x", "topk:k=", "topk:k=0", "topk:k=-1", "topk:k=1.5",
+    "topk:k=18446744073709551616", "topk:0.1.2", "topk:.", "topk:1e", "topk:e5", "randk", "randk:0", "randk:2",
+    "randk:0.1:nearest", "randk:0.1:unscaled:unscaled", "threshold", "threshold:-1", "threshold:inf", "threshold:1e39",
+    "eliasfano:1", "bitmap:2", "eliasfano|bitmap", "topk:0.1|topk:0.2", "topk:0.1|threshold:1", "f16|bf16",
+    "topk:k=2|randk:k=3", "user", "user:130", "user:127:0:0:0", "user:256:0:0:0", "user:130:65536:0:0",
+    "user:130:0:0:nan", "absmax:4:512,topk:0.1", "golomb", "absmax:18446744073709551620:64" };
 
 TEST text_refused(const char *text) {
     cg_op op = cg_minmax(3, 3), zero = CG_ZERO;

@@ -296,8 +296,13 @@ CG_API_ cg_op cg_coded(cg_op op, cg_coding coding); /* the same values in anothe
 /* The stages of both. If both have the same stage, the result is refused by cg_bound and cg_compress. */
 CG_API_ cg_op cg_then(cg_op first, cg_op second);
 
-/* Reads an operator from text such as "topk:0.01|absmax:4:512|golomb". On CG_E_ARG *op is all zeros. */
+/* Reads an operator from text such as "topk:0.01|absmax:4:512|golomb". Letters may be of either case, blanks may stand
+   around '|' and ':', and a ratio may be in percent ("topk:1%"). On CG_E_ARG *op is all zeros. */
 CG_API_ CG_CHECKED_ cg_status cg_op_parse(cg_op *op, const char *text);
+/* The same, and writes what is wrong into why[0..cap): the byte of the text where it is, what it is and what to write,
+   for example "at 0: no operator 'tpok'; did you mean 'topk'?". 256 bytes always suffice; what does not fit is cut off,
+   and why always ends with a 0, unless cap is 0. After CG_OK it is empty. why may be NULL if cap is 0. */
+CG_API_ CG_CHECKED_ cg_status cg_op_parse_why(cg_op *op, const char *text, char *why, size_t cap);
 /* Writes the text of an operator, with its final 0; 160 bytes always suffice. cg_op_parse reads the same operator back;
    only a ratio that k overrides is left out, and becomes 1. The text "bins:50" does not show that cg_bins also replaces
    values. CG_E_CAPACITY: cap is too small. CG_E_ARG: the operator is not valid. After an error the text is empty. */

@@ -27,9 +27,9 @@
    Each stage sees the output of the stage before it as a dense vector. A stage that is left out passes values on as
    they are: an operator of zeros sends 32-bit floats.
 
-   COMPOSING. cg_then(a, b) takes the stages of a and of b. Operators can be text, for files and command lines:
-   cg_op_parse(&op, "randk:0.1:unscaled|topk:0.01|absmax:4:512|huffman"). Any sample, transform, selection, quantizer
-   and code go together, except that
+   COMPOSING. cg_then(a, b) takes the stages of a and of b. The same operator as text, for files and command lines, is
+   cg_op_parse(&op, "randk:0.1:unscaled|topk:0.01|absmax:4:512|huffman"); cg_op_parse_why also says what is wrong with
+   a text, and where. Any sample, transform, selection, quantizer and code go together, in this order, except that
      - no stage may be given twice; indices and values can have one code each;
      - lowrank and atomo are complete operators: no stage can be added to them;
      - given, bins and variance take neither a sample nor a transform; lloyd needs rotate, and takes no selection;

@@ -30,6 +30,7 @@ typedef struct cg_stage_row_ {
     uint8_t allowed_flags;      /* which CG_FLAG_* may be set */
     const char *name;           /* as text, a stage is name:arg:size:value:flag */
     const char *flag_names[2];  /* of the flags 1 and 2 */
+    const char *params;         /* for messages: name=example of each parameter, in the order of the text */
 } cg_stage_row_;
 
 #define CG_ANY_SIZE_ 0xffffffffu
@@ -39,58 +40,72 @@ typedef struct cg_stage_row_ {
 #define CG_RANGE_POSITIVE_ 0.0f, CG_FLT_MAX_, 1
 #define CG_RANGE_NONE_ 0.0f, 0.0f, 0
 static const cg_stage_row_ cg_stage_rows_[] = {
-    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" } },
+    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, CG_FLAG_UNSCALED, "randk", { "unscaled", "" },
+        "ratio=0.01" },
     { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_UNSCALED, "permk",
-        { "unscaled", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 3, 0, 0, 0, CG_RANGE_NONE_, 0, "rotate", { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "dct", { "", "" } },
+        { "unscaled", "" }, "workers=8" },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ROTATE, 1, 3, 0, 0, 0, CG_RANGE_NONE_, 0, "rotate", { "", "" }, "rounds=3" },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_DCT, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "dct", { "", "" }, "" },
     { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "lowrank",
-        { "", "" } },
-    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "atomo", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "topk", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "threshold", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_DGC, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "dgc", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "mstopk", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sidco", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_WANGNI, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "wangni", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_WANGNIVAR, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "wangnivar", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_BINS, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "bins", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDES, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sides", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_SIDE, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "side", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_RATIO_, 0, "chunked", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_BLOCKS, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "blocks", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "given", { "", "" } },
-    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "variance", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "f16", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "bf16", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "sign", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "efsign", { "", "" } },
+        { "", "" }, "rank=4:rows=512:cols=256" },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_ATOMO, 1, 64, 1, CG_ANY_SIZE_, 0, 1.0f, 16777216.0f, 0, 0, "atomo", { "", "" },
+        "budget=4:rows=512:cols=256" },
+    { CG_SLOT_SELECT_, CG_SELECT_TOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "topk", { "", "" }, "ratio=0.01" },
+    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "threshold", { "", "" },
+        "magnitude=0.001" },
+    { CG_SLOT_SELECT_, CG_SELECT_DGC, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "dgc", { "", "" }, "ratio=0.01" },
+    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "mstopk", { "", "" }, "ratio=0.01" },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sidco", { "", "" }, "ratio=0.01" },
+    { CG_SLOT_SELECT_, CG_SELECT_WANGNI, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "wangni", { "", "" }, "ratio=0.01" },
+    { CG_SLOT_SELECT_, CG_SELECT_WANGNIVAR, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "wangnivar", { "", "" },
+        "epsilon=0.5" },
+    { CG_SLOT_SELECT_, CG_SELECT_BINS, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "bins", { "", "" }, "bin=50" },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDES, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "sides", { "", "" }, "ratio=0.01" },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDE, 0, 0, 0, 0, 0, CG_RANGE_RATIO_, 0, "side", { "", "" }, "ratio=0.01" },
+    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_RATIO_, 0, "chunked", { "", "" },
+        "chunk=64:ratio=0.1" },
+    { CG_SLOT_SELECT_, CG_SELECT_BLOCKS, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "blocks", { "", "" },
+        "block=256" },
+    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "given", { "", "" }, "support=0" },
+    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, 0, 0, 0, 0, 0, CG_RANGE_NONNEGATIVE_, 0, "variance", { "", "" }, "alpha=1" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_F16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "f16", { "", "" }, "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_BF16, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "bf16", { "", "" }, "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "sign", { "", "" }, "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "efsign", { "", "" }, "" },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ABSMAX, 1, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST, "absmax",
-        { "nearest", "" } },
+        { "nearest", "" }, "bits=4:bucket=512" },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MINMAX, 1, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_NORM,
-        "minmax", { "nearest", "norm" } },
+        "minmax", { "nearest", "norm" }, "bits=4:bucket=512" },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TERNGRAD, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_CLIP,
-        "terngrad", { "nearest", "clip" } },
+        "terngrad", { "nearest", "clip" }, "" },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LEVELS, 1, 127, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
-        "levels", { "nearest", "max" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_FLEXPOINT, 2, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flexpoint", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_FLEX16, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flex16", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TRITS, 0, 0, 0, 0, 0, 1.0f, 1.99999988f, 0, 0, "trits", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "strom", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "onebit", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mean", { "", "" } },
+        "levels", { "nearest", "max" }, "levels=4:bucket=512" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_FLEXPOINT, 2, 8, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flexpoint", { "", "" },
+        "bits=8:bucket=512" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_FLEX16, 0, 0, 1, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "flex16", { "", "" },
+        "bucket=512" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TRITS, 0, 0, 0, 0, 0, 1.0f, 1.99999988f, 0, 0, "trits", { "", "" },
+        "multiplier=1" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, 0, 0, 0, 0, 0, CG_RANGE_POSITIVE_, 0, "strom", { "", "" }, "tau=0.001" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "onebit", { "", "" },
+        "column=1024" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mean", { "", "" }, "" },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NATURAL, 0, 0, 0, 0, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST, "natural",
-        { "nearest", "" } },
+        { "nearest", "" }, "" },
     { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DITHER, 2, 8, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, CG_FLAG_NEAREST | CG_FLAG_MAX,
-        "dither", { "nearest", "max" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DYNAMIC8, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "dynamic8", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E4M3, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e4m3", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E5M2, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e5m2", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXFP4, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxfp4", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE4M3, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe4m3", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE5M2, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe5m2", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NF4, 0, 0, 1, CG_ANY_SIZE_, 64, CG_RANGE_NONE_, 0, "nf4", { "", "" } },
-    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, 0, 0, 0, 0, 0, 1.0f, 4.0f, 0, 0, "lloyd", { "", "" } },
+        "dither", { "nearest", "max" }, "bits=4:bucket=512" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_DYNAMIC8, 0, 0, 0, CG_ANY_SIZE_, 0, CG_RANGE_NONE_, 0, "dynamic8", { "", "" },
+        "bucket=256" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E4M3, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e4m3", { "", "" },
+        "bucket=512" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_E5M2, 0, 0, 1, CG_ANY_SIZE_, 512, CG_RANGE_NONE_, 0, "e5m2", { "", "" },
+        "bucket=512" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXFP4, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxfp4", { "", "" }, "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE4M3, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe4m3", { "", "" }, "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MXE5M2, 0, 0, 0, 0, 0, CG_RANGE_NONE_, 0, "mxe5m2", { "", "" }, "" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_NF4, 0, 0, 1, CG_ANY_SIZE_, 64, CG_RANGE_NONE_, 0, "nf4", { "", "" },
+        "bucket=64" },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_LLOYD, 0, 0, 0, 0, 0, 1.0f, 4.0f, 0, 0, "lloyd", { "", "" }, "bits=2" },
 };
 #define CG_STAGE_ROWS_ (sizeof cg_stage_rows_ / sizeof cg_stage_rows_[0])
 
@@ -157,33 +172,54 @@ static cg_status cg_stage_check_(unsigned slot, const cg_stage *s) {
         return CG_E_ARG;
     return CG_OK;
 }
+/* A sentence why stages that are each good do not go together, and the slot of the one that does not fit; NULL: they do
+   go together. */
+static const char *cg_op_conflict_(const cg_op *op, unsigned *slot) {
+    const int is_given = op->select.id == CG_SELECT_GIVEN;
+    *slot = CG_SLOT_CODE_;
+    if (op->code.id && (!op->select.id || is_given))
+        return "a code for indices needs a selection that sends indices before it, as in 'topk:0.01|golomb'";
+    if (op->code.arg && !cg_value_code_fits_(op)) {
+        if (op->code.arg == CG_CODE_QUARTIC - CG_CODE_PACKED)
+            return "quartic needs a quantizer of three levels before it (terngrad, trits, strom, absmax:2, flexpoint:2 "
+                   "or levels:1), as in 'terngrad|quartic'";
+        if (!op->quantize.id || op->quantize.id == CG_QUANTIZE_BF16)
+            return "f32 and bf16 values take no code but huffman; other codes need a quantizer with levels before "
+                   "them, as in 'absmax:4:512|omega'";
+        return "the values of this quantizer have no code; those of absmax, minmax, levels and terngrad do, as in "
+               "'absmax:4:512|huffman'";
+    }
+    *slot = CG_SLOT_TRANSFORM_;
+    if (cg_is_matrix_op_(op) && (op->sample.id || op->select.id || op->quantize.id || op->code.arg))
+        return "lowrank and atomo are complete operators: no other stage goes with them";
+    if (cg_is_matrix_op_(op) && op->transform.value != (float)(uint32_t)op->transform.value)
+        return "cols must be a whole number";
+    *slot = CG_SLOT_SELECT_;
+    if (is_given && (op->sample.id || op->transform.id))
+        return "given takes neither a sample nor a transform: indices of a support are those of x itself";
+    if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id))
+        return "bins and variance take neither a sample nor a transform: cg_extra.aux belongs to x itself";
+    *slot = CG_SLOT_QUANTIZE_;
+    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks; bits in steps of 1/32 */
+        const float steps = op->quantize.value * 32.0f;
+        if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id)
+            return "lloyd needs rotate before it and takes no selection, as in 'rotate:3|lloyd:2'";
+        if (steps != (float)(int)steps) return "bits of lloyd go in steps of 1/32, as in 'rotate:3|lloyd:2.5'";
+    }
+    /* a count that no stage takes */
+    if (op->k && !cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK)
+        return "k needs topk, mstopk or randk, as in 'topk:k=100'";
+    return NULL;
+}
 /* All stages of op, each by itself and together. Any bytes may be in *op. CG_OK is what the rest of the
    implementation relies on; errors as those of cg_stage_check_. */
 static cg_status cg_op_check_(const cg_op *op) {
+    unsigned at;
     for (unsigned slot = 0; slot < CG_SLOT_COUNT_; slot++) {
         cg_status s = cg_stage_check_(slot, cg_op_stage_const_(op, slot));
         if (s != CG_OK) return s;
     }
-    if (op->reserved) return CG_E_ARG;
-    /* a count that no stage takes */
-    if (op->k && !cg_has_fixed_k_(op) && op->sample.id != CG_SAMPLE_RANDK) return CG_E_ARG;
-    /* a code for indices where the packet has none */
-    if (op->code.id && (!op->select.id || op->select.id == CG_SELECT_GIVEN)) return CG_E_ARG;
-    if (op->code.arg && !cg_value_code_fits_(op)) return CG_E_ARG;
-    if (cg_is_matrix_op_(op)) {
-        float cols = op->transform.value;
-        if (op->sample.id || op->select.id || op->quantize.id || op->code.arg || cols != (float)(uint32_t)cols)
-            return CG_E_ARG;
-    }
-    /* indices of a support, and cg_extra.aux, refer to x itself */
-    if (op->select.id == CG_SELECT_GIVEN && (op->sample.id || op->transform.id)) return CG_E_ARG;
-    if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && (op->sample.id || op->transform.id))
-        return CG_E_ARG;
-    if (op->quantize.id == CG_QUANTIZE_LLOYD) { /* buckets are the rotation's blocks; bits in steps of 1/32 */
-        float steps = op->quantize.value * 32.0f;
-        if (op->transform.id != CG_TRANSFORM_ROTATE || op->select.id || steps != (float)(int)steps) return CG_E_ARG;
-    }
-    return CG_OK;
+    return op->reserved || cg_op_conflict_(op, &at) ? CG_E_ARG : CG_OK;
 }
 /* An operator that the caller wants to use: cg_op_check_, and mean only after a selection of one side. The mean of
    values of both signs is about nothing: training with it would stand still. Packets of 0.1 may have it, and the route
