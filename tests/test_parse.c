@@ -175,8 +175,8 @@ static const pair WRONG[] = {
     { "f16|huffman",
         "at 4: the values of this quantizer have no code; those of absmax, minmax, levels and terngrad "
         "do, as in 'absmax:4:512|huffman'" },
-    { "lloyd:2", "at 0: lloyd needs rotate before it and takes no selection, as in 'rotate:2|lloyd:2'" },
-    { "rotate:2|lloyd:2.01", "at 9: bits of lloyd go in steps of 1/32, as in 'rotate:2|lloyd:2.5'" },
+    { "lloyd:2", "at 0: lloyd needs rotate before it and takes no selection, as in 'rotate:3|lloyd:2'" },
+    { "rotate:3|lloyd:2.01", "at 9: bits of lloyd go in steps of 1/32, as in 'rotate:3|lloyd:2.5'" },
     { "lowrank:4:10:10|f16", "at 0: lowrank and atomo are complete operators: no other stage goes with them" },
     { "randk:0.1|given",
         "at 10: given takes neither a sample nor a transform: indices of a support are those of x itself" },
