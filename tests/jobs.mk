@@ -4,19 +4,21 @@
 cc      := $(filter test_% net/% build/golden.plain build/openmp build/pollution build/stack build/snippets \
                build/examples build/fuzz,$(JOBS))
 train   := $(filter net/train.%,$(JOBS))
+fuzz    := $(filter build/libfuzzer.%,$(JOBS))
 asan    := $(filter asan/% build/golden.asan,$(JOBS))
 aarch64 := $(filter aarch64/% build/golden.aarch64,$(JOBS))
 s390x   := $(filter s390x/% build/golden.s390x,$(JOBS))
-objects := $(foreach o,cc train asan aarch64 s390x,$(if $($(o)),object/$(o)))
+objects := $(foreach o,cc train asan fuzz aarch64 s390x,$(if $($(o)),object/$(o)))
 
 jobs: $(objects) $(JOBS)
 $(cc): object/cc
 $(train): object/train
 $(asan): object/asan
+$(fuzz): object/fuzz
 $(aarch64): object/aarch64
 $(s390x): object/s390x
 
-$(JOBS) object/cc object/train object/asan object/aarch64 object/s390x:
+$(JOBS) object/cc object/train object/asan object/fuzz object/aarch64 object/s390x:
 	@sh tests/job.sh $@
 
-.PHONY: jobs $(JOBS) object/cc object/train object/asan object/aarch64 object/s390x
+.PHONY: jobs $(JOBS) object/cc object/train object/asan object/fuzz object/aarch64 object/s390x

@@ -1,7 +1,13 @@
-# Short runs of the fuzzers' harnesses, without libFuzzer: the same mutations every time.
-packets=2000 exchanges=5000
-if long; then packets=20000 exchanges=50000; fi
-linked cc tests/fuzz/fuzz_decode.c build/test/cc/fuzz_decode -DFUZZ_MAIN &&
-    check "$packets mutated packets with a right checksum, and sums of them" build/test/cc/fuzz_decode $packets
-linked cc tests/fuzz/fuzz_exchange.c build/test/cc/fuzz_exchange -DFUZZ_MAIN &&
-    check "$exchanges exchanges with changed messages" build/test/cc/fuzz_exchange $exchanges
+# Short runs of the fuzz targets, without libFuzzer: the same inputs every time.
+inputs=1
+if long; then inputs=10; fi
+# target NAME INPUTS WHAT OPTION...
+target() {
+    target_name=$1 target_inputs=$(($2 * inputs)) what=$3; shift 3
+    linked cc tests/fuzz/fuzz_$target_name.c build/test/cc/fuzz_$target_name -DFUZZ_MAIN $threads "$@" &&
+        check "$target_inputs $what" build/test/cc/fuzz_$target_name $target_inputs
+}
+target decode 2000 "packets with changed fields and a right checksum, and sums of them"
+# this one needs private names, so it has the implementation in it
+target exchange 5000 "exchanges with changed messages" -UCOMPGRAD_LINKED -DCOMPGRAD_STATIC
+target roundtrip 4000 "operators, there and back"

@@ -79,7 +79,7 @@ made() {
     made_name=$1 file=$2 reads=; shift 2
     for word in "$@"; do case $word in *.c | *.cc | *.o) [ "$word" = "$file" ] || reads="$reads $word" ;; esac; done
     [ -f "$file" ] && [ "$(cat "$file.made" 2>/dev/null)" = "$*" ] &&
-        [ -z "$(find $reads compgrad*.h tests/*.h bench/*.h examples/*.h -newer "$file")" ] && return
+        [ -z "$(find $reads compgrad*.h tests/*.h tests/fuzz/*.h bench/*.h examples/*.h -newer "$file")" ] && return
     mkdir -p "${file%/*}" && rm -f "$file" "$file.made"
     built "$made_name" "$@" && echo "$*" >"$file.made"
 }
@@ -95,6 +95,7 @@ config() {
     cc) compiler="$CC -std=c99" ;;
     openmp) compiler="$CC -std=c99 -fopenmp -DCOMPGRAD_OPENMP"; long || optimise=-O1 ;;
     asan) compiler="$clang -std=c99 -g -fsanitize=address,undefined -fno-sanitize-recover=all" optimise=-O1 ;;
+    fuzz) config asan; compiler="$compiler -fsanitize=fuzzer-no-link" ;;
     tsan) compiler="$clang -std=c99 -g -fsanitize=thread" optimise=-O1 ;;
     aarch64 | s390x) compiler="$1-linux-gnu-gcc -std=c99 -static" run=qemu-$1 ;;
     *) echo "no configuration $1"; return 1 ;;

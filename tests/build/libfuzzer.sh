@@ -1,8 +1,11 @@
-# The fuzzers for 20 seconds. Pieces: decode, exchange.
-longest=8192
-[ $piece = exchange ] && longest=4096
-mkdir "$tmp/corpus"                     # the fuzzer fills it
-sanitize="-g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all"
-built "fuzz_$piece" $clang $sanitize -I. -Itests tests/fuzz/fuzz_$piece.c -o "$tmp/fuzz" &&
-    check "fuzz_$piece" "$tmp/fuzz" -max_total_time=20 -max_len=$longest -artifact_prefix="$tmp/" "$tmp/corpus"
+# A fuzz target for a minute, under the sanitizers. Pieces: decode, exchange, roundtrip.
+longest=4096 private=
+case $piece in
+decode) longest=8192 ;;
+exchange) longest=64 private="-UCOMPGRAD_LINKED -DCOMPGRAD_STATIC" ;;   # has the implementation in it
+esac
+mkdir "$tmp/corpus"                     # the target fills it with inputs to start from
+linked fuzz tests/fuzz/fuzz_$piece.c build/test/fuzz/fuzz_$piece -fsanitize=fuzzer $threads $private &&
+    check "fuzz_$piece" build/test/fuzz/fuzz_$piece -max_total_time=60 -max_len=$longest -len_control=0 \
+        -artifact_prefix="$tmp/" "$tmp/corpus"
 grep -E 'Done|stat' "$tmp/log"

@@ -1,24 +1,16 @@
 /* clang -g -O1 -I. -Itests -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_exchange.c -o fuzz && ./fuzz CORPUS
    cc -g -O1 -I. -Itests -DFUZZ_MAIN tests/fuzz/fuzz_exchange.c -o fuzz && ./fuzz 10000
 
-   An exchange between 2 to 4 ranks in one thread: the first bytes choose route, operator, callbacks and the rest
-   of the description, every five bytes after that change a byte of a message on its way. Undisturbed, nobody may
-   wait for ever, all ranks come to the same end, and results are the same bits. Disturbed, ranks end somehow; who
-   fails has written nothing, results are finite, and where messages have a checksum one changed byte is never
-   taken for a result. The second form makes its own inputs, the same every time. */
+   An exchange between 2 to 4 ranks in one thread: the first bytes choose route, operator, callbacks, values and the rest
+   of the description, every six bytes after that change a message on its way (ranks.h), with wrong checksums or with
+   right ones. Undisturbed, nobody may wait for ever, all ranks come to the same end, and results are the same bits.
+   Disturbed, ranks end somehow; who fails has written nothing, results are finite, and where messages have a checksum
+   one changed byte is never taken for a result. The second form makes its own inputs, the same every time. */
 
-#define COMPGRAD_IMPLEMENTATION
-#include "sim.h"
+#define COMPGRAD_IMPLEMENTATION /* in make test, too: the opening records are sealed by the library's own function */
+#include "ranks.h"
 
-#define MUST(c)                                       \
-  do {                                                \
-    if (!(c)) {                                       \
-      fprintf(stderr, "line %d: %s\n", __LINE__, #c); \
-      abort();                                        \
-    }                                                 \
-  } while (0)
-
-enum { HEAD = 8, HIT = 5, MOST_HITS = 8, MOST_N = 1200, MOST_RANKS = 4 };
+enum { HEAD = 10, MOST_N = 1200 };
 static const char *const ops[] = { "dense", "topk:0.05", "dgc:0.1", "randk:0.2", "rotate:2", "absmax:4:64",
     "absmax:8:512", "efsign", "terngrad", "topk:0.1|absmax:4:64", "qsgd:4", "eden:2", "dense|huffman", "wangni:0.1",
     "topk:0.05|golomb", "demo:0.1", "permk:8", "sign", "natural", "f16", "chunked:100:0.1", "blocks:16", "threshold:1",
@@ -27,19 +19,14 @@ static const char *const ops[] = { "dense", "topk:0.05", "dgc:0.1", "randk:0.2",
 enum { OPS = sizeof ops / sizeof *ops };
 
 typedef struct setting {
-    int size, mask, agrees, carry, warm;
+    int size, mask, agrees, carry, warm, into, abstains, wrong; /* the last two: ranks, or none */
+    uint32_t style;
     size_t n;
     cg_exchange_desc desc;
     cg_op back;
 } setting;
-typedef struct hit {
-    int rank, io;
-    size_t at;
-    uint8_t by;
-} hit;
 static setting now;
-static hit hits[MOST_HITS];
-static int hit_count, changed;
+static ranks world;
 
 static void choose(const uint8_t *p) {
     static const int masks[] = { SIM_SENDRECV, SIM_ALL, SIM_ALLGATHER, SIM_BROADCAST, SIM_ALLREDUCE,
@@ -47,7 +34,7 @@ static void choose(const uint8_t *p) {
     memset(&now, 0, sizeof now);
     now.desc.route = p[0] % 11; /* 10: there is none */
     MUST(cg_op_parse(&now.desc.op, ops[p[1] % OPS]) == CG_OK);
-    now.size = 2 + p[2] % (MOST_RANKS - 1);
+    now.size = 2 + p[2] % (RANKS_MOST - 1);
     now.mask = masks[p[2] / 3 % 7];
     now.agrees = p[2] >> 7;
     now.n = p[1] % OPS >= OPS - 2 ? 120 : ((size_t)p[3] << 8 | p[4]) % (MOST_N + 1);
@@ -63,181 +50,89 @@ static void choose(const uint8_t *p) {
     }
     now.desc.tag.seed = p[7];
     now.desc.tag.step = p[7] / 5;
+    now.style = p[8] % 16 < FUZZ_STYLES ? p[8] % 16 : FUZZ_MODERATE;
+    now.into = p[8] >> 4 & 1;
+    now.abstains = (p[9] & 15) - 10;
+    now.wrong = (p[9] >> 4) - 10;
 }
-static void fill(float *x, int rank, size_t n) {
-    uint64_t dice = (uint64_t)rank * 77 + 5;
-    for (size_t i = 0; i < n; i++) {
-        float u;
-        dice = dice * 6364136223846793005u + 1442695040888963407u;
-        u = (float)(dice >> 40) / (float)(1 << 24) - 0.5f;
-        x[i] = 20.0f * u * u * u;
-    }
-}
-/* Bytes that arrive at rank r in its io-th message. */
-static void disturb(void *user, void *bytes, size_t len, int from) {
-    const int r = *(const int *)user;
-    const sim *s = (const sim *)(const void *)((const char *)user - offsetof(sim, hurt_rank));
-    if (s->rank[r].io.kind == CG_IO_BROADCAST && from == r) return; /* nothing came */
-    for (int h = 0; h < hit_count; h++)
-        if (hits[h].rank == r && hits[h].io == s->rank[r].ios - 1 && len) {
-            ((uint8_t *)bytes)[hits[h].at % len] ^= hits[h].by;
-            changed += hits[h].by != 0;
-        }
-}
-/* is anything to be changed in what comes to r next? */
-static void aim(sim *s, int r) {
-    for (int h = 0; h < hit_count; h++)
-        if (hits[h].rank == r && hits[h].io == s->rank[r].ios - 1) {
-            s->hurt_rank = r;
-            s->hurt_io = hits[h].io;
-        }
-}
-/* Two sides that disagree about a size, after a changed note: both callbacks fail. */
-static int tear(sim *s) {
-    int torn = 0, all = 1, differ = 0;
-    for (int a = 0; a < s->size; a++) {
-        sim_rank *k = &s->rank[a], *to;
-        const cg_io *first = &s->rank[0].io;
-        all &= k->waiting && k->io.kind != CG_IO_SENDRECV;
-        differ |= k->io.kind != first->kind || k->io.in_bytes != first->in_bytes ||
-            k->io.out_bytes != first->out_bytes || k->io.from != first->from;
-        if (!k->waiting || k->io.kind != CG_IO_SENDRECV || k->sent) continue;
-        to = &s->rank[k->io.to];
-        if (!to->waiting || to->io.kind != CG_IO_SENDRECV || to->received || to->io.from != a ||
-            k->io.out_bytes == to->io.in_bytes)
-            continue;
-        k->code = to->code = 98;
-        k->waiting = to->waiting = 0;
-        torn = 1;
-    }
-    for (int r = 0; all && differ && r < s->size; r++) {
-        s->rank[r].code = 98;
-        s->rank[r].waiting = 0;
-        torn = 1;
-    }
-    MUST(!torn || changed);
-    return torn;
-}
-/* A callback may only be handed bytes of mem, or of the state, however long a note says that a message is. */
-static int inside(const sim_rank *k, const void *bytes, size_t len) {
-    const unsigned char *p = (const unsigned char *)bytes, *mem = (const unsigned char *)k->mem,
-                        *state = (const unsigned char *)&k->state;
-    if (!len) return 1;
-    if (p >= mem && p <= mem + k->bytes) return len <= (size_t)(mem + k->bytes - p);
-    return p >= state && p < state + sizeof k->state && len <= (size_t)(state + sizeof k->state - p);
-}
-static int turn(sim *s) {
-    int moved = 0;
-    for (int r = 0; r < s->size; r++) {
-        const sim_rank *k = &s->rank[r];
-        if (k->done || k->waiting) continue;
-        sim_step(s, r);
-        if (!k->done) MUST(inside(k, k->io.in, k->io.in_bytes) && inside(k, k->io.out, k->io.out_bytes));
-        moved = 1;
-    }
-    moved |= tear(s);
-    for (int a = 0; a < s->size; a++) {
-        if (s->rank[a].waiting && s->rank[a].io.kind == CG_IO_SENDRECV && s->rank[a].io.to >= 0)
-            aim(s, s->rank[a].io.to);
-        moved |= sim_match(s, a);
-    }
-    for (int r = 0; r < s->size; r++) {
-        sim_rank *k = &s->rank[r];
-        if (k->waiting && k->io.kind == CG_IO_SENDRECV && k->sent && k->received) {
-            k->waiting = 0;
-            moved = 1;
-        }
-        if (k->waiting && k->io.kind != CG_IO_SENDRECV) aim(s, r);
-    }
-    return moved | sim_collective(s);
-}
-static void exchange(sim *s, float *const *x, float *const *carry, float *const *warm) {
-    sim_open(s, now.size, now.mask, now.agrees, &now.desc, x, now.n);
-    changed = 0;
-    for (int r = 0; r < now.size; r++) {
-        cg_exchange_desc *d = &s->rank[r].desc;
-        if (now.desc.weight != 0.0f) d->weight = 1.0f + (float)r;
-        d->score = (float)(r * 3 % 4);
-        if (now.carry) d->carry = carry[r];
-        if (now.warm) d->warm = warm[r];
-    }
-    if (!hit_count) {
-        sim_run(s);
-        return;
-    }
-    s->hurt = disturb;
-    s->hurt_user = &s->hurt_rank;
-    for (int r = 0; r < now.size; r++) {
-        sim_rank *k = &s->rank[r];
-        k->bytes = cg_exchange_memory(&k->desc, &k->transport, k->n);
-        k->mem = malloc(k->bytes + !k->bytes); /* whatever was there before */
-        MUST(k->mem);
-        if (cg_exchange_start(&k->state, &k->desc, &k->transport, k->x, k->n, k->mem, k->bytes) != CG_OK)
-            sim_finish(k, k->state.status);
-    }
-    while (turn(s)) continue;
-    for (int r = 0; r < now.size; r++)
-        if (!s->rank[r].done) {
-            MUST(changed);
-            s->stuck++;
-            sim_finish(&s->rank[r], cg_exchange_next(&s->rank[r].state, 99, &s->rank[r].io));
-        }
+static float *fresh_vector(int rank) {
+    float *x = (float *)malloc(now.n * 4 + !now.n); /* exactly, for the sanitizer */
+    MUST(x);
+    fuzz_fill(x, now.n, now.style, (uint64_t)rank * 77 + 5);
+    if (rank == now.wrong && now.n) x[now.n / 2] = fuzz_wrong((uint32_t)now.n);
+    return x;
 }
 /* Whether a message that arrives in another form is always noticed: not raw floats, scales and counts. */
 static int is_checked(uint32_t route) {
     return route != CG_ROUTE_LINEAR && route != CG_ROUTE_SHARED && route != CG_ROUTE_REGION &&
         !(now.desc.flags & CG_AGREE_SCALES);
 }
+/* A sum that is too large is Inf on one route; elsewhere results are finite, whatever came. */
+static int may_be_infinite(uint32_t route) {
+    return (now.style >= FUZZ_HUGE || world.changed) && now.desc.fold == CG_FOLD_SUM && route == CG_ROUTE_ALLGATHER;
+}
+/* good: the result of rank 0 when nothing was changed, or NULL: this is that time, and x[0] is it. */
+static void check(float *const *x, float *const *into, const float *good) {
+    const sim *s = &world.s;
+    const int one_byte = world.hit_count == 1 && world.changed == 1 && world.hits[0].how == HIT_BYTE;
+    for (int r = 0; r < now.size; r++) {
+        const sim_rank *k = &s->rank[r];
+        const float *result = now.into ? into[r] : x[r], *first = now.into ? into[0] : x[0];
+        float *before = fresh_vector(r);
+        MUST(k->report.why && k->report.rank >= -1 && k->report.rank < now.size);
+        if ((k->status != CG_OK || now.into) && now.n) MUST(!memcmp(x[r], before, now.n * 4));
+        for (size_t i = 0; k->status != CG_OK && now.into && i < now.n; i++) MUST(fuzz_bits(into[r][i]) == 0);
+        for (size_t i = 0; k->status == CG_OK && i < now.n; i++)
+            MUST(fuzz_is_finite(result[i]) || may_be_infinite(k->report.route));
+        if (!good) {
+            MUST(s->stuck == 0 && (k->status == CG_OK) == (s->rank[0].status == CG_OK));
+            if (k->status == CG_OK && now.n) MUST(!memcmp(result, first, now.n * 4));
+        } else if (k->status == CG_OK && now.n) {
+            if (!world.changed || (one_byte && is_checked(k->report.route))) MUST(!memcmp(result, good, now.n * 4));
+        }
+        free(before);
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static sim s;
-    float *x[SIM_MOST] = { NULL }, *carry[MOST_RANKS], *warm[MOST_RANKS], *good = NULL;
-    cg_status verdict = CG_OK;
+    float *x[SIM_MOST] = { NULL }, *into[RANKS_MOST], *carry[RANKS_MOST], *warm[RANKS_MOST], *good = NULL;
+    fuzz_input in;
     if (size < HEAD) return 0;
     choose(data);
     for (int times = 0; times < 2; times++) { /* as it is, then disturbed */
-        hit_count = 0;
-        for (size_t at = HEAD; times && at + HIT <= size && hit_count < MOST_HITS; at += HIT) {
-            hit *h = &hits[hit_count++];
-            h->rank = data[at] % now.size;
-            h->io = data[at + 1] % 64;
-            h->at = (size_t)data[at + 2] << 8 | data[at + 3];
-            h->by = data[at + 4];
-        }
-        if (times && !hit_count) break;
+        in.at = data + HEAD;
+        in.left = times ? size - HEAD : 0;
+        ranks_read_hits(&world, &in, now.size, 64);
+        if (times && !world.hit_count) break;
         for (int r = 0; r < now.size; r++) {
-            x[r] = (float *)malloc(now.n * 4 + !now.n); /* exactly, for the sanitizer */
+            x[r] = fresh_vector(r);
+            into[r] = (float *)calloc(now.n + !now.n, 4);
             carry[r] = (float *)calloc(now.n + 1, 4);
             warm[r] = (float *)calloc(2 * MOST_N, 4);
-            MUST(x[r] && carry[r] && warm[r]);
-            fill(x[r], r, now.n);
+            MUST(into[r] && carry[r] && warm[r]);
         }
-        exchange(&s, x, carry, warm);
+        sim_open(&world.s, now.size, now.mask, now.agrees, &now.desc, x, now.n);
         for (int r = 0; r < now.size; r++) {
-            const sim_rank *k = &s.rank[r];
-            float *before = (float *)malloc(now.n * 4 + !now.n);
-            MUST(before && k->report.why && k->report.rank >= -1 && k->report.rank < now.size);
-            fill(before, r, now.n);
-            if (k->status != CG_OK) MUST(now.n == 0 || !memcmp(x[r], before, now.n * 4));
-            for (size_t i = 0; i < now.n; i++) MUST(x[r][i] - x[r][i] == 0.0f);
-            if (!times) {
-                MUST(s.stuck == 0 && (k->status == CG_OK) == (s.rank[0].status == CG_OK));
-                if (k->status == CG_OK && now.n) MUST(!memcmp(x[r], x[0], now.n * 4));
-            } else if (k->status == CG_OK && now.n) {
-                MUST(verdict == CG_OK);
-                if (!changed || (changed == 1 && hit_count == 1 && is_checked(k->report.route)))
-                    MUST(!memcmp(x[r], good, now.n * 4));
-            }
-            free(before);
+            cg_exchange_desc *d = &world.s.rank[r].desc;
+            if (now.desc.weight != 0.0f) d->weight = 1.0f + (float)r;
+            d->score = (float)(r * 3 % 4);
+            if (r == now.abstains) d->flags |= CG_ABSTAIN;
+            if (now.carry) d->carry = carry[r];
+            if (now.warm) d->warm = warm[r];
+            if (now.into) d->into = into[r];
         }
-        verdict = times ? verdict : s.rank[0].status;
+        if (times) ranks_run_states(&world);
+        else sim_run(&world.s);
+        check(x, into, times ? good : NULL);
         if (!times) {
-            good = x[0];
-            x[0] = NULL;
+            good = (float *)malloc(now.n * 4 + 1);
+            MUST(good);
+            memcpy(good, now.into ? into[0] : x[0], now.n * 4);
         }
-        sim_close(&s);
+        sim_close(&world.s);
         for (int r = 0; r < now.size; r++) {
             free(x[r]);
+            free(into[r]);
             free(carry[r]);
             free(warm[r]);
         }
@@ -246,25 +141,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-#ifdef FUZZ_MAIN
-int main(int argc, char **argv) {
-    const long rounds = argc > 1 ? atol(argv[1]) : 0;
-    uint64_t dice = 1;
-    if (argc < 2) {
-        fprintf(stderr, "usage: fuzz ROUNDS\n");
-        return 2;
-    }
-    for (long i = 0; i < rounds; i++) {
-        uint8_t data[HEAD + 3 * HIT];
-        size_t size = HEAD + HIT * (size_t)(i % 4);
-        for (size_t j = 0; j < size; j++) {
-            dice = dice * 6364136223846793005u + 1442695040888963407u;
-            data[j] = (uint8_t)(dice >> 56);
-        }
-        for (size_t j = HEAD; j < size; j += HIT) data[j + 1] %= 16; /* a message that there is */
-        LLVMFuzzerTestOneInput(data, size);
-    }
-    printf("%ld exchanges\n", rounds);
-    return 0;
+/* Whether the exchange that is chosen is not refused; how long x is does not matter to that. */
+static int is_accepted(void) {
+    static float vector[2 * MOST_N];
+    const cg_transport t = sim_transport(0, now.size, now.mask, now.agrees);
+    if (now.carry) now.desc.carry = vector;
+    if (now.warm) now.desc.warm = vector;
+    return cg_exchange_memory(&now.desc, &t, now.n) != 0;
 }
-#endif
+/* Every fourth input is undisturbed, another fourth has a single byte changed. Most descriptions that are chosen at
+   random are refused, so most of these are taken only if they are not. */
+FUZZ_FN size_t fuzz_fresh(uint32_t which, uint64_t *dice, uint8_t *out, size_t cap) {
+    const size_t hits = which % 4, size = HEAD + RANKS_HIT_BYTES * hits;
+    MUST(size <= cap);
+    for (int tries = 0; tries < (which % 16 ? 64 : 1); tries++) {
+        fuzz_bytes(dice, out, size);
+        if (which % 8 >= 2) out[9] = 0; /* mostly without NaN, and nobody abstains */
+        choose(out);
+        if (is_accepted()) break;
+    }
+    for (size_t i = HEAD; i < size; i += RANKS_HIT_BYTES) {
+        out[i + 1] %= 16; /* a message that there is */
+        if (hits == 1) out[i + 4] = HIT_BYTE;
+    }
+    return size;
+}
