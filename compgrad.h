@@ -51,10 +51,12 @@
    the compiler optimises.
 
    ERRORS. Every function that can fail returns a cg_status; CG_OK is 0, and cg_status_str says what to do about the
-   others. cg_compress refuses NaN and Inf with CG_E_NONFINITE. (An operator with a sample, or with given, checks only
-   the values that it would send.) A decoder accepts any bytes at all: it returns an error or a result, never reads or
-   writes out of range, and changes y only if it returns CG_OK; CG_DECODE_DIRECT gives up the last of these. The
-   checksum finds accidents; the decoder's safety does not depend on it.
+   others. A cg_report says more: which buffer is too small and how many bytes it needs, which value is not finite,
+   which n the operator takes. Exchanges fill one in, and cg_compress_with does if cg_extra.report points to one;
+   cg_report_print makes a sentence of it. cg_compress refuses NaN and Inf with CG_E_NONFINITE. (An operator with a
+   sample, or with given, checks only the values that it would send.) A decoder accepts any bytes at all: it returns an
+   error or a result, never reads or writes out of range, and changes y only if it returns CG_OK; CG_DECODE_DIRECT
+   gives up the last of these. The checksum finds accidents; the decoder's safety does not depend on it.
 
    THREADS. Every function is re-entrant. With COMPGRAD_OPENMP (and -fopenmp) several threads share the work on large
    vectors; no bit of any result depends on their number.
@@ -332,29 +334,31 @@
 
 /* ---- status: 0 is success. The numbers are part of the interface and stay as they are. ---- */
 
-#define CG_STATUS_LIST_(X)                                                                     \
-  X(CG_OK, 0, "ok")                                                                            \
-  X(CG_AGAIN, 1, "no error: move the message in cg_io, then call cg_exchange_next again")      \
-  X(CG_E_ARG, 10,                                                                              \
-      "bad argument: a null pointer, or an operator parameter out of range "                   \
-      "(0 < ratio <= 1, 1 <= bits <= 8, bucket >= 1, a slot filled twice, "                    \
-      "a code that cannot carry the values), or an aux or support missing")                    \
-  X(CG_E_CAPACITY, 11,                                                                         \
-      "buffer too small: give cg_bound() bytes for the packet and "                            \
-      "cg_scratch() bytes of scratch")                                                         \
-  X(CG_E_CORRUPT, 20, "not an intact compgrad packet: send it again")                          \
-  X(CG_E_VERSION, 21,                                                                          \
-      "packet uses a format version, stage or codec that this build does "                     \
-      "not know: update compgrad, or pass the codec in cg_extra.codecs")                       \
-  X(CG_E_MISMATCH, 22,                                                                         \
-      "packet is intact but for another vector: compare n, tensor, step "                      \
-      "and seed on both sides")                                                                \
-  X(CG_E_NONFINITE, 30, "NaN or Inf in the gradient: skip this step, or lower the loss scale") \
-  X(CG_E_TRANSPORT, 40, "a transport callback failed: see its code in the report")             \
-  X(CG_E_PEER, 41, "another rank failed in this step: see its rank in the report")             \
-  X(CG_E_MEMORY, 50, "not enough memory given")                                                \
-  X(CG_E_STATE, 51, "call out of order")                                                       \
-  X(CG_E_UNSUPPORTED, 60, "this combination is not supported")
+#define CG_STATUS_LIST_(X)                                                                                            \
+  X(CG_OK, 0, "ok")                                                                                                   \
+  X(CG_AGAIN, 1, "no error: move the message in cg_io, then call cg_exchange_next again")                             \
+  X(CG_E_ARG, 10,                                                                                                     \
+      "bad argument: a null pointer, a number out of range, or an operator that is not valid or not for this n; "     \
+      "cg_op_parse_why and the call's report say which")                                                              \
+  X(CG_E_CAPACITY, 11,                                                                                                \
+      "an output or its scratch is too small: the header names beside the call what gives the bytes, and its report " \
+      "has them")                                                                                                     \
+  X(CG_E_CORRUPT, 20, "these bytes are not as they were written: send or read them again")                            \
+  X(CG_E_VERSION, 21,                                                                                                 \
+      "made with a format version, stage or codec that this build does not know: update compgrad, or pass the codec " \
+      "in cg_extra.codecs")                                                                                           \
+  X(CG_E_MISMATCH, 22,                                                                                                \
+      "intact, but of something else: compare n, operator, kind, tensor, step and seed on both sides")                \
+  X(CG_E_NONFINITE, 30, "NaN or Inf in the values or in their sum: skip this step, or lower the loss scale")          \
+  X(CG_E_TRANSPORT, 40, "a transport callback failed: see its code in the report")                                    \
+  X(CG_E_PEER, 41, "another rank failed in this step: see its rank in the report")                                    \
+  X(CG_E_MEMORY, 50,                                                                                                  \
+      "not enough memory given: the call's _memory function gives the bytes for this description, and its report "    \
+      "has them")                                                                                                     \
+  X(CG_E_STATE, 51, "call out of order: one that must come first, or that ends the last step, is missing")            \
+  X(CG_E_UNSUPPORTED, 60,                                                                                             \
+      "not supported in this combination: the manual's tables say what goes together, and the call's report what "    \
+      "does not")
 
 typedef enum cg_status {
 #define CG_STATUS_ENUM_(name, number, text) name = number,
@@ -365,6 +369,31 @@ typedef enum cg_status {
 
 /* One sentence that says what happened and what to do. Any value is allowed; the result is never NULL. */
 CG_API_ const char *cg_status_str(cg_status status);
+#define CG_NO_INDEX UINT64_MAX /* cg_report.at: there is none */
+/* How a call went: in detail, and of an exchange also what it moved. */
+typedef struct cg_report {
+    int rank;        /* the rank that caused the error, or -1 if that is unknown or there was none */
+    int code;        /* what the failed callback returned, else 0 */
+    const char *why; /* a sentence, constant text; after CG_OK "ok", perhaps with a warning */
+    /* Bytes sent and received by this rank. Exact for sendrecv. For your own collectives the least that they can move:
+       allgather (N-1) bytes_each in both directions, broadcast N-1 times the buffer out of the root and once into every
+       other rank, allreduce 2 (N-1)/N of its bytes in both directions */
+    uint64_t bytes_out, bytes_in;
+    uint32_t rounds;  /* callbacks that succeeded */
+    uint32_t route;   /* the route taken, which CG_ROUTE_AUTO chose; of several layers 0 if they took several */
+    const void *used; /* this rank's contribution, in mem until mem is used again; NULL after an error */
+    size_t used_len;
+    uint32_t status; /* cg_status: what the call returned */
+    /* CG_E_CAPACITY, CG_E_MEMORY: bytes that suffice for the buffer that why names. CG_E_ARG: the n that the operator
+       takes. 0: neither is the trouble */
+    uint64_t need;
+    uint64_t
+        at; /* CG_E_NONFINITE: index of the first value that is not finite; CG_NO_INDEX: of no value in particular */
+} cg_report;
+/* Writes the whole sentence, with its final 0: why, and before and after it whatever else says where and how much, as
+   in "rank 2: NaN or Inf in the values ...; value 17 is the first". 400 bytes always suffice; what does not fit is cut
+   off, and the status is CG_E_CAPACITY. CG_E_ARG: report or text is NULL. */
+CG_API_ cg_status cg_report_print(const cg_report *report, char *text, size_t cap);
 /* CG_VERSION_STRING of the compiled implementation. */
 CG_API_ const char *cg_version(void);
 
@@ -642,6 +671,8 @@ typedef struct cg_extra {
     const cg_codec *const *codecs; /* pointers to your own quantizers */
     size_t codec_count;
     uint32_t flags; /* CG_DECODE_DIRECT */
+    /* cg_compress_with and cg_ef_compress_with write here how they went: status, why, need and at. NULL: they do not */
+    cg_report *report;
 } cg_extra;
 typedef cg_extra cg_side; /* the name of version 0.1 */
 
@@ -671,7 +702,7 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
    finite. Writes nothing beyond cap and scratch_bytes, and does not change x. On error *len is 0, and the contents
    of packet are unspecified.
    Returns: CG_E_ARG, CG_E_CAPACITY (cap or scratch too small), CG_E_NONFINITE; with PermK, CG_E_ARG if tag->rank is
-   not below the number of workers. */
+   not below the number of workers. cg_compress_with says more in cg_extra.report. */
 CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 /* The same with cg_extra; then cg_bound_with gives the capacity. */
@@ -1091,6 +1122,39 @@ static double cg_ln_(double x) {
     t *= 2.0 * s;
     CG_NO_FMA_(t);
     return t + e;
+}
+
+/* src/core/base/report.h */
+/* report: how a call went, and where a vector is not finite
+
+   Offers   cg_report_set_, cg_report_copy_outcome_, cg_first_nonfinite_
+   Needs    bits
+   Touches  the caller's report
+   why is constant text: sentences with numbers are made by cg_report_print, in the caller's buffer. */
+
+/* All other fields become 0, and rank -1. */
+static void cg_report_set_(cg_report *r, cg_status status, const char *why, uint64_t need, uint64_t at) {
+    memset(r, 0, sizeof *r);
+    r->rank = -1;
+    r->status = (uint32_t)status;
+    r->why = why;
+    r->need = need;
+    r->at = at;
+}
+/* All that says how a call went, but not what it moved. */
+CG_OFFERED_ void cg_report_copy_outcome_(cg_report *to, const cg_report *from) {
+    to->rank = from->rank;
+    to->code = from->code;
+    to->why = from->why;
+    to->status = from->status;
+    to->need = from->need;
+    to->at = from->at;
+}
+/* Index of the first NaN or Inf of x, or CG_NO_INDEX. For errors only: it goes from value to value. */
+static uint64_t cg_first_nonfinite_(const float *x, size_t n) {
+    for (size_t i = 0; x && i < n; i++)
+        if (!cg_is_finite_(cg_load_(x, i))) return i;
+    return CG_NO_INDEX;
 }
 
 /* src/core/base/environment.h */
@@ -11800,10 +11864,86 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_pr
     *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
-/* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
-   x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on
-   matrices, and without sample and transform no selection but top-k and no user codec. */
-static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+/* Why cg_bound_ is 0, in a sentence; NULL: it is not. *need: the n that op takes, if it takes only one. */
+static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t n, uint64_t *need) {
+    static const char *const slot_why[] = {
+        "the sample of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says which",
+        "the transform of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says "
+        "which",
+        "the selection of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says "
+        "which",
+        "the quantizer of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says "
+        "which",
+        "the code of the operator is not valid",
+        "the operator is not valid: cg_then filled a slot twice, a modifier does not go with its stage, or a parameter "
+        "is out of range"
+    };
+    const char *why;
+    unsigned slot;
+    uint64_t bytes;
+    cg_layout_ lay;
+    *need = 0;
+    if (!op) return "op is NULL";
+    if (cg_bound_(op, extra, n)) return NULL;
+    for (slot = CG_SLOT_COUNT_; slot--;)
+        if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK) return slot_why[slot];
+    if (op->reserved) return "the operator is not valid: reserved must be 0";
+    why = cg_op_conflict_(op, &slot);
+    if (why) return why;
+    if (!cg_matrix_shape_fits_(op, n)) {
+        *need = (uint64_t)op->transform.size * (uint64_t)op->transform.value;
+        return "the operator is for a matrix of rows * cols values, and n is another number";
+    }
+    switch (cg_layout_sizes_(op, extra, 0, &lay, &bytes)) {
+    case CG_OK: break;
+    case CG_E_VERSION: return "the codec of the operator is not in cg_extra.codecs";
+    default: return "a codec of yours refuses its parameters: its bound is 0";
+    }
+    return lay.codec ? "a codec of yours refuses its parameters, or the bytes for n values overflow"
+                     : "n is too large: the bytes of a packet overflow";
+}
+/* Why compressing has failed, and in *need and *at by how much and where; the arguments as in cg_compress_checked_,
+   but that extra is not NULL. */
+static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *tag, const cg_extra *extra,
+    const float *x, size_t n, const void *packet, const size_t *len, const void *scratch, size_t scratch_bytes,
+    uint64_t *need, uint64_t *at) {
+    const char *why = cg_bound_why_(op, extra, n, need);
+    const int is_given = op && op->select.id == CG_SELECT_GIVEN;
+    *at = CG_NO_INDEX;
+    if (why) return why;
+    if (!packet) return "packet is NULL";
+    if (!len) return "len is NULL";
+    if (!x && n) return "x is NULL, and n is not 0";
+    if (cg_extra_check_(op, extra) == CG_E_UNSUPPORTED)
+        return "cg_extra has an aux, a support or scales that this operator has no use for: leave them NULL";
+    if (s == CG_E_CAPACITY && cg_scratch_bytes_(op, n) > scratch_bytes) {
+        *need = cg_scratch_bytes_(op, n);
+        return "scratch is too small: cg_scratch gives its bytes";
+    }
+    if (s == CG_E_CAPACITY) {
+        *need = cg_bound_(op, extra, n);
+        return "packet is too small: cg_bound gives its bytes";
+    }
+    if (s == CG_E_NONFINITE) {
+        *at = cg_first_nonfinite_(x, n);
+        if (*at != CG_NO_INDEX || !extra->aux) return cg_status_str(s);
+        *at = cg_first_nonfinite_(extra->aux, n);
+        return "NaN or Inf in cg_extra.aux";
+    }
+    if (is_given)
+        return extra->support ? "the packet cg_extra.support is damaged, of another n, or has no indices of its own"
+                              : "the operator given needs the packet cg_extra.support";
+    if (s != CG_E_ARG) return cg_status_str(s);
+    if (scratch_bytes && !scratch) return "scratch is NULL, and scratch_bytes is not 0";
+    if (cg_extra_check_(op, extra) != CG_OK) return "cg_extra has an unknown flag, or support_len without a support";
+    if (op->sample.id == CG_SAMPLE_PERMK && (tag ? tag->rank : 0) >= op->sample.size)
+        return "tag.rank is not below the workers of permk";
+    if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && !extra->aux)
+        return "the operator needs the n floats cg_extra.aux";
+    return extra->scale ? "a scale in cg_extra.scale is negative or not finite" : cg_status_str(s);
+}
+/* cg_compress_checked_ but for the report. */
+static cg_status cg_compress_unreported_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
     cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
     const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
@@ -11816,6 +11956,20 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     info.n = n;
     if (tag) info.tag = *tag;
     return cg_compress_packet_(&info, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
+}
+/* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
+   x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on
+   matrices, and without sample and transform no selection but top-k and no user codec. */
+static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+    cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    const cg_status s = cg_compress_unreported_(
+        op, tag, extra, x, producer, n, packet, cap, len, scratch, scratch_bytes);
+    uint64_t need = 0, at = CG_NO_INDEX;
+    const char *why = cg_status_str(s);
+    if (!extra || !extra->report) return s;
+    if (s != CG_OK) why = cg_compress_why_(s, op, tag, extra, x, n, packet, len, scratch, scratch_bytes, &need, &at);
+    cg_report_set_(extra->report, s, why, need, at);
+    return s;
 }
 CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
@@ -13177,6 +13331,45 @@ CG_OFFERED_ size_t cg_sparse_reader_fill_(cg_sparse_reader_ *r) {
    Touches  nothing
    Other headers may use: cg_traits_, cg_traits_of_ */
 
+/* Stages that lose a part of the vector for good, so that training stalls, unless that part is fed back; samples only
+   if they are not scaled. The sentence is what a report says of them. */
+#define CG_BIASED_(name) "ok; " name " is biased: without compgrad_ef.h training stalls"
+typedef struct cg_biased_row_ {
+    uint8_t slot, id;
+    const char *why;
+} cg_biased_row_;
+static const cg_biased_row_ cg_biased_rows_[] = {
+    { CG_SLOT_SAMPLE_, CG_SAMPLE_RANDK, CG_BIASED_("randk:unscaled") },
+    { CG_SLOT_SAMPLE_, CG_SAMPLE_PERMK, CG_BIASED_("permk:unscaled") },
+    { CG_SLOT_TRANSFORM_, CG_TRANSFORM_LOWRANK, CG_BIASED_("lowrank") },
+    { CG_SLOT_SELECT_, CG_SELECT_TOPK, CG_BIASED_("topk") },
+    { CG_SLOT_SELECT_, CG_SELECT_THRESHOLD, CG_BIASED_("threshold") },
+    { CG_SLOT_SELECT_, CG_SELECT_DGC, CG_BIASED_("dgc") },
+    { CG_SLOT_SELECT_, CG_SELECT_MSTOPK, CG_BIASED_("mstopk") },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDCO, CG_BIASED_("sidco") },
+    { CG_SLOT_SELECT_, CG_SELECT_BINS, CG_BIASED_("bins") },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDES, CG_BIASED_("sides") },
+    { CG_SLOT_SELECT_, CG_SELECT_SIDE, CG_BIASED_("side") },
+    { CG_SLOT_SELECT_, CG_SELECT_CHUNKED, CG_BIASED_("chunked") },
+    { CG_SLOT_SELECT_, CG_SELECT_GIVEN, CG_BIASED_("given") },
+    { CG_SLOT_SELECT_, CG_SELECT_VARIANCE, CG_BIASED_("variance") },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_SIGN, CG_BIASED_("sign") },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_EFSIGN, CG_BIASED_("efsign") },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_TRITS, CG_BIASED_("trits") },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_STROM, CG_BIASED_("strom") },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_ONEBIT, CG_BIASED_("onebit") },
+    { CG_SLOT_QUANTIZE_, CG_QUANTIZE_MEAN, CG_BIASED_("mean") },
+};
+/* NULL: nothing in op needs error feedback. */
+static const char *cg_biased_why_(const cg_op *op) {
+    for (size_t i = 0; i < sizeof cg_biased_rows_ / sizeof *cg_biased_rows_; i++) {
+        const cg_stage *s = cg_op_stage_const_(op, cg_biased_rows_[i].slot);
+        if (s->id == cg_biased_rows_[i].id && (cg_biased_rows_[i].slot != CG_SLOT_SAMPLE_ || s->flags))
+            return cg_biased_rows_[i].why;
+    }
+    return NULL;
+}
+
 typedef struct cg_traits_ {
     cg_shape_ shape;        /* how many values every slot leaves at most */
     uint64_t k;             /* values that the selection aims at, by its ratio or op.k */
@@ -13185,6 +13378,7 @@ typedef struct cg_traits_ {
     uint32_t max_level;     /* largest level of a grid around zero, on which packets can be added; 0: there is none */
     uint64_t scale_count;   /* without a selection: scales of a packet */
     uint64_t scratch_bytes; /* of cg_compress; saturates */
+    const char *biased_why; /* what happens without error feedback, or NULL */
 } cg_traits_;
 
 /* op must be valid (cg_bound is not 0 for it and some n). */
@@ -13200,6 +13394,7 @@ CG_OFFERED_ cg_traits_ cg_traits_of_(const cg_op *op, uint64_t n) {
     t.max_level = (uint32_t)cg_grid_zero_symbol_(&op->quantize, &bits);
     if (cg_layout_make_(op, NULL, t.shape.transformed_n, &lay) == CG_OK) t.scale_count = lay.bucket_count;
     t.scratch_bytes = cg_scratch_bytes_(op, n);
+    t.biased_why = cg_biased_why_(op);
     return t;
 }
 
@@ -13253,11 +13448,11 @@ CG_API_ void cg_bf16_to_f32(const uint16_t *half, size_t n, float *x) {
 }
 
 /* src/core/status.h */
-/* status: what a status code means, and the version
+/* status: what a status code and a report mean, in words, and the version
 
-   Offers   cg_status_str, cg_version
-   Needs    the list of codes in api.h
-   Touches  nothing */
+   Offers   cg_status_str, cg_report_print, cg_version
+   Needs    the list of codes in api.h, text
+   Touches  the caller's text */
 
 CG_API_ const char *cg_status_str(cg_status status) {
     switch (status) {
@@ -13270,6 +13465,56 @@ CG_API_ const char *cg_status_str(cg_status status) {
     return "not a cg_status: is it uninitialised?";
 }
 CG_API_ const char *cg_version(void) { return CG_VERSION_STRING; }
+
+/* cap is not 0. */
+static cg_status cg_report_print_(const cg_report *r, char *text, size_t cap) {
+    const cg_status status = (cg_status)r->status;
+    cg_text_ t;
+    t.at = text;
+    t.end = text + cap;
+    if (r->rank >= 0 && status != CG_OK) {
+        cg_text_str_(&t, "rank ");
+        cg_text_uint_(&t, (uint64_t)r->rank);
+        cg_text_str_(&t, ": ");
+    }
+    cg_text_str_(&t, r->why ? r->why : cg_status_str(status));
+    if (r->need && (status == CG_E_CAPACITY || status == CG_E_MEMORY)) {
+        cg_text_str_(&t, "; ");
+        cg_text_uint_(&t, r->need);
+        cg_text_str_(&t, " bytes suffice");
+    }
+    if (r->need && status == CG_E_ARG) {
+        cg_text_str_(&t, "; n must be ");
+        cg_text_uint_(&t, r->need);
+    }
+    if (r->at != CG_NO_INDEX && status == CG_E_NONFINITE) {
+        cg_text_str_(&t, "; value ");
+        cg_text_uint_(&t, r->at);
+        cg_text_str_(&t, " is the first");
+    }
+    if (r->code) {
+        cg_text_str_(&t, "; code ");
+        if (r->code < 0) cg_text_char_(&t, '-');
+        cg_text_uint_(&t, r->code < 0 ? (uint64_t) - (int64_t)r->code : (uint64_t)r->code);
+    }
+    if (t.at < t.end) {
+        *t.at = 0;
+        return CG_OK;
+    }
+    text[cap - 1] = 0;
+    return CG_E_CAPACITY;
+}
+CG_API_ cg_status cg_report_print(const cg_report *report, char *text, size_t cap) {
+    cg_fenv_ env;
+    cg_status s;
+    if (text && cap) text[0] = 0;
+    if (!report || !text) return CG_E_ARG;
+    if (!cap) return CG_E_CAPACITY;
+    env = cg_fenv_enter_();
+    s = cg_report_print_(report, text, cap);
+    cg_fenv_leave_(env);
+    return s;
+}
 
 /* src/core/base/fp_end.h */
 /* fp_end: gives the floating-point flags back to the includer

@@ -159,7 +159,7 @@
 /* src/exchange/api.h */
 /* api: the public declarations of an exchange, and the state that the caller allocates for one
 
-   Offers   cg_transport, cg_exchange_desc, cg_report, cg_io, cg_layer and the calls on them
+   Offers   cg_transport, cg_exchange_desc, cg_io, cg_layer and the calls on them
    Needs    compgrad.h
    Touches  nothing */
 
@@ -256,20 +256,6 @@ typedef struct cg_exchange_desc {
     /* hash of what must be the same on all ranks beside desc: ranks that differ get CG_E_MISMATCH; 0: nothing */
     uint64_t common;
 } cg_exchange_desc;
-
-typedef struct cg_report {
-    int rank;        /* the rank that caused the error, or -1 if that is unknown or there was none */
-    int code;        /* what the failed callback returned, else 0 */
-    const char *why; /* a sentence, constant text */
-    /* Bytes sent and received by this rank. Exact for sendrecv. For your own collectives the least that they can move:
-       allgather (N-1) bytes_each in both directions, broadcast N-1 times the buffer out of the root and once into every
-       other rank, allreduce 2 (N-1)/N of its bytes in both directions */
-    uint64_t bytes_out, bytes_in;
-    uint32_t rounds;  /* callbacks that succeeded */
-    uint32_t route;   /* the route taken, which CG_ROUTE_AUTO chose */
-    const void *used; /* this rank's contribution, in mem until mem is used again; NULL after an error */
-    size_t used_len;
-} cg_report;
 
 /* ---- messages, for those who drive an exchange themselves ---- */
 

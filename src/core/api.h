@@ -42,29 +42,31 @@
 
 /* ---- status: 0 is success. The numbers are part of the interface and stay as they are. ---- */
 
-#define CG_STATUS_LIST_(X)                                                                     \
-  X(CG_OK, 0, "ok")                                                                            \
-  X(CG_AGAIN, 1, "no error: move the message in cg_io, then call cg_exchange_next again")      \
-  X(CG_E_ARG, 10,                                                                              \
-      "bad argument: a null pointer, or an operator parameter out of range "                   \
-      "(0 < ratio <= 1, 1 <= bits <= 8, bucket >= 1, a slot filled twice, "                    \
-      "a code that cannot carry the values), or an aux or support missing")                    \
-  X(CG_E_CAPACITY, 11,                                                                         \
-      "buffer too small: give cg_bound() bytes for the packet and "                            \
-      "cg_scratch() bytes of scratch")                                                         \
-  X(CG_E_CORRUPT, 20, "not an intact compgrad packet: send it again")                          \
-  X(CG_E_VERSION, 21,                                                                          \
-      "packet uses a format version, stage or codec that this build does "                     \
-      "not know: update compgrad, or pass the codec in cg_extra.codecs")                       \
-  X(CG_E_MISMATCH, 22,                                                                         \
-      "packet is intact but for another vector: compare n, tensor, step "                      \
-      "and seed on both sides")                                                                \
-  X(CG_E_NONFINITE, 30, "NaN or Inf in the gradient: skip this step, or lower the loss scale") \
-  X(CG_E_TRANSPORT, 40, "a transport callback failed: see its code in the report")             \
-  X(CG_E_PEER, 41, "another rank failed in this step: see its rank in the report")             \
-  X(CG_E_MEMORY, 50, "not enough memory given")                                                \
-  X(CG_E_STATE, 51, "call out of order")                                                       \
-  X(CG_E_UNSUPPORTED, 60, "this combination is not supported")
+#define CG_STATUS_LIST_(X)                                                                                            \
+  X(CG_OK, 0, "ok")                                                                                                   \
+  X(CG_AGAIN, 1, "no error: move the message in cg_io, then call cg_exchange_next again")                             \
+  X(CG_E_ARG, 10,                                                                                                     \
+      "bad argument: a null pointer, a number out of range, or an operator that is not valid or not for this n; "     \
+      "cg_op_parse_why and the call's report say which")                                                              \
+  X(CG_E_CAPACITY, 11,                                                                                                \
+      "an output or its scratch is too small: the header names beside the call what gives the bytes, and its report " \
+      "has them")                                                                                                     \
+  X(CG_E_CORRUPT, 20, "these bytes are not as they were written: send or read them again")                            \
+  X(CG_E_VERSION, 21,                                                                                                 \
+      "made with a format version, stage or codec that this build does not know: update compgrad, or pass the codec " \
+      "in cg_extra.codecs")                                                                                           \
+  X(CG_E_MISMATCH, 22,                                                                                                \
+      "intact, but of something else: compare n, operator, kind, tensor, step and seed on both sides")                \
+  X(CG_E_NONFINITE, 30, "NaN or Inf in the values or in their sum: skip this step, or lower the loss scale")          \
+  X(CG_E_TRANSPORT, 40, "a transport callback failed: see its code in the report")                                    \
+  X(CG_E_PEER, 41, "another rank failed in this step: see its rank in the report")                                    \
+  X(CG_E_MEMORY, 50,                                                                                                  \
+      "not enough memory given: the call's _memory function gives the bytes for this description, and its report "    \
+      "has them")                                                                                                     \
+  X(CG_E_STATE, 51, "call out of order: one that must come first, or that ends the last step, is missing")            \
+  X(CG_E_UNSUPPORTED, 60,                                                                                             \
+      "not supported in this combination: the manual's tables say what goes together, and the call's report what "    \
+      "does not")
 
 typedef enum cg_status {
 #define CG_STATUS_ENUM_(name, number, text) name = number,
@@ -75,6 +77,31 @@ typedef enum cg_status {
 
 /* One sentence that says what happened and what to do. Any value is allowed; the result is never NULL. */
 CG_API_ const char *cg_status_str(cg_status status);
+#define CG_NO_INDEX UINT64_MAX /* cg_report.at: there is none */
+/* How a call went: in detail, and of an exchange also what it moved. */
+typedef struct cg_report {
+    int rank;        /* the rank that caused the error, or -1 if that is unknown or there was none */
+    int code;        /* what the failed callback returned, else 0 */
+    const char *why; /* a sentence, constant text; after CG_OK "ok", perhaps with a warning */
+    /* Bytes sent and received by this rank. Exact for sendrecv. For your own collectives the least that they can move:
+       allgather (N-1) bytes_each in both directions, broadcast N-1 times the buffer out of the root and once into every
+       other rank, allreduce 2 (N-1)/N of its bytes in both directions */
+    uint64_t bytes_out, bytes_in;
+    uint32_t rounds;  /* callbacks that succeeded */
+    uint32_t route;   /* the route taken, which CG_ROUTE_AUTO chose; of several layers 0 if they took several */
+    const void *used; /* this rank's contribution, in mem until mem is used again; NULL after an error */
+    size_t used_len;
+    uint32_t status; /* cg_status: what the call returned */
+    /* CG_E_CAPACITY, CG_E_MEMORY: bytes that suffice for the buffer that why names. CG_E_ARG: the n that the operator
+       takes. 0: neither is the trouble */
+    uint64_t need;
+    uint64_t
+        at; /* CG_E_NONFINITE: index of the first value that is not finite; CG_NO_INDEX: of no value in particular */
+} cg_report;
+/* Writes the whole sentence, with its final 0: why, and before and after it whatever else says where and how much, as
+   in "rank 2: NaN or Inf in the values ...; value 17 is the first". 400 bytes always suffice; what does not fit is cut
+   off, and the status is CG_E_CAPACITY. CG_E_ARG: report or text is NULL. */
+CG_API_ cg_status cg_report_print(const cg_report *report, char *text, size_t cap);
 /* CG_VERSION_STRING of the compiled implementation. */
 CG_API_ const char *cg_version(void);
 
@@ -352,6 +379,8 @@ typedef struct cg_extra {
     const cg_codec *const *codecs; /* pointers to your own quantizers */
     size_t codec_count;
     uint32_t flags; /* CG_DECODE_DIRECT */
+    /* cg_compress_with and cg_ef_compress_with write here how they went: status, why, need and at. NULL: they do not */
+    cg_report *report;
 } cg_extra;
 typedef cg_extra cg_side; /* the name of version 0.1 */
 
@@ -381,7 +410,7 @@ CG_API_ size_t cg_scratch(const cg_op *op, size_t n);
    finite. Writes nothing beyond cap and scratch_bytes, and does not change x. On error *len is 0, and the contents
    of packet are unspecified.
    Returns: CG_E_ARG, CG_E_CAPACITY (cap or scratch too small), CG_E_NONFINITE; with PermK, CG_E_ARG if tag->rank is
-   not below the number of workers. */
+   not below the number of workers. cg_compress_with says more in cg_extra.report. */
 CG_API_ CG_CHECKED_ cg_status cg_compress(const cg_op *op, const cg_tag *tag, const float *x, size_t n, void *packet,
     size_t cap, size_t *len, void *scratch, size_t scratch_bytes);
 /* The same with cg_extra; then cg_bound_with gives the capacity. */

@@ -194,10 +194,86 @@ static cg_status cg_compress_packet_(cg_info *info, const cg_extra *extra, cg_pr
     *len = cg_packet_finalize_(kernels, info, packet, body);
     return CG_OK;
 }
-/* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
-   x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on
-   matrices, and without sample and transform no selection but top-k and no user codec. */
-static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+/* Why cg_bound_ is 0, in a sentence; NULL: it is not. *need: the n that op takes, if it takes only one. */
+static const char *cg_bound_why_(const cg_op *op, const cg_extra *extra, size_t n, uint64_t *need) {
+    static const char *const slot_why[] = {
+        "the sample of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says which",
+        "the transform of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says "
+        "which",
+        "the selection of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says "
+        "which",
+        "the quantizer of the operator is not valid, or has a parameter out of range: as text cg_op_parse_why says "
+        "which",
+        "the code of the operator is not valid",
+        "the operator is not valid: cg_then filled a slot twice, a modifier does not go with its stage, or a parameter "
+        "is out of range"
+    };
+    const char *why;
+    unsigned slot;
+    uint64_t bytes;
+    cg_layout_ lay;
+    *need = 0;
+    if (!op) return "op is NULL";
+    if (cg_bound_(op, extra, n)) return NULL;
+    for (slot = CG_SLOT_COUNT_; slot--;)
+        if (cg_stage_check_(slot, cg_op_stage_const_(op, slot)) != CG_OK) return slot_why[slot];
+    if (op->reserved) return "the operator is not valid: reserved must be 0";
+    why = cg_op_conflict_(op, &slot);
+    if (why) return why;
+    if (!cg_matrix_shape_fits_(op, n)) {
+        *need = (uint64_t)op->transform.size * (uint64_t)op->transform.value;
+        return "the operator is for a matrix of rows * cols values, and n is another number";
+    }
+    switch (cg_layout_sizes_(op, extra, 0, &lay, &bytes)) {
+    case CG_OK: break;
+    case CG_E_VERSION: return "the codec of the operator is not in cg_extra.codecs";
+    default: return "a codec of yours refuses its parameters: its bound is 0";
+    }
+    return lay.codec ? "a codec of yours refuses its parameters, or the bytes for n values overflow"
+                     : "n is too large: the bytes of a packet overflow";
+}
+/* Why compressing has failed, and in *need and *at by how much and where; the arguments as in cg_compress_checked_,
+   but that extra is not NULL. */
+static const char *cg_compress_why_(cg_status s, const cg_op *op, const cg_tag *tag, const cg_extra *extra,
+    const float *x, size_t n, const void *packet, const size_t *len, const void *scratch, size_t scratch_bytes,
+    uint64_t *need, uint64_t *at) {
+    const char *why = cg_bound_why_(op, extra, n, need);
+    const int is_given = op && op->select.id == CG_SELECT_GIVEN;
+    *at = CG_NO_INDEX;
+    if (why) return why;
+    if (!packet) return "packet is NULL";
+    if (!len) return "len is NULL";
+    if (!x && n) return "x is NULL, and n is not 0";
+    if (cg_extra_check_(op, extra) == CG_E_UNSUPPORTED)
+        return "cg_extra has an aux, a support or scales that this operator has no use for: leave them NULL";
+    if (s == CG_E_CAPACITY && cg_scratch_bytes_(op, n) > scratch_bytes) {
+        *need = cg_scratch_bytes_(op, n);
+        return "scratch is too small: cg_scratch gives its bytes";
+    }
+    if (s == CG_E_CAPACITY) {
+        *need = cg_bound_(op, extra, n);
+        return "packet is too small: cg_bound gives its bytes";
+    }
+    if (s == CG_E_NONFINITE) {
+        *at = cg_first_nonfinite_(x, n);
+        if (*at != CG_NO_INDEX || !extra->aux) return cg_status_str(s);
+        *at = cg_first_nonfinite_(extra->aux, n);
+        return "NaN or Inf in cg_extra.aux";
+    }
+    if (is_given)
+        return extra->support ? "the packet cg_extra.support is damaged, of another n, or has no indices of its own"
+                              : "the operator given needs the packet cg_extra.support";
+    if (s != CG_E_ARG) return cg_status_str(s);
+    if (scratch_bytes && !scratch) return "scratch is NULL, and scratch_bytes is not 0";
+    if (cg_extra_check_(op, extra) != CG_OK) return "cg_extra has an unknown flag, or support_len without a support";
+    if (op->sample.id == CG_SAMPLE_PERMK && (tag ? tag->rank : 0) >= op->sample.size)
+        return "tag.rank is not below the workers of permk";
+    if ((op->select.id == CG_SELECT_BINS || op->select.id == CG_SELECT_VARIANCE) && !extra->aux)
+        return "the operator needs the n floats cg_extra.aux";
+    return extra->scale ? "a scale in cg_extra.scale is negative or not finite" : cg_status_str(s);
+}
+/* cg_compress_checked_ but for the report. */
+static cg_status cg_compress_unreported_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
     cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
     cg_info info = CG_ZERO;
     const float empty_x = 0.0f; /* x if there are no values, as NULL + 0 is undefined */
@@ -210,6 +286,20 @@ static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const 
     info.n = n;
     if (tag) info.tag = *tag;
     return cg_compress_packet_(&info, extra, producer, x ? x : &empty_x, (uint8_t *)packet, cap, len, scratch);
+}
+/* cg_compress_with, inside cg_fenv_enter_; all arguments are checked but for the producer. producer: NULL; or it makes
+   x, which is written; or it is lazy, and x is not read but must not be NULL. Lazy values suit no operator on
+   matrices, and without sample and transform no selection but top-k and no user codec. */
+static cg_status cg_compress_checked_(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x,
+    cg_producer_ *producer, size_t n, void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {
+    const cg_status s = cg_compress_unreported_(
+        op, tag, extra, x, producer, n, packet, cap, len, scratch, scratch_bytes);
+    uint64_t need = 0, at = CG_NO_INDEX;
+    const char *why = cg_status_str(s);
+    if (!extra || !extra->report) return s;
+    if (s != CG_OK) why = cg_compress_why_(s, op, tag, extra, x, n, packet, len, scratch, scratch_bytes, &need, &at);
+    cg_report_set_(extra->report, s, why, need, at);
+    return s;
 }
 CG_API_ cg_status cg_compress_with(const cg_op *op, const cg_tag *tag, const cg_extra *extra, const float *x, size_t n,
     void *packet, size_t cap, size_t *len, void *scratch, size_t scratch_bytes) {

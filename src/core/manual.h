@@ -48,10 +48,12 @@
    the compiler optimises.
 
    ERRORS. Every function that can fail returns a cg_status; CG_OK is 0, and cg_status_str says what to do about the
-   others. cg_compress refuses NaN and Inf with CG_E_NONFINITE. (An operator with a sample, or with given, checks only
-   the values that it would send.) A decoder accepts any bytes at all: it returns an error or a result, never reads or
-   writes out of range, and changes y only if it returns CG_OK; CG_DECODE_DIRECT gives up the last of these. The
-   checksum finds accidents; the decoder's safety does not depend on it.
+   others. A cg_report says more: which buffer is too small and how many bytes it needs, which value is not finite,
+   which n the operator takes. Exchanges fill one in, and cg_compress_with does if cg_extra.report points to one;
+   cg_report_print makes a sentence of it. cg_compress refuses NaN and Inf with CG_E_NONFINITE. (An operator with a
+   sample, or with given, checks only the values that it would send.) A decoder accepts any bytes at all: it returns an
+   error or a result, never reads or writes out of range, and changes y only if it returns CG_OK; CG_DECODE_DIRECT
+   gives up the last of these. The checksum finds accidents; the decoder's safety does not depend on it.
 
    THREADS. Every function is re-entrant. With COMPGRAD_OPENMP (and -fopenmp) several threads share the work on large
    vectors; no bit of any result depends on their number.
