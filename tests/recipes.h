@@ -66,6 +66,7 @@
     { "drive", NULL, NORMAL, 0.5712, 0.571 * 1.02, 0 },
     /* selections */
     { "topk:0.01", NULL, HEAVY, 0.4657, 1 - 0.01, 0 },
+    { "topk:1%", NULL, HEAVY, 0.4657, 1 - 0.01, 0 },
     { "topk:0.001", NULL, HEAVY, 0.7956, 1 - 0.001, 0 },
     { "topk:r", "topk:0.1", HEAVY, 0.108, 1 - 0.1, 0 },
     { "topk:k=100", NULL, HEAVY, 0.8782, 1, 0 },

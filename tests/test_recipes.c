@@ -54,7 +54,7 @@ static int is_name(const char *name, size_t len) {
 }
 /* characters of operator texts, with [ ] for what may be left out, and any beyond ASCII */
 static int is_text(char c) {
-    return isalnum((unsigned char)c) || (c && strchr("_.:|=[]", c)) || (unsigned char)c > 127;
+    return isalnum((unsigned char)c) || (c && strchr("_.:|=[]%", c)) || (unsigned char)c > 127;
 }
 
 static char seen[SEEN][80];
