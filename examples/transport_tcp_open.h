@@ -54,10 +54,12 @@ typedef struct cg_tcp_lobby_ {
     cg_tcp *net;
     const cg_tcp_desc *desc;
     const char *secret;
+    int random;          /* with a secret, the system's generator */
     int listener, error; /* errno of the last accept */
     int reason;          /* of those who were turned away, the largest CG_TCP_..._ */
     int64_t deadline, accept_at;
     cg_tcp_link_ *dial, *guest;
+    int guests; /* places up to the last one that is taken: poll refuses more entries than there may be descriptors */
 } cg_tcp_lobby_;
 
 static inline void cg_tcp_hello_(unsigned char *h, const cg_tcp_desc *desc, int size, int to, int secret) {
@@ -84,19 +86,17 @@ static inline int cg_tcp_compare_(const unsigned char *theirs, const unsigned ch
 #  define CG_TCP_RANDOM_ "/dev/urandom"
 #endif
 
-/* A nonce of the system's generator: 0, or errno. Nothing else will do. */
-static inline int cg_tcp_nonce_(unsigned char nonce[CG_TCP_NONCE_]) {
+/* A nonce of the system's generator, which is open from the beginning, lest strangers leave no descriptor for it: 0, or
+   errno. Nothing else will do. */
+static inline int cg_tcp_nonce_(const cg_tcp_lobby_ *lobby, unsigned char nonce[CG_TCP_NONCE_]) {
     size_t done = 0;
-    int error = 0, fd = open(CG_TCP_RANDOM_, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return errno;
-    while (done < CG_TCP_NONCE_ && !error) {
-        const ssize_t n = read(fd, nonce + done, CG_TCP_NONCE_ - done);
+    while (done < CG_TCP_NONCE_) {
+        const ssize_t n = read(lobby->random, nonce + done, CG_TCP_NONCE_ - done);
         if (n > 0) done += (size_t)n;
-        else if (n == 0) error = EIO;
-        else if (errno != EINTR) error = errno;
+        else if (n == 0) return EIO;
+        else if (errno != EINTR) return errno;
     }
-    close(fd);
-    return error;
+    return 0;
 }
 
 static inline void cg_tcp_prove_(unsigned char *talk, const char *secret, int dialler, unsigned char *proof) {
@@ -175,7 +175,7 @@ static inline int cg_tcp_welcome_(cg_tcp_lobby_ *lobby, cg_tcp_link_ *guest) {
         return 0;
     }
     guest->peer = (int)who;
-    if (secret) error = cg_tcp_nonce_(guest->talk + CG_TCP_AT_LISTENER_NONCE_);
+    if (secret) error = cg_tcp_nonce_(lobby, guest->talk + CG_TCP_AT_LISTENER_NONCE_);
     if (error) return cg_tcp_code_(CG_TCP_E_SYSTEM, -1, error);
     if (!cg_tcp_say_(guest->fd, mine, CG_TCP_HELLO_ + (secret ? CG_TCP_NONCE_ : 0)))
         cg_tcp_turn_away_(lobby, guest, CG_TCP_NOT_OURS_);
@@ -300,7 +300,7 @@ static inline int cg_tcp_answer_(cg_tcp_lobby_ *lobby, cg_tcp_link_ *link) {
     } else if (link->at == CG_TCP_AT_LISTENER_NONCE_) {
         cg_tcp_await_(link, CG_TCP_AT_LISTENER_NONCE_, CG_TCP_NONCE_);
     } else {
-        error = cg_tcp_nonce_(talk + CG_TCP_AT_DIALLER_NONCE_);
+        error = cg_tcp_nonce_(lobby, talk + CG_TCP_AT_DIALLER_NONCE_);
         if (error) return cg_tcp_code_(CG_TCP_E_SYSTEM, -1, error);
         cg_tcp_prove_(talk, lobby->secret, 1, talk + CG_TCP_AT_PROOF_);
         if (cg_tcp_say_(link->fd, talk + CG_TCP_AT_DIALLER_NONCE_, CG_TCP_NONCE_ + CG_TCP_PROOF_))
@@ -361,7 +361,11 @@ static inline int64_t cg_tcp_arm_(cg_tcp_lobby_ *lobby) {
     }
     if (oldest && free_at) free_at = oldest->when + CG_TCP_PATIENCE_;
     if (oldest && free_at && free_at <= now) cg_tcp_turn_away_(lobby, oldest, CG_TCP_NOT_OURS_);
-    for (r = 0; r < CG_TCP_GUESTS_; r++) door[1 + r].fd = lobby->guest[r].fd, door[1 + r].events = POLLIN;
+    for (r = 0, lobby->guests = 0; r < CG_TCP_GUESTS_; r++) {
+        door[1 + r].fd = lobby->guest[r].fd;
+        door[1 + r].events = POLLIN;
+        if (lobby->guest[r].fd >= 0) lobby->guests = r + 1;
+    }
     if (free_at < lobby->accept_at) free_at = lobby->accept_at;
     door->fd = missing && free_at <= now ? lobby->listener : -1;
     door->events = POLLIN;
@@ -378,7 +382,7 @@ static inline int cg_tcp_serve_(cg_tcp_lobby_ *lobby) {
         if (net->peer[r].fd >= 0) code = cg_tcp_watch_(net, r, net->poll[r].revents);
         else code = cg_tcp_called_(lobby, &lobby->dial[r]);
     }
-    for (r = 0; r < CG_TCP_GUESTS_ && !code; r++)
+    for (r = 0; r < lobby->guests && !code; r++)
         if (door[1 + r].fd >= 0 && door[1 + r].revents) code = cg_tcp_guest_(lobby, &lobby->guest[r]);
     if (!code && door->fd >= 0 && door->revents) code = cg_tcp_accept_(lobby);
     return code;
@@ -398,11 +402,14 @@ static inline int cg_tcp_mesh_(cg_tcp *net, const cg_tcp_desc *desc, const char 
     const char *address = desc->addresses;
     cg_tcp_link_ *link = (cg_tcp_link_ *)calloc((size_t)links, sizeof *link);
     cg_tcp_lobby_ lobby;
+    int64_t wake;
     int r, n, code = link ? 0 : CG_TCP_E_MEMORY;
     memset(&lobby, 0, sizeof lobby);
     lobby.net = net;
     lobby.desc = desc;
     lobby.secret = secret;
+    lobby.random = secret ? open(CG_TCP_RANDOM_, O_RDONLY | O_CLOEXEC) : -1;
+    if (secret && lobby.random < 0) code = cg_tcp_code_(CG_TCP_E_SYSTEM, -1, errno);
     lobby.listener = listener;
     lobby.deadline = cg_tcp_now_() + net->timeout_ms;
     lobby.dial = link;
@@ -419,7 +426,8 @@ static inline int cg_tcp_mesh_(cg_tcp *net, const cg_tcp_desc *desc, const char 
             code = cg_tcp_late_(&lobby, r);
             break;
         }
-        n = poll(net->poll, (nfds_t)(size + 1 + CG_TCP_GUESTS_), cg_tcp_left_(cg_tcp_arm_(&lobby)));
+        wake = cg_tcp_arm_(&lobby);
+        n = poll(net->poll, (nfds_t)(size + 1 + lobby.guests), cg_tcp_left_(wake));
         if (n < 0 && errno != EINTR) code = cg_tcp_code_(CG_TCP_E_SYSTEM, -1, errno);
         if (n > 0) code = cg_tcp_serve_(&lobby);
         r = cg_tcp_blame(code); /* another rank has given up, but it may be here that the missing one was turned away */
@@ -433,6 +441,7 @@ static inline int cg_tcp_mesh_(cg_tcp *net, const cg_tcp_desc *desc, const char 
         if (link[r].list) freeaddrinfo(link[r].list);
     }
     free(link);
+    if (lobby.random >= 0) close(lobby.random);
     return code;
 }
 

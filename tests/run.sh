@@ -29,8 +29,9 @@ if long; then
 else
     # First what needs no object, as that is not yet there; then the longest first, and whatever else there is.
     jobs build/golden.fast build/include.c++ build/freestanding build/include.c build/golden.assert build/golden.static
-    jobs net/train.resume net/mpi test_transport build/openmp net/train.mpi test_exchange test_isa test_faults
-    jobs net/train.methods net/train.shows net/train.disk build/examples net/gloo test_select test_topk test_sketch test_limits
+    jobs net/train.resume net/mpi test_transport test_tcp_open build/openmp net/train.mpi test_exchange test_isa
+    jobs test_faults net/train.methods net/train.shows net/train.disk build/examples net/gloo
+    jobs test_select test_topk test_sketch test_limits
     jobs test_ef_safe net/train.wrong
     jobs $(programs tests/test_*.c)
     jobs build/golden.plain build/pollution build/stack build/snippets build/rooms build/fuzz net/tcp

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/resource.h>
 
 /* accept fails so many times with that error, then it accepts; the nonces come from that file */
 static int failures, failure;
@@ -659,6 +660,54 @@ TEST of_two_with_one_rank_the_first_is_taken(void) {
     PASS();
 }
 
+/* Strangers without the secret greet rightly until this process has no descriptor left: rank 0 opens all the same when
+   they are gone. (They are of this process too, so there is none left when half of them are accepted.) */
+static int exhausted(cg_threads_world *world, int rank, void *user) {
+    const cg_transport sync = cg_threads_transport(world, rank, CG_THREADS_ALL);
+    const mesh *m = (const mesh *)user;
+    unsigned char talk[TALK];
+    int fd[64], k, count;
+    cg_tcp net;
+    NEED(sync.allgather(sync.user, NULL, NULL, 0) == 0);
+    if (rank == 0) {
+        const int code = join(&net, m, rank);
+        if (code) says(code, "(ok)");
+        NEED(code == 0 && works(&net));
+        cg_tcp_close(&net);
+        return 0;
+    }
+    nap(50);
+    for (count = 0; count < 64 && (fd[count] = knock(m->port[0])) >= 0; count++) {
+        greeting(talk, JOB, 2, 1, 0, 1);
+        NEED(tell(fd[count], talk, HELLO));
+        nap(2);
+    }
+    NEED(count > 4 && count < 64);
+    nap(100);
+    for (k = 0; k < count; k++) close(fd[k]);
+    nap(50);
+    NEED(join(&net, m, rank) == 0 && works(&net));
+    cg_tcp_close(&net);
+    return 0;
+}
+
+TEST strangers_that_take_all_descriptors_are_no_end(void) {
+    struct rlimit few, before;
+    mesh m;
+    int ran, next = dup(0);
+    ASSERT_EQ(0, mesh_make(&m, 2, 10000));
+    m.secret[0] = m.secret[1] = right;
+    ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+    few = before;
+    close(next);
+    few.rlim_cur = (rlim_t)next + 40;
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &few));
+    ran = cg_threads_run(2, exhausted, &m);
+    setrlimit(RLIMIT_NOFILE, &before);
+    ASSERT_EQ_FMT(0, ran, "%d (10000 + line)");
+    PASS();
+}
+
 /* A false rank 0 that knows all but the secret. how 0: it mirrors the nonce and the proof; 1: it mirrors every
    byte; 2: it answers as one who needs no secret; 3: with what rank 0 said in another opening; 4: it does know the
    secret, and is let in. */
@@ -824,6 +873,7 @@ SUITE(secrets) {
     RUN_TESTp(a_common_secret_lets_all_in, 2);
     RUN_TEST(a_client_with_the_secret_enters);
     for (i = 0; i < 7; i++) RUN_TESTp(an_attacker_without_the_secret_is_turned_away, i);
+    RUN_TEST(strangers_that_take_all_descriptors_are_no_end);
     RUN_TEST(of_two_with_one_rank_the_first_is_taken);
     for (i = 0; i < 5; i++) RUN_TESTp(a_false_listener_is_not_believed, i);
     for (i = 0; i < 3; i++) RUN_TESTp(both_sides_must_have_the_same_secret, i);
