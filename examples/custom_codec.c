@@ -106,6 +106,7 @@ int main(void) {
         r = r * 1664525u + 1013904223u, v = (float)(r >> 8) / 16777216.0f;
         x[i] = u * v * v * v; /* many small, few large */
     }
+    printf("A quantizer of this program's own, a byte for each of %d values, in packets of compgrad.\n", N);
     failed = show("alone", mine, 0.1);
     failed |= show("after top-k", cg_then(cg_topk(0.01f), mine), 0.1);
     failed |= show("after random-k, top-k", cg_then(cg_then(cg_unscaled(cg_randk(0.1f)), cg_topk(0.1f)), mine), 0.1);

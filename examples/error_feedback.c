@@ -79,7 +79,7 @@ static cg_status train(const cg_transport *net, plan how, double *losses) {
         if (road.tag.step == STEPS) break;
         if (road.tag.step == STEPS / 2) s = restart(&ef, &d, memory);
         for (i = 0; i < N; i++) grad[i] = x[i] - target[net->rank][i];
-        if (s != CG_OK) report.why = "the memory could not be restored";
+        if (s != CG_OK) report.why = "the residual could not be restored";
         else if (how == ALONE) s = cg_exchange(&road, net, grad, N, mem, bytes, &report);
         /* grad: what to take a step with */
         else s = cg_ef_exchange(&ef, &road, net, grad, mem, bytes, &report);
@@ -104,12 +104,17 @@ static int worker(cg_threads_world *world, int rank, void *user) {
 int main(void) {
     job j;
     int i, code;
+    printf("%d workers minimise a mean of functions by the 1 %% largest values of their gradients.\n", (int)RANKS);
+    fflush(stdout);
     make_targets();
     code = cg_threads_run(RANKS, worker, &j);
     if (code) return code;
-    printf("loss by step    top-k alone    with memory    EF21\n");
+    printf("\nloss by step    top-k alone    with error feedback    EF21\n");
     for (i = 0; i <= STEPS / EVERY; i++)
-        printf("%12d %14.4f %14.4f %7.4f\n", i * EVERY, j.loss[ALONE][i], j.loss[CLASSIC][i], j.loss[EF21][i]);
+        printf("%12d %14.4f %22.4f %7.4f\n", i * EVERY, j.loss[ALONE][i], j.loss[CLASSIC][i], j.loss[EF21][i]);
     i = STEPS / EVERY;
+    printf("\nThe loss of EF21 goes to 0. That of classic error feedback falls to what the values that wait in the "
+           "residuals\n"
+           "leave, as the rate is constant; that of top-k alone stays.\n");
     return j.loss[CLASSIC][i] < 0.1 * j.loss[ALONE][i] ? 0 : 1;
 }

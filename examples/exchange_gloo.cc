@@ -98,6 +98,9 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s [RANK SIZE DIRECTORY ADDRESS]\n", argv[0]);
         return 2;
     }
+    printf("%d processes exchange the mean of their gradients of %lu values over Gloo.\n", size,
+        static_cast<unsigned long>(N));
+    fflush(stdout);
     for (int rank = 0; rank < size; rank++) {
         const pid_t pid = fork();
         if (pid == 0) exit(member(rank, size, directory, "127.0.0.1"));

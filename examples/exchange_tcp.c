@@ -100,6 +100,9 @@ static int work(int rank, const char *addresses, int listener) {
         if (net.stranger[0]) fprintf(stderr, "rank %d: turned away: %s\n", rank, net.stranger);
         return 1;
     }
+    if (rank == 0)
+        printf("%d ranks, connected by TCP, exchange the mean of their gradients of %d values.\n", net.transport.size,
+            (int)N);
     code = run(&net, "topk:0.01") || run(&net, "absmax:4:512");
     cg_tcp_close(&net);
     return code;

@@ -52,6 +52,7 @@ int main(void) {
     if (!memory || !packet) return 1;
     s = cg_ef_init(&ef, &d, memory, cg_ef_memory(&d));
 
+    printf("A worker sends the 5 %% largest of %d values in every step; every fifth packet is lost.\n", N);
     for (tag.step = 0; tag.step < STEPS && s == CG_OK; tag.step++) {
         make_gradient();
         s = cg_ef_compress(&ef, &tag, grad, packet, cap, &len);
@@ -74,7 +75,7 @@ int main(void) {
            "waiting\n",
         STEPS, (unsigned long)(sent / STEPS), (unsigned long)sizeof grad, (unsigned long)lost,
         100 * gain / (double)(STEPS - lost));
-    printf("arrived + remembered differs from the sum of all gradients in %lu of %d places\n", (unsigned long)wrong, N);
+    printf("arrived + residual differs from the sum of all gradients in %lu of %d places\n", (unsigned long)wrong, N);
     free(packet);
     free(memory);
     return wrong != 0;

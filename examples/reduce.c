@@ -71,5 +71,6 @@ static int run(const char *text, const float *agreed_scale, int vote) {
 
 int main(void) {
     const float scale = 1.0f; /* the largest magnitude of all ranks, from an allreduce */
+    printf("A server adds the packets of %d workers with %d values each, and decodes none of them.\n", WORKERS, N);
     return run("topk:0.01", NULL, 0) | run("terngrad", &scale, 0) | run("sign", NULL, 1);
 }

@@ -45,6 +45,7 @@ int main(void) {
         x[i] = u * u * u * 4.0f;
     }
 
+    printf("Every operator in this list with every instruction set that this build and this CPU have.\n");
     printf("compgrad %s uses %s here. Found:", cg_version(), cg_isa_name(cg_isa_used()));
     for (j = 0; j < ISAS; j++)
         if (cg_isa_found(isas[j])) printf(" %s", cg_isa_name(isas[j]));

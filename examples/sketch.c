@@ -2,7 +2,9 @@
 
    Four workers. First each makes a sketch of its gradient, nine times smaller; the sum of the sketches is the sketch
    of the sum, and shows where that sum is large. Then, as threads, they train by Sketched-SGD: in every step the ranks
-   agree by a sketch on one coordinate in a thousand, exchange the values there, and keep the others as residuals. */
+   agree by a sketch on one coordinate in a thousand, exchange the values there, and keep the others as residuals. A
+   value that waits in a residual for more than about 1 / rate steps comes too late and leads past the minimum. So the
+   rate falls, as it does in training; with a constant one the loss would rise again in the end. */
 
 #define _POSIX_C_SOURCE 200809L /* for transport_threads.h, under -std=c99 */
 #define COMPGRAD_IMPLEMENTATION
@@ -11,7 +13,8 @@
 #include <stdio.h>
 
 enum { RANKS = 4, N = 1 << 16, K = N / 1000, STEPS = 200, EVERY = 25 };
-static const float rate = 0.02f;
+static const float first_rate = 0.02f;
+static float rate_at(uint64_t step) { return first_rate * (1.0f - (float)step / (float)STEPS); }
 /* rank r minimises |x - target[r]|^2 / 2, so all together |x - optimum|^2 / 2 */
 static float target[RANKS][N], optimum[N];
 
@@ -82,7 +85,8 @@ static int worker(cg_threads_world *world, int rank, void *bytes_out) {
     const cg_transport net = cg_threads_transport(world, rank, CG_THREADS_SENDRECV);
     float *x = (float *)get(sizeof optimum), *grad = (float *)get(sizeof optimum);
     /* without compression every step takes away `rate` of what is left */
-    double dense = loss(x), end = 0.1 * dense;
+    double dense = loss(x), end = 0.1 * dense, last = 2 * dense;
+    int rises = 0;
     cg_exchange_desc road = CG_ZERO;
     cg_sketched_desc d = CG_ZERO;
     cg_sketched sgd;
@@ -96,22 +100,32 @@ static int worker(cg_threads_world *world, int rank, void *bytes_out) {
     must(cg_sketched_init(&sgd, &d, state, cg_sketched_memory(&d)), "Sketched-SGD");
     size_t bytes = cg_sketched_exchange_memory(&sgd, &road, &net);
     void *mem = get(bytes);
-    for (road.tag.step = 0;; road.tag.step++, dense *= (1.0 - rate) * (1.0 - rate)) {
-        if (rank == 0 && road.tag.step % EVERY == 0)
-            printf("step %3u: loss %.4f, without compression %.4f\n", (unsigned)road.tag.step, loss(x), dense);
+    for (road.tag.step = 0;; road.tag.step++) {
+        const float rate = rate_at(road.tag.step);
+        if (road.tag.step % EVERY == 0) {
+            const double now = loss(x);
+            if (rank == 0)
+                printf("step %3u: loss %.4f, without compression %.4f\n", (unsigned)road.tag.step, now, dense);
+            fflush(stdout);
+            rises |= now >= last;
+            last = now;
+        }
         if (road.tag.step == STEPS) break;
         for (int i = 0; i < N; i++) grad[i] = x[i] - target[rank][i];
         must(cg_sketched_exchange(&sgd, &road, &net, grad, mem, bytes, &report), "a step");
         /* grad: the mean, where it was exchanged; else 0 */
         for (int i = 0; i < N; i++) x[i] -= rate * grad[i];
+        dense *= (1.0 - (double)rate) * (1.0 - (double)rate);
     }
     if (rank == 0) *(double *)bytes_out = (double)report.bytes_out;
-    const int failed = loss(x) > end;
+    const int failed = rises || loss(x) > end;
     return free(x), free(grad), free(state), free(mem), failed;
 }
 
 int main(void) {
     double bytes = 1;
+    printf("%d workers first find the largest sums of their gradients by sketches, then train by Sketched-SGD.\n\n",
+        RANKS);
     make_targets();
     int few = find_heavy() < K * 3 / 4, code = cg_threads_run(RANKS, worker, &bytes);
     printf(
