@@ -367,6 +367,11 @@ CG_INLINE_ float cg_max_f32_(float a, float b) { return a > b ? a : b; }
 CG_INLINE_ float cg_median3_(float a, float b, float c) {
     return cg_max_f32_(cg_min_f32_(a, b), cg_min_f32_(cg_max_f32_(a, b), c));
 }
+/* (a + b) / 2, also where the sum is too large for a float. */
+static float cg_mean2_(float a, float b) {
+    const float sum = cg_plus_(a, b);
+    return cg_is_finite_(sum) ? cg_times_(sum, 0.5f) : cg_plus_(cg_times_(a, 0.5f), cg_times_(b, 0.5f));
+}
 /* The median of v[0, rows), which may be reordered; of an even number the mean of the two in the middle. */
 static float cg_median_(float *v, int rows) {
     if (rows == 3) return cg_median3_(v[0], v[1], v[2]);
@@ -379,7 +384,7 @@ static float cg_median_(float *v, int rows) {
             v[j] = cg_min_f32_(a, b);
             v[j + 1] = cg_max_f32_(a, b);
         }
-    return rows & 1 ? v[rows / 2] : cg_times_(cg_plus_(v[rows / 2 - 1], v[rows / 2]), 0.5f);
+    return rows & 1 ? v[rows / 2] : cg_mean2_(v[rows / 2 - 1], v[rows / 2]);
 }
 /* The estimate of one coordinate from the targets of its line in all rows. */
 static float cg_coordinate_estimate_(const cg_line_target_ *p, int rows, unsigned offset) {
@@ -481,6 +486,12 @@ CG_TARGET_AVX2_ static float cg_line_project_avx2_(const cg_line_target_ *p, con
 CG_AVX2_INLINE_ __m256 cg_median3x8_avx2_(__m256 a, __m256 b, __m256 c) {
     return CG_MAX8_(CG_MIN8_(a, b), CG_MIN8_(CG_MAX8_(a, b), c));
 }
+CG_AVX2_INLINE_ __m256 cg_mean2x8_avx2_(__m256 a, __m256 b) {
+    const __m256 half = _mm256_set1_ps(0.5f), sum = _mm256_add_ps(a, b);
+    const __m256 magnitude = _mm256_and_ps(sum, _mm256_castsi256_ps(_mm256_set1_epi32((int)CG_ABS_MASK_)));
+    return _mm256_blendv_ps(_mm256_add_ps(cg_mul8_avx2_(a, half), cg_mul8_avx2_(b, half)), cg_mul8_avx2_(sum, half),
+        _mm256_cmp_ps(magnitude, _mm256_set1_ps(CG_FLT_MAX_), _CMP_LE_OQ));
+}
 CG_AVX2_INLINE_ __m256 cg_median8_avx2_(__m256 *v, int rows) {
     if (rows == 3) return cg_median3x8_avx2_(v[0], v[1], v[2]);
     if (rows == 5)
@@ -492,7 +503,7 @@ CG_AVX2_INLINE_ __m256 cg_median8_avx2_(__m256 *v, int rows) {
             v[j] = CG_MIN8_(a, b);
             v[j + 1] = CG_MAX8_(a, b);
         }
-    return rows & 1 ? v[rows / 2] : _mm256_mul_ps(_mm256_add_ps(v[rows / 2 - 1], v[rows / 2]), _mm256_set1_ps(0.5f));
+    return rows & 1 ? v[rows / 2] : cg_mean2x8_avx2_(v[rows / 2 - 1], v[rows / 2]);
 }
 CG_AVX2_INLINE_ void cg_line_estimate8_avx2_(const cg_line_target_ *p, int rows, float *out) {
     __m256i words[CG_SKETCH_MAX_ROWS_], permute[CG_SKETCH_MAX_ROWS_];

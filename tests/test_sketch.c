@@ -778,6 +778,35 @@ TEST medians(int rows) {
     TRY(box_close(&b));
     PASS();
 }
+/* Two finite cells have a finite mean, even where their sum is too large for a float; and the heaviest coordinate is
+   found by it. */
+TEST a_mean_of_large_cells_is_finite(int rows) {
+    enum { N = 300 };
+    const uint64_t place = 77;
+    const float large[2] = { 3.25e38f, -3.25e38f };
+    float y[N], value;
+    uint64_t index;
+    box b;
+    TRY(box_open(&b, describe(rows, 256, N, 5, 0)));
+    for (int i = 0; i < 2; i++) {
+        const size_t bytes = cg_sketch_heavy_scratch(&b.s, 1);
+        void *scratch = room(bytes);
+        cg_sketch_clear(&b.s);
+        ASSERT_EQ(CG_OK, cg_sketch_add_list(&b.s, &place, &large[i], 1, 1));
+        ASSERT_EQ(large[i], cg_sketch_estimate(&b.s, place));
+        ASSERT_EQ(CG_OK, cg_sketch_heavy(&b.s, 1, &index, &value, scratch, bytes));
+        ASSERT(index == place && value == large[i]);
+        for (int isa = CG_ISA_SCALAR; isa <= CG_ISA_NEON; isa++) {
+            if (cg_isa_force((cg_isa)isa) != CG_OK) continue;
+            ASSERT_EQ(CG_OK, cg_sketch_estimate_all(&b.s, y, N));
+            ASSERT_EQ(large[i], y[place]);
+        }
+        ASSERT_EQ(CG_OK, cg_isa_force(CG_ISA_AUTO));
+        free(scratch);
+    }
+    TRY(box_close(&b));
+    PASS();
+}
 
 /* ---- HEAVYMIX ---- */
 
@@ -1656,6 +1685,7 @@ int main(int argc, char **argv) {
     RUN_TEST(threads);
 #endif
     for (int rows = 1; rows <= ROWS_MOST; rows++) RUN_TESTp(medians, rows);
+    for (int rows = 1; rows <= ROWS_MOST; rows++) RUN_TESTp(a_mean_of_large_cells_is_finite, rows);
     RUN_TEST(fill);
     for (int kind = 0; kind < 5; kind++) RUN_TESTp(guarantee, kind);
     for (int kind = 0; kind < 5; kind++) RUN_TESTp(norms, kind);
