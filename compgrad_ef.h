@@ -1750,6 +1750,7 @@ static cg_status cg_ef_exchange_prepare_(cg_ef *ef, const cg_exchange_desc *desc
     cg_ef_buffer_bytes_of_(ef, desc, transport, &ctx->buffers);
     s = cg_ef_step_check_(ef, &desc->tag, desc->side, grad, scored, &ctx->step, &ctx->grad_energy);
     ctx->desc.side = &ctx->step.side;
+    ctx->desc.flags |= CG_FEEDS_BACK;
     if (s == CG_OK && ef->carry && cg_exchange_carry(&ctx->desc, transport, ef->desc.n) > ef->desc.carry)
         s = CG_E_MEMORY;
     if (s == CG_OK && !cg_rate_ok_(desc)) s = CG_E_ARG;

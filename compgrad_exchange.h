@@ -18,7 +18,7 @@
        void *mem = malloc(bytes);                       // allocate once, use it in every step
        cg_report report;
        cg_status s = cg_exchange(&d, &t, grad, n, mem, bytes, &report);
-       if (s != CG_OK) printf("rank %d: %s\n", report.rank, report.why);
+       if (s != CG_OK) { char text[400]; cg_report_print(&report, text, sizeof text); puts(text); }
        // grad is now the mean over ranks of the values that top-k kept of each gradient, with equal bits on every rank
 
    An exchange compresses x with the operator desc.op, moves the packets between ranks along a route, adds them, and
@@ -81,6 +81,12 @@
    After any error x, carry, warm, into and model are unchanged, because they are written only after the last message.
    If only the very last message is lost, some ranks may report success and others an error; no protocol can avoid
    this. When the ranks that saw the error repeat the step, the tags differ, and the next exchange reports it.
+   cg_report_print says it all in a sentence: the rank, what was wrong, the bytes that mem needs or the n that the
+   operator takes (report.need), the first value that is not finite (report.at), the callback's code.
+
+   BIASED OPERATORS are exchanged as any other, but alone they do not train: what they leave out is lost. After CG_OK
+   report.why then is, for example, "ok; topk is biased: without compgrad_ef.h training stalls". Take cg_ef_exchange, or
+   feed back yourself what report.used lacks, and set CG_FEEDS_BACK.
 
    THREADS. Every function is re-entrant; one exchange (state, mem, x) belongs to one thread at a time, and cg_exchange
    calls the callbacks on the thread that called it. A cg_io has no channel number: run the exchanges of one transport
@@ -219,12 +225,14 @@ enum {
     CG_AGREE_SCALES = 1,
     /* this rank contributes zeros: it counts in N, but its x is not read. Only for the route allgather with the fold
        mean or sum, without CG_AGREE_SCALES */
-    CG_ABSTAIN = 2
+    CG_ABSTAIN = 2,
+    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
+    CG_FEEDS_BACK = 32
 };
 
 /* A zero field means its default. All fields must be equal on all ranks, except weight, score, carry, warm, side, into,
-   model and the flag CG_ABSTAIN. The struct is copied; the memory that its pointers name must stay valid until the
-   exchange has ended. */
+   model and the flags CG_ABSTAIN and CG_FEEDS_BACK. The struct is copied; the memory that its pointers name must stay
+   valid until the exchange has ended. */
 typedef struct cg_exchange_desc {
     cg_op op; /* compresses x; zero: dense f32 */
     /* Operator of the second leg on the routes server and scatter. NULL: the sum itself if packets add exactly;
@@ -245,7 +253,7 @@ typedef struct cg_exchange_desc {
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
     const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
-    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN */
+    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_FEEDS_BACK */
     float *into;          /* n floats that receive the result; NULL: x receives it */
     /* n floats that overlap neither x nor into, or NULL. If given, the exchange ends with a step of SGD,
        model -= rate * result, instead of writing a result, and may use into (or x) as scratch. A sum of sparse f32
@@ -337,8 +345,8 @@ CG_API_ size_t cg_exchange_layers_memory(
    vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer.
    If a rank cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later
    keeps its x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT. Returns the first
-   failure. *report has the sums of bytes and rounds, and rank, code and why of that failure; each layer's used is in
-   layers[i].report. */
+   failure. *report has the sums of bytes and rounds, the route if all took one, and of that failure what it was (need
+   and at as in that layer) or the first warning; each layer's own, and its used, are in layers[i].report. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
@@ -395,6 +403,7 @@ struct cg_exchange_state {
         uint64_t max_level_sum; /* exact sums of levels: the largest that N ranks can reach; 0: f32 values */
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */
+        const char *warning;    /* report.why after CG_OK; NULL: nothing to say */
     } plan;
 
     /* the first round, and what follows from the records of all ranks */
@@ -560,7 +569,7 @@ struct cg_exchange_state {
 /* src/exchange/ranks.h */
 /* ranks: ranks, stripes, tags and weights of one exchange
 
-   Offers   cg_ex_ (the state), cg_ex_fail_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
+   Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
    Other headers may use: CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_, cg_stripe_offset_,
@@ -588,8 +597,18 @@ static size_t cg_ranks_(const cg_ex_ *ex) { return (size_t)ex->transport.size; }
 static void cg_ex_fail_(cg_ex_ *ex, cg_status status, int rank, const char *why) {
     if (ex->status != CG_OK) return;
     ex->status = status;
+    ex->report.status = (uint32_t)status;
     ex->report.rank = rank;
     ex->report.why = why;
+    ex->report.need = 0;
+    ex->report.at = CG_NO_INDEX;
+}
+/* The same of this rank, with report.need and report.at. */
+static void cg_ex_fail_here_(cg_ex_ *ex, cg_status status, const char *why, uint64_t need, uint64_t at) {
+    if (ex->status != CG_OK) return;
+    cg_ex_fail_(ex, status, ex->transport.rank, why);
+    ex->report.need = need;
+    ex->report.at = at;
 }
 /* First value of stripe p, p <= stripes: a multiple of 64, or n. Stripes differ by 64 values at most; some are empty
    if n is small. */
@@ -1156,6 +1175,18 @@ static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, c
 static int cg_star_leader_(const cg_tag *tag, uint64_t ranks) {
     return (int)((tag->step % ranks + tag->tensor % ranks) % ranks);
 }
+/* Refuses an operator whose bound is 0, with the reason that cg_compress_with gives. */
+static void cg_ex_fail_by_op_(cg_ex_ *ex, const cg_op *op, const cg_extra *side) {
+    cg_extra extra = CG_ZERO;
+    cg_report report;
+    uint8_t packet;
+    size_t len;
+    cg_status s;
+    if (side) extra = *side;
+    extra.report = &report;
+    s = cg_compress_with(op, NULL, &extra, ex->grad, ex->n, &packet, 0, &len, NULL, 0);
+    cg_ex_fail_here_(ex, s, report.why, report.need, CG_NO_INDEX);
+}
 /* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
@@ -1168,7 +1199,7 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.stripes = 1;
     ex->plan.route = ex->desc.route;
     if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
-        ex->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) {
+        (ex->desc.flags & ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_FEEDS_BACK))) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
         return;
     }
@@ -1188,7 +1219,7 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     }
     bound = cg_bound_with(op, ex->desc.side, ex->n);
     if (!bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "an operator is not valid for this n: see cg_bound");
+        cg_ex_fail_by_op_(ex, bound ? ex->desc.back : op, bound ? NULL : ex->desc.side);
         return;
     }
     s = cg_extra_check_(op, ex->desc.side);
@@ -1197,6 +1228,7 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         return;
     }
     traits = cg_traits_of_(op, ex->n);
+    if (!(ex->desc.flags & CG_FEEDS_BACK) && ex->desc.fold != CG_FOLD_VOTE) ex->plan.warning = traits.biased_why;
     if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex, &traits, bound);
     ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
@@ -1722,9 +1754,11 @@ static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag
 static void cg_stripes_compress_(cg_ex_ *ex) {
     cg_producer_ *producer = ex->producer;
     cg_extra side = CG_ZERO;
+    cg_report report;
     uint64_t packet_offset = 0, scale_offset = 0;
     ex->producer = NULL;
     if (ex->desc.side) side = *ex->desc.side;
+    side.report = &report;
     if (ex->desc.flags & CG_ABSTAIN) {
         const cg_tag tag = cg_stripe_tag_(ex, 0, 0);
         ex->own.offset[1] = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);
@@ -1741,7 +1775,9 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
         s = cg_compress_checked_(&ex->desc.op, &tag, &side, n ? cg_at_(ex->grad, start) : NULL, producer, n,
             ex->own.packets + (size_t)packet_offset, ex->plan.packet_room, &len, ex->mem.scratch,
             ex->mem.scratch_bytes);
-        if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+        if (s != CG_OK)
+            cg_ex_fail_here_(
+                ex, s, report.why, report.need, report.at == CG_NO_INDEX ? CG_NO_INDEX : start + report.at);
         ex->own.offset[p] = packet_offset;
         packet_offset += len;
     }
@@ -1755,7 +1791,8 @@ static size_t cg_own_packet_len_(const cg_ex_ *ex, int p) {
 static void cg_grad_check_finite_(cg_ex_ *ex) {
     for (size_t i = 0; i < ex->n; i += CG_BLOCK_)
         if (cg_absmax_bits_(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
-            cg_ex_fail_(ex, CG_E_NONFINITE, ex->transport.rank, cg_status_str(CG_E_NONFINITE));
+            cg_ex_fail_here_(
+                ex, CG_E_NONFINITE, cg_status_str(CG_E_NONFINITE), 0, cg_first_nonfinite_(ex->grad, ex->n));
             return;
         }
 }
@@ -3111,7 +3148,7 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     }
     cg_model_step_(&ex->desc, ex->result, ex->n);
     ex->report.rank = -1;
-    ex->report.why = cg_status_str(CG_OK);
+    ex->report.why = ex->plan.warning ? ex->plan.warning : cg_status_str(CG_OK);
     if (!ex->report.used) ex->report.used = ex->own.packets;
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
@@ -3153,8 +3190,7 @@ static void cg_ex_init_(
     ex->grad = grad ? grad : &ex->no_grad;
     ex->result = desc->into ? desc->into : ex->grad;
     ex->n = n;
-    ex->report.rank = -1;
-    ex->report.why = cg_status_str(CG_OK);
+    cg_report_set_(&ex->report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
 }
 /* NULL, or why no message can be sent at all. */
 static const char *cg_transport_error_(const cg_transport *t) {
@@ -3171,16 +3207,17 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
     uint64_t need_bytes;
     float scale = 0.0f;
     if (cg_transport_error_(&ex->transport)) {
-        ex->status = CG_E_ARG;
-        ex->report.why = cg_transport_error_(&ex->transport);
+        cg_ex_fail_(ex, CG_E_ARG, -1, cg_transport_error_(&ex->transport));
         return CG_E_ARG;
     }
     if (!grad && ex->n) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "x is NULL");
     else cg_ex_resolve_(ex);
+    ex->report.route = ex->plan.route;
     need_bytes = cg_mem_plan_(ex, NULL);
     if (need_bytes > SIZE_MAX / 2) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "sizes overflow");
     else if (!mem || bytes < align_skip || bytes - align_skip < need_bytes)
-        cg_ex_fail_(ex, CG_E_MEMORY, ex->transport.rank, "mem is smaller than cg_exchange_memory");
+        cg_ex_fail_here_(ex, CG_E_MEMORY, "mem is too small: cg_exchange_memory gives its bytes",
+            cg_add_sat_(need_bytes, 64 + CG_STATE_ROOM_), CG_NO_INDEX);
     if (ex->status == CG_OK || (mem && bytes >= align_skip && bytes - align_skip >= cg_mem_plan_(ex, NULL))) {
         cg_mem_plan_(ex, (uint8_t *)mem + align_skip);
     } else {
@@ -3296,7 +3333,7 @@ static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_tra
     void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *p = (uint8_t *)mem;
-    if (report) memset(report, 0, sizeof *report);
+    if (report) cg_report_set_(report, CG_E_ARG, "desc or transport is NULL", 0, CG_NO_INDEX);
     if (!desc || !transport) return CG_E_ARG;
     if (!mem || bytes < align_skip + CG_STATE_ROOM_)
         return cg_exchange_no_memory_(desc, transport, x, n, earlier_status, report);
@@ -3325,6 +3362,7 @@ typedef struct cg_batch_ {
     size_t flat_n;              /* values of all small layers */
     size_t exchange_count;      /* long layers, and one for all the small ones */
     cg_exchange_desc flat_desc; /* of the small ones */
+    uint32_t route;             /* of all exchanges; CG_ROUTE_AUTO if they differ */
     /* in mem: */
     cg_ex_ *opening;       /* the first round, for all */
     cg_ex_ *exchanges;     /* exchange_count states */
@@ -3460,6 +3498,24 @@ static int cg_batch_rates_ok_(const cg_batch_ *p, const cg_layer *layers) {
     for (size_t i = p->first_small; i < p->count; i++) ok &= !cg_batch_is_small_(p, i) || cg_rate_ok_(&layers[i].desc);
     return ok;
 }
+/* Copies how the exchange of layer i went to its report, or of the small ones (i = count) to all of theirs. Returns
+   report.at as the index in the layer where it is. */
+static uint64_t cg_batch_copy_outcome_(const cg_batch_ *p, cg_layer *layers, size_t i, const cg_report *report) {
+    size_t start = 0; /* of layer j among the small ones */
+    uint64_t found = report->at;
+    for (size_t j = 0; j < p->count; j++) {
+        cg_report *r = &layers[j].report;
+        if (i < p->count ? j != i : !cg_batch_is_small_(p, j)) continue;
+        cg_report_copy_outcome_(r, report);
+        r->route = report->route;
+        if (i == p->count && report->at != CG_NO_INDEX) {
+            r->at = report->at >= start && report->at - start < layers[j].n ? report->at - start : CG_NO_INDEX;
+            if (r->at != CG_NO_INDEX) found = r->at;
+        }
+        start += layers[j].n;
+    }
+    return found;
+}
 /* Starts all exchanges, and moves the first round: a record that says whether that went well, with a hash of all
    layers in place of the seed. */
 static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transport *t) {
@@ -3469,7 +3525,8 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     uint64_t hash = p->exchange_count;
     const size_t opening_bytes = (size_t)cg_batch_room_(t, &default_desc, 0);
     cg_status s, first_failure = CG_OK;
-    const char *why = NULL;
+    const cg_report *first_report = NULL;
+    uint64_t at, first_at = CG_NO_INDEX;
     uint8_t *mem = p->exchange_mem + opening_bytes;
     cg_fenv_ env = cg_fenv_enter_();
     size_t exchange = 0;
@@ -3481,10 +3538,13 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
         cg_ex_init_(ex, cg_batch_desc_(p, i), t, grad, cg_batch_n_(p, i));
         if (i == p->count && !cg_batch_rates_ok_(p, layers)) cg_ex_fail_(ex, CG_E_ARG, t->rank, "rate must be finite");
         s = cg_ex_start_(ex, grad, mem, room);
+        at = cg_batch_copy_outcome_(p, layers, i, &ex->report);
         if ((s != CG_OK || ex->status != CG_OK) && first_failure == CG_OK) {
             first_failure = s != CG_OK ? s : ex->status;
-            why = ex->report.why;
+            first_report = &ex->report;
+            first_at = at;
         }
+        p->route = exchange == 0 || p->route == ex->plan.route ? ex->plan.route : (uint32_t)CG_ROUTE_AUTO;
         memcpy(p->own_records + exchange * CG_RECORD_BYTES_, ex->opening.record, CG_RECORD_BYTES_);
         hash = cg_mix64_(hash ^ cg_hash_bytes_(ex->opening.record + 8, 24));
         mem += room;
@@ -3494,7 +3554,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     cg_fenv_leave_(env);
     if (s != CG_OK) return s;
     opening->desc.tag.seed = hash;
-    if (first_failure != CG_OK) cg_ex_fail_(opening, first_failure, t->rank, why);
+    if (first_report) cg_ex_fail_here_(opening, first_failure, first_report->why, first_report->need, first_at);
     cg_record_put_(opening, 0, 0.0f);
     cg_allgather_equal_begin_(opening, opening->opening.record, CG_RECORD_BYTES_, opening->opening.gathered);
     s = cg_collective_wait_(opening);
@@ -3512,6 +3572,7 @@ static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
     cg_ex_ *opening = p->opening;
     size_t exchange = 0;
     cg_io io;
+    int has_warning = 0;
     cg_status s, verdict = CG_OK;
     cg_allgather_equal_begin_(opening, p->own_records, (uint64_t)p->exchange_count * CG_RECORD_BYTES_, p->records);
     s = cg_collective_wait_(opening);
@@ -3532,35 +3593,62 @@ static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
         opening->report.bytes_out += ex->report.bytes_out;
         opening->report.bytes_in += ex->report.bytes_in;
         opening->report.rounds += ex->report.rounds;
-        if (s == CG_OK || verdict != CG_OK) continue;
+        if (verdict != CG_OK || (s == CG_OK && (!ex->plan.warning || has_warning))) continue;
+        has_warning = s == CG_OK;
         verdict = s;
-        opening->report.rank = ex->report.rank;
-        opening->report.code = ex->report.code;
-        opening->report.why = ex->report.why;
+        cg_report_copy_outcome_(&opening->report, &ex->report);
     }
     return verdict != CG_OK ? verdict : s;
 }
-CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,
+/* cg_exchange_layers; layers that keep the status CG_E_STATE have not been exchanged. */
+static cg_status cg_exchange_layers_(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,
     void *mem, size_t bytes, cg_report *report) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     const cg_exchange_desc default_desc = CG_ZERO;
+    uint64_t need;
     cg_batch_ p;
     cg_status s;
-    if (report) memset(report, 0, sizeof *report);
-    if ((!layers && count) || !transport || cg_transport_error_(transport)) return CG_E_ARG;
-    if (!mem || bytes < align_skip ||
-        bytes - align_skip < cg_batch_mem_plan_(&p, layers, count, small, transport, NULL))
-        return cg_exchange_no_memory_(&default_desc, transport, NULL, 0, CG_OK, report);
-    cg_batch_mem_plan_(&p, layers, count, small, transport, (uint8_t *)mem + align_skip);
-    for (size_t i = 0; i < count; i++) {
-        memset(&layers[i].report, 0, sizeof layers[i].report);
-        layers[i].status = CG_E_STATE;
+    if (cg_transport_error_(transport)) {
+        report->why = cg_transport_error_(transport);
+        return CG_E_ARG;
     }
+    need = cg_batch_mem_plan_(&p, layers, count, small, transport, NULL);
+    if (!mem || bytes < align_skip || bytes - align_skip < need) {
+        s = cg_exchange_no_memory_(&default_desc, transport, NULL, 0, CG_OK, report);
+        if (report->status != CG_E_MEMORY) return s; /* a callback's failure is told instead */
+        report->why = "mem is too small: cg_exchange_layers_memory gives its bytes";
+        report->need = cg_add_sat_(need, 64);
+        return s;
+    }
+    cg_batch_mem_plan_(&p, layers, count, small, transport, (uint8_t *)mem + align_skip);
     s = cg_batch_open_(&p, layers, transport);
     if (s == CG_OK) s = cg_batch_exchange_(&p, layers);
-    if (report) *report = p.opening->report;
-    for (size_t i = 0; i < count; i++)
-        if (layers[i].status == CG_E_STATE) layers[i].status = s;
+    *report = p.opening->report;
+    report->route = p.route;
+    return s;
+}
+CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,
+    void *mem, size_t bytes, cg_report *report) {
+    cg_report own;
+    cg_status s;
+    if (!report) report = &own;
+    cg_report_set_(report, CG_E_ARG, "layers or transport is NULL", 0, CG_NO_INDEX);
+    if (!layers && count) return CG_E_ARG;
+    for (size_t i = 0; i < count; i++) {
+        cg_report_set_(&layers[i].report, CG_OK, NULL, 0, CG_NO_INDEX);
+        layers[i].status = CG_E_STATE;
+    }
+    s = transport ? cg_exchange_layers_(layers, count, small, transport, mem, bytes, report) : CG_E_ARG;
+    for (size_t i = 0; i < count; i++) {
+        if (layers[i].status != CG_E_STATE) continue;
+        layers[i].status = s;
+        layers[i].report.used = NULL;
+        layers[i].report.used_len = 0;
+        if (layers[i].report.status != CG_OK) continue;
+        cg_report_copy_outcome_(&layers[i].report, report); /* the trouble is with another layer, or with all */
+        layers[i].report.need = 0;
+        layers[i].report.at = CG_NO_INDEX;
+    }
     return s;
 }
 CG_API_ cg_status cg_used_decode(

@@ -1,5 +1,6 @@
 /* What a call says in its report: which buffer is too small and by how much, which value is not finite, which n an
    operator takes, what is missing; and the sentence that cg_report_print makes of it. */
+#include "examples/transport_threads.h"
 #define COMPGRAD_IMPLEMENTATION
 #include "compgrad_ef.h"
 #include "compgrad_sketch.h"
@@ -238,10 +239,266 @@ SUITE(core) {
     RUN_TEST(status_texts);
 }
 
+/* ---- exchanges of three ranks; rank 1 is the one that fails ---- */
+
+enum { RANKS = 3, GUILTY = 1, LAYERS = 4 };
+static const size_t LENGTHS[LAYERS] = { 30, 2000, 50, 600 };
+typedef struct job {
+    const char *op, *back;
+    uint32_t route, fold, flags;
+    size_t n, bytes, at; /* bytes: of rank 1's mem; SIZE_MAX: what is asked for. at: of its NaN; n or more: none */
+    int layers, layer;   /* layers: many at once; layer: that of the NaN */
+    size_t asked[RANKS];
+    float x[RANKS][N], parts[RANKS][LAYERS][N];
+    cg_layer layer_of[RANKS][LAYERS];
+    cg_status status[RANKS];
+    cg_report report[RANKS];
+} job;
+static job J;
+
+static int run_layers(job *j, const cg_transport *t) {
+    cg_layer *l = j->layer_of[t->rank];
+    void *mem;
+    memset(l, 0x55, sizeof j->layer_of[t->rank]); /* nothing old must be left */
+    for (int i = 0; i < LAYERS; i++) {
+        memset(&l[i].desc, 0, sizeof l[i].desc);
+        l[i].desc.op = parsed(i == 3 ? j->op : "absmax:8:64");
+        l[i].desc.route = j->route;
+        l[i].desc.flags = j->flags;
+        l[i].desc.tag.tensor = (uint32_t)i;
+        l[i].n = LENGTHS[i];
+        l[i].x = j->parts[t->rank][i];
+        ref_fill(REF_GAUSSIAN, (unsigned)(9 + i), l[i].x, l[i].n);
+    }
+    if (t->rank == GUILTY && j->at < LENGTHS[j->layer]) l[j->layer].x[j->at] = ref_float(0x7fc00000u);
+    j->asked[t->rank] = cg_exchange_layers_memory(l, LAYERS, 100, t);
+    mem = malloc(j->asked[t->rank] + 1);
+    j->status[t->rank] = cg_exchange_layers(l, LAYERS, 100, t, mem,
+        t->rank == GUILTY && j->bytes < j->asked[t->rank] ? j->bytes : j->asked[t->rank], &j->report[t->rank]);
+    free(mem);
+    return 0;
+}
+static int worker(cg_threads_world *world, int rank, void *user) {
+    job *j = (job *)user;
+    const cg_transport t = cg_threads_transport(world, rank, CG_THREADS_ALL);
+    cg_exchange_desc d = CG_ZERO;
+    cg_op back;
+    void *mem;
+    cg_threads_timeout(world, 3000);
+    if (j->layers) return run_layers(j, &t);
+    d.op = parsed(j->op);
+    d.route = j->route;
+    d.fold = j->fold;
+    d.flags = j->flags;
+    if (j->back) {
+        back = parsed(j->back);
+        d.back = &back;
+    }
+    ref_fill(REF_GAUSSIAN, 5, j->x[rank], j->n);
+    if (rank == GUILTY && j->at < j->n) j->x[rank][j->at] = ref_float(0xff800000u);
+    j->asked[rank] = cg_exchange_memory(&d, &t, j->n);
+    mem = malloc(j->asked[rank] + 1);
+    j->status[rank] = cg_exchange(&d, &t, j->x[rank], j->n, mem,
+        rank == GUILTY && j->bytes < j->asked[rank] ? j->bytes : j->asked[rank], &j->report[rank]);
+    free(mem);
+    return 0;
+}
+static void run(const char *op, uint32_t route, size_t n, size_t bytes, size_t at) {
+    const char *back = J.back;
+    const uint32_t fold = J.fold, flags = J.flags;
+    const int layers = J.layers, layer = J.layer;
+    memset(&J, 0x55, sizeof J);
+    J.back = back;
+    J.fold = fold;
+    J.flags = flags;
+    J.layers = layers;
+    J.layer = layer;
+    J.op = op;
+    J.route = route;
+    J.n = n;
+    J.bytes = bytes;
+    J.at = at;
+    if (cg_threads_run(RANKS, worker, &J)) exit(1);
+}
+static void plain(void) { memset(&J, 0, sizeof J); }
+/* Rank 1 has this status, the others have heard of it. */
+static int only_guilty(cg_status s) {
+    int fine = 1;
+    for (int r = 0; r < RANKS; r++) {
+        const cg_status want = r == GUILTY ? s : CG_E_PEER;
+        fine &= J.status[r] == want && J.report[r].status == (uint32_t)want && J.report[r].rank == GUILTY;
+    }
+    return fine;
+}
+
+static const struct {
+    const char *op;
+    uint32_t route;
+} WAYS[] = { { "topk:0.05", CG_ROUTE_ALLGATHER }, { "dense", CG_ROUTE_LINEAR }, { "absmax:8:64", CG_ROUTE_SCATTER },
+    { "absmax:8:64", CG_ROUTE_RING }, { "dense", CG_ROUTE_RING }, { "topk:0.05", CG_ROUTE_SHARED },
+    { "topk:0.05", CG_ROUTE_REGION }, { "topk:0.05", CG_ROUTE_MERGE }, { "efsign", CG_ROUTE_ALLGATHER },
+    { "lowrank:2:60:50", CG_ROUTE_LINEAR }, { "absmax:8:64", CG_ROUTE_SERVER }, { "terngrad", CG_ROUTE_TREE } };
+enum { WAY_COUNT = sizeof WAYS / sizeof *WAYS };
+
+TEST exchange_says(int w) {
+    static const size_t places[] = { 0, 1, 999, 1000, 1500, N - 1 };
+    plain();
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        run(WAYS[w].op, WAYS[w].route, N, SIZE_MAX, places[i]);
+        ASSERTm(WAYS[w].op, only_guilty(CG_E_NONFINITE));
+        ASSERT_EQ_FMT((unsigned long)places[i], (unsigned long)J.report[GUILTY].at, "%lu");
+        ASSERT_EQ(CG_NO_INDEX, J.report[0].at);
+        ASSERTm(sentence(&J.report[GUILTY]), !strncmp(sentence(&J.report[GUILTY]), "rank 1: ", 8));
+        ASSERT_EQ(WAYS[w].route, J.report[GUILTY].route);
+    }
+    for (size_t less = 1; less <= 2; less++) {
+        run(WAYS[w].op, WAYS[w].route, N, less == 1 ? 100 : J.asked[GUILTY] / 2, N);
+        ASSERTm(WAYS[w].op, only_guilty(CG_E_MEMORY));
+        ASSERT_EQ_FMT((unsigned long)J.asked[GUILTY], (unsigned long)J.report[GUILTY].need, "%lu");
+        ASSERTm(J.report[GUILTY].why,
+            strstr(J.report[GUILTY].why, "mem ") && strstr(J.report[GUILTY].why, "cg_exchange_memory"));
+    }
+    run(WAYS[w].op, WAYS[w].route, N, J.asked[GUILTY], N);
+    ASSERT_EQ(CG_OK, J.status[GUILTY]);
+    ASSERT(J.report[GUILTY].status == CG_OK && !J.report[GUILTY].need && J.report[GUILTY].at == CG_NO_INDEX);
+    PASS();
+}
+TEST exchange_another_n(const char *op, const char *back, size_t n) {
+    plain();
+    J.back = back;
+    run(op, back ? CG_ROUTE_SERVER : CG_ROUTE_AUTO, N, SIZE_MAX, N);
+    for (int r = 0; r < RANKS; r++) {
+        ASSERT_EQm(op, CG_E_ARG, J.status[r]);
+        ASSERT_EQ(r, J.report[r].rank);
+        ASSERT_EQ_FMT((unsigned long)n, (unsigned long)J.report[r].need, "%lu");
+        ASSERTm(J.report[r].why, strstr(J.report[r].why, "rows * cols"));
+    }
+    PASS();
+}
+TEST exchange_null(void) {
+    const cg_exchange_desc d = CG_ZERO;
+    cg_transport t = CG_ZERO;
+    cg_report r;
+    ASSERT_EQ(CG_E_ARG, cg_exchange(NULL, &t, x, N, NULL, 0, &r));
+    ASSERTm(r.why, strstr(r.why, "NULL") && r.status == CG_E_ARG);
+    ASSERT_EQ(CG_E_ARG, cg_exchange(&d, &t, x, N, NULL, 0, &r)); /* a transport of no ranks */
+    ASSERTm(r.why, strstr(r.why, "rank must be") && r.status == CG_E_ARG);
+    ASSERT_EQ(CG_E_ARG, cg_exchange_layers(NULL, 1, 0, &t, NULL, 0, &r));
+    ASSERTm(r.why, strstr(r.why, "NULL") && r.status == CG_E_ARG);
+    ASSERT_EQ(CG_E_ARG, cg_exchange_layers(NULL, 0, 0, &t, NULL, 0, &r));
+    ASSERTm(r.why, strstr(r.why, "rank must be") && r.status == CG_E_ARG);
+    PASS();
+}
+
+/* A biased operator without error feedback is exchanged, and the report says what that means. */
+static const struct {
+    const char *op, *why;
+    uint32_t fold, flags;
+} WARNINGS[] = { { "topk:0.05", "ok; topk is biased: without compgrad_ef.h training stalls", 0, 0 },
+    { "topk:0.05", "ok", 0, CG_FEEDS_BACK },
+    { "topk:0.05", "ok; topk is biased: without compgrad_ef.h training stalls", CG_FOLD_SUM, 0 },
+    { "dgc:0.05|absmax:4:64", "ok; dgc is biased: without compgrad_ef.h training stalls", 0, 0 },
+    { "efsign", "ok; efsign is biased: without compgrad_ef.h training stalls", 0, 0 },
+    { "sign", "ok; sign is biased: without compgrad_ef.h training stalls", 0, 0 }, { "sign", "ok", CG_FOLD_VOTE, 0 },
+    { "lowrank:2:60:50", "ok; lowrank is biased: without compgrad_ef.h training stalls", 0, 0 },
+    { "randk:0.1:unscaled", "ok; randk:unscaled is biased: without compgrad_ef.h training stalls", 0, 0 },
+    { "stc:0.05", "ok; topk is biased: without compgrad_ef.h training stalls", 0, 0 }, { "randk:0.1", "ok", 0, 0 },
+    { "dense", "ok", 0, 0 }, { "f16", "ok", 0, 0 }, { "absmax:4:64", "ok", 0, 0 }, { "wangni:0.05", "ok", 0, 0 },
+    { "eden:1", "ok", 0, 0 }, { "terngrad", "ok", 0, 0 }, { "atomo:2:60:50", "ok", 0, 0 } };
+
+TEST exchange_warns(size_t i) {
+    plain();
+    J.fold = WARNINGS[i].fold;
+    J.flags = WARNINGS[i].flags;
+    run(WARNINGS[i].op, CG_ROUTE_AUTO, N, SIZE_MAX, N);
+    for (int r = 0; r < RANKS; r++) {
+        ASSERT_EQm(WARNINGS[i].op, CG_OK, J.status[r]);
+        ASSERT_STR_EQ(WARNINGS[i].why, J.report[r].why);
+        ASSERT_STR_EQ(WARNINGS[i].why, sentence(&J.report[r]));
+        ASSERT(J.report[r].status == CG_OK && J.report[r].rank == -1 && J.report[r].route != CG_ROUTE_AUTO);
+    }
+    PASS();
+}
+
+/* Layers 0 and 2 travel as one vector, 1 and 3 by themselves. */
+TEST layers_say(void) {
+    plain();
+    J.layers = 1;
+    run("topk:0.05", CG_ROUTE_ALLGATHER, 0, SIZE_MAX, SIZE_MAX);
+    for (int r = 0; r < RANKS; r++) {
+        ASSERT_ENUM_EQ(CG_OK, J.status[r], ops_status);
+        ASSERT_STR_EQ("ok; topk is biased: without compgrad_ef.h training stalls", J.report[r].why);
+        ASSERT_EQ_FMT((unsigned)CG_ROUTE_AUTO, J.report[r].route, "%u"); /* the small ones: linear */
+        for (int i = 0; i < LAYERS; i++) {
+            const cg_report *q = &J.layer_of[r][i].report;
+            ASSERT_STR_EQ(i == 3 ? "ok; topk is biased: without compgrad_ef.h training stalls" : "ok", q->why);
+            ASSERT_EQ_FMT((unsigned)(i % 2 ? CG_ROUTE_ALLGATHER : CG_ROUTE_LINEAR), q->route, "%u");
+            ASSERT(q->status == CG_OK && q->at == CG_NO_INDEX);
+        }
+    }
+    run("dense", CG_ROUTE_AUTO, 0, SIZE_MAX, SIZE_MAX);
+    ASSERT_STR_EQ("ok", J.report[0].why);
+    run("dense", CG_ROUTE_LINEAR, 0, SIZE_MAX, SIZE_MAX); /* absmax cannot take it */
+    ASSERT_EQ(CG_E_UNSUPPORTED, J.status[0]);
+    ASSERTm(J.report[0].why, strstr(J.report[0].why, "linear"));
+    ASSERT_EQ_FMT((unsigned)CG_ROUTE_LINEAR, J.report[0].route, "%u");
+    PASS();
+}
+TEST layers_not_finite(int layer, size_t at) {
+    plain();
+    J.layers = 1;
+    J.layer = layer;
+    run("topk:0.05", CG_ROUTE_ALLGATHER, 0, SIZE_MAX, at);
+    ASSERT(only_guilty(CG_E_NONFINITE));
+    ASSERT_EQ_FMT((unsigned long)at, (unsigned long)J.report[GUILTY].at, "%lu");
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < LAYERS; i++) {
+            const cg_layer *l = &J.layer_of[r][i];
+            ASSERT_EQ_FMT(i == layer && r == GUILTY ? (unsigned long)at : (unsigned long)CG_NO_INDEX,
+                (unsigned long)l->report.at, "%lu");
+            ASSERT_EQ(J.status[r], l->status);
+            ASSERT(l->report.status == (uint32_t)l->status && l->report.rank == GUILTY && !l->report.used);
+            ASSERT(l->report.why && l->report.route == (i % 2 ? CG_ROUTE_ALLGATHER : CG_ROUTE_LINEAR));
+        }
+    PASS();
+}
+TEST layers_memory(void) {
+    plain();
+    J.layers = 1;
+    for (int i = 0; i < 2; i++) {
+        run("topk:0.05", CG_ROUTE_ALLGATHER, 0, i ? J.asked[GUILTY] / 2 : 100, SIZE_MAX);
+        ASSERT(only_guilty(CG_E_MEMORY));
+        ASSERT_EQ_FMT((unsigned long)J.asked[GUILTY], (unsigned long)J.report[GUILTY].need, "%lu");
+        ASSERTm(J.report[GUILTY].why, strstr(J.report[GUILTY].why, "cg_exchange_layers_memory"));
+        for (int r = 0; r < RANKS; r++)
+            for (int k = 0; k < LAYERS; k++) {
+                ASSERT_EQ(J.status[r], J.layer_of[r][k].status);
+                ASSERT_EQ(J.status[r], (cg_status)J.layer_of[r][k].report.status);
+            }
+    }
+    PASS();
+}
+
+SUITE(exchange) {
+    for (int i = 0; i < WAY_COUNT; i++) RUN_TEST1(exchange_says, i);
+    RUN_TESTp(exchange_another_n, "lowrank:4:20:30", NULL, 600);
+    RUN_TESTp(exchange_another_n, "topk:0.1", "lowrank:4:7:11", 77);
+    RUN_TEST(exchange_null);
+    for (size_t i = 0; i < sizeof WARNINGS / sizeof *WARNINGS; i++) RUN_TEST1(exchange_warns, i);
+    RUN_TEST(layers_say);
+    RUN_TESTp(layers_not_finite, 0, 29);
+    RUN_TESTp(layers_not_finite, 1, 1999);
+    RUN_TESTp(layers_not_finite, 2, 0);
+    RUN_TESTp(layers_not_finite, 2, 49);
+    RUN_TESTp(layers_not_finite, 3, 17);
+    RUN_TEST(layers_memory);
+}
+
 GREATEST_MAIN_DEFS();
 
 int main(int argc, char **argv) {
     GREATEST_MAIN_BEGIN();
     RUN_SUITE(core);
+    RUN_SUITE(exchange);
     GREATEST_MAIN_END();
 }

@@ -60,12 +60,14 @@ enum {
     CG_AGREE_SCALES = 1,
     /* this rank contributes zeros: it counts in N, but its x is not read. Only for the route allgather with the fold
        mean or sum, without CG_AGREE_SCALES */
-    CG_ABSTAIN = 2
+    CG_ABSTAIN = 2,
+    /* you feed back what report.used lacks of x (cg_ef_exchange does): no warning if op is biased */
+    CG_FEEDS_BACK = 32
 };
 
 /* A zero field means its default. All fields must be equal on all ranks, except weight, score, carry, warm, side, into,
-   model and the flag CG_ABSTAIN. The struct is copied; the memory that its pointers name must stay valid until the
-   exchange has ended. */
+   model and the flags CG_ABSTAIN and CG_FEEDS_BACK. The struct is copied; the memory that its pointers name must stay
+   valid until the exchange has ended. */
 typedef struct cg_exchange_desc {
     cg_op op; /* compresses x; zero: dense f32 */
     /* Operator of the second leg on the routes server and scatter. NULL: the sum itself if packets add exactly;
@@ -86,7 +88,7 @@ typedef struct cg_exchange_desc {
     /* Low-rank: cols * r floats, zeros before the first step; the next power iteration starts from them */
     float *warm;
     const cg_extra *side; /* aux, scales, support and codecs for op; NULL: none */
-    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN */
+    uint32_t flags;       /* CG_AGREE_SCALES, CG_ABSTAIN, CG_FEEDS_BACK */
     float *into;          /* n floats that receive the result; NULL: x receives it */
     /* n floats that overlap neither x nor into, or NULL. If given, the exchange ends with a step of SGD,
        model -= rate * result, instead of writing a result, and may use into (or x) as scratch. A sum of sparse f32
@@ -178,8 +180,8 @@ CG_API_ size_t cg_exchange_layers_memory(
    vector, if their fold is the mean or the sum and if fold and weight equal those of the first such layer.
    If a rank cannot start one of its layers (NaN, a refused operator), no layer is exchanged. A layer that fails later
    keeps its x and model, and the others are exchanged nevertheless, except after CG_E_TRANSPORT. Returns the first
-   failure. *report has the sums of bytes and rounds, and rank, code and why of that failure; each layer's used is in
-   layers[i].report. */
+   failure. *report has the sums of bytes and rounds, the route if all took one, and of that failure what it was (need
+   and at as in that layer) or the first warning; each layer's own, and its used, are in layers[i].report. */
 CG_API_ CG_CHECKED_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small,
     const cg_transport *transport, void *mem, size_t bytes, cg_report *report);
 
@@ -236,6 +238,7 @@ struct cg_exchange_state {
         uint64_t max_level_sum; /* exact sums of levels: the largest that N ranks can reach; 0: f32 values */
         size_t max_selected;    /* selections: values of a packet at most */
         size_t k;               /* merge, region: number of values that survive */
+        const char *warning;    /* report.why after CG_OK; NULL: nothing to say */
     } plan;
 
     /* the first round, and what follows from the records of all ranks */

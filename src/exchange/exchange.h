@@ -86,7 +86,7 @@ static cg_status cg_ex_finish_(cg_ex_ *ex, cg_status s) {
     }
     cg_model_step_(&ex->desc, ex->result, ex->n);
     ex->report.rank = -1;
-    ex->report.why = cg_status_str(CG_OK);
+    ex->report.why = ex->plan.warning ? ex->plan.warning : cg_status_str(CG_OK);
     if (!ex->report.used) ex->report.used = ex->own.packets;
     ex->report.used_len = ex->contrib.len ? ex->contrib.len : (size_t)ex->own.offset[ex->plan.stripes];
     return CG_OK;
@@ -128,8 +128,7 @@ static void cg_ex_init_(
     ex->grad = grad ? grad : &ex->no_grad;
     ex->result = desc->into ? desc->into : ex->grad;
     ex->n = n;
-    ex->report.rank = -1;
-    ex->report.why = cg_status_str(CG_OK);
+    cg_report_set_(&ex->report, CG_OK, cg_status_str(CG_OK), 0, CG_NO_INDEX);
 }
 /* NULL, or why no message can be sent at all. */
 static const char *cg_transport_error_(const cg_transport *t) {
@@ -146,16 +145,17 @@ static cg_status cg_ex_start_(cg_ex_ *ex, float *grad, void *mem, size_t bytes) 
     uint64_t need_bytes;
     float scale = 0.0f;
     if (cg_transport_error_(&ex->transport)) {
-        ex->status = CG_E_ARG;
-        ex->report.why = cg_transport_error_(&ex->transport);
+        cg_ex_fail_(ex, CG_E_ARG, -1, cg_transport_error_(&ex->transport));
         return CG_E_ARG;
     }
     if (!grad && ex->n) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "x is NULL");
     else cg_ex_resolve_(ex);
+    ex->report.route = ex->plan.route;
     need_bytes = cg_mem_plan_(ex, NULL);
     if (need_bytes > SIZE_MAX / 2) cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "sizes overflow");
     else if (!mem || bytes < align_skip || bytes - align_skip < need_bytes)
-        cg_ex_fail_(ex, CG_E_MEMORY, ex->transport.rank, "mem is smaller than cg_exchange_memory");
+        cg_ex_fail_here_(ex, CG_E_MEMORY, "mem is too small: cg_exchange_memory gives its bytes",
+            cg_add_sat_(need_bytes, 64 + CG_STATE_ROOM_), CG_NO_INDEX);
     if (ex->status == CG_OK || (mem && bytes >= align_skip && bytes - align_skip >= cg_mem_plan_(ex, NULL))) {
         cg_mem_plan_(ex, (uint8_t *)mem + align_skip);
     } else {
@@ -271,7 +271,7 @@ static cg_status cg_exchange_or_fail_(const cg_exchange_desc *desc, const cg_tra
     void *mem, size_t bytes, cg_status earlier_status, cg_report *report) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     uint8_t *p = (uint8_t *)mem;
-    if (report) memset(report, 0, sizeof *report);
+    if (report) cg_report_set_(report, CG_E_ARG, "desc or transport is NULL", 0, CG_NO_INDEX);
     if (!desc || !transport) return CG_E_ARG;
     if (!mem || bytes < align_skip + CG_STATE_ROOM_)
         return cg_exchange_no_memory_(desc, transport, x, n, earlier_status, report);

@@ -14,6 +14,7 @@ typedef struct cg_batch_ {
     size_t flat_n;              /* values of all small layers */
     size_t exchange_count;      /* long layers, and one for all the small ones */
     cg_exchange_desc flat_desc; /* of the small ones */
+    uint32_t route;             /* of all exchanges; CG_ROUTE_AUTO if they differ */
     /* in mem: */
     cg_ex_ *opening;       /* the first round, for all */
     cg_ex_ *exchanges;     /* exchange_count states */
@@ -149,6 +150,24 @@ static int cg_batch_rates_ok_(const cg_batch_ *p, const cg_layer *layers) {
     for (size_t i = p->first_small; i < p->count; i++) ok &= !cg_batch_is_small_(p, i) || cg_rate_ok_(&layers[i].desc);
     return ok;
 }
+/* Copies how the exchange of layer i went to its report, or of the small ones (i = count) to all of theirs. Returns
+   report.at as the index in the layer where it is. */
+static uint64_t cg_batch_copy_outcome_(const cg_batch_ *p, cg_layer *layers, size_t i, const cg_report *report) {
+    size_t start = 0; /* of layer j among the small ones */
+    uint64_t found = report->at;
+    for (size_t j = 0; j < p->count; j++) {
+        cg_report *r = &layers[j].report;
+        if (i < p->count ? j != i : !cg_batch_is_small_(p, j)) continue;
+        cg_report_copy_outcome_(r, report);
+        r->route = report->route;
+        if (i == p->count && report->at != CG_NO_INDEX) {
+            r->at = report->at >= start && report->at - start < layers[j].n ? report->at - start : CG_NO_INDEX;
+            if (r->at != CG_NO_INDEX) found = r->at;
+        }
+        start += layers[j].n;
+    }
+    return found;
+}
 /* Starts all exchanges, and moves the first round: a record that says whether that went well, with a hash of all
    layers in place of the seed. */
 static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transport *t) {
@@ -158,7 +177,8 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     uint64_t hash = p->exchange_count;
     const size_t opening_bytes = (size_t)cg_batch_room_(t, &default_desc, 0);
     cg_status s, first_failure = CG_OK;
-    const char *why = NULL;
+    const cg_report *first_report = NULL;
+    uint64_t at, first_at = CG_NO_INDEX;
     uint8_t *mem = p->exchange_mem + opening_bytes;
     cg_fenv_ env = cg_fenv_enter_();
     size_t exchange = 0;
@@ -170,10 +190,13 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
         cg_ex_init_(ex, cg_batch_desc_(p, i), t, grad, cg_batch_n_(p, i));
         if (i == p->count && !cg_batch_rates_ok_(p, layers)) cg_ex_fail_(ex, CG_E_ARG, t->rank, "rate must be finite");
         s = cg_ex_start_(ex, grad, mem, room);
+        at = cg_batch_copy_outcome_(p, layers, i, &ex->report);
         if ((s != CG_OK || ex->status != CG_OK) && first_failure == CG_OK) {
             first_failure = s != CG_OK ? s : ex->status;
-            why = ex->report.why;
+            first_report = &ex->report;
+            first_at = at;
         }
+        p->route = exchange == 0 || p->route == ex->plan.route ? ex->plan.route : (uint32_t)CG_ROUTE_AUTO;
         memcpy(p->own_records + exchange * CG_RECORD_BYTES_, ex->opening.record, CG_RECORD_BYTES_);
         hash = cg_mix64_(hash ^ cg_hash_bytes_(ex->opening.record + 8, 24));
         mem += room;
@@ -183,7 +206,7 @@ static cg_status cg_batch_open_(cg_batch_ *p, cg_layer *layers, const cg_transpo
     cg_fenv_leave_(env);
     if (s != CG_OK) return s;
     opening->desc.tag.seed = hash;
-    if (first_failure != CG_OK) cg_ex_fail_(opening, first_failure, t->rank, why);
+    if (first_report) cg_ex_fail_here_(opening, first_failure, first_report->why, first_report->need, first_at);
     cg_record_put_(opening, 0, 0.0f);
     cg_allgather_equal_begin_(opening, opening->opening.record, CG_RECORD_BYTES_, opening->opening.gathered);
     s = cg_collective_wait_(opening);
@@ -201,6 +224,7 @@ static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
     cg_ex_ *opening = p->opening;
     size_t exchange = 0;
     cg_io io;
+    int has_warning = 0;
     cg_status s, verdict = CG_OK;
     cg_allgather_equal_begin_(opening, p->own_records, (uint64_t)p->exchange_count * CG_RECORD_BYTES_, p->records);
     s = cg_collective_wait_(opening);
@@ -221,35 +245,62 @@ static cg_status cg_batch_exchange_(cg_batch_ *p, cg_layer *layers) {
         opening->report.bytes_out += ex->report.bytes_out;
         opening->report.bytes_in += ex->report.bytes_in;
         opening->report.rounds += ex->report.rounds;
-        if (s == CG_OK || verdict != CG_OK) continue;
+        if (verdict != CG_OK || (s == CG_OK && (!ex->plan.warning || has_warning))) continue;
+        has_warning = s == CG_OK;
         verdict = s;
-        opening->report.rank = ex->report.rank;
-        opening->report.code = ex->report.code;
-        opening->report.why = ex->report.why;
+        cg_report_copy_outcome_(&opening->report, &ex->report);
     }
     return verdict != CG_OK ? verdict : s;
 }
-CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,
+/* cg_exchange_layers; layers that keep the status CG_E_STATE have not been exchanged. */
+static cg_status cg_exchange_layers_(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,
     void *mem, size_t bytes, cg_report *report) {
     const size_t align_skip = mem ? (64 - ((uintptr_t)mem & 63)) % 64 : 0;
     const cg_exchange_desc default_desc = CG_ZERO;
+    uint64_t need;
     cg_batch_ p;
     cg_status s;
-    if (report) memset(report, 0, sizeof *report);
-    if ((!layers && count) || !transport || cg_transport_error_(transport)) return CG_E_ARG;
-    if (!mem || bytes < align_skip ||
-        bytes - align_skip < cg_batch_mem_plan_(&p, layers, count, small, transport, NULL))
-        return cg_exchange_no_memory_(&default_desc, transport, NULL, 0, CG_OK, report);
-    cg_batch_mem_plan_(&p, layers, count, small, transport, (uint8_t *)mem + align_skip);
-    for (size_t i = 0; i < count; i++) {
-        memset(&layers[i].report, 0, sizeof layers[i].report);
-        layers[i].status = CG_E_STATE;
+    if (cg_transport_error_(transport)) {
+        report->why = cg_transport_error_(transport);
+        return CG_E_ARG;
     }
+    need = cg_batch_mem_plan_(&p, layers, count, small, transport, NULL);
+    if (!mem || bytes < align_skip || bytes - align_skip < need) {
+        s = cg_exchange_no_memory_(&default_desc, transport, NULL, 0, CG_OK, report);
+        if (report->status != CG_E_MEMORY) return s; /* a callback's failure is told instead */
+        report->why = "mem is too small: cg_exchange_layers_memory gives its bytes";
+        report->need = cg_add_sat_(need, 64);
+        return s;
+    }
+    cg_batch_mem_plan_(&p, layers, count, small, transport, (uint8_t *)mem + align_skip);
     s = cg_batch_open_(&p, layers, transport);
     if (s == CG_OK) s = cg_batch_exchange_(&p, layers);
-    if (report) *report = p.opening->report;
-    for (size_t i = 0; i < count; i++)
-        if (layers[i].status == CG_E_STATE) layers[i].status = s;
+    *report = p.opening->report;
+    report->route = p.route;
+    return s;
+}
+CG_API_ cg_status cg_exchange_layers(cg_layer *layers, size_t count, size_t small, const cg_transport *transport,
+    void *mem, size_t bytes, cg_report *report) {
+    cg_report own;
+    cg_status s;
+    if (!report) report = &own;
+    cg_report_set_(report, CG_E_ARG, "layers or transport is NULL", 0, CG_NO_INDEX);
+    if (!layers && count) return CG_E_ARG;
+    for (size_t i = 0; i < count; i++) {
+        cg_report_set_(&layers[i].report, CG_OK, NULL, 0, CG_NO_INDEX);
+        layers[i].status = CG_E_STATE;
+    }
+    s = transport ? cg_exchange_layers_(layers, count, small, transport, mem, bytes, report) : CG_E_ARG;
+    for (size_t i = 0; i < count; i++) {
+        if (layers[i].status != CG_E_STATE) continue;
+        layers[i].status = s;
+        layers[i].report.used = NULL;
+        layers[i].report.used_len = 0;
+        if (layers[i].report.status != CG_OK) continue;
+        cg_report_copy_outcome_(&layers[i].report, report); /* the trouble is with another layer, or with all */
+        layers[i].report.need = 0;
+        layers[i].report.at = CG_NO_INDEX;
+    }
     return s;
 }
 CG_API_ cg_status cg_used_decode(

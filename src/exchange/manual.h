@@ -15,7 +15,7 @@
        void *mem = malloc(bytes);                       // allocate once, use it in every step
        cg_report report;
        cg_status s = cg_exchange(&d, &t, grad, n, mem, bytes, &report);
-       if (s != CG_OK) printf("rank %d: %s\n", report.rank, report.why);
+       if (s != CG_OK) { char text[400]; cg_report_print(&report, text, sizeof text); puts(text); }
        // grad is now the mean over ranks of the values that top-k kept of each gradient, with equal bits on every rank
 
    An exchange compresses x with the operator desc.op, moves the packets between ranks along a route, adds them, and
@@ -78,6 +78,12 @@
    After any error x, carry, warm, into and model are unchanged, because they are written only after the last message.
    If only the very last message is lost, some ranks may report success and others an error; no protocol can avoid
    this. When the ranks that saw the error repeat the step, the tags differ, and the next exchange reports it.
+   cg_report_print says it all in a sentence: the rank, what was wrong, the bytes that mem needs or the n that the
+   operator takes (report.need), the first value that is not finite (report.at), the callback's code.
+
+   BIASED OPERATORS are exchanged as any other, but alone they do not train: what they leave out is lost. After CG_OK
+   report.why then is, for example, "ok; topk is biased: without compgrad_ef.h training stalls". Take cg_ef_exchange, or
+   feed back yourself what report.used lacks, and set CG_FEEDS_BACK.
 
    THREADS. Every function is re-entrant; one exchange (state, mem, x) belongs to one thread at a time, and cg_exchange
    calls the callbacks on the thread that called it. A cg_io has no channel number: run the exchanges of one transport

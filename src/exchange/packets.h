@@ -123,9 +123,11 @@ static cg_status cg_ex_compress_(const cg_ex_ *ex, const cg_op *op, const cg_tag
 static void cg_stripes_compress_(cg_ex_ *ex) {
     cg_producer_ *producer = ex->producer;
     cg_extra side = CG_ZERO;
+    cg_report report;
     uint64_t packet_offset = 0, scale_offset = 0;
     ex->producer = NULL;
     if (ex->desc.side) side = *ex->desc.side;
+    side.report = &report;
     if (ex->desc.flags & CG_ABSTAIN) {
         const cg_tag tag = cg_stripe_tag_(ex, 0, 0);
         ex->own.offset[1] = cg_empty_packet_put_(&tag, ex->n, ex->own.packets);
@@ -142,7 +144,9 @@ static void cg_stripes_compress_(cg_ex_ *ex) {
         s = cg_compress_checked_(&ex->desc.op, &tag, &side, n ? cg_at_(ex->grad, start) : NULL, producer, n,
             ex->own.packets + (size_t)packet_offset, ex->plan.packet_room, &len, ex->mem.scratch,
             ex->mem.scratch_bytes);
-        if (s != CG_OK) cg_ex_fail_(ex, s, ex->transport.rank, cg_status_str(s));
+        if (s != CG_OK)
+            cg_ex_fail_here_(
+                ex, s, report.why, report.need, report.at == CG_NO_INDEX ? CG_NO_INDEX : start + report.at);
         ex->own.offset[p] = packet_offset;
         packet_offset += len;
     }
@@ -156,7 +160,8 @@ static size_t cg_own_packet_len_(const cg_ex_ *ex, int p) {
 static void cg_grad_check_finite_(cg_ex_ *ex) {
     for (size_t i = 0; i < ex->n; i += CG_BLOCK_)
         if (cg_absmax_bits_(cg_at_(ex->grad, i), cg_min_(CG_BLOCK_, ex->n - i)) >= CG_INF_BITS_) {
-            cg_ex_fail_(ex, CG_E_NONFINITE, ex->transport.rank, cg_status_str(CG_E_NONFINITE));
+            cg_ex_fail_here_(
+                ex, CG_E_NONFINITE, cg_status_str(CG_E_NONFINITE), 0, cg_first_nonfinite_(ex->grad, ex->n));
             return;
         }
 }

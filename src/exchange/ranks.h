@@ -1,6 +1,6 @@
 /* ranks: ranks, stripes, tags and weights of one exchange
 
-   Offers   cg_ex_ (the state), cg_ex_fail_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
+   Offers   cg_ex_ (the state), cg_ex_fail_, cg_ex_fail_here_, cg_stripe_*, cg_weight_of_, cg_alpha_, cg_model_step_
    Needs    base, kernels (cg_axpby_)
    Touches  ex->status and the blame in ex->report; desc.model in the steps
    Other headers may use: CG_STATE_ROOM_, cg_model_step_, cg_model_step_at_, cg_rate_ok_, cg_stripe_offset_,
@@ -28,8 +28,18 @@ static size_t cg_ranks_(const cg_ex_ *ex) { return (size_t)ex->transport.size; }
 static void cg_ex_fail_(cg_ex_ *ex, cg_status status, int rank, const char *why) {
     if (ex->status != CG_OK) return;
     ex->status = status;
+    ex->report.status = (uint32_t)status;
     ex->report.rank = rank;
     ex->report.why = why;
+    ex->report.need = 0;
+    ex->report.at = CG_NO_INDEX;
+}
+/* The same of this rank, with report.need and report.at. */
+static void cg_ex_fail_here_(cg_ex_ *ex, cg_status status, const char *why, uint64_t need, uint64_t at) {
+    if (ex->status != CG_OK) return;
+    cg_ex_fail_(ex, status, ex->transport.rank, why);
+    ex->report.need = need;
+    ex->report.at = at;
 }
 /* First value of stripe p, p <= stripes: a multiple of 64, or n. Stripes differ by 64 values at most; some are empty
    if n is small. */

@@ -181,6 +181,18 @@ static void cg_plan_sizes_(cg_ex_ *ex, size_t bound, const cg_traits_ *traits, c
 static int cg_star_leader_(const cg_tag *tag, uint64_t ranks) {
     return (int)((tag->step % ranks + tag->tensor % ranks) % ranks);
 }
+/* Refuses an operator whose bound is 0, with the reason that cg_compress_with gives. */
+static void cg_ex_fail_by_op_(cg_ex_ *ex, const cg_op *op, const cg_extra *side) {
+    cg_extra extra = CG_ZERO;
+    cg_report report;
+    uint8_t packet;
+    size_t len;
+    cg_status s;
+    if (side) extra = *side;
+    extra.report = &report;
+    s = cg_compress_with(op, NULL, &extra, ex->grad, ex->n, &packet, 0, &len, NULL, 0);
+    cg_ex_fail_here_(ex, s, report.why, report.need, CG_NO_INDEX);
+}
 /* Fills in ex->plan from desc, transport and n. A description that is refused sets ex->status and report.why, which the
    opening tells to all ranks; the plan is then incomplete. */
 static void cg_ex_resolve_(cg_ex_ *ex) {
@@ -193,7 +205,7 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     ex->plan.stripes = 1;
     ex->plan.route = ex->desc.route;
     if (ex->desc.route > CG_ROUTE_LINEAR || ex->desc.fold > CG_FOLD_CONTRIBUTORS ||
-        ex->desc.flags > (CG_AGREE_SCALES | CG_ABSTAIN)) {
+        (ex->desc.flags & ~(uint32_t)(CG_AGREE_SCALES | CG_ABSTAIN | CG_FEEDS_BACK))) {
         cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "unknown route, fold or flag");
         return;
     }
@@ -213,7 +225,7 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
     }
     bound = cg_bound_with(op, ex->desc.side, ex->n);
     if (!bound || (ex->desc.back && !cg_bound(ex->desc.back, ex->n))) {
-        cg_ex_fail_(ex, CG_E_ARG, ex->transport.rank, "an operator is not valid for this n: see cg_bound");
+        cg_ex_fail_by_op_(ex, bound ? ex->desc.back : op, bound ? NULL : ex->desc.side);
         return;
     }
     s = cg_extra_check_(op, ex->desc.side);
@@ -222,6 +234,7 @@ static void cg_ex_resolve_(cg_ex_ *ex) {
         return;
     }
     traits = cg_traits_of_(op, ex->n);
+    if (!(ex->desc.flags & CG_FEEDS_BACK) && ex->desc.fold != CG_FOLD_VOTE) ex->plan.warning = traits.biased_why;
     if (ex->plan.route == CG_ROUTE_AUTO) ex->plan.route = cg_auto_route_(ex, &traits, bound);
     ex->plan.stripes = cg_is_striped_(ex->plan.route) ? ex->transport.size : 1;
     ex->plan.root = ex->desc.leader > 0 ? ex->desc.leader - 1 : 0;
